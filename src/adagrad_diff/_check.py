@@ -1,0 +1,83 @@
+"""Checks of what users pass in. Every error is a sentence: which argument, what is wrong with it, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+CHUNK = 1 << 22  # entries looked at together, so that checking a large array needs little memory
+
+
+def positive(value: Any, name: str, owner: str) -> float:
+    """A positive finite number, or a sentence saying what it is instead."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if isinstance(value, bool) or not (np.isfinite(number) and number > 0):
+        raise ValueError(f"The {name!r} parameter of {owner} must be a positive number. Got {value!r} instead.")
+    return number
+
+
+def nonnegative(value: Any, name: str, owner: str) -> float:
+    """A finite number >= 0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if isinstance(value, bool) or not (np.isfinite(number) and number >= 0):
+        raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0. Got {value!r} instead.")
+    return number
+
+
+def real_array(value: Any, name: str) -> np.ndarray:
+    """An array of real numbers; float32 and float64 are kept as they are, everything else becomes float64."""
+    array = np.asarray(value)
+    if array.dtype == object or array.dtype.kind not in "fiub":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be real numbers. Got dtype {array.dtype} instead.") from None
+    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+        array = array.astype(np.float32 if array.dtype.newbyteorder("=") == np.float32 else np.float64)
+    return array
+
+
+def finite(array: np.ndarray, name: str) -> np.ndarray:
+    """Raise with the place of the first NaN or infinite entry, if there is one."""
+    rows = max(1, CHUNK // max(1, array[:1].size))
+    for lo in range(0, len(array), rows):
+        bad = ~np.isfinite(array[lo : lo + rows])
+        if bad.any():
+            place = tuple(int(i) for i in np.argwhere(bad)[0])
+            place = (place[0] + lo, *place[1:])
+            raise ValueError(
+                f"{name} contains {array[place]} at index {place if len(place) > 1 else place[0]}: "
+                "remove or impute missing and infinite entries first."
+            )
+    return array
+
+
+def vector(value: Any, name: str, length: int, *, what: str = "one value per row of A") -> np.ndarray:
+    """A finite one-dimensional array of the given length."""
+    array = real_array(value, name)
+    if array.shape != (length,):
+        raise ValueError(f"{name} must have shape ({length},), {what}. Got shape {array.shape} instead.")
+    return finite(array, name)
+
+
+def one_of(value: Any, allowed: tuple, name: str, owner: str) -> Any:
+    """A member of a short list of strings."""
+    if value not in allowed:
+        options = ", ".join(repr(a) for a in allowed)
+        raise ValueError(f"The {name!r} parameter of {owner} must be one of {options}. Got {value!r} instead.")
+    return value
+
+
+def first_where(bad: np.ndarray, array: np.ndarray, sentence: Callable[[int, Any], str]) -> None:
+    """Raise `sentence(index, value)` for the first entry that is bad."""
+    if bad.any():
+        j = int(np.argmax(bad))
+        raise ValueError(sentence(j, array[j].item()))

@@ -1,0 +1,188 @@
+"""Watching the iteration from outside: when to stop, what to record, what to report."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._state import State
+from ._status import BUDGETS, EXPLANATIONS, TOLERANCE_MISSED, ConvergenceError, ConvergenceWarning, Status, delayed_interrupt
+from .rules import Rule
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+RUNNING = -1
+DIVERGENCE = 1e30
+
+
+@dataclass
+class History:
+    """What was recorded, one entry per recorded iteration; with trajectories, (entries, B), NaN after one has ended."""
+
+    iteration: np.ndarray  # n, counted from the very first start
+    objective: np.ndarray  # F(x^{n+1})
+    mean_step: np.ndarray  # mean over coordinates of eta / w^n
+    subgradient_norm: np.ndarray  # ||u^{n+1}||
+    time: np.ndarray  # seconds since this call began
+
+
+class Watch:
+    """Follows a run and decides when it ends."""
+
+    def __init__(self, max_iter: int, deadline: float, tol: float | None, callback: Callable | None, every: int, state: State):
+        self.left, self.deadline, self.tol, self.callback, self.every = max_iter, deadline, tol, callback, every
+        self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
+        self.rows: list[tuple] = []
+        self.norm: Any = np.nan  # of the subgradient at the current iterate, once computed
+
+    def run(self, iterations: Callable[[Rule, State], Iterator[State]], rule: Rule, state: State) -> tuple[Any, Any]:
+        """Run to the end. Returns the status and the subgradient norm, of each trajectory if there are several.
+
+        Trajectories that have ended leave: the others go on in smaller arrays and are written back in the end.
+        """
+        status = self._follow(iterations(rule, state), state, slice(None))
+        if not state.batched:
+            return status, np.nan if status == Status.NOT_FINITE else state.subgradient_norm
+        norm = np.where(state.failed, np.nan, state.subgradient_norm)
+        columns = np.flatnonzero(status == RUNNING)
+        while columns.size:
+            part = state.select(columns)
+            codes = self._follow(iterations(rule.select(columns), part), part, columns)
+            status[columns], norm[columns] = codes, np.where(part.failed, np.nan, part.subgradient_norm)
+            state.put(columns, part)
+            columns = columns[codes == RUNNING]
+        return status, norm
+
+    def _follow(self, iterations: Iterator[State], state: State, columns: Any) -> Any:
+        """Draw states until a trajectory ends; the status of each, RUNNING for those that have not ended."""
+        status = self._judge(state) if np.any(state.failed) or self.left == 0 else RUNNING
+        with delayed_interrupt() as interrupt:
+            try:
+                while np.all(status == RUNNING) if state.batched else status == RUNNING:
+                    next(iterations)
+                    self.left -= 1
+                    self.n += 1
+                    self.norm = None
+                    if self.every and self.n % self.every == 0:
+                        self._record(state, columns)
+                    status = self._judge(state)
+                    if interrupt.requested:
+                        status = _fill(status, Status.INTERRUPTED)
+            except KeyboardInterrupt:
+                status = _fill(status, Status.INTERRUPTED)
+        return status
+
+    def _norm(self, state: State) -> Any:
+        if self.norm is None:
+            self.norm = state.subgradient_norm
+        return self.norm
+
+    def _judge(self, state: State) -> Any:
+        stop: Any = RUNNING  # what ends all trajectories alike
+        if self.callback is not None and self.n and not np.all(state.failed) and self._called_off(state):
+            stop = Status.CALLBACK
+        elif self.left <= 0:
+            stop = Status.MAX_ITER
+        elif perf_counter() > self.deadline:
+            stop = Status.MAX_TIME
+        if not state.batched:
+            if state.failed:
+                return Status.NOT_FINITE
+            if abs(state.f) > DIVERGENCE * (1.0 + abs(state.f_first)):
+                return Status.DIVERGED
+            if self.tol is not None and state.n and self._norm(state) <= self.tol * state.g_first:
+                return Status.CONVERGED
+            return stop
+        status = np.full(state.f.shape, int(stop))
+        if self.tol is not None and state.step is not None:
+            status[self._norm(state) <= self.tol * state.g_first] = Status.CONVERGED
+        status[np.abs(state.f) > DIVERGENCE * (1.0 + np.abs(state.f_first))] = Status.DIVERGED
+        status[state.failed] = Status.NOT_FINITE
+        return status
+
+    def _called_off(self, state: State) -> bool:
+        from scipy.optimize import OptimizeResult
+
+        copies = {name: np.array(getattr(state, name)) for name in ("x", "x_best")}
+        try:
+            self.callback(  # type: ignore[misc]
+                OptimizeResult(
+                    **copies, fun=state.fun, fun_best=state.fun_best, nit=state.n, subgradient_norm=self._norm(state), state=state
+                )
+            )
+        except StopIteration:
+            return True
+        return False
+
+    def _record(self, state: State, columns: Any) -> None:
+        row = (state.fun, state.mean_step, self._norm(state))
+        if state.batched:
+            full = np.full((3, *self.shape), np.nan)
+            full[:, columns] = row
+            row = tuple(full)
+        self.rows.append((self.n, *row, perf_counter() - self.begin))
+
+    def history(self) -> History:
+        """What was recorded, as arrays."""
+        columns = list(zip(*self.rows, strict=True)) or [()] * 5
+        shapes = [(), self.shape, self.shape, self.shape, ()]
+        arrays = [np.array(c, np.float64).reshape(-1, *s) for c, s in zip(columns, shapes, strict=True)]
+        return History(arrays[0].astype(np.int64), *arrays[1:])
+
+
+def _fill(status: Any, code: Status) -> Any:
+    return np.where(status == RUNNING, code, status) if np.ndim(status) else (code if status == RUNNING else status)
+
+
+def report(state: State, status: Any, norm: Any, tol: float | None, history: History, on_failure: str) -> OptimizeResult:
+    """The result of a run, and a warning or an error if it was not a success."""
+    from scipy.optimize import OptimizeResult
+
+    state.x_prev = state.step = None  # only the run needed them
+    codes = np.atleast_1d(status)
+    broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
+    codes = np.where(np.atleast_1d(broken), int(Status.NOT_FINITE), codes)
+    good = (codes == Status.CONVERGED) | (np.isin(codes, BUDGETS) & (tol is None))
+    batched = state.batched
+    result = OptimizeResult(
+        x=state.x.copy(),
+        fun=state.fun,
+        jac=state.g.copy(),
+        x_avg=state.x_avg,
+        x_best=state.x_best.copy(),
+        fun_best=state.fun_best,
+        subgradient_norm=norm,
+        nit=state.n,
+        nfev=state.n + 1,
+        status=codes if batched else int(codes[0]),
+        success=good if batched else bool(good[0]),
+        message=_message(codes, state, norm, tol),
+        history=history,
+        state=state,
+    )
+    alarming = ~good & ~np.isin(codes, (Status.CALLBACK, Status.INTERRUPTED))
+    if alarming.any() and on_failure == "raise":
+        raise ConvergenceError(result.message, result)
+    if alarming.any() and on_failure == "warn":
+        warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
+    return result
+
+
+def _message(codes: np.ndarray, state: State, norm: Any, tol: float | None) -> str:
+    sentences = []
+    for code in np.unique(codes):
+        here = codes == code
+        sentence = EXPLANATIONS[Status(code)]
+        if tol is not None and code in BUDGETS:
+            sentence += TOLERANCE_MISSED
+        n = int(np.max(np.atleast_1d(state.n)[here]))
+        subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
+        detail = f" (n = {n}, ||u|| = {np.max(np.atleast_1d(norm)[here]):.2e}, ||g^1|| = {np.max(np.atleast_1d(state.g_first)[here]):.2e})."
+        sentences.append(subject + sentence + detail)
+    return " ".join(sentences)

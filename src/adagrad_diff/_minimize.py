@@ -1,0 +1,248 @@
+"""Algorithm 1, and the driver that watches it.
+
+`iterate` is the paper's algorithm over an explicit state. `minimize` only looks at the states it yields: when to stop,
+what to record, what to report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _check
+from ._driver import Watch, report
+from ._state import State
+from .losses import Loss, as_loss
+from .penalties import Penalty, as_penalty
+from .rules import AdaGradDiff, Rule
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+
+def iterate(loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = None, *, state: State | None = None) -> Iterator[State]:
+    r"""Algorithm 1, for ever: yields the state after each iteration.
+
+    .. math:: x^{n+1} = \text{prox}^{W_n}_{\eta\varphi}(x^n - \eta W_n^{-1} g^n), \quad g^n \in \partial f(x^n)
+
+    Parameters
+    ----------
+    loss, x0, penalty, rule
+        As for `minimize`.
+    state : State, optional
+        Where to start from instead of x0. It is not modified.
+
+    Yields
+    ------
+    State
+        The same object every time, valid until the next one is drawn; `state.copy()` keeps it. The n-th holds x^{n+1}.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> from adagrad_diff import AdaGradDiff, iterate
+    >>> states = iterate(lambda x: (0.5 * x @ x, x), [1.0], rule=AdaGradDiff(eta=0.5))
+    >>> [round(float(s.x[0]), 3) for s in islice(states, 3)]
+    [0.5, 0.276, 0.158]
+    """
+    loss, penalty = as_loss(loss), as_penalty(penalty)
+    if not isinstance(rule, Rule):
+        raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
+    state = start(loss, x0, penalty, rule) if state is None else resume(loss, x0, rule, state)
+    return _iterations(loss, penalty, rule, state)
+
+
+def _iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterator[State]:
+    """The loop. The two buffers that end in _prev hold what comes next until the iteration is complete."""
+    oracle = loss.oracle(state.x)
+    metric = rule.init(state.x, state.batched, loss.intercept)
+    state.total = metric.total = state.total.reshape(metric.total.shape)
+    state.x_prev, state.step = np.empty_like(state.x), np.empty_like(state.flat(state.x))
+    step = state.step.reshape(state.x.shape)
+    penalised = _penalised(loss, state)
+    penalty.check_size(len(penalised(state.x)))
+    penalty.check_metric(metric.labels, metric.isotropic)
+    prox_step = penalised(step)
+    if penalty.accepts != "diagonal":
+        prox_step = prox_step[:1]  # one step for all coordinates
+
+    while True:
+        if not state.pending:
+            rule.update(metric, state.g, state.g_prev)  # the metric W_n
+            state.pending = True
+        rule.step(metric, state.n + 1, out=state.step)  # eta W_n^{-1}
+        x = np.multiply(step, state.g, out=state.x_prev)
+        np.subtract(state.x, x, out=x)  # x^n - eta W_n^{-1} g^n
+        z = penalised(x)
+        penalty.prox(z, prox_step, out=z)  # x^{n+1}
+        f = oracle(x, out=state.g_prev)  # f and g at x^{n+1}
+        state.advance(f, penalty.value(z))
+        yield state
+
+
+def _penalised(loss: Loss, state: State) -> Callable[[np.ndarray], np.ndarray]:
+    """The part of x that the penalty sees: all but the intercept, as one axis of coordinates."""
+    if loss.intercept:
+        return lambda x: state.flat(x[:-1])
+    return (lambda x: x) if state.x.ndim == 1 + state.batched else state.flat
+
+
+def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule) -> State:
+    """The state before the first iteration: x = x^1, n = 0."""
+    if x0 is None and loss.shape is None:
+        raise ValueError("'x0' is needed: the loss is a function, so the size of x is not known.")
+    x = _check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
+    x = np.array(x, dtype=loss.dtype or x.dtype, order="C")  # a copy: x0 is never modified
+    dims = x.ndim if loss.shape is None else len(loss.shape)
+    if x.ndim == 0 or (loss.shape is not None and (x.shape[:dims] != loss.shape or x.ndim > dims + 1)):
+        wanted = "at least one dimension" if loss.shape is None else f"shape {loss.shape}, or that and a trajectory axis"
+        raise ValueError(f"'x0' must have {wanted}. Got shape {x.shape} instead.")
+    if x.size == 0:
+        raise ValueError(f"'x0' is empty: it has shape {x.shape}.")
+    _check.finite(x, "x0")
+    if rule.trajectories and x.ndim == (dims if loss.shape is not None else 1):
+        x = np.repeat(x[..., None], rule.trajectories, axis=-1)  # the same start for every eta
+    g = np.empty_like(x)
+    f = loss.oracle(x)(x, out=g)
+    batched = np.ndim(f) == 1
+    columns = g.reshape(-1, g.shape[-1] if batched else 1)
+    norm = np.sqrt(np.einsum("ik,ik->k", columns, columns, dtype=np.float64))
+    state = State(
+        n=np.zeros(f.shape, np.int64) if batched else 0,
+        x=x,
+        f=np.array(f, np.float64) if batched else float(f),
+        phi=0.0,
+        g=g,
+        g_prev=np.zeros_like(g),
+        total=rule.init(x, batched, loss.intercept).total,
+        x_sum=np.zeros(x.shape),
+        x_best=x.copy(),
+        fun_best=np.inf,
+        f_first=np.array(f, np.float64) if batched else float(f),
+        g_first=norm if batched else float(norm[0]),
+        failed=~np.isfinite(f + norm) if batched else not np.isfinite(f + norm[0]),
+        rule=type(rule).__name__,
+    )
+    part = _penalised(loss, state)(x)
+    penalty.check_size(len(part))
+    phi = penalty.value(part)
+    state.phi = np.array(np.broadcast_to(phi, f.shape), np.float64) if batched else float(phi)
+    state.fun_best = state.fun
+    return state
+
+
+def resume(loss: Loss, x0: Any, rule: Rule, state: State) -> State:
+    """A copy of `state`, checked against the problem it is to continue."""
+    if x0 is not None and np.shape(x0) != state.x.shape:
+        raise ValueError(f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out.")
+    if type(rule).__name__ != state.rule:
+        raise ValueError(f"'state' was made by the rule {state.rule}; it cannot be continued by {type(rule).__name__}.")
+    if loss.shape is not None and state.x.shape[: len(loss.shape)] != loss.shape:
+        raise ValueError(f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}.")
+    blocks = rule.init(state.x, state.batched, loss.intercept).total
+    if blocks.shape != state.total.shape:
+        raise ValueError("'state' was made with other blocks than this rule's.")
+    return state.copy()
+
+
+def minimize(
+    loss: Any,
+    x0: Any = None,
+    penalty: Any = None,
+    rule: Rule | None = None,
+    *,
+    eta: Any = None,
+    eps: float | None = None,
+    blocks: Any = None,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    tol: float | None = None,
+    callback: Callable[[OptimizeResult], Any] | None = None,
+    history: int = 1,
+    state: State | None = None,
+    on_failure: str = "warn",
+) -> OptimizeResult:
+    r"""Minimise F(x) = f(x) + phi(x) by AdaGrad-Diff.
+
+    Parameters
+    ----------
+    loss : Loss or callable
+        f: a loss of `adagrad_diff.losses`, or any function x -> (value, gradient).
+    x0 : array, optional
+        Where to start; zeros by default. A trailing axis of trajectories is allowed: shape (d,) or (d, B).
+    penalty : Penalty, optional
+        phi: a penalty of `adagrad_diff.penalties`, or any object with value(x) and prox(z, step).
+    rule : Rule, optional
+        The step-size rule. Alternatively give
+    eta, eps, blocks
+        the parameters of `AdaGradDiff`; eps is 1e-8 and blocks are single coordinates by default.
+    max_iter : int
+        Iterations to make, in this call.
+    max_time : float, optional
+        Seconds after which to stop.
+    tol : float, optional
+        Stop when ||u|| <= tol ||g^1||, where u = W_n (x^n - x^{n+1}) / eta + g^{n+1} - g^n is a subgradient of F at
+        x^{n+1}. It tends to zero if f is smooth; for a nonsmooth f it need not.
+    callback : callable, optional
+        Called with an `OptimizeResult` (x, fun, nit, state) after every iteration; it may raise StopIteration.
+    history : int
+        Record every k-th iteration; 0 records nothing.
+    state : State, optional
+        The state of an earlier result, which is continued bit for bit as if it had never stopped.
+    on_failure : {"warn", "raise", "ignore"}
+        What to do when the run ends without success.
+
+    Returns
+    -------
+    OptimizeResult
+        After n iterations: x = x^{n+1}, fun = F(x), jac = gradient of f at x, x_avg = mean of x^2 ... x^{n+1}, x_best and
+        fun_best, subgradient_norm = ||u||, nit = n and nfev = n + 1 (both counted from the very first start), status (see
+        `Status`), success, message, history (iteration, objective, mean_step, subgradient_norm, time) and state.
+        success means that the tolerance was reached, or that none was asked for and the run ended as told.
+        With a trajectory axis, fun, status, success, nit and the like have shape (B,); a trajectory that ends early keeps
+        the point where it ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adagrad_diff import L1, LAD, minimize
+    >>> A = np.random.default_rng(0).standard_normal((200, 10))
+    >>> result = minimize(LAD(A, A[:, 0] - 2 * A[:, 3]), penalty=L1(0.01), eta=0.1)
+    >>> result.x.round(2).tolist()
+    [1.0, 0.0, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+    loss, penalty = as_loss(loss), as_penalty(penalty)
+    rule = _choose_rule(rule, eta, eps, blocks)
+    _check.one_of(on_failure, ("warn", "raise", "ignore"), "on_failure", "minimize")
+    max_iter = _count(max_iter, "max_iter")
+    tol = None if tol is None else _check.nonnegative(tol, "tol", "minimize")
+    deadline = np.inf if max_time is None else perf_counter() + _check.positive(max_time, "max_time", "minimize")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
+
+    state = start(loss, x0, penalty, rule) if state is None else resume(loss, x0, rule, state)
+    watch = Watch(max_iter, deadline, tol, callback, _count(history, "history"), state)
+    status, norm = watch.run(lambda rule, state: _iterations(loss, penalty, rule, state), rule, state)
+    return report(state, status, norm, tol, watch.history(), on_failure)
+
+
+def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any) -> Rule:
+    if rule is None:
+        if eta is None:
+            raise ValueError("Give a step size, for example eta=0.1, or a rule, for example rule=AdaGradDiff(eta=0.1).")
+        return AdaGradDiff(eta, **({} if eps is None else {"eps": eps}), blocks=blocks)
+    if not isinstance(rule, Rule):
+        raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
+    for name, value in (("eta", eta), ("eps", eps), ("blocks", blocks)):
+        if value is not None:
+            raise ValueError(f"{name!r} belongs to the rule: give either 'rule' or {name!r}, not both.")
+    return rule
+
+
+def _count(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 0:
+        raise ValueError(f"The {name!r} parameter of minimize must be an integer >= 0. Got {value!r} instead.")
+    return value.__index__()

@@ -1,0 +1,166 @@
+"""Where a run stands: everything Algorithm 1 needs to go on, exactly, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = "adagrad-diff state 1"
+
+
+@dataclass
+class State:
+    """The state after n iterations: x is x^{n+1}, g is g^{n+1}.
+
+    Arrays have the shape of x, which ends in an axis of trajectories if there are several; numbers are then arrays (B,).
+    A state drawn from `iterate` is valid until the next one is drawn: `copy()` keeps it. `save` writes it to a file.
+    """
+
+    n: Any  # iterations done
+    x: np.ndarray  # the iterate
+    f: Any  # loss at x
+    phi: Any  # penalty at x
+    g: np.ndarray  # (sub)gradient of f at x
+    g_prev: np.ndarray  # the one before; zero at the start
+    total: np.ndarray  # the rule's sums, one per block
+    x_sum: np.ndarray  # x^2 + ... + x^{n+1}, in double precision
+    x_best: np.ndarray  # the iterate with the smallest objective
+    fun_best: Any  # its objective
+    f_first: Any  # f(x^1), against which divergence is judged
+    g_first: Any  # ||g^1||, against which the subgradient is judged
+    failed: Any  # a value at the next iterate was not finite: x stays the last good one
+    rule: str  # name of the rule the sums belong to
+    pending: bool = False  # the sums already count g: an iteration was interrupted in the middle
+    x_prev: np.ndarray | None = None  # the iterate before x, and
+    step: np.ndarray | None = None  # the steps eta / w that led from it to x; neither is needed to go on
+
+    @property
+    def batched(self) -> bool:
+        """Whether there is a trailing axis of trajectories."""
+        return np.ndim(self.f) == 1
+
+    @property
+    def fun(self) -> Any:
+        """The objective F(x) = f(x) + phi(x)."""
+        return self.f + self.phi
+
+    @property
+    def x_avg(self) -> np.ndarray:
+        """The paper's average, of x^2 to x^{n+1}; x itself before the first iteration."""
+        average = self.x_sum / np.maximum(self.n, 1)
+        return np.where(np.equal(self.n, 0), self.x, average).astype(self.x.dtype, copy=False)
+
+    @property
+    def mean_step(self) -> Any:
+        """The mean over coordinates of eta / w^n (NaN before the first iteration)."""
+        if self.step is None:
+            return np.full(np.shape(self.f), np.nan) if self.batched else np.nan
+        mean = np.add.reduce(self.step, axis=0, dtype=np.float64) / len(self.step)
+        return mean if self.batched else float(mean)
+
+    def flat(self, array: np.ndarray) -> np.ndarray:
+        """The same memory with one axis of coordinates: (d,), or (d, trajectories)."""
+        return array.reshape(-1, array.shape[-1]) if self.batched else array.reshape(-1)
+
+    @property
+    def subgradient_norm(self) -> Any:
+        """||u||, u = W_n (x^n - x^{n+1}) / eta + g^{n+1} - g^n, a subgradient of F at x (NaN before the first iteration)."""
+        if self.step is None:
+            return np.full(np.shape(self.f), np.nan) if self.batched else np.nan
+        from . import kernels
+
+        out = np.empty(self.f.shape if self.batched else 1)
+        flat = self.flat
+        kernels.squared_subgradient(flat(self.x_prev), flat(self.x), self.step, flat(self.g_prev), flat(self.g), out)
+        return np.sqrt(out) if self.batched else float(out[0]) ** 0.5
+
+    def advance(self, f: Any, phi: Any) -> None:
+        """Complete an iteration: x_prev and g_prev hold the new iterate and its gradient, f and phi its values."""
+        if self.batched:
+            self.failed |= ~np.isfinite(f + phi)
+            if self.failed.any():  # these stay where they are
+                for new, old in ((self.x_prev, self.x), (self.g_prev, self.g), (f, self.f), (phi, self.phi)):
+                    np.copyto(new, old, where=self.failed)
+        elif not math.isfinite(f + phi):
+            self.failed = True
+            return
+        self.x, self.x_prev = self.x_prev, self.x
+        self.g, self.g_prev = self.g_prev, self.g
+        self.f, self.phi, self.pending = f, phi, False
+        if self.batched:
+            self.n = self.n + ~self.failed
+            np.add(self.x_sum, self.x, out=self.x_sum, where=~self.failed)
+            better = f + phi < self.fun_best
+            if better.any():
+                np.copyto(self.x_best, self.x, where=better)
+                np.copyto(self.fun_best, f + phi, where=better)
+        else:
+            self.n += 1
+            np.add(self.x_sum, self.x, out=self.x_sum)
+            if f + phi < self.fun_best:
+                np.copyto(self.x_best, self.x)
+                self.fun_best = f + phi
+
+    def _map(self, change) -> State:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{k: change(v) if isinstance(v, np.ndarray) else v for k, v in values.items()})
+
+    def copy(self) -> State:
+        """An independent copy."""
+        return self._map(np.copy)
+
+    def select(self, columns: np.ndarray) -> State:
+        """The state of some of the trajectories."""
+        return self._map(lambda array: np.ascontiguousarray(array[..., columns]))
+
+    def put(self, columns: np.ndarray, part: State) -> None:
+        """Write the state of some of the trajectories back."""
+        for field in fields(self):
+            array = getattr(self, field.name)
+            if isinstance(array, np.ndarray):
+                array[..., columns] = getattr(part, field.name)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the state to a file of arrays and JSON (no pickle), replacing an older one in a single step."""
+        path = Path(path)
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("rule", "pending", "x_prev", "step")}
+        header = json.dumps({"format": FORMAT, "rule": self.rule, "pending": self.pending})
+        partial = path.with_name(path.name + f".{os.getpid()}.partial")
+        try:
+            with open(partial, "wb") as file:
+                np.savez(file, header=np.array(header), **{k: np.asarray(v) for k, v in arrays.items()})
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def load_state(path: str | os.PathLike) -> State:
+    """Read a state that `State.save` wrote.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from adagrad_diff import load_state, minimize
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.npz"
+    >>> minimize(lambda x: (0.5 * x @ x, x), [1.0], eta=0.1, max_iter=5).state.save(path)
+    >>> int(load_state(path).n)
+    5
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            content = {name: file[name] for name in file.files}
+        header = json.loads(str(content.pop("header")))
+        if header["format"] != FORMAT:
+            raise ValueError(f"its format is {header['format']!r}, not {FORMAT!r}")
+        plain = {k: v.item() if v.ndim == 0 else v for k, v in content.items()}
+        return State(**plain, rule=header["rule"], pending=header["pending"])
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{os.fspath(path)} is not a readable state file of adagrad_diff: {error}") from error

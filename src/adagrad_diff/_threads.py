@@ -1,0 +1,55 @@
+"""Row ranges in threads: the kernels release the GIL, so plain Python threads share the rows of A among the cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+WORK_PER_THREAD = 200_000  # multiplications below which a second thread costs more than it brings
+
+
+@cache
+def _limit() -> int:
+    """What the environment allows: NUMBA_NUM_THREADS, else OMP_NUM_THREADS, else every core of this process."""
+    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
+        value = os.environ.get(name, "").split(",")[0].strip()
+        if value.isdigit() and int(value) > 0:
+            return int(value)
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@cache
+def _blas():
+    """The BLAS libraries that threadpoolctl can limit, if it is installed (otherwise nobody is limiting them)."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return []
+    return ThreadpoolController().select(user_api="blas").lib_controllers
+
+
+def thread_count(work: float) -> int:
+    """Threads worth using for `work` multiplications, within the limits of the environment and of threadpoolctl."""
+    wanted = min(_limit(), int(work // WORK_PER_THREAD))
+    if wanted <= 1:
+        return 1
+    limits = [n for library in _blas() if (n := library.get_num_threads())]
+    return min([wanted, *limits])
+
+
+@cache
+def _pool(pid: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=max(1, _limit() - 1), thread_name_prefix="adagrad_diff")
+
+
+def over_rows(worker: Callable[[int, int, int], None], rows: int, threads: int) -> None:
+    """Call worker(part, lo, hi) for `threads` equal ranges of rows, the last one in this thread."""
+    cuts = [part * rows // threads for part in range(threads + 1)]
+    pool = _pool(os.getpid())  # a forked child has no threads of its parent's pool
+    jobs = [pool.submit(worker, part, cuts[part], cuts[part + 1]) for part in range(1, threads)]
+    worker(0, cuts[0], cuts[1])
+    for job in jobs:
+        job.result()

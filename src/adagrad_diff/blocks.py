@@ -1,0 +1,59 @@
+"""Direct sums: which coordinates of x share one weight of the metric.
+
+The paper's space is X = X_1 + ... + X_d, and the metric has one weight w_i per block X_i. Here a partition is an array
+of labels, one per coordinate of x read row by row, or None for blocks of single coordinates.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -> np.ndarray | None:
+    """Labels 0, 1, ... of the block of every coordinate of an x of the given shape.
+
+    Parameters
+    ----------
+    blocks : None or "element", "all", "row", or an array of integers
+        Single coordinates; one block; the rows of a two-dimensional x; or any partition, as one label per coordinate.
+    shape : tuple
+        Shape of x, without the trajectory axis.
+    intercept : bool
+        Whether the last coordinate (or row) of x is an intercept. Labels may then leave it out: it is a block of its own.
+
+    Returns
+    -------
+    labels : array of int64 or None
+        None stands for blocks of single coordinates.
+
+    Examples
+    --------
+    >>> block_labels([7, 7, 3], (3,)).tolist()
+    [1, 1, 0]
+    >>> block_labels("row", (2, 3)).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    size = int(np.prod(shape))
+    if blocks is None or isinstance(blocks, str) and blocks == "element":
+        return None
+    if isinstance(blocks, str):
+        if blocks == "all":
+            return np.zeros(size, np.int64)
+        if blocks == "row" and len(shape) == 2:
+            return np.repeat(np.arange(shape[0]), shape[1])
+        if blocks == "row":
+            raise ValueError(f"blocks='row' needs a two-dimensional x. Got x of shape {shape} instead.")
+    labels = np.asarray(blocks)
+    if labels.dtype.kind not in "iu":
+        raise ValueError(
+            "The 'blocks' parameter must be None, 'element', 'all', 'row' or an array of integer labels. "
+            f"Got {blocks!r} instead."
+        )
+    last = size // shape[0] if intercept and shape else 0  # coordinates of the intercept
+    if intercept and labels.size == size - last:
+        labels = np.append(labels.ravel(), np.full(last, labels.max(initial=0) + 1))
+    if labels.size != size or labels.ndim > len(shape) and not intercept:
+        raise ValueError(f"'blocks' must hold one label per coordinate: {size} for x of shape {shape}. Got {labels.size}.")
+    return np.unique(labels.ravel(), return_inverse=True)[1].astype(np.int64)

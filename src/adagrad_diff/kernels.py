@@ -1,0 +1,277 @@
+"""The compiled inner loops, each with the NumPy statement it computes.
+
+Numba is imported here and nowhere else, and this module is imported only when a run starts, so ``import adagrad_diff``
+stays light. Three rules hold throughout:
+
+- every kernel is ``nogil`` and single-threaded; threads are added from outside (`adagrad_diff._threads`), so that
+  concurrent runs in one process are safe whatever Numba's threading layer;
+- indices are unsigned before they are used: Numba's handling of negative ones doubles the time of a sparse product;
+- sums may be reordered (``reassoc``), but nothing assumes finite numbers: NaN and inf must survive to be reported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+
+FASTMATH = {"reassoc", "contract", "nsz"}
+TILE = 32  # rows of A read from memory, then used a second time out of the cache
+
+compiled = njit(cache=True, nogil=True, fastmath=FASTMATH)
+plain = njit(cache=True, nogil=True)  # gathers: reordering these sums makes them slower
+
+
+# ---------------------------------------------------------------- the metric
+
+
+@compiled
+def add_squares(total, g):
+    """total += g**2"""
+    for i in range(total.size):
+        total[i] += g[i] * g[i]
+
+
+@compiled
+def add_squared_differences(total, g, g_prev):
+    """total += (g - g_prev)**2"""
+    for i in range(total.size):
+        change = g[i] - g_prev[i]
+        total[i] += change * change
+
+
+@plain
+def add_block_squares(total, labels, g):
+    """np.add.at(total, labels, g**2)"""
+    for i in range(labels.size):
+        block = np.uint64(labels[i])
+        for k in range(g.shape[1]):
+            total[block, k] += g[i, k] * g[i, k]
+
+
+@plain
+def add_block_squared_differences(total, labels, g, g_prev):
+    """np.add.at(total, labels, (g - g_prev)**2)"""
+    for i in range(labels.size):
+        block = np.uint64(labels[i])
+        for k in range(g.shape[1]):
+            change = g[i, k] - g_prev[i, k]
+            total[block, k] += change * change
+
+
+@compiled
+def steps(total, eps, row, column, out):
+    """out = row[:, None] * column / (eps + np.sqrt(total))"""
+    for i in range(total.shape[0]):
+        for k in range(total.shape[1]):
+            out[i, k] = row[i] * column[k] / (eps + np.sqrt(total[i, k]))
+
+
+@plain
+def block_steps(total, labels, eps, row, column, out):
+    """out = row[:, None] * column / (eps + np.sqrt(total[labels]))"""
+    for i in range(labels.size):
+        block = np.uint64(labels[i])
+        for k in range(total.shape[1]):
+            out[i, k] = row[i] * column[k] / (eps + np.sqrt(total[block, k]))
+
+
+@compiled
+def squared_subgradient(x_prev, x, step, g_prev, g, out):
+    """out = np.sum(((x_prev - x) / step + g - g_prev)**2, axis=0)"""
+    if x.ndim == 1:
+        total = 0.0
+        for i in range(x.size):
+            u = (x_prev[i] - x[i]) / step[i] + (g[i] - g_prev[i])
+            total += u * u
+        out[0] = total
+    else:
+        out[:] = 0
+        for i in range(x.shape[0]):
+            for k in range(x.shape[1]):
+                u = (x_prev[i, k] - x[i, k]) / step[i, k] + (g[i, k] - g_prev[i, k])
+                out[k] += u * u
+
+
+# ---------------------------------------------------------------- penalties
+
+
+@compiled
+def shrink(z, step, l1, l2, out):
+    """out = np.sign(z) * np.maximum(np.abs(z) - step * l1, 0) / (1 + step * l2), l1 and l2 of size 1 or one per row"""
+    if z.ndim == 1:
+        for i in range(z.size):
+            lam, mu = l1[i if l1.size > 1 else 0], l2[i if l2.size > 1 else 0]
+            size = abs(z[i]) - step[i] * lam
+            out[i] = np.copysign(0.0 if size < 0.0 else size, z[i]) / (1.0 + step[i] * mu)
+    else:
+        for i in range(z.shape[0]):
+            lam, mu = l1[i if l1.size > 1 else 0], l2[i if l2.size > 1 else 0]
+            for k in range(z.shape[1]):
+                size = abs(z[i, k]) - step[i, k] * lam
+                out[i, k] = np.copysign(0.0 if size < 0.0 else size, z[i, k]) / (1.0 + step[i, k] * mu)
+
+
+@compiled
+def elastic_value(x, l1, l2, out):
+    """out = np.sum(l1 * np.abs(x) + l2 / 2 * x**2, axis=0), l1 and l2 of size 1 or one per row"""
+    if x.ndim == 1:
+        total = 0.0
+        for i in range(x.size):
+            lam, mu = l1[i if l1.size > 1 else 0], l2[i if l2.size > 1 else 0]
+            total += lam * abs(x[i]) + 0.5 * mu * x[i] * x[i]
+        out[0] = total
+    else:
+        out[:] = 0
+        for i in range(x.shape[0]):
+            lam, mu = l1[i if l1.size > 1 else 0], l2[i if l2.size > 1 else 0]
+            for k in range(x.shape[1]):
+                out[k] += lam * abs(x[i, k]) + 0.5 * mu * x[i, k] * x[i, k]
+
+
+# ---------------------------------------------------------------- the linear model
+
+
+@compiled
+def add_ridge(x, l2, g, out):
+    """g += l2 * x;  out += l2 / 2 * np.sum(x**2, axis=0)"""
+    if x.ndim == 1:
+        total = 0.0
+        for i in range(x.size):
+            total += x[i] * x[i]
+            g[i] += l2 * x[i]
+        out[0] += 0.5 * l2 * total
+    else:
+        for i in range(x.shape[0]):
+            for k in range(x.shape[1]):
+                out[k] += 0.5 * l2 * x[i, k] * x[i, k]
+                g[i, k] += l2 * x[i, k]
+
+
+@plain
+def add_rows_dot(indptr, indices, data, x, lo, hi, z):
+    """z += A[lo:hi] @ x for A in compressed rows"""
+    for j in range(lo, hi):
+        start, stop = np.uint64(indptr[j]), np.uint64(indptr[j + 1])
+        if x.ndim == 1:
+            total = z[j - lo]
+            for p in range(start, stop):
+                total += data[p] * x[np.uint64(indices[p])]
+            z[j - lo] = total
+        else:
+            for p in range(start, stop):
+                i = np.uint64(indices[p])
+                for k in range(x.shape[1]):
+                    z[j - lo, k] += data[p] * x[i, k]
+
+
+@plain
+def add_rows_tdot(indptr, indices, data, r, lo, hi, g):
+    """g += A[lo:hi].T @ r for A in compressed rows"""
+    for j in range(lo, hi):
+        start, stop = np.uint64(indptr[j]), np.uint64(indptr[j + 1])
+        if r.ndim == 1:
+            residual = r[j - lo]
+            for p in range(start, stop):
+                g[np.uint64(indices[p])] += residual * data[p]
+        else:
+            for p in range(start, stop):
+                i = np.uint64(indices[p])
+                for k in range(r.shape[1]):
+                    g[i, k] += r[j - lo, k] * data[p]
+
+
+@plain
+def softmax_residuals(z, b, weight, out):
+    """The multinomial loss of scores z (samples, classes, trajectories); z becomes weight * (softmax(z) - onehot(b))"""
+    for j in range(z.shape[0]):
+        for k in range(z.shape[2]):
+            top = z[j, 0, k]
+            for c in range(1, z.shape[1]):
+                top = max(top, z[j, c, k])
+            score, total = z[j, b[j], k], 0.0
+            for c in range(z.shape[1]):
+                z[j, c, k] = np.exp(z[j, c, k] - top)
+                total += z[j, c, k]
+            out[k] += weight[j] * (np.log(total) + (top - score))
+            for c in range(z.shape[1]):
+                z[j, c, k] *= weight[j] / total
+            z[j, b[j], k] -= weight[j]
+
+
+def _scalar_kernel(template: Callable) -> Callable:
+    """One compiled copy of `template` per scalar loss, cached in memory and, for this package's losses, on disk.
+
+    Numba's disk cache does not notice when a function that a kernel calls is edited. The losses of this package
+    therefore enter the key with a fingerprint of their code, and a user's own loss is never cached on disk.
+    """
+
+    @cache
+    def specialise(scalar: Callable) -> Callable:
+        code = scalar.__code__
+        fingerprint = hashlib.sha256(repr((code.co_code, code.co_consts, code.co_names)).encode()).hexdigest()
+        ours = scalar.__module__.startswith(__package__ + ".losses")
+        return njit(cache=ours, nogil=True, fastmath=FASTMATH)(template(register_jitable(scalar), fingerprint))
+
+    return specialise
+
+
+@_scalar_kernel
+def residuals(scalar, fingerprint):
+    def kernel(z, b, weight, theta, out):
+        """out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b)"""
+        fingerprint  # noqa: B018 (part of the cache key)
+        if z.ndim == 1:
+            total = 0.0
+            for j in range(z.shape[0]):
+                value, derivative = scalar(z[j], b[j], theta)
+                total += weight[j] * value
+                z[j] = weight[j] * derivative
+            out[0] += total
+        else:
+            for j in range(z.shape[0]):
+                for k in range(z.shape[1]):
+                    value, derivative = scalar(z[j, k], b[j], theta)
+                    out[k] += weight[j] * value
+                    z[j, k] = weight[j] * derivative
+
+    return kernel
+
+
+@_scalar_kernel
+def dense_pass(scalar, fingerprint):
+    def kernel(A, x, offset, b, weight, theta, lo, hi, r, g, out):
+        """z = A[lo:hi] @ x + offset;  r[lo:hi] = weight * derivative(z, b);  g += A[lo:hi].T @ r[lo:hi]: A is read once"""
+        fingerprint  # noqa: B018 (part of the cache key)
+        total = 0.0
+        for first in range(lo, hi, TILE):
+            last = min(first + TILE, hi)
+            for j in range(first, last):
+                row, z = A[j], offset
+                for i in range(row.size):
+                    z += row[i] * x[i]
+                r[j] = z
+            for j in range(first, last):
+                value, derivative = scalar(r[j], b[j], theta)
+                total += weight[j] * value
+                r[j] = weight[j] * derivative
+            # Four rows at a time: g is read and written a quarter as often.
+            j = first
+            while j + 4 <= last:
+                a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
+                r0, r1, r2, r3 = r[j], r[j + 1], r[j + 2], r[j + 3]
+                for i in range(a0.size):
+                    g[i] += (r0 * a0[i] + r1 * a1[i]) + (r2 * a2[i] + r3 * a3[i])
+                j += 4
+            while j < last:
+                row, residual = A[j], r[j]
+                for i in range(row.size):
+                    g[i] += residual * row[i]
+                j += 1
+        out[0] += total
+
+    return kernel

@@ -1,0 +1,33 @@
+"""Losses: convex functions f with a (sub)gradient, one per file, most of them in a shared linear model."""
+
+from .base import Loss, Oracle, as_loss
+from .hinge import Hinge
+from .huber import Huber
+from .kernel_svm import KernelSVMDual
+from .lad import LAD
+from .linear import LinearModel
+from .logistic import Logistic
+from .multinomial import Multinomial
+from .poisson import Poisson
+from .quadratic import Quadratic
+from .quantile import Quantile
+from .squared import Squared
+from .squared_hinge import SquaredHinge
+
+__all__ = [
+    "LAD",
+    "Hinge",
+    "Huber",
+    "KernelSVMDual",
+    "LinearModel",
+    "Logistic",
+    "Loss",
+    "Multinomial",
+    "Oracle",
+    "Poisson",
+    "Quadratic",
+    "Quantile",
+    "Squared",
+    "SquaredHinge",
+    "as_loss",
+]

@@ -1,0 +1,80 @@
+"""The contract of a loss, and the adapter that makes one of any function x -> (value, gradient)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+class Oracle(ABC):
+    """A loss with the memory one run needs: calling it at x writes the gradient into `out` and returns the value."""
+
+    @abstractmethod
+    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
+        """f(x), a number or one per trajectory; the gradient goes into `out`."""
+
+
+class Loss(ABC):
+    """A convex function f of an x of shape `shape`, or of that shape and a trailing axis of trajectories."""
+
+    shape: tuple[int, ...] | None = None  # of x without the trajectory axis; None if any shape will do
+    dtype: np.dtype | None = None  # of the iterates; None if x decides
+    intercept: bool = False  # whether the last coordinate (or row) of x is an intercept no penalty touches
+
+    @abstractmethod
+    def oracle(self, x: np.ndarray) -> Oracle:
+        """A fresh oracle for iterates like x. Two oracles share no memory, so they may run in two threads."""
+
+    def value_and_grad(self, x: Any) -> tuple[Any, np.ndarray]:
+        """(f(x), a subgradient of f at x)."""
+        x = np.ascontiguousarray(x, dtype=self.dtype)
+        g = np.empty_like(x)
+        return self.oracle(x)(x, g), g
+
+    def lipschitz(self) -> float:
+        """L such that the gradient is L-Lipschitz."""
+        raise ValueError(f"{type(self).__name__} has no known Lipschitz constant: its gradient is not Lipschitz continuous.")
+
+
+class FunctionLoss(Loss):
+    """Any function x -> (value, gradient), or object with value_and_grad(x)."""
+
+    def __init__(self, function: Callable):
+        self.function = function
+
+    def oracle(self, x):
+        return FunctionOracle(self.function)
+
+
+class FunctionOracle(Oracle):
+    def __init__(self, function: Callable):
+        self.function = function
+
+    def __call__(self, x, out):
+        answer = self.function(x.copy())  # a copy: what the function keeps or changes is its own
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise TypeError(f"The loss must return a pair (value, gradient). Got {type(answer).__name__} instead.")
+        value, g = np.asarray(answer[0], dtype=np.float64), np.asarray(answer[1])
+        if g.shape != x.shape:
+            raise ValueError(f"The loss must return a gradient of the shape of x, {x.shape}. Got {g.shape} instead.")
+        if value.shape not in ((), x.shape[-1:]):
+            raise ValueError(
+                "The loss must return one value, or one per trajectory (column of x). "
+                f"Got shape {value.shape} for x of shape {x.shape}."
+            )
+        np.copyto(out, g)
+        return value if value.ndim else float(value)
+
+
+def as_loss(loss: Any) -> Loss:
+    """A `Loss`: anything callable as x -> (value, gradient), or with a method value_and_grad(x), is one."""
+    if isinstance(loss, Loss):
+        return loss
+    if not isinstance(loss, type):
+        function = getattr(loss, "value_and_grad", loss)
+        if callable(function):
+            return FunctionLoss(function)
+    raise TypeError(f"'loss' must be a loss, or a function x -> (value, gradient). Got {loss!r} instead.")

@@ -1,0 +1,34 @@
+"""The hinge loss of support vector machines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .linear import BinaryModel
+
+
+class Hinge(BinaryModel):
+    r"""The mean of :math:`\max(0, 1 - b_j z_j)`, z = A x, b in {-1, +1}. Not smooth.
+
+    Parameters are those of `LinearModel`.
+
+    Examples
+    --------
+    >>> from adagrad_diff import Hinge
+    >>> f, g = Hinge([[1.0], [-1.0]], [1, -1]).value_and_grad([0.5])
+    >>> f, g.tolist()
+    (0.5, [-1.0])
+    """
+
+    @staticmethod
+    def scalar(z, b, theta):
+        slack = 1.0 - b * z
+        if slack <= 0.0:
+            return 0.0 * b, 0.0 * b
+        return slack, -b
+
+    @staticmethod
+    def conjugate(u, b, theta):
+        """b u for b u in [-1, 0]"""
+        p = b * u
+        return np.where((p >= -1.0) & (p <= 0.0), p, np.inf)

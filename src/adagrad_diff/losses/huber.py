@@ -1,0 +1,49 @@
+"""The Huber loss: quadratic near zero, linear far away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _check
+from .linear import LinearModel
+
+
+class Huber(LinearModel):
+    r"""The mean of the Huber loss of t = A x - b.
+
+    .. math:: \tfrac12 t^2 \text{ if } |t| \le \delta, \text{ else } \delta |t| - \tfrac12 \delta^2
+
+    Parameters
+    ----------
+    delta : float
+        Where the loss turns linear. The other parameters are those of `LinearModel`.
+
+    Examples
+    --------
+    >>> from adagrad_diff import Huber
+    >>> f, g = Huber([[1.0], [1.0]], [0.5, 3.0], delta=1.0).value_and_grad([0.0])
+    >>> f, g.tolist()
+    (1.3125, [-0.75])
+    """
+
+    smoothness = 1.0
+
+    def __init__(self, A: Any, b: Any, delta: float = 1.0, **options: Any):
+        super().__init__(A, b, **options)
+        self.theta = self.delta = _check.positive(delta, "delta", "Huber")
+
+    @staticmethod
+    def scalar(z, b, theta):
+        t = z - b
+        if t > theta:
+            return theta * (t - 0.5 * theta), theta
+        if t < -theta:
+            return theta * (-t - 0.5 * theta), -theta
+        return 0.5 * t * t, t + 0.0 * theta
+
+    @staticmethod
+    def conjugate(u, b, theta):
+        """u^2 / 2 + b u for |u| <= delta"""
+        return np.where(np.abs(u) <= theta, 0.5 * u * u + b * u, np.inf)

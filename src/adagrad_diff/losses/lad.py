@@ -1,0 +1,35 @@
+"""Least absolute deviations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .linear import LinearModel
+
+
+class LAD(LinearModel):
+    r"""The mean of :math:`|z_j - b_j|`, z = A x. Not smooth.
+
+    Parameters are those of `LinearModel`.
+
+    Examples
+    --------
+    >>> from adagrad_diff import LAD
+    >>> f, g = LAD([[1.0], [2.0]], [1.0, 1.0]).value_and_grad([1.0])
+    >>> f, g.tolist()
+    (0.5, [1.0])
+    """
+
+    @staticmethod
+    def scalar(z, b, theta):
+        t = z - b
+        if t > 0.0:
+            return t, 1.0
+        if t < 0.0:
+            return -t, -1.0
+        return t, 0.0 * t  # zero at the kink; NaN stays NaN
+
+    @staticmethod
+    def conjugate(u, b, theta):
+        """b u for |u| <= 1"""
+        return np.where(np.abs(u) <= 1.0, b * u, np.inf)

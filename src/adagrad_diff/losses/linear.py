@@ -1,0 +1,201 @@
+"""The linear model that most losses share: a scalar loss of <a_j, x> and b_j, averaged over samples j."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import _check, kernels
+from .._threads import over_rows, thread_count
+from .base import Loss, Oracle
+from .matrix import Dense, as_matrix
+
+
+class LinearModel(Loss):
+    r"""A mean of scalar losses of linear predictions.
+
+    .. math:: f(x) = \sum_j \omega_j\, \ell(\langle a_j, x\rangle + c, b_j) + \tfrac{l_2}{2}\|x\|^2
+
+    A loss of this kind is a subclass with `scalar`, written for numbers (it is compiled), and where known
+    `smoothness`, the largest second derivative, and `conjugate`, written for arrays.
+
+    Parameters
+    ----------
+    A : array (N, d), sparse matrix or LinearOperator
+        One sample per row. Dense arrays of any order, float32 or float64, CSR and CSC are used in place, never copied.
+    b : array (N,)
+        Targets; for classification, labels -1 and +1.
+    sample_weight : array (N,), optional
+        Weights >= 0, normalised to sum to one; equal by default.
+    l2 : float
+        Strength of a ridge term that is part of f.
+    intercept : bool
+        Whether x has one more, last coordinate c, added to every prediction, that neither l2 nor any penalty touches.
+
+    Examples
+    --------
+    A loss of your own takes a few lines:
+
+    >>> import math
+    >>> from adagrad_diff.losses import LinearModel
+    >>> class LogCosh(LinearModel):
+    ...     smoothness = 1.0
+    ...     @staticmethod
+    ...     def scalar(z, b, theta):
+    ...         t = abs(z - b)
+    ...         return t + math.log1p(math.exp(-2.0 * t)) - math.log(2.0), math.tanh(z - b)
+    >>> f, g = LogCosh([[1.0, 0.0], [0.0, 2.0]], [0.0, 0.0]).value_and_grad([0.0, 0.0])
+    >>> f, g.tolist()
+    (0.0, [0.0, 0.0])
+    """
+
+    #: scalar(z, b, theta) -> (value, derivative with respect to z), at a kink the subgradient of smallest absolute value.
+    scalar: ClassVar[Callable[[float, float, float], tuple[float, float]]]
+    #: conjugate(u, b, theta) = sup_z u z - value(z, b), elementwise, infinite outside its domain.
+    conjugate: ClassVar[Callable | None] = None
+    smoothness: float | None = None
+    theta: float = 0.0  # the parameter of the scalar loss, if it has one
+
+    def __init__(self, A: Any, b: Any, *, sample_weight: Any = None, l2: float = 0.0, intercept: bool = False):
+        self.A = as_matrix(A)
+        samples, features = self.A.shape
+        self.dtype = self.A.dtype
+        self.b = self.check_targets(b, samples)
+        self.weight = self._normalised(sample_weight, samples)
+        self.l2 = _check.nonnegative(l2, "l2", type(self).__name__)
+        self.intercept = bool(intercept)
+        self.shape = (features + self.intercept,)
+
+    def check_targets(self, b: Any, samples: int) -> np.ndarray:
+        """b as this loss wants it, or an error that names the first entry it does not accept."""
+        return _check.vector(b, "b", samples).astype(self.dtype, copy=False)
+
+    def _normalised(self, sample_weight: Any, samples: int) -> np.ndarray:
+        if sample_weight is None:
+            return np.full(samples, 1.0 / samples, self.dtype)
+        weight = _check.vector(sample_weight, "sample_weight", samples).astype(np.float64)
+        _check.first_where(
+            weight < 0, weight, lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}."
+        )
+        if weight.sum() == 0:
+            raise ValueError("sample_weight is zero for every sample: at least one must be positive.")
+        return (weight / weight.sum()).astype(self.dtype)
+
+    def oracle(self, x: np.ndarray) -> LinearOracle:
+        if x.ndim not in (1, 2) or x.shape[0] != self.shape[0]:
+            extra = " (features and intercept)" if self.intercept else ""
+            raise ValueError(f"x must have {self.shape[0]} coordinates{extra}. Got shape {x.shape} instead.")
+        return LinearOracle(self, x.shape[1:])
+
+    def lipschitz(self) -> float:
+        """L = smoothness * largest eigenvalue of sum_j weight_j a_j a_j' + l2 (with the intercept as a column of ones)."""
+        if self.smoothness is None:
+            return super().lipschitz()
+        return self.smoothness * self._largest_curvature() + self.l2
+
+    def _largest_curvature(self) -> float:
+        from scipy.sparse.linalg import LinearOperator, eigsh
+
+        samples, features = self.A.shape
+        size = features + self.intercept
+
+        def product(v):
+            v = np.ascontiguousarray(v.reshape(size, -1), self.dtype)
+            z, out = np.empty((samples, v.shape[1]), self.dtype), np.zeros(v.shape, self.dtype)
+            self.A.dot(v[:features], 0, samples, z)
+            z += v[features:]
+            z *= self.weight[:, None]
+            self.A.add_tdot(z, 0, samples, out[:features])
+            if self.intercept:
+                out[features] = z.sum(axis=0)
+            return out.astype(np.float64)
+
+        if size <= 500:
+            return float(np.linalg.eigvalsh(product(np.eye(size)))[-1])
+        operator = LinearOperator((size, size), matvec=lambda v: product(v)[:, 0], dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(size)
+        return float(eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
+
+
+class LinearOracle(Oracle):
+    """One run's evaluations of a linear model: z = A x, residuals r = weight * l'(z, b), gradient A' r."""
+
+    def __init__(self, loss: LinearModel, batch: tuple[int, ...]):
+        self.loss = loss
+        #: After a call: the residuals at x, shape (N,) or (N, trajectories).
+        self.r = np.empty((loss.A.shape[0], *batch), loss.dtype)
+        self._threads = 1
+        self._g = np.empty((0, loss.A.shape[1], *batch), loss.dtype)  # gradients of the second and further threads
+        self._value = np.empty((1, *(batch or (1,))))
+        fused = not batch and isinstance(loss.A, Dense) and loss.A.array.flags.c_contiguous
+        self._fused = kernels.dense_pass(loss.scalar) if fused and hasattr(loss, "scalar") else None
+        self._residuals = self._make_residuals()
+
+    def _make_residuals(self) -> Callable:
+        kernel, loss = kernels.residuals(self.loss.scalar), self.loss
+        return lambda z, lo, hi, value: kernel(z, loss.b[lo:hi], loss.weight[lo:hi], loss.theta, value)
+
+    def __call__(self, x, out):
+        loss, A = self.loss, self.loss.A
+        samples, features = A.shape
+        weights, offset = x[:features], x[features:]
+        gradient = out[:features]
+        self._prepare(thread_count(A.size * self._value[0].size) if A.divisible else 1)
+        gradient[...] = 0
+        self._value[...] = 0
+        if self._threads == 1:
+            self._rows(weights, offset, 0, samples, gradient, self._value[0])
+        else:
+            self._g[...] = 0
+
+            def worker(part, lo, hi):
+                self._rows(weights, offset, lo, hi, self._g[part - 1] if part else gradient, self._value[part])
+
+            over_rows(worker, samples, self._threads)
+            for g in self._g:
+                gradient += g
+        value = self._value.sum(axis=0)
+        if loss.intercept:
+            out[features:] = self.r.sum(axis=0)
+        if loss.l2:
+            kernels.add_ridge(weights, loss.l2, gradient, value)
+        return value if x.ndim == 2 else value[0]
+
+    def _prepare(self, threads: int) -> None:
+        if threads != self._threads:
+            self._threads = threads
+            self._g = np.empty((threads - 1, *self._g.shape[1:]), self._g.dtype)
+            self._value = np.empty((threads, *self._value.shape[1:]))
+
+    def _rows(self, x, offset, lo, hi, g, value) -> None:
+        """The share of rows lo..hi: g += A' r and value += sum of weight * loss, reading each row of A once."""
+        loss = self.loss
+        if self._fused is not None:
+            shift = offset[0] if loss.intercept else x.dtype.type(0)
+            self._fused(loss.A.array, x, shift, loss.b, loss.weight, loss.theta, lo, hi, self.r, g, value)
+            return
+        for first, last in loss.A.row_blocks(lo, hi):
+            z = self.r[first:last]
+            loss.A.dot(x, first, last, z)
+            if loss.intercept:
+                z += offset
+            self._residuals(z, first, last, value)  # z is r from here on
+            loss.A.add_tdot(z, first, last, g)
+
+
+class BinaryModel(LinearModel):
+    """A linear model whose targets are the labels -1 and +1."""
+
+    def check_targets(self, b, samples):
+        b = super().check_targets(b, samples)
+        _check.first_where(
+            np.abs(b) != 1,
+            b,
+            lambda j, v: (
+                f"{type(self).__name__} needs labels -1 and +1 in b, but b[{j}] is {v}. "
+                "Map your classes first, for example b = np.where(y == positive_class, 1, -1)."
+            ),
+        )
+        return b

@@ -1,0 +1,39 @@
+"""The logistic loss."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .linear import BinaryModel
+
+
+class Logistic(BinaryModel):
+    r"""Logistic regression: the mean of :math:`\log(1 + \exp(-b_j z_j))`, z = A x, b in {-1, +1}.
+
+    Parameters are those of `LinearModel`.
+
+    Examples
+    --------
+    >>> from adagrad_diff import Logistic
+    >>> f, g = Logistic([[1.0], [-1.0]], [1, -1]).value_and_grad([0.0])
+    >>> round(f, 6), g.tolist()
+    (0.693147, [-0.5])
+    """
+
+    smoothness = 0.25
+
+    @staticmethod
+    def scalar(z, b, theta):
+        margin = b * z
+        decay = math.exp(-abs(margin))  # at most 1: no overflow
+        value = math.log1p(decay) + max(-margin, 0.0)
+        return value, -b * (decay if margin > 0.0 else 1.0) / (1.0 + decay)
+
+    @staticmethod
+    def conjugate(u, b, theta):
+        """p log p + (1 - p) log(1 - p), p = -b u in [0, 1]"""
+        from scipy.special import entr
+
+        return -entr(-b * u) - entr(1.0 + b * u) if np.ndim(u) else float(-entr(-b * u) - entr(1.0 + b * u))

@@ -1,0 +1,126 @@
+"""The data matrix A: dense, sparse or an operator, behind the two products the linear model needs.
+
+`dot(x, lo, hi, z)` writes z = A[lo:hi] x and `add_tdot(r, lo, hi, g)` adds A[lo:hi]' r to g, for one vector or several
+side by side. `row_blocks` says which row ranges to go through so that the second product finds A in the cache.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import _check, kernels
+
+CACHE = 1 << 22  # bytes of A that are expected to stay in the cache between the two products
+
+
+class Matrix(ABC):
+    """A real matrix: its shape, dtype, number of stored entries, and products with ranges of its rows."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+    size: int  # stored entries: multiplications in one product
+    divisible = True  # whether products with some of the rows only are possible
+
+    @abstractmethod
+    def dot(self, x: np.ndarray, lo: int, hi: int, z: np.ndarray) -> None:
+        """z = A[lo:hi] x"""
+
+    @abstractmethod
+    def add_tdot(self, r: np.ndarray, lo: int, hi: int, g: np.ndarray) -> None:
+        """g += A[lo:hi]' r"""
+
+    def row_blocks(self, lo: int, hi: int) -> Iterator[tuple[int, int]]:
+        """Ranges that cover lo..hi, each small enough for the cache."""
+        bytes_per_row = max(1, self.size // max(1, self.shape[0])) * self.dtype.itemsize
+        rows = max(256, CACHE // bytes_per_row) if self.divisible else hi - lo
+        return ((first, min(first + rows, hi)) for first in range(lo, hi, max(1, rows)))
+
+
+class Dense(Matrix):
+    """A NumPy array in any order; only one whose entries BLAS cannot address is copied."""
+
+    def __init__(self, array: np.ndarray):
+        unit = array.itemsize in array.strides or 1 in array.shape
+        self.array = array if unit and min(array.strides, default=0) > 0 else np.ascontiguousarray(array)
+        self.shape, self.dtype, self.size = array.shape, array.dtype, array.size
+
+    def dot(self, x, lo, hi, z):
+        np.matmul(self.array[lo:hi], x, out=z)
+
+    def add_tdot(self, r, lo, hi, g):
+        g += self.array[lo:hi].T @ r
+
+
+class CompressedRows(Matrix):
+    """SciPy's CSR."""
+
+    def __init__(self, indptr, indices, data, shape):
+        self.parts, self.shape, self.dtype, self.size = (indptr, indices, data), shape, data.dtype, data.size
+
+    def dot(self, x, lo, hi, z):
+        z[...] = 0
+        kernels.add_rows_dot(*self.parts, x, lo, hi, z)
+
+    def add_tdot(self, r, lo, hi, g):
+        kernels.add_rows_tdot(*self.parts, r, lo, hi, g)
+
+
+class CompressedColumns(Matrix):
+    """SciPy's CSC: the compressed rows of A', with the two products exchanged."""
+
+    divisible = False
+
+    def __init__(self, indptr, indices, data, shape):
+        self.parts, self.shape, self.dtype, self.size = (indptr, indices, data), shape, data.dtype, data.size
+
+    def dot(self, x, lo, hi, z):
+        z[...] = 0
+        kernels.add_rows_tdot(*self.parts, x, 0, self.shape[1], z)
+
+    def add_tdot(self, r, lo, hi, g):
+        kernels.add_rows_dot(*self.parts, r, 0, self.shape[1], g)
+
+
+class Operator(Matrix):
+    """SciPy's LinearOperator: whatever it computes."""
+
+    divisible = False
+
+    def __init__(self, operator):
+        self.operator, self.shape, self.size = operator, operator.shape, operator.shape[0] * operator.shape[1]
+        self.dtype = np.dtype(np.float32 if operator.dtype == np.float32 else np.float64)
+
+    def dot(self, x, lo, hi, z):
+        z[...] = self.operator.matvec(x) if x.ndim == 1 else self.operator.matmat(x)
+
+    def add_tdot(self, r, lo, hi, g):
+        g += self.operator.rmatvec(r) if r.ndim == 1 else self.operator.rmatmat(r)
+
+
+def as_matrix(A: Any, name: str = "A") -> Matrix:
+    """A `Matrix` over the caller's own memory, checked for shape, dtype and non-finite entries."""
+    from scipy import sparse
+    from scipy.sparse.linalg import LinearOperator
+
+    if isinstance(A, LinearOperator):
+        if np.dtype(A.dtype).kind not in "fiub":
+            raise ValueError(f"{name} must be real. Got a LinearOperator of dtype {A.dtype} instead.")
+        matrix: Matrix = Operator(A)
+    elif sparse.issparse(A):
+        if A.format not in ("csr", "csc"):
+            A = A.tocsr()
+        data = _check.finite(_check.real_array(A.data, f"{name}.data"), f"{name}.data")
+        kind = CompressedRows if A.format == "csr" else CompressedColumns
+        matrix = kind(A.indptr, A.indices, data, A.shape)
+    else:
+        array = _check.real_array(A, name)
+        if array.ndim != 2:
+            raise ValueError(f"{name} must be a matrix (samples, features). Got shape {array.shape} instead.")
+        matrix = Dense(_check.finite(array, name))
+    if 0 in matrix.shape:
+        raise ValueError(f"{name} is empty: it has shape {matrix.shape}. At least one sample and one feature are needed.")
+    return matrix

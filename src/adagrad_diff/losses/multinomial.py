@@ -1,0 +1,81 @@
+"""Multinomial logistic regression: x is a matrix with one column per class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _check, kernels
+from .linear import LinearModel, LinearOracle
+
+
+class Multinomial(LinearModel):
+    r"""The mean of :math:`\log \sum_c \exp(z_{jc}) - z_{j b_j}`, Z = A X, X of shape (features, classes).
+
+    Penalties see X read row by row; `blocks="row"` gives every feature one weight of the metric. With an intercept, X has
+    one more row.
+
+    Parameters
+    ----------
+    b : array of int (N,)
+        Classes 0, 1, ...
+    classes : int, optional
+        Their number, by default one more than the largest. The other parameters are those of `LinearModel`.
+
+    Examples
+    --------
+    >>> from adagrad_diff import Multinomial
+    >>> f, g = Multinomial([[1.0], [2.0]], [0, 1]).value_and_grad([[0.0, 0.0]])
+    >>> round(f, 6), g.tolist()
+    (0.693147, [[0.25, -0.25]])
+    """
+
+    smoothness = 0.5
+
+    def __init__(self, A: Any, b: Any, classes: int | None = None, **options: Any):
+        super().__init__(A, b, **options)
+        found = int(self.b.max()) + 1
+        self.classes = max(found, 2) if classes is None else int(classes)
+        if self.classes < max(found, 2):
+            raise ValueError(f"The 'classes' parameter of Multinomial must be at least {max(found, 2)}. Got {classes!r} instead.")
+        self.shape = (*self.shape, self.classes)  # type: ignore[misc]
+
+    def check_targets(self, b, samples):
+        b = _check.vector(b, "b", samples)
+        _check.first_where(
+            (b < 0) | (b != np.floor(b)),
+            b,
+            lambda j, v: f"Multinomial needs classes 0, 1, ... in b, but b[{j}] is {v}.",
+        )
+        return b.astype(np.int64)
+
+    def oracle(self, x):
+        if x.shape[:2] != self.shape or x.ndim > 3:
+            raise ValueError(f"x must have shape {self.shape} (features, classes). Got shape {x.shape} instead.")
+        return MultinomialOracle(self, x.shape[2:])
+
+
+class MultinomialOracle(LinearOracle):
+    """The linear oracle with one column per class and trajectory."""
+
+    def __init__(self, loss: Multinomial, batch: tuple[int, ...]):
+        self._batch = batch
+        super().__init__(loss, (loss.classes * (batch[0] if batch else 1),))
+
+    def _make_residuals(self):
+        loss, width = self.loss, self._batch[0] if self._batch else 1
+
+        def residuals(z, lo, hi, value):
+            scores = z.reshape(len(z), loss.classes, width)
+            kernels.softmax_residuals(scores, loss.b[lo:hi], loss.weight[lo:hi], value[:width])
+
+        return residuals
+
+    def __call__(self, x, out):
+        width = self._batch[0] if self._batch else 1
+        columns = (len(x), -1)
+        total = super().__call__(x.reshape(columns), out.reshape(columns))
+        # The loss of each trajectory stands in its first `width` places; the ridge term in one place per column.
+        value = total.reshape(self.loss.classes, width).sum(axis=0)
+        return value if self._batch else value[0]

@@ -1,0 +1,43 @@
+"""Poisson regression with a log link."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import _check
+from .linear import LinearModel
+
+
+class Poisson(LinearModel):
+    r"""The mean of :math:`e^{z_j} - b_j z_j`, z = A x, b >= 0: the Poisson deviance up to a constant of b.
+
+    Its gradient is not Lipschitz continuous, and where e^z overflows the value is inf, which ends a run with a status.
+    Parameters are those of `LinearModel`.
+
+    Examples
+    --------
+    >>> from adagrad_diff import Poisson
+    >>> f, g = Poisson([[1.0], [1.0]], [0, 3]).value_and_grad([0.0])
+    >>> f, g.tolist()
+    (1.0, [-0.5])
+    """
+
+    def check_targets(self, b, samples):
+        b = super().check_targets(b, samples)
+        _check.first_where(b < 0, b, lambda j, v: f"Poisson needs targets b >= 0, but b[{j}] is {v}.")
+        return b
+
+    @staticmethod
+    def scalar(z, b, theta):
+        rate = math.exp(z) if z < 709.0 else math.inf
+        return rate - b * z, rate - b
+
+    @staticmethod
+    def conjugate(u, b, theta):
+        """v log v - v, v = b + u >= 0"""
+        from scipy.special import xlogy
+
+        v = b + u
+        return np.where(v >= 0.0, xlogy(np.maximum(v, 0.0), np.maximum(v, 0.0)) - v, np.inf)

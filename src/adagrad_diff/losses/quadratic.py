@@ -1,0 +1,100 @@
+"""Quadratic functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _check
+from .base import Loss, Oracle
+from .matrix import CompressedColumns, CompressedRows, Dense, as_matrix
+
+
+class Quadratic(Loss):
+    r"""A convex quadratic :math:`f(x) = \tfrac12 x^\top Q x - c^\top x`, Q symmetric and positive semidefinite.
+
+    Parameters
+    ----------
+    Q : array (d, d), sparse matrix or LinearOperator
+        Symmetric. That it is positive semidefinite is checked on its diagonal only.
+    c : array (d,)
+
+    Examples
+    --------
+    >>> from adagrad_diff import Quadratic
+    >>> f, g = Quadratic([[2.0, 0.0], [0.0, 1.0]], [1.0, 1.0]).value_and_grad([1.0, 0.0])
+    >>> f, g.tolist()
+    (0.0, [1.0, -1.0])
+    """
+
+    factor = 1.0  # f uses factor * Q
+
+    def __init__(self, Q: Any, c: Any):
+        name = type(self).__name__
+        self.Q = as_matrix(Q, "Q")
+        if self.Q.shape[0] != self.Q.shape[1]:
+            raise ValueError(f"The matrix of {name} must be square. Got shape {self.Q.shape} instead.")
+        self._check_symmetric(name)
+        self.shape, self.dtype = self.Q.shape[:1], self.Q.dtype
+        self.c = _check.vector(c, "c", self.shape[0], what="one value per row of Q").astype(self.dtype, copy=False)
+
+    def _check_symmetric(self, name: str) -> None:
+        from scipy import sparse
+
+        Q: Any
+        if isinstance(self.Q, Dense):
+            Q = self.Q.array
+        elif isinstance(self.Q, CompressedRows | CompressedColumns):
+            indptr, indices, data = self.Q.parts
+            Q = sparse.csr_array((data, indices, indptr), shape=self.Q.shape)
+        else:
+            return  # an operator is taken at its word
+        largest = abs(Q).max()
+        if abs(Q - Q.T).max() > 1e-6 * largest:
+            raise ValueError(f"The matrix of {name} must be symmetric. Use (Q + Q.T) / 2.")
+        if Q.diagonal().min() < -1e-6 * largest:
+            raise ValueError(f"The matrix of {name} has a negative diagonal entry: f is not convex.")
+
+    def oracle(self, x):
+        if x.ndim not in (1, 2) or x.shape[0] != self.shape[0]:
+            raise ValueError(f"x must have {self.shape[0]} coordinates. Got shape {x.shape} instead.")
+        return QuadraticOracle(self)
+
+    def lipschitz(self) -> float:
+        """The largest eigenvalue of Q."""
+        from scipy.sparse.linalg import LinearOperator, eigsh
+
+        size = self.shape[0]
+
+        def product(v):
+            v = np.ascontiguousarray(v.reshape(size, -1), self.dtype)
+            out = np.empty_like(v)
+            self.Q.dot(v, 0, size, out)
+            return self.factor * out.astype(np.float64)
+
+        if size <= 500:
+            return float(np.linalg.eigvalsh(product(np.eye(size)))[-1])
+        operator = LinearOperator((size, size), matvec=lambda v: product(v)[:, 0], dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(size)
+        return float(eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
+
+
+class QuadraticOracle(Oracle):
+    """One product with Q per evaluation: g = Q x - c, f = <x, g - c> / 2."""
+
+    def __init__(self, loss: Quadratic):
+        self.loss = loss
+
+    def __call__(self, x, out):
+        loss = self.loss
+        loss.Q.dot(x, 0, loss.shape[0], out)
+        if loss.factor != 1.0:
+            out *= loss.factor
+        if x.ndim == 1:
+            value = 0.5 * np.dot(x, out) - np.dot(x, loss.c)
+            out -= loss.c
+            return float(value)
+        value = 0.5 * np.einsum("ik,ik->k", x, out, dtype=np.float64) - np.einsum("ik,i->k", x, loss.c, dtype=np.float64)
+        out -= loss.c[:, None]
+        return value

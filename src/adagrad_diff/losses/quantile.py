@@ -1,0 +1,49 @@
+"""The pinball loss of quantile regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _check
+from .linear import LinearModel
+
+
+class Quantile(LinearModel):
+    r"""The mean of the pinball loss :math:`\max(\tau t_j, (\tau - 1) t_j)` of t = b - A x. Not smooth.
+
+    tau = 0.5 is half the absolute deviation.
+
+    Parameters
+    ----------
+    tau : float
+        The quantile, strictly between 0 and 1. The other parameters are those of `LinearModel`.
+
+    Examples
+    --------
+    >>> from adagrad_diff import Quantile
+    >>> f, g = Quantile([[1.0]], [2.0], tau=0.9).value_and_grad([0.0])
+    >>> f, g.tolist()
+    (1.8, [-0.9])
+    """
+
+    def __init__(self, A: Any, b: Any, tau: float = 0.5, **options: Any):
+        super().__init__(A, b, **options)
+        if not 0.0 < _check.positive(tau, "tau", "Quantile") < 1.0:
+            raise ValueError(f"The 'tau' parameter of Quantile must lie strictly between 0 and 1. Got {tau!r} instead.")
+        self.theta = self.tau = float(tau)
+
+    @staticmethod
+    def scalar(z, b, theta):
+        t = b - z
+        if t > 0.0:
+            return theta * t, -theta
+        if t < 0.0:
+            return (theta - 1.0) * t, 1.0 - theta
+        return t * theta, 0.0 * t * theta  # zero at the kink; NaN stays NaN
+
+    @staticmethod
+    def conjugate(u, b, theta):
+        """b u for -tau <= u <= 1 - tau"""
+        return np.where((u >= -theta) & (u <= 1.0 - theta), b * u, np.inf)

@@ -1,0 +1,36 @@
+"""The squared hinge loss."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .linear import BinaryModel
+
+
+class SquaredHinge(BinaryModel):
+    r"""The mean of :math:`\max(0, 1 - b_j z_j)^2`, z = A x, b in {-1, +1}.
+
+    Parameters are those of `LinearModel`.
+
+    Examples
+    --------
+    >>> from adagrad_diff import SquaredHinge
+    >>> f, g = SquaredHinge([[1.0], [-1.0]], [1, -1]).value_and_grad([0.5])
+    >>> f, g.tolist()
+    (0.25, [-1.0])
+    """
+
+    smoothness = 2.0
+
+    @staticmethod
+    def scalar(z, b, theta):
+        slack = 1.0 - b * z
+        if slack <= 0.0:
+            return 0.0 * b, 0.0 * b
+        return slack * slack, -2.0 * b * slack
+
+    @staticmethod
+    def conjugate(u, b, theta):
+        """p + p^2 / 4, p = b u <= 0"""
+        p = b * u
+        return np.where(p <= 0.0, p + 0.25 * p * p, np.inf)

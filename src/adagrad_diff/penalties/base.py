@@ -1,0 +1,116 @@
+"""The contract of a penalty, and the adapter for objects that fulfil it without knowing us."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+METRICS = ("diagonal", "block", "scalar")
+
+
+class Penalty(ABC):
+    r"""A convex function phi of a vector x with a proximal operator in a diagonal metric.
+
+    .. math:: \text{prox}(z, s) = \arg\min_x\; \varphi(x) + \sum_i \frac{(x_i - z_i)^2}{2 s_i}
+
+    Subclasses write `value` and `prox`. Vectors have shape (d,), or (d, B) for B trajectories side by side; then a
+    step has shape (), (d,), (1, B) or (d, B), and a value has shape (B,).
+
+    `accepts` says which metrics the prox is exact in: "diagonal" (any step), "block" (steps constant on the penalty's own
+    blocks) or "scalar" (one step for all coordinates). A solver asks `check_metric` before it starts.
+    """
+
+    accepts: ClassVar[str] = "diagonal"
+
+    @abstractmethod
+    def value(self, x: np.ndarray) -> Any:
+        """phi(x): a number, or one per trajectory."""
+
+    @abstractmethod
+    def prox(self, z: np.ndarray, step: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """The proximal point of z, written into `out` (which may be z) when given."""
+
+    def check_size(self, size: int) -> None:
+        """Raise if this penalty cannot be applied to vectors of the given size."""
+
+    def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
+        """Raise if the prox is not exact in a metric with these blocks.
+
+        `labels` are those of `adagrad_diff.blocks.block_labels`; `isotropic` means one weight for all coordinates.
+        """
+        if self.accepts != "diagonal" and not isotropic:
+            raise ValueError(
+                f"{type(self).__name__} has no exact proximal operator in a metric with more than one weight. "
+                "Use blocks='all' (and no scale), so that all coordinates share one step."
+            )
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
+        return f"{type(self).__name__}({fields})"
+
+
+class Foreign(Penalty):
+    """Anything with value(x) and prox(z, step), taken at its word about metrics."""
+
+    def __init__(self, penalty: Any):
+        self.penalty = penalty
+        self.accepts = getattr(penalty, "accepts", "diagonal")  # type: ignore[misc]
+
+    def value(self, x):
+        return self.penalty.value(x)
+
+    def prox(self, z, step, out=None):
+        result = np.asarray(self.penalty.prox(z, step))
+        if result.shape != z.shape:
+            raise ValueError(f"{type(self.penalty).__name__}.prox must return shape {z.shape}. Got {result.shape} instead.")
+        if out is None:
+            return result
+        np.copyto(out, result)
+        return out
+
+
+def as_penalty(penalty: Any) -> Penalty:
+    """A `Penalty`: None is the zero function, other objects need value(x) and prox(z, step)."""
+    from .zero import Zero
+
+    if penalty is None:
+        return Zero()
+    if isinstance(penalty, Penalty):
+        return penalty
+    if isinstance(penalty, type) or not (hasattr(penalty, "value") and hasattr(penalty, "prox")):
+        raise TypeError(f"'penalty' must be None or have methods value(x) and prox(z, step). Got {penalty!r} instead.")
+    return Foreign(penalty)
+
+
+def strength(lam: Any, name: str, owner: str) -> np.ndarray:
+    """A penalty's strength: one number >= 0, or one per coordinate, as a float64 vector of length 1 or d."""
+    array = np.atleast_1d(np.asarray(lam, dtype=np.float64))
+    if array.ndim != 1 or array.size == 0 or not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r} instead.")
+    return array
+
+
+def as_float(x: Any) -> np.ndarray:
+    """x as a float32 or float64 array."""
+    x = np.asarray(x)
+    return x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
+
+
+def prepare(z: Any, step: Any, out: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """z as a float array, a step of the same shape and dtype, and where to write the result."""
+    z, step = as_float(z), np.asarray(step)
+    if step.ndim == 1 and z.ndim == 2:
+        step = step[:, None]
+    if step.shape != z.shape or step.dtype != z.dtype:
+        try:
+            full = np.broadcast_to(step, z.shape)
+        except ValueError:
+            raise ValueError(
+                f"'step' must have shape (), (d,), (1, B) or (d, B) for z of shape {z.shape}. Got {step.shape} instead."
+            ) from None
+        step = full.astype(z.dtype)
+    if out is None:
+        out = np.empty_like(z)
+    return z, step, out

@@ -1,0 +1,48 @@
+"""L1 plus ridge: soft-thresholding, then shrinking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from .base import Penalty, as_float, prepare, strength
+
+
+class ElasticNet(Penalty):
+    r"""Sum of an L1 and a squared L2 penalty.
+
+    .. math:: \varphi(x) = \sum_i l_1 |x_i| + \tfrac{l_2}{2} x_i^2, \qquad
+              \text{prox}(z, s)_i = \frac{\text{sign}(z_i) \max(|z_i| - s_i l_1, 0)}{1 + s_i l_2}
+
+    Parameters
+    ----------
+    l1, l2 : float or array
+        Strengths >= 0, one for all coordinates or one per coordinate.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import ElasticNet
+    >>> ElasticNet(1.0, 2.0).prox([3.0, -0.5], step=0.5).tolist()
+    [1.25, -0.0]
+    """
+
+    def __init__(self, l1: Any, l2: Any):
+        self.l1, self.l2 = strength(l1, "l1", "ElasticNet"), strength(l2, "l2", "ElasticNet")
+
+    def value(self, x):
+        x = as_float(x)
+        total = np.empty(x[:1].size)
+        kernels.elastic_value(x, self.l1, self.l2, total)
+        return total[0] if x.ndim == 1 else total
+
+    def prox(self, z, step, out=None):
+        z, step, out = prepare(z, step, out)
+        kernels.shrink(z, step, self.l1, self.l2, out)
+        return out
+
+    def check_size(self, size):
+        for lam in (self.l1, self.l2):
+            if lam.size not in (1, size):
+                raise ValueError(f"{self!r} has {lam.size} strengths, but there are {size} penalised coordinates.")

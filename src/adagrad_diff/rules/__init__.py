@@ -1,0 +1,7 @@
+"""Rules: how gradients become the diagonal metric of the next step, one per file."""
+
+from .adagrad import AdaGrad
+from .adagrad_diff import AdaGradDiff
+from .base import Metric, Rule
+
+__all__ = ["AdaGrad", "AdaGradDiff", "Metric", "Rule"]

@@ -1,0 +1,107 @@
+"""What every rule shares: w = eps + sqrt(total) per block, and the step eta * scale / w."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import _check, kernels
+from ..blocks import block_labels
+
+
+@dataclass
+class Metric:
+    """The memory of a rule during one run; `total` is all that has to be kept to continue it."""
+
+    total: np.ndarray  # one sum of squares per block: shape (blocks,) or (blocks, trajectories)
+    labels: np.ndarray | None  # the block of every coordinate; None for single coordinates
+    scale: np.ndarray  # one factor per coordinate
+    eta: np.ndarray  # one step size per trajectory, that of the current iteration
+    isotropic: bool  # one and the same weight for all coordinates
+
+
+@dataclass(frozen=True, eq=False)
+class Rule(ABC):
+    """A diagonal metric w^n = eps + sqrt(total^n) per block, with step_i = eta_n scale_i / w_i.
+
+    A rule is written by saying what `update` adds to `metric.total`; see `AdaGradDiff` for the parameters.
+    """
+
+    eta: float | Sequence[float] | Callable[[int], float]
+    eps: float = 1e-8
+    blocks: Any = None
+    scale: Any = None
+
+    def __post_init__(self):
+        name = type(self).__name__
+        if callable(self.eta):
+            pass  # checked each time it is called
+        elif np.ndim(self.eta) == 0:
+            object.__setattr__(self, "eta", _check.positive(self.eta, "eta", name))
+        else:
+            eta = [_check.positive(e, "eta", name) for e in np.ravel(self.eta)]
+            if np.ndim(self.eta) != 1 or not eta:
+                raise ValueError(
+                    f"The 'eta' parameter of {name} must be a number, a function of n, or a one-dimensional array with "
+                    f"one value per trajectory. Got an array of shape {np.shape(self.eta)} instead."
+                )
+            object.__setattr__(self, "eta", np.array(eta))
+        object.__setattr__(self, "eps", _check.positive(self.eps, "eps", name))
+        if self.scale is not None:
+            scale = _check.real_array(self.scale, "scale")
+            if scale.ndim != 1 or not (np.isfinite(scale).all() and (scale > 0).all()):
+                raise ValueError(
+                    f"The 'scale' parameter of {name} must be a one-dimensional array of positive numbers, one per coordinate."
+                )
+            object.__setattr__(self, "scale", scale)
+
+    @property
+    def trajectories(self) -> int | None:
+        """How many trajectories `eta` speaks of; None when it is the same for all."""
+        return len(self.eta) if isinstance(self.eta, np.ndarray) else None
+
+    def select(self, columns: np.ndarray) -> Rule:
+        """The same rule for some of the trajectories."""
+        return replace(self, eta=self.eta[columns]) if isinstance(self.eta, np.ndarray) else self
+
+    def init(self, x: np.ndarray, batched: bool = False, intercept: bool = False) -> Metric:
+        """An empty metric for iterates like x: shape (...,), or (..., trajectories) when batched."""
+        shape, batch = (x.shape[:-1], x.shape[-1:]) if batched else (x.shape, ())
+        size = int(np.prod(shape))
+        if self.trajectories not in (None, *batch):
+            raise ValueError(
+                f"'eta' has {self.trajectories} values, one per trajectory, but x has "
+                f"{batch[0] if batch else 1} trajectories. Give x0 one column per value."
+            )
+        labels = block_labels(self.blocks, shape, intercept)
+        count = size if labels is None else int(labels.max()) + 1
+        scale = np.ones(size, x.dtype)
+        if self.scale is not None:
+            last = size // shape[0] if intercept else 0  # an intercept that `scale` leaves out has scale 1
+            if self.scale.size not in (size, size - last):
+                raise ValueError(f"'scale' must hold one value per coordinate: {size}. Got {self.scale.size} instead.")
+            scale[: self.scale.size] = self.scale
+        eta = np.empty(batch or 1, x.dtype)
+        eta[:] = np.nan if callable(self.eta) else self.eta
+        return Metric(np.zeros((count, *batch), x.dtype), labels, scale, eta, count == 1 and self.scale is None)
+
+    @abstractmethod
+    def update(self, metric: Metric, g: np.ndarray, g_prev: np.ndarray) -> None:
+        """Add to `metric.total` what the gradient g^n, coming after g^{n-1}, says about each block."""
+
+    def step(self, metric: Metric, n: int, out: np.ndarray) -> None:
+        """out = eta_n * scale / (eps + sqrt(total)): one value per coordinate, shape (d,) or (d, trajectories)."""
+        if callable(self.eta):
+            metric.eta[:] = _check.positive(self.eta(n), f"eta({n})", type(self).__name__)
+        if metric.labels is not None:
+            width = metric.eta.size
+            total = metric.total.reshape(-1, width)
+            kernels.block_steps(total, metric.labels, self.eps, metric.scale, metric.eta, out.reshape(-1, width))
+        elif out.ndim == 1:  # coordinates along the inner, contiguous axis
+            kernels.steps(metric.total[None], self.eps, metric.eta, metric.scale, out[None])
+        else:
+            kernels.steps(metric.total, self.eps, metric.scale, metric.eta, out)
