@@ -39,7 +39,7 @@ class Watch:
         self.left, self.deadline, self.tol, self.callback, self.every = max_iter, deadline, tol, callback, every
         self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
         self.rows: list[tuple] = []
-        self.norm: Any = np.nan  # of the subgradient at the current iterate, once computed
+        self._seen: Any = None  # the subgradient norm and mean step at the current iterate, once computed
 
     def run(self, iterations: Callable[[Rule, State], Iterator[State]], rule: Rule, state: State) -> tuple[Any, Any]:
         """Run to the end. Returns the status and the subgradient norm, of each trajectory if there are several.
@@ -68,7 +68,7 @@ class Watch:
                     next(iterations)
                     self.left -= 1
                     self.n += 1
-                    self.norm = None
+                    self._seen = None
                     if self.every and self.n % self.every == 0:
                         self._record(state, columns)
                     status = self._judge(state)
@@ -78,10 +78,10 @@ class Watch:
                 status = _fill(status, Status.INTERRUPTED)
         return status
 
-    def _norm(self, state: State) -> Any:
-        if self.norm is None:
-            self.norm = state.subgradient_norm
-        return self.norm
+    def _diagnose(self, state: State) -> tuple[Any, Any]:
+        if self._seen is None:
+            self._seen = state.diagnose()
+        return self._seen
 
     def _judge(self, state: State) -> Any:
         stop: Any = RUNNING  # what ends all trajectories alike
@@ -96,12 +96,12 @@ class Watch:
                 return Status.NOT_FINITE
             if abs(state.f) > DIVERGENCE * (1.0 + abs(state.f_first)):
                 return Status.DIVERGED
-            if self.tol is not None and state.n and self._norm(state) <= self.tol * state.g_first:
+            if self.tol is not None and state.n and self._diagnose(state)[0] <= self.tol * state.g_first:
                 return Status.CONVERGED
             return stop
         status = np.full(state.f.shape, int(stop))
         if self.tol is not None and state.step is not None:
-            status[self._norm(state) <= self.tol * state.g_first] = Status.CONVERGED
+            status[self._diagnose(state)[0] <= self.tol * state.g_first] = Status.CONVERGED
         status[np.abs(state.f) > DIVERGENCE * (1.0 + np.abs(state.f_first))] = Status.DIVERGED
         status[state.failed] = Status.NOT_FINITE
         return status
@@ -109,19 +109,17 @@ class Watch:
     def _called_off(self, state: State) -> bool:
         from scipy.optimize import OptimizeResult
 
-        copies = {name: np.array(getattr(state, name)) for name in ("x", "x_best")}
+        now = OptimizeResult(x=state.x.copy(), fun=state.fun, nit=state.n, fun_best=state.fun_best, state=state)
+        now.subgradient_norm, now.mean_step = self._diagnose(state)
         try:
-            self.callback(  # type: ignore[misc]
-                OptimizeResult(
-                    **copies, fun=state.fun, fun_best=state.fun_best, nit=state.n, subgradient_norm=self._norm(state), state=state
-                )
-            )
+            self.callback(now)  # type: ignore[misc]
         except StopIteration:
             return True
         return False
 
     def _record(self, state: State, columns: Any) -> None:
-        row = (state.fun, state.mean_step, self._norm(state))
+        norm, mean_step = self._diagnose(state)
+        row = (state.fun, mean_step, norm)
         if state.batched:
             full = np.full((3, *self.shape), np.nan)
             full[:, columns] = row
@@ -144,7 +142,7 @@ def report(state: State, status: Any, norm: Any, tol: float | None, history: His
     """The result of a run, and a warning or an error if it was not a success."""
     from scipy.optimize import OptimizeResult
 
-    state.x_prev = state.step = None  # only the run needed them
+    state.x_prev = state.g_prev = state.step = None  # only the run needed them
     codes = np.atleast_1d(status)
     broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
     codes = np.where(np.atleast_1d(broken), int(Status.NOT_FINITE), codes)
@@ -181,8 +179,7 @@ def _message(codes: np.ndarray, state: State, norm: Any, tol: float | None) -> s
         sentence = EXPLANATIONS[Status(code)]
         if tol is not None and code in BUDGETS:
             sentence += TOLERANCE_MISSED
-        n = int(np.max(np.atleast_1d(state.n)[here]))
+        n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, norm, state.g_first))
         subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
-        detail = f" (n = {n}, ||u|| = {np.max(np.atleast_1d(norm)[here]):.2e}, ||g^1|| = {np.max(np.atleast_1d(state.g_first)[here]):.2e})."
-        sentences.append(subject + sentence + detail)
+        sentences.append(f"{subject}{sentence} (n = {n}, ||u|| = {u:.2e}, ||g^1|| = {first:.2e}).")
     return " ".join(sentences)

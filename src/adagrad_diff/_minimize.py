@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 
-def iterate(loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = None, *, state: State | None = None) -> Iterator[State]:
+def iterate(
+    loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = None, *, state: State | None = None
+) -> Iterator[State]:
     r"""Algorithm 1, for ever: yields the state after each iteration.
 
     .. math:: x^{n+1} = \text{prox}^{W_n}_{\eta\varphi}(x^n - \eta W_n^{-1} g^n), \quad g^n \in \partial f(x^n)
@@ -57,29 +59,26 @@ def iterate(loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = 
 
 def _iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterator[State]:
     """The loop. The two buffers that end in _prev hold what comes next until the iteration is complete."""
-    oracle = loss.oracle(state.x)
+    oracle, flat = loss.oracle(state.x), state.flat
     metric = rule.init(state.x, state.batched, loss.intercept)
-    state.total = metric.total = state.total.reshape(metric.total.shape)
-    state.x_prev, state.step = np.empty_like(state.x), np.empty_like(state.flat(state.x))
-    step = state.step.reshape(state.x.shape)
+    metric.total = state.total
+    state.x_prev, state.g_prev, state.step = np.empty_like(state.x), np.empty_like(state.x), np.empty_like(flat(state.x))
     penalised = _penalised(loss, state)
     penalty.check_size(len(penalised(state.x)))
     penalty.check_metric(metric.labels, metric.isotropic)
-    prox_step = penalised(step)
+    prox_step = penalised(state.step.reshape(state.x.shape))
     if penalty.accepts != "diagonal":
         prox_step = prox_step[:1]  # one step for all coordinates
 
     while True:
-        if not state.pending:
-            rule.update(metric, state.g, state.g_prev)  # the metric W_n
-            state.pending = True
-        rule.step(metric, state.n + 1, out=state.step)  # eta W_n^{-1}
-        x = np.multiply(step, state.g, out=state.x_prev)
-        np.subtract(state.x, x, out=x)  # x^n - eta W_n^{-1} g^n
+        x = state.x_prev
+        rule.forward(metric, state.n + 1, flat(state.x), flat(state.g), state.step, out=flat(x))  # x^n - eta W_n^{-1} g^n
         z = penalised(x)
         penalty.prox(z, prox_step, out=z)  # x^{n+1}
-        f = oracle(x, out=state.g_prev)  # f and g at x^{n+1}
+        f = oracle(x, out=state.g_prev)  # f and g^{n+1}
         state.advance(f, penalty.value(z))
+        if state.failed is not True:
+            rule.update(metric, state.g, state.g_prev)  # the metric W_{n+1}
         yield state
 
 
@@ -108,6 +107,8 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule) -> State:
     g = np.empty_like(x)
     f = loss.oracle(x)(x, out=g)
     batched = np.ndim(f) == 1
+    metric = rule.init(x, batched, loss.intercept)
+    rule.update(metric, g, np.zeros_like(g))  # g^0 = 0
     columns = g.reshape(-1, g.shape[-1] if batched else 1)
     norm = np.sqrt(np.einsum("ik,ik->k", columns, columns, dtype=np.float64))
     state = State(
@@ -116,8 +117,7 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule) -> State:
         f=np.array(f, np.float64) if batched else float(f),
         phi=0.0,
         g=g,
-        g_prev=np.zeros_like(g),
-        total=rule.init(x, batched, loss.intercept).total,
+        total=metric.total,
         x_sum=np.zeros(x.shape),
         x_best=x.copy(),
         fun_best=np.inf,
@@ -125,6 +125,7 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule) -> State:
         g_first=norm if batched else float(norm[0]),
         failed=~np.isfinite(f + norm) if batched else not np.isfinite(f + norm[0]),
         rule=type(rule).__name__,
+        batched=batched,
     )
     part = _penalised(loss, state)(x)
     penalty.check_size(len(part))

@@ -26,7 +26,10 @@ def scipy_method(
     callback: Callable | None = None,
     **options: Any,
 ) -> OptimizeResult:
-    """AdaGrad-Diff as a method of `scipy.optimize.minimize`; options are those of `adagrad_diff.minimize`.
+    """AdaGrad-Diff as a method of `scipy.optimize.minimize`.
+
+    Parameters are those SciPy passes; `options` are the arguments of `adagrad_diff.minimize` (and maxiter for max_iter).
+
 
     Examples
     --------
@@ -39,7 +42,7 @@ def scipy_method(
     [1.0, 3.0]
     """
     if not callable(jac):
-        raise ValueError("AdaGrad-Diff needs a gradient: pass jac=True with fun returning (value, gradient), or jac as a function.")
+        raise ValueError("'jac' is needed: pass jac=True with fun returning (value, gradient), or a function for the gradient.")
     if constraints is not None and len(np.atleast_1d(constraints)):
         raise ValueError("scipy_method handles bounds but no other constraints; use adagrad_diff.minimize with a penalty.")
     for name in UNUSED:

@@ -11,7 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from . import kernels
+
 FORMAT = "adagrad-diff state 1"
+HEADER = ("rule", "batched")  # kept as JSON; everything else is an array
+SCRATCH = ("x_prev", "g_prev", "step")
 
 
 @dataclass
@@ -27,8 +31,7 @@ class State:
     f: Any  # loss at x
     phi: Any  # penalty at x
     g: np.ndarray  # (sub)gradient of f at x
-    g_prev: np.ndarray  # the one before; zero at the start
-    total: np.ndarray  # the rule's sums, one per block
+    total: np.ndarray  # the rule's sums, one per block, up to and with g
     x_sum: np.ndarray  # x^2 + ... + x^{n+1}, in double precision
     x_best: np.ndarray  # the iterate with the smallest objective
     fun_best: Any  # its objective
@@ -36,14 +39,11 @@ class State:
     g_first: Any  # ||g^1||, against which the subgradient is judged
     failed: Any  # a value at the next iterate was not finite: x stays the last good one
     rule: str  # name of the rule the sums belong to
-    pending: bool = False  # the sums already count g: an iteration was interrupted in the middle
-    x_prev: np.ndarray | None = None  # the iterate before x, and
-    step: np.ndarray | None = None  # the steps eta / w that led from it to x; neither is needed to go on
-
-    @property
-    def batched(self) -> bool:
-        """Whether there is a trailing axis of trajectories."""
-        return np.ndim(self.f) == 1
+    batched: bool  # whether there is a trailing axis of trajectories
+    # Not needed to go on: the iterate and the gradient before x and g, and the steps eta / w that led from there to x.
+    x_prev: Any = None
+    g_prev: Any = None
+    step: Any = None
 
     @property
     def fun(self) -> Any:
@@ -56,32 +56,39 @@ class State:
         average = self.x_sum / np.maximum(self.n, 1)
         return np.where(np.equal(self.n, 0), self.x, average).astype(self.x.dtype, copy=False)
 
-    @property
-    def mean_step(self) -> Any:
-        """The mean over coordinates of eta / w^n (NaN before the first iteration)."""
-        if self.step is None:
-            return np.full(np.shape(self.f), np.nan) if self.batched else np.nan
-        mean = np.add.reduce(self.step, axis=0, dtype=np.float64) / len(self.step)
-        return mean if self.batched else float(mean)
-
     def flat(self, array: np.ndarray) -> np.ndarray:
         """The same memory with one axis of coordinates: (d,), or (d, trajectories)."""
+        if array.ndim == 1 + self.batched:
+            return array
         return array.reshape(-1, array.shape[-1]) if self.batched else array.reshape(-1)
+
+    def diagnose(self) -> tuple[Any, Any]:
+        """||u|| and the mean over coordinates of eta / w^n; both NaN before the first iteration.
+
+        u = W_n (x^n - x^{n+1}) / eta + g^{n+1} - g^n is a subgradient of F at x^{n+1}.
+        """
+        if self.step is None:
+            nan = np.full(self.f.shape, np.nan) if self.batched else math.nan
+            return nan, nan
+        out, flat = np.empty((2, self.f.size if self.batched else 1)), self.flat
+        kernels.diagnose(flat(self.x_prev), flat(self.x), self.step, flat(self.g_prev), flat(self.g), out)
+        return (np.sqrt(out[0]), out[1]) if self.batched else (math.sqrt(out[0, 0]), float(out[1, 0]))
 
     @property
     def subgradient_norm(self) -> Any:
-        """||u||, u = W_n (x^n - x^{n+1}) / eta + g^{n+1} - g^n, a subgradient of F at x (NaN before the first iteration)."""
-        if self.step is None:
-            return np.full(np.shape(self.f), np.nan) if self.batched else np.nan
-        from . import kernels
+        """The norm of u, a subgradient of F at x; see `diagnose`."""
+        return self.diagnose()[0]
 
-        out = np.empty(self.f.shape if self.batched else 1)
-        flat = self.flat
-        kernels.squared_subgradient(flat(self.x_prev), flat(self.x), self.step, flat(self.g_prev), flat(self.g), out)
-        return np.sqrt(out) if self.batched else float(out[0]) ** 0.5
+    @property
+    def mean_step(self) -> Any:
+        """The mean over coordinates of eta / w^n."""
+        return self.diagnose()[1]
 
     def advance(self, f: Any, phi: Any) -> None:
-        """Complete an iteration: x_prev and g_prev hold the new iterate and its gradient, f and phi its values."""
+        """Complete an iteration: x_prev and g_prev hold the new iterate and its gradient, f and phi its values.
+
+        Nothing is changed before this point, so an iteration that is interrupted leaves the state as it was.
+        """
         if self.batched:
             self.failed |= ~np.isfinite(f + phi)
             if self.failed.any():  # these stay where they are
@@ -92,7 +99,7 @@ class State:
             return
         self.x, self.x_prev = self.x_prev, self.x
         self.g, self.g_prev = self.g_prev, self.g
-        self.f, self.phi, self.pending = f, phi, False
+        self.f, self.phi = f, phi
         if self.batched:
             self.n = self.n + ~self.failed
             np.add(self.x_sum, self.x, out=self.x_sum, where=~self.failed)
@@ -129,12 +136,13 @@ class State:
     def save(self, path: str | os.PathLike) -> None:
         """Write the state to a file of arrays and JSON (no pickle), replacing an older one in a single step."""
         path = Path(path)
-        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("rule", "pending", "x_prev", "step")}
-        header = json.dumps({"format": FORMAT, "rule": self.rule, "pending": self.pending})
+        names = (f.name for f in fields(self) if f.name not in HEADER + SCRATCH)
+        arrays: dict[str, Any] = {name: np.asarray(getattr(self, name)) for name in names}
+        header = json.dumps({"format": FORMAT, **{name: getattr(self, name) for name in HEADER}})
         partial = path.with_name(path.name + f".{os.getpid()}.partial")
         try:
             with open(partial, "wb") as file:
-                np.savez(file, header=np.array(header), **{k: np.asarray(v) for k, v in arrays.items()})
+                np.savez(file, header=np.array(header), **arrays)
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
@@ -156,10 +164,9 @@ def load_state(path: str | os.PathLike) -> State:
         with np.load(path, allow_pickle=False) as file:
             content = {name: file[name] for name in file.files}
         header = json.loads(str(content.pop("header")))
-        if header["format"] != FORMAT:
-            raise ValueError(f"its format is {header['format']!r}, not {FORMAT!r}")
-        plain = {k: v.item() if v.ndim == 0 else v for k, v in content.items()}
-        return State(**plain, rule=header["rule"], pending=header["pending"])
+        if (found := header.pop("format")) != FORMAT:
+            raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
+        return State(**{k: v.item() if v.ndim == 0 else v for k, v in content.items()}, **header)
     except FileNotFoundError:
         raise
     except Exception as error:

@@ -70,7 +70,8 @@ def delayed_interrupt() -> Iterator[_Interrupt]:
     Only in the main thread, and only if nobody else handles the signal.
     """
     interrupt = _Interrupt()
-    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    main = threading.current_thread() is threading.main_thread()
+    ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
     def handler(number, frame):
         if interrupt.requested:

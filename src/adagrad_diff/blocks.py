@@ -36,7 +36,7 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
     [0, 0, 0, 1, 1, 1]
     """
     size = int(np.prod(shape))
-    if blocks is None or isinstance(blocks, str) and blocks == "element":
+    if blocks is None or (isinstance(blocks, str) and blocks == "element"):
         return None
     if isinstance(blocks, str):
         if blocks == "all":
@@ -54,6 +54,6 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
     last = size // shape[0] if intercept and shape else 0  # coordinates of the intercept
     if intercept and labels.size == size - last:
         labels = np.append(labels.ravel(), np.full(last, labels.max(initial=0) + 1))
-    if labels.size != size or labels.ndim > len(shape) and not intercept:
+    if labels.size != size or (labels.ndim > len(shape) and not intercept):
         raise ValueError(f"'blocks' must hold one label per coordinate: {size} for x of shape {shape}. Got {labels.size}.")
     return np.unique(labels.ravel(), return_inverse=True)[1].astype(np.int64)

@@ -64,37 +64,48 @@ def add_block_squared_differences(total, labels, g, g_prev):
 
 
 @compiled
-def steps(total, eps, row, column, out):
-    """out = row[:, None] * column / (eps + np.sqrt(total))"""
-    for i in range(total.shape[0]):
-        for k in range(total.shape[1]):
-            out[i, k] = row[i] * column[k] / (eps + np.sqrt(total[i, k]))
+def forward(total, eps, eta, scale, x, g, step, out):
+    """step = eta * scale[:, None] / (eps + np.sqrt(total));  out = x - step * g"""
+    if total.ndim == 1:
+        for i in range(total.size):
+            step[i] = eta[0] * scale[i] / (eps + np.sqrt(total[i]))
+            out[i] = x[i] - step[i] * g[i]
+    else:
+        for i in range(total.shape[0]):
+            for k in range(total.shape[1]):
+                step[i, k] = eta[k] * scale[i] / (eps + np.sqrt(total[i, k]))
+                out[i, k] = x[i, k] - step[i, k] * g[i, k]
 
 
 @plain
-def block_steps(total, labels, eps, row, column, out):
-    """out = row[:, None] * column / (eps + np.sqrt(total[labels]))"""
+def block_forward(total, labels, eps, eta, scale, x, g, step, out):
+    """step = eta * scale[:, None] / (eps + np.sqrt(total[labels]));  out = x - step * g"""
     for i in range(labels.size):
         block = np.uint64(labels[i])
         for k in range(total.shape[1]):
-            out[i, k] = row[i] * column[k] / (eps + np.sqrt(total[block, k]))
+            step[i, k] = eta[k] * scale[i] / (eps + np.sqrt(total[block, k]))
+            out[i, k] = x[i, k] - step[i, k] * g[i, k]
 
 
 @compiled
-def squared_subgradient(x_prev, x, step, g_prev, g, out):
-    """out = np.sum(((x_prev - x) / step + g - g_prev)**2, axis=0)"""
+def diagnose(x_prev, x, step, g_prev, g, out):
+    """out = np.sum(((x_prev - x) / step + g - g_prev)**2, axis=0), np.mean(step, axis=0)"""
     if x.ndim == 1:
-        total = 0.0
+        squares, steps = 0.0, 0.0
         for i in range(x.size):
             u = (x_prev[i] - x[i]) / step[i] + (g[i] - g_prev[i])
-            total += u * u
-        out[0] = total
+            squares += u * u
+            steps += step[i]
+        out[0, 0] = squares
+        out[1, 0] = steps / x.size
     else:
         out[:] = 0
         for i in range(x.shape[0]):
             for k in range(x.shape[1]):
                 u = (x_prev[i, k] - x[i, k]) / step[i, k] + (g[i, k] - g_prev[i, k])
-                out[k] += u * u
+                out[0, k] += u * u
+                out[1, k] += step[i, k]
+        out[1] /= x.shape[0]
 
 
 # ---------------------------------------------------------------- penalties
@@ -186,9 +197,9 @@ def add_rows_tdot(indptr, indices, data, r, lo, hi, g):
 
 
 @plain
-def softmax_residuals(z, b, weight, out):
-    """The multinomial loss of scores z (samples, classes, trajectories); z becomes weight * (softmax(z) - onehot(b))"""
-    for j in range(z.shape[0]):
+def softmax_residuals(z, b, weight, lo, hi, out):
+    """z (samples, classes, trajectories) <- weight * (softmax(z) - onehot(b)) for samples lo..hi;  out += their loss"""
+    for j in range(lo, hi):
         for k in range(z.shape[2]):
             top = z[j, 0, k]
             for c in range(1, z.shape[1]):
@@ -222,18 +233,18 @@ def _scalar_kernel(template: Callable) -> Callable:
 
 @_scalar_kernel
 def residuals(scalar, fingerprint):
-    def kernel(z, b, weight, theta, out):
-        """out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b)"""
+    def kernel(z, b, weight, theta, lo, hi, out):
+        """out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b); both for samples lo..hi"""
         fingerprint  # noqa: B018 (part of the cache key)
         if z.ndim == 1:
             total = 0.0
-            for j in range(z.shape[0]):
+            for j in range(lo, hi):
                 value, derivative = scalar(z[j], b[j], theta)
                 total += weight[j] * value
                 z[j] = weight[j] * derivative
             out[0] += total
         else:
-            for j in range(z.shape[0]):
+            for j in range(lo, hi):
                 for k in range(z.shape[1]):
                     value, derivative = scalar(z[j, k], b[j], theta)
                     out[k] += weight[j] * value
@@ -247,7 +258,7 @@ def dense_pass(scalar, fingerprint):
     def kernel(A, x, offset, b, weight, theta, lo, hi, r, g, out):
         """z = A[lo:hi] @ x + offset;  r[lo:hi] = weight * derivative(z, b);  g += A[lo:hi].T @ r[lo:hi]: A is read once"""
         fingerprint  # noqa: B018 (part of the cache key)
-        total = 0.0
+        total, active = 0.0, np.empty(TILE, np.uint64)
         for first in range(lo, hi, TILE):
             last = min(first + TILE, hi)
             for j in range(first, last):
@@ -259,19 +270,24 @@ def dense_pass(scalar, fingerprint):
                 value, derivative = scalar(r[j], b[j], theta)
                 total += weight[j] * value
                 r[j] = weight[j] * derivative
-            # Four rows at a time: g is read and written a quarter as often.
-            j = first
-            while j + 4 <= last:
-                a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
-                r0, r1, r2, r3 = r[j], r[j + 1], r[j + 2], r[j + 3]
+            # Samples with residual zero (right of the hinge) add nothing. The others in fours: g is read and written less.
+            count = 0
+            for j in range(first, last):
+                active[count] = j
+                count += r[j] != 0.0
+            k = 0
+            while k + 4 <= count:
+                j0, j1, j2, j3 = active[k], active[k + 1], active[k + 2], active[k + 3]
+                a0, a1, a2, a3 = A[j0], A[j1], A[j2], A[j3]
+                r0, r1, r2, r3 = r[j0], r[j1], r[j2], r[j3]
                 for i in range(a0.size):
                     g[i] += (r0 * a0[i] + r1 * a1[i]) + (r2 * a2[i] + r3 * a3[i])
-                j += 4
-            while j < last:
-                row, residual = A[j], r[j]
+                k += 4
+            while k < count:
+                row, residual = A[active[k]], r[active[k]]
                 for i in range(row.size):
                     g[i] += residual * row[i]
-                j += 1
+                k += 1
         out[0] += total
 
     return kernel

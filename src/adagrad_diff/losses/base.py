@@ -57,7 +57,7 @@ class FunctionOracle(Oracle):
         answer = self.function(x.copy())  # a copy: what the function keeps or changes is its own
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise TypeError(f"The loss must return a pair (value, gradient). Got {type(answer).__name__} instead.")
-        value, g = np.asarray(answer[0], dtype=np.float64), np.asarray(answer[1])
+        value, g = np.array(answer[0], dtype=np.float64), np.asarray(answer[1])
         if g.shape != x.shape:
             raise ValueError(f"The loss must return a gradient of the shape of x, {x.shape}. Got {g.shape} instead.")
         if value.shape not in ((), x.shape[-1:]):

@@ -23,9 +23,8 @@ class Hinge(BinaryModel):
     @staticmethod
     def scalar(z, b, theta):
         slack = 1.0 - b * z
-        if slack <= 0.0:
-            return 0.0 * b, 0.0 * b
-        return slack, -b
+        active = 1.0 if slack > 0.0 else 0.0  # factors instead of branches: half of the samples are either way
+        return active * slack, -active * b
 
     @staticmethod
     def conjugate(u, b, theta):

@@ -37,11 +37,8 @@ class Huber(LinearModel):
     @staticmethod
     def scalar(z, b, theta):
         t = z - b
-        if t > theta:
-            return theta * (t - 0.5 * theta), theta
-        if t < -theta:
-            return theta * (-t - 0.5 * theta), -theta
-        return 0.5 * t * t, t + 0.0 * theta
+        slope = max(-theta, min(t, theta))
+        return slope * (t - 0.5 * slope), slope
 
     @staticmethod
     def conjugate(u, b, theta):

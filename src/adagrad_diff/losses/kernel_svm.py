@@ -36,6 +36,8 @@ class KernelSVMDual(Quadratic):
     [0.5, -0.5]
     """
 
+    linear = "b"
+
     def __init__(self, K: Any, b: Any, lam: float):
         self.lam = _check.positive(lam, "lam", "KernelSVMDual")
         self.factor = 1.0 / self.lam

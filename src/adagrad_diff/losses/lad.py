@@ -23,11 +23,8 @@ class LAD(LinearModel):
     @staticmethod
     def scalar(z, b, theta):
         t = z - b
-        if t > 0.0:
-            return t, 1.0
-        if t < 0.0:
-            return -t, -1.0
-        return t, 0.0 * t  # zero at the kink; NaN stays NaN
+        sign = (1.0 if t > 0.0 else 0.0) - (1.0 if t < 0.0 else 0.0)  # zero at the kink
+        return abs(t), sign
 
     @staticmethod
     def conjugate(u, b, theta):

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _check, kernels
 from .._threads import over_rows, thread_count
 from .base import Loss, Oracle
-from .matrix import Dense, as_matrix
+from .matrix import Dense, as_matrix, largest_eigenvalue
 
 
 class LinearModel(Loss):
@@ -52,9 +52,10 @@ class LinearModel(Loss):
     """
 
     #: scalar(z, b, theta) -> (value, derivative with respect to z), at a kink the subgradient of smallest absolute value.
-    scalar: ClassVar[Callable[[float, float, float], tuple[float, float]]]
+    scalar: ClassVar[Any]
     #: conjugate(u, b, theta) = sup_z u z - value(z, b), elementwise, infinite outside its domain.
     conjugate: ClassVar[Callable | None] = None
+    shape: tuple[int, ...]
     smoothness: float | None = None
     theta: float = 0.0  # the parameter of the scalar loss, if it has one
 
@@ -76,9 +77,7 @@ class LinearModel(Loss):
         if sample_weight is None:
             return np.full(samples, 1.0 / samples, self.dtype)
         weight = _check.vector(sample_weight, "sample_weight", samples).astype(np.float64)
-        _check.first_where(
-            weight < 0, weight, lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}."
-        )
+        _check.first_where(weight < 0, weight, lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.")
         if weight.sum() == 0:
             raise ValueError("sample_weight is zero for every sample: at least one must be positive.")
         return (weight / weight.sum()).astype(self.dtype)
@@ -96,13 +95,11 @@ class LinearModel(Loss):
         return self.smoothness * self._largest_curvature() + self.l2
 
     def _largest_curvature(self) -> float:
-        from scipy.sparse.linalg import LinearOperator, eigsh
-
         samples, features = self.A.shape
         size = features + self.intercept
 
         def product(v):
-            v = np.ascontiguousarray(v.reshape(size, -1), self.dtype)
+            v = v.astype(self.dtype)
             z, out = np.empty((samples, v.shape[1]), self.dtype), np.zeros(v.shape, self.dtype)
             self.A.dot(v[:features], 0, samples, z)
             z += v[features:]
@@ -110,79 +107,80 @@ class LinearModel(Loss):
             self.A.add_tdot(z, 0, samples, out[:features])
             if self.intercept:
                 out[features] = z.sum(axis=0)
-            return out.astype(np.float64)
+            return out
 
-        if size <= 500:
-            return float(np.linalg.eigvalsh(product(np.eye(size)))[-1])
-        operator = LinearOperator((size, size), matvec=lambda v: product(v)[:, 0], dtype=np.float64)
-        start = np.random.default_rng(0).standard_normal(size)
-        return float(eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
+        return largest_eigenvalue(product, size)
 
 
 class LinearOracle(Oracle):
     """One run's evaluations of a linear model: z = A x, residuals r = weight * l'(z, b), gradient A' r."""
 
     def __init__(self, loss: LinearModel, batch: tuple[int, ...]):
-        self.loss = loss
+        self.loss, self._width = loss, batch[0] if batch else 1
         #: After a call: the residuals at x, shape (N,) or (N, trajectories).
         self.r = np.empty((loss.A.shape[0], *batch), loss.dtype)
-        self._threads = 1
         self._g = np.empty((0, loss.A.shape[1], *batch), loss.dtype)  # gradients of the second and further threads
-        self._value = np.empty((1, *(batch or (1,))))
-        fused = not batch and isinstance(loss.A, Dense) and loss.A.array.flags.c_contiguous
-        self._fused = kernels.dense_pass(loss.scalar) if fused and hasattr(loss, "scalar") else None
-        self._residuals = self._make_residuals()
+        self._value = np.empty((1, self._width))  # one row per thread
+        self._work = loss.A.size * self._width if loss.A.divisible else 0
+        in_rows = isinstance(loss.A, Dense) and loss.A.array.flags.c_contiguous
+        self._rows = self._make_fused() if in_rows and not batch else self._make_blocked()
+
+    def _make_fused(self) -> Callable:
+        kernel, loss, r = kernels.dense_pass(self.loss.scalar), self.loss, self.r
+
+        def rows(x, offset, lo, hi, g, value):
+            shift = offset[0] if loss.intercept else x.dtype.type(0)
+            kernel(loss.A.array, x, shift, loss.b, loss.weight, loss.theta, lo, hi, r, g, value)
+
+        return rows
 
     def _make_residuals(self) -> Callable:
+        """z[lo:hi] <- the residuals there, value += their loss"""
         kernel, loss = kernels.residuals(self.loss.scalar), self.loss
-        return lambda z, lo, hi, value: kernel(z, loss.b[lo:hi], loss.weight[lo:hi], loss.theta, value)
+        return lambda z, lo, hi, value: kernel(z, loss.b, loss.weight, loss.theta, lo, hi, value)
+
+    def _make_blocked(self) -> Callable:
+        loss, r, residuals = self.loss, self.r, self._make_residuals()
+
+        def rows(x, offset, lo, hi, g, value):
+            """The share of rows lo..hi: g += A' r and value += sum of weight * loss, block by block."""
+            for first, last in loss.A.row_blocks(lo, hi):
+                z = r[first:last]
+                loss.A.dot(x, first, last, z)
+                if loss.intercept:
+                    z += offset
+                residuals(r, first, last, value)  # z is the residual from here on
+                loss.A.add_tdot(z, first, last, g)
+
+        return rows
 
     def __call__(self, x, out):
-        loss, A = self.loss, self.loss.A
-        samples, features = A.shape
-        weights, offset = x[:features], x[features:]
-        gradient = out[:features]
-        self._prepare(thread_count(A.size * self._value[0].size) if A.divisible else 1)
-        gradient[...] = 0
-        self._value[...] = 0
-        if self._threads == 1:
-            self._rows(weights, offset, 0, samples, gradient, self._value[0])
+        loss, value = self.loss, self._value
+        samples = loss.A.shape[0]
+        weights, offset, gradient = (x[:-1], x[-1:], out[:-1]) if loss.intercept else (x, None, out)
+        threads = thread_count(self._work)
+        if threads != len(value):
+            self._value = value = np.empty((threads, self._width))
+            self._g = np.empty((threads - 1, *gradient.shape), loss.dtype)
+        gradient.fill(0)
+        value.fill(0)
+        if threads == 1:
+            self._rows(weights, offset, 0, samples, gradient, value[0])
         else:
-            self._g[...] = 0
+            self._g.fill(0)
 
             def worker(part, lo, hi):
-                self._rows(weights, offset, lo, hi, self._g[part - 1] if part else gradient, self._value[part])
+                self._rows(weights, offset, lo, hi, self._g[part - 1] if part else gradient, value[part])
 
-            over_rows(worker, samples, self._threads)
+            over_rows(worker, samples, threads)
             for g in self._g:
                 gradient += g
-        value = self._value.sum(axis=0)
+            value[0] = value.sum(axis=0)
         if loss.intercept:
-            out[features:] = self.r.sum(axis=0)
+            out[-1] = self.r.sum(axis=0)
         if loss.l2:
-            kernels.add_ridge(weights, loss.l2, gradient, value)
-        return value if x.ndim == 2 else value[0]
-
-    def _prepare(self, threads: int) -> None:
-        if threads != self._threads:
-            self._threads = threads
-            self._g = np.empty((threads - 1, *self._g.shape[1:]), self._g.dtype)
-            self._value = np.empty((threads, *self._value.shape[1:]))
-
-    def _rows(self, x, offset, lo, hi, g, value) -> None:
-        """The share of rows lo..hi: g += A' r and value += sum of weight * loss, reading each row of A once."""
-        loss = self.loss
-        if self._fused is not None:
-            shift = offset[0] if loss.intercept else x.dtype.type(0)
-            self._fused(loss.A.array, x, shift, loss.b, loss.weight, loss.theta, lo, hi, self.r, g, value)
-            return
-        for first, last in loss.A.row_blocks(lo, hi):
-            z = self.r[first:last]
-            loss.A.dot(x, first, last, z)
-            if loss.intercept:
-                z += offset
-            self._residuals(z, first, last, value)  # z is r from here on
-            loss.A.add_tdot(z, first, last, g)
+            kernels.add_ridge(weights, loss.l2, gradient, value[0])
+        return float(value[0, 0]) if x.ndim == 1 else value[0].copy()
 
 
 class BinaryModel(LinearModel):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from .linear import BinaryModel
 
 
@@ -36,4 +34,4 @@ class Logistic(BinaryModel):
         """p log p + (1 - p) log(1 - p), p = -b u in [0, 1]"""
         from scipy.special import entr
 
-        return -entr(-b * u) - entr(1.0 + b * u) if np.ndim(u) else float(-entr(-b * u) - entr(1.0 + b * u))
+        return -entr(-b * u) - entr(1.0 + b * u)

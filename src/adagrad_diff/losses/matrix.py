@@ -7,7 +7,7 @@ side by side. `row_blocks` says which row ranges to go through so that the secon
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from .. import _check, kernels
 
 CACHE = 1 << 22  # bytes of A that are expected to stay in the cache between the two products
+DIRECT = 500  # size up to which eigenvalues are computed directly
 
 
 class Matrix(ABC):
@@ -124,3 +125,14 @@ def as_matrix(A: Any, name: str = "A") -> Matrix:
     if 0 in matrix.shape:
         raise ValueError(f"{name} is empty: it has shape {matrix.shape}. At least one sample and one feature are needed.")
     return matrix
+
+
+def largest_eigenvalue(product: Callable[[np.ndarray], np.ndarray], size: int) -> float:
+    """The largest eigenvalue of a symmetric positive semidefinite matrix, given its product with columns (size, k)."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    if size <= DIRECT:
+        return float(np.linalg.eigvalsh(product(np.eye(size)).astype(np.float64))[-1])
+    operator = LinearOperator((size, size), matvec=lambda v: product(v.reshape(size, 1))[:, 0], dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(size)
+    return float(eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False)[0])

@@ -37,9 +37,9 @@ class Multinomial(LinearModel):
         super().__init__(A, b, **options)
         found = int(self.b.max()) + 1
         self.classes = max(found, 2) if classes is None else int(classes)
-        if self.classes < max(found, 2):
-            raise ValueError(f"The 'classes' parameter of Multinomial must be at least {max(found, 2)}. Got {classes!r} instead.")
-        self.shape = (*self.shape, self.classes)  # type: ignore[misc]
+        if self.classes < (least := max(found, 2)):
+            raise ValueError(f"The 'classes' parameter of Multinomial must be at least {least}. Got {classes!r} instead.")
+        self.shape = (*self.shape, self.classes)
 
     def check_targets(self, b, samples):
         b = _check.vector(b, "b", samples)
@@ -60,22 +60,16 @@ class MultinomialOracle(LinearOracle):
     """The linear oracle with one column per class and trajectory."""
 
     def __init__(self, loss: Multinomial, batch: tuple[int, ...]):
-        self._batch = batch
-        super().__init__(loss, (loss.classes * (batch[0] if batch else 1),))
+        self._batch, self._trajectories = batch, batch[0] if batch else 1
+        super().__init__(loss, (loss.classes * self._trajectories,))
 
     def _make_residuals(self):
-        loss, width = self.loss, self._batch[0] if self._batch else 1
-
-        def residuals(z, lo, hi, value):
-            scores = z.reshape(len(z), loss.classes, width)
-            kernels.softmax_residuals(scores, loss.b[lo:hi], loss.weight[lo:hi], value[:width])
-
-        return residuals
+        loss, scores = self.loss, self.r.reshape(len(self.r), self.loss.classes, self._trajectories)
+        return lambda z, lo, hi, value: kernels.softmax_residuals(scores, loss.b, loss.weight, lo, hi, value)
 
     def __call__(self, x, out):
-        width = self._batch[0] if self._batch else 1
         columns = (len(x), -1)
         total = super().__call__(x.reshape(columns), out.reshape(columns))
-        # The loss of each trajectory stands in its first `width` places; the ridge term in one place per column.
-        value = total.reshape(self.loss.classes, width).sum(axis=0)
-        return value if self._batch else value[0]
+        # The kernel puts the loss into the places of the first class; the ridge term has one place per column.
+        value = total.reshape(self.loss.classes, self._trajectories).sum(axis=0)
+        return value if self._batch else float(value[0])

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _check
 from .base import Loss, Oracle
-from .matrix import CompressedColumns, CompressedRows, Dense, as_matrix
+from .matrix import CompressedColumns, CompressedRows, Dense, as_matrix, largest_eigenvalue
 
 
 class Quadratic(Loss):
@@ -28,7 +28,9 @@ class Quadratic(Loss):
     (0.0, [1.0, -1.0])
     """
 
+    shape: tuple[int, ...]
     factor = 1.0  # f uses factor * Q
+    linear = "c"  # the name of the linear term in messages
 
     def __init__(self, Q: Any, c: Any):
         name = type(self).__name__
@@ -37,7 +39,9 @@ class Quadratic(Loss):
             raise ValueError(f"The matrix of {name} must be square. Got shape {self.Q.shape} instead.")
         self._check_symmetric(name)
         self.shape, self.dtype = self.Q.shape[:1], self.Q.dtype
-        self.c = _check.vector(c, "c", self.shape[0], what="one value per row of Q").astype(self.dtype, copy=False)
+        self.c = _check.vector(c, self.linear, self.shape[0], what="one value per row of the matrix").astype(
+            self.dtype, copy=False
+        )
 
     def _check_symmetric(self, name: str) -> None:
         from scipy import sparse
@@ -63,21 +67,14 @@ class Quadratic(Loss):
 
     def lipschitz(self) -> float:
         """The largest eigenvalue of Q."""
-        from scipy.sparse.linalg import LinearOperator, eigsh
-
         size = self.shape[0]
 
         def product(v):
-            v = np.ascontiguousarray(v.reshape(size, -1), self.dtype)
-            out = np.empty_like(v)
-            self.Q.dot(v, 0, size, out)
-            return self.factor * out.astype(np.float64)
+            out = np.empty(v.shape, self.dtype)
+            self.Q.dot(v.astype(self.dtype), 0, size, out)
+            return out
 
-        if size <= 500:
-            return float(np.linalg.eigvalsh(product(np.eye(size)))[-1])
-        operator = LinearOperator((size, size), matvec=lambda v: product(v)[:, 0], dtype=np.float64)
-        start = np.random.default_rng(0).standard_normal(size)
-        return float(eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
+        return self.factor * largest_eigenvalue(product, size)
 
 
 class QuadraticOracle(Oracle):

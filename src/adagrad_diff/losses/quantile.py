@@ -37,11 +37,8 @@ class Quantile(LinearModel):
     @staticmethod
     def scalar(z, b, theta):
         t = b - z
-        if t > 0.0:
-            return theta * t, -theta
-        if t < 0.0:
-            return (theta - 1.0) * t, 1.0 - theta
-        return t * theta, 0.0 * t * theta  # zero at the kink; NaN stays NaN
+        slope = (theta if t > 0.0 else 0.0) - (1.0 - theta if t < 0.0 else 0.0)  # zero at the kink
+        return slope * t, -slope
 
     @staticmethod
     def conjugate(u, b, theta):

@@ -25,9 +25,8 @@ class SquaredHinge(BinaryModel):
     @staticmethod
     def scalar(z, b, theta):
         slack = 1.0 - b * z
-        if slack <= 0.0:
-            return 0.0 * b, 0.0 * b
-        return slack * slack, -2.0 * b * slack
+        active = 1.0 if slack > 0.0 else 0.0
+        return active * slack * slack, -2.0 * active * b * slack
 
     @staticmethod
     def conjugate(u, b, theta):

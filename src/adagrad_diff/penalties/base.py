@@ -32,7 +32,7 @@ class Penalty(ABC):
     def prox(self, z: np.ndarray, step: Any, out: np.ndarray | None = None) -> np.ndarray:
         """The proximal point of z, written into `out` (which may be z) when given."""
 
-    def check_size(self, size: int) -> None:
+    def check_size(self, size: int) -> None:  # noqa: B027 (most penalties take any size)
         """Raise if this penalty cannot be applied to vectors of the given size."""
 
     def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
@@ -59,7 +59,7 @@ class Foreign(Penalty):
         self.accepts = getattr(penalty, "accepts", "diagonal")  # type: ignore[misc]
 
     def value(self, x):
-        return self.penalty.value(x)
+        return np.array(self.penalty.value(x)) if x.ndim == 2 else float(self.penalty.value(x))
 
     def prox(self, z, step, out=None):
         result = np.asarray(self.penalty.prox(z, step))
@@ -88,14 +88,14 @@ def strength(lam: Any, name: str, owner: str) -> np.ndarray:
     """A penalty's strength: one number >= 0, or one per coordinate, as a float64 vector of length 1 or d."""
     array = np.atleast_1d(np.asarray(lam, dtype=np.float64))
     if array.ndim != 1 or array.size == 0 or not (np.isfinite(array).all() and (array >= 0).all()):
-        raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r} instead.")
+        raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r}.")
     return array
 
 
 def as_float(x: Any) -> np.ndarray:
     """x as a float32 or float64 array."""
     x = np.asarray(x)
-    return x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
+    return x if x.dtype.char in "fd" else x.astype(np.float64)
 
 
 def prepare(z: Any, step: Any, out: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -93,15 +93,16 @@ class Rule(ABC):
     def update(self, metric: Metric, g: np.ndarray, g_prev: np.ndarray) -> None:
         """Add to `metric.total` what the gradient g^n, coming after g^{n-1}, says about each block."""
 
-    def step(self, metric: Metric, n: int, out: np.ndarray) -> None:
-        """out = eta_n * scale / (eps + sqrt(total)): one value per coordinate, shape (d,) or (d, trajectories)."""
+    def forward(self, metric: Metric, n: int, x: np.ndarray, g: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        """step = eta_n * scale / (eps + sqrt(total)), then out = x - step * g.
+
+        All have one axis of coordinates: shape (d,) or (d, trajectories).
+        """
         if callable(self.eta):
-            metric.eta[:] = _check.positive(self.eta(n), f"eta({n})", type(self).__name__)
-        if metric.labels is not None:
-            width = metric.eta.size
-            total = metric.total.reshape(-1, width)
-            kernels.block_steps(total, metric.labels, self.eps, metric.scale, metric.eta, out.reshape(-1, width))
-        elif out.ndim == 1:  # coordinates along the inner, contiguous axis
-            kernels.steps(metric.total[None], self.eps, metric.eta, metric.scale, out[None])
+            values = [_check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__) for k in np.atleast_1d(n)]
+            metric.eta[:] = values
+        if metric.labels is None:
+            kernels.forward(metric.total, self.eps, metric.eta, metric.scale, x, g, step, out)
         else:
-            kernels.steps(metric.total, self.eps, metric.scale, metric.eta, out)
+            total, x, g, step, out = (a.reshape(-1, metric.eta.size) for a in (metric.total, x, g, step, out))
+            kernels.block_forward(total, metric.labels, self.eps, metric.eta, metric.scale, x, g, step, out)

@@ -1,0 +1,59 @@
+# Everything is installed into .venv. PYTHON is any Python 3.11 or newer.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
+
+.PHONY: reproduce test test-main test-oldest test-wheel lint bench clean
+
+reproduce: .venv/.paper
+	$(BIN)/python examples/paper_problems.py
+
+test: test-main test-wheel test-oldest
+
+test-main: .venv/.dev
+	$(BIN)/python -m pytest -n auto
+
+# The oldest supported NumPy, SciPy and Numba: everything that needs no other library.
+test-oldest: .venv-oldest/.ready
+	.venv-oldest/bin/python -m pytest -q -m "not peer"
+
+# The wheel, installed alone into an empty environment, must import, solve and be typed.
+test-wheel: .venv/.dev
+	rm -rf dist .venv-wheel
+	$(BIN)/python -m build --quiet --no-isolation --wheel
+	$(PYTHON) -m venv .venv-wheel
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-wheel/bin/python -m pip install --quiet dist/*.whl
+	cd dist && ../.venv-wheel/bin/python ../tests/wheel_check.py
+
+lint: .venv/.dev
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+
+# One command prints the tables: all of them, or make bench ONLY=core.
+bench: .venv/.bench
+	$(BIN)/python -m benchmarks $(ONLY)
+
+clean:
+	rm -rf .venv .venv-oldest .venv-wheel dist results
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+
+.venv/.paper: pyproject.toml | .venv/bin/python
+	$(PIP) -e '.[paper]'
+	touch $@
+
+.venv/.dev: pyproject.toml requirements/dev.txt | .venv/bin/python
+	$(PIP) -r requirements/dev.txt -e .
+	touch $@
+
+.venv/.bench: pyproject.toml requirements/bench.txt requirements/dev.txt | .venv/bin/python
+	$(PIP) -r requirements/bench.txt -e .
+	touch $@
+
+.venv-oldest/.ready: pyproject.toml requirements/oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-oldest/bin/python -m pip install --quiet -r requirements/oldest.txt -e .
+	touch $@

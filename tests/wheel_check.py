@@ -1,0 +1,22 @@
+"""Run by `make test-wheel` in an environment that holds nothing but the wheel and its dependencies."""
+
+import sys
+from importlib.metadata import requires
+from pathlib import Path
+
+import adagrad_diff
+
+assert "numba" not in sys.modules, "import adagrad_diff must not import Numba"
+assert "scipy" not in sys.modules, "import adagrad_diff must not import SciPy"
+
+package = Path(adagrad_diff.__file__).parent
+assert "site-packages" in str(package), package
+assert (package / "py.typed").is_file()
+core = sorted(r.split(">=")[0] for r in requires("adagrad-diff") if "extra" not in r)
+assert core == ["numba", "numpy", "scipy"], core
+for name in adagrad_diff.__all__:
+    getattr(adagrad_diff, name)
+
+result = adagrad_diff.minimize(adagrad_diff.LAD([[1.0, 0.0], [0.0, 1.0]], [1.0, -2.0]), penalty=adagrad_diff.L1(0.1), eta=0.5)
+assert abs(result.fun_best - 0.3) < 1e-3, result
+print(f"the wheel of adagrad-diff {adagrad_diff.__version__} imports and solves")
