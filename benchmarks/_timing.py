@@ -22,7 +22,7 @@ PHASE = 0.15  # seconds of measurement in one turn, at least
 SAMPLE = 2e-3  # seconds of one sample, at least: the clock and the loop around it cost nothing then
 PAUSE = 0.08  # seconds after which the worker threads of OpenBLAS, which spin for a while after a product, are asleep
 
-COLUMNS = "{:<58} {:>10}  {:<30} {:>10} {:>7} {:>7} {:>6}  {}"
+COLUMNS = "{:<60} {:>8}  {:<28} {:>8} {:>8} {:>6} {:>5}  {}"
 HEADINGS = ("", "ours", "peer", "peer's", "ratio", "must", "aim", "")
 
 
@@ -52,8 +52,9 @@ class Row:
 
     def __str__(self) -> str:
         quantities = [quantity(v, self.unit) for v in (self.ours, self.theirs)]
-        ratios = ["" if v is None else f"{v:.3g}" for v in (self.ratio, self.must, self.aim)]
-        return COLUMNS.format(self.name, quantities[0], self.peer, quantities[1], *ratios, self.verdict).rstrip()
+        ratio = "" if self.ratio is None else f"{self.ratio:.4f}"
+        limits = ["" if v is None else f"{v:.4g}" for v in (self.must, self.aim)]
+        return COLUMNS.format(self.name, quantities[0], self.peer, quantities[1], ratio, *limits, self.verdict).rstrip()
 
 
 def quantity(value: float | None, unit: str) -> str:

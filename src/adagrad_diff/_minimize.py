@@ -67,7 +67,7 @@ def _iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Itera
     penalty.check_size(len(penalised(state.x)))
     penalty.check_metric(metric.labels, metric.isotropic)
     prox_step = penalised(state.step.reshape(state.x.shape))
-    if penalty.accepts != "diagonal":
+    if penalty.accepts == "scalar":
         prox_step = prox_step[:1]  # one step for all coordinates
 
     while True:

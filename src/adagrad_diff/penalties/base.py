@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-METRICS = ("diagonal", "block", "scalar")
+RELATIVE = 1e-9  # how far outside a set, relative to its size, a point still counts as inside
 
 
 class Penalty(ABC):
@@ -18,11 +18,16 @@ class Penalty(ABC):
     Subclasses write `value` and `prox`. Vectors have shape (d,), or (d, B) for B trajectories side by side; then a
     step has shape (), (d,), (1, B) or (d, B), and a value has shape (B,).
 
-    `accepts` says which metrics the prox is exact in: "diagonal" (any step), "block" (steps constant on the penalty's own
-    blocks) or "scalar" (one step for all coordinates). A solver asks `check_metric` before it starts.
+    `accepts` says which metrics the prox is exact in: "diagonal" (any step), "block" (steps constant on certain blocks, which
+    `check_metric` knows) or "scalar" (one step for all coordinates). A solver asks `check_metric` before it starts, and
+    hands a "scalar" penalty just one step, of shape (1,) or (1, B).
+
+    `properties` says what phi is: "separable" (a sum over coordinates), "set" (the indicator of a set), "cone" (of a cone),
+    "norm" (positively homogeneous and even, zero only at zero), "seminorm" (zero elsewhere too).
     """
 
     accepts: ClassVar[str] = "diagonal"
+    properties: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def value(self, x: np.ndarray) -> Any:
@@ -31,6 +36,14 @@ class Penalty(ABC):
     @abstractmethod
     def prox(self, z: np.ndarray, step: Any, out: np.ndarray | None = None) -> np.ndarray:
         """The proximal point of z, written into `out` (which may be z) when given."""
+
+    def conjugate(self, y: np.ndarray) -> Any:
+        """phi*(y) = sup_x <x, y> - phi(x); for a set, its support function. Where it is an indicator, 0 or inf."""
+        raise ValueError(f"The conjugate of {type(self).__name__} is not known in closed form.")
+
+    def polar(self, y: np.ndarray) -> Any:
+        """For a norm or seminorm, sup of <x, y> over phi(x) <= 1: y is a subgradient of t phi at 0 iff polar(y) <= t."""
+        raise ValueError(f"{type(self).__name__} is not a norm or seminorm: it has no polar.")
 
     def check_size(self, size: int) -> None:  # noqa: B027 (most penalties take any size)
         """Raise if this penalty cannot be applied to vectors of the given size."""
@@ -41,14 +54,29 @@ class Penalty(ABC):
         `labels` are those of `adagrad_diff.blocks.block_labels`; `isotropic` means one weight for all coordinates.
         """
         if self.accepts != "diagonal" and not isotropic:
-            raise ValueError(
-                f"{type(self).__name__} has no exact proximal operator in a metric with more than one weight. "
-                "Use blocks='all' (and no scale), so that all coordinates share one step."
-            )
+            raise ValueError(_needs_scalar(self))
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
         return f"{type(self).__name__}({fields})"
+
+
+def _needs_scalar(penalty: Penalty) -> str:
+    return (
+        f"{type(penalty).__name__} has no exact proximal operator in a metric with more than one weight. Use blocks='all' "
+        "(and no scale), so that all coordinates share one step, or NumericalProx(penalty), which solves it by iteration."
+    )
+
+
+def scalar_step(penalty: Penalty, step: Any, z: np.ndarray) -> np.ndarray:
+    """The one step of a penalty that needs a scalar metric: shape () for z of shape (d,), (B,) for z of shape (d, B)."""
+    step = np.asarray(step, dtype=z.dtype)
+    if step.ndim == 1 and z.ndim == 2:
+        step = step[:, None]
+    if step.ndim and step.shape[0] > 1 and (step != step[:1]).any():
+        raise ValueError(_needs_scalar(penalty))
+    first = step[0] if step.ndim else step
+    return np.broadcast_to(first, z.shape[1:])
 
 
 class Foreign(Penalty):

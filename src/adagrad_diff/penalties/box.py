@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Penalty, as_float
-
-RELATIVE = 1e-9  # how far outside a set, relative to its size, a point still counts as inside
+from .base import RELATIVE, Penalty, as_float
 
 
 class Box(Penalty):

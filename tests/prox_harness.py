@@ -1,0 +1,49 @@
+"""What a proximal operator has to show, written once: `tests/prox_*.py` list the penalties, `tests/test_prox.py` runs them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+STEPS = ("one", "mild", "wild")  # one step for all, per coordinate over six decades, per coordinate over seventeen
+
+
+@dataclass(frozen=True)
+class Case:
+    """A penalty and its three witnesses."""
+
+    name: str
+    make: Callable[[int, np.random.Generator], Any]  # a penalty for vectors of (about) the given size
+    naive: Callable[[Any, np.ndarray, np.ndarray], np.ndarray]  # the twin: prox of one vector with one step per coordinate
+    cvx: Callable[[Any, Any], tuple[Any, list]]  # (objective term, constraints) of a cvxpy variable
+    violation: Callable[[Any, np.ndarray, np.ndarray, np.ndarray], float] | None = None  # of (penalty, z, step, x); see below
+    size: Callable[[int], int] = lambda d: d  # the size nearest to d that the penalty can have
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def draw_step(kind: str, d: int, rng: np.random.Generator) -> np.ndarray:
+    """Steps for d coordinates: one for all, mildly different, or as different as AdaGrad-Diff's first ones can be."""
+    if kind == "one":
+        return np.full(d, 10.0 ** rng.uniform(-3, 3))
+    low, high = (-3, 3) if kind == "mild" else (-8, 9)
+    return 10.0 ** rng.uniform(low, high, d)
+
+
+def fenchel_violation(penalty: Any, z: np.ndarray, step: np.ndarray, x: np.ndarray) -> float:
+    """How far u = (z - x) / step is from being a subgradient at x, by phi(x) + phi*(u) = <x, u>.
+
+    Relative to the terms of the equation and to what rounding z and x by one unit in 1e16 does to u.
+    """
+    u = (z - x) / step
+    terms = np.abs(x * u).sum() + np.abs(penalty.value(x))
+    rounding = 1e-6 * np.sum(np.abs(x) * np.maximum(np.abs(z), np.abs(x)) / step)
+    try:
+        excess = max(0.0, float(penalty.polar(u)) - 1.0)
+        gap = abs(penalty.value(x) - x @ u)
+    except ValueError:
+        excess = 0.0
+        gap = abs(penalty.value(x) + penalty.conjugate(u) - x @ u)
+    return max(excess, gap / (terms + rounding + 1e-300) if gap else 0.0)

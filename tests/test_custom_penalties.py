@@ -1,0 +1,143 @@
+"""Penalties that users write: subclasses that accept only some metrics, and objects that know nothing of this package."""
+
+import numpy as np
+import pytest
+
+from adagrad_diff import L1, AdaGradDiff, Multinomial, Squared, minimize
+from adagrad_diff.penalties import Penalty, Zero, as_penalty
+
+RNG = np.random.default_rng(0)
+A, B = RNG.standard_normal((30, 4)), RNG.standard_normal(30)
+TARGET = np.array([3.0, -4.0, 0.0, 12.0])  # of norm 13
+
+
+class Norm(Penalty):
+    """lam times the Euclidean norm: its prox is simple only if all coordinates share one step."""
+
+    accepts = "scalar"
+
+    def __init__(self, lam):
+        self.lam, self.shapes = lam, set()
+
+    def value(self, x):
+        return self.lam * np.sqrt(np.sum(x**2, axis=0))
+
+    def prox(self, z, step, out=None):
+        self.shapes.add(np.shape(step))
+        assert np.all(step > 0)
+        norm = np.sqrt(np.sum(z**2, axis=0))
+        return np.multiply(z, np.maximum(1.0 - step * self.lam / np.maximum(norm, 1e-300), 0.0), out=out)
+
+
+class Lasso:
+    """Nothing but the two methods."""
+
+    def __init__(self, lam):
+        self.lam = lam
+
+    def value(self, x):
+        return self.lam * np.sum(np.abs(x), axis=0)
+
+    def prox(self, z, step):
+        return np.sign(z) * np.maximum(np.abs(z) - step * self.lam, 0.0)
+
+
+class ForeignNorm:
+    """A foreign object may say which metrics it accepts, too."""
+
+    accepts = "scalar"
+
+    def __init__(self, lam):
+        self.norm = Norm(lam)
+
+    def value(self, x):
+        return self.norm.value(x)
+
+    def prox(self, z, step):
+        return self.norm.prox(z, step)
+
+
+@pytest.mark.parametrize("kind", [Norm, ForeignNorm])
+@pytest.mark.parametrize("blocks", [None, "element", [0, 0, 1, 1]], ids=str)
+def test_one_step_only_is_said_before_the_start(kind, blocks):
+    with pytest.raises(ValueError, match=rf"\b{kind.__name__} has no exact proximal operator .*Use blocks='all'"):
+        minimize(Squared(A, B), penalty=kind(1.0), eta=1.0, blocks=blocks)
+
+
+def test_a_scale_is_more_than_one_step():
+    with pytest.raises(ValueError, match=r"Norm has no exact proximal operator .*Use blocks='all' \(and no scale\)"):
+        minimize(Squared(A, B), penalty=Norm(1.0), rule=AdaGradDiff(eta=1.0, blocks="all", scale=np.ones(4)))
+
+
+@pytest.mark.parametrize("kind", [Norm, ForeignNorm])
+def test_one_block_is_one_step(kind):
+    penalty = kind(2.0)
+    result = minimize(Squared(2 * np.eye(4), 2 * TARGET), penalty=penalty, eta=3.0, blocks="all", max_iter=2000, tol=1e-10)
+    # f = ||x - target||^2 / 2, so that the solution is the prox of the target
+    assert result.success
+    np.testing.assert_allclose(result.x, TARGET * 11 / 13, rtol=1e-8)
+    assert getattr(penalty, "norm", penalty).shapes == {(1,)}
+
+
+def test_one_step_per_trajectory():
+    penalty, loss = Norm(2.0), Squared(2 * np.eye(4), 2 * TARGET)
+    result = minimize(loss, penalty=penalty, eta=[1.0, 3.0, 10.0], blocks="all", max_iter=3000, tol=1e-9)
+    assert result.x.shape == (4, 3)
+    assert result.success.all()
+    np.testing.assert_allclose(result.x, np.repeat(TARGET[:, None] * 11 / 13, 3, axis=1), rtol=1e-6)
+    assert penalty.shapes <= {(1, 3), (1, 2), (1, 1)}  # trajectories that have ended leave
+    assert (1, 3) in penalty.shapes
+
+
+def test_one_step_with_an_intercept_it_does_not_see():
+    class Seen(Norm):
+        def prox(self, z, step, out=None):
+            assert z.shape == (4,)
+            return super().prox(z, step, out)
+
+    result = minimize(Squared(A, B + 5.0, intercept=True), penalty=Seen(1e3), eta=1.0, blocks="all", max_iter=3000, tol=1e-10)
+    np.testing.assert_array_equal(result.x[:-1], 0.0)
+    assert result.x[-1] == pytest.approx(B.mean() + 5.0)
+
+
+@pytest.mark.parametrize("options", [{}, {"intercept": True}], ids=str)
+@pytest.mark.parametrize("eta", [0.5, [0.5, 2.0]], ids=str)
+def test_an_object_with_two_methods(options, eta):
+    """It is used as a penalty of this package would be."""
+    runs = [minimize(Squared(A, B, **options), penalty=p, eta=eta, max_iter=50) for p in (L1(0.05), Lasso(0.05))]
+    np.testing.assert_allclose(runs[0].x, runs[1].x, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(runs[0].fun, runs[1].fun, rtol=1e-12)
+    assert np.any(runs[0].x == 0.0)  # it did something
+
+
+def test_an_object_with_two_methods_sees_a_matrix_row_by_row():
+    class Rows(Lasso):
+        def prox(self, z, step):
+            assert z.shape == step.shape == (12,)
+            return super().prox(z, step)
+
+    loss = Multinomial(A, np.arange(30) % 3)
+    runs = [minimize(loss, penalty=p, eta=0.5, max_iter=50) for p in (L1(0.02), Rows(0.02))]
+    assert runs[0].x.shape == (4, 3)
+    np.testing.assert_allclose(runs[0].x, runs[1].x, rtol=1e-9, atol=1e-12)
+
+
+def test_a_prox_of_the_wrong_shape():
+    class Short(Lasso):
+        def prox(self, z, step):
+            return z[:-1]
+
+    with pytest.raises(ValueError, match=r"Short\.prox must return shape \(4,\). Got \(3,\)"):
+        minimize(Squared(A, B), penalty=Short(1.0), eta=1.0)
+
+
+@pytest.mark.parametrize("bad", [3.0, "l1", L1, Lasso, object()], ids=str)
+def test_what_is_no_penalty(bad):
+    with pytest.raises(TypeError, match=r"'penalty' must be None or have methods value\(x\) and prox\(z, step\)"):
+        as_penalty(bad)
+
+
+def test_no_penalty():
+    assert isinstance(as_penalty(None), Zero)
+    own = L1(1.0)
+    assert as_penalty(own) is own

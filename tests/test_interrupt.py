@@ -1,0 +1,214 @@
+"""Ctrl-C: the run ends with a result, and the state of that result continues exactly."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from adagrad_diff import LAD, AdaGrad, AdaGradDiff, Status, iterate, minimize
+from user_losses import Bowl, data, interrupt
+
+A, REAL, LABELS, CLASSES = data()
+START = np.array([1.0, -2.0, 3.0])
+
+
+@pytest.fixture
+def default_handler():
+    """The handler of an ordinary Python session, whatever the tests were started from."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+
+
+def press_ctrl_c(f, g):
+    signal.raise_signal(signal.SIGINT)
+    return f, g
+
+
+def assert_continues(result, x0, rule):
+    """`result` was interrupted after some iterations: it is what they give, and goes on as if nothing had happened."""
+    so_far, whole = (minimize(Bowl(), x0, rule=rule, max_iter=n) for n in (np.max(result.nit), 50))
+    for name in ("x", "x_avg", "x_best", "fun", "fun_best", "jac", "nit", "nfev"):
+        assert np.array_equal(result[name], so_far[name]), name
+    assert np.array_equal(result.state.total, so_far.state.total)
+    known = ~np.isnan(result.subgradient_norm)
+    assert np.array_equal(np.where(known, result.subgradient_norm, so_far.subgradient_norm), so_far.subgradient_norm)
+    assert np.array_equal(result.history.objective, so_far.history.objective)
+    rest = minimize(Bowl(), rule=rule, max_iter=50 - np.max(result.nit), state=result.state)
+    for name in ("x", "x_avg", "x_best", "fun", "nit"):
+        assert np.array_equal(rest[name], whole[name]), name
+    assert np.array_equal(rest.state.total, whole.state.total)
+
+
+@pytest.mark.parametrize("rule", [AdaGradDiff(0.3), AdaGrad(0.3, blocks="all")])
+@pytest.mark.parametrize("call", [2, 3, 20])
+def test_interrupted_inside_the_loss(rule, call):
+    """Call k evaluates x^k: iteration k - 1 is not completed."""
+    result = minimize(Bowl(at=call, fault=interrupt), START, rule=rule, on_failure="raise")
+    assert (result.status, result.success, result.nit) == (Status.INTERRUPTED, False, call - 2)
+    assert "state=result.state" in result.message
+    assert_continues(result, START, rule)
+
+
+def test_interrupted_inside_the_penalty():
+    class Slow:
+        calls = 0
+
+        def value(self, x):
+            return 0.0
+
+        def prox(self, z, step):
+            self.calls += 1
+            if self.calls == 7:
+                z[:] = np.nan  # what is half done is forgotten
+                raise KeyboardInterrupt
+            return z
+
+    result = minimize(Bowl(), START, Slow(), AdaGradDiff(0.3))
+    assert (result.status, result.nit) == (Status.INTERRUPTED, 6)
+    assert_continues(result, START, AdaGradDiff(0.3))
+
+
+def test_interrupted_inside_the_callback():
+    def callback(intermediate_result):
+        if intermediate_result.nit == 9:
+            raise KeyboardInterrupt
+
+    result = minimize(Bowl(), START, eta=0.3, callback=callback)
+    assert (result.status, result.success, result.nit) == (Status.INTERRUPTED, False, 9)
+    assert_continues(result, START, AdaGradDiff(0.3))
+
+
+@pytest.mark.parametrize("call", [2, 20])
+def test_signal_finishes_the_iteration(call, default_handler):
+    result = minimize(Bowl(at=call, fault=press_ctrl_c), START, eta=0.3)
+    assert (result.status, result.success, result.nit) == (Status.INTERRUPTED, False, call - 1)
+    assert signal.getsignal(signal.SIGINT) is default_handler
+    assert_continues(result, START, AdaGradDiff(0.3))
+
+
+def test_second_signal_stops_at_once(default_handler):
+    def twice(f, g):
+        signal.raise_signal(signal.SIGINT)
+        return press_ctrl_c(f, g)
+
+    result = minimize(Bowl(at=20, fault=twice), START, eta=0.3)
+    assert (result.status, result.nit) == (Status.INTERRUPTED, 18)
+    assert_continues(result, START, AdaGradDiff(0.3))
+
+
+def test_signal_when_the_run_ends_anyway(default_handler):
+    result = minimize(Bowl(at=11, fault=press_ctrl_c), START, eta=0.3, max_iter=10)
+    assert (result.nit, result.status, result.success) == (10, Status.MAX_ITER, True)
+
+
+@pytest.mark.parametrize("fault", [interrupt, press_ctrl_c])
+@pytest.mark.parametrize("call", [2, 12])
+def test_trajectories_are_interrupted_together(fault, call, default_handler):
+    x0, rule = np.column_stack([START, -START]), AdaGradDiff([0.1, 0.6])
+    result = minimize(Bowl(at=call, fault=fault), x0, rule=rule)
+    assert result.status.tolist() == [Status.INTERRUPTED] * 2
+    assert result.success.tolist() == [False, False]
+    assert result.nit.tolist() == [call - 2 + (fault is press_ctrl_c)] * 2
+    assert_continues(result, x0, rule)
+
+
+@pytest.mark.parametrize("fault", [interrupt, press_ctrl_c])
+def test_interrupted_when_some_trajectories_have_ended(fault, default_handler):
+    """A trajectory started at the minimum converges at once; the others are interrupted later."""
+    minimum = 1 / Bowl().curvature
+    x0 = np.column_stack([START, minimum, -START])
+    result = minimize(Bowl(at=15, fault=fault), x0, eta=0.3, tol=1e-9)
+    n = 13 + (fault is press_ctrl_c)
+    assert result.status.tolist() == [Status.INTERRUPTED, Status.CONVERGED, Status.INTERRUPTED]
+    assert result.success.tolist() == [False, True, False]
+    assert result.nit.tolist() == [n, 1, n]
+    for k in (0, 2):
+        np.testing.assert_allclose(result.x[:, k], minimize(Bowl(), x0[:, k], eta=0.3, max_iter=n).x, rtol=1e-12)
+    np.testing.assert_allclose(result.x[:, 1], minimum, rtol=1e-15)
+
+
+@pytest.mark.parametrize("end", ["finished", "error"])
+def test_the_handler_is_put_back(end, default_handler):
+    inside = []
+
+    def callback(intermediate_result):
+        inside.append(signal.getsignal(signal.SIGINT))
+        if end == "error":
+            raise ZeroDivisionError
+
+    try:
+        minimize(Bowl(), START, eta=0.3, max_iter=3, callback=callback)
+    except ZeroDivisionError:
+        assert end == "error"
+    assert inside[0] is not default_handler
+    assert signal.getsignal(signal.SIGINT) is default_handler
+
+
+def test_somebody_elses_handler_is_left_alone():
+    received = []
+
+    def theirs(number, frame):
+        received.append(number)
+
+    before = signal.signal(signal.SIGINT, theirs)
+    try:
+        result = minimize(Bowl(at=5, fault=press_ctrl_c), START, eta=0.3, max_iter=10)
+        assert signal.getsignal(signal.SIGINT) is theirs
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert received == [signal.SIGINT]
+    assert (result.nit, result.status) == (10, Status.MAX_ITER)
+
+
+def test_iterate_does_not_catch():
+    states = iterate(Bowl(at=4, fault=interrupt), START, None, AdaGradDiff(0.3))
+    with pytest.raises(KeyboardInterrupt):
+        for state in states:
+            kept = state
+    rest = minimize(Bowl(), eta=0.3, max_iter=8, state=kept)  # the state has not moved
+    assert np.array_equal(rest.x, minimize(Bowl(), START, eta=0.3, max_iter=10).x)
+
+
+def test_other_threads():
+    results = []
+    thread = threading.Thread(target=lambda: results.append(minimize(LAD(A, REAL), eta=0.3, max_iter=30)))
+    thread.start()
+    thread.join()
+    assert np.array_equal(results[0].x, minimize(LAD(A, REAL), eta=0.3, max_iter=30).x)
+
+
+SCRIPT = """
+import json, signal
+import numpy as np
+from adagrad_diff import Logistic, minimize
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+A = np.random.default_rng(0).standard_normal((500, 20))
+loss = Logistic(A, np.sign(A[:, 0] + A[:, 1]))
+
+def tell(intermediate_result):
+    if intermediate_result.nit == 100:
+        print("running", flush=True)
+
+result = minimize(loss, eta=0.1, max_iter=10**9, max_time=60.0, callback=tell, history=0)
+restored = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+expected = minimize(loss, eta=0.1, max_iter=result.nit + 50)
+rest = minimize(loss, eta=0.1, max_iter=50, state=result.state)
+same = all(np.array_equal(rest[k], expected[k]) for k in ("x", "x_avg", "fun", "nit"))
+print(json.dumps({"status": result.status, "nit": result.nit, "restored": restored, "same": same}))
+"""
+
+
+def test_a_signal_from_outside():
+    with subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "running\n"
+        process.send_signal(signal.SIGINT)
+        answer = json.loads(process.communicate(timeout=120)[0])
+    assert process.returncode == 0
+    assert answer["nit"] >= 100
+    assert (answer["status"], answer["restored"], answer["same"]) == (Status.INTERRUPTED, True, True)

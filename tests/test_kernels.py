@@ -1,0 +1,262 @@
+"""Every compiled kernel computes the NumPy statement of its docstring, in both precisions and for one vector or several."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import adagrad_diff
+import naive
+from adagrad_diff import kernels
+
+D, B = 11, 3
+SCALAR = {"Logistic": {}, "Hinge": {}, "SquaredHinge": {}, "LAD": {}, "Quantile": {"tau": 0.3}, "Squared": {}}
+SCALAR |= {"Huber": {"delta": 0.7}, "Poisson": {}}
+FACTORS = {"one": lambda d: np.array([0.3]), "per row": lambda d: np.linspace(0.0, 1.0, d)}
+
+dtypes = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
+batches = pytest.mark.parametrize("batch", [(), (B,)], ids=["1-D", "2-D"])
+losses = pytest.mark.parametrize("loss", SCALAR)
+
+
+def arrays(count, shape, dtype, seed=0):
+    """Arrays of normal entries in the given precision."""
+    return np.random.default_rng(seed).standard_normal((count, *shape)).astype(dtype)
+
+
+def column(factor, batch):
+    """A factor per row, beside the trajectories if there are any."""
+    return factor.reshape(-1, *(1 for _ in batch))
+
+
+def assert_same(found, expected, dtype):
+    """Equal up to the rounding errors of sums of a few dozen terms."""
+    np.testing.assert_allclose(found, expected, rtol=0, atol=100 * np.finfo(dtype).eps * max(1.0, np.max(np.abs(expected))))
+
+
+# ---------------------------------------------------------------- the metric
+
+
+@dtypes
+@pytest.mark.parametrize("name", ["add_squares", "add_squared_differences"])
+def test_squares(name, dtype):
+    total, g, g_prev = arrays(3, (D,), dtype)
+    expected = total + ((g - g_prev) ** 2 if "differences" in name else g**2)
+    getattr(kernels, name)(total, *((g, g_prev) if "differences" in name else (g,)))
+    assert_same(total, expected, dtype)
+
+
+@dtypes
+@pytest.mark.parametrize("width", [1, B])
+@pytest.mark.parametrize("name", ["add_block_squares", "add_block_squared_differences"])
+def test_block_squares(name, width, dtype):
+    (g, g_prev), labels = arrays(2, (D, width), dtype), np.arange(D) * 5 % 4
+    total = arrays(1, (4, width), dtype, seed=1)[0]
+    expected = total.copy()
+    np.add.at(expected, labels, (g - g_prev) ** 2 if "differences" in name else g**2)
+    getattr(kernels, name)(total, labels, *((g, g_prev) if "differences" in name else (g,)))
+    assert_same(total, expected, dtype)
+
+
+@dtypes
+@batches
+def test_forward(batch, dtype):
+    total, x, g, step, out = arrays(5, (D, *batch), dtype)
+    total, eta = total**2, np.geomspace(0.1, 1.0, *(batch or (1,))).astype(dtype)
+    scale = np.linspace(0.5, 2.0, D).astype(dtype)
+    kernels.forward(total, 1e-2, eta, scale, x, g, step, out)
+    expected = eta * column(scale, batch) / (1e-2 + np.sqrt(total))
+    assert_same(step, expected, dtype)
+    assert_same(out, x - expected * g, dtype)
+
+
+@dtypes
+@pytest.mark.parametrize("width", [1, B])
+def test_block_forward(width, dtype):
+    (x, g, step, out), labels = arrays(4, (D, width), dtype), np.arange(D) * 5 % 4
+    total, eta = arrays(1, (4, width), dtype, seed=1)[0] ** 2, np.geomspace(0.1, 1.0, width).astype(dtype)
+    scale = np.linspace(0.5, 2.0, D).astype(dtype)
+    kernels.block_forward(total, labels, 1e-2, eta, scale, x, g, step, out)
+    expected = eta * scale[:, None] / (1e-2 + np.sqrt(total[labels]))
+    assert_same(step, expected, dtype)
+    assert_same(out, x - expected * g, dtype)
+
+
+@dtypes
+@batches
+def test_diagnose(batch, dtype):
+    x_prev, x, step, g_prev, g = arrays(5, (D, *batch), dtype)
+    step, out = np.abs(step) + dtype(0.1), np.full((2, *(batch or (1,))), np.nan)
+    kernels.diagnose(x_prev, x, step, g_prev, g, out)
+    squares = np.sum(((x_prev - x) / step + g - g_prev) ** 2, axis=0)
+    assert_same(out, np.reshape([squares, np.mean(step, axis=0)], out.shape), dtype)
+
+
+# ---------------------------------------------------------------- penalties
+
+
+@dtypes
+@batches
+@pytest.mark.parametrize("l2", FACTORS)
+@pytest.mark.parametrize("l1", FACTORS)
+def test_shrink(l1, l2, batch, dtype):
+    z, step, out = arrays(3, (D, *batch), dtype)
+    step, l1, l2 = np.abs(step), FACTORS[l1](D), FACTORS[l2](D)
+    kernels.shrink(z, step, l1, l2, out)
+    expected = np.sign(z) * np.maximum(np.abs(z) - step * column(l1, batch), 0) / (1 + step * column(l2, batch))
+    assert np.any(expected == 0)
+    assert np.any(expected != 0)
+    assert_same(out, expected, dtype)
+    np.testing.assert_array_equal(out == 0, expected == 0)
+    kernels.shrink(z, step, l1, l2, z)  # in place
+    np.testing.assert_array_equal(z, out)
+
+
+@dtypes
+@batches
+@pytest.mark.parametrize("l2", FACTORS)
+@pytest.mark.parametrize("l1", FACTORS)
+def test_elastic_value(l1, l2, batch, dtype):
+    (x,), l1, l2 = arrays(1, (D, *batch), dtype), FACTORS[l1](D), FACTORS[l2](D)
+    out = np.full(batch or (1,), np.nan)
+    kernels.elastic_value(x, l1, l2, out)
+    expected = np.sum(column(l1, batch) * np.abs(x) + column(l2, batch) / 2 * x.astype(float) ** 2, axis=0)
+    assert_same(out, np.reshape(expected, out.shape), dtype)
+
+
+# ---------------------------------------------------------------- the linear model
+
+
+@dtypes
+@batches
+def test_add_ridge(batch, dtype):
+    x, g = arrays(2, (D, *batch), dtype)
+    out = np.linspace(1.0, 2.0, *(batch or (1,)))
+    expected = out + 0.3 / 2 * np.sum(x.astype(float) ** 2, axis=0), g + 0.3 * x
+    kernels.add_ridge(x, 0.3, g, out)
+    assert_same(out, expected[0], dtype)
+    assert_same(g, expected[1], dtype)
+
+
+def some_rows(dtype, index=np.int32):
+    """A sparse matrix with an empty row, its arrays, and a range of its rows."""
+    dense = arrays(1, (9, D), dtype)[0] * (arrays(1, (9, D), dtype, seed=1)[0] > 0)
+    dense[4] = 0
+    A = sparse.csr_array(dense)
+    return dense[2:8], (A.indptr.astype(index), A.indices.astype(index), A.data)
+
+
+@dtypes
+@batches
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_sparse_products(index, batch, dtype):
+    rows, parts = some_rows(dtype, index)
+    (x, g), (z, r) = arrays(2, (D, *batch), dtype, seed=2), arrays(2, (6, *batch), dtype, seed=3)
+    expected = z + rows @ x, g + rows.T @ r
+    kernels.add_rows_dot(*parts, x, 2, 8, z)
+    kernels.add_rows_tdot(*parts, r, 2, 8, g)
+    assert_same(z, expected[0], dtype)
+    assert_same(g, expected[1], dtype)
+
+
+@dtypes
+@pytest.mark.parametrize("width", [1, B])
+@pytest.mark.parametrize("spread", [1.0, 1000.0], ids=["moderate", "large"])
+def test_softmax_residuals(spread, width, dtype):
+    """Also for scores whose exponentials overflow."""
+    samples, classes, lo, hi = 9, 4, 2, 8
+    z, b = spread * arrays(1, (samples, classes, width), dtype)[0], np.arange(samples) % classes
+    weight, out = np.linspace(0.0, 1.0, samples).astype(dtype), np.linspace(1.0, 2.0, width)
+    found, value = z.copy(), out.copy()
+    kernels.softmax_residuals(found, b, weight, lo, hi, value)
+    for k in range(width):
+        losses, derivatives = naive.Multinomial.__wrapped__(z[lo:hi, :, k].astype(float), b[lo:hi])
+        out[k] += weight[lo:hi] @ losses
+        z[lo:hi, :, k] = weight[lo:hi, None] * derivatives
+    assert_same(value, out, dtype)
+    assert_same(found, z, dtype)  # the other samples are untouched
+
+
+def scalar_case(loss, dtype, samples):
+    """The compiled scalar function with its parameter, the naive one, and targets and weights."""
+    rng, theta = np.random.default_rng(1), SCALAR[loss]
+    b = rng.poisson(2.0, samples) if loss == "Poisson" else rng.choice([-1.0, 1.0], samples)
+    parameter = next(iter(theta.values()), 0.0)
+    naively = lambda z, b: getattr(naive, loss).__wrapped__(z.astype(float), b.astype(float), **theta)
+    return getattr(adagrad_diff, loss).scalar, parameter, naively, b.astype(dtype), rng.random(samples).astype(dtype)
+
+
+@dtypes
+@batches
+@losses
+def test_residuals(loss, batch, dtype):
+    samples, lo, hi = 50, 3, 47
+    scalar, theta, naively, b, weight = scalar_case(loss, dtype, samples)
+    z, out = 2 * arrays(1, (samples, *batch), dtype)[0], np.linspace(1.0, 2.0, *(batch or (1,)))
+    found, value = z.copy(), out.copy()
+    kernels.residuals(scalar)(found, b, weight, theta, lo, hi, value)
+    values, derivatives = naively(z[lo:hi], column(b[lo:hi], batch))
+    z[lo:hi] = column(weight[lo:hi], batch) * derivatives
+    assert_same(value, out + np.sum(column(weight[lo:hi], batch) * values, axis=0), dtype)
+    assert_same(found, z, dtype)
+
+
+@dtypes
+@losses
+@pytest.mark.parametrize("rows", [(0, 100), (3, 97), (40, 41)], ids=str)
+def test_dense_pass(rows, loss, dtype):
+    """For whole tiles, for ranges that end inside one, and for a single row."""
+    samples, (lo, hi) = 100, rows
+    scalar, theta, naively, b, weight = scalar_case(loss, dtype, samples)
+    A, (x, g) = arrays(1, (samples, D), dtype)[0], arrays(2, (D,), dtype, seed=2) / dtype(2)
+    r, out, offset = np.full(samples, 7, dtype), np.array([1.5]), dtype(0.25)
+    values, derivatives = naively(A[lo:hi].astype(float) @ x + offset, b[lo:hi])
+    residuals = weight[lo:hi] * derivatives
+    expected = g + A[lo:hi].T @ residuals
+    kernels.dense_pass(scalar)(A, x, offset, b, weight, theta, lo, hi, r, g, out)
+    assert_same(r[lo:hi], residuals, dtype)
+    np.testing.assert_array_equal(np.delete(r, slice(lo, hi)), 7)
+    assert_same(g, expected, dtype)
+    assert_same(out, 1.5 + weight[lo:hi] @ values, dtype)
+
+
+# ---------------------------------------------------------------- kinks and numbers that are not finite
+
+
+@pytest.mark.parametrize(("loss", "z"), [("Hinge", 1.0), ("SquaredHinge", 1.0), ("LAD", 1.0), ("Quantile", 1.0)])
+def test_the_smallest_subgradient_at_a_kink(loss, z):
+    value, derivative = getattr(adagrad_diff, loss).scalar(z, 1.0, 0.3)
+    assert (value, derivative) == (0.0, 0.0)
+
+
+@losses
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf], ids=str)
+def test_a_bad_score_is_not_hidden(loss, bad):
+    """The value at z = NaN is NaN; at an infinite z it is what the formula says, never a wrong finite number."""
+    scalar, theta, *_ = scalar_case(loss, np.float64, 1)
+    out, z = np.zeros(1), np.array([0.5, bad, 0.5])
+    kernels.residuals(scalar)(z, np.ones(3), np.ones(3), theta, 0, 3, out)
+    falls = bad == np.inf and loss in ("Logistic", "Hinge", "SquaredHinge")  # towards zero: the sample is on the right side
+    if np.isnan(bad):
+        assert np.isnan(out[0])
+    elif not falls:
+        assert not np.isfinite(out[0])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf], ids=str)
+@batches
+def test_bad_entries_survive(bad, batch):
+    """NaN and inf come out of the metric, the step and the penalty where they came in, and nowhere else."""
+    x, g, step, out = arrays(4, (D, *batch), np.float64)
+    one, at = np.ones(1), (4, *(1 for _ in batch))
+    g[at] = bad
+    total = np.ones((D, *batch))
+    kernels.add_squared_differences(total.reshape(-1), g.reshape(-1), x.reshape(-1))
+    np.testing.assert_array_equal(np.isfinite(total), np.isfinite(g))
+    kernels.forward(total, 1e-8, np.ones(batch or (1,)), np.ones(D), x, g, step, out)
+    assert np.isnan(out[at])
+    assert np.isfinite(out).sum() == out.size - 1
+    kernels.shrink(out.copy(), np.ones_like(out), one, one, out)
+    assert np.isnan(out[at])
+    value = np.zeros(batch or (1,))
+    kernels.elastic_value(out, one, one, value)
+    assert np.isnan(value).sum() == 1
