@@ -8,8 +8,9 @@ import sys
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from time import perf_counter
 
-from ._timing import COLUMNS, HEADINGS, Row
+from ._timing import COLUMNS, DISTURBED, HEADINGS, Row, foreign_work
 
 
 def main(wanted: list[str]) -> int:
@@ -31,9 +32,16 @@ def main(wanted: list[str]) -> int:
         title = (module.__doc__ or name).strip().splitlines()[0]
         print(f"\n{name}: {title}\n{COLUMNS.format(*HEADINGS).rstrip()}")
         for case in chosen:
+            before, begin = foreign_work(), perf_counter()
             for row in case():
                 print(row, flush=True)
                 missed += [row] if row.verdict == "OVER" else []
+            cores = 0.0 if before is None else (foreign_work() - before) / (perf_counter() - begin)
+            if cores > DISTURBED:
+                print(
+                    f"  ! Other processes used {cores:.1f} cores meanwhile: {case.__name__} should be measured again.",
+                    flush=True,
+                )
     if missed:
         print(f"\nOver the limit: {'; '.join(row.name for row in missed)}.")
     return 1 if missed else 0

@@ -20,6 +20,7 @@ from typing import Any
 PHASES = 7  # turns each contender gets
 PHASE = 0.15  # seconds of measurement in one turn, at least
 SAMPLE = 2e-3  # seconds of one sample, at least: the clock and the loop around it cost nothing then
+DISTURBED = 0.1  # cores used by other processes from which on a ratio deserves no trust
 PAUSE = 0.08  # seconds after which the worker threads of OpenBLAS, which spin for a while after a product, are asleep
 
 COLUMNS = "{:<60} {:>8}  {:<28} {:>8} {:>8} {:>6} {:>5}  {}"
@@ -110,6 +111,16 @@ def peak_memory(call: Callable[[], Any]) -> int:
         return tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
+
+
+def foreign_work() -> float | None:
+    """CPU seconds that other processes have used so far, as far as the system tells (Linux)."""
+    try:
+        with open("/proc/stat") as file:
+            user, nice, system, _, _, irq, softirq = map(int, file.readline().split()[1:8])
+    except (OSError, ValueError):
+        return None
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
 
 
 def optional(module: str) -> ModuleType | None:

@@ -61,10 +61,8 @@ def run(loss, x, penalty, rule, eta, iterations, *, eps=1e-8, blocks=None, scale
         z[:free] = penalty.prox(z[:free], step[:free])
         x = z.reshape(shape)
         f, g = loss(x)
-        xs.append(x)
-        gs.append(g)
-        Fs.append(f + penalty.value(z[:free]))
-        steps.append(step.reshape(shape))
+        for kept, new in ((xs, x), (gs, g), (Fs, f + penalty.value(z[:free])), (steps, step.reshape(shape))):
+            kept.append(new)
     return Trajectory(np.array(xs), np.array(gs[1:]), np.array(Fs), np.array(steps))
 
 
@@ -191,8 +189,10 @@ def ElasticNet(l1, l2):
 
 
 def Box(lower, upper):
-    inside = lambda x: np.all((lower <= x) & (x <= upper))  # noqa: E731
-    return Penalty(lambda x: 0.0 if inside(x) else np.inf, lambda z, s: np.minimum(np.maximum(z, lower), upper))
+    return Penalty(
+        lambda x: 0.0 if np.all((lower <= x) & (x <= upper)) else np.inf,
+        lambda z, s: np.minimum(np.maximum(z, lower), upper),
+    )
 
 
 def NonNegative():

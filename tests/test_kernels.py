@@ -181,7 +181,10 @@ def scalar_case(loss, dtype, samples):
     rng, theta = np.random.default_rng(1), SCALAR[loss]
     b = rng.poisson(2.0, samples) if loss == "Poisson" else rng.choice([-1.0, 1.0], samples)
     parameter = next(iter(theta.values()), 0.0)
-    naively = lambda z, b: getattr(naive, loss).__wrapped__(z.astype(float), b.astype(float), **theta)
+
+    def naively(z, b):
+        return getattr(naive, loss).__wrapped__(z.astype(float), b.astype(float), **theta)
+
     return getattr(adagrad_diff, loss).scalar, parameter, naively, b.astype(dtype), rng.random(samples).astype(dtype)
 
 

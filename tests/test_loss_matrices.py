@@ -25,11 +25,6 @@ def readonly(A):
     return A
 
 
-def memmap(A, folder):
-    np.save(folder / "A.npy", A)
-    return np.load(folder / "A.npy", mmap_mode="r")
-
-
 def wide_indices(A):
     A.indices, A.indptr = A.indices.astype(np.int64), A.indptr.astype(np.int64)
     return A
@@ -46,10 +41,10 @@ def operator(A):
     return LinearOperator(A.shape, matvec=lambda v: A @ v, rmatvec=lambda v: A.T @ v, dtype=A.dtype)
 
 
-def counting_operator(A):
+def batched_operator(A):
     """One that refuses to go through columns one by one."""
-    refuse = lambda v: pytest.fail("matmat was not used") if v.shape[-1:] == (1,) else A @ v  # noqa: E731
-    return LinearOperator(A.shape, matvec=refuse, rmatvec=lambda v: A.T @ v, matmat=lambda v: A @ v, rmatmat=lambda v: A.T @ v)
+    times = lambda M: lambda v: pytest.fail("column by column") if v.ndim == 2 else M @ v  # noqa: E731
+    return LinearOperator(A.shape, times(A), times(A.T), lambda V: A @ V, A.dtype, lambda V: A.T @ V)
 
 
 KINDS = {
@@ -59,7 +54,6 @@ KINDS = {
     "every second column": lambda A: spread(A, 1, 2),
     "every second column of Fortran order": lambda A: spread(A.T, 2, 1).T,
     "rows backwards": lambda A: spread(A, -1, 1),
-    "columns backwards": lambda A: spread(A, 1, -1),
     "backwards and apart": lambda A: spread(A, -2, -3),
     "read-only": readonly,
     "list": lambda A: A.tolist(),
@@ -72,14 +66,14 @@ KINDS = {
     "csc, int64 indices": lambda A: wide_indices(sparse.csc_array(A)),
     "csr, unsorted with duplicates": unsorted_duplicates,
     "coo": sparse.coo_array,
-    "dok": sparse.dok_array,
     "LinearOperator": operator,
-    "LinearOperator with matmat": counting_operator,
+    "LinearOperator with matmat": batched_operator,
 }
 IN_PLACE = ["C order", "Fortran order", "every second row", "every second column of Fortran order", "read-only"]
 
 
 def points(loss, rng, trajectories):
+    """One x, and one x with a trajectory axis for each number of trajectories."""
     return [rng.standard_normal(loss.shape), *(rng.standard_normal((*loss.shape, B)) for B in trajectories)]
 
 
@@ -121,7 +115,8 @@ def test_more_rows_than_one_block_or_thread_takes(layout):
 
 def test_memory_map(tmp_path):
     A = np.random.default_rng(0).standard_normal((20, 3))
-    mapped = memmap(A, tmp_path)
+    np.save(tmp_path / "A.npy", A)
+    mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
     loss = make(Logistic, mapped, np.arange(20))
     assert isinstance(mapped, np.memmap)
     assert np.shares_memory(loss.A.array, mapped)
@@ -157,8 +152,7 @@ def test_float32_stays_float32(layout):
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.longdouble, object])
 def test_other_numbers_become_float64(dtype):
     A = (np.arange(12).reshape(4, 3) % 5).astype(dtype)
-    kinds = [np.asarray] if dtype in (object, np.float16) else [np.asarray, sparse.csr_array, sparse.csc_array]
-    for layout in kinds:
+    for layout in [np.asarray] if dtype in (object, np.float16) else [np.asarray, sparse.csr_array, sparse.csc_array]:
         value, gradient = make(Squared, layout(A), np.arange(4)).value_and_grad(np.ones(3))
         assert gradient.dtype == np.float64
         same((value, gradient), make(Squared, A.astype(float), np.arange(4)).value_and_grad(np.ones(3)))
@@ -186,11 +180,8 @@ def test_large_predictions_are_safe(kind, layout):
     for point in (x, np.stack([x, -x], axis=-1)):
         with np.errstate(all="raise"):
             value, gradient = loss.value_and_grad(point)
-        if kind is Poisson:
-            assert np.all(np.equal(value, np.inf))
-        else:
-            assert np.isfinite(value).all()
-            assert np.isfinite(gradient).all()
+        assert np.all(np.isfinite(value) if kind is not Poisson else np.equal(value, np.inf))
+        assert np.isfinite(gradient).all() or kind is Poisson
 
 
 @pytest.mark.parametrize("layout", ["C order", "Fortran order", "csr_array"])
@@ -199,14 +190,12 @@ def test_weights(kind, layout):
     rng = np.random.default_rng(0)
     A, codes, weight = rng.standard_normal((10, 3)), rng.integers(0, 5, 10), np.arange(10) % 3
     loss = lambda rows, **options: make(kind, KINDS[layout](A[rows]), codes[rows], l2=0.1, **options)  # noqa: E731
-    weighted = loss(slice(None), sample_weight=weight)
-    x = rng.standard_normal(weighted.shape)
-    expected = weighted.value_and_grad(x)
+    x = rng.standard_normal(loss([0]).shape)
+    expected = loss(slice(None), sample_weight=weight).value_and_grad(x)
     same(loss(slice(None), sample_weight=2 * weight).value_and_grad(x), expected)
     same(loss(slice(None), sample_weight=weight * 1e-300).value_and_grad(x), expected)
     same(loss(weight > 0, sample_weight=weight[weight > 0]).value_and_grad(x), expected)
     same(loss(np.repeat(np.arange(10), weight)).value_and_grad(x), expected)
-    same(loss(slice(None), sample_weight=np.full(10, 3)).value_and_grad(x), loss(slice(None)).value_and_grad(x))
 
 
 def test_weights_whose_sum_overflows():
@@ -219,23 +208,22 @@ def test_weights_whose_sum_overflows():
 def test_weight_zero_hides_what_overflows(layout):
     A = KINDS[layout](np.array([[1e4], [1.0]]))
     for x in ([1.0], [[1.0, 0.5]]):
-        expected = Poisson([[1.0]], [2]).value_and_grad(x)
-        same(Poisson(A, [2, 2], sample_weight=[0, 1]).value_and_grad(x), expected)
+        same(Poisson(A, [2, 2], sample_weight=[0, 1]).value_and_grad(x), Poisson([[1.0]], [2]).value_and_grad(x))
 
 
 @pytest.mark.parametrize("layout", ["C order", "Fortran order", "csr_array", "csc_array", "LinearOperator"])
 @pytest.mark.parametrize("kind", LINEAR, ids=named)
 def test_intercept_is_a_column_of_ones_without_ridge(kind, layout):
     rng = np.random.default_rng(0)
-    A, options = rng.standard_normal((10, 3)), {"sample_weight": True}
-    loss = make(kind, KINDS[layout](A), np.arange(10), intercept=True, l2=0.7, **options)
-    appended = make(kind, np.column_stack([A, np.ones(10)]), np.arange(10), **options)
+    A = rng.standard_normal((10, 3))
+    loss = make(kind, KINDS[layout](A), np.arange(10), intercept=True, l2=0.7, sample_weight=True)
+    appended = make(kind, np.column_stack([A, np.ones(10)]), np.arange(10), sample_weight=True)
     assert loss.shape == appended.shape
     for x in points(loss, rng, (2,)):
         value, gradient = appended.value_and_grad(x)
-        axes = tuple(range(len(loss.shape)))
         gradient[:-1] += 0.7 * x[:-1]
-        same(loss.value_and_grad(x), (value + 0.35 * np.sum(x[:-1] ** 2, axis=axes), gradient))
+        ridge = 0.35 * np.sum(x[:-1] ** 2, axis=tuple(range(len(loss.shape))))
+        same(loss.value_and_grad(x), (value + ridge, gradient))
 
 
 class LogCosh(LinearModel):

@@ -165,3 +165,13 @@ def test_lipschitz_bounds_the_gradient(kind, seed, size, distance):
 def test_no_lipschitz_constant(kind):
     with pytest.raises(ValueError, match=f"{kind.__name__} has no known Lipschitz constant: .* not Lipschitz continuous"):
         problem(kind)[0].lipschitz()
+
+
+@pytest.mark.parametrize("features", [4, 520])
+def test_lipschitz_of_single_precision_and_of_zeros(features):
+    A = np.random.default_rng(0).standard_normal((12, features))
+    top = np.linalg.norm(A, 2) ** 2 / 12
+    for layout in (np.asarray, sparse.csr_array, sparse.csc_array):
+        assert make(Squared, layout(A.astype(np.float32)), np.arange(12)).lipschitz() == pytest.approx(top, rel=1e-5)
+        assert make(Squared, layout(0 * A), np.arange(12), l2=0.5).lipschitz() == 0.5
+    assert Quadratic(np.zeros((features, features)), np.ones(features)).lipschitz() == 0.0

@@ -106,7 +106,8 @@ def test_prox_is_optimal(case, data):
     s, l1, l2, lower, upper = expand(z, step, parts)
     lower, upper = lower.astype(z.dtype), upper.astype(z.dtype)
     assert np.all((p >= lower) & (p <= upper))
-    rounding = 8 * np.finfo(z.dtype).eps * np.abs(z) + np.finfo(z.dtype).tiny
+    limits = np.finfo(z.dtype)
+    rounding = 8 * limits.eps * np.abs(z) + limits.smallest_subnormal * (1.0 + s * l2)
     rest = z.astype(float) - p - s * l2 * p  # must lie in step times the subdifferential of the rest at p
     least = np.where(p > 0, s * l1, -s * l1) - np.where(p <= lower, INF, 0.0)
     most = np.where(p < 0, -s * l1, s * l1) + np.where(p >= upper, INF, 0.0)

@@ -18,5 +18,5 @@ for name in adagrad_diff.__all__:
     getattr(adagrad_diff, name)
 
 result = adagrad_diff.minimize(adagrad_diff.LAD([[1.0, 0.0], [0.0, 1.0]], [1.0, -2.0]), penalty=adagrad_diff.L1(0.1), eta=0.5)
-assert abs(result.fun_best - 0.3) < 1e-3, result
+assert abs(result.fun_best - 0.3) < 5e-3, result
 print(f"the wheel of adagrad-diff {adagrad_diff.__version__} imports and solves")

@@ -34,12 +34,14 @@ def nonnegative(value: Any, name: str, owner: str) -> float:
 
 def real_array(value: Any, name: str) -> np.ndarray:
     """An array of real numbers; float32 and float64 are kept as they are, everything else becomes float64."""
-    array = np.asarray(value)
-    if array.dtype == object or array.dtype.kind not in "fiub":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{name} must be real numbers. Got dtype {array.dtype} instead.") from None
+    try:
+        array = np.asarray(value)
+        if array.dtype == object:
+            array = np.array(array.tolist() if array.ndim else float(value), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of real numbers. Got {type(value).__name__} instead.") from None
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be real numbers. Got dtype {array.dtype} instead.")
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
         array = array.astype(np.float32 if array.dtype.newbyteorder("=") == np.float32 else np.float64)
     return array

@@ -41,41 +41,72 @@ class Watch:
         self.rows: list[tuple] = []
         self._seen: Any = None  # the subgradient norm and mean step at the current iterate, once computed
 
-    def run(self, iterations: Callable[[Rule, State], Iterator[State]], rule: Rule, state: State) -> tuple[Any, Any]:
-        """Run to the end. Returns the status and the subgradient norm, of each trajectory if there are several.
+    def run(self, iterations: Callable[[Rule, State], Iterator[State]], rule: Rule, state: State) -> Any:
+        """Run to the end. Returns the status, of each trajectory if there are several.
 
         Trajectories that have ended leave: the others go on in smaller arrays and are written back in the end.
         """
-        status = self._follow(iterations(rule, state), state, slice(None))
         if not state.batched:
-            return status, np.nan if status == Status.NOT_FINITE else state.subgradient_norm
-        norm = np.where(state.failed, np.nan, state.subgradient_norm)
-        columns = np.flatnonzero(status == RUNNING)
-        while columns.size:
-            part = state.select(columns)
-            codes = self._follow(iterations(rule.select(columns), part), part, columns)
-            status[columns], norm[columns] = codes, np.where(part.failed, np.nan, part.subgradient_norm)
-            state.put(columns, part)
-            columns = columns[codes == RUNNING]
-        return status, norm
+            return self._follow(iterations(rule, state), state)
+        self.full, self.columns = state, np.arange(state.f.size)
+        status, part = np.full(state.f.shape, RUNNING), state
+        while self.columns.size:
+            codes = self._follow(iterations(rule.select(self.columns), part), part)
+            status[self.columns] = codes
+            if part is not state:
+                state.put(self.columns, part)
+            self.columns = self.columns[codes == RUNNING]
+            part = state.select(self.columns)
+        return status
 
-    def _follow(self, iterations: Iterator[State], state: State, columns: Any) -> Any:
+    def _follow(self, iterations: Iterator[State], state: State) -> Any:
         """Draw states until a trajectory ends; the status of each, RUNNING for those that have not ended."""
-        status = self._judge(state) if np.any(state.failed) or self.left == 0 else RUNNING
+        status = self._verdict(state, Status.MAX_ITER if self.left == 0 else RUNNING)
         with delayed_interrupt() as interrupt:
             try:
                 while np.all(status == RUNNING) if state.batched else status == RUNNING:
                     next(iterations)
-                    self.left -= 1
-                    self.n += 1
-                    self._seen = None
-                    if self.every and self.n % self.every == 0:
-                        self._record(state, columns)
-                    status = self._judge(state)
+                    status = self._look(state)
                     if interrupt.requested:
-                        status = _fill(status, Status.INTERRUPTED)
+                        status = _end(status)
+                if state.failed is not True and state.step is not None and np.any(np.isnan(state.norm)):
+                    state.diagnose()
             except KeyboardInterrupt:
-                status = _fill(status, Status.INTERRUPTED)
+                status = _end(status)
+        return status
+
+    def _look(self, state: State) -> Any:
+        """One more iteration is complete: record it, and see what it means."""
+        if state.failed is True:  # it is not: x is still the one before
+            return Status.NOT_FINITE
+        self.left -= 1
+        self.n += 1
+        self._seen = None
+        if self.every and self.n % self.every == 0:
+            self._record(state)
+        stop = RUNNING  # what ends all trajectories alike
+        if self.callback is not None and self._called_off(state):
+            stop = Status.CALLBACK
+        elif self.left == 0:
+            stop = Status.MAX_ITER
+        elif perf_counter() > self.deadline:
+            stop = Status.MAX_TIME
+        if self.tol is not None:
+            self._diagnose(state)
+        return self._verdict(state, stop)
+
+    def _verdict(self, state: State, stop: int) -> Any:
+        """The status of each trajectory: `stop`, unless it has an end of its own."""
+        tol = -1.0 if self.tol is None else self.tol
+        if not state.batched:
+            if state.failed:
+                return Status.NOT_FINITE
+            if abs(state.f) > DIVERGENCE * (1.0 + abs(state.f_first)):
+                return Status.DIVERGED
+            return Status.CONVERGED if state.norm <= tol * state.g_first else stop
+        status = np.where(state.norm <= tol * state.g_first, int(Status.CONVERGED), int(stop))
+        status[np.abs(state.f) > DIVERGENCE * (1.0 + np.abs(state.f_first))] = Status.DIVERGED
+        status[state.failed] = Status.NOT_FINITE
         return status
 
     def _diagnose(self, state: State) -> tuple[Any, Any]:
@@ -83,48 +114,35 @@ class Watch:
             self._seen = state.diagnose()
         return self._seen
 
-    def _judge(self, state: State) -> Any:
-        stop: Any = RUNNING  # what ends all trajectories alike
-        if self.callback is not None and self.n and not np.all(state.failed) and self._called_off(state):
-            stop = Status.CALLBACK
-        elif self.left <= 0:
-            stop = Status.MAX_ITER
-        elif perf_counter() > self.deadline:
-            stop = Status.MAX_TIME
-        if not state.batched:
-            if state.failed:
-                return Status.NOT_FINITE
-            if abs(state.f) > DIVERGENCE * (1.0 + abs(state.f_first)):
-                return Status.DIVERGED
-            if self.tol is not None and state.n and self._diagnose(state)[0] <= self.tol * state.g_first:
-                return Status.CONVERGED
-            return stop
-        status = np.full(state.f.shape, int(stop))
-        if self.tol is not None and state.step is not None:
-            status[self._diagnose(state)[0] <= self.tol * state.g_first] = Status.CONVERGED
-        status[np.abs(state.f) > DIVERGENCE * (1.0 + np.abs(state.f_first))] = Status.DIVERGED
-        status[state.failed] = Status.NOT_FINITE
-        return status
-
     def _called_off(self, state: State) -> bool:
         from scipy.optimize import OptimizeResult
 
-        now = OptimizeResult(x=state.x.copy(), fun=state.fun, nit=state.n, fun_best=state.fun_best, state=state)
-        now.subgradient_norm, now.mean_step = self._diagnose(state)
+        norm, mean_step = self._diagnose(state)
+        if state.batched:  # the callback sees all trajectories, also those that have ended
+            norm, mean_step = self._widen(norm), self._widen(mean_step)
+            if state is not self.full:
+                self.full.put(self.columns, state)
+            state = self.full
+        now = OptimizeResult(x=state.x.copy(), fun=state.fun, fun_best=np.copy(state.fun_best)[()], nit=np.copy(state.n)[()])
+        now.update(subgradient_norm=norm, mean_step=mean_step, state=state)
         try:
             self.callback(now)  # type: ignore[misc]
         except StopIteration:
             return True
         return False
 
-    def _record(self, state: State, columns: Any) -> None:
+    def _record(self, state: State) -> None:
         norm, mean_step = self._diagnose(state)
-        row = (state.fun, mean_step, norm)
+        row: tuple = (state.fun, mean_step, norm)
         if state.batched:
-            full = np.full((3, *self.shape), np.nan)
-            full[:, columns] = row
-            row = tuple(full)
+            row = tuple(self._widen(np.where(state.failed, np.nan, value)) for value in row)
         self.rows.append((self.n, *row, perf_counter() - self.begin))
+
+    def _widen(self, values: np.ndarray) -> np.ndarray:
+        """Values of the trajectories that are still running among NaN for the others."""
+        full = np.full(self.shape, np.nan)
+        full[self.columns] = values
+        return full
 
     def history(self) -> History:
         """What was recorded, as arrays."""
@@ -134,11 +152,13 @@ class Watch:
         return History(arrays[0].astype(np.int64), *arrays[1:])
 
 
-def _fill(status: Any, code: Status) -> Any:
-    return np.where(status == RUNNING, code, status) if np.ndim(status) else (code if status == RUNNING else status)
+def _end(status: Any) -> Any:
+    """INTERRUPTED for whatever is still running."""
+    code = Status.INTERRUPTED
+    return np.where(status == RUNNING, int(code), status) if np.ndim(status) else (code if status == RUNNING else status)
 
 
-def report(state: State, status: Any, norm: Any, tol: float | None, history: History, on_failure: str) -> OptimizeResult:
+def report(state: State, status: Any, tol: float | None, history: History, on_failure: str) -> OptimizeResult:
     """The result of a run, and a warning or an error if it was not a success."""
     from scipy.optimize import OptimizeResult
 
@@ -155,12 +175,12 @@ def report(state: State, status: Any, norm: Any, tol: float | None, history: His
         x_avg=state.x_avg,
         x_best=state.x_best.copy(),
         fun_best=state.fun_best,
-        subgradient_norm=norm,
+        subgradient_norm=state.norm,
         nit=state.n,
         nfev=state.n + 1,
         status=codes if batched else int(codes[0]),
         success=good if batched else bool(good[0]),
-        message=_message(codes, state, norm, tol),
+        message=_message(codes, state, tol),
         history=history,
         state=state,
     )
@@ -172,14 +192,14 @@ def report(state: State, status: Any, norm: Any, tol: float | None, history: His
     return result
 
 
-def _message(codes: np.ndarray, state: State, norm: Any, tol: float | None) -> str:
+def _message(codes: np.ndarray, state: State, tol: float | None) -> str:
     sentences = []
     for code in np.unique(codes):
         here = codes == code
         sentence = EXPLANATIONS[Status(code)]
         if tol is not None and code in BUDGETS:
             sentence += TOLERANCE_MISSED
-        n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, norm, state.g_first))
+        n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, state.norm, state.g_first))
         subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
         sentences.append(f"{subject}{sentence} (n = {n}, ||u|| = {u:.2e}, ||g^1|| = {first:.2e}).")
     return " ".join(sentences)

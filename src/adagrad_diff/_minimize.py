@@ -110,7 +110,8 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule) -> State:
     metric = rule.init(x, batched, loss.intercept)
     rule.update(metric, g, np.zeros_like(g))  # g^0 = 0
     columns = g.reshape(-1, g.shape[-1] if batched else 1)
-    norm = np.sqrt(np.einsum("ik,ik->k", columns, columns, dtype=np.float64))
+    with np.errstate(all="ignore"):
+        norm = np.linalg.norm(columns.astype(np.float64, copy=False), axis=0)
     state = State(
         n=np.zeros(f.shape, np.int64) if batched else 0,
         x=x,
@@ -123,6 +124,7 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule) -> State:
         fun_best=np.inf,
         f_first=np.array(f, np.float64) if batched else float(f),
         g_first=norm if batched else float(norm[0]),
+        norm=np.full(norm.shape, np.nan) if batched else np.nan,
         failed=~np.isfinite(f + norm) if batched else not np.isfinite(f + norm[0]),
         rule=type(rule).__name__,
         batched=batched,
@@ -137,6 +139,12 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule) -> State:
 
 def resume(loss: Loss, x0: Any, rule: Rule, state: State) -> State:
     """A copy of `state`, checked against the problem it is to continue."""
+    if not isinstance(state, State):
+        raise TypeError(
+            f"'state' must be a State, such as result.state or load_state(path). Got {type(state).__name__} instead."
+        )
+    if loss.dtype is not None and state.x.dtype != loss.dtype:
+        raise ValueError(f"'state' has x of dtype {state.x.dtype}, but this loss works in {loss.dtype}.")
     if x0 is not None and np.shape(x0) != state.x.shape:
         raise ValueError(f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out.")
     if type(rule).__name__ != state.rule:
@@ -226,8 +234,8 @@ def minimize(
 
     state = start(loss, x0, penalty, rule) if state is None else resume(loss, x0, rule, state)
     watch = Watch(max_iter, deadline, tol, callback, _count(history, "history"), state)
-    status, norm = watch.run(lambda rule, state: _iterations(loss, penalty, rule, state), rule, state)
-    return report(state, status, norm, tol, watch.history(), on_failure)
+    status = watch.run(lambda rule, state: _iterations(loss, penalty, rule, state), rule, state)
+    return report(state, status, tol, watch.history(), on_failure)
 
 
 def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any) -> Rule:

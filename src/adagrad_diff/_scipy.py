@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +48,18 @@ def scipy_method(
         raise ValueError("scipy_method handles bounds but no other constraints; use adagrad_diff.minimize with a penalty.")
     for name in UNUSED:
         options.pop(name, None)
+    x0 = np.atleast_1d(x0)
     if "maxiter" in options:
         options["max_iter"] = options.pop("maxiter")
-    return minimize(lambda x: (fun(x, *args), jac(x, *args)), x0, _box(bounds, len(x0)), callback=callback, **options)
+    loss = lambda x: (fun(x, *args), jac(x, *args))  # noqa: E731
+    return minimize(loss, x0, _box(bounds, len(x0)), callback=callback and _as_scipy_calls(callback), **options)
+
+
+def _as_scipy_calls(callback: Callable) -> Callable:
+    """SciPy's convention: a callback with a parameter `intermediate_result` gets the result, any other gets x."""
+    if "intermediate_result" in inspect.signature(callback).parameters:
+        return lambda result: callback(intermediate_result=result)
+    return lambda result: callback(result.x)
 
 
 def _box(bounds: Any, size: int) -> Box | None:
@@ -61,4 +71,7 @@ def _box(bounds: Any, size: int) -> Box | None:
         pairs = [(low, high) for low, high in bounds]
         lower = [-np.inf if low is None else low for low, _ in pairs]
         upper = [np.inf if high is None else high for _, high in pairs]
-    return Box(np.broadcast_to(lower, size), np.broadcast_to(upper, size))
+    try:
+        return Box(np.broadcast_to(lower, size), np.broadcast_to(upper, size))
+    except ValueError as error:
+        raise ValueError(f"'bounds' must hold {size} pairs (lower, upper) with lower <= upper: {error}") from None

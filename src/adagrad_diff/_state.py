@@ -37,6 +37,7 @@ class State:
     fun_best: Any  # its objective
     f_first: Any  # f(x^1), against which divergence is judged
     g_first: Any  # ||g^1||, against which the subgradient is judged
+    norm: Any  # ||u||, u the subgradient of F at x that `diagnose` speaks of; NaN until it is asked for
     failed: Any  # a value at the next iterate was not finite: x stays the last good one
     rule: str  # name of the rule the sums belong to
     batched: bool  # whether there is a trailing axis of trajectories
@@ -72,11 +73,15 @@ class State:
             return nan, nan
         out, flat = np.empty((2, self.f.size if self.batched else 1)), self.flat
         kernels.diagnose(flat(self.x_prev), flat(self.x), self.step, flat(self.g_prev), flat(self.g), out)
-        return (np.sqrt(out[0]), out[1]) if self.batched else (math.sqrt(out[0, 0]), float(out[1, 0]))
+        if not self.batched:
+            self.norm = math.sqrt(out[0, 0])
+            return self.norm, float(out[1, 0])
+        self.norm = np.where(self.failed, self.norm, np.sqrt(out[0]))  # a failed trajectory has not moved
+        return self.norm, out[1]
 
     @property
     def subgradient_norm(self) -> Any:
-        """The norm of u, a subgradient of F at x; see `diagnose`."""
+        """||u||; see `diagnose`."""
         return self.diagnose()[0]
 
     @property
@@ -90,11 +95,11 @@ class State:
         Nothing is changed before this point, so an iteration that is interrupted leaves the state as it was.
         """
         if self.batched:
-            self.failed |= ~np.isfinite(f + phi)
+            self.failed |= ~np.isfinite(f + phi + self._overflow())
             if self.failed.any():  # these stay where they are
                 for new, old in ((self.x_prev, self.x), (self.g_prev, self.g), (f, self.f), (phi, self.phi)):
                     np.copyto(new, old, where=self.failed)
-        elif not math.isfinite(f + phi):
+        elif not math.isfinite(f + phi + self._overflow()[0]):
             self.failed = True
             return
         self.x, self.x_prev = self.x_prev, self.x
@@ -102,6 +107,7 @@ class State:
         self.f, self.phi = f, phi
         if self.batched:
             self.n = self.n + ~self.failed
+            self.norm = np.where(self.failed, self.norm, np.nan)
             np.add(self.x_sum, self.x, out=self.x_sum, where=~self.failed)
             better = f + phi < self.fun_best
             if better.any():
@@ -109,10 +115,17 @@ class State:
                 np.copyto(self.fun_best, f + phi, where=better)
         else:
             self.n += 1
+            self.norm = math.nan
             np.add(self.x_sum, self.x, out=self.x_sum)
             if f + phi < self.fun_best:
                 np.copyto(self.x_best, self.x)
                 self.fun_best = f + phi
+
+    def _overflow(self) -> np.ndarray:
+        """Zero, or NaN where the metric cannot take the new gradient."""
+        out = np.empty(self.f.size if self.batched else 1)
+        kernels.overflow(self.flat(self.g_prev), out)
+        return out
 
     def _map(self, change) -> State:
         values = {f.name: getattr(self, f.name) for f in fields(self)}

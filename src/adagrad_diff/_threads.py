@@ -36,8 +36,8 @@ def thread_count(work: float) -> int:
     wanted = min(_limit(), int(work // WORK_PER_THREAD))
     if wanted <= 1:
         return 1
-    limits = [n for library in _blas() if (n := library.get_num_threads())]
-    return min([wanted, *limits])
+    allowed = max((library.get_num_threads() or 1 for library in _blas()), default=wanted)
+    return min(wanted, allowed)
 
 
 @cache

@@ -45,7 +45,10 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
             return np.repeat(np.arange(shape[0]), shape[1])
         if blocks == "row":
             raise ValueError(f"blocks='row' needs a two-dimensional x. Got x of shape {shape} instead.")
-    labels = np.asarray(blocks)
+    try:
+        labels = np.asarray(blocks)
+    except ValueError:
+        labels = np.asarray("ragged")
     if labels.dtype.kind not in "iu":
         raise ValueError(
             "The 'blocks' parameter must be None, 'element', 'all', 'row' or an array of integer labels. "

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -22,8 +23,10 @@ from numba.extending import register_jitable
 FASTMATH = {"reassoc", "contract", "nsz"}
 TILE = 32  # rows of A read from memory, then used a second time out of the cache
 
-compiled = njit(cache=True, nogil=True, fastmath=FASTMATH)
-plain = njit(cache=True, nogil=True)  # gathers: reordering these sums makes them slower
+OPTIONS: Any = {"nogil": True, "error_model": "numpy"}  # division by zero gives inf, as in NumPy, and no branch
+
+compiled = njit(cache=True, fastmath=FASTMATH, **OPTIONS)
+plain = njit(cache=True, **OPTIONS)  # gathers: reordering these sums makes them slower
 
 
 # ---------------------------------------------------------------- the metric
@@ -33,14 +36,14 @@ plain = njit(cache=True, nogil=True)  # gathers: reordering these sums makes the
 def add_squares(total, g):
     """total += g**2"""
     for i in range(total.size):
-        total[i] += g[i] * g[i]
+        total[i] += np.float64(g[i]) * g[i]
 
 
 @compiled
 def add_squared_differences(total, g, g_prev):
     """total += (g - g_prev)**2"""
     for i in range(total.size):
-        change = g[i] - g_prev[i]
+        change = np.float64(g[i]) - g_prev[i]
         total[i] += change * change
 
 
@@ -50,7 +53,7 @@ def add_block_squares(total, labels, g):
     for i in range(labels.size):
         block = np.uint64(labels[i])
         for k in range(g.shape[1]):
-            total[block, k] += g[i, k] * g[i, k]
+            total[block, k] += np.float64(g[i, k]) * g[i, k]
 
 
 @plain
@@ -59,8 +62,23 @@ def add_block_squared_differences(total, labels, g, g_prev):
     for i in range(labels.size):
         block = np.uint64(labels[i])
         for k in range(g.shape[1]):
-            change = g[i, k] - g_prev[i, k]
+            change = np.float64(g[i, k]) - g_prev[i, k]
             total[block, k] += change * change
+
+
+@compiled
+def overflow(g, out):
+    """out = np.sum(0 * g**2, axis=0): zero, or NaN where an entry is not finite or its square is not"""
+    if g.ndim == 1:
+        total = 0.0
+        for i in range(g.size):
+            total += 0.0 * (np.float64(g[i]) * g[i])
+        out[0] = total
+    else:
+        out[:] = 0
+        for i in range(g.shape[0]):
+            for k in range(g.shape[1]):
+                out[k] += 0.0 * (np.float64(g[i, k]) * g[i, k])
 
 
 @compiled
@@ -226,7 +244,7 @@ def _scalar_kernel(template: Callable) -> Callable:
         code = scalar.__code__
         fingerprint = hashlib.sha256(repr((code.co_code, code.co_consts, code.co_names)).encode()).hexdigest()
         ours = scalar.__module__.startswith(__package__ + ".losses")
-        return njit(cache=ours, nogil=True, fastmath=FASTMATH)(template(register_jitable(scalar), fingerprint))
+        return njit(cache=ours, fastmath=FASTMATH, **OPTIONS)(template(register_jitable(scalar), fingerprint))
 
     return specialise
 

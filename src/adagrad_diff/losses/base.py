@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import _check
+
 
 class Oracle(ABC):
     """A loss with the memory one run needs: calling it at x writes the gradient into `out` and returns the value."""
@@ -57,10 +59,16 @@ class FunctionOracle(Oracle):
         answer = self.function(x.copy())  # a copy: what the function keeps or changes is its own
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise TypeError(f"The loss must return a pair (value, gradient). Got {type(answer).__name__} instead.")
-        value, g = np.array(answer[0], dtype=np.float64), np.asarray(answer[1])
+        try:
+            value = _check.real_array(answer[0], "the value").astype(np.float64)
+            g = _check.real_array(answer[1], "the gradient")
+        except ValueError as error:
+            raise ValueError(f"The loss must return a real value and a real gradient: {error}") from None
+        if x.ndim == 1 and value.size == 1:
+            value = value.reshape(())
         if g.shape != x.shape:
             raise ValueError(f"The loss must return a gradient of the shape of x, {x.shape}. Got {g.shape} instead.")
-        if value.shape not in ((), x.shape[-1:]):
+        if value.shape not in ((), *([x.shape[-1:]] if x.ndim > 1 else [])):
             raise ValueError(
                 "The loss must return one value, or one per trajectory (column of x). "
                 f"Got shape {value.shape} for x of shape {x.shape}."

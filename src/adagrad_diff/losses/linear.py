@@ -144,13 +144,14 @@ class LinearOracle(Oracle):
 
         def rows(x, offset, lo, hi, g, value):
             """The share of rows lo..hi: g += A' r and value += sum of weight * loss, block by block."""
-            for first, last in loss.A.row_blocks(lo, hi):
-                z = r[first:last]
-                loss.A.dot(x, first, last, z)
-                if loss.intercept:
-                    z += offset
-                residuals(r, first, last, value)  # z is the residual from here on
-                loss.A.add_tdot(z, first, last, g)
+            with np.errstate(all="ignore"):  # what overflows is seen in the value
+                for first, last in loss.A.row_blocks(lo, hi):
+                    z = r[first:last]
+                    loss.A.dot(x, first, last, z)
+                    if loss.intercept:
+                        z += offset
+                    residuals(r, first, last, value)  # z is the residual from here on
+                    loss.A.add_tdot(z, first, last, g)
 
         return rows
 

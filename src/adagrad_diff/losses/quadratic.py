@@ -84,6 +84,10 @@ class QuadraticOracle(Oracle):
         self.loss = loss
 
     def __call__(self, x, out):
+        with np.errstate(all="ignore"):  # what overflows is seen in the value
+            return self._evaluate(x, out)
+
+    def _evaluate(self, x, out):
         loss = self.loss
         loss.Q.dot(x, 0, loss.shape[0], out)
         if loss.factor != 1.0:

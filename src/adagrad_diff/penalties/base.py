@@ -56,6 +56,11 @@ class Penalty(ABC):
         if self.accepts != "diagonal" and not isotropic:
             raise ValueError(_needs_scalar(self))
 
+    @property
+    def name(self) -> str:
+        """What messages call this penalty."""
+        return type(self).__name__
+
     def __repr__(self) -> str:
         fields = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
         return f"{type(self).__name__}({fields})"
@@ -63,7 +68,7 @@ class Penalty(ABC):
 
 def _needs_scalar(penalty: Penalty) -> str:
     return (
-        f"{type(penalty).__name__} has no exact proximal operator in a metric with more than one weight. Use blocks='all' "
+        f"{penalty.name} has no exact proximal operator in a metric with more than one weight. Use blocks='all' "
         "(and no scale), so that all coordinates share one step, or NumericalProx(penalty), which solves it by iteration."
     )
 
@@ -85,6 +90,10 @@ class Foreign(Penalty):
     def __init__(self, penalty: Any):
         self.penalty = penalty
         self.accepts = getattr(penalty, "accepts", "diagonal")  # type: ignore[misc]
+
+    @property
+    def name(self):
+        return type(self.penalty).__name__
 
     def value(self, x):
         return np.array(self.penalty.value(x)) if x.ndim == 2 else float(self.penalty.value(x))
@@ -114,7 +123,10 @@ def as_penalty(penalty: Any) -> Penalty:
 
 def strength(lam: Any, name: str, owner: str) -> np.ndarray:
     """A penalty's strength: one number >= 0, or one per coordinate, as a float64 vector of length 1 or d."""
-    array = np.atleast_1d(np.asarray(lam, dtype=np.float64))
+    try:
+        array = np.atleast_1d(np.asarray(lam, dtype=np.float64))
+    except (TypeError, ValueError):
+        array = np.empty(0)
     if array.ndim != 1 or array.size == 0 or not (np.isfinite(array).all() and (array >= 0).all()):
         raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r}.")
     return array

@@ -17,7 +17,7 @@ from ..blocks import block_labels
 class Metric:
     """The memory of a rule during one run; `total` is all that has to be kept to continue it."""
 
-    total: np.ndarray  # one sum of squares per block: shape (blocks,) or (blocks, trajectories)
+    total: np.ndarray  # one sum of squares per block, float64: shape (blocks,) or (blocks, trajectories)
     labels: np.ndarray | None  # the block of every coordinate; None for single coordinates
     scale: np.ndarray  # one factor per coordinate
     eta: np.ndarray  # one step size per trajectory, that of the current iteration
@@ -87,7 +87,7 @@ class Rule(ABC):
             scale[: self.scale.size] = self.scale
         eta = np.empty(batch or 1, x.dtype)
         eta[:] = np.nan if callable(self.eta) else self.eta
-        return Metric(np.zeros((count, *batch), x.dtype), labels, scale, eta, count == 1 and self.scale is None)
+        return Metric(np.zeros((count, *batch)), labels, scale, eta, count == 1 and self.scale is None)
 
     @abstractmethod
     def update(self, metric: Metric, g: np.ndarray, g_prev: np.ndarray) -> None:

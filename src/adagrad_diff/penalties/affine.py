@@ -1,0 +1,148 @@
+"""Affine subspaces: weighted least squares, solved on coordinates that are chosen for the metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, lstsq, qr
+
+from .. import _check
+from ..kernels import compiled
+from ._rows import as_rows, by_row, check_length, from_rows, tolerance
+from .base import RELATIVE, Penalty, as_float, prepare
+
+
+@compiled
+def reduce(M, E):
+    """M = E0 @ M and E = E0 @ E for the invertible E0 that makes M reduced: each row has a column of the identity matrix"""
+    waiting = np.ones(len(M), np.bool_)
+    for _ in range(len(M)):
+        largest, row, column = -1.0, 0, 0
+        for j in range(len(M)):
+            if waiting[j]:
+                for i in range(M.shape[1]):
+                    if abs(M[j, i]) > largest:
+                        largest, row, column = abs(M[j, i]), j, i
+        waiting[row] = False
+        pivot = M[row, column]
+        E[row] /= pivot
+        M[row] /= pivot
+        for j in range(len(M)):
+            factor = M[j, column]
+            if j != row and factor != 0.0:
+                E[j] -= factor * E[row]
+                for i in range(M.shape[1]):
+                    M[j, i] -= factor * M[row, i]
+                M[j, column] = 0.0
+
+
+class Affine(Penalty):
+    r"""The indicator of the solutions of linear equations.
+
+    .. math:: \varphi(x) = 0 \text{ if } A x = b, \text{ else } \infty, \qquad
+              \text{prox}(z, s) = z - S A^\top (A S A^\top)^{-1} (A z - b), \quad S = \text{diag}(s)
+
+    Equations that follow from the others are left out. One prox costs O(m^2 d), or O(m d) if all steps are equal.
+
+    Parameters
+    ----------
+    A : array (m, d)
+        Coefficients, dense.
+    b : array (m,)
+        Right-hand sides.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import Affine
+    >>> Affine([[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]], [2.0, 6.0]).prox([4.0, 1.0, 5.0], step=[2.0, 1.0, 1.0]).round(12).tolist()
+    [2.0, 0.0, 3.0]
+    """
+
+    properties = frozenset({"set"})
+
+    def __init__(self, A: Any, b: Any):
+        self.A = _check.real_array(A, "The 'A' parameter of Affine").astype(np.float64)
+        if self.A.ndim != 2 or 0 in self.A.shape:
+            raise ValueError(f"The 'A' parameter of Affine must be a matrix. Got shape {self.A.shape} instead.")
+        _check.finite(self.A, "The 'A' parameter of Affine")
+        self.b = _check.vector(b, "The 'b' parameter of Affine", len(self.A)).astype(np.float64)
+        largest = np.abs(self.A).max(axis=1, initial=0.0)
+        largest = np.where(largest > 0, largest, 1.0)
+        rows, b = self.A / largest[:, None], self.b / largest
+        # Rows that others span add nothing but the question whether b agrees with them.
+        R, order = qr(rows.T, mode="r", pivoting=True)
+        pivots = np.abs(np.diag(R))
+        rank = int(np.sum(pivots > max(rows.shape) * np.finfo(np.float64).eps * pivots[0]))
+        if rank == 0:
+            raise ValueError("The 'A' parameter of Affine is zero: the equations A x = b then say nothing about x.")
+        kept = np.sort(order[:rank])
+        self._A, self._b = rows[kept], b[kept]
+        self._unit = self._factor(np.ones(rows.shape[1]))
+        point = self._move(np.zeros((1, rows.shape[1])), self._unit)[0]
+        off = np.abs(rows @ point - b) > RELATIVE * (np.abs(rows) @ np.abs(point) + np.abs(b))
+        if off.any():
+            raise ValueError(
+                f"Affine is empty: the equations A x = b contradict each other, for example in row {off.argmax()}."
+            )
+
+    def _factor(self, metric: np.ndarray) -> tuple:
+        """E, M S^(1/2) and a factorisation of M M', where M = E A S^(1/2) is [I, T] up to the order of the columns.
+
+        I + T T' is well conditioned however wild S is, because the pivots are the coordinates that move most easily. A S A'
+        is not.
+        """
+        M, E = self._A * np.sqrt(metric), np.eye(len(self._A))
+        reduce(M, E)
+        return E, M * np.sqrt(metric), cho_factor(M @ M.T)
+
+    def _move(self, z: np.ndarray, factor: tuple) -> np.ndarray:
+        """The proximal points of the rows of z, in the metric of the factor."""
+        E, M, gram = factor
+        x = z.copy()
+        for _ in range(2):  # once is the formula; its rounding errors, relative to z, may be large relative to x
+            excess = x @ self._A.T - self._b
+            x -= cho_solve(gram, E @ excess.T).T @ M
+        return x
+
+    def value(self, x):
+        x = as_float(x)
+        self.check_size(len(x))
+        b = self._b[:, None] if x.ndim == 2 else self._b
+        excess = np.abs(self._A @ x - b)
+        # An equation with b = 0 gives no size: then 1, as for a box.
+        slack = tolerance(x.dtype) * (np.abs(self._A) @ np.abs(x) + np.where(b == 0.0, 1.0, np.abs(b)))
+        value = np.where((excess <= slack).all(axis=0), 0.0, np.inf)
+        return value if x.ndim == 2 else float(value)
+
+    def prox(self, z, step, out=None):
+        z, step, out = prepare(z, step, out)
+        self.check_size(len(z))
+        rounding = 8 * np.finfo(z.dtype).eps
+        rows, steps = as_rows(z), as_rows(step)
+        size = np.abs(rows) @ np.abs(self._A.T) + np.abs(self._b)
+        moved = (np.abs(rows @ self._A.T - self._b) > rounding * size).any(axis=1)
+        x = rows.copy()
+        x[~np.isfinite(size).all(axis=1)] = np.nan
+        while moved.any():  # trajectories with the same metric, up to a factor, together
+            metric = steps[moved.argmax()] / steps[moved.argmax(), 0]
+            same = moved & (steps == steps[:, :1] * metric).all(axis=1)
+            same[moved.argmax()] = True  # whatever rounding says
+            factor = self._unit if (metric == 1.0).all() else self._factor(metric)
+            x[same] = self._move(rows[same], factor)
+            moved &= ~same
+        return from_rows(x, out)
+
+    def conjugate(self, y):
+        """<b, t> if y = A' t, else inf."""
+        slack = tolerance(as_float(y).dtype)
+
+        def support(y):
+            t = lstsq(self._A.T, y)[0]
+            spanned = (np.abs(self._A.T @ t - y) <= slack * np.abs(y).max()).all()
+            return float(self._b @ t) if spanned else np.inf
+
+        return by_row(support, y)
+
+    def check_size(self, size):
+        check_length(size, self.A.shape[1], "Affine")

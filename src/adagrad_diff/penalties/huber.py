@@ -1,0 +1,65 @@
+"""The Huber function of each coordinate: small ones shrink as under a ridge, large ones are moved as under an L1 norm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._check import nonnegative, positive
+from ..kernels import compiled
+from ._norm import tolerance
+from .base import Penalty, as_float, prepare
+
+
+@compiled
+def huber_shrink(z, step, lam, delta, out):
+    """out = np.where(abs(z) <= delta * (1 + lam * step), z / (1 + lam * step), z - lam * step * delta * np.sign(z))"""
+    for i in range(z.shape[0]):
+        for k in range(z.shape[1]):
+            ls, size = lam * step[i, k], abs(z[i, k])
+            inner, outer = size / (1.0 + ls), size - ls * delta
+            out[i, k] = np.copysign(inner if size <= delta * (1.0 + ls) else outer, z[i, k])
+
+
+class HuberPenalty(Penalty):
+    r"""The Huber function, summed over the coordinates.
+
+    .. math:: \varphi(x) = \lambda \sum_i h(x_i), \quad
+              h(t) = \begin{cases} t^2 / 2 & |t| \le \delta \\ \delta |t| - \delta^2 / 2 & \text{else,} \end{cases} \qquad
+              \text{prox}(z, s)_i = \begin{cases} z_i / (1 + \lambda s_i) & |z_i| \le \delta (1 + \lambda s_i) \\
+              z_i - \lambda s_i \delta\, \text{sign}(z_i) & \text{else} \end{cases}
+
+    Parameters
+    ----------
+    lam : float
+        Strength >= 0.
+    delta : float
+        Where the parabola ends and the straight lines begin, > 0.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import HuberPenalty
+    >>> HuberPenalty(1.0, delta=2.0).prox([3.0, -6.0], step=1.0).tolist()
+    [1.5, -4.0]
+    """
+
+    properties = frozenset({"separable"})
+
+    def __init__(self, lam: float, delta: float):
+        self.lam, self.delta = nonnegative(lam, "lam", "HuberPenalty"), positive(delta, "delta", "HuberPenalty")
+
+    def value(self, x):
+        size = np.abs(as_float(x)).astype(np.float64, copy=False)
+        inner = np.minimum(size, self.delta)
+        return self.lam * np.sum(inner * (size - 0.5 * inner), axis=0)
+
+    def prox(self, z, step, out=None):
+        z, step, out = prepare(z, step, out)
+        huber_shrink(np.atleast_2d(z), np.atleast_2d(step), self.lam, self.delta, np.atleast_2d(out))
+        return out
+
+    def conjugate(self, y):
+        y = as_float(y)
+        size = np.abs(y).astype(np.float64, copy=False)
+        outside = (size > self.lam * self.delta * (1.0 + tolerance(y))).any(axis=0)
+        half = np.sum(size * (size / (2.0 * self.lam)), axis=0) if self.lam else 0.0
+        return np.where(outside, np.inf, half)[()]

@@ -1,0 +1,97 @@
+"""Hyperplanes: one step along the metric's normal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..kernels import compiled
+from ._rows import as_rows, by_row, check_length, from_rows, normal, number, tolerance
+from .base import Penalty, as_float, prepare
+
+
+@compiled
+def project(z, step, a, beta, below, rounding, x):
+    """Each row: x = z - step * a * (a @ z - beta) / (a @ (step * a)); x = z where a @ z is beta already, or below if allowed"""
+    for k in range(z.shape[0]):
+        zk, sk, xk = z[k], step[k], x[k]
+        dot, size, norm = 0.0, 0.0, 0.0
+        for i in range(a.size):
+            term = a[i] * zk[i]
+            dot += term
+            size += abs(term)
+            norm += a[i] * a[i] * sk[i]
+            xk[i] = zk[i]
+        excess = dot - beta
+        if abs(excess) <= rounding * (size + abs(beta)) or (below and excess < 0.0):
+            continue
+        for _ in range(3):  # once is the formula; its rounding errors, relative to z, may be large relative to x
+            dot = 0.0
+            for i in range(a.size):
+                xk[i] -= sk[i] * a[i] * (excess / norm)
+                dot += a[i] * xk[i]
+            excess = dot - beta
+            if excess == 0.0:
+                break
+
+
+class Hyperplane(Penalty):
+    r"""The indicator of a hyperplane.
+
+    .. math:: \varphi(x) = 0 \text{ if } \langle a, x\rangle = \beta, \text{ else } \infty, \qquad
+              \text{prox}(z, s)_i = z_i - s_i a_i \frac{\langle a, z\rangle - \beta}{\sum_j s_j a_j^2}
+
+    Parameters
+    ----------
+    a : array
+        The normal vector, not zero.
+    beta : float
+        The right-hand side.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import Hyperplane
+    >>> Hyperplane([1.0, 1.0], 2.0).prox([4.0, 1.0], step=[2.0, 1.0]).tolist()
+    [2.0, 0.0]
+    """
+
+    properties = frozenset({"set"})
+    _below = False
+
+    def __init__(self, a: Any, beta: float):
+        owner = type(self).__name__
+        self.a, self.beta = normal(a, owner), number(beta, "beta", owner)
+        largest = np.abs(self.a).max()
+        self._a, self._beta = self.a / largest, float(self.beta / largest)
+
+    def value(self, x):
+        x = as_float(x)
+        self.check_size(len(x))
+        excess = self._a @ x - self._beta
+        # Through the origin there is no size that the equation gives: then 1, as for a box.
+        slack = tolerance(x.dtype) * (np.abs(self._a) @ np.abs(x) + (abs(self._beta) or 1.0))
+        value = np.where((excess if self._below else np.abs(excess)) <= slack, 0.0, np.inf)
+        return value if x.ndim == 2 else float(value)
+
+    def prox(self, z, step, out=None):
+        z, step, out = prepare(z, step, out)
+        self.check_size(len(z))
+        rows = as_rows(z)
+        x = np.empty_like(rows)
+        project(rows, as_rows(step), self._a, self._beta, self._below, 8 * float(np.finfo(z.dtype).eps), x)
+        return from_rows(x, out)
+
+    def conjugate(self, y):
+        """beta * t if y = t a (t >= 0 for a half-space), else inf."""
+        slack = tolerance(as_float(y).dtype)
+
+        def support(y):
+            t = self._a @ y / (self._a @ self._a)
+            parallel = (np.abs(y - t * self._a) <= slack * np.abs(y).max()).all()
+            return float(self._beta * t) if parallel and (t >= 0.0 or not self._below) else np.inf
+
+        return by_row(support, y)
+
+    def check_size(self, size):
+        check_length(size, self.a.size, type(self).__name__)

@@ -1,0 +1,82 @@
+"""Positive semidefinite matrices: an eigenvalue decomposition, in a scalar metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._rows import as_rows, check_length, from_rows, tolerance
+from .base import Penalty, as_float, scalar_step
+
+
+class PSD(Penalty):
+    r"""The indicator of the symmetric positive semidefinite matrices, flattened row by row.
+
+    .. math:: \varphi(X) = 0 \text{ if } X = X^\top \succeq 0, \text{ else } \infty, \qquad
+              \text{prox}(Z, s) = V \max(\Lambda, 0) V^\top, \quad \tfrac12(Z + Z^\top) = V \Lambda V^\top
+
+    The prox is exact if all coordinates share one step.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows and columns: x has n * n coordinates.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import PSD
+    >>> PSD(2).prox([1.0, 2.0, 2.0, 1.0], step=1.0).round(12).tolist()
+    [1.5, 1.5, 1.5, 1.5]
+    """
+
+    accepts = "scalar"
+    properties = frozenset({"set", "cone"})
+
+    def __init__(self, n: int):
+        if isinstance(n, bool) or not hasattr(n, "__index__") or n.__index__() < 1:
+            raise ValueError(f"The 'n' parameter of PSD must be an integer >= 1. Got {n!r} instead.")
+        self.n = n.__index__()
+
+    def _matrices(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One symmetric part per trajectory, the largest skew entry, and which are finite (the others are zeros here)."""
+        self.check_size(len(x))
+        rows = as_rows(x).reshape(-1, self.n, self.n)
+        finite = np.isfinite(rows).all(axis=(1, 2))
+        rows = np.where(finite[:, None, None], rows, 0.0)
+        symmetric = (rows + rows.transpose(0, 2, 1)) / 2
+        return symmetric, np.abs(rows - symmetric).max(axis=(1, 2)), finite
+
+    def value(self, x):
+        x = as_float(x)
+        matrices, skew, finite = self._matrices(x)
+        eigenvalues = np.linalg.eigvalsh(matrices)
+        slack = tolerance(x.dtype) * np.abs(eigenvalues).max(axis=1)
+        value = np.where(finite & (eigenvalues[:, 0] >= -slack) & (skew <= slack), 0.0, np.inf)
+        return value if x.ndim == 2 else float(value[0])
+
+    def prox(self, z, step, out=None):
+        z = as_float(z)
+        scalar_step(self, step, z)  # the projection does not depend on it, but on its being one
+        matrices, skew, finite = self._matrices(z)
+        eigenvalues, vectors = np.linalg.eigh(matrices)
+        scale = 8 * np.finfo(z.dtype).eps * np.abs(eigenvalues).max(axis=1)
+        unchanged = finite & (skew == 0.0) & (eigenvalues[:, 0] >= -scale)
+        half = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))[:, None, :]
+        x = half @ half.transpose(0, 2, 1)
+        x = ((x + x.transpose(0, 2, 1)) / 2).reshape(len(x), -1)
+        x[~finite] = np.nan
+        x[unchanged] = as_rows(z)[unchanged]
+        return from_rows(x, np.empty_like(z) if out is None else out)
+
+    def conjugate(self, y: Any) -> Any:
+        """0 if the symmetric part of y is negative semidefinite, else inf."""
+        y = as_float(y)
+        matrices, _, finite = self._matrices(y)
+        eigenvalues = np.linalg.eigvalsh(matrices)
+        slack = tolerance(y.dtype) * np.abs(eigenvalues).max(axis=1)
+        value = np.where(finite & (eigenvalues[:, -1] <= slack), 0.0, np.inf)
+        return value if y.ndim == 2 else float(value[0])
+
+    def check_size(self, size):
+        check_length(size, self.n**2, f"PSD({self.n})")

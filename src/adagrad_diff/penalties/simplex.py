@@ -1,0 +1,45 @@
+"""The simplex: nonnegative coordinates with a given sum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._check import nonnegative
+from ._norm import indicator, tolerance
+from ._roots import by_rows, exact, simplex_rows
+from .base import Penalty, as_float
+
+
+class Simplex(Penalty):
+    r"""The indicator of the simplex.
+
+    .. math:: \varphi(x) = 0 \text{ if } x \ge 0 \text{ and } \sum_i x_i = r, \text{ else } \infty, \qquad
+              \text{prox}(z, s)_i = \max(z_i - s_i \tau, 0), \quad \tau \text{ such that they add up to } r
+
+    Parameters
+    ----------
+    radius : float
+        The sum r >= 0.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import Simplex
+    >>> Simplex().prox([1.0, 0.5, -2.0], step=[3.0, 1.0, 1.0]).tolist()
+    [0.625, 0.375, 0.0]
+    """
+
+    properties = frozenset({"set"})
+
+    def __init__(self, radius: float = 1.0):
+        self.radius = nonnegative(radius, "radius", "Simplex")
+
+    def value(self, x):
+        x = as_float(x)
+        slack = self.radius * tolerance(x)
+        return indicator((np.abs(x.sum(axis=0, dtype=np.float64) - self.radius) <= slack) & (x.min(axis=0) >= -slack))
+
+    def prox(self, z, step, out=None):
+        return by_rows(simplex_rows, z, step, out, self.radius, False, exact(z))
+
+    def conjugate(self, y):
+        return self.radius * as_float(y).max(axis=0).astype(np.float64)

@@ -1,0 +1,368 @@
+"""Norms, and the balls of norms: slow twins, convex programs and optimality conditions of their proximal operators.
+
+The optimality conditions are backward errors: the smallest relative change of z that makes x exactly its prox (up to a
+small factor). Rounding z and x changes (z - x) / step by more than any fixed tolerance where a step is small.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+from adagrad_diff.penalties.group_l2 import GroupL2
+from adagrad_diff.penalties.huber import HuberPenalty
+from adagrad_diff.penalties.l1_ball import L1Ball
+from adagrad_diff.penalties.l2 import L2
+from adagrad_diff.penalties.l2_ball import L2Ball
+from adagrad_diff.penalties.linf import LInf
+from adagrad_diff.penalties.linf_ball import LInfBall
+from adagrad_diff.penalties.nuclear import Nuclear
+from adagrad_diff.penalties.simplex import Simplex
+from adagrad_diff.penalties.slope import SLOPE
+from adagrad_diff.penalties.sparse_group_l2 import SparseGroupL2
+from prox_harness import Case
+
+LONG = np.longdouble
+TINY = 1e-300
+
+
+def bisect(decreasing, low, high):
+    """The root of a decreasing function between low and high, to the last bit of extended precision."""
+    low, high = LONG(low), LONG(high)
+    for _ in range(20000):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if decreasing(middle) > 0 else (low, middle)
+    return low
+
+
+def members(penalty):
+    """The indices of each group, and its strength."""
+    names = np.unique(penalty.groups)
+    lam = penalty.l2 if isinstance(penalty, SparseGroupL2) else penalty.lam
+    weights = getattr(penalty, "weights", None)
+    weights = np.ones(names.size) if weights is None else weights
+    return [(np.flatnonzero(penalty.groups == name), lam * weight) for name, weight in zip(names, weights, strict=True)]
+
+
+# ---------------------------------------------------------------- twins
+
+
+def naive_l2(lam, z, step):
+    """x = h z / (h + lam step) where h = norm(x), by bisection for h."""
+    z, pull = z.astype(LONG), LONG(lam) * step.astype(LONG)
+    if lam == 0:
+        return z.astype(float)
+    if np.sum((z / pull) ** 2) <= 1:
+        return np.zeros(len(z))
+    h = bisect(lambda h: np.sum((z / (h + pull)) ** 2) - 1, 0, np.sqrt(np.sum(z**2)))
+    return (z * (h / (h + pull))).astype(float)
+
+
+def naive_groups(penalty, z, step):
+    x = np.empty(len(z))
+    for members_g, lam in members(penalty):
+        x[members_g] = naive_l2(lam, z[members_g], step[members_g])
+    return x
+
+
+def naive_sparse_groups(penalty, z, step):
+    return naive_groups(penalty, np.sign(z) * np.maximum(np.abs(z) - penalty.l1 * step, 0.0), step)
+
+
+def hinges(a, b, target):
+    """The tau with sum(max(a - b tau, 0)) = target, in rational numbers: terms are added in the order in which they start."""
+    a, b = [Fraction(v) for v in a], [Fraction(v) for v in b]
+    order = sorted(range(len(a)), key=lambda i: a[i] / b[i], reverse=True)
+    total, slope = -Fraction(float(target)), Fraction(0)
+    for count, i in enumerate(order):
+        if count and a[i] * slope <= b[i] * total:  # it starts to the left of the root
+            break
+        total, slope = total + a[i], slope + b[i]
+    return total / slope
+
+
+def naive_linf(penalty, z, step):
+    """Cut at t with sum(max(|z| - t, 0) / step) = lam."""
+    if penalty.lam == 0:
+        return z.copy()
+    inverse = [1 / Fraction(float(s)) for s in step]
+    t = hinges([abs(Fraction(float(v))) * w for v, w in zip(z, inverse, strict=True)], inverse, penalty.lam)
+    return np.sign(z) * np.minimum(np.abs(z), max(0.0, float(t)))
+
+
+def naive_simplex(penalty, z, step):
+    """Lower by step tau."""
+    if penalty.radius == 0:
+        return np.zeros(len(z))
+    tau = hinges(z, step, penalty.radius)
+    return np.array([max(0.0, float(Fraction(float(v)) - Fraction(float(s)) * tau)) for v, s in zip(z, step, strict=True)])
+
+
+def naive_l1_ball(penalty, z, step):
+    if np.sum(np.abs(z)) <= penalty.radius:
+        return z.copy()
+    return np.sign(z) * naive_simplex(penalty, np.abs(z), step)
+
+
+def naive_l2_ball(penalty, z, step):
+    """Shrink by 1 + step mu, by bisection for mu."""
+    if np.sqrt(np.sum(z.astype(LONG) ** 2)) <= penalty.radius:
+        return z.copy()
+    if penalty.radius == 0:
+        return np.zeros(len(z))
+    z, step = z.astype(LONG), step.astype(LONG)
+    norm = lambda mu: np.sqrt(np.sum((z / (1 + step * mu)) ** 2))  # noqa: E731
+    mu = bisect(lambda mu: norm(mu) - penalty.radius, 0, norm(0) / penalty.radius / step.min())
+    return (z / (1 + step * mu)).astype(float)
+
+
+def naive_huber(penalty, z, step):
+    """The zero of the derivative, by bisection."""
+    derivative = lambda t, z, step: (t - z) / step + penalty.lam * max(-penalty.delta, min(penalty.delta, t))  # noqa: E731
+    return np.array([float(bisect(lambda t: -derivative(t, a, s), -abs(a), abs(a))) for a, s in zip(z, step, strict=True)])  # noqa: B023
+
+
+def naive_slope(penalty, z, step):
+    """The nearest nonincreasing vector by its minimax formula."""
+    order = np.argsort(-np.abs(z), kind="stable")
+    sums = np.concatenate(([0], np.cumsum(np.abs(z)[order].astype(LONG) - LONG(step[0]) * penalty.lams)))
+    x = np.empty(len(z))
+    for i, place in enumerate(order):
+        j, k = np.arange(i + 1)[:, None], np.arange(i + 1, len(z) + 1)[None, :]
+        x[place] = max(0.0, float(np.min(np.max((sums[k] - sums[j]) / (k - j), axis=1))))
+    return np.sign(z) * x
+
+
+def naive_nuclear(penalty, z, step):
+    """Soft-thresholding of the eigenvalues of [[0, Z], [Z', 0]], which are plus and minus the singular values."""
+    rows, columns = penalty.shape
+    double = np.zeros((rows + columns, rows + columns))
+    double[:rows, rows:] = z.reshape(penalty.shape)
+    values, vectors = np.linalg.eigh(double + double.T)
+    shrunk = np.sign(values) * np.maximum(np.abs(values) - penalty.lam * step[0], 0.0)
+    return ((vectors * shrunk) @ vectors.T)[:rows, rows:].ravel()
+
+
+# ---------------------------------------------------------------- optimality conditions
+
+
+def relative(difference, *terms):
+    """The largest difference relative to the terms it is made of."""
+    return float(np.max(np.abs(difference) / (sum(np.abs(term) for term in terms) + TINY), initial=0.0))
+
+
+def spread(u, rounding, fixed):
+    """The smallest relative error that explains a multiplier u that is not the same for all fixed, or larger for others."""
+    for error in np.append(0.0, np.logspace(-17, 0, 171)):
+        if np.max(u - error * rounding) <= np.min((u + error * rounding)[fixed], initial=np.inf):
+            return float(error)
+    return np.inf
+
+
+def violation_l2(lam, z, step, x):
+    """x + step lam x / norm(x) = z, or norm(z / step) <= lam if x = 0"""
+    if not x.any():
+        return max(0.0, float(np.linalg.norm(z / step)) / lam - 1.0) if z.any() else 0.0
+    pull = step * lam * (x / np.linalg.norm(x))
+    return relative(x + pull - z, x, pull, z)
+
+
+def violation_groups(penalty, z, step, x):
+    return max(violation_l2(lam, z[g], step[g], x[g]) if lam else relative(x[g] - z[g], z[g]) for g, lam in members(penalty))
+
+
+def violation_sparse_groups(penalty, z, step, x):
+    """z - step l1 sign(x) must fulfil the condition of the group norm where x is not 0; elsewhere only |z| - step l1 counts"""
+    soft = np.sign(z) * np.maximum(np.abs(z) - step * penalty.l1, 0.0)
+    rounding = relative(np.where((x != 0) & (np.sign(x) != np.sign(z)), 1.0, 0.0), 1.0)
+    for g, lam in members(penalty):
+        if not lam or not x[g].any():
+            rounding = max(rounding, relative(x[g] - soft[g], z[g]) if not lam else violation_l2(lam, soft[g], step[g], x[g]))
+            continue
+        pull = step[g] * (lam * x[g] / np.linalg.norm(x[g]) + penalty.l1 * np.sign(x[g]))
+        miss = np.where(x[g] != 0, x[g] + pull - z[g], np.maximum(np.abs(z[g]) - step[g] * penalty.l1, 0.0))
+        rounding = max(rounding, relative(miss, x[g], pull, z[g]))
+    return rounding
+
+
+def violation_linf(penalty, z, step, x):
+    """Below t = max|x|, x = z; the others are cut to t, and sum(|z - x| / step) = lam, or <= lam if t = 0"""
+    t = np.abs(x).max()
+    cut = np.abs(z) >= t
+    total, weight = np.sum((np.abs(z) - t)[cut] / step[cut]), np.sum(np.abs(z)[cut] / step[cut])
+    sizes = relative(np.abs(x) - np.minimum(np.abs(z), t), z)
+    signs = float(np.any(x * z < 0))
+    if t == 0:
+        return max(sizes, signs, total / penalty.lam - 1.0 if total else 0.0)
+    return max(sizes, signs, abs(total - penalty.lam) / (weight + penalty.lam + TINY))
+
+
+def violation_simplex(penalty, z, step, x):
+    """x >= 0, sum(x) = radius, and (z - x) / step is the same number wherever x > 0, and no larger elsewhere"""
+    feasible = max(abs(np.sum(x) - penalty.radius) / (penalty.radius + TINY), -float(np.min(x)))
+    if penalty.radius == 0:
+        return max(feasible, float(np.any(x)))
+    return max(feasible, spread((z - x) / step, np.maximum(np.abs(z), x) / step, x > 0))
+
+
+def violation_l1_ball(penalty, z, step, x):
+    """As for the simplex, with |x| and |z|, the signs of z, and a multiplier >= 0 that is 0 inside"""
+    if np.sum(np.abs(z)) <= penalty.radius:
+        return relative(x - z, z)
+    growth = relative(np.maximum(np.abs(x) - np.abs(z), 0.0), z)
+    return max(float(np.any(x * z < 0)), growth, violation_simplex(penalty, np.abs(z), step, np.abs(x)))
+
+
+def violation_l2_ball(penalty, z, step, x):
+    """norm(x) = radius, and (z - x) / (step x) is the same number >= 0 wherever z is not 0; x = z inside"""
+    norm = np.linalg.norm(x)
+    if np.linalg.norm(z) <= penalty.radius or penalty.radius == 0:
+        return relative(x - z * (penalty.radius > 0), z)
+    some = z != 0
+    if np.any(x[~some]) or np.any(x[some] == 0):
+        return 1.0
+    z, step, x = z[some], step[some], x[some]
+    growth = relative(np.maximum(np.abs(x) - np.abs(z), 0.0), z)
+    multiplier = spread((z - x) / (step * x), np.abs(z / (step * x)), np.ones(len(x), bool))
+    return max(abs(norm - penalty.radius) / penalty.radius, float(np.any(x * z < 0)), growth, multiplier)
+
+
+def violation_linf_ball(penalty, z, step, x):
+    """x = z inside, else the nearer end"""
+    return relative(x - np.where(np.abs(z) <= penalty.radius, z, penalty.radius * np.sign(z)), z)
+
+
+def violation_huber(penalty, z, step, x):
+    """x + step lam clip(x, -delta, delta) = z"""
+    pull = step * penalty.lam * np.clip(x, -penalty.delta, penalty.delta)
+    return relative(x + pull - z, x, pull, z)
+
+
+def violation_slope(penalty, z, step, x):
+    """The k largest |z - x| add up to at most step times the k largest lams, and <x, z - x> = step phi(x)"""
+    rest, size = z - x, np.max(np.abs(z)) + TINY
+    sums, limits = np.cumsum(np.sort(np.abs(rest))[::-1]), step[0] * np.cumsum(penalty.lams)
+    excess = np.max((sums - limits) / (np.arange(1, len(z) + 1) * size), initial=0.0)
+    gap = abs(x @ rest - step[0] * (penalty.lams @ np.sort(np.abs(x))[::-1]))
+    return float(max(excess, gap / (size * np.sum(np.abs(x)) + TINY)))
+
+
+def violation_nuclear(penalty, z, step, x):
+    """The singular values of Z - X are at most step lam, and <X, Z - X> = step phi(X)"""
+    singular = lambda v: np.linalg.svd(v.reshape(penalty.shape), compute_uv=False)  # noqa: E731
+    rest, size = z - x, singular(z).max() + TINY
+    excess = max(0.0, float(singular(rest).max() - step[0] * penalty.lam)) / size
+    gap = abs(x @ rest - step[0] * penalty.lam * singular(x).sum())
+    return max(excess, gap / (size * singular(x).sum() + TINY))
+
+
+# ---------------------------------------------------------------- convex programs
+
+
+def cvx_groups(penalty, x):
+    import cvxpy as cp
+
+    total = sum(lam * cp.norm(x[g], 2) for g, lam in members(penalty))
+    return total + (penalty.l1 * cp.norm(x, 1) if isinstance(penalty, SparseGroupL2) else 0), []
+
+
+def cvx_norm(order):
+    def objective(penalty, x):
+        import cvxpy as cp
+
+        return penalty.lam * cp.norm(x, order), []
+
+    return objective
+
+
+def cvx_ball(order):
+    def constraint(penalty, x):
+        import cvxpy as cp
+
+        return 0, [cp.norm(x, order) <= penalty.radius]
+
+    return constraint
+
+
+def cvx_simplex(penalty, x):
+    import cvxpy as cp
+
+    return 0, [x >= 0, cp.sum(x) == penalty.radius]
+
+
+def cvx_huber(penalty, x):
+    import cvxpy as cp
+
+    return penalty.lam / 2 * cp.sum(cp.huber(x, penalty.delta)), []
+
+
+def cvx_slope(penalty, x):
+    import cvxpy as cp
+
+    drops = penalty.lams - np.append(penalty.lams[1:], 0.0)
+    return sum(drop * cp.sum_largest(cp.abs(x), k + 1) for k, drop in enumerate(drops)), []
+
+
+def cvx_nuclear(penalty, x):
+    import cvxpy as cp
+
+    return penalty.lam * cp.normNuc(cp.reshape(x, penalty.shape, order="C")), []
+
+
+# ---------------------------------------------------------------- the list
+
+
+def scattered(d, rng):
+    """About d / 4 groups of neighbours and strangers, with labels that are neither sorted nor consecutive."""
+    return rng.permutation(7 * rng.integers(-3, max(1, d // 4), d))
+
+
+def weighted_groups(d, rng):
+    groups = scattered(d, rng)
+    weights = rng.uniform(0.0, 2.0, np.unique(groups).size)
+    weights[::5] = 0.0
+    return GroupL2(0.7, groups, weights)
+
+
+def sides(d):
+    """Rows and columns of a matrix with about d entries."""
+    rows = max(1, int(np.sqrt(d / 2)))
+    return rows, max(1, d // rows)
+
+
+CASES = [
+    Case("GroupL2", lambda d, rng: GroupL2(0.7, scattered(d, rng)), naive_groups, cvx_groups, violation_groups),
+    Case("GroupL2, weights", weighted_groups, naive_groups, cvx_groups, violation_groups),
+    Case("GroupL2, single", lambda d, rng: GroupL2(0.3, np.arange(d)[::-1]), naive_groups, cvx_groups, violation_groups),
+    Case(
+        "SparseGroupL2",
+        lambda d, rng: SparseGroupL2(0.2, 0.5, scattered(d, rng)),
+        naive_sparse_groups,
+        cvx_groups,
+        violation_sparse_groups,
+    ),
+    Case(
+        "L2",
+        lambda d, rng: L2(1.3),
+        lambda p, z, s: naive_l2(p.lam, z, s),
+        cvx_norm(2),
+        lambda p, z, s, x: violation_l2(p.lam, z, s, x),
+    ),
+    Case("LInf", lambda d, rng: LInf(1.7), naive_linf, cvx_norm("inf"), violation_linf),
+    Case("HuberPenalty", lambda d, rng: HuberPenalty(0.8, 0.6), naive_huber, cvx_huber, violation_huber),
+    Case("SLOPE", lambda d, rng: SLOPE(np.sort(rng.uniform(0, 1, d))[::-1]), naive_slope, cvx_slope, violation_slope),
+    Case(
+        "Nuclear",
+        lambda d, rng: Nuclear(0.9, sides(d)),
+        naive_nuclear,
+        cvx_nuclear,
+        violation_nuclear,
+        size=lambda d: int(np.prod(sides(d))),
+    ),
+    Case("Simplex", lambda d, rng: Simplex(), naive_simplex, cvx_simplex, violation_simplex),
+    Case("Simplex, large", lambda d, rng: Simplex(0.4 * d), naive_simplex, cvx_simplex, violation_simplex),
+    Case("L1Ball", lambda d, rng: L1Ball(1.5), naive_l1_ball, cvx_ball(1), violation_l1_ball),
+    Case("L2Ball", lambda d, rng: L2Ball(1.5), naive_l2_ball, cvx_ball(2), violation_l2_ball),
+    Case("LInfBall", lambda d, rng: LInfBall(0.5), lambda p, z, s: np.clip(z, -0.5, 0.5), cvx_ball("inf"), violation_linf_ball),
+]

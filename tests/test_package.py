@@ -1,0 +1,149 @@
+"""The package as a whole: what importing it costs, what it exports, and that its examples are true."""
+
+import doctest
+import importlib
+import importlib.metadata
+import importlib.resources
+import importlib.util
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import adagrad_diff
+
+NAMES = [name for name in adagrad_diff.__all__ if name != "__version__"]
+MODULES = ["adagrad_diff", *(found.name for found in pkgutil.walk_packages(adagrad_diff.__path__, "adagrad_diff."))]
+OPTIONAL = {"torch": "torch", "optax": "jax", "jax": "jax", "dask": "dask", "sklearn": "sklearn"}
+HEAVY = ("scipy", "numba", "llvmlite", "torch", "jax", "sklearn", "matplotlib", "dask", "pandas")
+
+
+def python(code):
+    """What a fresh interpreter prints."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def load(name):
+    """A module, or None if it is the door to a library that is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        door = name.removeprefix("adagrad_diff.").split(".")[0]
+        if door in OPTIONAL and not importlib.util.find_spec(OPTIONAL[door]):
+            return None
+        raise
+
+
+def test_import_is_light():
+    code = f"import sys, adagrad_diff; adagrad_diff.__version__; print(*(m for m in {HEAVY} if m in sys.modules))"
+    assert python(code) == []
+
+
+def test_dir_is_complete_and_light():
+    code = "import sys, adagrad_diff as a; names = dir(a); print(*(n for n in a.__all__ if n not in names))"
+    assert python(f"{code}; print(*(m for m in {HEAVY} if m in sys.modules))") == []
+
+
+def test_names_are_found_in_a_fresh_interpreter():
+    code = "from adagrad_diff import *; import adagrad_diff; print(*(n for n in adagrad_diff.__all__ if n not in globals()))"
+    assert python(code) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_public_names_are_documented(name):
+    thing = getattr(adagrad_diff, name)
+    assert thing.__doc__, f"{name} has no docstring"
+    assert thing.__doc__.strip()[0].isupper() or thing.__doc__.strip()[0] == "("
+    assert name in dir(adagrad_diff)
+    if inspect.isclass(thing):
+        assert thing.__name__ == name
+        undocumented = [
+            method
+            for method, function in inspect.getmembers(thing, inspect.isfunction)
+            if not method.startswith("_")
+            and not inspect.getdoc(function)
+            and method != "scalar"
+            and not any(inspect.getdoc(getattr(base, method, None)) for base in thing.__mro__)
+        ]
+        assert undocumented == []
+
+
+def test_all_and_dir():
+    assert len(set(adagrad_diff.__all__)) == len(adagrad_diff.__all__)
+    listed = dir(adagrad_diff)
+    assert listed == sorted(set(listed))
+    assert {*adagrad_diff.__all__, "blocks", "losses", "penalties", "rules"} <= set(listed)
+
+
+def test_every_public_class_of_the_parts_is_exported():
+    """A rule or loss of your own is written against these names: none of them hides in a module."""
+    for part in ("rules", "losses", "penalties"):
+        module = getattr(adagrad_diff, part)
+        for name in module.__all__:
+            assert getattr(module, name) is not None
+            if name in NAMES:
+                assert getattr(adagrad_diff, name) is getattr(module, name)
+
+
+@pytest.mark.parametrize("name", ["minimise", "Lasso", "_nothing", "__nothing__"])
+def test_unknown_names(name):
+    with pytest.raises(AttributeError, match=f"module 'adagrad_diff' has no attribute '{name}'"):
+        getattr(adagrad_diff, name)
+    assert not hasattr(adagrad_diff, name)
+
+
+def test_unknown_names_cannot_be_imported():
+    with pytest.raises(ImportError, match="cannot import name 'minimise' from 'adagrad_diff'"):
+        exec("from adagrad_diff import minimise")
+
+
+def test_module_minimize_does_not_hide_the_function():
+    importlib.import_module("adagrad_diff._minimize")
+    assert inspect.isfunction(adagrad_diff.minimize)
+    assert inspect.isfunction(adagrad_diff.iterate)
+
+
+def test_typed_and_versioned():
+    assert importlib.resources.files("adagrad_diff").joinpath("py.typed").is_file()
+    assert importlib.metadata.version("adagrad-diff") == adagrad_diff.__version__
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    if name.endswith("__main__"):
+        return  # importing it runs the command line
+    module = load(name)
+    if module is None:
+        return
+    assert module.__doc__, f"{name} has no docstring"
+    assert doctest.testmod(module).failed == 0
+
+
+def test_examples_are_found():
+    """So that the test above cannot pass by looking at nothing."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    examples = {
+        name: sum(len(t.examples) for t in finder.find(load(name))) for name in MODULES if name.count(".") <= 1 and load(name)
+    }
+    assert examples["adagrad_diff._minimize"] >= 5
+    for name in ("Hinge", "L1", "AdaGradDiff", "minimize", "iterate", "scipy_method", "load_state"):
+        assert ">>> " in getattr(adagrad_diff, name).__doc__, name
+
+
+def test_status_codes_are_documented_numbers():
+    codes = {code.name: int(code) for code in adagrad_diff.Status}
+    assert codes == {
+        "CONVERGED": 0,
+        "MAX_ITER": 1,
+        "MAX_TIME": 2,
+        "CALLBACK": 3,
+        "INTERRUPTED": 4,
+        "NOT_FINITE": 5,
+        "DIVERGED": 6,
+    }
+    assert issubclass(adagrad_diff.ConvergenceWarning, RuntimeWarning)
+    assert issubclass(adagrad_diff.ConvergenceError, RuntimeError)

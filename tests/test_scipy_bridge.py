@@ -1,0 +1,187 @@
+"""`scipy.optimize.minimize(method=adagrad_diff.scipy_method)`: SciPy's conventions on top of ours."""
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult
+from scipy.optimize import minimize as scipy_minimize
+
+from adagrad_diff import Box, ConvergenceWarning, Status, minimize, scipy_method
+
+TARGET = np.array([3.0, -2.0, 0.5])
+ZEROS = np.zeros(3)
+ETA = {"eta": 0.5}
+
+
+def both(x, target=TARGET, factor=1.0):
+    return factor * 0.5 * np.sum((x - target) ** 2), factor * (x - target)
+
+
+def value(x, *args):
+    return both(x, *args)[0]
+
+
+def slope(x, *args):
+    return both(x, *args)[1]
+
+
+def run(fun=both, x0=ZEROS, jac=True, options=ETA, **arguments):
+    return scipy_minimize(fun, x0, jac=jac, method=scipy_method, options=options, **arguments)
+
+
+def test_is_our_minimize():
+    result, ours = run(options={"eta": 0.5, "maxiter": 80}), minimize(both, ZEROS, eta=0.5, max_iter=80)
+    assert isinstance(result, OptimizeResult)
+    assert set(result) == set(ours)
+    for name in ("x", "fun", "jac", "nit", "nfev", "x_avg", "status", "success", "message"):
+        assert np.array_equal(result[name], ours[name]), name
+    np.testing.assert_allclose(result.x, TARGET, atol=1e-3)
+
+
+def test_one_evaluation_per_iteration():
+    calls = []
+    result = run(lambda x: calls.append(1) or both(x), options={"eta": 0.5, "maxiter": 20})
+    assert len(calls) == result.nfev == 21
+
+
+def test_x0_is_left_alone_and_may_be_a_list_of_integers():
+    x0 = np.ones(3)
+    assert np.array_equal(run(x0=x0).x, run(x0=[1, 1, 1]).x)
+    assert x0.tolist() == [1.0] * 3
+
+
+def test_gradient_as_a_function():
+    assert np.array_equal(run(value, jac=slope).x, run().x)
+
+
+@pytest.mark.parametrize("args", [(TARGET + 1.0,), (TARGET + 1.0, 2.0)])
+def test_args(args):
+    expected = minimize(lambda x: both(x, *args), ZEROS, eta=0.5).x
+    assert np.array_equal(run(args=args).x, expected)
+    assert np.array_equal(run(value, jac=slope, args=args).x, expected)
+
+
+def test_a_single_argument_need_not_be_a_tuple():
+    assert np.array_equal(run(args=TARGET + 1.0).x, run(args=(TARGET + 1.0,)).x)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        [(0, 1), (-1.0, None), (None, None)],
+        ((0, 1), (-1.0, np.inf), (-np.inf, None)),
+        np.array([(0, 1), (-1.0, np.inf), (-np.inf, np.inf)]),
+        Bounds([0, -1.0, -np.inf], [1, np.inf, np.inf]),
+        zip([0, -1.0, None], [1, None, None], strict=True),
+    ],
+    ids=["list", "tuple", "array", "Bounds", "zip"],
+)
+def test_bounds(bounds):
+    result = run(bounds=bounds)
+    expected = minimize(both, ZEROS, Box([0, -1.0, -np.inf], [1, np.inf, np.inf]), eta=0.5)
+    assert np.array_equal(result.x, expected.x)
+    np.testing.assert_allclose(result.x, [1.0, -1.0, 0.5], atol=1e-6)
+
+
+def test_the_same_bounds_for_all():
+    np.testing.assert_allclose(run(bounds=Bounds(-1.0, 1.0)).x, [1.0, -1.0, 0.5], atol=1e-6)
+
+
+def test_a_start_outside_the_bounds():
+    np.testing.assert_allclose(run(x0=[9.0, 9.0, 9.0], bounds=Bounds(-1.0, 1.0)).x, [1.0, -1.0, 0.5], atol=1e-6)
+
+
+def test_tol():
+    result = run(tol=1e-4)
+    assert (result.status, result.success) == (Status.CONVERGED, True)
+    assert result.nit == minimize(both, ZEROS, eta=0.5, tol=1e-4).nit
+    with pytest.warns(ConvergenceWarning, match="tolerance"):
+        assert not run(tol=1e-12, options={"eta": 0.5, "maxiter": 3}).success
+
+
+def test_options():
+    options = {"eta": 0.5, "eps": 0.1, "blocks": "all", "maxiter": 7, "history": 2, "disp": False}
+    result = run(options=options)
+    assert np.array_equal(result.x, minimize(both, ZEROS, eta=0.5, eps=0.1, blocks="all", max_iter=7).x)
+    assert result.history.iteration.tolist() == [2, 4, 6]
+    assert options["maxiter"] == 7  # the caller's dictionary is not modified
+    assert run(options={"eta": 0.5, "max_iter": 5}).nit == 5
+
+
+def test_callback_with_intermediate_result():
+    seen = []
+
+    def callback(intermediate_result):
+        seen.append(intermediate_result)
+        if intermediate_result.nit == 4:
+            raise StopIteration
+
+    result = run(callback=callback)
+    assert (result.nit, result.status) == (4, Status.CALLBACK)
+    assert [s.nit for s in seen] == [1, 2, 3, 4]
+    assert np.array_equal(seen[-1].x, result.x)
+
+
+def test_callback_with_a_keyword_only_argument():
+    seen = []
+
+    def callback(*, intermediate_result):
+        seen.append(intermediate_result.fun)
+
+    result = run(callback=callback, options={"eta": 0.5, "maxiter": 5})
+    assert len(seen) == 5
+    assert seen[-1] == result.fun
+
+
+def test_callback_with_x():
+    """SciPy's older convention, for any callback whose argument is not called intermediate_result."""
+    seen = []
+
+    def callback(xk):
+        seen.append(xk)
+
+    result = run(callback=callback, options={"eta": 0.5, "maxiter": 5})
+    assert [type(x) for x in seen] == [np.ndarray] * 5
+    assert np.array_equal(seen[-1], result.x)
+    assert not np.array_equal(seen[0], seen[-1])
+
+
+@pytest.mark.parametrize(
+    "constraints", [{"type": "eq", "fun": np.sum}, [{"type": "ineq", "fun": np.sum}], LinearConstraint(np.eye(3))]
+)
+def test_constraints_are_refused(constraints):
+    with pytest.raises(ValueError, match="bounds but no other constraints"):
+        run(constraints=constraints)
+
+
+@pytest.mark.parametrize("constraints", [(), []])
+def test_no_constraints(constraints):
+    assert np.array_equal(run(constraints=constraints).x, run().x)
+
+
+@pytest.mark.parametrize("jac", [None, False, "2-point"])
+def test_a_gradient_is_needed(jac):
+    with pytest.raises(ValueError, match="jac=True"):
+        run(value, jac=jac)
+
+
+@pytest.mark.parametrize("name", ["gtol", "learning_rate", "Eta"])
+def test_unknown_options(name):
+    with pytest.raises(TypeError, match=name):
+        run(options={"eta": 0.5, name: 1.0})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"options": None}, "step size, for example eta=0.1"),
+        ({"options": {"eta": -1.0}}, "'eta' parameter .* positive number"),
+        ({"options": {"eta": 0.5, "maxiter": -1}}, "'max_iter' parameter .* integer >= 0"),
+        ({"bounds": [(0, 1), (0, 1)]}, "bounds"),
+        ({"bounds": [(0, 1), (1, 0), (0, 1)]}, "empty: .* coordinate 1"),
+        ({"bounds": Bounds([0, 0], [1, 1])}, "bounds"),
+        ({"x0": [0.0, np.nan, 0.0]}, "x0 contains nan at index 1"),
+    ],
+)
+def test_bad_input(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        run(**arguments)

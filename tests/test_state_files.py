@@ -1,0 +1,101 @@
+"""State files: arrays and JSON, replaced in one step; anything else is refused by a sentence that names the file."""
+
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from adagrad_diff import _state, load_state, minimize
+from user_losses import Bowl
+
+
+def rewritten(path, **changes):
+    """The same state file with some entries replaced; None removes one."""
+    with np.load(path) as file:
+        content = {name: file[name] for name in file.files}
+    content = {name: array for name, array in {**content, **changes}.items() if array is not None}
+    with open(path, "wb") as file:
+        np.savez(file, **content)
+
+
+def header(**changes):
+    return np.array(json.dumps({"format": _state.FORMAT, "rule": "AdaGradDiff", "batched": False, **changes}))
+
+
+BROKEN = {
+    "empty": lambda path: path.write_bytes(b""),
+    "text": lambda path: path.write_text("x = 1"),
+    "pickle": lambda path: path.write_bytes(pickle.dumps({"x": 1})),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[:-100]),
+    "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "flipped": lambda path: path.write_bytes(path.read_bytes().replace(np.float64(0.125).tobytes(), b"\xff" * 8)),
+    "foreign": lambda path: rewritten(path, header=None),
+    "no JSON": lambda path: rewritten(path, header=np.array("state")),
+    "other format": lambda path: rewritten(path, header=header(format="adagrad-diff state 99")),
+    "no x": lambda path: rewritten(path, x=None),
+    "unknown entry": lambda path: rewritten(path, y=np.zeros(3)),
+    "objects": lambda path: rewritten(path, x=np.array([{}, 1.0, None], dtype=object)),
+    "short gradient": lambda path: rewritten(path, g=np.zeros(2)),
+    "other shape": lambda path: rewritten(path, x_best=np.zeros((2, 2))),
+    "scalars for trajectories": lambda path: rewritten(path, header=header(batched=True)),
+    "strings": lambda path: rewritten(path, x=np.array(["a", "b", "c"])),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_broken_files(fault, tmp_path):
+    path = tmp_path / "run.npz"
+    minimize(Bowl(), [0.125] * 3, eta=0.3, max_iter=0).state.save(path)
+    intact = path.read_bytes()
+    BROKEN[fault](path)
+    assert path.read_bytes() != intact
+    with pytest.raises(ValueError, match=r"run\.npz is not a readable state file"):
+        load_state(path)
+
+
+class Trap:
+    """Unpickling it makes a directory."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_nothing_is_unpickled(tmp_path):
+    path = tmp_path / "run.npz"
+    minimize(Bowl(), np.zeros(3), eta=0.3, max_iter=1).state.save(path)
+    rewritten(path, x=np.array([Trap(tmp_path / "executed")], dtype=object))
+    with pytest.raises(ValueError, match=r"run\.npz is not a readable state file"):
+        load_state(path)
+    assert not (tmp_path / "executed").exists()
+
+
+def test_missing_files(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"absent\.npz"):
+        load_state(tmp_path / "absent.npz")
+    with pytest.raises(FileNotFoundError, match="absent"):
+        minimize(Bowl(), np.zeros(3), eta=0.3, max_iter=1).state.save(tmp_path / "absent" / "run.npz")
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "run.npz"
+    old, new = (minimize(Bowl(), np.zeros(3), eta=0.3, max_iter=n).state for n in (5, 9))
+    old.save(path)
+
+    def full(file, **arrays):
+        file.write(b"half of a file")
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_state.np, "savez", full)
+        with pytest.raises(OSError, match="no space left"):
+            new.save(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
+    assert load_state(path).n == 5
+    new.save(path)  # and replaces it when all is well
+    assert load_state(path).n == 9
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
