@@ -202,19 +202,21 @@ def test_not_finite_at_the_start(fault):
 
 
 @pytest.mark.parametrize(
-    ("loss", "x0", "eta", "status"),
+    ("make", "x0", "eta", "status"),
     [
-        *[(Poisson(m(A), np.abs(REAL)), None, 1e4, "NOT_FINITE") for m in (np.asarray, np.asfortranarray, sparse.csr_array)],
-        (Barrier(), [2.0, 3.0], 50.0, "NOT_FINITE"),
-        (Quadratic(np.eye(3), np.ones(3)), None, 1e200, "NOT_FINITE"),
-        (Bowl(), ZEROS, 1e20, "DIVERGED"),
-        (Squared(A, REAL), None, 1e20, "DIVERGED"),
-        (lambda x: (-float(np.sum(x)), -np.ones(2)), [0.0, 0.0], 1e31, "DIVERGED"),
+        (lambda: Poisson(A, np.abs(REAL)), None, 1e4, "NOT_FINITE"),
+        (lambda: Poisson(np.asfortranarray(A), np.abs(REAL)), None, 1e4, "NOT_FINITE"),
+        (lambda: Poisson(sparse.csr_array(A), np.abs(REAL)), None, 1e4, "NOT_FINITE"),
+        (Barrier, [2.0, 3.0], 50.0, "NOT_FINITE"),
+        (lambda: Quadratic(np.eye(3), np.ones(3)), None, 1e200, "NOT_FINITE"),
+        (Bowl, ZEROS, 1e20, "DIVERGED"),
+        (lambda: Squared(A, REAL), None, 1e20, "DIVERGED"),
+        (lambda: lambda x: (-float(np.sum(x)), -np.ones(2)), [0.0, 0.0], 1e31, "DIVERGED"),
     ],
 )
-def test_eta_too_large(loss, x0, eta, status):
+def test_eta_too_large(make, x0, eta, status):
     with pytest.warns(ConvergenceWarning, match="eta") as record:
-        result = minimize(loss, x0, eta=eta)
+        result = minimize(make(), x0, eta=eta)
     assert len(record) == 1
     assert (result.status, result.success) == (Status[status], False)
     assert np.isfinite([*result.x, result.fun, result.fun_best, *result.x_avg, *result.x_best]).all()

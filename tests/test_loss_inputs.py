@@ -51,7 +51,7 @@ MATRICES = {
     "complex operator": (aslinearoperator(A + 1j), r"A must be real.*complex128"),
     "strings": ([["a", "b"]] * 4, r"A must be real numbers. Got dtype <U1"),
     "dates": (np.full((4, 3), "2020-01-01", dtype="M8[D]"), r"A must be real.*datetime64"),
-    "objects": (np.array([[{}, 1.0]] * 4, dtype=object), r"A must be real.*object"),
+    "objects": (np.array([[{}, 1.0]] * 4, dtype=object), r"A must be an array of real numbers|A must be real numbers"),
     "ragged": ([[1.0, 2.0], [3.0]], r"\bA must be"),
     "one dimension": (np.ones(4), r"A must be a matrix \(samples, features\). Got shape \(4,\)"),
     "three dimensions": (np.ones((4, 3, 1)), r"A must be a matrix .* Got shape \(4, 3, 1\)"),

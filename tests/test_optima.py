@@ -89,7 +89,7 @@ def check(result, best, smooth):
 
 def run(loss, penalty, smooth):
     """Minimise with settings that suit this size of problem."""
-    return minimize(loss, penalty=penalty, eta=1.0 if smooth else 0.1, max_iter=4000, history=0)
+    return minimize(loss, penalty=penalty, eta=1.0 if smooth else 0.1, max_iter=6000 if smooth else 3000, history=0)
 
 
 def named(kind):
@@ -129,7 +129,7 @@ def test_kernel_svm_dual(lam):
     squared = np.sum((A[:, None] - A) ** 2, axis=2)
     for K in (np.exp(-squared / FEATURES), A @ A.T):
         dual = KernelSVMDual(K, LABELS, lam)
-        result = minimize(dual, penalty=dual.box(), eta=0.02, max_iter=4000, history=0)
+        result = minimize(dual, penalty=dual.box(), eta=0.02, max_iter=3000, history=0)
         assert np.all((LABELS * result.x >= 0) & (LABELS * result.x <= 1 / SAMPLES))
         a = cp.Variable(SAMPLES)
         inside = [cp.multiply(LABELS, a) >= 0, cp.multiply(LABELS, a) <= 1 / SAMPLES]

@@ -70,6 +70,14 @@ def vector(value: Any, name: str, length: int, *, what: str = "one value per row
     return finite(array, name)
 
 
+def cast(array: np.ndarray, dtype: Any, name: str) -> np.ndarray:
+    """The array in another precision, or a sentence if a number is too large for it."""
+    with np.errstate(over="ignore"):
+        result = array.astype(dtype, copy=False)
+    first_where(np.isinf(result), array, lambda j, v: f"{name}[{j}] is {v}, too large for the {dtype} of A.")
+    return result
+
+
 def one_of(value: Any, allowed: tuple, name: str, owner: str) -> Any:
     """A member of a short list of strings."""
     if value not in allowed:

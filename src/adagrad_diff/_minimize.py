@@ -48,7 +48,7 @@ def iterate(
     >>> from adagrad_diff import AdaGradDiff, iterate
     >>> states = iterate(lambda x: (0.5 * x @ x, x), [1.0], rule=AdaGradDiff(eta=0.5))
     >>> [round(float(s.x[0]), 3) for s in islice(states, 3)]
-    [0.5, 0.276, 0.158]
+    [0.5, 0.276, 0.155]
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
     if not isinstance(rule, Rule):
@@ -220,8 +220,8 @@ def minimize(
     >>> from adagrad_diff import L1, LAD, minimize
     >>> A = np.random.default_rng(0).standard_normal((200, 10))
     >>> result = minimize(LAD(A, A[:, 0] - 2 * A[:, 3]), penalty=L1(0.01), eta=0.1)
-    >>> result.x.round(2).tolist()
-    [1.0, 0.0, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    >>> result.x[[0, 3]].round(2).tolist(), int(np.count_nonzero(result.x.round(2)))
+    ([1.0, -2.0], 2)
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
     rule = _choose_rule(rule, eta, eps, blocks)

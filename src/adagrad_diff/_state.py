@@ -161,6 +161,18 @@ class State:
             partial.unlink(missing_ok=True)
 
 
+def _check_shapes(state: State) -> None:
+    """The kernels trust shapes, so a file that was tampered with must not reach them."""
+    batch = state.x.shape[-1:] if state.batched else ()
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("x", "g", "x_sum", "x_best"), state.x.shape)
+    shapes["total"] = (len(state.total), *batch)
+    shapes |= dict.fromkeys(("n", "f", "phi", "fun_best", "f_first", "g_first", "norm", "failed"), batch)
+    for name, shape in shapes.items():
+        value = np.asarray(getattr(state, name))
+        if value.shape != shape or value.dtype.kind not in "fib":
+            raise ValueError(f"{name} is of shape {value.shape} and dtype {value.dtype}, which does not fit the rest")
+
+
 def load_state(path: str | os.PathLike) -> State:
     """Read a state that `State.save` wrote.
 
@@ -174,12 +186,14 @@ def load_state(path: str | os.PathLike) -> State:
     5
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             content = {name: file[name] for name in file.files}
         header = json.loads(str(content.pop("header")))
         if (found := header.pop("format")) != FORMAT:
             raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
-        return State(**{k: v.item() if v.ndim == 0 else v for k, v in content.items()}, **header)
+        state = State(**{k: v.item() if v.ndim == 0 else v for k, v in content.items()}, **header)
+        _check_shapes(state)
+        return state
     except FileNotFoundError:
         raise
     except Exception as error:

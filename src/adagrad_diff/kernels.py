@@ -258,15 +258,15 @@ def residuals(scalar, fingerprint):
             total = 0.0
             for j in range(lo, hi):
                 value, derivative = scalar(z[j], b[j], theta)
-                total += weight[j] * value
-                z[j] = weight[j] * derivative
+                total += weight[j] * value if weight[j] != 0.0 else 0.0  # also where the value is infinite
+                z[j] = weight[j] * derivative if weight[j] != 0.0 else 0.0
             out[0] += total
         else:
             for j in range(lo, hi):
                 for k in range(z.shape[1]):
                     value, derivative = scalar(z[j, k], b[j], theta)
-                    out[k] += weight[j] * value
-                    z[j, k] = weight[j] * derivative
+                    out[k] += weight[j] * value if weight[j] != 0.0 else 0.0
+                    z[j, k] = weight[j] * derivative if weight[j] != 0.0 else 0.0
 
     return kernel
 
@@ -286,8 +286,8 @@ def dense_pass(scalar, fingerprint):
                 r[j] = z
             for j in range(first, last):
                 value, derivative = scalar(r[j], b[j], theta)
-                total += weight[j] * value
-                r[j] = weight[j] * derivative
+                total += weight[j] * value if weight[j] != 0.0 else 0.0
+                r[j] = weight[j] * derivative if weight[j] != 0.0 else 0.0
             # Samples with residual zero (right of the hinge) add nothing. The others in fours: g is read and written less.
             count = 0
             for j in range(first, last):

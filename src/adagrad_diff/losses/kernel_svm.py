@@ -36,7 +36,7 @@ class KernelSVMDual(Quadratic):
     [0.5, -0.5]
     """
 
-    linear = "b"
+    names = ("K", "b")
 
     def __init__(self, K: Any, b: Any, lam: float):
         self.lam = _check.positive(lam, "lam", "KernelSVMDual")

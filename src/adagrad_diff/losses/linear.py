@@ -10,7 +10,7 @@ import numpy as np
 from .. import _check, kernels
 from .._threads import over_rows, thread_count
 from .base import Loss, Oracle
-from .matrix import Dense, as_matrix, largest_eigenvalue
+from .matrix import CompressedRows, Dense, as_matrix, largest_eigenvalue
 
 
 class LinearModel(Loss):
@@ -71,15 +71,16 @@ class LinearModel(Loss):
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
         """b as this loss wants it, or an error that names the first entry it does not accept."""
-        return _check.vector(b, "b", samples).astype(self.dtype, copy=False)
+        return _check.cast(_check.vector(b, "b", samples), self.dtype, "b")
 
     def _normalised(self, sample_weight: Any, samples: int) -> np.ndarray:
         if sample_weight is None:
             return np.full(samples, 1.0 / samples, self.dtype)
         weight = _check.vector(sample_weight, "sample_weight", samples).astype(np.float64)
         _check.first_where(weight < 0, weight, lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.")
-        if weight.sum() == 0:
+        if weight.max() == 0:
             raise ValueError("sample_weight is zero for every sample: at least one must be positive.")
+        weight /= weight.max()  # the sum of very large weights would overflow
         return (weight / weight.sum()).astype(self.dtype)
 
     def oracle(self, x: np.ndarray) -> LinearOracle:
@@ -102,7 +103,8 @@ class LinearModel(Loss):
             v = v.astype(self.dtype)
             z, out = np.empty((samples, v.shape[1]), self.dtype), np.zeros(v.shape, self.dtype)
             self.A.dot(v[:features], 0, samples, z)
-            z += v[features:]
+            if self.intercept:
+                z += v[features:]
             z *= self.weight[:, None]
             self.A.add_tdot(z, 0, samples, out[:features])
             if self.intercept:
@@ -121,9 +123,10 @@ class LinearOracle(Oracle):
         self.r = np.empty((loss.A.shape[0], *batch), loss.dtype)
         self._g = np.empty((0, loss.A.shape[1], *batch), loss.dtype)  # gradients of the second and further threads
         self._value = np.empty((1, self._width))  # one row per thread
-        self._work = loss.A.size * self._width if loss.A.divisible else 0
-        in_rows = isinstance(loss.A, Dense) and loss.A.array.flags.c_contiguous
-        self._rows = self._make_fused() if in_rows and not batch else self._make_blocked()
+        fused = isinstance(loss.A, Dense) and loss.A.array.flags.c_contiguous and not batch
+        self._rows = self._make_fused() if fused else self._make_blocked()
+        # Threads of ours are for kernels of ours: BLAS brings its own.
+        self._work = loss.A.size * self._width if fused or isinstance(loss.A, CompressedRows) else 0
 
     def _make_fused(self) -> Callable:
         kernel, loss, r = kernels.dense_pass(self.loss.scalar), self.loss, self.r

@@ -112,6 +112,8 @@ def as_matrix(A: Any, name: str = "A") -> Matrix:
             raise ValueError(f"{name} must be real. Got a LinearOperator of dtype {A.dtype} instead.")
         matrix: Matrix = Operator(A)
     elif sparse.issparse(A):
+        if A.ndim != 2:
+            raise ValueError(f"{name} must be a matrix (samples, features). Got shape {A.shape} instead.")
         if A.format not in ("csr", "csc"):
             A = A.tocsr()
         data = _check.finite(_check.real_array(A.data, f"{name}.data"), f"{name}.data")
@@ -135,4 +137,6 @@ def largest_eigenvalue(product: Callable[[np.ndarray], np.ndarray], size: int) -
         return float(np.linalg.eigvalsh(product(np.eye(size)).astype(np.float64))[-1])
     operator = LinearOperator((size, size), matvec=lambda v: product(v.reshape(size, 1))[:, 0], dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(size)
+    if not np.any(operator @ start):
+        return 0.0
     return float(eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False)[0])

@@ -36,9 +36,12 @@ class Multinomial(LinearModel):
     def __init__(self, A: Any, b: Any, classes: int | None = None, **options: Any):
         super().__init__(A, b, **options)
         found = int(self.b.max()) + 1
-        self.classes = max(found, 2) if classes is None else int(classes)
-        if self.classes < (least := max(found, 2)):
+        least = max(found, 2)
+        if classes is not None and not hasattr(classes, "__index__"):
+            raise ValueError(f"The 'classes' parameter of Multinomial must be an integer. Got {classes!r} instead.")
+        if classes is not None and classes < least:
             raise ValueError(f"The 'classes' parameter of Multinomial must be at least {least}. Got {classes!r} instead.")
+        self.classes = least if classes is None else int(classes)
         self.shape = (*self.shape, self.classes)
 
     def check_targets(self, b, samples):

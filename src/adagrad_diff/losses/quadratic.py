@@ -30,18 +30,17 @@ class Quadratic(Loss):
 
     shape: tuple[int, ...]
     factor = 1.0  # f uses factor * Q
-    linear = "c"  # the name of the linear term in messages
+    names = ("Q", "c")  # of the matrix and the linear term, in messages
 
     def __init__(self, Q: Any, c: Any):
         name = type(self).__name__
-        self.Q = as_matrix(Q, "Q")
+        self.Q = as_matrix(Q, self.names[0])
         if self.Q.shape[0] != self.Q.shape[1]:
             raise ValueError(f"The matrix of {name} must be square. Got shape {self.Q.shape} instead.")
         self._check_symmetric(name)
         self.shape, self.dtype = self.Q.shape[:1], self.Q.dtype
-        self.c = _check.vector(c, self.linear, self.shape[0], what="one value per row of the matrix").astype(
-            self.dtype, copy=False
-        )
+        c = _check.vector(c, self.names[1], self.shape[0], what=f"one value per row of {self.names[0]}")
+        self.c = _check.cast(c, self.dtype, self.names[1])
 
     def _check_symmetric(self, name: str) -> None:
         from scipy import sparse

@@ -1,4 +1,4 @@
-"""What penalties on neighbours in a chain share: the taut string, the value, and how arrays become rows."""
+"""What penalties on neighbours in a chain share: their value, and the taut string."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def taut_string(z, weight, lam, x):
     run on the wrong side of the segment that ends there, that bend is certain, and both chains go on from it. Every
     sample enters and leaves each chain once: O(n).
 
-    No sum over a segment is a difference of longer sums, and no decision one of nearly equal levels that share samples:
-    weights of 1e8 and 1e-9 may be neighbours.
+    Weights of 1e8 and 1e-9 may be neighbours. Therefore no sum over a segment is a difference of longer sums, levels are
+    compared only if they share no samples, and segments whose levels differ by no more than rounding are pooled.
     """
     rows, n = z.shape
     if lam == 0.0:

@@ -1,4 +1,4 @@
-"""What the sets that are cut out by linear equations share."""
+"""Trajectories as rows, and what the sets that are cut out by linear equations share."""
 
 from __future__ import annotations
 

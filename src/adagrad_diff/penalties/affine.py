@@ -9,6 +9,7 @@ from scipy.linalg import cho_factor, cho_solve, lstsq, qr
 
 from .. import _check
 from ..kernels import compiled
+from ._norm import indicator
 from ._rows import as_rows, by_row, check_length, from_rows, tolerance
 from .base import RELATIVE, Penalty, as_float, prepare
 
@@ -112,8 +113,7 @@ class Affine(Penalty):
         excess = np.abs(self._A @ x - b)
         # An equation with b = 0 gives no size: then 1, as for a box.
         slack = tolerance(x.dtype) * (np.abs(self._A) @ np.abs(x) + np.where(b == 0.0, 1.0, np.abs(b)))
-        value = np.where((excess <= slack).all(axis=0), 0.0, np.inf)
-        return value if x.ndim == 2 else float(value)
+        return indicator((excess <= slack).all(axis=0))
 
     def prox(self, z, step, out=None):
         z, step, out = prepare(z, step, out)

@@ -6,7 +6,39 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels import compiled, plain
+from ._norm import indicator
 from .base import RELATIVE, Penalty, as_float
+
+
+@plain
+def clip(z, lower, upper, out):
+    """out = np.clip(z, lower, upper), bounds of size 1 or one per row"""
+    for i in range(z.shape[0]):
+        low, high = z.dtype.type(lower[i if lower.size > 1 else 0]), z.dtype.type(upper[i if upper.size > 1 else 0])
+        if z.ndim == 1:
+            raised = low if z[i] < low else z[i]  # two plain choices, as a nested one is not vectorised
+            out[i] = high if raised > high else raised
+        else:
+            for k in range(z.shape[1]):
+                raised = low if z[i, k] < low else z[i, k]
+                out[i, k] = high if raised > high else raised
+
+
+@compiled
+def count_outside(x, lower, upper, slack, out):
+    """out = np.sum(~((x >= lower - slack) & (x <= upper + slack)), axis=0), bounds of size 1 or one per row"""
+    out[:] = 0
+    for i in range(x.shape[0]):
+        free = slack[i if slack.size > 1 else 0]
+        # in the dtype of x, so that what clipping in it returns is inside
+        low = x.dtype.type(x.dtype.type(lower[i if lower.size > 1 else 0]) - free)
+        high = x.dtype.type(x.dtype.type(upper[i if upper.size > 1 else 0]) + free)
+        if x.ndim == 1:
+            out[0] += not (x[i] >= low) & (x[i] <= high)
+        else:
+            for k in range(x.shape[1]):
+                out[k] += not (x[i, k] >= low) & (x[i, k] <= high)
 
 
 class Box(Penalty):
@@ -27,6 +59,8 @@ class Box(Penalty):
     [0.0, 0.5, 1.0]
     """
 
+    properties = frozenset({"separable", "set"})
+
     def __init__(self, lower: Any, upper: Any):
         self.lower, self.upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         if max(self.lower.ndim, self.upper.ndim) > 1 or np.isnan(self.lower).any() or np.isnan(self.upper).any():
@@ -40,22 +74,32 @@ class Box(Penalty):
         if np.any(empty):
             raise ValueError(f"Box is empty: lower must not exceed upper. It does at coordinate {int(np.argmax(empty))}.")
         size = np.maximum(*(np.where(np.isfinite(bound), np.abs(bound), 0.0) for bound in (self.lower, self.upper)))
-        self._slack = RELATIVE * np.where(size > 0, size, 1.0)
-
-    @staticmethod
-    def _like(x, bound):
-        """A bound in x's dtype (so that what float32 clipping returns is inside), as a column beside trajectories."""
-        return (bound[:, None] if bound.ndim == 1 and x.ndim == 2 else bound).astype(x.dtype, copy=False)
+        self._slack = np.atleast_1d(RELATIVE * np.where(size > 0, size, 1.0))
+        self._lower, self._upper = np.atleast_1d(self.lower), np.atleast_1d(self.upper)
 
     def value(self, x):
         x = as_float(x)
-        slack = self._like(x, self._slack)
-        inside = np.all((x >= self._like(x, self.lower) - slack) & (x <= self._like(x, self.upper) + slack), axis=0)
-        return np.where(inside, 0.0, np.inf) if x.ndim == 2 else (0.0 if inside else np.inf)
+        self.check_size(len(x))
+        outside = np.empty(x[:1].size, np.int64)
+        count_outside(x, self._lower, self._upper, self._slack, outside)
+        return indicator(outside == 0) if x.ndim == 2 else (np.inf if outside[0] else 0.0)
 
     def prox(self, z, step, out=None):
         z = as_float(z)
-        return np.clip(z, self._like(z, self.lower), self._like(z, self.upper), out=np.empty_like(z) if out is None else out)
+        self.check_size(len(z))
+        if out is None:
+            out = np.empty_like(z)
+        clip(z, self._lower, self._upper, out)
+        return out
+
+    def conjugate(self, y):
+        """sum of max(l_i y_i, u_i y_i), where an infinite bound allows y_i of its sign to be zero only."""
+        y = as_float(y).astype(np.float64, copy=False)
+        self.check_size(len(y))
+        lower, upper = (bound[:, None] if y.ndim == 2 else bound for bound in (self._lower, self._upper))
+        bound = np.where(y > 0, upper, lower)
+        zero = (y == 0) | (np.isinf(bound) & (np.abs(y) <= RELATIVE * np.abs(y).max(axis=0)))
+        return np.sum(np.multiply(bound, y, out=np.zeros_like(y), where=~zero), axis=0)
 
     def check_size(self, size):
         for bound in (self.lower, self.upper):

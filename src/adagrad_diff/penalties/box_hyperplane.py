@@ -8,7 +8,7 @@ import numpy as np
 
 from ..kernels import compiled
 from ._rows import as_rows, by_row, check_length, from_rows, normal, number, tolerance
-from .base import Penalty, as_float, prepare
+from .base import RELATIVE, Penalty, as_float, prepare
 from .box import Box
 
 ENOUGH = 2.0**-51  # a residual as small as this, relative to its terms, is rounding
@@ -208,9 +208,9 @@ class BoxHyperplane(Penalty):
         use = self._a != 0.0  # zero times an infinite bound is not a number
         ends = self._a[use] * self._lower[use], self._a[use] * self._upper[use]
         least, most = np.minimum(*ends), np.maximum(*ends)
-        slack = tolerance(np.float64) * abs(self._beta)
+        slack = RELATIVE * abs(self._beta)
         for sum_, size, sign in ((least.sum(), np.abs(least).sum(), 1), (most.sum(), np.abs(most).sum(), -1)):
-            if np.isfinite(sum_) and sign * (sum_ - self._beta) > slack + tolerance(np.float64) * size:
+            if np.isfinite(sum_) and sign * (sum_ - self._beta) > slack + RELATIVE * size:
                 what = "at least" if sign > 0 else "at most"
                 raise ValueError(
                     f"BoxHyperplane is empty: in the box, a'x is {what} {sum_ * largest:g}, so that it cannot be {self.beta:g}."
@@ -228,8 +228,7 @@ class BoxHyperplane(Penalty):
         self.check_size(len(x))
         excess = np.abs(self._a @ x - self._beta)
         slack = tolerance(x.dtype) * (np.abs(self._a) @ np.abs(x) + (abs(self._beta) or 1.0))
-        value = np.where(excess <= slack, self._box.value(x), np.inf)
-        return value if x.ndim == 2 else float(value)
+        return np.where(excess <= slack, self._box.value(x), np.inf)[()]
 
     def prox(self, z, step, out=None):
         z, step, out = prepare(z, step, out)

@@ -20,9 +20,9 @@ class FusedLasso(Penalty):
     .. math:: \varphi(x) = l_1 \sum_i |x_i| + t \sum_i |x_{i+1} - x_i|, \qquad
               \text{prox}(z, s) = \max(T(z - s\, l_1), 0) + \min(T(z + s\, l_1), 0)
 
-    where T is the prox of the total variation alone, t times the sum of the jumps, with the same steps. (The set where x exceeds
-    a level depends on the slope of the rest of the objective at that level only, and the slope of l1 |x| is l1 at all
-    levels above zero, -l1 at all below.) With one step for all this is T, then soft-thresholding; otherwise that is wrong.
+    where T is the prox of the total variation alone, with the same steps. (The set where x exceeds a level depends only on
+    the slope of the rest of the objective at that level, and the slope of l1 |x| is l1 at all levels above zero, -l1 at all
+    below.) With one step for all coordinates this is T, then soft-thresholding; with several, that would be wrong.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class FusedLasso(Penalty):
         return from_rows(np.maximum(above, 0.0) + np.minimum(below, 0.0), out)
 
     def polar(self, y):
-        """The largest |sum of y| / phi over intervals of ones: phi is the mean of its values on the level sets of x."""
+        """The largest |sum of y over an interval| / phi(ones on it), as phi adds up over the level sets of x."""
         if self.l1 == 0:
             return TotalVariation1D(self.tv).polar(y)
         y = as_float(y)

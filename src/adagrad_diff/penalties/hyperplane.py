@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import compiled
+from ._norm import indicator
 from ._rows import as_rows, by_row, check_length, from_rows, normal, number, tolerance
 from .base import Penalty, as_float, prepare
 
@@ -71,8 +72,7 @@ class Hyperplane(Penalty):
         excess = self._a @ x - self._beta
         # Through the origin there is no size that the equation gives: then 1, as for a box.
         slack = tolerance(x.dtype) * (np.abs(self._a) @ np.abs(x) + (abs(self._beta) or 1.0))
-        value = np.where((excess if self._below else np.abs(excess)) <= slack, 0.0, np.inf)
-        return value if x.ndim == 2 else float(value)
+        return indicator((excess if self._below else np.abs(excess)) <= slack)
 
     def prox(self, z, step, out=None):
         z, step, out = prepare(z, step, out)

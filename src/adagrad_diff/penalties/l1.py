@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import strength
+from ._norm import ratio
+from .base import as_float, strength
 from .elastic_net import ElasticNet
 
 
@@ -29,6 +30,16 @@ class L1(ElasticNet):
 
     def __init__(self, lam: Any):
         self.l1, self.l2 = strength(lam, "lam", "L1"), np.zeros(1)
+
+    @property
+    def properties(self):
+        """A norm, unless a strength is zero."""
+        return frozenset({"separable", "norm" if (self.l1 > 0).all() else "seminorm"})
+
+    def polar(self, y):
+        y = as_float(y)
+        self.check_size(len(y))
+        return ratio(np.abs(y), self.l1[:, None] if y.ndim == 2 else self.l1).max(axis=0)
 
     def __repr__(self):
         return f"L1(lam={self.l1!r})"

@@ -17,6 +17,8 @@ class NonNegative(Box):
     [0.0, 0.5]
     """
 
+    properties = frozenset({"separable", "set", "cone"})
+
     def __init__(self):
         super().__init__(0.0, np.inf)
 

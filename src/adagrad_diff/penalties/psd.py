@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._norm import indicator
 from ._rows import as_rows, check_length, from_rows, tolerance
 from .base import Penalty, as_float, scalar_step
 
@@ -52,8 +53,8 @@ class PSD(Penalty):
         matrices, skew, finite = self._matrices(x)
         eigenvalues = np.linalg.eigvalsh(matrices)
         slack = tolerance(x.dtype) * np.abs(eigenvalues).max(axis=1)
-        value = np.where(finite & (eigenvalues[:, 0] >= -slack) & (skew <= slack), 0.0, np.inf)
-        return value if x.ndim == 2 else float(value[0])
+        value = indicator(finite & (eigenvalues[:, 0] >= -slack) & (skew <= slack))
+        return value if x.ndim == 2 else value[0]
 
     def prox(self, z, step, out=None):
         z = as_float(z)
@@ -75,8 +76,8 @@ class PSD(Penalty):
         matrices, _, finite = self._matrices(y)
         eigenvalues = np.linalg.eigvalsh(matrices)
         slack = tolerance(y.dtype) * np.abs(eigenvalues).max(axis=1)
-        value = np.where(finite & (eigenvalues[:, -1] <= slack), 0.0, np.inf)
-        return value if y.ndim == 2 else float(value[0])
+        value = indicator(finite & (eigenvalues[:, -1] <= slack))
+        return value if y.ndim == 2 else value[0]
 
     def check_size(self, size):
         check_length(size, self.n**2, f"PSD({self.n})")

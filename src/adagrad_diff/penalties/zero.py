@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._norm import indicator
 from .base import Penalty
 
 
@@ -17,6 +18,8 @@ class Zero(Penalty):
     [1.0, -2.0]
     """
 
+    properties = frozenset({"separable", "seminorm"})
+
     def value(self, x):
         return 0.0 if np.ndim(x) == 1 else np.zeros(np.shape(x)[1])
 
@@ -26,3 +29,9 @@ class Zero(Penalty):
         if out is not z:
             np.copyto(out, z)
         return out
+
+    def conjugate(self, y):
+        return indicator(np.all(np.asarray(y) == 0, axis=0))
+
+    def polar(self, y):
+        return self.conjugate(y)

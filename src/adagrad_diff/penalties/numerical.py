@@ -1,0 +1,89 @@
+"""The prox in any diagonal metric, by iteration, of a penalty that has it in a scalar one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _check
+from ._rows import as_rows, from_rows
+from .base import as_penalty, prepare
+from .transformed import _Wrapped
+
+
+class NumericalProx(_Wrapped):
+    r"""A penalty that needs one step for all coordinates, made to accept any.
+
+    .. math:: \text{prox}(z, s) \text{ solves } 0 \in \partial\varphi(x) + (x - z) / s \text{ by accelerated proximal gradient
+              steps } x \gets \text{prox}_\varphi(y - t (y - z) / s,\; t), \quad t = \min_i s_i
+
+    The result is the exact prox of a point that differs from z by at most accuracy * max(\|z\|, \|x\|), in the maximum norm.
+    The number of steps grows like the square root of max(s) / min(s), and a RuntimeError says when `max_iter` are too few.
+
+    Parameters
+    ----------
+    penalty : Penalty
+        The penalty; its prox is called with one step for all coordinates.
+    accuracy : float
+        Relative accuracy of the result.
+    max_iter : int
+        Steps to make at most, for one trajectory.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import PSD, NumericalProx
+    >>> NumericalProx(PSD(2)).prox([1.0, 2.0, 2.0, 1.0], step=[1.0, 1.0, 1.0, 2.0]).round(4).tolist()
+    [1.2929, 1.5227, 1.5227, 1.7933]
+    """
+
+    accepts = "diagonal"
+
+    def __init__(self, penalty: Any, accuracy: float = 1e-8, max_iter: int = 100_000):
+        self.penalty, self.accuracy = as_penalty(penalty), _check.positive(accuracy, "accuracy", "NumericalProx")
+        if isinstance(max_iter, bool) or not hasattr(max_iter, "__index__") or max_iter.__index__() < 1:
+            raise ValueError(f"The 'max_iter' parameter of NumericalProx must be an integer >= 1. Got {max_iter!r} instead.")
+        self.max_iter = max_iter.__index__()
+
+    def value(self, x):
+        return self.penalty.value(x)
+
+    def conjugate(self, y):
+        return self.penalty.conjugate(y)
+
+    def polar(self, y):
+        return self.penalty.polar(y)
+
+    def check_metric(self, labels, isotropic):
+        """Any metric will do."""
+
+    def prox(self, z, step, out=None):
+        z, step, out = prepare(z, step, out)
+        self.check_size(len(z))
+        rows = [self._solve(*pair) for pair in zip(as_rows(z), as_rows(step), strict=True)]
+        return from_rows(np.array(rows), out)
+
+    def _solve(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        if not np.isfinite(z).all():
+            return np.full_like(z, np.nan)
+        t = step.min()
+        rate = t / step
+        x = self.penalty.prox(z, np.array([t]))
+        if (rate == 1.0).all() or (x == z).all():
+            return x
+        y, weight = x, 1.0
+        for _ in range(self.max_iter):
+            x_prev, x = x, self.penalty.prox(y - rate * (y - z), np.array([t]))
+            # (y - x) (1 - rate) / t is a subgradient of the objective at x, so x is the prox of z less step times that.
+            error = np.abs((y - x) * (1.0 - rate) / rate).max()
+            if error <= self.accuracy * max(np.abs(z).max(), np.abs(x).max()):
+                return x
+            if (y - x) @ (x - x_prev) > 0.0:  # the momentum points uphill: start again without it
+                weight = 1.0
+            weight, weight_prev = (1.0 + np.sqrt(1.0 + 4.0 * weight**2)) / 2.0, weight
+            y = x + (weight_prev - 1.0) / weight * (x - x_prev)
+        raise RuntimeError(
+            f"NumericalProx has not reached the accuracy {self.accuracy:g} in {self.max_iter} steps: the steps of the metric "
+            f"differ by a factor of {step.max() / step.min():.1g}. Use blocks that make it smaller, a larger 'accuracy' or a "
+            "larger 'max_iter'."
+        )

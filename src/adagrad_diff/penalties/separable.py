@@ -1,0 +1,200 @@
+"""Different penalties on different coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ._norm import indicator
+from .base import Penalty, as_float, as_penalty, prepare
+
+
+class Separable(Penalty):
+    r"""A sum of penalties, each on coordinates of its own.
+
+    .. math:: \varphi(x) = \sum_k \varphi_k(x_{I_k}), \qquad \text{prox}(z, s)_{I_k} = \text{prox}_k(z_{I_k}, s_{I_k})
+
+    Coordinates that no part names are not penalised.
+
+    Parameters
+    ----------
+    parts : list of (coordinates, penalty)
+        Coordinates are a slice or integers; no two parts may share one. A part that needs one step for all its
+        coordinates can be used if these lie in one block of the metric.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import L1, NonNegative, Separable
+    >>> penalty = Separable([(slice(0, 2), L1(1.0)), ([3], NonNegative())])
+    >>> penalty.prox([3.0, 0.5, -7.0, -7.0], step=1.0).tolist()
+    [2.0, 0.0, -7.0, 0.0]
+    """
+
+    def __init__(self, parts: Iterable[tuple[Any, Any]]):
+        try:
+            self.parts = [(where, as_penalty(penalty)) for where, penalty in parts]
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                "The 'parts' parameter of Separable must be a list of pairs (coordinates, penalty), for example "
+                f"[(slice(0, 3), L1(1.0)), ([5, 7], Ridge(1.0))]. {error}"
+            ) from None
+        self._where = [_coordinates(where, f"part {k} of Separable") for k, (where, _) in enumerate(self.parts)]
+        self._last: tuple[int, list[tuple[Any, Penalty]], np.ndarray] | None = None  # see `_plan`
+        # Parts that count from the front overlap, or not, whatever the size is.
+        front = [k for k, where in enumerate(self._where) if (_numbers(where) >= 0).all()]
+        self._indices(self._least_size(), front)
+
+    @property
+    def accepts(self):
+        """Any diagonal metric, if the parts do; else one that is constant on the parts that need it."""
+        return "diagonal" if all(penalty.accepts == "diagonal" for _, penalty in self.parts) else "block"
+
+    @property
+    def properties(self):
+        """What all parts are; norms make a seminorm, as there may be coordinates without a penalty."""
+        kinds = [{"seminorm" if kind == "norm" else kind for kind in penalty.properties} for _, penalty in self.parts]
+        return frozenset(set.intersection(*kinds)) if kinds else frozenset({"separable", "seminorm"})
+
+    def value(self, x):
+        x = as_float(x)
+        _, pairs, _ = self._plan(len(x))
+        return sum((penalty.value(x[where]) for where, penalty in pairs), np.zeros(x.shape[1:]))[()]
+
+    def prox(self, z, step, out=None):
+        z, step, out = prepare(z, step, out)
+        if out is not z:
+            np.copyto(out, z)
+        for where, penalty in self._plan(len(z))[1]:
+            part, steps = out[where], step[where]
+            if penalty.accepts == "scalar":
+                if (steps != steps[:1]).any():
+                    raise ValueError(f"{penalty.name}, on the coordinates {_text(where)}, needs one step for all of them.")
+                steps = steps[:1]
+            penalty.prox(part, steps, out=part)
+            if not isinstance(where, slice):  # then it is a copy
+                out[where] = part
+        return out
+
+    def conjugate(self, y):
+        """The sum of the parts' conjugates; infinite unless y is zero where nothing is penalised."""
+        y = as_float(y)
+        _, pairs, rest = self._plan(len(y))
+        return sum((penalty.conjugate(y[where]) for where, penalty in pairs), indicator((y[rest] == 0).all(axis=0)))
+
+    def polar(self, y):
+        """The largest of the parts' polars; infinite unless y is zero where nothing is penalised."""
+        y = as_float(y)
+        _, pairs, rest = self._plan(len(y))
+        return np.max([indicator((y[rest] == 0).all(axis=0)), *(penalty.polar(y[where]) for where, penalty in pairs)], axis=0)
+
+    def check_size(self, size):
+        self._plan(size)
+
+    def check_metric(self, labels, isotropic):
+        if isotropic or self.accepts == "diagonal":
+            return
+        size, pairs, _ = self._last or self._plan(self._least_size() if labels is None else len(labels))
+        labels = np.arange(size) if labels is None else labels
+        for where, penalty in pairs:
+            inner = labels[where]
+            try:
+                penalty.check_metric(inner, bool((inner == inner[0]).all()))
+            except ValueError as error:
+                raise ValueError(
+                    f"The coordinates {_text(where)} have a penalty that does not fit the metric: {error} It is enough if "
+                    "these coordinates are one block: give them one label in 'blocks'."
+                ) from None
+
+    def _plan(self, size: int) -> tuple[int, list[tuple[Any, Penalty]], np.ndarray]:
+        """For vectors of this size: the size, the coordinates of each part with its penalty, and those without any."""
+        plan = self._last
+        if plan is None or plan[0] != size:
+            indices = self._indices(size, range(len(self._where)))
+            pairs = [(index, penalty) for index, (_, penalty) in zip(indices, self.parts, strict=True) if index.size]
+            for index, penalty in pairs:
+                penalty.check_size(index.size)
+            rest = np.setdiff1d(np.arange(size), np.concatenate([*indices, np.empty(0, int)]))
+            plan = self._last = size, [(_as_slice(index), penalty) for index, penalty in pairs], rest
+        return plan
+
+    def _least_size(self) -> int:
+        """A size that has all the coordinates that are named, and at least two where a slice has no end."""
+        return 2 + max((int(np.abs(_numbers(where)).max(initial=0)) for where in self._where), default=0)
+
+    def _indices(self, size: int, which: Iterable[int]) -> list[np.ndarray]:
+        """The coordinates of these parts as indices >= 0 of vectors of the given size, no two of them the same."""
+        indices, taken = [], np.zeros(size, bool)
+        for k in which:
+            where, numbers = self._where[k], _numbers(self._where[k])
+            beyond = numbers[(numbers > size if isinstance(where, slice) else numbers >= size) | (numbers < -size)]
+            if beyond.size:
+                raise ValueError(f"Part {k} of {self.name} names {beyond[0]}, but there are {size} penalised coordinates.")
+            index = np.arange(size)[where]
+            if taken[index].any() or np.unique(index).size < index.size:
+                raise ValueError(f"Part {k} of {self.name} names coordinates a second time: parts must not overlap.")
+            taken[index] = True
+            indices.append(index)
+        return indices
+
+
+class Unpenalised(Separable):
+    r"""A penalty that leaves some coordinates free.
+
+    .. math:: \varphi(x) = \psi(x_I), \quad I = \text{all coordinates but the free ones}
+
+    Parameters
+    ----------
+    penalty : Penalty
+        The penalty on the others.
+    free : slice or integers
+        The coordinates without a penalty; negative ones count from the end.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import L1, Unpenalised
+    >>> Unpenalised(L1(1.0), free=-1).prox([3.0, 0.5, 0.5], step=1.0).tolist()
+    [2.0, 0.0, 0.5]
+    """
+
+    def __init__(self, penalty: Any, free: Any):
+        self.penalty, self.free = as_penalty(penalty), free
+        super().__init__([(free, self.penalty)])
+
+    def _indices(self, size, which):
+        return [np.delete(np.arange(size), index) for index in super()._indices(size, which)]
+
+    def __repr__(self):
+        return f"Unpenalised(penalty={self.penalty!r}, free={self.free!r})"
+
+
+def _coordinates(where: Any, owner: str) -> Any:
+    """A slice, or an array of integers."""
+    if isinstance(where, slice):
+        return where
+    array = np.atleast_1d(np.asarray(where))
+    if array.size == 0:
+        array = array.astype(np.intp)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"The coordinates of {owner} must be a slice or integers. Got {where!r} instead.")
+    return array.astype(np.intp)
+
+
+def _numbers(where: Any) -> np.ndarray:
+    """All coordinates that are written down."""
+    if isinstance(where, slice):
+        return np.array([end for end in (where.start, where.stop) if end is not None], np.intp)
+    return where
+
+
+def _as_slice(index: np.ndarray) -> Any:
+    """The same coordinates as a slice if possible: slices are not copied."""
+    first, last = int(index[0]), int(index[-1]) + 1
+    return slice(first, last) if last - first == index.size and (np.diff(index) == 1).all() else index
+
+
+def _text(where: Any) -> str:
+    if isinstance(where, slice):
+        return f"{where.start} to {where.stop - 1}" if where.stop - where.start > 1 else f"{where.start}"
+    return f"{where.tolist()}" if where.size < 8 else f"{where[:5].tolist()} and {where.size - 5} more"

@@ -1,0 +1,352 @@
+"""Total variation, the fused lasso and monotone vectors: what is special to them."""
+
+import numpy as np
+import pytest
+from scipy.optimize import isotonic_regression
+
+from adagrad_diff.penalties import L1
+from adagrad_diff.penalties.fused_lasso import FusedLasso
+from adagrad_diff.penalties.monotone import Monotone
+from adagrad_diff.penalties.total_variation import TotalVariation1D
+from prox_chains import CASES, chain_violation, exact_chain, naive_monotone
+from prox_harness import STEPS, draw_step, fenchel_violation
+
+INF = np.inf
+every = pytest.mark.parametrize("case", CASES, ids=str)
+PENALTIES = [TotalVariation1D(0.7), FusedLasso(0.3, 0.7), Monotone(), Monotone(increasing=False)]
+each = pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+KINDS = {
+    "normal": lambda d, rng: rng.standard_normal(d),
+    "ties": lambda d, rng: rng.integers(-2, 3, d) * 1.0,
+    "walk": lambda d, rng: np.cumsum(rng.standard_normal(d)),
+    "huge": lambda d, rng: 1e10 * rng.standard_normal(d),
+    "tiny": lambda d, rng: 1e-12 * rng.standard_normal(d),
+    "all sizes": lambda d, rng: rng.standard_normal(d) * 10.0 ** rng.uniform(-12, 10, d),
+    "nearly equal": lambda d, rng: 1e10 * (1 + 1e-9 * rng.integers(-5, 5, d)),
+}
+
+
+@every
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("steps", STEPS)
+def test_optimal_and_equal_to_the_twin(case, kind, steps):
+    rng = np.random.default_rng(len(kind) + 10 * len(steps))
+    for d in (1, 2, 3, 8, 30, 200):
+        penalty, z, step = case.make(d, rng), KINDS[kind](d, rng), draw_step(steps, d, rng)
+        x = penalty.prox(z, step)
+        assert case.violation(penalty, z, step, x) <= 1e-10
+        assert np.isfinite(penalty.value(x))
+        if d <= 30:
+            np.testing.assert_allclose(x, case.naive(penalty, z, step), rtol=0, atol=1e-9 * np.abs(z).max())
+        z32, step32 = z.astype(np.float32), step.astype(np.float32)
+        x32 = penalty.prox(z32, step32)
+        assert x32.dtype == np.float32
+        assert case.violation(penalty, z32, step32, x32) <= 1e-6
+        assert np.isfinite(penalty.value(x32))
+
+
+@each
+def test_violation_sees_a_wrong_point(penalty):
+    """The optimality conditions of this file can fail: a millionth of a coordinate is enough."""
+    case = next(c for c in CASES if type(c.make(5, None)) is type(penalty))
+    rng = np.random.default_rng(0)
+    z, step = rng.standard_normal(40), draw_step("mild", 40, rng)
+    x = penalty.prox(z, step)
+    for i in range(40):
+        wrong = x.copy()
+        wrong[i] += 1e-6
+        assert case.violation(penalty, z, step, wrong) > 1e-10
+
+
+@each
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_trajectories_aliasing_and_dtype(penalty, dtype):
+    rng = np.random.default_rng(1)
+    z = rng.standard_normal((50, 4)).astype(dtype)
+    before = z.copy()
+    full = draw_step("wild", 200, rng).reshape(50, 4)
+    for step in (0.5, full[:, 0], full[:1], full):
+        x = penalty.prox(z, step)
+        assert x.dtype == dtype
+        np.testing.assert_array_equal(z, before)
+        broad = np.broadcast_to(step[:, None] if np.ndim(step) == 1 else step, z.shape)
+        for k in range(4):
+            np.testing.assert_array_equal(x[:, k], penalty.prox(z[:, k], broad[:, k]))
+        out = np.empty_like(z)
+        assert penalty.prox(z, step, out=out) is out
+        np.testing.assert_array_equal(out, x)
+        same = z.copy()
+        assert penalty.prox(same, step, out=same) is same
+        np.testing.assert_array_equal(same, x)
+        strided = np.repeat(z, 2, axis=0)[::2]
+        np.testing.assert_array_equal(penalty.prox(strided, step), x)
+    line = z[:, 0].copy()
+    assert penalty.prox(line, full[:, 0], out=line) is line
+    np.testing.assert_array_equal(line, penalty.prox(before[:, 0], full[:, 0]))
+    values = penalty.value(z)
+    assert values.shape == (4,)
+    for k in range(4):
+        np.testing.assert_allclose(values[k], penalty.value(z[:, k]), rtol=1e-14)
+        for name in ("conjugate", "polar")[: 1 if isinstance(penalty, Monotone) else 2]:
+            np.testing.assert_allclose(getattr(penalty, name)(z)[k], getattr(penalty, name)(z[:, k]), rtol=1e-14)
+
+
+@each
+def test_nan_stays(penalty):
+    rng = np.random.default_rng(2)
+    for place in (0, 3, 9):
+        z = rng.standard_normal((10, 3))
+        clean = penalty.prox(z, 1.0)
+        z[place, 1] = np.nan
+        x = penalty.prox(z, 1.0)
+        assert np.isnan(x[place, 1])
+        np.testing.assert_array_equal(x[:, [0, 2]], clean[:, [0, 2]])
+        assert not np.isfinite(penalty.value(x)[1])
+        assert not np.isfinite(penalty.conjugate(z)[1])
+    assert np.isnan(penalty.prox(np.full(5, np.nan), 1.0)).all()
+
+
+@each
+@pytest.mark.parametrize("steps", STEPS)
+def test_firmly_nonexpansive_in_the_metric(penalty, steps):
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        y, z, step = rng.standard_normal(30), rng.standard_normal(30), draw_step(steps, 30, rng)
+        change = penalty.prox(y, step) - penalty.prox(z, step)
+        assert np.sum(change**2 / step) <= np.sum((change * (y - z) + 1e-13) / step)
+
+
+# ---------------------------------------------------------------- total variation and the fused lasso
+
+
+@pytest.mark.parametrize(
+    ("l1", "tv", "z", "step"),
+    [
+        (0.0, 1e-12, [2.0, -2.0, 0.0], [1.3e-8, 4e8, 1.4e-5]),  # the second is lost in a sum with the first
+        (0.0, 1e-3, [5.0, 6.0, 5.0], [1e-8, 1e9, 1e-8]),
+        (1.0, 1.0, [1.0, 3.0, 3.0, 3.0], [1e9, 1e9, 1e-8, 1e9]),  # l1 and tv cancel
+        (
+            0.0,
+            1e-3,
+            1e10 + np.array([-10.0, 0.0, 30.0, 10.0, 0.0, -20.0, 40.0]),  # equal but for the last digits
+            [1.348e-06, 2.471e-05, 9.762e6, 6026.0, 3.299e-07, 207.3, 17822.0],
+        ),
+    ],
+)
+def test_rounding_does_not_choose_the_segments(l1, tv, z, step):
+    penalty, z, step = FusedLasso(l1, tv), np.asarray(z), np.asarray(step)
+    assert chain_violation(penalty, z, step, penalty.prox(z, step)) <= 1e-10
+    np.testing.assert_allclose(penalty.prox(z, step), exact_chain(z, step, l1, tv), rtol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["normal", "walk", "ties", "nearly equal"])
+def test_long_chains(kind):
+    rng = np.random.default_rng(4)
+    z, step = KINDS[kind](5_000, rng), draw_step("wild", 5_000, rng)
+    for penalty in (TotalVariation1D(3.0), FusedLasso(0.01, 30.0)):
+        assert chain_violation(penalty, z, step, penalty.prox(z, step)) <= 1e-10
+
+
+def test_total_variation_by_hand():
+    assert TotalVariation1D(2.0).value([1.0, 3.0, 0.0]) == 10.0
+    assert TotalVariation1D(2.0).value([[1.0, 0.0], [3.0, 1.0]]).tolist() == [4.0, 2.0]
+    assert FusedLasso(1.0, 2.0).value([1.0, -3.0, 0.0]) == 4.0 + 14.0
+    assert TotalVariation1D(1.0).prox([0.0, 10.0], [1.0, 2.0]).tolist() == [1.0, 8.0]
+    assert TotalVariation1D(5.0).prox([5.0], 3.0).tolist() == [5.0]
+    assert FusedLasso(1.0, 9.0).prox([5.0], 3.0).tolist() == [2.0]
+    z, step = np.array([1.0, -4.0, 8.0, 3.0]), np.array([1e9, 1.0, 1e-8, 1e3])
+    np.testing.assert_allclose(
+        TotalVariation1D(1e12).prox(z, step), np.full(4, np.sum(z / step) / np.sum(1 / step)), rtol=1e-14
+    )
+    np.testing.assert_array_equal(TotalVariation1D(0).prox(z, step), z)
+    assert np.signbit(TotalVariation1D(0).prox([-0.0, 0.0], 1.0)).tolist() == [True, False]
+    assert TotalVariation1D(1.0).prox([-0.0, 0.0, 0.0], [1.0, 1e9, 1e-8]).tolist() == [0.0, 0.0, 0.0]
+    np.testing.assert_allclose(
+        TotalVariation1D(1.0).prox(np.full(1000, 0.1), draw_step("wild", 1000, np.random.default_rng(0))), 0.1
+    )
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_fused_lasso_contains_its_parts(steps):
+    rng = np.random.default_rng(5)
+    z, step = rng.standard_normal(100), draw_step(steps, 100, rng)
+    np.testing.assert_allclose(FusedLasso(0, 0.5).prox(z, step), TotalVariation1D(0.5).prox(z, step), rtol=1e-15)
+    np.testing.assert_allclose(FusedLasso(0.5, 0).prox(z, step), L1(0.5).prox(z, step), rtol=1e-15, atol=0)
+    soft = L1(0.3).prox(TotalVariation1D(0.5).prox(z, step), step)
+    close = np.allclose(FusedLasso(0.3, 0.5).prox(z, step), soft, rtol=1e-9, atol=1e-12)
+    assert close == (steps == "one")  # thresholding afterwards is right for one step, and wrong for several
+
+
+def test_fused_lasso_zeros_are_exact():
+    rng = np.random.default_rng(6)
+    x = FusedLasso(1.0, 0.3).prox(rng.standard_normal(200), draw_step("mild", 200, rng))
+    assert 20 < np.count_nonzero(x == 0) < 180
+
+
+def slow_polar(y, l1, tv):
+    """The largest ratio over all intervals."""
+    d, best = len(y), 0.0
+    for a in range(d):
+        for b in range(a + 1, d + 1):
+            size = l1 * (b - a) + tv * ((a > 0) + (b < d))
+            best = max(best, abs(np.sum(y[a:b])) / size)
+    return best
+
+
+@pytest.mark.parametrize("l1", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("tv", [0.0, 0.1, 1.0, 50.0])
+def test_polar_of_the_fused_lasso(l1, tv):
+    rng, penalty = np.random.default_rng(7), FusedLasso(l1, tv)
+    for d in (1, 2, 5, 40):
+        for y in (rng.standard_normal(d), np.abs(rng.standard_normal(d)), np.zeros(d), rng.integers(-1, 2, d) * 1.0):
+            polar = penalty.polar(y)
+            np.testing.assert_allclose(polar, slow_polar(y, l1, tv), rtol=1e-12)
+            np.testing.assert_allclose(penalty.polar(-3 * y), 3 * polar, rtol=1e-12)
+            if polar > 0:
+                # No x does better, and the prox of a point far along y shows whether y is a subgradient at zero.
+                x = rng.standard_normal((d, 200))
+                assert np.all(y @ x <= polar * penalty.value(x) * (1 + 1e-12))
+                assert not penalty.prox(y / (1.0001 * polar), 1.0).any()
+                assert penalty.prox(y / (0.999 * polar), 1.0).any()
+                assert penalty.conjugate(y / polar) == 0.0
+                assert penalty.conjugate(1.001 * y / polar) == INF
+
+
+def test_polar_of_total_variation():
+    rng, penalty = np.random.default_rng(8), TotalVariation1D(0.5)
+    for d in (2, 5, 40):
+        y = rng.standard_normal(d)
+        assert penalty.polar(y) == penalty.conjugate(y) == INF  # phi does not see constants
+        y -= y.mean()
+        polar = penalty.polar(y)
+        ends = [(np.arange(d) < k) * 1.0 for k in range(1, d)]
+        np.testing.assert_allclose(polar, max(abs(y @ x) / penalty.value(x) for x in ends), rtol=1e-12)
+        assert np.all(y @ (x := rng.standard_normal((d, 200))) <= polar * penalty.value(x) * (1 + 1e-12))
+        assert np.ptp(penalty.prox(y / (1.0001 * polar), 1.0)) < 1e-14
+        assert np.ptp(penalty.prox(y / (0.999 * polar), 1.0)) > 1e-6
+        assert penalty.conjugate(y / polar) == 0.0
+        assert penalty.conjugate(1.001 * y / polar) == INF
+        np.testing.assert_allclose(FusedLasso(0, 0.5).polar(y), polar)
+        assert TotalVariation1D(0).polar(y) == FusedLasso(0, 0).polar(y) == INF
+    assert penalty.polar(np.zeros(3)) == TotalVariation1D(0).polar(np.zeros(3)) == 0.0
+    assert penalty.polar([1.0]) == INF
+    assert penalty.polar([0.0]) == 0.0
+
+
+@each
+def test_fenchel_young(penalty):
+    rng = np.random.default_rng(9)
+    for d in (1, 2, 10, 100):
+        for _ in range(10):
+            z, step = rng.standard_normal(d), 10.0 ** rng.uniform(-1, 1, d)
+            x = penalty.prox(z, step)
+            assert fenchel_violation(penalty, z, step, x) <= 1e-9
+            y = (z - x) / step
+            assert penalty.conjugate(y) == 0.0
+            assert penalty.conjugate(y.astype(np.float32)) == 0.0 or not isinstance(penalty, Monotone)
+            other = penalty.prox(rng.standard_normal(d), step)
+            assert penalty.value(other) >= y @ other - 1e-12
+
+
+# ---------------------------------------------------------------- monotone vectors
+
+
+@pytest.mark.parametrize("increasing", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_monotone_vectors_stay_as_they_are(increasing, dtype):
+    rng, penalty = np.random.default_rng(10), Monotone(increasing)
+    points = [np.array([-1.0, -0.0, 0.0, 0.0, -0.0, 0.1, 0.1, 0.3]), np.sort(rng.standard_normal(100)), np.full(7, 0.1), [3.0]]
+    for point in points:
+        z = np.asarray(point, dtype=dtype)
+        z = z if increasing else z[::-1].copy()
+        step = draw_step("wild", len(z), rng)
+        x = penalty.prox(z, step)
+        np.testing.assert_array_equal(x, z)
+        np.testing.assert_array_equal(np.signbit(x), np.signbit(z))
+        assert penalty.value(z) == 0.0
+    for steps in STEPS:
+        z = rng.standard_normal(300).astype(dtype)
+        step = draw_step(steps, 300, rng)
+        x = penalty.prox(z, step)
+        assert np.all(np.diff(x) >= 0 if increasing else np.diff(x) <= 0)
+        np.testing.assert_array_equal(penalty.prox(x, step), x)
+
+
+@pytest.mark.parametrize("increasing", [True, False])
+def test_monotone_is_isotonic_regression(increasing):
+    rng = np.random.default_rng(11)
+    for steps in STEPS:
+        for d in (1, 2, 1000):
+            z, step = rng.standard_normal(d), draw_step(steps, d, rng)
+            expected = isotonic_regression(z, weights=1 / step, increasing=increasing).x
+            np.testing.assert_allclose(Monotone(increasing).prox(z, step), expected, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(naive_monotone(Monotone(increasing), z, step), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_monotone_cone_and_its_polar():
+    assert Monotone().value([1.0, 2.0, 1.9999]) == INF
+    assert Monotone().value([1.0, 2.0, 2.0 * (1 - 1e-10)]) == 0.0
+    assert Monotone(False).value([[1.0, 0.0], [0.0, 1.0]]).tolist() == [0.0, INF]
+    assert Monotone().value([0.0, np.nan]) == INF
+    assert Monotone().value([np.nan]) == INF
+    rng = np.random.default_rng(12)
+    for increasing in (True, False):
+        penalty = Monotone(increasing)
+        for d in (1, 2, 6):
+            # Constants and steps generate the cone.
+            steps = np.array([(np.arange(d) >= k) * 1.0 for k in range(1, d)]).reshape(-1, d) * (1 if increasing else -1)
+            for y in [*rng.integers(-1, 2, (200, d)) * 1.0, rng.standard_normal(d)]:
+                inside = np.all(steps @ y <= 0) and np.sum(y) == 0
+                assert penalty.conjugate(y) == (0.0 if inside else INF)
+
+
+# ---------------------------------------------------------------- definitions
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        *(
+            (lambda v=v: TotalVariation1D(v), r"'lam' parameter of TotalVariation1D must be a number >= 0")
+            for v in (-1, np.nan, INF, "a", [1, 2])
+        ),
+        *((lambda v=v: FusedLasso(v, 1.0), r"'l1' parameter of FusedLasso must be a number >= 0") for v in (-1, np.nan, True)),
+        *((lambda v=v: FusedLasso(1.0, v), r"'tv' parameter of FusedLasso must be a number >= 0") for v in (-1, INF, None)),
+        *((lambda v=v: Monotone(v), r"'increasing' parameter of Monotone must be True or False") for v in (None, 1, "down")),
+        *((lambda p=p: p.prox(np.ones(3), np.ones(2)), r"'step' must have shape .* Got \(2,\)") for p in PENALTIES),
+        (lambda: Monotone().polar(np.ones(2)), r"Monotone is not a norm"),
+    ],
+)
+def test_errors(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
+def test_names():
+    assert repr(TotalVariation1D(1)) == "TotalVariation1D(lam=1.0)"
+    assert repr(FusedLasso(1, 2)) == "FusedLasso(l1=1.0, tv=2.0)"
+    assert repr(Monotone(False)) == "Monotone(increasing=False)"
+    for penalty in PENALTIES:
+        assert penalty.accepts == "diagonal"
+        penalty.check_size(1)
+
+
+@pytest.mark.peer
+@every
+def test_equal_to_the_solver(case):
+    import warnings
+
+    import cvxpy as cp
+
+    rng = np.random.default_rng(13)
+    for d in (1, 2, 12, 40):
+        for steps in ("one", "mild"):
+            penalty, z, step = case.make(d, rng), rng.standard_normal(d), draw_step(steps, d, rng)
+            x = cp.Variable(d)
+            term, constraints = case.cvx(penalty, x)
+            objective = cp.sum_squares(cp.multiply(x - z, step**-0.5)) / 2 + term
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", module="cvxpy")
+                tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11)
+                cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL", **tight)
+            np.testing.assert_allclose(penalty.prox(z, step), x.value, rtol=0, atol=1e-6)
