@@ -2,7 +2,6 @@
 
 import warnings
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -172,8 +171,11 @@ def test_a_box_has_walls():
     assert Box(0.0, 1.0).value([np.nan]) == INF
 
 
+@pytest.mark.peer
 @every
 def test_prox_equals_the_solver(case):
+    import cvxpy as cp
+
     rng = np.random.default_rng(0)
     for size in (1, 4, 7):
         penalty, (l1, l2, lower, upper) = case(size)

@@ -335,6 +335,11 @@ def test_radius_zero(kind):
     assert np.isnan(penalty.prox(np.array([1.0, np.nan]), 1.0)).any()
 
 
+def test_squares_that_overflow():
+    np.testing.assert_allclose(L2Ball(5.0).prox([3e200, -4e200], 1.0), [3.0, -4.0], rtol=1e-12)
+    np.testing.assert_allclose(L2(1e200).prox([3e200, -4e200], [1.0, 1.0 + 1e-15]), [2.4e200, -3.2e200], rtol=1e-12)
+
+
 @pytest.mark.parametrize("kind", [Simplex, L1Ball, L2Ball])
 @pytest.mark.parametrize("radius", [1e-12, 1.0, 1e10])
 def test_sums_are_right_beside_numbers_of_any_size(kind, radius):

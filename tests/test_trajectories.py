@@ -328,7 +328,7 @@ def test_a_trajectory_that_ends_leaves_the_others_alone():
 @pytest.mark.parametrize("kind", ["C", "F", "CSR"])
 @pytest.mark.parametrize("loss", ["Logistic", "Hinge", "Multinomial"])
 def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
-    """Rows shared among four threads, and read in several blocks by each, give the result of one thread."""
+    """Rows shared among four threads, and read in several blocks by each, give the result of one thread and one block."""
     samples, used = 2100, []
 
     def over_rows(worker, rows, threads):
@@ -346,7 +346,8 @@ def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
     monkeypatch.setattr(_threads, "_blas", list)
     monkeypatch.setattr(matrix, "CACHE", 1)  # the smallest blocks: 256 rows
     shared = [s.copy() for s in islice(iterate(*arguments), 50)]
-    assert set(used) == {4}
+    if kind == "CSR" or (kind == "C" and loss != "Multinomial" and not batch):  # the others leave threads to BLAS
+        assert set(used) == {4}
     for name in ("x", "g", "fun"):
         assert_close([getattr(s, name) for s in shared], [getattr(s, name) for s in alone])
 

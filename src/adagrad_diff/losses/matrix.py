@@ -116,7 +116,16 @@ def as_matrix(A: Any, name: str = "A") -> Matrix:
             raise ValueError(f"{name} must be a matrix (samples, features). Got shape {A.shape} instead.")
         if A.format not in ("csr", "csc"):
             A = A.tocsr()
-        data = _check.finite(_check.real_array(A.data, f"{name}.data"), f"{name}.data")
+        data = _check.real_array(A.data, name)
+        try:
+            _check.finite(data, name)
+        except ValueError:  # say where in the matrix, not where in its data
+            entries = A.tocoo()
+            p = int(np.argmax(~np.isfinite(entries.data)))
+            raise ValueError(
+                f"{name} contains {entries.data[p]} at index ({entries.row[p]}, {entries.col[p]}): "
+                "remove or impute missing and infinite entries first."
+            ) from None
         kind = CompressedRows if A.format == "csr" else CompressedColumns
         matrix = kind(A.indptr, A.indices, data, A.shape)
     else:

@@ -80,7 +80,7 @@ class Affine(Penalty):
         kept = np.sort(order[:rank])
         self._A, self._b = rows[kept], b[kept]
         self._unit = self._factor(np.ones(rows.shape[1]))
-        point = self._move(np.zeros((1, rows.shape[1])), self._unit)[0]
+        point = self._move(np.zeros(rows.shape[1]), self._unit)
         off = np.abs(rows @ point - b) > RELATIVE * (np.abs(rows) @ np.abs(point) + np.abs(b))
         if off.any():
             raise ValueError(
@@ -98,12 +98,11 @@ class Affine(Penalty):
         return E, M * np.sqrt(metric), cho_factor(M @ M.T)
 
     def _move(self, z: np.ndarray, factor: tuple) -> np.ndarray:
-        """The proximal points of the rows of z, in the metric of the factor."""
+        """The proximal point of z in the metric of the factor."""
         E, M, gram = factor
         x = z.copy()
         for _ in range(2):  # once is the formula; its rounding errors, relative to z, may be large relative to x
-            excess = x @ self._A.T - self._b
-            x -= cho_solve(gram, E @ excess.T).T @ M
+            x -= cho_solve(gram, E @ (self._A @ x - self._b)) @ M
         return x
 
     def value(self, x):
@@ -124,13 +123,12 @@ class Affine(Penalty):
         moved = (np.abs(rows @ self._A.T - self._b) > rounding * size).any(axis=1)
         x = rows.copy()
         x[~np.isfinite(size).all(axis=1)] = np.nan
-        while moved.any():  # trajectories with the same metric, up to a factor, together
-            metric = steps[moved.argmax()] / steps[moved.argmax(), 0]
-            same = moved & (steps == steps[:, :1] * metric).all(axis=1)
-            same[moved.argmax()] = True  # whatever rounding says
-            factor = self._unit if (metric == 1.0).all() else self._factor(metric)
-            x[same] = self._move(rows[same], factor)
-            moved &= ~same
+        known, factor = np.ones(len(z)), self._unit
+        for k in np.flatnonzero(moved):
+            metric = steps[k] / steps[k, 0]
+            if (metric != known).any():
+                known, factor = metric, self._factor(metric)
+            x[k] = self._move(rows[k], factor)
         return from_rows(x, out)
 
     def conjugate(self, y):

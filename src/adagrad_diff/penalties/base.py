@@ -141,6 +141,8 @@ def as_float(x: Any) -> np.ndarray:
 def prepare(z: Any, step: Any, out: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """z as a float array, a step of the same shape and dtype, and where to write the result."""
     z, step = as_float(z), np.asarray(step)
+    if z.ndim not in (1, 2) or (out is not None and out.shape != z.shape):
+        raise ValueError(f"'z' must have shape (d,) or (d, B), and 'out' the same. Got z of shape {z.shape} instead.")
     if step.ndim == 1 and z.ndim == 2:
         step = step[:, None]
     if step.shape != z.shape or step.dtype != z.dtype:
@@ -150,6 +152,8 @@ def prepare(z: Any, step: Any, out: np.ndarray | None) -> tuple[np.ndarray, np.n
             raise ValueError(
                 f"'step' must have shape (), (d,), (1, B) or (d, B) for z of shape {z.shape}. Got {step.shape} instead."
             ) from None
+        if not (step > 0).all():
+            raise ValueError("'step' must be positive.")
         step = full.astype(z.dtype)
     if out is None:
         out = np.empty_like(z)

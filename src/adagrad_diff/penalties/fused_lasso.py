@@ -32,8 +32,8 @@ class FusedLasso(Penalty):
     Examples
     --------
     >>> from adagrad_diff.penalties import FusedLasso
-    >>> FusedLasso(1.0, 1.0).prox([0.0, 2.0, 9.0, 7.0], step=1.0).tolist()
-    [0.5, 0.5, 6.5, 6.5]
+    >>> FusedLasso(1.0, 1.0).prox([0.0, 1.0, 9.0, 7.0], step=1.0).tolist()
+    [0.0, 0.0, 6.5, 6.5]
     """
 
     properties = frozenset({"norm"})

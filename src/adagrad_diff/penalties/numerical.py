@@ -33,13 +33,13 @@ class NumericalProx(_Wrapped):
     Examples
     --------
     >>> from adagrad_diff.penalties import PSD, NumericalProx
-    >>> NumericalProx(PSD(2)).prox([1.0, 2.0, 2.0, 1.0], step=[1.0, 1.0, 1.0, 2.0]).round(4).tolist()
-    [1.2929, 1.5227, 1.5227, 1.7933]
+    >>> NumericalProx(PSD(2)).prox([0.0, 1.0, 1.0, 0.0], step=[1.0, 1.0, 1.0, 4.0]).round(4).tolist()
+    [0.4714, 0.6667, 0.6667, 0.9428]
     """
 
     accepts = "diagonal"
 
-    def __init__(self, penalty: Any, accuracy: float = 1e-8, max_iter: int = 100_000):
+    def __init__(self, penalty: Any, accuracy: float = 1e-8, max_iter: int = 10_000):
         self.penalty, self.accuracy = as_penalty(penalty), _check.positive(accuracy, "accuracy", "NumericalProx")
         if isinstance(max_iter, bool) or not hasattr(max_iter, "__index__") or max_iter.__index__() < 1:
             raise ValueError(f"The 'max_iter' parameter of NumericalProx must be an integer >= 1. Got {max_iter!r} instead.")

@@ -28,8 +28,8 @@ class TotalVariation1D(Penalty):
     Examples
     --------
     >>> from adagrad_diff.penalties import TotalVariation1D
-    >>> TotalVariation1D(1.0).prox([0.0, 2.0, 9.0, 7.0], step=1.0).tolist()
-    [1.5, 1.5, 7.5, 7.5]
+    >>> TotalVariation1D(1.0).prox([0.0, 1.0, 9.0, 7.0], step=1.0).tolist()
+    [1.0, 1.0, 7.5, 7.5]
 
     References
     ----------
