@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-CHUNK = 1 << 22  # entries looked at together, so that checking a large array needs little memory
+CHUNK = 1 << 18  # entries looked at together, so that checking a large array needs little memory
 
 
 def positive(value: Any, name: str, owner: str) -> float:

@@ -83,15 +83,16 @@ def overflow(g, out):
 
 @compiled
 def forward(total, eps, eta, scale, x, g, step, out):
-    """step = eta * scale[:, None] / (eps + np.sqrt(total));  out = x - step * g"""
+    """step = eta * scale[:, None] / (eps + np.sqrt(total));  out = x - step * g; scale of size 1 or one per row"""
     if total.ndim == 1:
         for i in range(total.size):
-            step[i] = eta[0] * scale[i] / (eps + np.sqrt(total[i]))
+            step[i] = eta[0] * scale[i if scale.size > 1 else 0] / (eps + np.sqrt(total[i]))
             out[i] = x[i] - step[i] * g[i]
     else:
         for i in range(total.shape[0]):
+            factor = scale[i if scale.size > 1 else 0]
             for k in range(total.shape[1]):
-                step[i, k] = eta[k] * scale[i] / (eps + np.sqrt(total[i, k]))
+                step[i, k] = eta[k] * factor / (eps + np.sqrt(total[i, k]))
                 out[i, k] = x[i, k] - step[i, k] * g[i, k]
 
 
@@ -99,9 +100,9 @@ def forward(total, eps, eta, scale, x, g, step, out):
 def block_forward(total, labels, eps, eta, scale, x, g, step, out):
     """step = eta * scale[:, None] / (eps + np.sqrt(total[labels]));  out = x - step * g"""
     for i in range(labels.size):
-        block = np.uint64(labels[i])
+        block, factor = np.uint64(labels[i]), scale[i if scale.size > 1 else 0]
         for k in range(total.shape[1]):
-            step[i, k] = eta[k] * scale[i] / (eps + np.sqrt(total[block, k]))
+            step[i, k] = eta[k] * factor / (eps + np.sqrt(total[block, k]))
             out[i, k] = x[i, k] - step[i, k] * g[i, k]
 
 

@@ -31,6 +31,13 @@ class _Wrapped(Penalty):
     def check_metric(self, labels, isotropic):
         self.penalty.check_metric(labels, isotropic)
 
+    def _value(self, argument: np.ndarray, x: np.ndarray, size: np.ndarray) -> Any:
+        """The value of the penalty inside. What is outside a set by no more than the rounding of a term, is inside."""
+        value = self.penalty.value(argument)
+        if "set" in self.properties and np.any(value):
+            return indicator((np.abs(self.prox(x, 1.0) - x) <= tolerance(x.dtype) * size).all(axis=0))
+        return value
+
 
 class Scaled(_Wrapped):
     r"""A multiple of a penalty. Of a set, which is 0 or infinite, it is the set itself.
@@ -123,12 +130,7 @@ class Translated(_Wrapped):
     def value(self, x):
         x = as_float(x)
         shift = _beside(self.shift, x)
-        value = self.penalty.value(x - shift)
-        if "set" in self.properties and np.any(value):
-            # x - shift may leave a set that is small beside the shift by rounding alone.
-            slack = tolerance(x.dtype) * np.maximum(np.abs(x), np.abs(shift))
-            return indicator((np.abs(self.prox(x, 1.0) - x) <= slack).all(axis=0))
-        return value
+        return self._value((x - shift).astype(x.dtype, copy=False), x, np.maximum(np.abs(x), np.abs(shift)))
 
     def prox(self, z, step, out=None):
         z = as_float(z)
@@ -182,7 +184,7 @@ class Precomposed(_Wrapped):
 
     def value(self, x):
         x = as_float(x)
-        return self.penalty.value((_beside(self.diagonal, x) * x).astype(x.dtype, copy=False))
+        return self._value((_beside(self.diagonal, x) * x).astype(x.dtype, copy=False), x, np.abs(x))
 
     def prox(self, z, step, out=None):
         z, step = as_float(z), np.asarray(step, np.float64)

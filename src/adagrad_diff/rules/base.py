@@ -19,7 +19,7 @@ class Metric:
 
     total: np.ndarray  # one sum of squares per block, float64: shape (blocks,) or (blocks, trajectories)
     labels: np.ndarray | None  # the block of every coordinate; None for single coordinates
-    scale: np.ndarray  # one factor per coordinate
+    scale: np.ndarray  # one factor per coordinate, or one for all
     eta: np.ndarray  # one step size per trajectory, that of the current iteration
     isotropic: bool  # one and the same weight for all coordinates
 
@@ -79,11 +79,12 @@ class Rule(ABC):
             )
         labels = block_labels(self.blocks, shape, intercept)
         count = size if labels is None else int(labels.max()) + 1
-        scale = np.ones(size, x.dtype)
+        scale = np.ones(1, x.dtype)
         if self.scale is not None:
             last = size // shape[0] if intercept else 0  # an intercept that `scale` leaves out has scale 1
             if self.scale.size not in (size, size - last):
                 raise ValueError(f"'scale' must hold one value per coordinate: {size}. Got {self.scale.size} instead.")
+            scale = np.ones(size, x.dtype)
             scale[: self.scale.size] = self.scale
         eta = np.empty(batch or 1, x.dtype)
         eta[:] = np.nan if callable(self.eta) else self.eta

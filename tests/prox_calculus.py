@@ -1,0 +1,155 @@
+"""Penalties of single coordinates, and what can be made of them: twins, convex programs and optimality conditions.
+
+All are sums over coordinates of l1 |x - t| + l2 (x - t)^2 / 2 with bounds on x, except where a part is a set of its own.
+"""
+
+import numpy as np
+
+from adagrad_diff.penalties import L1, Box, ElasticNet, NonNegative, Ridge, Zero
+from adagrad_diff.penalties.hyperplane import Hyperplane
+from adagrad_diff.penalties.separable import Separable, Unpenalised
+from adagrad_diff.penalties.transformed import Precomposed, Scaled, Translated
+from prox_harness import Case
+from prox_planes import exact_hyperplane, violation_hyperplane
+
+LONG = np.longdouble
+
+
+def coordinates(penalty, d):
+    """l1, l2, lower, upper and t of every coordinate."""
+    one = np.ones(d)
+    if isinstance(penalty, Unpenalised):
+        kept = np.setdiff1d(np.arange(d), np.arange(d)[penalty.free])
+        parts = list(coordinates(Zero(), d))
+        for part, inner in zip(parts, coordinates(penalty.penalty, len(kept)), strict=True):
+            part[kept] = inner
+        return tuple(parts)
+    if isinstance(penalty, Separable):
+        parts = list(coordinates(Zero(), d))
+        for where, inner in penalty.parts:
+            for part, values in zip(parts, coordinates(inner, len(one[where])), strict=True):
+                part[where] = values
+        return tuple(parts)
+    if isinstance(penalty, Scaled):
+        l1, l2, lower, upper, t = coordinates(penalty.penalty, d)
+        return l1 * penalty.factor, l2 * penalty.factor, lower, upper, t
+    if isinstance(penalty, Translated):
+        l1, l2, lower, upper, t = coordinates(penalty.penalty, d)
+        return l1, l2, lower + penalty.shift, upper + penalty.shift, t + penalty.shift
+    if isinstance(penalty, Precomposed):
+        l1, l2, lower, upper, t = coordinates(penalty.penalty, d)
+        a = penalty.diagonal * one
+        ends = lower / a, upper / a
+        return l1 * abs(a), l2 * a**2, np.minimum(*ends), np.maximum(*ends), t / a
+    lower, upper = getattr(penalty, "lower", -np.inf), getattr(penalty, "upper", np.inf)
+    return getattr(penalty, "l1", 0.0) * one, getattr(penalty, "l2", 0.0) * one, lower * one, upper * one, 0.0 * one
+
+
+def naive(penalty, z, step):
+    """Soft-thresholding and shrinking around t, then clipping, as the bounds of one number do not change where it is best."""
+    l1, l2, lower, upper, t = (v.astype(LONG) for v in coordinates(penalty, len(z)))
+    z, step = z.astype(LONG), step.astype(LONG)
+    soft = np.sign(z - t) * np.maximum(np.abs(z - t) - step * l1, 0) / (1 + step * l2)
+    return np.clip(np.where(l1 + l2 == 0, z, t + soft), lower, upper).astype(float)
+
+
+def violation(penalty, z, step, x):
+    """z - x - step l2 (x - t) is in step times the subdifferential of l1 |x - t| and the bounds, up to rounding."""
+    l1, l2, lower, upper, t = coordinates(penalty, len(z))
+    size = np.abs(z) + np.abs(x) + np.abs(t) + step * l2 * np.abs(x - t)
+    close = 1e-7  # float32 rounds t and the bounds
+    off = (x - t) * (np.abs(x - t) > close * np.abs(t))
+    with np.errstate(invalid="ignore"):
+        least = np.where(off > 0, step * l1, -step * l1) - np.where(x <= lower + close * np.abs(lower), np.inf, 0.0)
+        most = np.where(off < 0, -step * l1, step * l1) + np.where(x >= upper - close * np.abs(upper), np.inf, 0.0)
+        outside = np.maximum(np.maximum(lower - x, x - upper), 0.0) / (size + 1e-300)
+    rest = z - x - step * l2 * (x - t)
+    miss = np.maximum(np.maximum(least - rest, rest - most), 0.0)
+    return float(np.max(np.where(miss > 0, miss / (size + 1e-300), 0.0) + outside))
+
+
+def cvx(penalty, x):
+    import cvxpy as cp
+
+    l1, l2, lower, upper, t = coordinates(penalty, x.size)
+    bounds = [x[i] >= lower[i] for i in np.flatnonzero(lower > -np.inf)]
+    bounds += [x[i] <= upper[i] for i in np.flatnonzero(upper < np.inf)]
+    return l1 @ cp.abs(x - t) + l2 @ cp.square(x - t) / 2, bounds
+
+
+# ---------------------------------------------------------------- a part that is a set of its own
+
+
+def with_a_plane(d, rng):
+    """A plane in every other coordinate, bounds for the first quarter of the others."""
+    a = rng.standard_normal(len(range(0, d, 2)))
+    return Separable([(np.arange(0, d, 2)[::-1], Hyperplane(a, 0.4)), (slice(1, d // 4, 2), Box(-0.1, 0.2))])
+
+
+def naive_with_a_plane(penalty, z, step):
+    (first, hyperplane), (second, box) = penalty.parts
+    x = z.copy()
+    x[first] = exact_hyperplane(hyperplane, z[first], step[first])
+    x[second] = np.clip(z[second], box.lower, box.upper)
+    return x
+
+
+def violation_with_a_plane(penalty, z, step, x):
+    (first, hyperplane), _ = penalty.parts
+    rest = np.setdiff1d(np.arange(len(z)), first)
+    bounded = np.isin(rest, np.arange(len(z))[penalty.parts[1][0]])
+    target = np.where(bounded, np.clip(z[rest], -0.1, 0.2), z[rest])
+    others = np.max(np.abs(x[rest] - target) / (np.abs(z[rest]) + 1e-300), initial=0.0)
+    return max(others, violation_hyperplane(hyperplane, z[first], step[first], x[first]))
+
+
+def cvx_with_a_plane(penalty, x):
+    (first, hyperplane), (second, box) = penalty.parts
+    inside = [x[i] >= -0.1 for i in range(x.size)[second]] + [x[i] <= 0.2 for i in range(x.size)[second]]
+    return 0, [hyperplane.a @ x[first] == hyperplane.beta, *inside]
+
+
+# ---------------------------------------------------------------- the list
+
+
+def signed(d, rng):
+    return rng.uniform(0.2, 3.0, d) * np.where(rng.random(d) < 0.5, -1.0, 1.0)
+
+
+def mixed(d, rng):
+    """Parts in slices, in scattered indices, in none, and coordinates without a penalty."""
+    order = rng.permutation(np.arange(d // 2, d))
+    return Separable(
+        [
+            (slice(0, d // 3), ElasticNet(0.4, 0.3)),
+            (order[: d // 6], Box(-0.2, 0.5)),
+            (order[d // 6 : d // 4], L1(rng.uniform(0, 2, d // 4 - d // 6)) if d // 4 > d // 6 else Zero()),
+            ([], Ridge(1.0)),
+        ]
+    )
+
+
+def nested(d, rng):
+    inner = Unpenalised(Translated(Scaled(L1(0.3), 2.0), 0.25), free=slice(0, d // 2))
+    return Precomposed(inner, signed(d, rng))
+
+
+CASES = [
+    Case("Zero", lambda d, rng: Zero(), naive, cvx, violation),
+    Case("L1", lambda d, rng: L1(0.7), naive, cvx, violation),
+    Case("L1, weights", lambda d, rng: L1(rng.uniform(0, 2, d) * (rng.random(d) < 0.8)), naive, cvx, violation),
+    Case("Ridge", lambda d, rng: Ridge(rng.uniform(0, 2, d)), naive, cvx, violation),
+    Case("ElasticNet", lambda d, rng: ElasticNet(rng.uniform(0, 2, d), 0.3), naive, cvx, violation),
+    Case("Box", lambda d, rng: Box(-rng.uniform(0, 1, d), 0.3), naive, cvx, violation),
+    Case("NonNegative", lambda d, rng: NonNegative(), naive, cvx, violation),
+    Case("Separable", mixed, naive, cvx, violation),
+    Case("Separable, plane", with_a_plane, naive_with_a_plane, cvx_with_a_plane, violation_with_a_plane),
+    Case("Scaled", lambda d, rng: Scaled(ElasticNet(0.3, rng.uniform(0, 2, d)), 2.5), naive, cvx, violation),
+    Case("Scaled, set", lambda d, rng: Scaled(Box(0.1, 0.6), 3.0), naive, cvx, violation),
+    Case("Translated", lambda d, rng: Translated(L1(0.7), rng.standard_normal(d)), naive, cvx, violation),
+    Case("Translated, set", lambda d, rng: Translated(Box(-0.01, 0.02), 3.0), naive, cvx, violation),
+    Case("Precomposed", lambda d, rng: Precomposed(ElasticNet(0.5, 0.2), signed(d, rng)), naive, cvx, violation),
+    Case("Precomposed, set", lambda d, rng: Precomposed(Box(-1.0, 0.3), signed(d, rng)), naive, cvx, violation),
+    Case("Unpenalised", lambda d, rng: Unpenalised(L1(0.4), free=[0]), naive, cvx, violation, size=lambda d: max(d, 2)),
+    Case("Unpenalised, nested", nested, naive, cvx, violation, size=lambda d: max(d, 2)),
+]

@@ -1,0 +1,349 @@
+"""Sets cut out by linear equations, and the semidefinite cone: twins, conditions, support functions, edges."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from adagrad_diff import KernelSVMDual, minimize
+from adagrad_diff.penalties.affine import Affine
+from adagrad_diff.penalties.box_hyperplane import BoxHyperplane
+from adagrad_diff.penalties.half_space import HalfSpace
+from adagrad_diff.penalties.hyperplane import Hyperplane
+from adagrad_diff.penalties.psd import PSD
+from prox_harness import STEPS, draw_step
+from prox_planes import CASES
+
+INF = np.inf
+every = pytest.mark.parametrize("case", CASES, ids=str)
+both = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def kinds(penalty):
+    return STEPS[:1] if penalty.accepts == "scalar" else STEPS
+
+
+def points(d, rng):
+    """Ordinary, huge, tiny, mixed and tied points, and zeros of both signs."""
+    z = rng.standard_normal(d)
+    yield from (z, 1e10 * z, 1e-12 * z, z * 10.0 ** rng.uniform(-12, 10, d), rng.integers(-3, 4, d) * 1.0, 0.0 * z)
+
+
+def distance(x, y, step):
+    """In the metric of the prox: a relative error of z changes the prox by no more than that, in this norm."""
+    return np.sqrt(np.sum((x.astype(float) - y) ** 2 / step, axis=0))
+
+
+# ---------------------------------------------------------------- all of them
+
+
+@every
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 100])
+def test_prox(case, d):
+    """Against the twin and the optimality condition; what it returns stays, bit for bit."""
+    rng, d = np.random.default_rng(d), case.size(d)
+    penalty = case.make(d, rng)
+    for kind in kinds(penalty):
+        step = draw_step(kind, d, rng)
+        for z in points(d, rng):
+            before = z.copy()
+            x, twin = penalty.prox(z, step), case.naive(penalty, z, step)
+            np.testing.assert_array_equal(z, before)
+            assert penalty.value(x) == 0.0
+            assert case.violation(penalty, z, step, x) <= 1e-12
+            assert distance(x, twin, step) <= 1e-13 * (distance(z, 0.0, step) + distance(twin, 0.0, step))
+            assert penalty.prox(x, draw_step("one", d, rng)).tobytes() == x.tobytes()
+
+
+@every
+@pytest.mark.parametrize("d", [1, 6, 150])
+def test_single_precision(case, d):
+    rng, d = np.random.default_rng(d), case.size(d)
+    penalty = case.make(d, rng)
+    for kind in kinds(penalty):
+        step = draw_step(kind, d, rng).astype(np.float32)
+        for point in points(d, rng):
+            z = point.astype(np.float32)
+            x = penalty.prox(z, step)
+            assert x.dtype == np.float32
+            assert penalty.value(x) == 0.0
+            assert case.violation(penalty, *(v.astype(float) for v in (z, step, x))) <= 1e-6
+            assert penalty.prox(x, step).tobytes() == x.tobytes()
+
+
+@every
+@pytest.mark.parametrize("kind", ["one", "wild"])
+def test_large(case, kind):
+    rng = np.random.default_rng(0)
+    d = case.size(10_000 if case.name == "PSD" else 300_000)
+    penalty = case.make(d, rng)
+    step = draw_step(kind if penalty.accepts == "diagonal" else "one", d, rng)
+    z = rng.standard_normal(d)
+    x = penalty.prox(z, step)
+    assert case.violation(penalty, z, step, x) <= 1e-10
+    assert penalty.value(x) == 0.0
+    assert penalty.value(penalty.prox(z.astype(np.float32), step.astype(np.float32))) == 0.0
+
+
+@every
+@both
+def test_trajectories_one_by_one(case, dtype):
+    """Every shape of step, memory layouts, and writing in place."""
+    rng, d = np.random.default_rng(1), case.size(30)
+    penalty = case.make(d, rng)
+    z = (3 * rng.standard_normal((d, 4))).astype(dtype)
+    z[:, 2] = penalty.prox(z[:, 2].copy(), 1.0)
+    steps = [0.3, 10.0 ** rng.uniform(-2, 2, (1, 4))]
+    if penalty.accepts == "diagonal":
+        steps += [10.0 ** rng.uniform(-2, 2, d), 10.0 ** rng.uniform(-2, 2, (d, 4))]
+    for step in steps:
+        full = np.broadcast_to(step[:, None] if np.ndim(step) == 1 else step, z.shape)
+        columns = np.stack([penalty.prox(z[:, k].copy(), full[:, k].copy()) for k in range(4)], axis=1)
+        for layout in (np.ascontiguousarray, np.asfortranarray, lambda a: np.repeat(a, 2, axis=0)[::2]):
+            own = layout(z.copy())
+            result = penalty.prox(own, step)
+            assert result.dtype == dtype
+            np.testing.assert_array_equal(result, columns)
+            np.testing.assert_array_equal(own, z)
+            assert penalty.prox(own, step, out=own) is own
+            np.testing.assert_array_equal(own, columns)
+        np.testing.assert_array_equal(penalty.value(columns), np.zeros(4))
+        np.testing.assert_array_equal(columns[:, 2], z[:, 2])
+    line = z[:, 0].copy()
+    assert penalty.prox(line, 0.3, out=line) is line
+    np.testing.assert_array_equal(line, penalty.prox(z[:, 0], 0.3))
+    np.testing.assert_array_equal(penalty.prox(z[:, 0].tolist(), 0.3), penalty.prox(z[:, 0].astype(float), 0.3))
+
+
+@every
+def test_not_a_number(case):
+    """It stays in its trajectory, and does not leave it finite."""
+    rng, d = np.random.default_rng(2), case.size(12)
+    penalty = case.make(d, rng)
+    z = rng.standard_normal((d, 3))
+    expected = penalty.prox(z.copy(), 0.5)
+    for place in range(d):
+        bad = z.copy()
+        bad[place, 1] = np.nan
+        x = penalty.prox(bad, 0.5)
+        np.testing.assert_array_equal(x[:, [0, 2]], expected[:, [0, 2]])
+        assert np.isnan(x[place, 1])
+        np.testing.assert_array_equal(penalty.value(x), [0.0, INF, 0.0])
+
+
+@every
+def test_firmly_nonexpansive(case):
+    rng, d = np.random.default_rng(3), case.size(20)
+    penalty = case.make(d, rng)
+    for kind in kinds(penalty):
+        step = draw_step(kind, d, rng)
+        y, z = 3 * rng.standard_normal((2, d))
+        change = penalty.prox(y, step) - penalty.prox(z, step)
+        assert change @ (change / step) <= change @ ((y - z) / step) + 1e-12 * (y @ (y / step) + z @ (z / step))
+
+
+@every
+def test_support_function(case):
+    """<x, y> <= support(y) in the set, with equality where the prox of x + y is x."""
+    rng, d = np.random.default_rng(4), case.size(9)
+    penalty = case.make(d, rng)
+    z = 3 * rng.standard_normal((d, 8))
+    x = penalty.prox(z, 1.0)
+    y = z - x
+    support = penalty.conjugate(y)
+    assert support.shape == (8,)
+    np.testing.assert_allclose(support, np.sum(x * y, axis=0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose([penalty.conjugate(y[:, k].copy()) for k in range(8)], support, rtol=1e-14, atol=1e-14)
+    other = penalty.prox(3 * rng.standard_normal((d, 50)), 1.0)
+    assert (other.T @ y <= support + 1e-9 * (1 + np.abs(support))).all()
+    np.testing.assert_allclose(penalty.conjugate(y.astype(np.float32)), support, rtol=1e-3, atol=1e-3)
+    assert penalty.conjugate(np.zeros(d)) == 0.0
+    assert penalty.properties >= {"set"}
+    with pytest.raises(ValueError, match=r"is not a norm or seminorm"):
+        penalty.polar(y)
+
+
+@pytest.mark.peer
+@every
+def test_prox_equals_the_solver(case):
+    import cvxpy as cp
+
+    for size in (1, 4, 9):
+        rng, d = np.random.default_rng(size), case.size(size)
+        penalty = case.make(d, rng)
+        for kind in kinds(penalty)[:2]:
+            z, step = 2 * rng.standard_normal(d), draw_step(kind, d, rng)
+            x = cp.Variable(d)
+            term, constraints = case.cvx(penalty, x)
+            distance = cp.sum_squares(cp.multiply(x - z, (step.min() / step) ** 0.5)) / 2
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", module="cvxpy")
+                tight = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13}
+                cp.Problem(cp.Minimize(distance + term), constraints).solve(solver="CLARABEL", **tight)
+            root = np.sqrt(step.min() / step)
+            np.testing.assert_allclose(root * penalty.prox(z, step), root * x.value, atol=1e-6)
+
+
+# ---------------------------------------------------------------- one by one
+
+
+def test_box_hyperplane_with_every_kind_of_bound():
+    """Vertices, single points, bounds that are equal, and coordinates that the plane does not see."""
+    z, step = np.array([3.0, -2.0, 0.5, 0.1]), np.array([1e9, 1e-8, 1.0, 1e3])
+    ones = np.ones(4)
+    np.testing.assert_array_equal(BoxHyperplane(0.0, 1.0, ones, 4.0).prox(z, step), ones)
+    np.testing.assert_array_equal(BoxHyperplane(0.0, 1.0, ones, 0.0).prox(z, step), 0 * ones)
+    np.testing.assert_array_equal(BoxHyperplane(0.25, 0.25, ones, 1.0).prox(z, step), 0.25 * ones)
+    np.testing.assert_array_equal(BoxHyperplane([2.0], [2.0], [3.0], 6.0).prox(z[:1], step[:1]), [2.0])
+    np.testing.assert_array_equal(BoxHyperplane(-INF, INF, [4.0], 6.0).prox([1e10], 1.0), [1.5])
+    x = BoxHyperplane([0, 0, -1, -1], [1, 1, 1, INF], [0.0, 0.0, 1.0, -1.0], 0.0).prox(z, 1.0)
+    np.testing.assert_allclose(x, [1.0, 0.0, 0.3, 0.3], rtol=1e-14)
+    vertex = BoxHyperplane(np.full(7, 0.1), np.full(7, 0.3), np.ones(7), 0.1 * 7)  # 0.1 * 7 is not 0.1 + ... + 0.1
+    np.testing.assert_allclose(vertex.prox(np.arange(7.0), 1.0), 0.1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_box_hyperplane_ends(seed):
+    """Ties in the bends, bounds and steps of any size, many coordinates: the loops end and the equation holds."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 3000))
+    a = rng.choice([-1.0, 1.0, 2.0], d) * 10.0 ** (rng.uniform(-6, 6, d) * (seed % 2))
+    lower = rng.choice([-INF, -1.0, 0.0, 0.0], d)
+    upper = lower + rng.choice([0.0, 1e-9, 1.0, INF], d)
+    upper[lower == -INF] = rng.choice([0.0, INF])
+    inside = np.clip(rng.integers(-2, 3, d), lower, upper)
+    penalty = BoxHyperplane(lower, upper, a, float(a @ inside))
+    for scale in (1.0, 1e10, 1e-12):
+        z, step = scale * rng.integers(-3, 4, d), 10.0 ** rng.integers(-8, 10, d)
+        assert penalty.value(penalty.prox(z, step)) == 0.0
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.name.startswith("BoxHyperplane")], ids=str)
+def test_support_of_a_box_in_a_plane_by_linear_programming(case):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        d = int(rng.integers(1, 9))
+        penalty = case.make(d, rng)
+        y = rng.standard_normal(d) if seed % 3 else rng.standard_normal() * penalty.a
+        best = linprog(-y, A_eq=penalty.a[None], b_eq=[penalty.beta], bounds=np.column_stack([penalty._lower, penalty._upper]))
+        assert best.status in (0, 3)
+        expected = -best.fun if best.status == 0 else INF
+        np.testing.assert_allclose(penalty.conjugate(y), expected, rtol=1e-7, atol=1e-9)
+
+
+def test_support_functions_of_planes():
+    a = np.array([3.0, -1.0, 0.0])
+    assert Hyperplane(a, 2.0).conjugate(-0.5 * a) == pytest.approx(-1.0)
+    assert HalfSpace(a, 2.0).conjugate(0.5 * a) == pytest.approx(1.0)
+    assert HalfSpace(a, 2.0).conjugate(-0.5 * a) == INF
+    for penalty in (Hyperplane(a, 2.0), HalfSpace(a, 2.0), Affine([a, [0.0, 0.0, 1.0]], [2.0, 5.0])):
+        assert penalty.conjugate(a + [0.0, 1e-3, 0.0]) == INF
+        assert penalty.conjugate((a * (1 + 1e-15)).astype(np.float32)) < INF
+    assert Affine([a, [0.0, 0.0, 1.0]], [2.0, 5.0]).conjugate(a + [0.0, 0.0, 2.0]) == pytest.approx(12.0)
+    assert PSD(2).conjugate(np.array([-1.0, 0.5, 0.5, -1.0])) == 0.0
+    assert PSD(2).conjugate(np.array([-1.0, 1.5, 1.5, -1.0])) == INF
+    np.testing.assert_array_equal(PSD(1).conjugate(np.array([[-1.0, 0.0, 1.0]])), [0.0, 0.0, INF])
+
+
+def test_affine_with_dependent_equations():
+    A = np.array([[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [2.0, 4.0, 0.0, 0.0], [0.0, 0.0, 1e-6, 1e-6]])
+    penalty = Affine(A, [3.0, 0.0, 6.0, 5e-6])
+    x = penalty.prox([1e10, -1.0, 0.0, 0.0], [1e-8, 1e9, 1.0, 4.0])
+    np.testing.assert_allclose(A @ x, [3.0, 0.0, 6.0, 5e-6], rtol=1e-12)
+    np.testing.assert_allclose(x[2:], [1.0, 4.0], rtol=1e-14)
+    point = Affine(np.vstack([np.eye(3), np.ones((1, 3))]), [1.0, 2.0, 3.0, 6.0])  # more equations than coordinates
+    np.testing.assert_allclose(point.prox(np.full(3, 1e10), [1e9, 1.0, 1e-8]), [1.0, 2.0, 3.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1e-3, 1e6])
+def test_planes_far_away(beta):
+    """The rounding errors of a huge z do not stay in x."""
+    for d in (1, 2, 50):
+        rng = np.random.default_rng(d)
+        a, z, step = rng.standard_normal(d), 1e10 * rng.standard_normal(d), 10.0 ** rng.uniform(-8, 9, d)
+        z[:] = z.max() if d > 1 else z
+        for penalty in (Hyperplane(a, beta), HalfSpace(-a, beta), HalfSpace(a, beta), Affine([a], [beta])):
+            x = penalty.prox(z, step)
+            assert penalty.value(x) == 0.0
+            if not (isinstance(penalty, HalfSpace) and (x == z).all()):
+                assert abs(penalty.a @ x - beta if hasattr(penalty, "a") else a @ x - beta) <= 1e-14 * (np.abs(a) @ np.abs(x) + beta)
+
+
+def test_values_have_walls():
+    for penalty in (Hyperplane([1.0, 1.0], 2.0), Affine([[1.0, 1.0]], [2.0]), BoxHyperplane(0.0, 5.0, [1.0, 1.0], 2.0)):
+        np.testing.assert_array_equal(penalty.value(np.array([[0.5, 0.5, 0.5], [1.5, 1.5 + 1e-7, 1.4]])), [0.0, INF, INF])
+        assert penalty.value(np.array([0.5, 1.5 + 1e-5], np.float32)) == INF
+        assert penalty.value(np.array([0.5, np.nan])) == INF
+    np.testing.assert_array_equal(HalfSpace([1.0], 2.0).value(np.array([[2.0, 1.0, 2.0 + 1e-7]])), [0.0, 0.0, INF])
+    assert BoxHyperplane(0.0, 5.0, [1.0, 1.0], 2.0).value([-1.0, 3.0]) == INF
+    np.testing.assert_array_equal(PSD(2).value(np.array([[1.0, 1.0, 1.0], [2.0, 1.0, 0.0], [2.0, 1.0, 0.5], [1.0, 1.0, 1.0]])), [INF, 0.0, INF])
+    assert PSD(2).value(np.array([1.0, np.nan, np.nan, 1.0])) == INF
+
+
+def test_psd_takes_the_symmetric_part_and_one_step():
+    z = np.array([2.0, 1.0, -1.0, 3.0])
+    np.testing.assert_allclose(PSD(2).prox(z, 1.0), [2.0, 0.0, 0.0, 3.0], atol=1e-15)
+    assert PSD(1).prox([-3.0], 1.0) == [0.0]
+    np.testing.assert_array_equal(PSD(2).prox(np.stack([z, -z], axis=1), [[1.0, 2.0]])[:, 1], 0.0)
+    with pytest.raises(ValueError, match=r"PSD has no exact proximal operator .* blocks='all'"):
+        PSD(2).prox(z, [1.0, 1.0, 1.0, 2.0])
+
+
+def test_support_vector_machine_with_a_bias():
+    """The dual problem, with the plane sum(alpha) = 0, in the metric of the algorithm."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 2)) + 1.0
+    b = np.sign(A[:, 0] + 0.3 * rng.standard_normal(40) - 1.0)
+    dual = KernelSVMDual(A @ A.T + 0.5 * np.eye(40), b, lam=0.1)
+    box = dual.box()
+    penalty = BoxHyperplane(box.lower, box.upper, np.ones(40), 0.0)
+    result = minimize(dual, penalty=penalty, eta=0.05, max_iter=20_000, tol=1e-8)
+    assert result.success
+    gradient = dual.oracle(result.x)(result.x, out=(g := np.empty(40)))
+    assert np.isfinite(gradient)
+    inside = (result.x > box.lower + 1e-9) & (result.x < box.upper - 1e-9)
+    assert inside.sum() > 1
+    bias = g[inside].mean()
+    np.testing.assert_allclose(g[inside], bias, atol=1e-6)
+    assert (g[result.x <= box.lower + 1e-9] >= bias - 1e-6).all()
+    assert (g[result.x >= box.upper - 1e-9] <= bias + 1e-6).all()
+    assert abs(result.x.sum()) <= 1e-12
+
+
+# ---------------------------------------------------------------- what cannot be defined
+
+ERRORS = [
+    *(
+        (lambda kind=kind, a=a: kind(a, 1.0), rf"The 'a' parameter of {kind.__name__} {what}")
+        for kind in (Hyperplane, HalfSpace, lambda a, b: BoxHyperplane(0.0, 1.0, a, b))
+        for a, what in (([0.0, 0.0], "is zero"), ([[1.0]], "must be one-dimensional"), ([], "must be"), ([1.0, np.nan], "contains nan"))
+        if kind in (Hyperplane, HalfSpace)
+    ),
+    *((lambda v=v: Hyperplane([1.0], v), r"The 'beta' parameter of Hyperplane must be a finite number") for v in (np.nan, INF, "a", None)),
+    (lambda: BoxHyperplane(0.0, 1.0, [0.0], 0.0), r"The 'a' parameter of BoxHyperplane is zero"),
+    (lambda: BoxHyperplane(0.0, 1.0, [1.0, 1.0], 2.5), r"BoxHyperplane is empty: in the box, a'x is at most 2, .* cannot be 2.5"),
+    (lambda: BoxHyperplane(0.0, 1.0, [1.0, -3.0], -4.0), r"BoxHyperplane is empty: in the box, a'x is at least -3, .* cannot be -4"),
+    (lambda: BoxHyperplane(0.0, INF, [1.0, 1.0], -1.0), r"BoxHyperplane is empty: in the box, a'x is at least 0"),
+    (lambda: BoxHyperplane(1.0, 0.0, [1.0], 0.0), r"Box is empty"),
+    (lambda: BoxHyperplane([0.0, 0.0], 1.0, [1.0], 0.0), r"2 bounds, but there are 1"),
+    (lambda: Affine([[1.0, 1.0], [2.0, 2.0]], [1.0, 3.0]), r"Affine is empty: the equations A x = b contradict each other"),
+    (lambda: Affine([[1.0, 1.0], [0.0, 0.0]], [1.0, 3.0]), r"Affine is empty: .* row 1"),
+    (lambda: Affine([[0.0, 0.0]], [0.0]), r"The 'A' parameter of Affine is zero"),
+    (lambda: Affine([1.0, 1.0], [0.0]), r"The 'A' parameter of Affine must be a matrix"),
+    (lambda: Affine([[1.0, np.inf]], [0.0]), r"The 'A' parameter of Affine contains inf"),
+    (lambda: Affine([[1.0, 1.0]], [0.0, 1.0]), r"The 'b' parameter of Affine must have shape \(1,\)"),
+    *((lambda n=n: PSD(n), r"The 'n' parameter of PSD must be an integer >= 1") for n in (0, -1, 2.0, True)),
+    *(
+        (lambda p=p, m=m: getattr(p, m)(*((np.ones(5), 1.0) if m == "prox" else (np.ones(5),))), r"coordinates, but there are 5")
+        for p in (Hyperplane([1.0, 1.0], 1.0), Affine([[1.0, 1.0]], [1.0]), BoxHyperplane(0, 1, [1.0, 1.0], 1.0), PSD(2))
+        for m in ("prox", "value")
+    ),
+    (lambda: Hyperplane([1.0, 1.0], 1.0).check_size(3), r"Hyperplane is a set of vectors with 2 coordinates, but there are 3"),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), ERRORS)
+def test_errors(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
