@@ -37,32 +37,50 @@ def assert_same(found, expected, dtype):
 
 
 @dtypes
+@pytest.mark.parametrize("size", [1.0, 1e20, 1e-25])
 @pytest.mark.parametrize("name", ["add_squares", "add_squared_differences"])
-def test_squares(name, dtype):
-    total, g, g_prev = arrays(3, (D,), dtype)
-    expected = total + ((g - g_prev) ** 2 if "differences" in name else g**2)
+def test_squares(name, size, dtype):
+    """In double precision, where the squares of single precision neither overflow nor vanish."""
+    g, g_prev = dtype(size) * arrays(2, (D,), dtype)
+    total = size**2 * arrays(1, (D,), np.float64)[0] ** 2
+    expected = total + ((g.astype(float) - g_prev) ** 2 if "differences" in name else g.astype(float) ** 2)
     getattr(kernels, name)(total, *((g, g_prev) if "differences" in name else (g,)))
-    assert_same(total, expected, dtype)
+    np.testing.assert_allclose(total, expected, rtol=1e-14)
 
 
 @dtypes
 @pytest.mark.parametrize("width", [1, B])
+@pytest.mark.parametrize("size", [1.0, 1e20, 1e-25])
 @pytest.mark.parametrize("name", ["add_block_squares", "add_block_squared_differences"])
-def test_block_squares(name, width, dtype):
-    (g, g_prev), labels = arrays(2, (D, width), dtype), np.arange(D) * 5 % 4
-    total = arrays(1, (4, width), dtype, seed=1)[0]
+def test_block_squares(name, size, width, dtype):
+    (g, g_prev), labels = dtype(size) * arrays(2, (D, width), dtype), np.arange(D) * 5 % 4
+    total = size**2 * arrays(1, (4, width), np.float64, seed=1)[0] ** 2
     expected = total.copy()
-    np.add.at(expected, labels, (g - g_prev) ** 2 if "differences" in name else g**2)
+    np.add.at(expected, labels, (g.astype(float) - g_prev) ** 2 if "differences" in name else g.astype(float) ** 2)
     getattr(kernels, name)(total, labels, *((g, g_prev) if "differences" in name else (g,)))
-    assert_same(total, expected, dtype)
+    np.testing.assert_allclose(total, expected, rtol=1e-14)
 
 
 @dtypes
 @batches
-def test_forward(batch, dtype):
-    total, x, g, step, out = arrays(5, (D, *batch), dtype)
-    total, eta = total**2, np.geomspace(0.1, 1.0, *(batch or (1,))).astype(dtype)
-    scale = np.linspace(0.5, 2.0, D).astype(dtype)
+@pytest.mark.parametrize("entry", [1.0, 1e30, 1e200, np.inf, -np.inf, np.nan])
+def test_overflow(entry, batch, dtype):
+    """Zero, and NaN for a trajectory with an entry whose square, in double precision, is not finite."""
+    (g,), out = arrays(1, (D, *batch), dtype), np.ones(batch or (1,))
+    with np.errstate(over="ignore"):
+        g[(4, *(1 for _ in batch))] = entry
+    kernels.overflow(g, out)
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.testing.assert_array_equal(out, np.reshape(np.sum(0 * g.astype(float) ** 2, axis=0), out.shape))
+
+
+@dtypes
+@batches
+@pytest.mark.parametrize("scale", FACTORS)
+def test_forward(scale, batch, dtype):
+    x, g, step, out = arrays(4, (D, *batch), dtype)
+    total, eta = arrays(1, (D, *batch), np.float64)[0] ** 2, np.geomspace(0.1, 1.0, *(batch or (1,))).astype(dtype)
+    scale = (1 + FACTORS[scale](D)).astype(dtype)
     kernels.forward(total, 1e-2, eta, scale, x, g, step, out)
     expected = eta * column(scale, batch) / (1e-2 + np.sqrt(total))
     assert_same(step, expected, dtype)
@@ -71,10 +89,11 @@ def test_forward(batch, dtype):
 
 @dtypes
 @pytest.mark.parametrize("width", [1, B])
-def test_block_forward(width, dtype):
+@pytest.mark.parametrize("scale", FACTORS)
+def test_block_forward(scale, width, dtype):
     (x, g, step, out), labels = arrays(4, (D, width), dtype), np.arange(D) * 5 % 4
-    total, eta = arrays(1, (4, width), dtype, seed=1)[0] ** 2, np.geomspace(0.1, 1.0, width).astype(dtype)
-    scale = np.linspace(0.5, 2.0, D).astype(dtype)
+    total, eta = arrays(1, (4, width), np.float64, seed=1)[0] ** 2, np.geomspace(0.1, 1.0, width).astype(dtype)
+    scale = (1 + FACTORS[scale](D)).astype(dtype)
     kernels.block_forward(total, labels, 1e-2, eta, scale, x, g, step, out)
     expected = eta * scale[:, None] / (1e-2 + np.sqrt(total[labels]))
     assert_same(step, expected, dtype)

@@ -128,8 +128,11 @@ def test_firmly_nonexpansive_in_the_metric(penalty, steps):
         (
             0.0,
             1e-3,
-            1e10 + np.array([-10.0, 0.0, 30.0, 10.0, 0.0, -20.0, 40.0]),  # equal but for the last digits
-            [1.348e-06, 2.471e-05, 9.762e6, 6026.0, 3.299e-07, 207.3, 17822.0],
+            1e10 * (1 + 1e-9 * np.array([-1, 0, 3, 1, 0, -2, 4])),  # equal but for the last digits
+            [
+                *(1.3482559259367324e-06, 2.471057471398066e-05, 9761587.0565753728, 6026.2106191306666),
+                *(3.2987640250721086e-07, 207.3031500017112, 17822.354375104482),
+            ],
         ),
     ],
 )
@@ -243,7 +246,8 @@ def test_fenchel_young(penalty):
             assert fenchel_violation(penalty, z, step, x) <= 1e-9
             y = (z - x) / step
             assert penalty.conjugate(y) == 0.0
-            assert penalty.conjugate(y.astype(np.float32)) == 0.0 or not isinstance(penalty, Monotone)
+            if isinstance(penalty, Monotone):
+                assert penalty.conjugate(y.astype(np.float32)) == 0.0
             other = penalty.prox(rng.standard_normal(d), step)
             assert penalty.value(other) >= y @ other - 1e-12
 

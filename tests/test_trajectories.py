@@ -394,6 +394,20 @@ def test_best_and_average_are_not_the_last_iterate(loss, rule):
     assert_close([result.x, result.x_avg, result.x_best], [expected.x[-1], expected.x_avg, expected.x_best])
 
 
+@pytest.mark.parametrize("power", [70, -80])
+@pytest.mark.parametrize("batch", [(), (2,)], ids=["single", "batched"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
+def test_scaling_the_objective_changes_nothing(dtype, batch, power):
+    """c f with c eps in place of f and eps has the same iterates and stops with them; for c = 2^k, to the last bit."""
+    Q, b, c = np.array([[2, 1], [1, 3]], dtype), np.array([1, -1], dtype), dtype(2.0**power)
+    options = {"x0": np.zeros((2, *batch), dtype), "tol": 1e-3, "max_iter": 100}
+    plain = minimize(adagrad_diff.Quadratic(Q, b), rule=AdaGradDiff(0.5, eps=1e-8), **options)
+    scaled = minimize(adagrad_diff.Quadratic(c * Q, c * b), rule=AdaGradDiff(0.5, eps=1e-8 * float(c)), **options)
+    np.testing.assert_array_equal(scaled.nit, plain.nit)
+    np.testing.assert_array_equal(scaled.x, plain.x)
+    np.testing.assert_array_equal(scaled.history.subgradient_norm / float(c), plain.history.subgradient_norm)
+
+
 # ---------------------------------------------------------------- random problems
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._scipy import scipy_method
     from ._state import State, load_state
     from ._status import ConvergenceError, ConvergenceWarning, Status
+    from .critical import at_fraction, critical_lam
     from .losses import (
         LAD,
         Hinge,
@@ -32,7 +33,40 @@ if TYPE_CHECKING:
         Squared,
         SquaredHinge,
     )
-    from .penalties import L1, Box, ElasticNet, NonNegative, Penalty, Ridge, Zero
+    from .penalties import (
+        L1,
+        L2,
+        PSD,
+        SLOPE,
+        Affine,
+        Box,
+        BoxHyperplane,
+        ElasticNet,
+        FusedLasso,
+        GroupL2,
+        HalfSpace,
+        HuberPenalty,
+        Hyperplane,
+        L1Ball,
+        L2Ball,
+        LInf,
+        LInfBall,
+        Monotone,
+        NonNegative,
+        Nuclear,
+        NumericalProx,
+        Penalty,
+        Precomposed,
+        Ridge,
+        Scaled,
+        Separable,
+        Simplex,
+        SparseGroupL2,
+        TotalVariation1D,
+        Translated,
+        Unpenalised,
+        Zero,
+    )
     from .rules import AdaGrad, AdaGradDiff, Rule
 
 # The table of contents. A name is imported when it is first used: SciPy and Numba take a second, this module does not.
@@ -58,10 +92,44 @@ _CONTENTS = {
         "Squared",
         "SquaredHinge",
     ),
-    "penalties": ("Box", "ElasticNet", "L1", "NonNegative", "Penalty", "Ridge", "Zero"),
+    "critical": ("at_fraction", "critical_lam"),
+    "penalties": (
+        "Affine",
+        "Box",
+        "BoxHyperplane",
+        "ElasticNet",
+        "FusedLasso",
+        "GroupL2",
+        "HalfSpace",
+        "HuberPenalty",
+        "Hyperplane",
+        "L1",
+        "L1Ball",
+        "L2",
+        "L2Ball",
+        "LInf",
+        "LInfBall",
+        "Monotone",
+        "NonNegative",
+        "Nuclear",
+        "NumericalProx",
+        "PSD",
+        "Penalty",
+        "Precomposed",
+        "Ridge",
+        "SLOPE",
+        "Scaled",
+        "Separable",
+        "Simplex",
+        "SparseGroupL2",
+        "TotalVariation1D",
+        "Translated",
+        "Unpenalised",
+        "Zero",
+    ),
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}
-_MODULES = ("blocks", "kernels", "losses", "penalties", "rules")
+_MODULES = ("blocks", "critical", "kernels", "losses", "penalties", "rules")
 
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604
 

@@ -68,7 +68,7 @@ def add_block_squared_differences(total, labels, g, g_prev):
 
 @compiled
 def overflow(g, out):
-    """out = np.sum(0 * g**2, axis=0): zero, or NaN where an entry is not finite or its square is not"""
+    """out = np.sum(0 * g**2, axis=0): in double precision: zero, or NaN where a square is not finite"""
     if g.ndim == 1:
         total = 0.0
         for i in range(g.size):
@@ -113,7 +113,7 @@ def diagnose(x_prev, x, step, g_prev, g, out):
         squares, steps = 0.0, 0.0
         for i in range(x.size):
             u = (x_prev[i] - x[i]) / step[i] + (g[i] - g_prev[i])
-            squares += u * u
+            squares += np.float64(u) * u
             steps += step[i]
         out[0, 0] = squares
         out[1, 0] = steps / x.size
@@ -122,7 +122,7 @@ def diagnose(x_prev, x, step, g_prev, g, out):
         for i in range(x.shape[0]):
             for k in range(x.shape[1]):
                 u = (x_prev[i, k] - x[i, k]) / step[i, k] + (g[i, k] - g_prev[i, k])
-                out[0, k] += u * u
+                out[0, k] += np.float64(u) * u
                 out[1, k] += step[i, k]
         out[1] /= x.shape[0]
 

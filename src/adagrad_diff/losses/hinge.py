@@ -27,6 +27,11 @@ class Hinge(BinaryModel):
         return active * slack, -active * b
 
     @staticmethod
+    def jump(b, theta):
+        """The kink is where b z = 1, that is z = b."""
+        return np.minimum(0.0, -b), np.maximum(0.0, -b)
+
+    @staticmethod
     def conjugate(u, b, theta):
         """b u for b u in [-1, 0]"""
         p = b * u

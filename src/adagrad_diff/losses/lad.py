@@ -27,6 +27,11 @@ class LAD(LinearModel):
         return abs(t), sign
 
     @staticmethod
+    def jump(b, theta):
+        """The kink is at z = b."""
+        return -1.0, 1.0
+
+    @staticmethod
     def conjugate(u, b, theta):
         """b u for |u| <= 1"""
         return np.where(np.abs(u) <= 1.0, b * u, np.inf)

@@ -55,6 +55,9 @@ class LinearModel(Loss):
     scalar: ClassVar[Any]
     #: conjugate(u, b, theta) = sup_z u z - value(z, b), elementwise, infinite outside its domain.
     conjugate: ClassVar[Callable | None] = None
+    #: jump(b, theta) -> (slope left, slope right) of a loss that is two lines which meet at z = b; None for other losses.
+    jump: ClassVar[Any] = None
+    differentiable: bool = False  # to be set if it is so although `smoothness` is infinite
     shape: tuple[int, ...]
     smoothness: float | None = None
     theta: float = 0.0  # the parameter of the scalar loss, if it has one

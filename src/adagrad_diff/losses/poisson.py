@@ -24,6 +24,8 @@ class Poisson(LinearModel):
     (1.0, [-0.5])
     """
 
+    differentiable = True
+
     def check_targets(self, b, samples):
         b = super().check_targets(b, samples)
         _check.first_where(b < 0, b, lambda j, v: f"Poisson needs targets b >= 0, but b[{j}] is {v}.")

@@ -41,6 +41,11 @@ class Quantile(LinearModel):
         return slope * t, -slope
 
     @staticmethod
+    def jump(b, theta):
+        """The kink is at z = b."""
+        return -theta, 1.0 - theta
+
+    @staticmethod
     def conjugate(u, b, theta):
         """b u for -tau <= u <= 1 - tau"""
         return np.where((u >= -theta) & (u <= 1.0 - theta), b * u, np.inf)

@@ -1,11 +1,67 @@
 """Penalties: convex functions phi with their proximal operator in a diagonal metric, one per file."""
 
+from .affine import Affine
 from .base import Penalty, as_penalty
 from .box import Box
+from .box_hyperplane import BoxHyperplane
 from .elastic_net import ElasticNet
+from .fused_lasso import FusedLasso
+from .group_l2 import GroupL2
+from .half_space import HalfSpace
+from .huber import HuberPenalty
+from .hyperplane import Hyperplane
 from .l1 import L1
+from .l1_ball import L1Ball
+from .l2 import L2
+from .l2_ball import L2Ball
+from .linf import LInf
+from .linf_ball import LInfBall
+from .monotone import Monotone
 from .nonnegative import NonNegative
+from .nuclear import Nuclear
+from .numerical import NumericalProx
+from .psd import PSD
 from .ridge import Ridge
+from .separable import Separable, Unpenalised
+from .simplex import Simplex
+from .slope import SLOPE
+from .sparse_group_l2 import SparseGroupL2
+from .total_variation import TotalVariation1D
+from .transformed import Precomposed, Scaled, Translated
 from .zero import Zero
 
-__all__ = ["L1", "Box", "ElasticNet", "NonNegative", "Penalty", "Ridge", "Zero", "as_penalty"]
+__all__ = [
+    "L1",
+    "L2",
+    "PSD",
+    "SLOPE",
+    "Affine",
+    "Box",
+    "BoxHyperplane",
+    "ElasticNet",
+    "FusedLasso",
+    "GroupL2",
+    "HalfSpace",
+    "HuberPenalty",
+    "Hyperplane",
+    "L1Ball",
+    "L2Ball",
+    "LInf",
+    "LInfBall",
+    "Monotone",
+    "NonNegative",
+    "Nuclear",
+    "NumericalProx",
+    "Penalty",
+    "Precomposed",
+    "Ridge",
+    "Scaled",
+    "Separable",
+    "Simplex",
+    "SparseGroupL2",
+    "TotalVariation1D",
+    "Translated",
+    "Unpenalised",
+    "Zero",
+    "as_penalty",
+]

@@ -90,7 +90,7 @@ def taut_string(z, weight, lam, x):
                 if not si + ci < -level[other, q] * wi:
                     break
                 x[k, start:bend] = -sign * level[other, q]
-                start, first[other], c[other] = bend, q + 1, (-end if q + 1 == last[other] else 0.0)
+                start, first[other], c[other] = bend, q + 1, 0.0
                 first[side], last[side], c[side] = 0, 0, ci
                 stop[side, 0], w[side, 0], s[side, 0], level[side, 0] = i + 1, wi, si, (si + ci) / wi
         side = 0 if first[0] < last[0] else 1  # the other one is a single segment, or both are the same

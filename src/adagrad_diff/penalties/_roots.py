@@ -250,7 +250,7 @@ def l2_ball_rows(z, step, radius, close, out):
         norm = np.sqrt(square)
         if norm <= radius * (1.0 + close):
             out[row] = z[row]
-        elif (equal and norm < np.inf) or radius == 0.0:
+        elif equal or radius == 0.0:
             for i in range(d):
                 out[row, i] = z[row, i] * (radius / norm)
         else:

@@ -1,0 +1,194 @@
+"""The critical strength: just above it the null is optimal, just below it is not, and cvxpy agrees."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from adagrad_diff import (
+    L1,
+    L2,
+    LAD,
+    SLOPE,
+    Box,
+    ElasticNet,
+    FusedLasso,
+    GroupL2,
+    Hinge,
+    Huber,
+    LinearModel,
+    LInf,
+    Logistic,
+    Multinomial,
+    Nuclear,
+    Poisson,
+    Quadratic,
+    Quantile,
+    Ridge,
+    SparseGroupL2,
+    Squared,
+    SquaredHinge,
+    TotalVariation1D,
+    at_fraction,
+    critical_lam,
+    minimize,
+)
+
+RNG = np.random.default_rng(0)
+A = RNG.standard_normal((23, 6))
+REAL = A @ RNG.standard_normal(6) + 1.0 + RNG.standard_normal(23)
+LABELS = np.where(RNG.standard_normal(23) + A[:, 0] > 0.3, 1.0, -1.0)
+GROUPS = [0, 1, 0, 2, 1, 2]
+
+LOSSES = {
+    "Squared": lambda **kw: Squared(A, REAL, **kw),
+    "Huber": lambda **kw: Huber(A, REAL, 0.7, **kw),
+    "Logistic": lambda **kw: Logistic(A, LABELS, **kw),
+    "SquaredHinge": lambda **kw: SquaredHinge(A, LABELS, **kw),
+    "Poisson": lambda **kw: Poisson(A, np.floor(np.abs(REAL)), **kw),
+    "LAD": lambda **kw: LAD(A, REAL, **kw),
+    "Quantile": lambda **kw: Quantile(A, REAL, 0.3, **kw),
+    "Hinge": lambda **kw: Hinge(A, LABELS, **kw),
+    "LAD on integers": lambda **kw: LAD(np.round(A), np.round(REAL), **kw),
+    "Quantile on integers": lambda **kw: Quantile(np.round(A), np.round(REAL), 0.25, **kw),
+}
+PENALTIES = {
+    "L1": L1,
+    "weighted L1": lambda t: L1(t * np.arange(1.0, 7.0)),
+    "LInf": LInf,
+    "TotalVariation1D": TotalVariation1D,
+    "GroupL2": lambda t: GroupL2(t, GROUPS),
+    "L2": L2,
+    "SparseGroupL2": lambda t: SparseGroupL2(0.5 * t, t, GROUPS),
+    "SLOPE": lambda t: SLOPE(t * np.linspace(2.0, 1.0, 6)),
+    "FusedLasso": lambda t: FusedLasso(t, 0.5 * t),
+    "Nuclear": lambda t: Nuclear(t, (2, 3)),
+}
+POLYHEDRAL = ("L1", "weighted L1", "LInf", "TotalVariation1D")
+# Several samples are at a kink where the penalty starts, and with a round dual ball that is no linear program.
+OPEN = {
+    ("LAD on integers", "intercept"),
+    ("Quantile on integers",),
+    ("Hinge", "intercept"),
+    ("LAD on integers", "sample_weight"),
+    ("LAD on integers",),
+    ("Quantile on integers", "sample_weight"),
+}
+OPTIONS = [{}, {"intercept": True}, {"sample_weight": np.arange(23) % 4}]
+
+
+def objective_and_null(loss, penalty, name):
+    """The optimal objective, and the best one in the penalty's null, by cvxpy."""
+    import cvxpy as cp
+
+    x = cp.Variable(6)
+    c = cp.Variable()
+    z = loss.A.array @ x + (c if loss.intercept else 0.0)
+    b, w = loss.b, loss.weight
+    f = {
+        "Squared": lambda: cp.square(z - b) / 2,
+        "Huber": lambda: cp.huber(z - b, loss.theta) / 2,
+        "Logistic": lambda: cp.logistic(-cp.multiply(b, z)),
+        "SquaredHinge": lambda: cp.square(cp.pos(1 - cp.multiply(b, z))),
+        "Poisson": lambda: cp.exp(z) - cp.multiply(b, z),
+        "LAD": lambda: cp.abs(z - b),
+        "Quantile": lambda: cp.maximum(loss.theta * (b - z), (loss.theta - 1) * (b - z)),
+        "Hinge": lambda: cp.pos(1 - cp.multiply(b, z)),
+    }[type(loss).__name__]()
+    x_groups = [[i for i in range(6) if GROUPS[i] == g] for g in range(3)]
+    phi = {
+        "L1": lambda p: p.l1[0] * cp.norm1(x),
+        "weighted L1": lambda p: p.l1 @ cp.abs(x),
+        "LInf": lambda p: p.lam * cp.norm_inf(x),
+        "TotalVariation1D": lambda p: p.lam * cp.norm1(x[1:] - x[:-1]),
+        "GroupL2": lambda p: p.lam * sum(cp.norm2(x[g]) for g in x_groups),
+        "L2": lambda p: p.lam * cp.norm2(x),
+        "SparseGroupL2": lambda p: p.l1 * cp.norm1(x) + p.l2 * sum(cp.norm2(x[g]) for g in x_groups),
+        "SLOPE": lambda p: (
+            p.lams[-1] * cp.norm1(x) - sum(np.diff(p.lams)[k] * cp.sum_largest(cp.abs(x), k + 1) for k in range(5))
+        ),
+        "FusedLasso": lambda p: p.l1 * cp.norm1(x) + p.tv * cp.norm1(x[1:] - x[:-1]),
+        "Nuclear": lambda p: p.lam * cp.normNuc(cp.reshape(x, (2, 3), order="C")),
+    }[name](penalty)
+    null = [x[1:] == x[:-1]] if name == "TotalVariation1D" else [x == 0]
+    values = []
+    for constraints in ([], null):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="cvxpy")
+            values.append(cp.Problem(cp.Minimize(w @ f + phi), constraints).solve(solver="CLARABEL"))
+    return values
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("options", OPTIONS, ids=["plain", "intercept", "weights"])
+@pytest.mark.parametrize("name", PENALTIES)
+@pytest.mark.parametrize("kind", LOSSES)
+def test_where_the_null_stops_being_optimal(kind, name, options):
+    loss = LOSSES[kind](**options)
+    if name not in POLYHEDRAL and (kind, *options) in OPEN:
+        with pytest.raises(ValueError, match="not a linear program"):
+            critical_lam(loss, PENALTIES[name](1.0))
+        return
+    lam = critical_lam(loss, PENALTIES[name](1.0))
+    assert lam > 0
+    best, null = objective_and_null(loss, PENALTIES[name](lam * (1 + 1e-6)), name)
+    assert null - best <= 1e-6 * max(1.0, abs(best))
+    best, null = objective_and_null(loss, PENALTIES[name](lam * 0.8), name)
+    assert null - best > 1e-6 * max(1.0, abs(best))
+
+
+@pytest.mark.parametrize("make", [L1, lambda t: GroupL2(t, GROUPS), LInf, TotalVariation1D])
+def test_in_units_of_lam(make):
+    loss = Squared(A, REAL)
+    assert critical_lam(loss, make(3.0)) == pytest.approx(critical_lam(loss, make(1.0)), rel=1e-12)
+
+
+def test_closed_forms():
+    g = Squared(A, REAL).value_and_grad(np.zeros(6))[1]
+    assert critical_lam(Squared(A, REAL), L1(1.0)) == pytest.approx(np.abs(g).max(), rel=1e-13)
+    assert critical_lam(Squared(A, REAL, intercept=True), L1(1.0)) == pytest.approx(
+        np.abs(A.T @ (REAL - REAL.mean())).max() / 23, rel=1e-10
+    )
+    assert critical_lam(Quadratic(np.eye(3), [1.0, -2.0, 0.5]), L1(1.0)) == 2.0
+    classes = np.arange(23) % 3
+    onehot = np.eye(3)[classes]
+    frequency = onehot.mean(axis=0)
+    expected = np.abs(A.T @ (frequency - onehot)).max() / 23
+    assert critical_lam(Multinomial(A, classes, intercept=True), L1(1.0)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("fraction", [1.001, 0.5])
+def test_at_fraction(fraction):
+    loss = Logistic(A, LABELS, intercept=True)
+    result = minimize(loss, penalty=at_fraction(loss, L1(1.0), fraction), eta=1.0, max_iter=2000)
+    assert (np.abs(result.x[:-1]) < 1e-8).all() == (fraction > 1)
+
+
+class Kinked(LinearModel):
+    @staticmethod
+    def scalar(z, b, theta):
+        return max(z, 0.0), (1.0 if z > 0 else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty", "words"),
+    [
+        (Squared(A, REAL), Ridge(1.0), "Ridge has no critical strength"),
+        (Squared(A, REAL), ElasticNet(1.0, 1.0), "ElasticNet has no critical strength"),
+        (Squared(A, REAL), Box(0.0, 1.0), "Box has no critical strength"),
+        (lambda x: (x @ x, 2 * x), L1(1.0), "'loss' must be a loss of adagrad_diff.losses"),
+        (Kinked(A, REAL), L1(1.0), "Kinked does not say where it has kinks"),
+        (Logistic(A, np.ones(23), intercept=True), L1(1.0), "is there just one class"),
+        (LAD(A, np.zeros(23)), L2(1.0), "not a linear program"),
+        (LAD(A, REAL, l2=0.1, intercept=True), L1(1.0), "not known in closed form"),
+    ],
+)
+def test_refusals(loss, penalty, words):
+    with pytest.raises(ValueError, match=words):
+        critical_lam(loss, penalty)
+
+
+@pytest.mark.parametrize("fraction", [0.0, -1.0, np.nan])
+def test_bad_fraction(fraction):
+    with pytest.raises(ValueError, match="'fraction'"):
+        at_fraction(Squared(A, REAL), L1(1.0), fraction)
