@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,6 @@ def pyproximal() -> Iterator[Row]:
     ours = {
         "L1": p.L1(0.5),
         "Box": p.Box(-0.5, 1.0),
-        "HuberPenalty": p.HuberPenalty(0.5, delta=1.0),
         "Simplex": p.Simplex(1.0),
         "L1Ball": p.L1Ball(0.01 * d),
         "L2": p.L2(np.sqrt(d)),
@@ -147,8 +147,8 @@ def pyproximal() -> Iterator[Row]:
         if peer is None:
             yield Row(f"{name}, {d}, scalar step", race(ours=call)["ours"], "pyproximal", None)
             continue
-        operator = theirs[name]
-        times = race(ours=call, theirs=lambda operator=operator: operator.prox(z, step))
+        point = z.reshape(10, -1) if name == "SparseGroupL2" else z
+        times = race(ours=call, theirs=partial(theirs[name].prox, point, step))
         yield Row(f"{name}, {d}, scalar step", times["ours"], "pyproximal", times["theirs"])
 
 
@@ -156,11 +156,10 @@ def pyproximal_operators(peer: Any, d: int, a: np.ndarray) -> dict[str, Any]:
     return {
         "L1": peer.L1(0.5),
         "Box": peer.Box(-0.5, 1.0),
-        "HuberPenalty": peer.Huber(alpha=1.0),
         "Simplex": peer.Simplex(d, 1.0),
         "L1Ball": peer.L1Ball(d, 0.01 * d),
         "L2": peer.Euclidean(np.sqrt(d)),
-        "L2Ball": peer.EuclideanBall(np.zeros(d), 0.5 * np.sqrt(d)),
+        "L2Ball": peer.EuclideanBall(0.0, 0.5 * np.sqrt(d)),
         "GroupL2": peer.L21(10, 1.0),
         "SparseGroupL2": peer.L21_plus_L1(1.0, rho=0.1),
         "HalfSpace": peer.HalfSpace(a, -3 * np.sqrt(d)),

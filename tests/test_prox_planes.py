@@ -210,8 +210,7 @@ def test_box_hyperplane_ends(seed):
     d = int(rng.integers(1, 3000))
     a = rng.choice([-1.0, 1.0, 2.0], d) * 10.0 ** (rng.uniform(-6, 6, d) * (seed % 2))
     lower = rng.choice([-INF, -1.0, 0.0, 0.0], d)
-    upper = lower + rng.choice([0.0, 1e-9, 1.0, INF], d)
-    upper[lower == -INF] = rng.choice([0.0, INF])
+    upper = np.where(lower == -INF, 0.0, lower) + rng.choice([0.0, 1e-9, 1.0, INF], d)
     inside = np.clip(rng.integers(-2, 3, d), lower, upper)
     penalty = BoxHyperplane(lower, upper, a, float(a @ inside))
     for scale in (1.0, 1e10, 1e-12):

@@ -50,7 +50,7 @@ def multiplier(z, step, a, lower, upper, beta, below, above):
             index[n], first[n], last[n] = i, min(one, other), max(one, other)
             n += 1
     tau, bisected = below, False
-    while True:
+    for _ in range(128):  # more than enough for any d
         kept = 0
         for j in range(n):
             i = np.uint64(index[j])
@@ -88,7 +88,7 @@ def multiplier(z, step, a, lower, upper, beta, below, above):
         tau = tau + value / slope if slope > 0.0 else below
     if q_sum > 0.0:
         return min(max((fixed + c_sum) / q_sum, below), above)
-    return below if np.isfinite(below) else above
+    return below if below > -np.inf else above
 
 
 @compiled
@@ -99,7 +99,7 @@ def sample(z, step, a, lower, upper):
     for i in range(0, a.size, stride):
         for bound in (lower[i], upper[i]):
             bend = (z[i] - bound) / (step[i] * a[i]) if step[i] * a[i] != 0.0 else np.inf
-            if np.isfinite(bend):
+            if abs(bend) < np.inf:
                 bends[count] = bend
                 count += 1
     return np.sort(bends[:count])
@@ -138,7 +138,7 @@ def project(z, step, a, lower, upper, beta, rounding, x):
         for trial in range(16):  # cheap passes, most often enough
             dot, slope, size, same = clip_at(tau, z[k], step[k], a, lower, upper, x[k])
             value = dot - beta
-            if not np.isfinite(value + slope):
+            if not abs(value) < np.inf:  # np.isfinite, whose x - x would be reordered away here
                 x[k] = np.nan
                 done = True
             elif trial == 0 and same and abs(value) <= rounding * (size + abs(beta)):
@@ -157,7 +157,7 @@ def project(z, step, a, lower, upper, beta, rounding, x):
                 left, right = np.searchsorted(bends, below, "right"), np.searchsorted(bends, above, "left")
                 if left >= right:
                     break
-                share = most / (most - least) if trial % 2 and np.isfinite(most - least) else 0.5
+                share = most / (most - least) if trial % 2 and most < np.inf and least > -np.inf else 0.5
                 tau = bends[min(left + int(share * (right - left)), right - 1)]
         if not done:
             tau = multiplier(z[k], step[k], a, lower, upper, beta, below, above)
