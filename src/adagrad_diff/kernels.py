@@ -66,19 +66,19 @@ def add_block_squared_differences(total, labels, g, g_prev):
             total[block, k] += change * change
 
 
-@compiled
+@plain
 def overflow(g, out):
-    """out = np.sum(0 * g**2, axis=0): in double precision: zero, or NaN where a square is not finite"""
+    """out = np.sum(0 * g**2, axis=0) in double precision: zero, or NaN where a square is not finite"""
     if g.ndim == 1:
-        total = 0.0
+        bad = 0
         for i in range(g.size):
-            total += 0.0 * (np.float64(g[i]) * g[i])
-        out[0] = total
+            bad += not np.float64(g[i]) * g[i] < np.inf  # also where it is NaN
+        out[0] = np.nan if bad else 0.0
     else:
         out[:] = 0
         for i in range(g.shape[0]):
             for k in range(g.shape[1]):
-                out[k] += 0.0 * (np.float64(g[i, k]) * g[i, k])
+                out[k] += 0.0 if np.float64(g[i, k]) * g[i, k] < np.inf else np.nan
 
 
 @compiled

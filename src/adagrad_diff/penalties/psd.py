@@ -73,9 +73,9 @@ class PSD(Penalty):
     def conjugate(self, y: Any) -> Any:
         """0 if the symmetric part of y is negative semidefinite, else inf."""
         y = as_float(y)
-        matrices, _, finite = self._matrices(y)
+        matrices, skew, finite = self._matrices(y)
         eigenvalues = np.linalg.eigvalsh(matrices)
-        slack = tolerance(y.dtype) * np.abs(eigenvalues).max(axis=1)
+        slack = tolerance(y.dtype) * np.maximum(np.abs(eigenvalues).max(axis=1), skew)
         value = indicator(finite & (eigenvalues[:, -1] <= slack))
         return value if y.ndim == 2 else value[0]
 
