@@ -104,7 +104,7 @@ def violation_with_a_plane(penalty, z, step, x):
 
 
 def cvx_with_a_plane(penalty, x):
-    (first, hyperplane), (second, box) = penalty.parts
+    (first, hyperplane), (second, _) = penalty.parts
     inside = [x[i] >= -0.1 for i in range(x.size)[second]] + [x[i] <= 0.2 for i in range(x.size)[second]]
     return 0, [hyperplane.a @ x[first] == hyperplane.beta, *inside]
 

@@ -103,7 +103,9 @@ def violation_box_hyperplane(penalty, z, step, x):
 
     The tau of each coordinate are an interval; a relative error of z and x widens it.
     """
-    lower, upper = (np.broadcast_to(getattr(penalty, side, end), z.shape) for side, end in (("lower", -np.inf), ("upper", np.inf)))
+    lower, upper = (
+        np.broadcast_to(getattr(penalty, side, end), z.shape) for side, end in (("lower", -np.inf), ("upper", np.inf))
+    )
     size, rate = np.maximum(np.abs(z), np.abs(x)), step * penalty.a
     outside = np.max(np.maximum(np.maximum(lower - x, x - upper), 0.0) / (np.abs(x) + TINY))
     still = rate == 0

@@ -237,9 +237,9 @@ def test_support_functions_of_planes():
     assert HalfSpace(a, 2.0).conjugate(0.5 * a) == pytest.approx(1.0)
     assert HalfSpace(a, 2.0).conjugate(-0.5 * a) == INF
     for penalty in (Hyperplane(a, 2.0), HalfSpace(a, 2.0), Affine([a, [0.0, 0.0, 1.0]], [2.0, 5.0])):
-        assert penalty.conjugate(a + [0.0, 1e-3, 0.0]) == INF
+        assert penalty.conjugate(a + np.array([0.0, 1e-3, 0.0])) == INF
         assert penalty.conjugate((a * (1 + 1e-15)).astype(np.float32)) < INF
-    assert Affine([a, [0.0, 0.0, 1.0]], [2.0, 5.0]).conjugate(a + [0.0, 0.0, 2.0]) == pytest.approx(12.0)
+    assert Affine([a, [0.0, 0.0, 1.0]], [2.0, 5.0]).conjugate(a + np.array([0.0, 0.0, 2.0])) == pytest.approx(12.0)
     assert PSD(2).conjugate(np.array([-1.0, 0.5, 0.5, -1.0])) == 0.0
     assert PSD(2).conjugate(np.array([-1.0, 1.5, 1.5, -1.0])) == INF
     np.testing.assert_array_equal(PSD(1).conjugate(np.array([[-1.0, 0.0, 1.0]])), [0.0, 0.0, INF])
@@ -266,7 +266,9 @@ def test_planes_far_away(beta):
             x = penalty.prox(z, step)
             assert penalty.value(x) == 0.0
             if not (isinstance(penalty, HalfSpace) and (x == z).all()):
-                assert abs(penalty.a @ x - beta if hasattr(penalty, "a") else a @ x - beta) <= 1e-14 * (np.abs(a) @ np.abs(x) + beta)
+                assert abs(penalty.a @ x - beta if hasattr(penalty, "a") else a @ x - beta) <= 1e-14 * (
+                    np.abs(a) @ np.abs(x) + beta
+                )
 
 
 def test_values_have_walls():
@@ -276,7 +278,9 @@ def test_values_have_walls():
         assert penalty.value(np.array([0.5, np.nan])) == INF
     np.testing.assert_array_equal(HalfSpace([1.0], 2.0).value(np.array([[2.0, 1.0, 2.0 + 1e-7]])), [0.0, 0.0, INF])
     assert BoxHyperplane(0.0, 5.0, [1.0, 1.0], 2.0).value([-1.0, 3.0]) == INF
-    np.testing.assert_array_equal(PSD(2).value(np.array([[1.0, 1.0, 1.0], [2.0, 1.0, 0.0], [2.0, 1.0, 0.5], [1.0, 1.0, 1.0]])), [INF, 0.0, INF])
+    np.testing.assert_array_equal(
+        PSD(2).value(np.array([[1.0, 1.0, 1.0], [2.0, 1.0, 0.0], [2.0, 1.0, 0.5], [1.0, 1.0, 1.0]])), [INF, 0.0, INF]
+    )
     assert PSD(2).value(np.array([1.0, np.nan, np.nan, 1.0])) == INF
 
 
@@ -315,14 +319,27 @@ def test_support_vector_machine_with_a_bias():
 ERRORS = [
     *(
         (lambda kind=kind, a=a: kind(a, 1.0), rf"The 'a' parameter of {kind.__name__} {what}")
-        for kind in (Hyperplane, HalfSpace, lambda a, b: BoxHyperplane(0.0, 1.0, a, b))
-        for a, what in (([0.0, 0.0], "is zero"), ([[1.0]], "must be one-dimensional"), ([], "must be"), ([1.0, np.nan], "contains nan"))
-        if kind in (Hyperplane, HalfSpace)
+        for kind in (Hyperplane, HalfSpace)
+        for a, what in (
+            ([0.0, 0.0], "is zero"),
+            ([[1.0]], "must be one-dim"),
+            ([], "must be one-dim"),
+            ([1.0, np.nan], "contains"),
+        )
     ),
-    *((lambda v=v: Hyperplane([1.0], v), r"The 'beta' parameter of Hyperplane must be a finite number") for v in (np.nan, INF, "a", None)),
+    *(
+        (lambda v=v: Hyperplane([1.0], v), r"The 'beta' parameter of Hyperplane must be a finite number")
+        for v in (np.nan, INF, "a", None)
+    ),
     (lambda: BoxHyperplane(0.0, 1.0, [0.0], 0.0), r"The 'a' parameter of BoxHyperplane is zero"),
-    (lambda: BoxHyperplane(0.0, 1.0, [1.0, 1.0], 2.5), r"BoxHyperplane is empty: in the box, a'x is at most 2, .* cannot be 2.5"),
-    (lambda: BoxHyperplane(0.0, 1.0, [1.0, -3.0], -4.0), r"BoxHyperplane is empty: in the box, a'x is at least -3, .* cannot be -4"),
+    (
+        lambda: BoxHyperplane(0.0, 1.0, [1.0, 1.0], 2.5),
+        r"BoxHyperplane is empty: in the box, a'x is at most 2, .* cannot be 2.5",
+    ),
+    (
+        lambda: BoxHyperplane(0.0, 1.0, [1.0, -3.0], -4.0),
+        r"BoxHyperplane is empty: in the box, a'x is at least -3, .* cannot be -4",
+    ),
     (lambda: BoxHyperplane(0.0, INF, [1.0, 1.0], -1.0), r"BoxHyperplane is empty: in the box, a'x is at least 0"),
     (lambda: BoxHyperplane(1.0, 0.0, [1.0], 0.0), r"Box is empty"),
     (lambda: BoxHyperplane([0.0, 0.0], 1.0, [1.0], 0.0), r"2 bounds, but there are 1"),
@@ -334,7 +351,10 @@ ERRORS = [
     (lambda: Affine([[1.0, 1.0]], [0.0, 1.0]), r"The 'b' parameter of Affine must have shape \(1,\)"),
     *((lambda n=n: PSD(n), r"The 'n' parameter of PSD must be an integer >= 1") for n in (0, -1, 2.0, True)),
     *(
-        (lambda p=p, m=m: getattr(p, m)(*((np.ones(5), 1.0) if m == "prox" else (np.ones(5),))), r"coordinates, but there are 5")
+        (
+            lambda p=p, m=m: getattr(p, m)(*((np.ones(5), 1.0) if m == "prox" else (np.ones(5),))),
+            r"coordinates, but there are 5",
+        )
         for p in (Hyperplane([1.0, 1.0], 1.0), Affine([[1.0, 1.0]], [1.0]), BoxHyperplane(0, 1, [1.0, 1.0], 1.0), PSD(2))
         for m in ("prox", "value")
     ),

@@ -56,8 +56,8 @@ class Affine(Penalty):
     Examples
     --------
     >>> from adagrad_diff.penalties import Affine
-    >>> Affine([[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]], [2.0, 6.0]).prox([4.0, 1.0, 5.0], step=[2.0, 1.0, 1.0]).round(12).tolist()
-    [2.0, 0.0, 3.0]
+    >>> Affine([[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]], [2.0, 6.0]).prox([4.0, 2.0, 5.0], step=[3.0, 1.0, 1.0]).round(12).tolist()
+    [1.0, 1.0, 3.0]
     """
 
     properties = frozenset({"set"})
@@ -81,7 +81,8 @@ class Affine(Penalty):
         self._A, self._b = rows[kept], b[kept]
         self._unit = self._factor(np.ones(rows.shape[1]))
         point = self._move(np.zeros(rows.shape[1]), self._unit)
-        off = np.abs(rows @ point - b) > RELATIVE * (np.abs(rows) @ np.abs(point) + np.abs(b))
+        rounding = np.finfo(np.float64).eps * np.abs(rows).sum(axis=1) * np.abs(point).max()
+        off = np.abs(rows @ point - b) > RELATIVE * (np.abs(rows) @ np.abs(point) + np.abs(b)) + rounding
         if off.any():
             raise ValueError(
                 f"Affine is empty: the equations A x = b contradict each other, for example in row {off.argmax()}."
@@ -120,7 +121,8 @@ class Affine(Penalty):
         rounding = 8 * np.finfo(z.dtype).eps
         rows, steps = as_rows(z), as_rows(step)
         size = np.abs(rows) @ np.abs(self._A.T) + np.abs(self._b)
-        moved = (np.abs(rows @ self._A.T - self._b) > rounding * size).any(axis=1)
+        nothing = 1e-30 * np.maximum(size.max(axis=1, keepdims=True), 1.0)  # what is left of zeros that _move computes
+        moved = (np.abs(rows @ self._A.T - self._b) > rounding * size + nothing).any(axis=1)
         x = rows.copy()
         x[~np.isfinite(size).all(axis=1)] = np.nan
         known, factor = np.ones(len(z)), self._unit
