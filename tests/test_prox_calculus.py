@@ -263,6 +263,9 @@ def test_sets_far_from_zero():
     assert penalty.value(x) == 0.0
     assert penalty.value(x + 100.0) == INF
     assert penalty.value(np.array([np.nan, 1e10])) == INF
+    inside = np.random.default_rng(0).uniform(0.0, 1e-3, 50)
+    assert np.any(inside - 1.0 + 1.0 != inside)
+    assert Translated(Box(-2.0, 2.0), 1.0).prox(inside, 1.0).tobytes() == inside.tobytes()
     assert Precomposed(Box(-1.0, 1.0), 3.0).value(np.array([1 / 3], np.float32)) == 0.0
     assert Precomposed(Box(-1.0, 1.0), 3.0).value(np.array([0.334], np.float32)) == INF
 
@@ -388,6 +391,18 @@ def test_numerical_prox_of_matrices(dtype):
     z[3, 1] = np.nan
     np.testing.assert_array_equal(np.isnan(penalty.prox(z, step)).all(axis=0), [False, True, False])
     np.testing.assert_array_equal(penalty.prox(z[:, 0], 2.0), PSD(4).prox(z[:, 0], 2.0))  # nothing to iterate
+
+
+@pytest.mark.parametrize("accuracy", [1e-2, 1e-4, 1e-8])
+def test_numerical_prox_is_as_exact_as_it_says(accuracy):
+    """The result is the prox of a point that differs from z by at most this, also where the steps are large."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        z, step = rng.standard_normal(30), 10.0 ** rng.uniform(-2, 2, 30)
+        x = NumericalProx(L1(0.3), accuracy=accuracy).prox(z, step)
+        pull = 0.3 * step
+        miss = np.where(x != 0, np.abs(x + pull * np.sign(x) - z), np.maximum(np.abs(z) - pull, 0.0))
+        assert miss.max() <= accuracy * (1 + 1e-6) * max(np.abs(z).max(), np.abs(x).max())
 
 
 def test_numerical_prox_says_when_it_has_not_arrived():

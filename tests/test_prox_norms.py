@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adagrad_diff import AdaGradDiff, Squared, minimize
-from adagrad_diff.penalties import L1
+from adagrad_diff.penalties import L1, _groups
 from adagrad_diff.penalties.group_l2 import GroupL2
 from adagrad_diff.penalties.huber import HuberPenalty
 from adagrad_diff.penalties.l1_ball import L1Ball
@@ -373,9 +373,30 @@ def test_groups_of_one_and_of_all():
     rng = np.random.default_rng(11)
     z, step = rng.standard_normal((20, 3)), 10.0 ** rng.uniform(-2, 1, (20, 3))
     np.testing.assert_allclose(GroupL2(0.5, np.arange(20)).prox(z, step), L1(0.5).prox(z, step), rtol=1e-15)
-    np.testing.assert_array_equal(GroupL2(0.5, np.zeros(20, int)).prox(z, step), L2(0.5).prox(z, step))
+    np.testing.assert_allclose(GroupL2(0.5, np.zeros(20, int)).prox(z, step), L2(0.5).prox(z, step), rtol=1e-14)
     np.testing.assert_array_equal(SparseGroupL2(0.5, 0.0, np.zeros(20, int)).prox(z, step), L1(0.5).prox(z, step))
-    np.testing.assert_array_equal(SparseGroupL2(0.0, 0.5, np.zeros(20, int)).prox(z, step), L2(0.5).prox(z, step))
+    np.testing.assert_allclose(SparseGroupL2(0.0, 0.5, np.zeros(20, int)).prox(z, step), L2(0.5).prox(z, step), rtol=1e-14)
+
+
+@pytest.mark.parametrize("B", [None, 1, 3, 130, 300])
+@pytest.mark.parametrize("largest", [2, 9, 256, 257])
+def test_groups_of_all_sizes_in_tiles_and_threads(monkeypatch, largest, B):
+    """More groups than a tile, of different sizes, in any order; in one thread and in three."""
+    rng = np.random.default_rng(largest)
+    labels = rng.permutation(np.concatenate([np.full(largest, 7), rng.integers(10, 180, 300)]))
+    shape = labels.size if B is None else (labels.size, B)
+    z, step = rng.standard_normal(shape), 10.0 ** rng.uniform(-3, 1, shape)
+    penalty = SparseGroupL2(0.1, 0.7, labels)
+    soft = np.sign(z) * np.maximum(np.abs(z) - 0.1 * step, 0.0)
+    expected = np.empty_like(z)
+    for label in np.unique(labels):
+        expected[labels == label] = L2(0.7).prox(soft[labels == label], step[labels == label])
+    for threads in (1, 3):
+        monkeypatch.setattr(_groups, "thread_count", lambda work, threads=threads: threads)
+        np.testing.assert_allclose(penalty.prox(z, step), expected, rtol=1e-12, atol=1e-14)
+        target = z.copy()
+        penalty.prox(target, step, out=target)
+        np.testing.assert_allclose(target, expected, rtol=1e-12, atol=1e-14)
 
 
 def test_a_group_of_weight_zero_is_not_penalised():

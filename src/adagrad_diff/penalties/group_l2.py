@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import kernels
 from .._check import nonnegative
+from ._groups import group_prox
 from ._norm import Norm, ratio
-from ._roots import by_rows, group_rows
 from .base import as_float
 
 
@@ -77,7 +77,7 @@ class GroupL2(Norm):
             return (self._strength @ self._norms(x)).reshape(x.shape[1:])[()]
 
     def prox(self, z, step, out=None):
-        return by_rows(group_rows, z, step, out, 0.0, self._strength, self._order, self._starts)
+        return group_prox(z, step, out, 0.0, self)
 
     def polar(self, y):
         y = as_float(y)

@@ -17,7 +17,7 @@ def huber_shrink(z, step, lam, delta, out):
         for k in range(z.shape[1]):
             ls, size = lam * step[i, k], abs(z[i, k])
             inner, outer = size / (1.0 + ls), size - ls * delta
-            out[i, k] = np.copysign(inner if size <= delta * (1.0 + ls) else outer, z[i, k])
+            out[i, k] = np.copysign(outer if outer > inner else inner, z[i, k])  # the larger one is the right one
 
 
 class HuberPenalty(Penalty):

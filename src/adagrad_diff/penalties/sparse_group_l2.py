@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._check import nonnegative
+from ._groups import group_prox
 from ._norm import Norm, absolute_sum, largest, ratio
-from ._roots import by_rows, group_rows
 from .base import as_float
 from .group_l2 import GroupL2
 
@@ -49,8 +49,7 @@ class SparseGroupL2(Norm):
         return self.l1 * absolute_sum(as_float(x)) + self._group.value(x)
 
     def prox(self, z, step, out=None):
-        group = self._group
-        return by_rows(group_rows, z, step, out, self.l1, group._strength, group._order, group._starts)
+        return group_prox(z, step, out, self.l1, self._group)
 
     def polar(self, y):
         """The largest t with norm(soft(y_g, l1 t)) = l2 t for a group g."""
