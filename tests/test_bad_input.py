@@ -78,7 +78,7 @@ ARGUMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("change", "error", "words"), ARGUMENTS, ids=[f"{c}"[:60] for c, _, _ in ARGUMENTS])
+@pytest.mark.parametrize(("change", "error", "words"), ARGUMENTS, ids=[" ".join(c) for c, _, _ in ARGUMENTS])
 def test_arguments_of_minimize(change, error, words):
     with pytest.raises(error, match=words):
         minimize(**{**RUN, **change})

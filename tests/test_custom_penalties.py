@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adagrad_diff import L1, AdaGradDiff, Multinomial, Squared, minimize
+from adagrad_diff import L1, SLOPE, AdaGradDiff, Multinomial, Squared, minimize
 from adagrad_diff.penalties import Penalty, Zero, as_penalty
 
 RNG = np.random.default_rng(0)
@@ -131,7 +131,7 @@ def test_a_prox_of_the_wrong_shape():
         minimize(Squared(A, B), penalty=Short(1.0), eta=1.0)
 
 
-@pytest.mark.parametrize("bad", [3.0, "l1", L1, Lasso, object()], ids=str)
+@pytest.mark.parametrize("bad", [3.0, "l1", L1, Lasso, object()], ids=lambda bad: getattr(bad, "__name__", type(bad).__name__))
 def test_what_is_no_penalty(bad):
     with pytest.raises(TypeError, match=r"'penalty' must be None or have methods value\(x\) and prox\(z, step\)"):
         as_penalty(bad)
@@ -141,3 +141,16 @@ def test_no_penalty():
     assert isinstance(as_penalty(None), Zero)
     own = L1(1.0)
     assert as_penalty(own) is own
+
+
+def test_an_intercept_may_have_a_block_of_its_own():
+    """The penalised coordinates share one step, and that is all a scalar metric asks for."""
+    A = np.random.default_rng(0).standard_normal((30, 4))
+    b = A @ [2.0, -1.0, 0.0, 0.0] + 3.0
+    penalty = SLOPE([0.4, 0.3, 0.2, 0.1])
+    result = minimize(Squared(A, b, intercept=True), penalty=penalty, eta=1.0, blocks=[0, 0, 0, 0, 1], max_iter=3000)
+    g = Squared(A, b, intercept=True).value_and_grad(result.x)[1]
+    assert abs(g[-1]) < 1e-6
+    assert penalty.polar(-g[:-1]) <= 1 + 1e-6
+    with pytest.raises(ValueError, match=r"SLOPE has no exact .* blocks='all'"):
+        minimize(Squared(A, b, intercept=True), penalty=penalty, eta=1.0, blocks=[0, 0, 0, 1, 1])

@@ -64,8 +64,9 @@ def _iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Itera
     metric.total = state.total
     state.x_prev, state.g_prev, state.step = np.empty_like(state.x), np.empty_like(state.x), np.empty_like(flat(state.x))
     penalised = _penalised(loss, state)
-    penalty.check_size(len(penalised(state.x)))
-    penalty.check_metric(metric.labels, metric.isotropic)
+    size = len(penalised(state.x))
+    penalty.check_size(size)
+    penalty.check_metric(*metric.restricted(size))
     prox_step = penalised(state.step.reshape(state.x.shape))
     if penalty.accepts == "scalar":
         prox_step = prox_step[:1]  # one step for all coordinates

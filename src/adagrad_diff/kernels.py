@@ -6,7 +6,8 @@ stays light. Three rules hold throughout:
 - every kernel is ``nogil`` and single-threaded; threads are added from outside (`adagrad_diff._threads`), so that
   concurrent runs in one process are safe whatever Numba's threading layer;
 - indices are unsigned before they are used: Numba's handling of negative ones doubles the time of a sparse product;
-- sums may be reordered (``reassoc``), but nothing assumes finite numbers: NaN and inf must survive to be reported.
+- sums may be reordered (``reassoc``), but nothing assumes finite numbers: NaN and inf must survive to be reported. (So
+  compare with ``< np.inf`` in such a kernel: Numba's ``np.isfinite(x)`` is ``x - x``, which reordering turns into 0.)
 """
 
 from __future__ import annotations

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._threads import over_rows, thread_count
 from ..kernels import compiled, plain
+from ._rows import as_rows, from_rows
 
+WORK = 20  # of one sample of a string, in multiplications
+CALM = 1e4  # weights that differ by no more than this factor can be summed in any order
+VISITS = 4  # of a sample, on average, after which the string that looks back gives up
 TIE = 1e-12  # levels that differ by less than this part of themselves are equal: rounding must not order them
 
 
@@ -26,6 +31,117 @@ def chain_value(x, l1, tv, out):
                 out[k] += l1 * abs(np.float64(x[i, k]))
                 if i:
                     out[k] += tv * abs(np.float64(x[i, k]) - x[i - 1, k])
+
+
+def chain_prox(z, step, l1, tv, out):
+    """out = prox of l1 sum |x_i| + tv sum |x_i - x_{i-1}|. Threads share the trajectories or, if there is one, its strings."""
+    trajectories = z[:1].size
+    threads = thread_count(WORK * z.size * (2 if l1 > 0 else 1))
+
+    def share(part, lo, hi):
+        mine = (slice(None), slice(lo, hi)) if z.ndim == 2 else slice(None)
+        x = strings(as_rows(z[mine]), as_rows(step[mine]), l1, tv, threads if trajectories == 1 else 1)
+        from_rows(x, out[mine])
+
+    over_rows(share, trajectories, max(1, min(threads, trajectories)))
+    return out
+
+
+def strings(z, step, l1, tv, threads):
+    """The prox for each row, by one string, or by two: see `FusedLasso`."""
+    weight = 1.0 / step
+    if l1 == 0:
+        x = np.empty(z.shape)
+        each_string(z, weight, tv, x)
+        return x
+    halves = np.empty((2, *z.shape))
+
+    def half(part, lo, hi):
+        for k in range(lo, hi):
+            shifted = step * (-l1, l1)[k]
+            shifted += z
+            each_string(shifted, weight, tv, halves[k])
+            (np.maximum, np.minimum)[k](halves[k], 0.0, out=halves[k])
+
+    over_rows(half, 2, min(threads, 2))
+    return np.add(halves[0], halves[1], out=halves[0])
+
+
+@plain
+def each_string(z, weight, lam, x):
+    """`taut_string`, by the quicker way where that is exact and not too long."""
+    n = z.shape[1]
+    for k in range(z.shape[0]):
+        if not (lam > 0.0 and n > 0 and calm(weight[k]) and quick_string(z[k], weight[k], lam, x[k], VISITS * n)):
+            taut_string(z[k : k + 1], weight[k : k + 1], lam, x[k : k + 1])
+
+
+@compiled
+def calm(weight):
+    """Whether sums of these weights, in any order, keep the smallest of them."""
+    least, most = weight[0], weight[0]
+    for w in weight:
+        least, most = min(least, w), max(most, w)
+    return 0.0 < most <= CALM * least
+
+
+@plain
+def quick_string(z, weight, lam, x, visits):
+    """`taut_string` of one row, for weights that are not too different; False if `visits` of samples are not enough.
+
+    Condat's algorithm: the segment that began at the last bend has a level between `low` and `high`, at which u touches
+    lam last at low_end, -lam last at high_end. Once u would leave the tube at `low`, x falls after low_end, and at `high`,
+    x rises after high_end; all later samples are then visited again, which is why this is not O(n). There are few branches
+    that depend on the data: they would cost more than the arithmetic.
+    """
+    n = z.size
+    i = start = low_end = high_end = 0
+    total, before = weight[0], 0.0  # before: u before the segment
+    low, high = z[0] - lam / total, z[0] + lam / total
+    u_low, u_high = lam, -lam
+    for _ in range(visits):
+        if i == n - 1:
+            w, next_low, next_high = 0.0, u_low, u_high
+            falls, rises = u_low < 0.0, u_high > 0.0
+            if not (falls or rises):
+                fill_segment(z, weight, before, start, n, x)
+                return True
+        else:
+            w, v = weight[i + 1], z[i + 1]
+            next_low, next_high = u_low + w * (v - low), u_high + w * (v - high)
+            falls, rises = next_low < -lam, next_high > lam
+        if falls | rises:
+            i = 1 + (low_end if falls else high_end)
+            after = lam if falls else -lam
+            fill_segment(z, weight, before - after, start, i, x)
+            start, low_end, high_end, before = i, i, i, after
+            total, low, high = weight[i], z[i], z[i]
+            gap = 2.0 * lam / total
+            low -= 0.0 if falls else gap
+            high += gap if falls else 0.0
+            u_low, u_high = lam, -lam
+        else:
+            i += 1
+            total += w
+            part = 1.0 / total
+            low += max(next_low - lam, 0.0) * part
+            high += min(next_high + lam, 0.0) * part
+            low_end = i if next_low >= lam else low_end
+            high_end = i if next_high <= -lam else high_end
+            u_low, u_high = min(next_low, lam), max(next_high, -lam)
+    return False
+
+
+@plain
+def fill_segment(z, weight, c, start, stop, x):
+    """The level of a segment, from its samples."""
+    w, s = 0.0, c
+    for j in range(start, stop):
+        w += weight[j]
+        s += weight[j] * z[j]
+    level = s / w
+    for j in range(start, stop):
+        x[j] = level
 
 
 @plain

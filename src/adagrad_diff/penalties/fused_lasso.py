@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import _check
 from ..kernels import plain
-from ._chain import chain_value, taut_string
-from ._rows import as_rows, from_rows, tolerance
+from ._chain import chain_prox, chain_value
+from ._rows import as_rows, tolerance
 from .base import Penalty, as_float, prepare
 from .total_variation import TotalVariation1D
 
@@ -49,12 +49,7 @@ class FusedLasso(Penalty):
 
     def prox(self, z, step, out=None):
         z, step, out = prepare(z, step, out)
-        rows, step = as_rows(z), as_rows(step)
-        weight, shift = 1.0 / step, step * self.l1
-        above, below = np.empty(rows.shape), np.empty(rows.shape)
-        taut_string(rows - shift, weight, self.tv, above)
-        taut_string(rows + shift, weight, self.tv, below)
-        return from_rows(np.maximum(above, 0.0) + np.minimum(below, 0.0), out)
+        return chain_prox(z, step, self.l1, self.tv, out)
 
     def polar(self, y):
         """The largest |sum of y over an interval| / phi(ones on it), as phi adds up over the level sets of x."""

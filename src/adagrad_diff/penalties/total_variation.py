@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from ._chain import chain_value, taut_string
-from ._rows import as_rows, from_rows, tolerance
+from ._chain import chain_prox, chain_value
+from ._rows import tolerance
 from .base import Penalty, as_float, prepare
 
 
@@ -34,6 +34,8 @@ class TotalVariation1D(Penalty):
     References
     ----------
     P. L. Davies and A. Kovac, "Local extremes, runs, strings and multiresolution", Annals of Statistics 29, 2001.
+
+    L. Condat, "A direct algorithm for 1-D total variation denoising", IEEE Signal Processing Letters 20, 2013.
     """
 
     properties = frozenset({"seminorm"})
@@ -49,10 +51,7 @@ class TotalVariation1D(Penalty):
 
     def prox(self, z, step, out=None):
         z, step, out = prepare(z, step, out)
-        rows = as_rows(z)
-        x = np.empty(rows.shape)
-        taut_string(rows, 1.0 / as_rows(step), self.lam, x)
-        return from_rows(x, out)
+        return chain_prox(z, step, 0.0, self.lam, out)
 
     def polar(self, y):
         """The largest of the partial sums of y over lam; infinite unless y sums to zero, as phi is zero on constants."""

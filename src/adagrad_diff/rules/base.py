@@ -21,7 +21,12 @@ class Metric:
     labels: np.ndarray | None  # the block of every coordinate; None for single coordinates
     scale: np.ndarray  # one factor per coordinate, or one for all
     eta: np.ndarray  # one step size per trajectory, that of the current iteration
-    isotropic: bool  # one and the same weight for all coordinates
+
+    def restricted(self, size: int) -> tuple[np.ndarray | None, bool]:
+        """The blocks of the first `size` coordinates, and whether these share one and the same step."""
+        labels = None if self.labels is None else self.labels[:size]
+        one = size == 1 or (labels is not None and bool((labels == labels[0]).all()))
+        return labels, one and self.scale.size == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +93,7 @@ class Rule(ABC):
             scale[: self.scale.size] = self.scale
         eta = np.empty(batch or 1, x.dtype)
         eta[:] = np.nan if callable(self.eta) else self.eta
-        return Metric(np.zeros((count, *batch)), labels, scale, eta, count == 1 and self.scale is None)
+        return Metric(np.zeros((count, *batch)), labels, scale, eta)
 
     @abstractmethod
     def update(self, metric: Metric, g: np.ndarray, g_prev: np.ndarray) -> None:
