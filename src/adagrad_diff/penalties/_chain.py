@@ -9,8 +9,8 @@ from ..kernels import compiled, plain
 from ._rows import as_rows, from_rows
 
 WORK = 20  # of one sample of a string, in multiplications
-CALM = 1e4  # weights that differ by no more than this factor can be summed in any order
-VISITS = 4  # of a sample, on average, after which the string that looks back gives up
+CALM = 1e4  # largest ratio of weights for `quick_string`: rounding then costs u about 1e-12 lam
+REVISITS = 2  # of each sample, on average: with more of them `quick_string` would not be quick
 TIE = 1e-12  # levels that differ by less than this part of themselves are equal: rounding must not order them
 
 
@@ -69,16 +69,16 @@ def strings(z, step, l1, tv, threads):
 
 @plain
 def each_string(z, weight, lam, x):
-    """`taut_string`, by the quicker way where that is exact and not too long."""
+    """`taut_string`, by `quick_string` where that is accurate and quick."""
     n = z.shape[1]
     for k in range(z.shape[0]):
-        if not (lam > 0.0 and n > 0 and calm(weight[k]) and quick_string(z[k], weight[k], lam, x[k], VISITS * n)):
+        if not (lam > 0.0 and n > 0 and calm(weight[k]) and quick_string(z[k], weight[k], lam, x[k])):
             taut_string(z[k : k + 1], weight[k : k + 1], lam, x[k : k + 1])
 
 
 @compiled
 def calm(weight):
-    """Whether sums of these weights, in any order, keep the smallest of them."""
+    """Whether the weights differ by no more than a factor."""
     least, most = weight[0], weight[0]
     for w in weight:
         least, most = min(least, w), max(most, w)
@@ -86,20 +86,24 @@ def calm(weight):
 
 
 @plain
-def quick_string(z, weight, lam, x, visits):
-    """`taut_string` of one row, for weights that are not too different; False if `visits` of samples are not enough.
+def quick_string(z, weight, lam, x):
+    """`taut_string` of one row, for weights that do not differ much; False if too many samples would be visited again.
 
-    Condat's algorithm: the segment that began at the last bend has a level between `low` and `high`, at which u touches
-    lam last at low_end, -lam last at high_end. Once u would leave the tube at `low`, x falls after low_end, and at `high`,
-    x rises after high_end; all later samples are then visited again, which is why this is not O(n). There are few branches
-    that depend on the data: they would cost more than the arithmetic.
+    Condat's algorithm: the segment that begins at the last bend has a level between `low` and `high`. At `low`, u has the
+    value u_low at sample i and was lam, its largest value, at low_end; at `high`, u_high and -lam at high_end. When u would
+    fall below -lam even at `low`, x falls after low_end; when it would exceed lam even at `high`, x rises after high_end.
+    The samples after the bend are then visited again: many times, if smooth data are approximated by a staircase.
+
+    The updates are arithmetic instead of branches: which of them apply is random, and a wrong guess of the processor costs
+    more than they do.
     """
     n = z.size
     i = start = low_end = high_end = 0
     total, before = weight[0], 0.0  # before: u before the segment
     low, high = z[0] - lam / total, z[0] + lam / total
     u_low, u_high = lam, -lam
-    for _ in range(visits):
+    again = 0
+    while again <= REVISITS * start + n // 8:
         if i == n - 1:
             w, next_low, next_high = 0.0, u_low, u_high
             falls, rises = u_low < 0.0, u_high > 0.0
@@ -111,9 +115,13 @@ def quick_string(z, weight, lam, x, visits):
             next_low, next_high = u_low + w * (v - low), u_high + w * (v - high)
             falls, rises = next_low < -lam, next_high > lam
         if falls | rises:
-            i = 1 + (low_end if falls else high_end)
+            last, i = i, 1 + (low_end if falls else high_end)
+            again += last + 1 - i
             after = lam if falls else -lam
-            fill_segment(z, weight, before - after, start, i, x)
+            if i - start <= 4 <= n - start:  # without a loop: what is written too far is written again
+                x[start] = x[start + 1] = x[start + 2] = x[start + 3] = low if falls else high
+            else:
+                fill_segment(z, weight, before - after, start, i, x)
             start, low_end, high_end, before = i, i, i, after
             total, low, high = weight[i], z[i], z[i]
             gap = 2.0 * lam / total
