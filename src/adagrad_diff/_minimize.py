@@ -59,7 +59,7 @@ def iterate(
 
 def _iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterator[State]:
     """The loop. The two buffers that end in _prev hold what comes next until the iteration is complete."""
-    oracle, flat = loss.oracle(state.x), state.flat
+    oracle, flat = loss.oracle(state.x), state.flat if state.x.ndim > 1 else lambda array: array
     metric = rule.init(state.x, state.batched, loss.intercept)
     metric.total = state.total
     state.x_prev, state.g_prev, state.step = np.empty_like(state.x), np.empty_like(state.x), np.empty_like(flat(state.x))

@@ -71,8 +71,10 @@ class State:
         if self.step is None:
             nan = np.full(self.f.shape, np.nan) if self.batched else math.nan
             return nan, nan
-        out, flat = np.empty((2, self.f.size if self.batched else 1)), self.flat
-        kernels.diagnose(flat(self.x_prev), flat(self.x), self.step, flat(self.g_prev), flat(self.g), out)
+        out = np.empty((2, self.f.size if self.batched else 1))
+        arrays = (self.x_prev, self.x, self.g_prev, self.g)
+        x_prev, x, g_prev, g = arrays if self.x.ndim == 1 else map(self.flat, arrays)
+        kernels.diagnose(x_prev, x, self.step, g_prev, g, out)
         if not self.batched:
             self.norm = math.sqrt(out[0, 0])
             return self.norm, float(out[1, 0])
