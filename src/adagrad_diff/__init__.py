@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._scipy import scipy_method
     from ._state import State, load_state
     from ._status import ConvergenceError, ConvergenceWarning, Status
+    from ._sweep import sweep
     from .critical import at_fraction, critical_lam
     from .losses import (
         LAD,
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
 # The table of contents. A name is imported when it is first used: SciPy and Numba take a second, this module does not.
 _CONTENTS = {
     "_minimize": ("iterate", "minimize"),
+    "_sweep": ("sweep",),
     "_scipy": ("scipy_method",),
     "_state": ("State", "load_state"),
     "_driver": ("History",),
@@ -129,7 +131,7 @@ _CONTENTS = {
     ),
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}
-_MODULES = ("blocks", "critical", "kernels", "losses", "penalties", "rules")
+_MODULES = ("blocks", "critical", "datasets", "kernels", "losses", "paper", "penalties", "rules")
 
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604
 

@@ -32,6 +32,13 @@ def nonnegative(value: Any, name: str, owner: str) -> float:
     return number
 
 
+def count(value: Any, name: str, owner: str, least: int = 0) -> int:
+    """An integer that is not too small."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
+        raise ValueError(f"The {name!r} parameter of {owner} must be an integer >= {least}. Got {value!r} instead.")
+    return value.__index__()
+
+
 def real_array(value: Any, name: str) -> np.ndarray:
     """An array of real numbers; float32 and float64 are kept as they are, everything else becomes float64."""
     try:

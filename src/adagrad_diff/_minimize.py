@@ -54,10 +54,10 @@ def iterate(
     if not isinstance(rule, Rule):
         raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
     state = start(loss, x0, penalty, rule) if state is None else resume(loss, x0, rule, state)
-    return _iterations(loss, penalty, rule, state)
+    return iterations(loss, penalty, rule, state)
 
 
-def _iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterator[State]:
+def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterator[State]:
     """The loop. The two buffers that end in _prev hold what comes next until the iteration is complete."""
     oracle, flat = loss.oracle(state.x), state.flat if state.x.ndim > 1 else lambda array: array
     metric = rule.init(state.x, state.batched, loss.intercept)
@@ -227,15 +227,15 @@ def minimize(
     loss, penalty = as_loss(loss), as_penalty(penalty)
     rule = _choose_rule(rule, eta, eps, blocks)
     _check.one_of(on_failure, ("warn", "raise", "ignore"), "on_failure", "minimize")
-    max_iter = _count(max_iter, "max_iter")
+    max_iter = _check.count(max_iter, "max_iter", "minimize")
     tol = None if tol is None else _check.nonnegative(tol, "tol", "minimize")
     deadline = np.inf if max_time is None else perf_counter() + _check.positive(max_time, "max_time", "minimize")
     if callback is not None and not callable(callback):
         raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
 
     state = start(loss, x0, penalty, rule) if state is None else resume(loss, x0, rule, state)
-    watch = Watch(max_iter, deadline, tol, callback, _count(history, "history"), state)
-    status = watch.run(lambda rule, state: _iterations(loss, penalty, rule, state), rule, state)
+    watch = Watch(max_iter, deadline, tol, callback, _check.count(history, "history", "minimize"), state)
+    status = watch.run(lambda rule, state: iterations(loss, penalty, rule, state), rule, state)
     return report(state, status, tol, watch.history(), on_failure)
 
 
@@ -250,9 +250,3 @@ def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any) -> Rule:
         if value is not None:
             raise ValueError(f"{name!r} belongs to the rule: give either 'rule' or {name!r}, not both.")
     return rule
-
-
-def _count(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 0:
-        raise ValueError(f"The {name!r} parameter of minimize must be an integer >= 0. Got {value!r} instead.")
-    return value.__index__()

@@ -110,11 +110,9 @@ class State:
         if self.batched:
             self.n = self.n + ~self.failed
             self.norm = np.where(self.failed, self.norm, np.nan)
-            np.add(self.x_sum, self.x, out=self.x_sum, where=~self.failed)
             better = f + phi < self.fun_best
-            if better.any():
-                np.copyto(self.x_best, self.x, where=better)
-                np.copyto(self.fun_best, f + phi, where=better)
+            self.fun_best = np.where(better, f + phi, self.fun_best)
+            kernels.keep(self.flat(self.x), ~self.failed, better, self.flat(self.x_sum), self.flat(self.x_best))
         else:
             self.n += 1
             self.norm = math.nan

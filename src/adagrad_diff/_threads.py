@@ -11,7 +11,7 @@ WORK_PER_THREAD = 200_000  # multiplications below which a second thread costs m
 
 
 @cache
-def _limit() -> int:
+def cores() -> int:
     """What the environment allows: NUMBA_NUM_THREADS, else OMP_NUM_THREADS, else every core of this process."""
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "").split(",")[0].strip()
@@ -33,7 +33,7 @@ def _blas():
 
 def thread_count(work: float) -> int:
     """Threads worth using for `work` multiplications, within the limits of the environment and of threadpoolctl."""
-    wanted = min(_limit(), int(work // WORK_PER_THREAD))
+    wanted = min(cores(), int(work // WORK_PER_THREAD))
     if wanted <= 1:
         return 1
     allowed = max((library.get_num_threads() or 1 for library in _blas()), default=wanted)
@@ -42,7 +42,7 @@ def thread_count(work: float) -> int:
 
 @cache
 def _pool(pid: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=max(1, _limit() - 1), thread_name_prefix="adagrad_diff")
+    return ThreadPoolExecutor(max_workers=max(1, cores() - 1), thread_name_prefix="adagrad_diff")
 
 
 def over_rows(worker: Callable[[int, int, int], None], rows: int, threads: int) -> None:

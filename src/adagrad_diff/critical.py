@@ -179,7 +179,7 @@ def _smallest_polar_at_kinks(loss: LinearModel, penalty: Penalty, x: np.ndarray)
     kernels.residuals(loss.scalar)(r, loss.b, loss.weight, loss.theta, 0, samples, np.zeros(1))
     r[kinks] = 0  # their part is open
     g = np.zeros(features, loss.dtype)
-    loss.A.add_tdot(r, 0, samples, g)
+    loss.A.tdot(r, 0, samples, g)
     g = g.astype(np.float64) + loss.l2 * x[:features]
     if kinks.size == 0:
         return float(penalty.polar(-g))
@@ -189,7 +189,7 @@ def _smallest_polar_at_kinks(loss: LinearModel, penalty: Penalty, x: np.ndarray)
     unit = np.zeros((loss.A.shape[0], kinks.size), loss.dtype)
     unit[kinks, np.arange(kinks.size)] = weight
     rows = np.zeros((loss.A.shape[1], kinks.size), loss.dtype)
-    loss.A.add_tdot(unit, 0, loss.A.shape[0], rows)
+    loss.A.tdot(unit, 0, loss.A.shape[0], rows)
     rows = rows.astype(np.float64)  # column k: what slope 1 at the k-th kink adds to g
     balance = -float(r.sum(dtype=np.float64)) if loss.intercept else None  # what the slopes must sum to, with weights
     if balance is not None and kinks.size == 1:

@@ -107,6 +107,15 @@ def block_forward(total, labels, eps, eta, scale, x, g, step, out):
             out[i, k] = x[i, k] - step[i, k] * g[i, k]
 
 
+@plain
+def keep(x, running, better, x_sum, x_best):
+    """x_sum[:, running] += x[:, running];  x_best[:, better] = x[:, better]"""
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            x_sum[i, k] += x[i, k] if running[k] else 0.0
+            x_best[i, k] = x[i, k] if better[k] else x_best[i, k]
+
+
 @compiled
 def diagnose(x_prev, x, step, g_prev, g, out):
     """out = np.sum(((x_prev - x) / step + g - g_prev)**2, axis=0), np.mean(step, axis=0)"""
@@ -144,7 +153,10 @@ def shrink(z, step, l1, l2, out):
             lam, mu = l1[i if l1.size > 1 else 0], l2[i if l2.size > 1 else 0]
             for k in range(z.shape[1]):
                 size = abs(z[i, k]) - step[i, k] * lam
-                out[i, k] = np.copysign(0.0 if size < 0.0 else size, z[i, k]) / (1.0 + step[i, k] * mu)
+                out[i, k] = np.copysign(0.0 if size < 0.0 else size, z[i, k])
+            if mu != 0.0:  # divisions take most of the time
+                for k in range(z.shape[1]):
+                    out[i, k] /= 1.0 + step[i, k] * mu
 
 
 @compiled

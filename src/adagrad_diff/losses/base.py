@@ -25,6 +25,7 @@ class Loss(ABC):
     shape: tuple[int, ...] | None = None  # of x without the trajectory axis; None if any shape will do
     dtype: np.dtype | None = None  # of the iterates; None if x decides
     intercept: bool = False  # whether the last coordinate (or row) of x is an intercept no penalty touches
+    predictions: int = 0  # numbers that an oracle keeps per trajectory beside x and its gradient
 
     @abstractmethod
     def oracle(self, x: np.ndarray) -> Oracle:

@@ -70,7 +70,7 @@ class LinearModel(Loss):
         self.weight = self._normalised(sample_weight, samples)
         self.l2 = _check.nonnegative(l2, "l2", type(self).__name__)
         self.intercept = bool(intercept)
-        self.shape = (features + self.intercept,)
+        self.shape, self.predictions = (features + self.intercept,), samples
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
         """b as this loss wants it, or an error that names the first entry it does not accept."""
@@ -109,7 +109,7 @@ class LinearModel(Loss):
             if self.intercept:
                 z += v[features:]
             z *= self.weight[:, None]
-            self.A.add_tdot(z, 0, samples, out[:features])
+            self.A.tdot(z, 0, samples, out[:features])
             if self.intercept:
                 out[features] = z.sum(axis=0)
             return out
@@ -135,6 +135,7 @@ class LinearOracle(Oracle):
         kernel, loss, r = kernels.dense_pass(self.loss.scalar), self.loss, self.r
 
         def rows(x, offset, lo, hi, g, value):
+            g.fill(0)
             shift = offset[0] if loss.intercept else x.dtype.type(0)
             kernel(loss.A.array, x, shift, loss.b, loss.weight, loss.theta, lo, hi, r, g, value)
 
@@ -149,7 +150,7 @@ class LinearOracle(Oracle):
         loss, r, residuals = self.loss, self.r, self._make_residuals()
 
         def rows(x, offset, lo, hi, g, value):
-            """The share of rows lo..hi: g += A' r and value += sum of weight * loss, block by block."""
+            """The share of rows lo..hi: g = A' r and value += sum of weight * loss, block by block."""
             with np.errstate(all="ignore"):  # what overflows is seen in the value
                 for first, last in loss.A.row_blocks(lo, hi):
                     z = r[first:last]
@@ -157,7 +158,7 @@ class LinearOracle(Oracle):
                     if loss.intercept:
                         z += offset
                     residuals(r, first, last, value)  # z is the residual from here on
-                    loss.A.add_tdot(z, first, last, g)
+                    loss.A.tdot(z, first, last, g, add=first > lo)
 
         return rows
 
@@ -165,16 +166,14 @@ class LinearOracle(Oracle):
         loss, value = self.loss, self._value
         samples = loss.A.shape[0]
         weights, offset, gradient = (x[:-1], x[-1:], out[:-1]) if loss.intercept else (x, None, out)
-        threads = thread_count(self._work)
+        threads = min(thread_count(self._work), samples)
         if threads != len(value):
             self._value = value = np.empty((threads, self._width))
             self._g = np.empty((threads - 1, *gradient.shape), loss.dtype)
-        gradient.fill(0)
         value.fill(0)
         if threads == 1:
             self._rows(weights, offset, 0, samples, gradient, value[0])
         else:
-            self._g.fill(0)
 
             def worker(part, lo, hi):
                 self._rows(weights, offset, lo, hi, self._g[part - 1] if part else gradient, value[part])

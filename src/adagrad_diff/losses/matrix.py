@@ -1,7 +1,7 @@
 """The data matrix A: dense, sparse or an operator, behind the two products the linear model needs.
 
-`dot(x, lo, hi, z)` writes z = A[lo:hi] x and `add_tdot(r, lo, hi, g)` adds A[lo:hi]' r to g, for one vector or several
-side by side. `row_blocks` says which row ranges to go through so that the second product finds A in the cache.
+`dot(x, lo, hi, z)` writes z = A[lo:hi] x and `tdot(r, lo, hi, g, add)` writes A[lo:hi]' r to g, or adds it, for one vector or
+several side by side. `row_blocks` says which row ranges to go through so that the second product finds A in the cache.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Matrix(ABC):
         """z = A[lo:hi] x"""
 
     @abstractmethod
-    def add_tdot(self, r: np.ndarray, lo: int, hi: int, g: np.ndarray) -> None:
-        """g += A[lo:hi]' r"""
+    def tdot(self, r: np.ndarray, lo: int, hi: int, g: np.ndarray, add: bool = False) -> None:
+        """g = A[lo:hi]' r, or g += that"""
 
     def row_blocks(self, lo: int, hi: int) -> Iterator[tuple[int, int]]:
         """Ranges that cover lo..hi, each small enough for the cache."""
@@ -52,8 +52,11 @@ class Dense(Matrix):
     def dot(self, x, lo, hi, z):
         np.matmul(self.array[lo:hi], x, out=z)
 
-    def add_tdot(self, r, lo, hi, g):
-        g += self.array[lo:hi].T @ r
+    def tdot(self, r, lo, hi, g, add=False):
+        if add:
+            g += self.array[lo:hi].T @ r
+        else:
+            np.matmul(self.array[lo:hi].T, r, out=g)
 
 
 class CompressedRows(Matrix):
@@ -66,7 +69,9 @@ class CompressedRows(Matrix):
         z[...] = 0
         kernels.add_rows_dot(*self.parts, x, lo, hi, z)
 
-    def add_tdot(self, r, lo, hi, g):
+    def tdot(self, r, lo, hi, g, add=False):
+        if not add:
+            g[...] = 0
         kernels.add_rows_tdot(*self.parts, r, lo, hi, g)
 
 
@@ -82,7 +87,9 @@ class CompressedColumns(Matrix):
         z[...] = 0
         kernels.add_rows_tdot(*self.parts, x, 0, self.shape[1], z)
 
-    def add_tdot(self, r, lo, hi, g):
+    def tdot(self, r, lo, hi, g, add=False):
+        if not add:
+            g[...] = 0
         kernels.add_rows_dot(*self.parts, r, 0, self.shape[1], g)
 
 
@@ -98,8 +105,9 @@ class Operator(Matrix):
     def dot(self, x, lo, hi, z):
         z[...] = self.operator.matvec(x) if x.ndim == 1 else self.operator.matmat(x)
 
-    def add_tdot(self, r, lo, hi, g):
-        g += self.operator.rmatvec(r) if r.ndim == 1 else self.operator.rmatmat(r)
+    def tdot(self, r, lo, hi, g, add=False):
+        product = self.operator.rmatvec(r) if r.ndim == 1 else self.operator.rmatmat(r)
+        g[...] = g + product if add else product
 
 
 def as_matrix(A: Any, name: str = "A") -> Matrix:

@@ -42,7 +42,7 @@ class Multinomial(LinearModel):
         if classes is not None and classes < least:
             raise ValueError(f"The 'classes' parameter of Multinomial must be at least {least}. Got {classes!r} instead.")
         self.classes = least if classes is None else int(classes)
-        self.shape = (*self.shape, self.classes)
+        self.shape, self.predictions = (*self.shape, self.classes), self.predictions * self.classes
 
     def check_targets(self, b, samples):
         b = _check.vector(b, "b", samples)

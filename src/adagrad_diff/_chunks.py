@@ -1,0 +1,172 @@
+"""The trajectories of a sweep: columns of one matrix, cut into chunks, and put together again with labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import _check
+from ._describe import describe
+from ._driver import Watch
+from ._minimize import iterations, start
+from ._state import State
+from ._status import BUDGETS, Status
+from .losses import as_loss
+from .penalties import as_penalty
+from .rules import Rule
+
+if TYPE_CHECKING:
+    import xarray
+
+CACHE = 1 << 21  # bytes that the predictions, or the iterates, of one chunk may have
+NARROW = 8  # columns that a chunk should have at least
+RECORDED = ("objective", "mean_step")
+
+
+class Chunk(NamedTuple):
+    """Columns low..high of one rule. A column is one (eta, start); the starts run fastest."""
+
+    rule: str
+    low: int
+    high: int
+
+
+class Trajectories:
+    """Every rule with every eta from every start: what is to be computed, checked."""
+
+    def __init__(self, loss: Any, penalty: Any, rules: Any, etas: Any, x0s: Any, n_iter: int, record: int, keep_x: bool):
+        self.loss, self.penalty, self.make = as_loss(loss), as_penalty(penalty), _named(rules)
+        self.etas = np.array([_check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
+        if np.ndim(etas) > 1 or not self.etas.size or np.unique(self.etas).size != self.etas.size:
+            raise ValueError("'etas' must be one or more positive numbers, each of them once.")
+        x0s = _check.real_array(x0s, "x0s")
+        dims = 1 if self.loss.shape is None else len(self.loss.shape)
+        self.x0s = x0s[..., None] if x0s.ndim == dims else x0s
+        self.n_iter = _check.count(n_iter, "n_iter", "sweep", least=1)
+        self.record = _check.count(record, "record", "sweep", least=1)
+        self.keep_x = bool(keep_x)
+        self.rules = {name: make(float(self.etas[0])) for name, make in self.make.items()}
+        for name, rule in self.rules.items():
+            if not isinstance(rule, Rule):
+                raise TypeError(f"'rules' must be rule classes or functions eta -> rule, but {name} made {rule!r}.")
+        self.first = start(self.loss, self.x0s, self.penalty, next(iter(self.rules.values())))
+        if not self.first.batched:
+            raise ValueError("The loss must return one value per column of x, as 'x0s' has one start per column.")
+        self.starts = self.x0s.shape[-1]
+        recorded = np.arange(self.record, self.n_iter + 1, self.record)
+        self.iterations = np.union1d(recorded, [self.n_iter])  # the last one always
+
+    def description(self) -> dict[str, Any]:
+        """Everything the results depend on."""
+        problem = {"loss": self.loss, "penalty": self.penalty, "rules": self.rules, "etas": self.etas, "x0s": self.x0s}
+        return {**describe(problem), "n_iter": self.n_iter, "record": self.record, "keep_x": self.keep_x}
+
+    def plan(self, budget: float, jobs: int) -> list[Chunk]:
+        """Chunks of which `jobs` at once stay within the budget (bytes), and each of them in the cache if that is possible."""
+        size, item = self.first.x[..., 0].size, self.first.x.itemsize
+        predictions = self.loss.predictions * item
+        # The predictions and what is computed of them, the state and its scratch, and the record as it grows and is kept.
+        column = 2 * predictions + 16 * 8 * size + 8 * 8 * self.iterations.size
+        if column * jobs > budget:
+            raise ValueError(
+                f"The 'memory' parameter of sweep is too small: {jobs} trajectories at once need {column * jobs / 1e6:.3g} MB. "
+                "Give at least that, or fewer n_jobs."
+            )
+        width = int(min(budget / jobs / column, max(NARROW, CACHE / max(predictions, size * item))))
+        chunks = []
+        for name, rule in self.rules.items():
+            # A rule with a schedule has one for all its columns: one eta at a time.
+            groups = self.etas.size if callable(rule.eta) else 1
+            columns = self.etas.size * self.starts // groups
+            equal = -(-jobs // (len(self.rules) * groups))  # as many chunks as occupy all cores, or a multiple of that
+            pieces = max(1, min(-(-columns // width // equal) * equal, columns // min(NARROW, width)), -(-columns // width))
+            cuts = np.linspace(0, columns, pieces + 1).round().astype(int)
+            for offset in range(0, groups * columns, columns):
+                chunks += [Chunk(name, *map(int, pair)) for pair in zip(offset + cuts[:-1], offset + cuts[1:], strict=True)]
+        return chunks
+
+    def run(
+        self, chunk: Chunk, kept: tuple[dict, State] | None, seconds: float, watched: Callable, pause: Callable
+    ) -> dict[str, np.ndarray] | None:
+        """The trajectories of one chunk.
+
+        Every so many seconds, `pause(record, state)` may keep them, and says whether to stop: then the answer is None.
+        `watched(watch)` hands out what knows how far they are.
+        """
+        columns = np.arange(chunk.low, chunk.high)
+        schedule = callable(self.rules[chunk.rule].eta)
+        etas = self.etas[columns // self.starts]
+        rule = self.make[chunk.rule](float(etas[0]) if schedule else etas)
+        record = {name: np.full((self.iterations.size, columns.size), np.nan) for name in RECORDED}
+        if kept is None:
+            state = start(self.loss, self.x0s[..., columns % self.starts], self.penalty, rule)
+        else:
+            state = kept[1]
+            for name in RECORDED:
+                record[name][:] = kept[0][name]
+        regular = self.n_iter - self.n_iter % self.record
+        while True:
+            # Up to the last multiple of `record`; then the rest, of which only the end is recorded.
+            n = int(state.n.max())
+            goal, every = (regular, self.record) if n < regular else (self.n_iter, self.n_iter)
+            watch = Watch(goal - n, perf_counter() + seconds, None, None, every, state)
+            watched(watch)
+            status = watch.run(lambda rule, state: iterations(self.loss, self.penalty, rule, state), rule, state)
+            history = watch.history()
+            rows = np.searchsorted(self.iterations, history.iteration)
+            for name in RECORDED:
+                record[name][rows] = getattr(history, name)
+            running = np.isin(status, BUDGETS)
+            if watch.n == self.n_iter or not running.any():
+                break
+            if pause(record, state):
+                return None
+        answer = {
+            **record,
+            "objective_best": state.fun_best,
+            "nit": state.n,
+            "status": np.where(running, Status.MAX_ITER, status),
+        }
+        return {**answer, "x": state.x} if self.keep_x else answer
+
+    def dataset(self, plan: list[Chunk], parts: list[dict[str, np.ndarray]]) -> xarray.Dataset:
+        """The results of all chunks, labelled."""
+        import xarray
+
+        from . import __version__
+
+        names, trajectory = list(self.rules), ("rule", "eta", "seed")
+        coordinate = ("coordinate", *(f"coordinate_{axis}" for axis in range(1, self.x0s.ndim - 1)))
+        variables: dict[str, Any] = {}
+        for key in tuple(parts[0]):
+            *leading, _ = parts[0][key].shape
+            whole = np.empty((*leading, len(names), self.etas.size * self.starts), parts[0][key].dtype)
+            for chunk, part in zip(plan, parts, strict=True):
+                whole[..., names.index(chunk.rule), chunk.low : chunk.high] = part.pop(key)  # so that it exists once only
+            whole = whole.reshape(*leading, len(names), self.etas.size, self.starts)
+            if key in RECORDED:
+                variables[key] = ((*trajectory, "iteration"), np.moveaxis(whole, 0, -1))
+            else:
+                variables[key] = ((*(coordinate if key == "x" else ()), *trajectory), whole)
+        variables |= {"objective_start": ("seed", self.first.fun), "start": ((*coordinate, "seed"), self.x0s)}
+        coords = {"rule": names, "eta": self.etas, "seed": np.arange(self.starts), "iteration": self.iterations}
+        versions = {"adagrad_diff": __version__, "numpy": np.__version__}
+        data = xarray.Dataset(variables, coords, {**versions, "problem": json.dumps(self.description())})
+        data.status.attrs = {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name for s in Status)}
+        return data
+
+
+def _named(rules: Any) -> dict[str, Callable]:
+    """Names for the rules: their own, or those of a dict."""
+    if not isinstance(rules, Mapping):
+        several = list(rules) if isinstance(rules, Iterable) else [rules]
+        names = [getattr(rule, "__name__", type(rule).__name__) for rule in several]
+        clear = len(set(names)) == len(names) and "<lambda>" not in names
+        rules = dict(zip(names if clear else [f"rule {k}" for k in range(len(names))], several, strict=True))
+    if not rules or not all(callable(rule) for rule in rules.values()):
+        raise TypeError("'rules' must be rule classes, such as AdaGradDiff, or functions eta -> rule.")
+    return {str(name): rule for name, rule in rules.items()}

@@ -1,0 +1,187 @@
+"""Many (rule, eta, start) trajectories at once: columns of one matrix, through the iteration of `minimize`.
+
+The columns are cut into chunks that stay in the cache and in the memory budget. Chunks run side by side in threads, each
+with a single-threaded BLAS, so that what a trajectory computes depends on its chunk only: a sweep that was killed and
+goes on gives the same bits.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _check
+from ._checkpoint import Checkpoint
+from ._chunks import Chunk, Trajectories
+from ._driver import Watch
+from ._extras import require
+from ._state import State
+from ._threads import cores
+
+if TYPE_CHECKING:
+    import xarray
+
+SAVE = 30.0  # seconds of work on a chunk that a killed sweep may lose
+LOOK = 0.3  # seconds between two looks at the progress
+
+
+def sweep(
+    loss: Any,
+    penalty: Any,
+    rules: Any,
+    etas: Any,
+    x0s: Any,
+    n_iter: int,
+    *,
+    record: int = 1,
+    checkpoint: str | os.PathLike | None = None,
+    memory: str | float = "2GB",
+    n_jobs: int | None = None,
+    keep_x: bool = True,
+    progress: bool | None = None,
+    label: str = "sweep",
+) -> xarray.Dataset:
+    r"""Run every rule with every eta from every start.
+
+    Parameters
+    ----------
+    loss, penalty
+        As for `minimize`. A function as loss must accept columns: x of shape (d, B) -> values (B,), gradients (d, B).
+    rules : Rule class, callable, or several of them
+        Each makes a rule of eta: `AdaGradDiff`, or `lambda eta: AdaGradDiff(eta, blocks="all")`. eta is an array with one
+        value per trajectory; only a rule with a schedule (a callable eta) is made for one value at a time. A dict gives
+        the rules names of your choice.
+    etas : array
+        Step sizes.
+    x0s : array (d, starts)
+        One start per column.
+    n_iter : int
+        Iterations of each trajectory.
+    record : int
+        Record every k-th iteration (and always the last).
+    checkpoint : path, optional
+        A directory for what is finished. The same call continues from there and gives bit-identical results, also after a
+        kill; at most half a minute of work on each core is lost.
+    memory : str or number
+        What the trajectories that run at once may use, such as "2GB" or a number of bytes.
+    n_jobs : int, optional
+        Chunks that run side by side; every core by default.
+    keep_x : bool
+        Whether to return the final iterates.
+    progress : bool, optional
+        Whether to show a progress bar on stderr; by default, if that is a terminal.
+    label : str
+        What the progress bar is called.
+
+    Returns
+    -------
+    xarray.Dataset
+        objective :math:`F(x^{n+1})` and mean_step (mean over coordinates of :math:`\eta / w^n`) of dims rule, eta, seed,
+        iteration, NaN after a trajectory has ended; objective_best, the smallest objective of all iterations and the start;
+        status (see `Status`) and nit; the starts and their objective; the final iterates x. The attributes say what was
+        computed, with which versions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, sweep
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((50, 5))
+    >>> result = sweep(LAD(A, A[:, 0]), L1(0.01), [AdaGradDiff, AdaGrad], [0.1, 1, 10], rng.standard_normal((5, 4)), 100)
+    >>> result.objective.sizes
+    Frozen({'rule': 2, 'eta': 3, 'seed': 4, 'iteration': 100})
+    >>> final = result.objective.isel(iteration=-1).mean("seed")
+    >>> bool((final.sel(rule="AdaGradDiff", eta=10) < final.sel(rule="AdaGrad", eta=10)).all())
+    True
+    """
+    require("xarray", "sweep")
+    trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x)
+    jobs = cores() if n_jobs in (None, -1) else _check.count(n_jobs, "n_jobs", "sweep", least=1)
+    plan = trajectories.plan(_bytes(memory), jobs)
+    keeper = None
+    if checkpoint is not None:
+        keeper = Checkpoint(checkpoint, trajectories.description(), plan)
+        plan = [Chunk(*chunk) for chunk in keeper.plan]
+    total = sum(chunk.high - chunk.low for chunk in plan) * trajectories.n_iter
+    options = {"desc": label, "total": total, "unit": "it", "unit_scale": True, "dynamic_ncols": True}
+    with require("tqdm", "sweep").tqdm(disable=None if progress is None else not progress, **options) as bar:
+        parts = _Run(trajectories, plan, keeper, jobs).finish(bar)
+    return trajectories.dataset(plan, parts)
+
+
+class _Run:
+    """Chunks in threads, `jobs` at a time: the work is done outside the interpreter's lock."""
+
+    def __init__(self, trajectories: Trajectories, plan: list[Chunk], keeper: Checkpoint | None, jobs: int):
+        self.trajectories, self.plan, self.keeper, self.jobs = trajectories, plan, keeper, jobs
+        self.watches: dict[int, Watch] = {}  # of the chunks that run
+        self.complete: set[int] = set()
+        self.stopping = False
+
+    def finish(self, bar: Any) -> list[dict[str, np.ndarray]]:
+        limits = require("threadpoolctl", "sweep").threadpool_limits
+        with limits(1, user_api="blas"), ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep") as pool:
+            futures = [pool.submit(self._part, part) for part in range(len(self.plan))]
+            try:
+                waiting: Any = True
+                while waiting and not any(future.done() and future.exception() for future in futures):
+                    waiting = wait(futures, LOOK, FIRST_EXCEPTION).not_done
+                    bar.update(self._done() - bar.n)
+            finally:  # all done, failed or interrupted: whatever still runs keeps what it has
+                self.stopping = True
+                for watch in tuple(self.watches.values()):
+                    watch.deadline = 0.0
+        return [future.result() for future in futures]  # type: ignore[misc]
+
+    def _done(self) -> int:
+        """Iterations of trajectories so far."""
+        done = dict.fromkeys(tuple(self.complete), self.trajectories.n_iter)
+        n = {part: watch.n for part, watch in tuple(self.watches.items())} | done
+        return sum((self.plan[part].high - self.plan[part].low) * count for part, count in n.items())
+
+    def _part(self, part: int) -> dict[str, np.ndarray] | None:
+        """The results of one chunk; None if it had to stop."""
+        answer = None if self.stopping else self._compute(part)
+        if answer is not None:
+            self.complete.add(part)
+        self.watches.pop(part, None)
+        return answer
+
+    def _compute(self, part: int) -> dict[str, np.ndarray] | None:
+        keeper, kept = self.keeper, None
+        if keeper is not None:
+            if (answer := keeper.finished(part)) is not None:
+                return answer
+            kept = keeper.interrupted(part)
+
+        def watched(watch: Watch) -> None:
+            self.watches[part] = watch
+            if self.stopping:  # just now, perhaps too early for this watch
+                watch.deadline = 0.0
+
+        def pause(record: dict[str, np.ndarray], state: State) -> bool:
+            if keeper is not None:
+                keeper.keep(part, record, state)
+            return self.stopping
+
+        answer = self.trajectories.run(self.plan[part], kept, SAVE, watched, pause)
+        if keeper is not None and answer is not None:
+            keeper.finish(part, answer)
+        return answer
+
+
+def _bytes(memory: Any) -> float:
+    """A number of bytes: 2e9, "2GB", "512 MiB"."""
+    units = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+    text = str(memory).strip().upper()
+    number = text.rstrip("BIKMGT ")
+    try:
+        value = float(number) * units[text[len(number) :].strip()]
+    except (ValueError, KeyError):
+        value = 0.0
+    if not 0 < value < np.inf:
+        raise ValueError(f"The 'memory' parameter of sweep must be a size such as '2GB' or 2e9. Got {memory!r} instead.")
+    return value
