@@ -5,8 +5,10 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
 .PHONY: reproduce test test-main test-oldest test-wheel lint bench clean
 
+# The paper's experiments at a size of two minutes; DATA is a directory with LIBSVM files, if there is one.
+DATA ?= $(wildcard ../shared/data)
 reproduce: .venv/.paper
-	$(BIN)/python examples/paper_problems.py
+	$(BIN)/adagrad-diff reproduce --resume $(if $(DATA),--data $(DATA))
 
 test: test-main test-wheel test-oldest
 

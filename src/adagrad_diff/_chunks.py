@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import xarray
 
 CACHE = 1 << 21  # bytes that the predictions, or the iterates, of one chunk may have
-NARROW = 8  # columns that a chunk should have at least
+WIDE = 32  # columns that a chunk has at least, if memory and their number allow: a sparse product needs so many
+LEAST = 4  # columns that it keeps when it is cut for the sake of another core
 RECORDED = ("objective", "mean_step")
 
 
@@ -76,14 +77,14 @@ class Trajectories:
                 f"The 'memory' parameter of sweep is too small: {jobs} trajectories at once need {column * jobs / 1e6:.3g} MB. "
                 "Give at least that, or fewer n_jobs."
             )
-        width = int(min(budget / jobs / column, max(NARROW, CACHE / max(predictions, size * item))))
+        width = int(min(budget / jobs / column, max(WIDE, CACHE / max(predictions, size * item))))
         chunks = []
         for name, rule in self.rules.items():
             # A rule with a schedule has one for all its columns: one eta at a time.
             groups = self.etas.size if callable(rule.eta) else 1
             columns = self.etas.size * self.starts // groups
             equal = -(-jobs // (len(self.rules) * groups))  # as many chunks as occupy all cores, or a multiple of that
-            pieces = max(1, min(-(-columns // width // equal) * equal, columns // min(NARROW, width)), -(-columns // width))
+            pieces = max(1, min(-(-columns // width // equal) * equal, columns // min(LEAST, width)), -(-columns // width))
             cuts = np.linspace(0, columns, pieces + 1).round().astype(int)
             for offset in range(0, groups * columns, columns):
                 chunks += [Chunk(name, *map(int, pair)) for pair in zip(offset + cuts[:-1], offset + cuts[1:], strict=True)]

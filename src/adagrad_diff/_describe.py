@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import copyreg
+import dis
 import hashlib
+import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-SMALL = 8  # arrays up to this size are written out
+SMALL = 8  # arrays up to this size are written out,
+PLAIN = (np.float64, np.int64, np.bool_)  # if they are of a dtype that their entries tell
 
 
 def describe(value: Any) -> Any:
     """Numbers, strings, lists and dicts that say what `value` is: JSON can hold it.
 
-    Arrays become dtype, shape and sha256; functions, the sha256 of their code and what they close over; other objects,
-    their class and public attributes. What an object hides (compiled code, private attributes) is not seen.
+    Arrays become dtype, shape and sha256; functions, the sha256 of their code and what they use: closure, defaults,
+    globals; objects of this package, their class and public attributes; other objects, the code of their class and what a
+    copy of them is made of. Compiled code is not seen.
 
     Examples
     --------
@@ -30,47 +34,111 @@ def describe(value: Any) -> Any:
 
 
 def _describe(value: Any, above: tuple[int, ...]) -> Any:
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | int | str):
         return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.dtype | type):
-        return getattr(value, "__name__", str(value))
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return value.tolist() if value.size <= SMALL else _digest(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(value)  # JSON has finite numbers only
+    if isinstance(value, type | ModuleType):
+        return value.__name__
+    if isinstance(value, np.dtype | range | slice):
+        return str(value)
+    if isinstance(value, np.generic | bytes | bytearray):
+        value = np.asarray(value) if isinstance(value, np.generic) else np.frombuffer(value, np.uint8)
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        written = 0 < value.size <= SMALL and value.dtype in PLAIN
+        return _describe(value.tolist(), above) if written else _digest(value)
     if id(value) in above:
         return "..."  # it contains itself
     above = (*above, id(value))
     if isinstance(value, Mapping):
         return {str(key): _describe(item, above) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, np.ndarray):
+        return _describe(value.tolist(), above)
+    if isinstance(value, list | tuple):
         return [_describe(item, above) for item in value]
-    if isinstance(value, set | frozenset | range | slice):
-        return repr(sorted(value, key=repr) if isinstance(value, set | frozenset) else value)
+    if isinstance(value, set | frozenset):
+        return sorted((_describe(item, above) for item in value), key=repr)
     if isinstance(value, MethodType):
         return {"method": _describe(value.__func__, above), "of": _describe(value.__self__, above)}
     if isinstance(value, FunctionType):
-        inside = [cell.cell_contents for cell in value.__closure__ or ()] + list(value.__defaults__ or ())
-        return {"function": value.__qualname__, "code": _code(value.__code__), "uses": _describe(inside, above)}
-    return {"class": type(value).__qualname__, **{name: _describe(item, above) for name, item in _attributes(value)}}
+        function = {"function": value.__qualname__, "code": _code(value.__code__)}
+        return {**function, **_describe(_used(value), above)}
+    return {"class": type(value).__qualname__, **_describe(_attributes(value), above)}
 
 
-def _attributes(value: Any) -> list[tuple[str, Any]]:
-    """Public attributes; of a sparse matrix, its arrays."""
-    if hasattr(value, "indptr"):
-        return [(name, getattr(value, name)) for name in ("shape", "data", "indices", "indptr")]
-    names = [field.name for field in fields(value)] if is_dataclass(value) else sorted(getattr(value, "__dict__", ()))
-    return [(name, getattr(value, name)) for name in names if not name.startswith("_")]
+def _used(function: FunctionType) -> dict[str, Any]:
+    """What a function finds outside its code. A global function of another module stands for itself."""
+    uses = [cell.cell_contents for cell in function.__closure__ or ()]
+    uses += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
+    names = sorted(_global_names(function.__code__) & function.__globals__.keys())
+    found = {name: function.__globals__[name] for name in names}
+    for name, item in found.items():
+        if isinstance(item, FunctionType) and item.__module__ != function.__module__:
+            found[name] = _code(item.__code__)
+    return {"uses": uses, "globals": found} if found else {"uses": uses}
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """What makes an object what it is."""
+    kind = type(value)
+    if kind.__module__.partition(".")[0] == __package__:  # what these hide is for themselves
+        return {name: item for name, item in sorted(vars(value).items()) if not name.startswith("_")}
+    for name in ("py_func", "__wrapped__"):  # compiled or cached functions
+        if isinstance(inner := getattr(value, name, None), FunctionType):
+            return {"of": inner}
+    if hasattr(value, "tocsr"):  # a sparse matrix: it also keeps what it found out about itself
+        rows = value.tocsr()
+        return {name: getattr(rows, name) for name in ("shape", "data", "indices", "indptr")}
+    about: dict[str, Any] = {"code": code} if (code := _class_code(kind)) else {}
+    try:
+        parts = copyreg.dispatch_table.get(kind, lambda value: value.__reduce_ex__(4))(value)
+    except TypeError:  # it cannot be copied
+        return about
+    if isinstance(parts, str):  # it is known by this name
+        return {"name": parts}
+    _, arguments, state, *items = *parts, *[None] * (5 - len(parts))
+    about["made of"] = [item for item in arguments if item is not kind] + [list(item) for item in items[:2] if item is not None]
+    state = state if isinstance(state, dict) else {"state": state}
+    return about | {name: item for name, item in state.items() if not name.endswith("__adj")}  # SciPy's operators keep that
 
 
 def _digest(array: np.ndarray) -> dict[str, Any]:
-    digest = hashlib.sha256(np.ascontiguousarray(array).data)
+    digest = hashlib.sha256()
+    flags = ["external_loop", "buffered", "zerosize_ok"]
+    for piece in np.nditer(array, flags=flags, order="C", buffersize=1 << 14):  # no copy of the whole, whatever its strides
+        digest.update(piece.tobytes())
     return {"dtype": str(array.dtype), "shape": list(array.shape), "sha256": digest.hexdigest()}
 
 
 def _code(code: CodeType) -> str:
-    constants = [_code(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts]
-    return hashlib.sha256(repr((code.co_code, constants, code.co_names)).encode()).hexdigest()
+    return _hash([code.co_code, code.co_names, *map(_constant, code.co_consts)])
+
+
+def _constant(item: Any) -> str:
+    if isinstance(item, CodeType):
+        return _code(item)
+    return repr(sorted(map(repr, item)) if isinstance(item, frozenset) else item)  # a set has no order
+
+
+def _class_code(kind: type) -> str | None:
+    """The methods and constants of a class; None if they are compiled."""
+    found = []
+    for name, item in sorted(vars(kind).items()):
+        function = getattr(item, "__func__", item)
+        if isinstance(function, FunctionType):
+            found.append((name, _code(function.__code__)))
+        elif isinstance(item, int | float | str) and not name.startswith("__"):
+            found.append((name, repr(item)))
+    return _hash(found) if found else None
+
+
+def _global_names(code: CodeType) -> set[str]:
+    names = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    return names.union(*(_global_names(item) for item in code.co_consts if isinstance(item, CodeType)))
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()
 
 
 def difference(one: Any, other: Any, path: str = "") -> str | None:

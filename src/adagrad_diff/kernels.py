@@ -15,16 +15,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
+from . import _elementary
+
 FASTMATH = {"reassoc", "contract", "nsz"}
 TILE = 32  # rows of A read from memory, then used a second time out of the cache
 
 OPTIONS: Any = {"nogil": True, "error_model": "numpy"}  # division by zero gives inf, as in NumPy, and no branch
+
+INLINE: Any = {"forceinline": True}  # also a long function, or the loop around it is not vectorised
 
 compiled = njit(cache=True, fastmath=FASTMATH, **OPTIONS)
 plain = njit(cache=True, **OPTIONS)  # gathers: reordering these sums makes them slower
@@ -250,15 +255,17 @@ def _scalar_kernel(template: Callable) -> Callable:
     """One compiled copy of `template` per scalar loss, cached in memory and, for this package's losses, on disk.
 
     Numba's disk cache does not notice when a function that a kernel calls is edited. The losses of this package
-    therefore enter the key with a fingerprint of their code, and a user's own loss is never cached on disk.
+    therefore enter the key with a fingerprint of their code and of the elementary functions they may call, and a user's own
+    loss is never cached on disk.
     """
 
     @cache
     def specialise(scalar: Callable) -> Callable:
         code = scalar.__code__
-        fingerprint = hashlib.sha256(repr((code.co_code, code.co_consts, code.co_names)).encode()).hexdigest()
+        content = repr((code.co_code, code.co_consts, code.co_names)).encode() + Path(_elementary.__file__).read_bytes()
+        fingerprint = hashlib.sha256(content).hexdigest()
         ours = scalar.__module__.startswith(__package__ + ".losses")
-        return njit(cache=ours, fastmath=FASTMATH, **OPTIONS)(template(register_jitable(scalar), fingerprint))
+        return njit(cache=ours, fastmath=FASTMATH, **OPTIONS)(template(register_jitable(**INLINE)(scalar), fingerprint))
 
     return specialise
 

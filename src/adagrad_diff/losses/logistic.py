@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
+from .._elementary import decay, log1p_unit
 from .linear import BinaryModel
 
 
@@ -25,9 +24,9 @@ class Logistic(BinaryModel):
     @staticmethod
     def scalar(z, b, theta):
         margin = b * z
-        decay = math.exp(-abs(margin))  # at most 1: no overflow
-        value = math.log1p(decay) + max(-margin, 0.0)
-        return value, -b * (decay if margin > 0.0 else 1.0) / (1.0 + decay)
+        small = decay(-abs(margin))  # at most 1: no overflow
+        value = log1p_unit(small) + (-margin if margin < 0.0 else 0.0)
+        return value, -b * (small if margin > 0.0 else 1.0) / (1.0 + small)
 
     @staticmethod
     def conjugate(u, b, theta):

@@ -59,6 +59,11 @@ class Dense(Matrix):
             np.matmul(self.array[lo:hi].T, r, out=g)
 
 
+def _thin(array: np.ndarray) -> np.ndarray:
+    """A single column as a vector: the kernels are twice as fast on that."""
+    return array.reshape(-1) if array.ndim == 2 and array.shape[1] == 1 else array
+
+
 class CompressedRows(Matrix):
     """SciPy's CSR."""
 
@@ -67,12 +72,12 @@ class CompressedRows(Matrix):
 
     def dot(self, x, lo, hi, z):
         z[...] = 0
-        kernels.add_rows_dot(*self.parts, x, lo, hi, z)
+        kernels.add_rows_dot(*self.parts, _thin(x), lo, hi, _thin(z))
 
     def tdot(self, r, lo, hi, g, add=False):
         if not add:
             g[...] = 0
-        kernels.add_rows_tdot(*self.parts, r, lo, hi, g)
+        kernels.add_rows_tdot(*self.parts, _thin(r), lo, hi, _thin(g))
 
 
 class CompressedColumns(Matrix):
@@ -85,12 +90,12 @@ class CompressedColumns(Matrix):
 
     def dot(self, x, lo, hi, z):
         z[...] = 0
-        kernels.add_rows_tdot(*self.parts, x, 0, self.shape[1], z)
+        kernels.add_rows_tdot(*self.parts, _thin(x), 0, self.shape[1], _thin(z))
 
     def tdot(self, r, lo, hi, g, add=False):
         if not add:
             g[...] = 0
-        kernels.add_rows_dot(*self.parts, r, 0, self.shape[1], g)
+        kernels.add_rows_dot(*self.parts, _thin(r), 0, self.shape[1], _thin(g))
 
 
 class Operator(Matrix):

@@ -1,0 +1,173 @@
+"""The LIBSVM data sets of the paper and a few more: from your directory, the cache, or the LIBSVM page, always checked.
+
+`load(name)` looks for the file in a directory you name (the argument, else the environment variable ADAGRAD_DIFF_DATA),
+then in the cache, then on the LIBSVM page. `load(name, stand_in=True)` generates data of the same shape and kind if all
+three fail, and the name of what it returns says so.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._extras import require
+from ._files import cache, cached_or_fetched, check_own, fetch, in_directory, where
+from ._registry import REGISTRY, DataError, DataWarning, Entry, Unavailable, entry_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = [
+    "DataError",
+    "DataWarning",
+    "Dataset",
+    "Unavailable",
+    "cache",
+    "fetch",
+    "load",
+    "names",
+    "shape",
+    "stand_in",
+    "where",
+]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """A data matrix and its labels; `A, b = load(name)` takes the two out.
+
+    Attributes
+    ----------
+    A : ndarray or csr_array, float64
+        One row per sample; dense for splice, splice.t and heart_scale.
+    b : ndarray, float64
+        The labels, as in the file.
+    name : str
+        For figures and tables: "splice.t", or "stand-in for splice.t".
+    source : str
+        "directory", "cache", "download" or "stand-in".
+    sha256 : str or None
+        Of the file; None for a stand-in.
+    """
+
+    A: Any
+    b: np.ndarray
+    name: str
+    source: str
+    sha256: str | None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.A, self.b))
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name!r}, {self.A.shape[0]} x {self.A.shape[1]}, source={self.source!r})"
+
+
+def names() -> list[str]:
+    """The data sets there are.
+
+    Examples
+    --------
+    >>> names()
+    ['splice.t', 'splice', 'news20', 'a9a', 'mushrooms', 'heart_scale']
+    """
+    return list(REGISTRY)
+
+
+def shape(name: str) -> tuple[int, int]:
+    """The numbers of rows and features of a data set.
+
+    Examples
+    --------
+    >>> shape("news20")
+    (15935, 62061)
+    """
+    return entry_of(name, "shape").shape
+
+
+def load(name: str, directory: str | os.PathLike | None = None, *, stand_in: bool = False, download: bool = True) -> Dataset:
+    """Read a data set of the LIBSVM collection, or generate one like it.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+    directory : path, optional
+        Where to look first; by default the directory that the environment variable ADAGRAD_DIFF_DATA names, if it is
+        set. It must exist, but need not hold the file. Files in it are only read.
+    stand_in : bool
+        If the file is neither there, nor in the cache, nor can be fetched, return generated data of the same shape and
+        kind, named "stand-in for ...".
+    download : bool
+        Whether the file may be fetched from the LIBSVM page (into the cache) if it is not on this machine.
+
+    Returns
+    -------
+    Dataset
+        With `A, b = load(name)` its data matrix and its labels.
+
+    Raises
+    ------
+    DataError
+        If the file in the directory is not the one of the LIBSVM page (its sha256 is compared), or if there is none.
+
+    Examples
+    --------
+    >>> data = load("splice.t", directory=".", stand_in=True, download=False)
+    >>> A, b = data
+    >>> A.shape, sorted(set(b.tolist()))
+    ((2175, 60), [-1.0, 1.0])
+    """
+    entry = entry_of(name, "load")
+    own = in_directory(entry, directory)
+    if own is not None:
+        check_own(own, entry)
+        return _read(name, entry, own, "directory")
+    try:
+        path, source = cached_or_fetched(entry, download=download)
+    except (DataError, ModuleNotFoundError) as error:  # also without pooch, which a stand-in does not need
+        if not stand_in:
+            raise
+        if isinstance(error, DataError) and not isinstance(error, Unavailable):
+            warnings.warn(f"{error} A stand-in is used.", DataWarning, stacklevel=2)
+        return _stand_in(name)
+    return _read(name, entry, path, source)
+
+
+def _read(name: str, entry: Entry, path: Path, source: str) -> Dataset:
+    reader = require("sklearn.datasets", "paper")
+    from scipy.sparse import csr_array
+
+    A, b = reader.load_svmlight_file(str(path), n_features=entry.shape[1], zero_based=False)
+    if A.shape != entry.shape or A.nnz != entry.nnz:
+        raise DataError(
+            f"{path} was read as {A.shape[0]} x {A.shape[1]} with {A.nnz} nonzeros instead of "
+            f"{entry.shape[0]} x {entry.shape[1]} with {entry.nnz}, although its sha256 is right: the svmlight reader of "
+            "this scikit-learn does not read it as it should. Try another version of scikit-learn."
+        )
+    if entry.dense:
+        return Dataset(A.toarray(), b, name, source, entry.sha256)
+    # 32-bit indices: less memory to read in every product
+    A = csr_array((A.data, A.indices.astype("int32"), A.indptr.astype("int32")), shape=A.shape)
+    return Dataset(A, b, name, source, entry.sha256)
+
+
+def stand_in(name: str) -> Dataset:
+    """Generated data of the shape and kind of a data set, whether the file is there or not; always the same.
+
+    Examples
+    --------
+    >>> stand_in("a9a")
+    Dataset('stand-in for a9a', 32561 x 123, source='stand-in')
+    """
+    from .stand_ins import generate
+
+    entry_of(name, "stand_in")
+    return Dataset(*generate(name), f"stand-in for {name}", "stand-in", None)
+
+
+_stand_in = stand_in  # for `load`, which has a parameter of that name

@@ -1,0 +1,172 @@
+"""The command line, as a user meets it."""
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+click_testing = pytest.importorskip("click.testing")
+from adagrad_diff import datasets  # noqa: E402
+from adagrad_diff.cli import main  # noqa: E402
+
+pytestmark = pytest.mark.peer
+TINY = ["--etas", "5", "--starts", "2"]
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Run a command in an empty directory, with an empty cache and no network."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("ADAGRAD_DIFF_DATA", raising=False)
+    monkeypatch.setattr(datasets._registry, "BASE_URL", "http://127.0.0.1:9/")
+    return lambda *args: click_testing.CliRunner().invoke(main, list(args))
+
+
+def contents(directory):
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in Path(directory).iterdir() if p.is_file()}
+
+
+def test_help_and_info(run):
+    assert "reproduce" in run("--help").output
+    assert "fig3" in run("reproduce", "--help").output
+    info = run("info")
+    assert info.exit_code == 0
+    assert "numpy" in info.stdout
+
+
+def test_reproduce(run, tmp_path):
+    result = run("reproduce", "2moons", *TINY, "--out", "out")
+    assert result.exit_code == 0, result.output
+    assert "AdaGrad-Diff" in result.stdout
+    assert "5 etas x 2 starts" in result.stderr
+    named = [line.strip() for line in result.stdout.split("Files:")[1].splitlines() if line.strip()]
+    assert {Path(name).name for name in named} >= {
+        "fig2.pdf",
+        "fig2.png",
+        "fig2.csv",
+        "figA_2moons.png",
+        "table.csv",
+        "table.md",
+    }
+    assert all((tmp_path / name).stat().st_size for name in named)
+
+    before = contents("out")
+    refused = run("reproduce", "2moons", *TINY, "--out", "out")
+    assert refused.exit_code == 1
+    assert "--resume" in refused.stderr
+    assert contents("out") == before
+
+    again = run("reproduce", "2moons", *TINY, "--out", "out", "--resume")
+    assert again.exit_code == 0
+    same = {name for name, digest in contents("out").items() if before[name] == digest}
+    assert same >= before.keys() - {"run.json"}  # which has the date
+
+
+def test_stand_in_is_named_everywhere(run):
+    result = run("reproduce", "fig3", "--etas", "3", "--starts", "1", "--out", "out")
+    assert result.exit_code == 0, result.output
+    assert "stand-in for splice.t" in result.stdout
+    assert "--data" in result.stderr
+    for name in ("table.csv", "table.md", "fig3_splice.csv", "run.json"):
+        assert "stand-in" in Path("out", name).read_text()
+
+
+def test_damaged_data(run, tmp_path):
+    own = tmp_path / "mine"
+    own.mkdir()
+    (own / "splice.t").write_text("+1 1:2 2:3\n")
+    result = run("reproduce", "splice", *TINY, "--data", "mine", "--out", "out")
+    assert result.exit_code == 1
+    assert "sha256" in result.stderr
+    assert "Traceback" not in result.output
+    assert (own / "splice.t").read_text() == "+1 1:2 2:3\n"
+
+
+@pytest.mark.parametrize("kind", ["a file", "below a file", "read-only"])
+def test_unwritable_output(run, tmp_path, kind):
+    place = tmp_path / "out"
+    if kind == "read-only":
+        if os.geteuid() == 0:
+            pytest.skip("root may write anywhere")
+        place.mkdir(mode=0o500)
+    else:
+        place.write_text("mine")
+    result = run("reproduce", "2moons", *TINY, "--out", str(place / "deeper" if kind == "below a file" else place))
+    assert result.exit_code in (1, 2)
+    assert "out" in result.stderr
+    assert kind == "read-only" or place.read_text() == "mine"
+
+
+def test_usage_errors(run):
+    assert run("reproduce", "nonsense").exit_code == 2
+    assert run("reproduce", "--scale", "huge").exit_code == 2
+    assert run("reproduce", "--etas", "1").exit_code == 2
+    assert run("reproduce", "--data", "nowhere").exit_code == 2
+    memory = run("reproduce", "2moons", *TINY, "--memory", "much")
+    assert memory.exit_code == 1
+    assert "memory" in memory.stderr
+
+
+def test_datasets(run, tmp_path):
+    listing = run("datasets", "list")
+    assert listing.exit_code == 0
+    assert len(listing.stdout.splitlines()) == len(datasets.names())
+    missing = run("datasets", "where", "splice.t")
+    assert (missing.exit_code, missing.stdout) == (1, "")
+    (tmp_path / "splice.t").write_text("")
+    assert run("datasets", "where", "splice.t", "--data", ".").stdout == "splice.t\n"
+    fetched = run("datasets", "fetch", "heart_scale")
+    assert fetched.exit_code == 1
+    assert "--data DIR" in fetched.stderr
+
+
+def test_real_data(run):
+    real = Path(__file__).parents[2] / "shared" / "data"
+    if not (real / "splice.t").exists():
+        pytest.skip("the LIBSVM files are not here")
+    result = run("reproduce", "fig3", "--etas", "3", "--starts", "1", "--out", "out", "--data", str(real))
+    assert result.exit_code == 0, result.output
+    assert "stand-in" not in result.output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_interrupted_and_resumed(run, tmp_path):
+    command = [sys.executable, "-m", "adagrad_diff.cli", "reproduce", "hinge", "--etas", "6", "--starts", "3"]
+    options = {"cwd": tmp_path, "capture_output": True, "text": True, "env": dict(os.environ)}
+    process = subprocess.Popen(
+        [*command, "--out", "cut"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=options["env"]
+    )
+    while process.poll() is None and not (tmp_path / "cut" / "checkpoints").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert "adagrad-diff reproduce hinge --etas 6 --starts 3 --out cut --resume" in err
+    assert "Traceback" not in err
+
+    resumed = subprocess.run([*command, "--out", "cut", "--resume"], check=True, **options)
+    whole = subprocess.run([*command, "--out", "whole"], check=True, **options)
+    assert resumed.stdout.split("Files:")[0] == whole.stdout.split("Files:")[0]
+    for name in ("fig1.csv", "figA_hinge.csv", "table.csv"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_without_click(tmp_path):
+    code = "import sys; sys.modules['click'] = None; import adagrad_diff.cli"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.strip() == "The command adagrad-diff needs click: pip install 'adagrad-diff[paper]'"
+
+
+def test_installed_command():
+    command = shutil.which("adagrad-diff", path=str(Path(sys.executable).parent))
+    assert command, "the console script is not installed"
+    assert "reproduce" in subprocess.run([command, "--help"], capture_output=True, text=True, check=True).stdout
