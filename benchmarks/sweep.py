@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from adagrad_diff import L1, AdaGrad, AdaGradDiff, Hinge, Logistic, minimize, sweep
+from adagrad_diff import L1, AdaGradDiff, Hinge, Logistic, minimize, sweep
 from adagrad_diff.datasets import stand_in
 
 from ._timing import Row, optional, peak_memory, race
@@ -108,17 +109,21 @@ def per_trajectory(name: str, loss, penalty, columns: int, n_iter: int, must: fl
 def memory() -> Iterator[Row]:
     """What a sweep needs beside its result, as a share of its budget."""
     A, b, _ = hinge_problem()
-    x0s, etas = np.random.default_rng(0).standard_normal((100, 10)), np.geomspace(1e-3, 1.0, 100)
-    for budget in (4e6, 2e7):
-        peak = peak_memory(
-            lambda: sweep(Hinge(A, b), L1(LAM), AdaGradDiff, etas, x0s, 50, record=50, keep_x=False, memory=budget)
+    etas, options = np.geomspace(1e-3, 1.0, 100), {"keep_x": False, "n_jobs": 2}
+
+    def peak(loss: Any, penalty: Any, x0s: np.ndarray, n_iter: int, budget: float) -> int:
+        return peak_memory(
+            lambda: sweep(loss, penalty, AdaGradDiff, etas, x0s, n_iter, record=n_iter, memory=budget, **options)
         )
-        yield Row("hinge 500 x 100, 100 etas x 10 starts: memory", peak, "the budget", budget, must=1.0, unit="B")
+
+    loss, x0s = Hinge(A, b), np.random.default_rng(0).standard_normal((100, 10))
+    for budget in (4e6, 2e7):
+        need = peak(loss, L1(LAM), x0s, 50, budget)
+        yield Row("memory: hinge 500 x 100, 100 etas x 10 starts", need, "the budget", budget, must=1.0, unit="B")
     A, b = sparse_problem(15935, 62061, 80)
-    x0s, loss = np.zeros((62061, 1)), Logistic(A, b, l2=1e-4)
     for budget in (1e8, 5e8):
-        peak = peak_memory(lambda: sweep(loss, None, AdaGradDiff, etas, x0s, 2, record=2, keep_x=False, memory=budget))
-        yield Row("logistic CSR 15935 x 62061, 100 etas: memory", peak, "the budget", budget, must=1.0, unit="B")
+        need = peak(Logistic(A, b, l2=1e-4), None, np.zeros((62061, 1)), 2, budget)
+        yield Row("memory: logistic CSR 15935 x 62061, 100 etas", need, "the budget", budget, must=1.0, unit="B")
 
 
 def protocol() -> Iterator[Row]:

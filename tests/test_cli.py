@@ -138,7 +138,7 @@ def test_real_data(run):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_interrupted_and_resumed(run, tmp_path):
-    command = [sys.executable, "-m", "adagrad_diff.cli", "reproduce", "hinge", "--etas", "6", "--starts", "3"]
+    command = [sys.executable, "-m", "adagrad_diff", "reproduce", "hinge", "--etas", "6", "--starts", "3"]
     options = {"cwd": tmp_path, "capture_output": True, "text": True, "env": dict(os.environ)}
     process = subprocess.Popen(
         [*command, "--out", "cut"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=options["env"]
@@ -160,10 +160,10 @@ def test_interrupted_and_resumed(run, tmp_path):
 
 
 def test_without_click(tmp_path):
-    code = "import sys; sys.modules['click'] = None; import adagrad_diff.cli"
+    code = "import sys; sys.modules['click'] = None; from adagrad_diff.__main__ import main; main()"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 1
-    assert result.stderr.strip() == "The command adagrad-diff needs click: pip install 'adagrad-diff[paper]'"
+    assert result.stderr.strip() == "This needs click, which is not installed: pip install 'adagrad-diff[paper]'"
 
 
 def test_installed_command():

@@ -11,7 +11,11 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
+@pytest.mark.parametrize(
+    "snippet",
+    [pytest.param(s, marks=pytest.mark.peer) if "sweep" in s else s for s in SNIPPETS],  # which needs xarray
+    ids=range(len(SNIPPETS)),
+)
 def test_readme_snippets_run(snippet):
     exec(compile(snippet, "README.md", "exec"), {"__name__": "__main__"})
 

@@ -16,8 +16,23 @@ import adagrad_diff
 
 NAMES = [name for name in adagrad_diff.__all__ if name != "__version__"]
 MODULES = ["adagrad_diff", *(found.name for found in pkgutil.walk_packages(adagrad_diff.__path__, "adagrad_diff."))]
-OPTIONAL = {"torch": "torch", "optax": "jax", "jax": "jax", "dask": "dask", "sklearn": "sklearn"}
-HEAVY = ("scipy", "numba", "llvmlite", "torch", "jax", "sklearn", "matplotlib", "dask", "pandas")
+OPTIONAL = {"torch": "torch", "optax": "jax", "jax": "jax", "dask": "dask", "sklearn": "sklearn", "cli": "click"}
+PEER = ("_sweep", "cli", "datasets", "paper")  # modules whose examples need more than the core dependencies
+HEAVY = (
+    "scipy",
+    "numba",
+    "llvmlite",
+    "torch",
+    "jax",
+    "sklearn",
+    "matplotlib",
+    "dask",
+    "pandas",
+    "pooch",
+    "requests",
+    "click",
+    "tqdm",
+)
 
 
 def python(code):
@@ -112,7 +127,9 @@ def test_typed_and_versioned():
     assert importlib.metadata.version("adagrad-diff") == adagrad_diff.__version__
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.peer) if n.split(".")[1:2] and n.split(".")[1] in PEER else n for n in MODULES]
+)
 def test_examples(name):
     if name.endswith("__main__"):
         return  # importing it runs the command line

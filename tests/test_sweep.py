@@ -24,6 +24,7 @@ from adagrad_diff import (
     KernelSVMDual,
     Logistic,
     Multinomial,
+    Nuclear,
     Poisson,
     Quadratic,
     Squared,
@@ -104,7 +105,7 @@ def assert_single_runs(result, loss, penalty, rules, x0s, rtol=1e-12):
                 rows = np.full((2, n_iter), np.nan)
                 rows[:, : len(alone.history.objective)] = alone.history.objective, alone.history.mean_step
                 rows = rows[:, result.iteration.values - 1]
-                size = np.abs(alone.history.objective).max(initial=abs(float(one.objective_start)))
+                size = np.abs(alone.history.objective).max(initial=0.0)
                 np.testing.assert_allclose(one.objective, rows[0], rtol=rtol, atol=rtol * size, err_msg=f"{where}")
                 np.testing.assert_allclose(one.mean_step, rows[1], rtol=rtol, err_msg=f"{where}")
                 np.testing.assert_allclose(one.objective_best, alone.fun_best, rtol=rtol, atol=rtol * size)
@@ -186,21 +187,23 @@ def widths(plan):
 
 @pytest.mark.parametrize("case", ["LAD, L1", "Logistic, CSR", "Multinomial", "kernel", "a function", "rules of a number"])
 def test_chunks_are_the_whole(case):
-    loss, penalty, rules = PROBLEMS[case]()
-    x0s = starts(loss, 5)
-    arguments = loss, penalty, rules, ETAS, x0s, 20
-    whole = sweep(*arguments, record=3, n_jobs=1)
-    column = Trajectories(*arguments, 3, True).column
+    def problem():
+        loss, penalty, rules = PROBLEMS[case]()
+        return loss, penalty, rules, ETAS, starts(loss, 5), 20
+
+    rules = problem()[2]
+    whole = sweep(*problem(), record=3, n_jobs=1)
+    trajectories = Trajectories(*problem(), 3, True)
     seen = set()
     for width, jobs in ((1, 1), (1, 3), (2, 2), (4, 1), (7, 2), (100, 3)):
-        budget = 1.001 * column * width * jobs
-        plan = Trajectories(*arguments, 3, True).plan(budget, jobs)
+        budget = 1.001 * trajectories.column * width * jobs
+        plan = trajectories.plan(budget, jobs)
         assert max(widths(plan)) <= width
         seen |= widths(plan)
         for name in rules:  # every column once
             covered = [c for chunk in plan if chunk.rule == name for c in range(chunk.low, chunk.high)]
             assert covered == list(range(len(ETAS) * 5))
-        assert_same(sweep(*arguments, record=3, memory=budget, n_jobs=jobs), whole, rtol=1e-12)
+        assert_same(sweep(*problem(), record=3, memory=budget, n_jobs=jobs), whole, rtol=1e-12)
     assert len(seen) >= 4
 
 
@@ -223,9 +226,10 @@ def test_cores_get_work():
         assert len(plan) == pieces * len(rules)
         assert max(widths(plan)) - min(widths(plan)) <= 1
     few = Trajectories(loss, None, [AdaGrad], [0.1, 0.2], x0s, 5, 1, True).plan(2e9, 16)
-    assert min(widths(few)) >= chunks.NARROW
-    long = Trajectories(Logistic(np.ones((50_000, 1)), np.ones(50_000)), None, [AdaGrad], ETAS, np.ones((1, 40)), 5, 1, True)
-    assert max(widths(long.plan(2e9, 1))) == chunks.NARROW  # their predictions fill the cache
+    assert widths(few) == {chunks.LEAST}
+    long = Trajectories(Logistic(np.ones((50_000, 1)), np.ones(50_000)), None, [AdaGrad], ETAS, np.ones((1, 64)), 5, 1, True)
+    assert widths(long.plan(2e9, 1)) == {chunks.WIDE}  # their predictions fill the cache
+    assert max(widths(long.plan(20 * long.column, 1))) <= 20
 
 
 @pytest.mark.parametrize(
@@ -333,7 +337,6 @@ def test_what_was_passed_in_stays(loss, order):
     result = sweep(loss, Box(-0.5, 0.5), [AdaGradDiff, AdaGrad], etas, x0s, 8)
     result.start[:] = 7.0
     result.x[:] = 7.0
-    result.eta.values[:] = 7.0
     result.objective_start[:] = 7.0
     assert np.array_equal(x0s, before[0])
     assert np.array_equal(etas, before[1])
@@ -442,7 +445,7 @@ def test_an_error_in_the_loss(jobs, where, tmp_path):
 def test_errors_of_the_metric_and_the_penalty():
     loss = LAD(A, REAL)
     with pytest.raises(ValueError, match="blocks='all'"):
-        sweep(loss, GroupL2(0.1, [0, 0, 1, 1, 2, 2]), AdaGrad, ETAS, starts(loss), 5)
+        sweep(loss, Nuclear(0.1, (2, 3)), [one_block, AdaGrad], ETAS, starts(loss), 5)
     with pytest.raises(ValueError, match="3 strengths"):
         sweep(loss, L1([1.0, 2.0, 3.0]), AdaGrad, ETAS, starts(loss), 5)
     with pytest.raises(ValueError, match="eta"):
@@ -499,27 +502,24 @@ MEASURED = {
 }
 
 
-@pytest.mark.parametrize("kind", MEASURED)
-@pytest.mark.parametrize(("samples", "features"), [(2000, 40), (50, 900)])
+@pytest.mark.parametrize(("kind", "samples", "features"), [*((k, 3000, 50) for k in MEASURED), ("C", 50, 2000), ("CSR", 50, 2000)])
 def test_memory_stays_in_the_budget(kind, samples, features, monkeypatch, tmp_path):
     monkeypatch.setattr(chunks, "CACHE", 1 << 40)  # only the budget limits a chunk
     loss = MEASURED[kind](np.random.default_rng(5).standard_normal((samples, features)))
     x0s = np.zeros((*loss.shape, 8))
-    arguments = loss, L1(0.01), [AdaGradDiff, AdaGrad], np.geomspace(0.1, 1.0, 9), x0s, 60
-    options = {"keep_x": False, "record": 2}
-    sweep(*arguments[:-1], 2, **options)  # so that everything is imported
-    column = Trajectories(*arguments, 2, False).column
-    for trajectories, jobs, checkpoint in ((5, 1, None), (40, 2, None), (72, 1, tmp_path)):
+    arguments = loss, L1(0.01), [AdaGradDiff, AdaGrad], np.geomspace(0.1, 1.0, 9), x0s, 9
+    sweep(*arguments, keep_x=False)  # so that everything is imported and compiled
+    column = Trajectories(*arguments, 1, False).column
+    for trajectories, jobs, checkpoint in ((10, 1, None), (40, 2, None), (72, 1, tmp_path)):
         budget = trajectories * column
-        monkeypatch.setattr(module, "SAVE", 30.0 if checkpoint is None else 0.02)
+        monkeypatch.setattr(module, "SAVE", 30.0 if checkpoint is None else 0.005)
         tracemalloc.start()
         try:
-            result = sweep(*arguments, **options, memory=budget, n_jobs=jobs, checkpoint=checkpoint)
+            result = sweep(*arguments, keep_x=False, memory=budget, n_jobs=jobs, checkpoint=checkpoint)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-        own = 2 * result.nbytes + 12 * x0s.nbytes + 600_000  # the results, the starts, and modules that were imported
-        assert peak < budget + own, (peak, budget, own)
+        assert peak < budget + 2 * result.nbytes + 300_000, (peak, budget)  # the results, and a little for Python itself
 
 
 def test_progress(capfd):
@@ -577,7 +577,6 @@ BAD = [
     ({"x0s": np.full((6, 2), 1j)}, ValueError, "x0s must be real numbers"),
     ({"x0s": None}, ValueError, "x0s must be an array of real numbers"),
     ({"loss": Bowl(), "x0s": np.zeros((3, 0))}, ValueError, "'x0s' must have"),
-    ({"loss": Bowl(), "x0s": 1.0}, ValueError, "'x0s' must have"),
     ({"rules": []}, TypeError, "'rules' must be rule classes, such as AdaGradDiff, or functions eta -> rule"),
     ({"rules": {}}, TypeError, "'rules' must be rule classes"),
     ({"rules": None}, TypeError, "'rules' must be rule classes"),

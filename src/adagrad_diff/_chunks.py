@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,48 +41,50 @@ class Trajectories:
     """Every rule with every eta from every start: what is to be computed, checked."""
 
     def __init__(self, loss: Any, penalty: Any, rules: Any, etas: Any, x0s: Any, n_iter: int, record: int, keep_x: bool):
-        self.loss, self.penalty, self.make = as_loss(loss), as_penalty(penalty), _named(rules)
+        self.loss, self.penalty, makers = as_loss(loss), as_penalty(penalty), _named(rules)
         self.etas = np.array([_check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
         if np.ndim(etas) > 1 or not self.etas.size or np.unique(self.etas).size != self.etas.size:
             raise ValueError("'etas' must be one or more positive numbers, each of them once.")
-        x0s = _check.real_array(x0s, "x0s")
-        dims = 1 if self.loss.shape is None else len(self.loss.shape)
-        self.x0s = x0s[..., None] if x0s.ndim == dims else x0s
+        self.x0s = _starts(x0s, self.loss.shape)
         self.n_iter = _check.count(n_iter, "n_iter", "sweep", least=1)
         self.record = _check.count(record, "record", "sweep", least=1)
         self.keep_x = bool(keep_x)
-        self.rules = {name: make(float(self.etas[0])) for name, make in self.make.items()}
-        for name, rule in self.rules.items():
-            if not isinstance(rule, Rule):
-                raise TypeError(f"'rules' must be rule classes or functions eta -> rule, but {name} made {rule!r}.")
-        self.first = start(self.loss, self.x0s, self.penalty, next(iter(self.rules.values())))
+        made = {name: [make(float(eta)) for eta in self.etas] for name, make in makers.items()}
+        for name, several in made.items():
+            for rule in several:
+                if not isinstance(rule, Rule):
+                    raise TypeError(f"'rules' must be rule classes or functions eta -> rule, but {name} made {rule!r}.")
+        self.rules = {name: _together(several) for name, several in made.items()}
+        problem = {"loss": self.loss, "penalty": self.penalty, "etas": self.etas, "x0s": self.x0s, "rules": self.rules}
+        #: Everything the results depend on, before a loss that remembers something has seen the first x.
+        self.description = {**describe(problem), "n_iter": self.n_iter, "record": self.record, "keep_x": self.keep_x}
+        self.first = start(self.loss, self.x0s, self.penalty, next(iter(made.values()))[0])
         if not self.first.batched:
             raise ValueError("The loss must return one value per column of x, as 'x0s' has one start per column.")
         self.starts = self.x0s.shape[-1]
         recorded = np.arange(self.record, self.n_iter + 1, self.record)
         self.iterations = np.union1d(recorded, [self.n_iter])  # the last one always
 
-    def description(self) -> dict[str, Any]:
-        """Everything the results depend on."""
-        problem = {"loss": self.loss, "penalty": self.penalty, "rules": self.rules, "etas": self.etas, "x0s": self.x0s}
-        return {**describe(problem), "n_iter": self.n_iter, "record": self.record, "keep_x": self.keep_x}
+    @property
+    def column(self) -> int:
+        """Bytes that a trajectory takes while it runs."""
+        size, predictions = self.first.x[..., 0].size, self.loss.predictions * self.first.x.itemsize
+        # The predictions and what is computed of them, the state and its scratch, and the record as it grows and is kept.
+        return 2 * predictions + 16 * 8 * size + 8 * 8 * self.iterations.size
 
     def plan(self, budget: float, jobs: int) -> list[Chunk]:
         """Chunks of which `jobs` at once stay within the budget (bytes), and each of them in the cache if that is possible."""
-        size, item = self.first.x[..., 0].size, self.first.x.itemsize
-        predictions = self.loss.predictions * item
-        # The predictions and what is computed of them, the state and its scratch, and the record as it grows and is kept.
-        column = 2 * predictions + 16 * 8 * size + 8 * 8 * self.iterations.size
-        if column * jobs > budget:
+        if self.column > budget:
             raise ValueError(
-                f"The 'memory' parameter of sweep is too small: {jobs} trajectories at once need {column * jobs / 1e6:.3g} MB. "
-                "Give at least that, or fewer n_jobs."
+                f"The 'memory' parameter of sweep is too small: a trajectory needs {1e-6 * self.column:.3g} MB. "
+                "Give at least that for each that is to run at the same time."
             )
-        width = int(min(budget / jobs / column, max(WIDE, CACHE / max(predictions, size * item))))
+        jobs = min(jobs, int(budget / self.column))
+        in_cache = CACHE / (self.first.x.itemsize * max(self.loss.predictions, self.first.x[..., 0].size))
+        width = int(min(budget / jobs / self.column, max(WIDE, in_cache)))
         chunks = []
         for name, rule in self.rules.items():
-            # A rule with a schedule has one for all its columns: one eta at a time.
-            groups = self.etas.size if callable(rule.eta) else 1
+            groups = 1 if isinstance(rule, Rule) else self.etas.size  # or one eta at a time
             columns = self.etas.size * self.starts // groups
             equal = -(-jobs // (len(self.rules) * groups))  # as many chunks as occupy all cores, or a multiple of that
             pieces = max(1, min(-(-columns // width // equal) * equal, columns // min(LEAST, width)), -(-columns // width))
@@ -99,9 +102,8 @@ class Trajectories:
         `watched(watch)` hands out what knows how far they are.
         """
         columns = np.arange(chunk.low, chunk.high)
-        schedule = callable(self.rules[chunk.rule].eta)
-        etas = self.etas[columns // self.starts]
-        rule = self.make[chunk.rule](float(etas[0]) if schedule else etas)
+        rules, etas = self.rules[chunk.rule], columns // self.starts
+        rule = rules.select(etas) if isinstance(rules, Rule) else rules[etas[0]]
         record = {name: np.full((self.iterations.size, columns.size), np.nan) for name in RECORDED}
         if kept is None:
             state = start(self.loss, self.x0s[..., columns % self.starts], self.penalty, rule)
@@ -156,9 +158,26 @@ class Trajectories:
         variables |= {"objective_start": ("seed", self.first.fun), "start": ((*coordinate, "seed"), self.x0s)}
         coords = {"rule": names, "eta": self.etas, "seed": np.arange(self.starts), "iteration": self.iterations}
         versions = {"adagrad_diff": __version__, "numpy": np.__version__}
-        data = xarray.Dataset(variables, coords, {**versions, "problem": json.dumps(self.description())})
+        data = xarray.Dataset(variables, coords, {**versions, "problem": json.dumps(self.description)})
         data.status.attrs = {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name for s in Status)}
         return data
+
+
+def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:
+    """A copy of the starts, one per column."""
+    x0s = np.array(_check.finite(np.atleast_1d(_check.real_array(x0s, "x0s")), "x0s"))
+    columns = x0s if x0s.ndim > len(shape or "d") else x0s[..., None]
+    if columns.size == 0 or columns.shape[:-1] != (columns.shape[:-1] if shape is None else shape):
+        wanted = "d" if shape is None else ", ".join(map(str, shape))
+        raise ValueError(f"'x0s' must have shape ({wanted}, starts). Got shape {x0s.shape} instead.")
+    return columns
+
+
+def _together(rules: list[Rule]) -> Rule | list[Rule]:
+    """One rule with an array of etas, if only these differ, and they are numbers."""
+    same = all(describe(replace(rule, eta=1.0)) == describe(replace(rules[0], eta=1.0)) for rule in rules)
+    together = same and all(isinstance(rule.eta, float) for rule in rules)
+    return replace(rules[0], eta=[rule.eta for rule in rules]) if together else rules
 
 
 def _named(rules: Any) -> dict[str, Callable]:
@@ -170,4 +189,7 @@ def _named(rules: Any) -> dict[str, Callable]:
         rules = dict(zip(names if clear else [f"rule {k}" for k in range(len(names))], several, strict=True))
     if not rules or not all(callable(rule) for rule in rules.values()):
         raise TypeError("'rules' must be rule classes, such as AdaGradDiff, or functions eta -> rule.")
-    return {str(name): rule for name, rule in rules.items()}
+    named = {str(name): rule for name, rule in rules.items()}
+    if len(named) < len(rules):
+        raise ValueError(f"'rules' must have different names. Got {list(rules)} instead.")
+    return named

@@ -7,13 +7,14 @@ fast because compilers do not know how to do four calls of a library function at
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-INLINE = {"forceinline": True}
+INLINE: Any = {"forceinline": True}
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # their sum is log 2; n * LN2_HIGH is exact
 SMALLEST = -708.0  # where exp becomes subnormal

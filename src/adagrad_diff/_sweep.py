@@ -8,7 +8,7 @@ goes on gives the same bits.
 from __future__ import annotations
 
 import os
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,9 +51,9 @@ def sweep(
     loss, penalty
         As for `minimize`. A function as loss must accept columns: x of shape (d, B) -> values (B,), gradients (d, B).
     rules : Rule class, callable, or several of them
-        Each makes a rule of eta: `AdaGradDiff`, or `lambda eta: AdaGradDiff(eta, blocks="all")`. eta is an array with one
-        value per trajectory; only a rule with a schedule (a callable eta) is made for one value at a time. A dict gives
-        the rules names of your choice.
+        Each makes a rule of eta, a number: `AdaGradDiff`, or `lambda eta: AdaGradDiff(eta, blocks="all")`. Rules that differ
+        in eta only run side by side, others, such as schedules (a callable eta), one eta at a time. A dict gives the rules
+        names of your choice.
     etas : array
         Step sizes.
     x0s : array (d, starts)
@@ -68,7 +68,7 @@ def sweep(
     memory : str or number
         What the trajectories that run at once may use, such as "2GB" or a number of bytes.
     n_jobs : int, optional
-        Chunks that run side by side; every core by default.
+        Chunks that run side by side, as far as the memory allows; every core by default.
     keep_x : bool
         Whether to return the final iterates.
     progress : bool, optional
@@ -100,11 +100,14 @@ def sweep(
     require("xarray", "sweep")
     trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x)
     jobs = cores() if n_jobs in (None, -1) else _check.count(n_jobs, "n_jobs", "sweep", least=1)
-    plan = trajectories.plan(_bytes(memory), jobs)
+    budget = _bytes(memory)
+    plan = trajectories.plan(budget, jobs)
     keeper = None
     if checkpoint is not None:
-        keeper = Checkpoint(checkpoint, trajectories.description(), plan)
+        keeper = Checkpoint(checkpoint, trajectories.description, plan)
         plan = [Chunk(*chunk) for chunk in keeper.plan]
+    widest = max(chunk.high - chunk.low for chunk in plan)
+    jobs = max(1, min(jobs, int(budget / (widest * trajectories.column))))
     total = sum(chunk.high - chunk.low for chunk in plan) * trajectories.n_iter
     options = {"desc": label, "total": total, "unit": "it", "unit_scale": True, "dynamic_ncols": True}
     with require("tqdm", "sweep").tqdm(disable=None if progress is None else not progress, **options) as bar:
@@ -124,8 +127,10 @@ class _Run:
     def finish(self, bar: Any) -> list[dict[str, np.ndarray]]:
         limits = require("threadpoolctl", "sweep").threadpool_limits
         with limits(1, user_api="blas"), ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep") as pool:
-            futures = [pool.submit(self._part, part) for part in range(len(self.plan))]
+            futures: list[Future] = []
             try:
+                for part in range(len(self.plan)):
+                    futures.append(pool.submit(self._part, part))
                 waiting: Any = True
                 while waiting and not any(future.done() and future.exception() for future in futures):
                     waiting = wait(futures, LOOK, FIRST_EXCEPTION).not_done
@@ -134,7 +139,7 @@ class _Run:
                 self.stopping = True
                 for watch in tuple(self.watches.values()):
                     watch.deadline = 0.0
-        return [future.result() for future in futures]  # type: ignore[misc]
+        return [future.result() for future in futures]
 
     def _done(self) -> int:
         """Iterations of trajectories so far."""

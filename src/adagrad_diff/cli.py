@@ -7,12 +7,14 @@ from collections.abc import Callable
 from functools import wraps
 from importlib import metadata
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-try:
+from ._extras import require
+
+if TYPE_CHECKING:
     import click
-except ModuleNotFoundError:
-    sys.exit("The command adagrad-diff needs click: pip install 'adagrad-diff[paper]'")
+else:
+    click = require("click", "paper")
 
 INTERRUPTED = 130  # the usual exit code after Ctrl-C
 PACKAGES = ("numpy", "scipy", "numba", "xarray", "scikit-learn", "matplotlib", "pooch", "click", "tqdm", "torch", "optax")
@@ -141,6 +143,3 @@ def info() -> None:
     if find_spec("pooch"):
         click.echo(f"  data cache     {cache()}")
 
-
-if __name__ == "__main__":
-    main()

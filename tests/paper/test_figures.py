@@ -9,9 +9,9 @@ from statistics import fmean, pstdev
 
 import numpy as np
 import pytest
+from studies import STAND_IN, by_formula, by_running, hinge
 
 from adagrad_diff.paper import _files, _panels, figures
-from studies import STAND_IN, by_formula, by_running, hinge
 
 pytestmark = pytest.mark.peer
 
@@ -422,7 +422,7 @@ def test_bands_survive_the_logarithm():
         assert np.isclose(y[np.isclose(x, etas[5])].min(), 1e-6, rtol=1e-9)
         assert np.isclose(y[np.isclose(x, etas[6])].min(), bottom)
     frame = figures.numbers.robustness(by_formula(seeds=4))
-    mean, lower, upper = _panels.band(frame, "gap")
+    _, lower, upper = _panels.band(frame, "gap")
     np.testing.assert_allclose(upper, frame.gap_mean + frame.gap_std)
     np.testing.assert_allclose(lower, np.fmax(frame.gap_mean - frame.gap_std, frame.gap_min))
     assert (lower > 0).all()

@@ -391,3 +391,12 @@ def test_importing_the_problems_is_light():
     code = f"import sys, adagrad_diff.paper as p; p.hinge, p.study; print(*(m for m in {heavy} if m in sys.modules))"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_names_of_the_package():
+    import adagrad_diff.paper as package
+
+    assert set(package.__all__) <= set(dir(package))
+    assert list(PROBLEMS) == ["hinge", "lad", "news20", "splice", "2moons"]
+    with pytest.raises(AttributeError, match=r"module 'adagrad_diff\.paper' has no attribute 'nothing'"):
+        package.nothing  # noqa: B018

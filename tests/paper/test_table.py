@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from studies import STAND_IN, by_formula, by_running, hinge
 
 from adagrad_diff.paper.table import BELOW, decades, summary, to_markdown, to_text, write
-from studies import STAND_IN, by_formula, by_running, hinge
 
 CELLS = 2000  # of the dense grid, per interval
 
@@ -33,8 +33,8 @@ def dense(etas, gaps, threshold):
             total += length / 2
             continue
         with np.errstate(divide="ignore"):
-            line = (1 - t) * np.log(gaps[k]) + t * np.log(gaps[k + 1])
-        total += length * np.mean(line < math.log(threshold))
+            left, right = np.log([gaps[k], gaps[k + 1]]) - math.log(threshold)
+        total += length * np.mean((1 - t) * left + t * right < 0)
     return total
 
 
@@ -42,6 +42,7 @@ def dense(etas, gaps, threshold):
 @given(curves(st.floats(1e-9, 1e9) | st.sampled_from([0.0, math.inf])), st.floats(1e-6, 1e6))
 @example((np.array([0.1, 1.0]), [0.0, math.inf]), 1.0)
 @example((np.array([0.1, 1.0]), [math.inf, math.inf]), 1.0)
+@example((np.array([0.1, 1.0]), [2.0, 2.0]), 2.0)
 def test_decades_is_what_a_dense_grid_counts(curve, threshold):
     etas, gaps = curve
     length, at_edge = decades(etas, gaps, threshold)
@@ -104,7 +105,7 @@ def test_rows_follow_the_definition():
         study = studies[row["problem"]]
         rule = row["method"].replace("-", "")
         objective = study.grid.objective.sel(rule=rule).values[:, :, -1]
-        gaps = [fmean(f - study.F_star if f == f else math.inf for f in line) for line in objective.tolist()]
+        gaps = [fmean(f - study.F_star if math.isfinite(f) else math.inf for f in line) for line in objective.tolist()]
         best = min(range(len(gaps)), key=gaps.__getitem__)
         etas = study.grid.eta.values
         assert row["best_eta"] == etas[best]

@@ -32,10 +32,10 @@ DATA = ("news20", "splice")  # problems that need a file
 SCALES: dict[str, dict[str, tuple[int, dict[str, Any]]]] = {
     "full": {name: (200, {}) for name in PROBLEMS},
     "quick": {
-        "hinge": (60, {"starts": 5}),
-        "lad": (60, {"starts": 5}),
-        "news20": (12, {"starts": 2, "n_iter": 150}),
-        "splice": (60, {"starts": 3}),
+        "hinge": (100, {"starts": 5}),
+        "lad": (100, {"starts": 5}),
+        "news20": (12, {"starts": 2, "n_iter": 250}),
+        "splice": (80, {"starts": 4}),
         "2moons": (100, {}),
     },
 }
