@@ -67,15 +67,15 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{value / scale:.3g} {prefixes[scale]}{unit}"
 
 
-def race(**contenders: Callable[[], Any]) -> dict[str, float]:
+def race(phases: int = PHASES, **contenders: Callable[[], Any]) -> dict[str, float]:
     """Seconds per call of each contender: the best sample of several turns, taken alternately.
 
     A sample is as many calls as take the time of the slowest contender's single call, so that noise hits all alike.
     """
-    single = {name: min(_sample(call, 1) for _ in range(3)) for name, call in contenders.items()}  # and warm up
+    single = {name: min(_sample(call, 1) for _ in range(min(3, phases))) for name, call in contenders.items()}  # and warm up
     length = max(SAMPLE, *single.values())
     best = dict.fromkeys(contenders, float("inf"))
-    for _ in range(PHASES):
+    for _ in range(phases):
         for name, call in contenders.items():
             sleep(PAUSE)
             end = perf_counter() + PHASE

@@ -46,7 +46,7 @@ def dense() -> Iterator[Row]:
     }
     if optional("jax"):
         contenders["jax"] = with_jax(A, b, etas, x0s, n_iter)
-    times = race(**contenders)
+    times = race(phases=3, **contenders)  # they take seconds
     name = "hinge 500 x 100, 60 etas x 10 starts x 1000 iterations"
     yield Row(name, times["ours"], "the bare matrix products", times["products"], must=1.3, aim=1.15)
     yield Row("", times["ours"], "jax.vmap + lax.scan", times.get("jax"), must=1.0)
@@ -100,6 +100,7 @@ def per_trajectory(name: str, loss, penalty, columns: int, n_iter: int, must: fl
     """One trajectory in a sweep beside a run of its own."""
     x0s, etas, some = np.random.default_rng(0).standard_normal((loss.shape[0], 2)), np.geomspace(0.01, 1.0, columns // 2), 4
     times = race(
+        phases=4,
         ours=lambda: sweep(loss, penalty, AdaGradDiff, etas, x0s, n_iter),
         single=runs(loss, penalty, etas[:: etas.size // some][:some], np.repeat(x0s, some // 2, axis=1), n_iter),
     )

@@ -352,7 +352,10 @@ OTHER = {
     "record": ({"record": 2}, "record"),
     "keep_x": ({"keep_x": False}, "keep_x"),
     "eps": ({"rules": {"AdaGradDiff": lambda eta: AdaGradDiff(eta, eps=1e-7), "AdaGrad": AdaGrad}}, "rules.AdaGradDiff.eps"),
-    "eta of a rule": ({"rules": {"AdaGradDiff": AdaGradDiff, "AdaGrad": lambda eta: AdaGrad(min(eta, 0.15))}}, "rules.AdaGrad.eta"),
+    "eta of a rule": (
+        {"rules": {"AdaGradDiff": AdaGradDiff, "AdaGrad": lambda eta: AdaGrad(min(eta, 0.15))}},
+        "rules.AdaGrad.eta",
+    ),
     "one rule": ({"rules": AdaGradDiff}, "rules.AdaGrad"),
     "another name": ({"rules": {"AdaGradDiff": AdaGradDiff, "Ada": AdaGrad}}, "rules.AdaGrad"),
     "a schedule": ({"rules": {"AdaGradDiff": schedule, "AdaGrad": AdaGrad}}, "rules.AdaGradDiff"),
@@ -511,7 +514,9 @@ def test_a_manifest_with_another_plan(plan, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["", ".record", ".state"])
-@pytest.mark.parametrize("damage", [lambda content: content[: len(content) // 2], lambda content: b"", lambda content: b"garbage"])
+@pytest.mark.parametrize(
+    "damage", [lambda content: content[: len(content) // 2], lambda content: b"", lambda content: b"garbage"]
+)
 def test_a_damaged_part(tmp_path, monkeypatch, suffix, damage, expected):
     if suffix:
         monkeypatch.setattr(module, "SAVE", 0.0)
@@ -524,7 +529,9 @@ def test_a_damaged_part(tmp_path, monkeypatch, suffix, damage, expected):
         sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
     path = sorted(tmp_path.glob(f"part-????{suffix}.npz"))[-1]
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(ValueError, match=r"cannot be read: .*Delete it and run again: only that part is computed anew") as caught:
+    with pytest.raises(
+        ValueError, match=r"cannot be read: .*Delete it and run again: only that part is computed anew"
+    ) as caught:
         sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
     assert str(path) in str(caught.value)
     path.unlink()

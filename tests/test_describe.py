@@ -4,6 +4,7 @@ import functools
 import hashlib
 import inspect
 import json
+import os
 import subprocess
 import sys
 import tracemalloc
@@ -420,7 +421,8 @@ def test_another_process_describes_the_same():
     answers = set()
     for seed in "123":
         run = [sys.executable, "-c", SCRIPT]
-        answers.add(subprocess.run(run, capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}).stdout)
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        answers.add(subprocess.run(run, capture_output=True, text=True, check=True, env=environment).stdout)
     assert len(answers) == 1
 
 

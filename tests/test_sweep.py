@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import tracemalloc
+from dataclasses import dataclass
 from io import StringIO
 
 import numpy as np
@@ -27,6 +28,7 @@ from adagrad_diff import (
     Nuclear,
     Poisson,
     Quadratic,
+    Rule,
     Squared,
     Status,
     Zero,
@@ -78,6 +80,14 @@ def scaled(eta):
 
 def schedule(eta):
     return AdaGradDiff(lambda n: eta / np.sqrt(n))
+
+
+@dataclass(frozen=True, eq=False)
+class Mine(Rule):
+    power: float = 1.5
+
+    def update(self, metric, g, g_prev):
+        metric.total += np.abs(g) ** self.power
 
 
 def only_numbers(eta):
@@ -146,6 +156,7 @@ PROBLEMS = {
     "kernel": lambda: (DUAL, DUAL.box(), PLAIN),
     "a function": lambda: (Bowl(np.linspace(0.5, 3.0, 6)), L1(0.1), RULES),
     "rules of a number": lambda: (LAD(A, REAL), L1(0.02), {"mixed": only_numbers, "fixed": lambda eta: AdaGrad(0.2)}),
+    "rules of a user": lambda: (LAD(A, REAL), None, {"Mine": Mine, "by eta": lambda eta: Mine(2 * eta, power=1 + eta)}),
 }
 
 
@@ -185,7 +196,9 @@ def widths(plan):
     return {chunk.high - chunk.low for chunk in plan}
 
 
-@pytest.mark.parametrize("case", ["LAD, L1", "Logistic, CSR", "Multinomial", "kernel", "a function", "rules of a number"])
+@pytest.mark.parametrize(
+    "case", ["LAD, L1", "Logistic, CSR", "Multinomial", "kernel", "a function", "rules of a number", "rules of a user"]
+)
 def test_chunks_are_the_whole(case):
     def problem():
         loss, penalty, rules = PROBLEMS[case]()
@@ -215,6 +228,27 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
     results = [sweep(*arguments, n_jobs=jobs) for jobs in (1, 2, 3, 7)]
     for result in results[1:]:
         assert_same(result, results[0])
+
+
+def test_one_thread_each():
+    """While chunks run side by side, each has one core; afterwards all is as before."""
+    from threadpoolctl import threadpool_info
+
+    def threads():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    seen = []
+
+    def loss(x):
+        seen.append((threading.current_thread().name, threads()))
+        return Bowl()(x)
+
+    before = threads()
+    sweep(loss, None, [AdaGrad, AdaGradDiff], ETAS, np.zeros((3, 2)), 5, n_jobs=2)
+    inside = [count for name, count in seen if name.startswith("adagrad_diff.sweep")]
+    assert len(inside) >= 10
+    assert all(count == 1 for counts in inside for count in counts)
+    assert threads() == before
 
 
 def test_cores_get_work():
@@ -318,7 +352,7 @@ def test_names_of_rules():
     assert names([AdaGradDiff, AdaGrad]) == ["AdaGradDiff", "AdaGrad"]
     assert names((one_block, schedule)) == ["one_block", "schedule"]
     assert names([AdaGrad, AdaGrad]) == ["rule 0", "rule 1"]
-    assert names([AdaGrad, lambda eta: AdaGradDiff(eta)]) == ["rule 0", "rule 1"]
+    assert names([AdaGrad, lambda eta: AdaGradDiff(eta, eps=1e-6)]) == ["rule 0", "rule 1"]
     assert names({"b": AdaGrad, "a": AdaGradDiff}) == ["b", "a"]
     assert names(make for make in (AdaGrad, AdaGradDiff)) == ["AdaGrad", "AdaGradDiff"]
 
@@ -432,7 +466,7 @@ def test_an_error_in_the_loss(jobs, where, tmp_path):
 
     arguments = None, schedule, [0.3, 0.2, 0.02], np.zeros((3, 2)), 10_000
     begin = time.perf_counter()
-    with pytest.raises(Wrong, match="^in iteration five$") as caught:
+    with pytest.raises(Wrong, match=r"^in iteration five$") as caught:
         sweep(lambda x: loss(x, 5), *arguments, n_jobs=jobs, checkpoint=tmp_path)
     assert time.perf_counter() - begin < 8.0  # 10,000 iterations take more
     assert caught.value.__context__ is None
@@ -483,11 +517,12 @@ def test_sizes_that_are_none(size):
 
 
 def test_too_little_memory():
-    arguments = LAD(A, REAL), None, AdaGrad, ETAS, starts(LAD(A, REAL)), 10
-    with pytest.raises(ValueError, match=r"'memory' parameter of sweep is too small.* MB\. Give at least that") as caught:
-        sweep(*arguments, memory="1KB", n_jobs=3)
-    needed = re.search(r"[\d.]+ MB", str(caught.value)).group()
-    assert_same(sweep(*arguments, memory=needed, n_jobs=3), sweep(*arguments), 1e-12)  # one after another, if need be
+    for n_iter in (10, 57, 123, 344, 1777):  # what is said is enough, however it is rounded
+        arguments = LAD(A, REAL), None, AdaGrad, [0.1], starts(LAD(A, REAL), 3), n_iter
+        with pytest.raises(ValueError, match=r"'memory' parameter of sweep is too small.* MB\. Give at least that") as caught:
+            sweep(*arguments, memory="1KB", n_jobs=3)
+        needed = re.search(r"[\d.]+ MB", str(caught.value)).group()
+        assert_same(sweep(*arguments, memory=needed, n_jobs=3), sweep(*arguments), 1e-12)  # one after another, if need be
 
 
 MEASURED = {
@@ -502,7 +537,9 @@ MEASURED = {
 }
 
 
-@pytest.mark.parametrize(("kind", "samples", "features"), [*((k, 3000, 50) for k in MEASURED), ("C", 50, 2000), ("CSR", 50, 2000)])
+@pytest.mark.parametrize(
+    ("kind", "samples", "features"), [*((k, 3000, 50) for k in MEASURED), ("C", 50, 2000), ("CSR", 50, 2000)]
+)
 def test_memory_stays_in_the_budget(kind, samples, features, monkeypatch, tmp_path):
     monkeypatch.setattr(chunks, "CACHE", 1 << 40)  # only the budget limits a chunk
     loss = MEASURED[kind](np.random.default_rng(5).standard_normal((samples, features)))

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 CACHE = 1 << 21  # bytes that the predictions, or the iterates, of one chunk may have
 WIDE = 32  # columns that a chunk has at least, if memory and their number allow: a sparse product needs so many
-LEAST = 4  # columns that it keeps when it is cut for the sake of another core
+LEAST = 4  # columns that it keeps when it is cut for the sake of another core,
+LARGE = 1e4  # unless a single one has so many coordinates or predictions that it is worth a core
 RECORDED = ("objective", "mean_step")
 
 
@@ -76,18 +77,19 @@ class Trajectories:
         """Chunks of which `jobs` at once stay within the budget (bytes), and each of them in the cache if that is possible."""
         if self.column > budget:
             raise ValueError(
-                f"The 'memory' parameter of sweep is too small: a trajectory needs {1e-6 * self.column:.3g} MB. "
+                f"The 'memory' parameter of sweep is too small: a trajectory needs {-(-self.column // 10_000) / 100:g} MB. "
                 "Give at least that for each that is to run at the same time."
             )
         jobs = min(jobs, int(budget / self.column))
         in_cache = CACHE / (self.first.x.itemsize * max(self.loss.predictions, self.first.x[..., 0].size))
         width = int(min(budget / jobs / self.column, max(WIDE, in_cache)))
+        least = 1 if self.first.x[..., 0].size + self.loss.predictions > LARGE else min(LEAST, width)
         chunks = []
         for name, rule in self.rules.items():
             groups = 1 if isinstance(rule, Rule) else self.etas.size  # or one eta at a time
             columns = self.etas.size * self.starts // groups
             equal = -(-jobs // (len(self.rules) * groups))  # as many chunks as occupy all cores, or a multiple of that
-            pieces = max(1, min(-(-columns // width // equal) * equal, columns // min(LEAST, width)), -(-columns // width))
+            pieces = max(1, min(-(-columns // width // equal) * equal, columns // least), -(-columns // width))
             cuts = np.linspace(0, columns, pieces + 1).round().astype(int)
             for offset in range(0, groups * columns, columns):
                 chunks += [Chunk(name, *map(int, pair)) for pair in zip(offset + cuts[:-1], offset + cuts[1:], strict=True)]
@@ -175,9 +177,13 @@ def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:
 
 def _together(rules: list[Rule]) -> Rule | list[Rule]:
     """One rule with an array of etas, if only these differ, and they are numbers."""
-    same = all(describe(replace(rule, eta=1.0)) == describe(replace(rules[0], eta=1.0)) for rule in rules)
-    together = same and all(isinstance(rule.eta, float) for rule in rules)
-    return replace(rules[0], eta=[rule.eta for rule in rules]) if together else rules
+
+    def same(one: Rule, other: Rule) -> bool:
+        pairs = [(item, vars(other).get(name)) for name, item in vars(one).items() if name != "eta"]
+        return type(one) is type(other) and all(a is b or describe(a) == describe(b) for a, b in pairs)
+
+    etas = [rule.eta for rule in rules if isinstance(rule.eta, float) and same(rules[0], rule)]
+    return replace(rules[0], eta=etas) if len(etas) == len(rules) else rules
 
 
 def _named(rules: Any) -> dict[str, Callable]:

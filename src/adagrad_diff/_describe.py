@@ -91,21 +91,23 @@ def _attributes(value: Any) -> dict[str, Any]:
         return {name: getattr(rows, name) for name in ("shape", "data", "indices", "indptr")}
     about: dict[str, Any] = {"code": code} if (code := _class_code(kind)) else {}
     try:
-        parts = copyreg.dispatch_table.get(kind, lambda value: value.__reduce_ex__(4))(value)
+        parts: Any = copyreg.dispatch_table.get(kind, lambda value: value.__reduce_ex__(4))(value)
     except TypeError:  # it cannot be copied
         return about
     if isinstance(parts, str):  # it is known by this name
         return {"name": parts}
-    _, arguments, state, *items = *parts, *[None] * (5 - len(parts))
-    about["made of"] = [item for item in arguments if item is not kind] + [list(item) for item in items[:2] if item is not None]
-    state = state if isinstance(state, dict) else {"state": state}
-    return about | {name: item for name, item in state.items() if not name.endswith("__adj")}  # SciPy's operators keep that
+    parts = [*parts[1:], None, None, None]  # arguments, state, items of a list, items of a dict
+    about["made of"] = [item for item in parts[0] if item is not kind]
+    about["made of"] += [list(items) for items in parts[2:4] if items is not None]
+    state = parts[1] if isinstance(parts[1], dict) else {"state": parts[1]}
+    # SciPy's operators keep their adjoint once it was asked for.
+    return about | {name: item for name, item in state.items() if not str(name).endswith("__adj")}
 
 
 def _digest(array: np.ndarray) -> dict[str, Any]:
     digest = hashlib.sha256()
-    flags = ["external_loop", "buffered", "zerosize_ok"]
-    for piece in np.nditer(array, flags=flags, order="C", buffersize=1 << 14):  # no copy of the whole, whatever its strides
+    pieces: Any = np.nditer(array, ["external_loop", "buffered", "zerosize_ok"], order="C", buffersize=1 << 14)
+    for piece in pieces:  # without a copy of the whole, whatever its strides
         digest.update(piece.tobytes())
     return {"dtype": str(array.dtype), "shape": list(array.shape), "sha256": digest.hexdigest()}
 

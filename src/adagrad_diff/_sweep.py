@@ -49,7 +49,8 @@ def sweep(
     Parameters
     ----------
     loss, penalty
-        As for `minimize`. A function as loss must accept columns: x of shape (d, B) -> values (B,), gradients (d, B).
+        As for `minimize`. A function as loss must accept columns: x of shape (d, B) -> values (B,), gradients (d, B). It is
+        called in `n_jobs` threads at once.
     rules : Rule class, callable, or several of them
         Each makes a rule of eta, a number: `AdaGradDiff`, or `lambda eta: AdaGradDiff(eta, blocks="all")`. Rules that differ
         in eta only run side by side, others, such as schedules (a callable eta), one eta at a time. A dict gives the rules
@@ -97,7 +98,7 @@ def sweep(
     >>> bool((final.sel(rule="AdaGradDiff", eta=10) < final.sel(rule="AdaGrad", eta=10)).all())
     True
     """
-    require("xarray", "sweep")
+    _, progress_bar, _ = (require(name, "sweep") for name in ("xarray", "tqdm", "threadpoolctl"))  # before any work is done
     trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x)
     jobs = cores() if n_jobs in (None, -1) else _check.count(n_jobs, "n_jobs", "sweep", least=1)
     budget = _bytes(memory)
@@ -110,7 +111,7 @@ def sweep(
     jobs = max(1, min(jobs, int(budget / (widest * trajectories.column))))
     total = sum(chunk.high - chunk.low for chunk in plan) * trajectories.n_iter
     options = {"desc": label, "total": total, "unit": "it", "unit_scale": True, "dynamic_ncols": True}
-    with require("tqdm", "sweep").tqdm(disable=None if progress is None else not progress, **options) as bar:
+    with progress_bar.tqdm(disable=None if progress is None else not progress, **options) as bar:
         parts = _Run(trajectories, plan, keeper, jobs).finish(bar)
     return trajectories.dataset(plan, parts)
 

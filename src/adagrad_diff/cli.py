@@ -142,4 +142,3 @@ def info() -> None:
         click.echo(f"  {package:<14} {found}")
     if find_spec("pooch"):
         click.echo(f"  data cache     {cache()}")
-

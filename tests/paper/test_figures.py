@@ -111,7 +111,7 @@ def test_files_are_what_their_names_say(tmp_path):
 
 
 def test_the_same_study_gives_the_same_files(tmp_path):
-    for directory in ("one", "two"):
+    for directory in ("one", "two"):  # once in five runs the layout differs in its last digits, if it is not rounded
         figures.figure_1({"hinge": by_formula()}, tmp_path / directory)
     for name in ("fig1.pdf", "fig1.png", "fig1.csv"):
         first = (tmp_path / "one" / name).read_bytes()
@@ -223,7 +223,7 @@ def test_an_eta_that_was_not_run_is_not_replaced_by_another():
 
 
 def test_robustness_panel():
-    study = by_running("hinge", *hinge(), np.geomspace(1e-3, 10, 9), 30)
+    study = by_formula()
     figure = figures.draw_figure_1({"hinge": study})
     ax = figure.axes[0]
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
@@ -232,6 +232,7 @@ def test_robustness_panel():
     assert ax.get_title() == study.title
     upright = {float(line.get_xdata()[0]) for line in ax.get_lines() if len(set(line.get_xdata())) == 1}
     assert upright == {study.paper_eta, *study.best_eta.values()}
+    assert len(upright) == 3
     for rule, method in zip(("AdaGradDiff", "AdaGrad"), METHODS, strict=True):
         line, marks = lines(ax, method)
         np.testing.assert_allclose(line.get_xdata(), study.grid.eta.values)
@@ -240,7 +241,7 @@ def test_robustness_panel():
     low, high = ax.get_ylim()
     assert low < float(study.gap.min())
     assert high > float(study.mean_gap.max())
-    assert "30 iterations, 3 starts, 9 values" in words(figure)
+    assert "60 iterations, 4 starts, 25 values" in words(figure)
 
 
 def test_tuned_panel():
@@ -302,8 +303,7 @@ def test_methods_differ_in_colour_line_and_marker():
     assert not set(one.get_markevery()) & set(two.get_markevery())
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3])
-@pytest.mark.parametrize("standing_in", [False, True])
+@pytest.mark.parametrize(("columns", "standing_in"), [(1, True), (2, False), (3, True)])
 def test_everything_is_on_the_page_and_legible(columns, standing_in):
     about = STAND_IN if standing_in else {"title": "Logistic regression on splice.t"}
     names = figures.SMOOTH[:columns]
@@ -408,24 +408,22 @@ def test_everything_diverged_at_once(tmp_path):
 
 
 def test_bands_survive_the_logarithm():
-    study = by_formula(seeds=2)
+    study = by_formula(seeds=3)
     objective = study.grid.objective.values.copy()
-    objective[:, 5, :, -1] = [1e-6, 1.0]  # the mean minus the standard deviation is 1e-6
-    objective[:, 6, :, -1] = [0.0, 1.0]  # or zero
+    objective[:, 5, :, -1] = [1e-6, 1e-6, 1.0]  # the mean minus the standard deviation is negative
+    objective[:, 6, :, -1] = [0.0, 1e-6, 1.0]
     study = replace(study, grid=study.grid.assign(objective=(study.grid.objective.dims, objective)))
     ax = figures.draw_figure_1({"hinge": study}).axes[0]
     bottom, _ = ax.get_ylim()
+    assert 1e-7 < bottom < 1e-6
     etas = study.grid.eta.values
-    for band in ax.collections:
+    for band, rule in zip(ax.collections, ("AdaGradDiff", "AdaGrad"), strict=True):
         x, y = band.get_paths()[0].vertices.T
-        assert (y >= bottom * (1 - 1e-12)).all()
-        assert np.isclose(y[np.isclose(x, etas[5])].min(), 1e-6, rtol=1e-9)
-        assert np.isclose(y[np.isclose(x, etas[6])].min(), bottom)
-    frame = figures.numbers.robustness(by_formula(seeds=4))
-    _, lower, upper = _panels.band(frame, "gap")
-    np.testing.assert_allclose(upper, frame.gap_mean + frame.gap_std)
-    np.testing.assert_allclose(lower, np.fmax(frame.gap_mean - frame.gap_std, frame.gap_min))
-    assert (lower > 0).all()
+        edges = [(y[np.isclose(x, eta)].min(), y[np.isclose(x, eta)].max()) for eta in etas]
+        assert edges[5] == pytest.approx((1e-6, fmean([1e-6, 1e-6, 1.0]) + pstdev([1e-6, 1e-6, 1.0])))
+        assert edges[6][0] == pytest.approx(bottom)  # zero is on the bottom
+        gaps = study.gap.sel(rule=rule).values[10].tolist()
+        assert edges[10] == pytest.approx((max(fmean(gaps) - pstdev(gaps), min(gaps)), fmean(gaps) + pstdev(gaps)))
 
 
 @pytest.mark.parametrize(("seeds", "n_iter"), [(1, 20), (1, 1), (10, 20)])

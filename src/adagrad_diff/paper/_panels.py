@@ -50,7 +50,8 @@ SETTINGS = {
     "lines.markeredgewidth": 0.8,
     "legend.frameon": False,
     "pdf.fonttype": 42,  # TrueType: journals refuse type 3
-    "savefig.dpi": 300,
+    "figure.dpi": 300,
+    "savefig.dpi": "figure",
 }
 
 BAND = 0.2  # opacity

@@ -206,6 +206,11 @@ def _finish(figure: Figure, studies: list[Study], notes: Mapping[str, bool], *, 
     figure.set_layout_engine(
         "constrained", rect=(0, y / height, 1, 1 - (y + top) / height), w_pad=0.03, h_pad=0.03, wspace=0.03
     )
+    # The solver's last digits vary from run to run: lay out once and round, so that the same study gives the same file.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for ax in figure.axes:
+        ax.set_position(tuple(round(edge, 4) for edge in ax.get_position().bounds))
 
 
 def _key(ax: Axes, best_eta: Mapping[str, float]) -> None:
