@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._describe import difference
+from ._files import write
 from ._state import State, load_state
 
 FORMAT = "adagrad-diff sweep 1"
@@ -106,14 +107,3 @@ def _load(path: Path, read: Callable[[Path], Any] = _arrays) -> Any:
         raise ValueError(
             f"{path} cannot be read: {error}. Delete it and run again: only that part is computed anew."
         ) from error
-
-
-def write(path: Path, fill: Callable[[Any], Any]) -> None:
-    """Write a file in one step: `fill(file)` fills it under another name first."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with open(partial, "wb") as file:
-            fill(file)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ def require(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        if not module.startswith(error.name or module):
+        if not f"{module}.".startswith(f"{error.name or module}."):
             raise  # the package is there, but something it needs is not
         package = module.partition(".")[0]
         raise ModuleNotFoundError(

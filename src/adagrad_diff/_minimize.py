@@ -90,8 +90,8 @@ def _penalised(loss: Loss, state: State) -> Callable[[np.ndarray], np.ndarray]:
     return (lambda x: x) if state.x.ndim == 1 + state.batched else state.flat
 
 
-def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule) -> State:
-    """The state before the first iteration: x = x^1, n = 0."""
+def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = True) -> State:
+    """The state before the first iteration: x = x^1, n = 0. Without `averages`, x_sum and x_best are not kept."""
     if x0 is None and loss.shape is None:
         raise ValueError("'x0' is needed: the loss is a function, so the size of x is not known.")
     x = _check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
@@ -120,8 +120,8 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule) -> State:
         phi=0.0,
         g=g,
         total=metric.total,
-        x_sum=np.zeros(x.shape),
-        x_best=x.copy(),
+        x_sum=np.zeros(x.shape) if averages else None,
+        x_best=x.copy() if averages else None,
         fun_best=np.inf,
         f_first=np.array(f, np.float64) if batched else float(f),
         g_first=norm if batched else float(norm[0]),
@@ -144,6 +144,8 @@ def resume(loss: Loss, x0: Any, rule: Rule, state: State) -> State:
         raise TypeError(
             f"'state' must be a State, such as result.state or load_state(path). Got {type(state).__name__} instead."
         )
+    if state.x_sum is None:
+        raise ValueError("'state' is one of a sweep, which does without the average: minimize cannot continue it.")
     if loss.dtype is not None and state.x.dtype != loss.dtype:
         raise ValueError(f"'state' has x of dtype {state.x.dtype}, but this loss works in {loss.dtype}.")
     if x0 is not None and np.shape(x0) != state.x.shape:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels
+from ._files import write
 
 FORMAT = "adagrad-diff state 1"
 HEADER = ("rule", "batched")  # kept as JSON; everything else is an array
@@ -32,8 +33,8 @@ class State:
     phi: Any  # penalty at x
     g: np.ndarray  # (sub)gradient of f at x
     total: np.ndarray  # the rule's sums, one per block, up to and with g
-    x_sum: np.ndarray  # x^2 + ... + x^{n+1}, in double precision
-    x_best: np.ndarray  # the iterate with the smallest objective
+    x_sum: Any  # x^2 + ... + x^{n+1}, in double precision; None if nobody wants the average
+    x_best: Any  # the iterate with the smallest objective; None likewise
     fun_best: Any  # its objective
     f_first: Any  # f(x^1), against which divergence is judged
     g_first: Any  # ||g^1||, against which the subgradient is judged
@@ -112,7 +113,8 @@ class State:
             self.norm = np.where(self.failed, self.norm, np.nan)
             better = f + phi < self.fun_best
             self.fun_best = np.where(better, f + phi, self.fun_best)
-            kernels.keep(self.flat(self.x), ~self.failed, better, self.flat(self.x_sum), self.flat(self.x_best))
+            if self.x_sum is not None:
+                kernels.keep(self.flat(self.x), ~self.failed, better, self.flat(self.x_sum), self.flat(self.x_best))
         else:
             self.n += 1
             self.norm = math.nan
@@ -149,22 +151,18 @@ class State:
     def save(self, path: str | os.PathLike) -> None:
         """Write the state to a file of arrays and JSON (no pickle), replacing an older one in a single step."""
         path = Path(path)
-        names = (f.name for f in fields(self) if f.name not in HEADER + SCRATCH)
+        names = (f.name for f in fields(self) if f.name not in HEADER + SCRATCH and getattr(self, f.name) is not None)
         arrays: dict[str, Any] = {name: np.asarray(getattr(self, name)) for name in names}
         header = json.dumps({"format": FORMAT, **{name: getattr(self, name) for name in HEADER}})
-        partial = path.with_name(path.name + f".{os.getpid()}.partial")
-        try:
-            with open(partial, "wb") as file:
-                np.savez(file, header=np.array(header), **arrays)
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
+        write(path, lambda file: np.savez(file, header=np.array(header), **arrays))
 
 
 def _check_shapes(state: State) -> None:
     """The kernels trust shapes, so a file that was tampered with must not reach them."""
     batch = state.x.shape[-1:] if state.batched else ()
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("x", "g", "x_sum", "x_best"), state.x.shape)
+    if state.batched and state.x_sum is None and state.x_best is None:  # of a sweep
+        del shapes["x_sum"], shapes["x_best"]
     shapes["total"] = (len(state.total), *batch)
     shapes |= dict.fromkeys(("n", "f", "phi", "fun_best", "f_first", "g_first", "norm", "failed"), batch)
     for name, shape in shapes.items():
@@ -191,6 +189,7 @@ def load_state(path: str | os.PathLike) -> State:
         header = json.loads(str(content.pop("header")))
         if (found := header.pop("format")) != FORMAT:
             raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
+        content = {"x_sum": np.array(None), "x_best": np.array(None), **content}
         state = State(**{k: v.item() if v.ndim == 0 else v for k, v in content.items()}, **header)
         _check_shapes(state)
         return state
