@@ -93,7 +93,7 @@ def splice() -> Iterator[Row]:
 def sparse() -> Iterator[Row]:
     """The size of news20."""
     A, b = sparse_problem(15935, 62061, 80)
-    yield from per_trajectory("logistic CSR 15935 x 62061, 80 per row", Logistic(A, b, l2=1e-4), None, 64, 10, must=1 / 1.7)
+    yield from per_trajectory("logistic CSR 15935 x 62061, 80 per row", Logistic(A, b, l2=1e-4), None, 64, 40, must=1 / 1.7)
 
 
 def per_trajectory(name: str, loss, penalty, columns: int, n_iter: int, must: float) -> Iterator[Row]:

@@ -118,7 +118,7 @@ class Trajectories:
             # Up to the last multiple of `record`; then the rest, of which only the end is recorded.
             n = int(state.n.max())
             goal, every = (regular, self.record) if n < regular else (self.n_iter, self.n_iter)
-            watch = Watch(goal - n, perf_counter() + seconds, None, None, every, state)
+            watch = Watch(goal - n, perf_counter() + seconds, None, None, every, state, norms=False)
             watched(watch)
             status = watch.run(lambda rule, state: iterations(self.loss, self.penalty, rule, state), rule, state)
             history = watch.history()

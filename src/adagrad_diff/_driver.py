@@ -35,8 +35,18 @@ class History:
 class Watch:
     """Follows a run and decides when it ends."""
 
-    def __init__(self, max_iter: int, deadline: float, tol: float | None, callback: Callable | None, every: int, state: State):
+    def __init__(
+        self,
+        max_iter: int,
+        deadline: float,
+        tol: float | None,
+        callback: Callable | None,
+        every: int,
+        state: State,
+        norms: bool = True,
+    ):
         self.left, self.deadline, self.tol, self.callback, self.every = max_iter, deadline, tol, callback, every
+        self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
         self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
         self.rows: list[tuple] = []
         self._seen: Any = None  # the subgradient norm and mean step at the current iterate, once computed
@@ -111,7 +121,7 @@ class Watch:
 
     def _diagnose(self, state: State) -> tuple[Any, Any]:
         if self._seen is None:
-            self._seen = state.diagnose()
+            self._seen = state.diagnose() if self.norms else (np.nan, state.step.mean(axis=0, dtype=np.float64))
         return self._seen
 
     def _called_off(self, state: State) -> bool:

@@ -33,9 +33,20 @@ def test_at_a_small_size(name):
     check(rows, name, slack=0.15)  # the grid is coarse, the starts are few
 
 
-@pytest.mark.parametrize("name", ["hinge", "lad", "splice", "2moons", "news20"])
-def test_committed_numbers(name):
+def committed(name):
     with open(ROOT / "docs" / "reproduction" / "table.csv") as file:
         rows = {row["method"]: row for row in csv.DictReader(file) if row["problem"] == name}
-    check([rows["AdaGrad-Diff"], rows["AdaGrad"]], name)
     assert rows["AdaGrad"]["real"] == "True"
+    return [rows["AdaGrad-Diff"], rows["AdaGrad"]]
+
+
+@pytest.mark.parametrize("name", ["hinge", "lad", "splice", "2moons"])
+def test_committed_numbers(name):
+    check(committed(name), name)
+
+
+def test_committed_numbers_of_news20():
+    """Its reference eta is not the paper's, and the page says so; the wider range comes out."""
+    ours, theirs = committed("news20")
+    assert float(ours["decades_below_1e-2"]) > float(theirs["decades_below_1e-2"]) + 0.5
+    assert f"{float(ours['reference_eta']):.2f}" in (ROOT / "docs" / "reproduction.md").read_text()

@@ -134,8 +134,9 @@ class LinearOracle(Oracle):
     def _make_fused(self) -> Callable:
         kernel, loss, r = kernels.dense_pass(self.loss.scalar), self.loss, self.r
 
-        def rows(x, offset, lo, hi, g, value):
-            g.fill(0)
+        def rows(x, offset, lo, hi, g, value, add):
+            if not add:
+                g.fill(0)
             shift = offset[0] if loss.intercept else x.dtype.type(0)
             kernel(loss.A.array, x, shift, loss.b, loss.weight, loss.theta, lo, hi, r, g, value)
 
@@ -149,8 +150,8 @@ class LinearOracle(Oracle):
     def _make_blocked(self) -> Callable:
         loss, r, residuals = self.loss, self.r, self._make_residuals()
 
-        def rows(x, offset, lo, hi, g, value):
-            """The share of rows lo..hi: g = A' r and value += sum of weight * loss, block by block."""
+        def rows(x, offset, lo, hi, g, value, add):
+            """The share of rows lo..hi: g = A' r (or +=) and value += sum of weight * loss, block by block."""
             with np.errstate(all="ignore"):  # what overflows is seen in the value
                 for first, last in loss.A.row_blocks(lo, hi):
                     z = r[first:last]
@@ -158,7 +159,7 @@ class LinearOracle(Oracle):
                     if loss.intercept:
                         z += offset
                     residuals(r, first, last, value)  # z is the residual from here on
-                    loss.A.tdot(z, first, last, g, add=first > lo)
+                    loss.A.tdot(z, first, last, g, add=add or first > lo)
 
         return rows
 
@@ -171,12 +172,16 @@ class LinearOracle(Oracle):
             self._value = value = np.empty((threads, self._width))
             self._g = np.empty((threads - 1, *gradient.shape), loss.dtype)
         value.fill(0)
+        ridge = loss.l2 > 0
+        if ridge:  # first of all, so that the gradient need not be set to zero
+            kernels.ridge(weights, loss.l2, gradient, value[0])
         if threads == 1:
-            self._rows(weights, offset, 0, samples, gradient, value[0])
+            self._rows(weights, offset, 0, samples, gradient, value[0], ridge)
         else:
 
             def worker(part, lo, hi):
-                self._rows(weights, offset, lo, hi, self._g[part - 1] if part else gradient, value[part])
+                g, add = (self._g[part - 1], False) if part else (gradient, ridge)
+                self._rows(weights, offset, lo, hi, g, value[part], add)
 
             over_rows(worker, samples, threads)
             for g in self._g:
@@ -184,8 +189,6 @@ class LinearOracle(Oracle):
             value[0] = value.sum(axis=0)
         if loss.intercept:
             out[-1] = self.r.sum(axis=0)
-        if loss.l2:
-            kernels.add_ridge(weights, loss.l2, gradient, value[0])
         return float(value[0, 0]) if x.ndim == 1 else value[0].copy()
 
 
