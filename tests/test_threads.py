@@ -25,7 +25,7 @@ LOSSES = {
 @pytest.fixture
 def four_threads(monkeypatch):
     """As if the machine had four cores, whatever it has."""
-    monkeypatch.setattr(_threads, "_limit", lambda: 4)
+    monkeypatch.setattr(_threads, "cores", lambda: 4)
     monkeypatch.setattr(_threads, "_blas", list)
     _threads._pool.cache_clear()
     yield
@@ -38,7 +38,7 @@ def test_small_work_is_done_in_one_thread(four_threads):
 
 
 def test_threadpoolctl_is_obeyed(monkeypatch):
-    monkeypatch.setattr(_threads, "_limit", lambda: 4)
+    monkeypatch.setattr(_threads, "cores", lambda: 4)
     for limit in (1, 2):
         with threadpool_limits(limit):
             assert _threads.thread_count(1e9) == limit
@@ -48,7 +48,7 @@ def test_threadpoolctl_is_obeyed(monkeypatch):
 
 def count_in_a_fresh_interpreter(**environment):
     cleared = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
-    code = "import numpy; from adagrad_diff._threads import _limit, thread_count; print(_limit(), thread_count(1e12))"
+    code = "import numpy; from adagrad_diff._threads import cores, thread_count; print(cores(), thread_count(1e12))"
     done = subprocess.run(
         [sys.executable, "-c", code], env={**cleared, **environment}, capture_output=True, text=True, timeout=120, check=True
     )
@@ -74,7 +74,7 @@ def test_environment_that_says_nothing(text):
 def test_result_does_not_depend_on_threads(case, four_threads):
     loss = LOSSES[case]()
     many = minimize(loss, eta=0.1, max_iter=15)
-    _threads._limit = lambda: 1  # the fixture puts it back
+    _threads.cores = lambda: 1  # the fixture puts it back
     one = minimize(loss, eta=0.1, max_iter=15)
     assert not np.array_equal(one.x, many.x) or case in ("Fortran", "Multinomial")  # the sums are in another order
     np.testing.assert_allclose(many.x, one.x, rtol=1e-9, atol=1e-12)
@@ -116,7 +116,7 @@ import os, sys
 import numpy as np
 from adagrad_diff import LAD, minimize, _threads
 
-_threads._limit, _threads._blas = (lambda: 4), list
+_threads.cores, _threads._blas = (lambda: 4), list
 A = np.random.default_rng(0).standard_normal((3000, 300))
 loss = LAD(A, A[:, 0] - A[:, 1])
 before = minimize(loss, eta=0.1, max_iter=10).x

@@ -342,7 +342,7 @@ def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
     alone = [s.copy() for s in islice(iterate(*arguments), 50)]
     assert used == []
     monkeypatch.setattr(_threads, "WORK_PER_THREAD", 1)
-    monkeypatch.setattr(_threads, "_limit", lambda: 4)
+    monkeypatch.setattr(_threads, "cores", lambda: 4)
     monkeypatch.setattr(_threads, "_blas", list)
     monkeypatch.setattr(matrix, "CACHE", 1)  # the smallest blocks: 256 rows
     shared = [s.copy() for s in islice(iterate(*arguments), 50)]

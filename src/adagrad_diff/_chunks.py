@@ -71,7 +71,7 @@ class Trajectories:
         """Bytes that a trajectory takes while it runs."""
         size, predictions = self.first.x[..., 0].size, self.loss.predictions * self.first.x.itemsize
         # The predictions and what is computed of them, the state and its scratch, and the record as it grows and is kept.
-        return 2 * predictions + 14 * 8 * size + 8 * 8 * self.iterations.size
+        return 2 * predictions + 16 * 8 * size + 8 * 8 * self.iterations.size
 
     def plan(self, budget: float, jobs: int) -> list[Chunk]:
         """Chunks of which `jobs` at once stay within the budget (bytes), and each of them in the cache if that is possible."""

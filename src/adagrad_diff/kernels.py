@@ -156,12 +156,14 @@ def shrink(z, step, l1, l2, out):
     else:
         for i in range(z.shape[0]):
             lam, mu = l1[i if l1.size > 1 else 0], l2[i if l2.size > 1 else 0]
-            for k in range(z.shape[1]):
-                size = abs(z[i, k]) - step[i, k] * lam
-                out[i, k] = np.copysign(0.0 if size < 0.0 else size, z[i, k])
-            if mu != 0.0:  # divisions take most of the time
+            if mu == 0.0:  # divisions take most of the time
                 for k in range(z.shape[1]):
-                    out[i, k] /= 1.0 + step[i, k] * mu
+                    size = abs(z[i, k]) - step[i, k] * lam
+                    out[i, k] = np.copysign(0.0 if size < 0.0 else size, z[i, k])
+            else:
+                for k in range(z.shape[1]):
+                    size = abs(z[i, k]) - step[i, k] * lam
+                    out[i, k] = np.copysign(0.0 if size < 0.0 else size, z[i, k]) / (1.0 + step[i, k] * mu)
 
 
 @compiled
