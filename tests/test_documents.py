@@ -13,7 +13,9 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 @pytest.mark.parametrize(
     "snippet",
-    [pytest.param(s, marks=pytest.mark.peer) if "sweep" in s else s for s in SNIPPETS],  # which needs xarray
+    [
+        pytest.param(s, marks=pytest.mark.peer) if "sweep" in s or "torch" in s else s for s in SNIPPETS
+    ],  # which need xarray or torch
     ids=range(len(SNIPPETS)),
 )
 def test_readme_snippets_run(snippet):

@@ -131,7 +131,7 @@ _CONTENTS = {
     ),
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}
-_MODULES = ("blocks", "critical", "datasets", "kernels", "losses", "paper", "penalties", "rules")
+_MODULES = ("blocks", "critical", "datasets", "kernels", "losses", "paper", "penalties", "rules", "torch")
 
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604
 

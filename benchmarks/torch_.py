@@ -1,0 +1,123 @@
+"""The PyTorch optimizers beside torch's own: float32 on two CPU threads."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+
+from ._timing import Row, fresh, optional, peak_memory, race
+
+LARGE = [(1024, 1024)] * 20 + [(1024,)] * 40
+SMALL = [(256,)] * 2000
+
+
+def steppers(shapes: list, **optimizers: Callable) -> dict[str, Callable]:
+    """The step of each optimizer, every one with parameters of its own."""
+    import torch
+
+    torch.set_num_threads(2)
+    steps = {}
+    for name, make in optimizers.items():
+        parameters = [torch.randn(shape).requires_grad_() for shape in shapes]
+        for p in parameters:
+            p.grad = torch.randn_like(p)
+        steps[name] = make(parameters).step
+    return steps
+
+
+def large() -> Iterator[Row]:
+    """21 million parameters: what counts is how often memory is read and written."""
+    if not optional("torch"):
+        return
+    import torch
+
+    from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff
+
+    times = race(
+        **steppers(
+            LARGE,
+            ours=AdaGradDiff,
+            l1=lambda p: AdaGradDiff(p, penalty=L1(1e-4)),
+            foreach=lambda p: AdaGradDiff(p, foreach=True),
+            adam_diff=AdamDiff,
+            adagrad=lambda p: torch.optim.Adagrad(p, fused=True),
+            adam=lambda p: torch.optim.Adam(p, fused=True),
+            adagrad_foreach=lambda p: torch.optim.Adagrad(p, foreach=True),
+        )
+    )
+    name = "one step, 20 x (1024 x 1024) + 40 x 1024"
+    yield Row(name, times["ours"], "4 reads and 3 writes alone", traffic(3))
+    yield Row("  (Adagrad(fused=True))", times["adagrad"], "3 reads and 2 writes alone", traffic(2))
+    yield Row("", times["ours"], "Adagrad(fused=True)", times["adagrad"], must=1.15, aim=0.9)
+    yield Row("", times["ours"], "Adam(fused=True)", times["adam"], must=0.95, aim=0.7)
+    yield Row("  with L1", times["l1"], "without", times["ours"], must=1.15)
+    yield Row("  foreach=True", times["foreach"], "Adagrad(foreach=True)", times["adagrad_foreach"], must=1.0)
+    yield Row("  AdamDiff", times["adam_diff"], "Adam(fused=True)", times["adam"])
+
+
+def traffic(written: int) -> float:
+    """Seconds to read one array and read and write `written` others, 20 M float32 each: the physical limit of a step."""
+    import numpy as np
+
+    from adagrad_diff._threads import over_rows
+    from adagrad_diff.kernels import compiled
+
+    @compiled
+    def two(g, a, b, c):
+        for i in range(g.size):
+            a[i] += g[i]
+            b[i] += g[i]
+
+    @compiled
+    def three(g, a, b, c):
+        for i in range(g.size):
+            a[i] += g[i]
+            b[i] += g[i]
+            c[i] += g[i]
+
+    arrays, kernel = [np.ones(20 << 20, np.float32) for _ in range(4)], three if written == 3 else two
+    work = lambda part, lo, hi: kernel(*(array[lo:hi] for array in arrays))  # noqa: E731
+    return race(pass_=lambda: over_rows(work, 20 << 20, 2))["pass_"]
+
+
+def small() -> Iterator[Row]:
+    """Many small tensors: what counts is the time per tensor in Python."""
+    if not optional("torch"):
+        return
+    import torch
+
+    from adagrad_diff.torch import AdaGradDiff
+
+    times = race(**steppers(SMALL, ours=AdaGradDiff, adagrad=lambda p: torch.optim.Adagrad(p, fused=True)))
+    yield Row("one step, 2000 tensors of 256", times["ours"], "Adagrad(fused=True)", times["adagrad"], must=0.4)
+
+
+def first_step() -> Iterator[Row]:
+    """In a new interpreter, when the kernel was compiled before."""
+    if not optional("torch"):
+        return
+    setup = """
+import torch
+from adagrad_diff.torch import AdaGradDiff
+p = torch.randn(1000, requires_grad=True)
+p.grad = torch.randn(1000)
+optimizer = AdaGradDiff([p])
+"""
+    with tempfile.TemporaryDirectory() as cache:
+        fresh(setup, "optimizer.step()", 1, NUMBA_CACHE_DIR=cache)
+        yield Row(
+            "first step, compiled before", fresh(setup, "optimizer.step()", 3, NUMBA_CACHE_DIR=cache), "budget", 1.0, must=1.0
+        )
+
+
+def memory() -> Iterator[Row]:
+    """Beyond the two buffers, which are there after the first step."""
+    if not optional("torch"):
+        return
+    from adagrad_diff.torch import AdaGradDiff
+
+    step = steppers(LARGE, ours=AdaGradDiff)["ours"]
+    yield Row("memory of a step (NumPy's share)", peak_memory(step), "1% of the parameters", 4 * 21e4, must=1.0, unit="B")
+
+
+CASES = [large, small, first_step, memory]

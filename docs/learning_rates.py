@@ -1,0 +1,156 @@
+"""How wide is the range of good learning rates? A small network on scikit-learn's digits, with and without minibatch noise.
+
+    python docs/learning_rates.py    # writes learning_rates.csv and .png beside itself, prints the tables of learning_rates.md
+
+The five seeds are trained at once: every parameter has a leading axis for them. All methods work entry by entry, so a seed gets
+the result that it would get alone.
+"""
+
+import time
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.datasets import load_digits
+from torch.nn.functional import cross_entropy
+
+from adagrad_diff.torch import AdaGradDiff, AdamDiff
+
+METHODS = {
+    "AdaGradDiff": AdaGradDiff,
+    "Adagrad": lambda params, lr: torch.optim.Adagrad(params, lr, fused=True),
+    "AdamDiff": AdamDiff,
+    "Adam": lambda params, lr: torch.optim.Adam(params, lr, fused=True),
+    "RMSprop": lambda params, lr: torch.optim.RMSprop(params, lr, foreach=True),
+}
+STYLES = {  # Okabe and Ito's colours; a marker and a dash pattern of its own for each
+    "AdaGradDiff": {"color": "#D55E00", "marker": "o", "linestyle": "-"},
+    "Adagrad": {"color": "#0072B2", "marker": "s", "linestyle": "--"},
+    "AdamDiff": {"color": "#E69F00", "marker": "^", "linestyle": "-"},
+    "Adam": {"color": "#009E73", "marker": "D", "linestyle": "-."},
+    "RMSprop": {"color": "#000000", "marker": "x", "linestyle": ":"},
+}
+EPOCHS = {"full": 300, "256": 60, "16": 20}  # by batch size
+RATES = np.logspace(-5, 1, 13)
+SEEDS = 5
+WIDTH = 32
+HERE = Path(__file__).parent
+
+
+def network() -> list[torch.Tensor]:
+    """Weights and biases of 64-32-10, as `torch.nn.Linear` draws them, for every seed."""
+    draws = []
+    for seed in range(SEEDS):
+        torch.manual_seed(seed)
+        first, second = torch.nn.Linear(64, WIDTH), torch.nn.Linear(WIDTH, 10)
+        draws.append([first.weight.T, first.bias[None], second.weight.T, second.bias[None]])
+    return [torch.stack(same).detach().contiguous().requires_grad_() for same in zip(*draws, strict=True)]
+
+
+def losses(params, X, y):
+    """The mean loss of each seed's network on its own samples."""
+    W, b, V, c = params
+    scores = torch.baddbmm(c, torch.baddbmm(b, X, W).relu(), V)
+    return cross_entropy(scores.flatten(0, 1), y.flatten(), reduction="none").view(SEEDS, -1).mean(1)
+
+
+def train(method: str, batch: str, lr: float, X, y) -> pd.DataFrame:
+    """The final training loss of each seed; for AdaGradDiff also its accumulated squares over Adagrad's on the same way."""
+    params, samples = network(), len(y)
+    size = samples if batch == "full" else int(batch)
+    steps = EPOCHS[batch] * (samples // size)
+    optimizer, seeds = METHODS[method](params, lr=lr), torch.arange(SEEDS)
+    everything = X.expand(SEEDS, -1, -1), y.expand(SEEDS, -1)
+    generator = torch.Generator().manual_seed(0)
+    sums, before, previous = torch.zeros(2, SEEDS, dtype=torch.float64), None, [torch.zeros_like(p) for p in params]
+    for step in range(steps):
+        part = step % (samples // size)
+        if size < samples and part == 0:
+            order = torch.rand(SEEDS, samples, generator=generator).argsort(1)
+        chosen = order[:, part * size : (part + 1) * size] if size < samples else None
+        loss = losses(params, *(everything if chosen is None else (X[chosen], y[chosen])))
+        optimizer.zero_grad()
+        loss.sum().backward()
+        optimizer.step()
+        if method == "AdaGradDiff":  # what it accumulates, and what Adagrad would have accumulated on the same way
+            sums[0] += sum((p.grad - q).square().sum((1, 2)) for p, q in zip(params, previous, strict=True))
+            sums[1] += sum(p.grad.square().sum((1, 2)) for p in params)
+            previous = [p.grad.clone() for p in params]
+            before = sums.clone() if step + 1 == steps - steps // 10 else before
+    with torch.no_grad():
+        final = losses(params, *everything)
+    frame = pd.DataFrame({"method": method, "batch": batch, "lr": lr, "seed": seeds, "loss": final})
+    if before is not None:
+        end = sums - before  # of the last tenth of the steps
+        frame["ratio"], frame["ratio_end"] = sums[0] / sums[1], end[0] / end[1]
+    return frame
+
+
+def decades(curve: pd.Series, limit: float) -> float:
+    """The length of the set of log10(lr) where the loss, linear between grid points in log-log, is at most `limit`."""
+    fine = np.linspace(-5, 1, 6001)
+    values = np.interp(fine, np.log10(curve.index), np.log10(curve.to_numpy()))
+    return (values <= np.log10(limit)).mean() * 6
+
+
+def tables(results: pd.DataFrame) -> str:
+    """Decades of good learning rates, and what the noise adds to differences, in markdown."""
+    curves = results.fillna({"loss": np.inf}).groupby(["batch", "method", "lr"]).loss.mean().clip(1e-12, 1e12)
+    lines = [
+        "| batch | method | best lr | loss there | within 2x of the best of all | within 2x of its own best | loss < 0.1 |"
+    ]
+    lines += ["| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    for batch in EPOCHS:
+        best = curves[batch].min()
+        for method in METHODS:
+            curve = curves[batch, method]
+            widths = " | ".join(f"{decades(curve, limit):.2f}" for limit in (2 * best, 2 * curve.min(), 0.1))
+            lines.append(f"| {batch} | {method} | {curve.idxmin():.2g} | {curve.min():.2g} | {widths} |")
+    lines += ["", "| batch | lr | ratio | its root | ratio in the last tenth |", "| --- | ---: | ---: | ---: | ---: |"]
+    for (batch, lr), part in results[results.method == "AdaGradDiff"].groupby(["batch", "lr"], sort=False):
+        if round(2 * np.log10(lr)) in (-8, -6, -4, -3, -2, -1, 0):
+            whole, end = part.ratio.median(), part.ratio_end.median()
+            lines.append(f"| {batch} | {lr:.2g} | {whole:.3g} | {whole**0.5:.2f} | {end:.3g} |")
+    return "\n".join(lines)
+
+
+def figure(results: pd.DataFrame) -> plt.Figure:
+    """Loss against learning rate, a panel per batch size; the band spans the seeds."""
+    fig, axes = plt.subplots(1, len(EPOCHS), figsize=(13, 4.4), sharey=True, layout="constrained")
+    shown = results.assign(loss=results.loss.fillna(np.inf).clip(1e-12, 1e12))
+    for ax, batch in zip(axes, EPOCHS, strict=True):
+        for method, style in STYLES.items():
+            by_rate = shown[(shown.batch == batch) & (shown.method == method)].groupby("lr").loss
+            ax.fill_between(RATES, by_rate.min(), by_rate.max(), color=style["color"], alpha=0.12, linewidth=0)
+            ax.plot(RATES, by_rate.mean(), label=method, markersize=5, linewidth=1.6, **style)
+        title = "full batch" if batch == "full" else f"minibatches of {batch}"
+        ax.set(xscale="log", yscale="log", xlabel="learning rate", title=f"{title}, {EPOCHS[batch]} epochs")
+        ax.set_ylim(shown.groupby(["batch", "method", "lr"]).loss.mean().min() / 3, 20)
+        ax.grid(alpha=0.25)
+    axes[0].set_ylabel("training loss at the end")
+    axes[0].legend(frameon=False)
+    return fig
+
+
+def main():
+    torch.set_num_threads(1)
+    digits = load_digits()
+    X, y = torch.tensor(digits.data / 16, dtype=torch.float32), torch.tensor(digits.target)
+    start, frames = time.perf_counter(), []
+    for batch in EPOCHS:
+        for method in METHODS:
+            frames += [train(method, batch, lr, X, y) for lr in RATES]
+            print(f"{batch} {method}: {time.perf_counter() - start:.0f} s", flush=True)
+    results = pd.concat(frames)
+    results.to_csv(HERE / "learning_rates.csv", index=False, float_format="%.6g")
+    figure(results).savefig(HERE / "learning_rates.png", dpi=130)
+    print(tables(results))
+
+
+if __name__ == "__main__":
+    main()

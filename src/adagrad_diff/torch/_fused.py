@@ -1,0 +1,157 @@
+"""The fused step on CPUs: one compiled pass over parameters, gradients and buffers, in threads over all tensors together.
+
+The kernels find the tensors by their addresses in a table, so that thousands of small tensors cost one call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from llvmlite import ir
+from numba import carray, njit, types
+from numba.extending import intrinsic, register_jitable
+from torch import Tensor
+
+from .._threads import over_rows, thread_count
+from ..kernels import FASTMATH, INLINE, OPTIONS
+
+DTYPES = {torch.float32: np.float32, torch.float64: np.float64}
+KINDS = (Tensor, torch.nn.Parameter)
+
+
+class Entry(NamedTuple):
+    """A parameter that the kernels may touch, and the addresses of its buffers. Holding these keeps the addresses good."""
+
+    parameter: Tensor
+    state: dict[str, Any]
+    total: Tensor
+    prev: Tensor
+    dtype: torch.dtype
+    size: int
+    addresses: tuple[int, int, int]  # of total, prev, and a third buffer if there is one
+    mean: Tensor | None
+
+
+def entry(p: Tensor, state: dict[str, Any], names: tuple[str, ...]) -> Entry | None:
+    """An entry, if the parameter and its buffers are plain arrays of one dtype on the CPU."""
+    buffers = [state[name] for name in names]
+    good = type(p) in KINDS and p.is_cpu and p.dtype in DTYPES and p.is_contiguous() and p.layout is torch.strided
+    if not (good and all(b.dtype is p.dtype and b.shape == p.shape and b.is_contiguous() for b in buffers)):
+        return None
+    first, second, third = [buffer.data_ptr() for buffer in buffers] + [0] * (3 - len(buffers))
+    return Entry(p, state, state["total"], state["prev"], p.dtype, p.numel(), (first, second, third), state.get("mean"))
+
+
+@intrinsic
+def _pointer(context, address):
+    """An address as a pointer."""
+    return types.voidptr(types.uint64), lambda _, builder, signature, args: builder.inttoptr(
+        args[0], ir.IntType(8).as_pointer()
+    )
+
+
+TILE = 1024
+NOTHING, SHRINK, EVERYTHING = range(3)  # what the proximal step consists of, known when a kernel is compiled
+
+
+@register_jitable(**INLINE)
+def _prox(z, step, penalty, kind):
+    """Shrink, divide, clip. (Constants come as numbers of the right dtype: a literal 1 would make everything double.)"""
+    l1, l2, lower, upper, zero, one = penalty
+    if kind == NOTHING:
+        return z
+    size = abs(z) - step * l1
+    z = np.copysign(size if size > zero else zero, z)
+    if kind == EVERYTHING:
+        z = z / (one + step * l2)
+        z = lower if z < lower else z
+        z = upper if z > upper else z
+    return z
+
+
+@register_jitable(**INLINE)
+def _adagrad_diff(x, g, total, prev, mean, scalars, c, penalty, kind):
+    """total += (g - prev)**2;  x = prox(x - lr * g / (sqrt(total) + eps));  prev = g"""
+    factor, lr, eps = scalars
+    for first in range(0, x.size, TILE):  # in two loops, the second on what the first has left in the cache
+        last = min(first + TILE, x.size)
+        x_, g_, total_, prev_ = x[first:last], g[first:last], total[first:last], prev[first:last]
+        for i in range(x_.size):
+            gradient = factor * g_[i]
+            change = gradient - prev_[i]
+            total_[i] += change * change
+            prev_[i] = gradient
+        for i in range(x_.size):
+            step = lr / (np.sqrt(total_[i]) + eps)
+            x_[i] = _prox(x_[i] - step * prev_[i], step, penalty, kind)
+
+
+@register_jitable(**INLINE)
+def _adam_diff(x, g, total, prev, mean, scalars, c, penalty, kind):
+    """total and mean decay; x = prox(x - lr * mean_hat / (sqrt(total_hat) + eps));  prev = g; c = 1 / (1 - beta**t)"""
+    factor, lr, eps, beta1, beta2, rest1, rest2 = scalars
+    c1, c2 = c[0], c[1]
+    for i in range(x.size):
+        gradient = factor * g[i]
+        change = gradient - prev[i]
+        s = beta2 * total[i] + rest2 * (change * change)
+        m = beta1 * mean[i] + rest1 * gradient
+        total[i] = s
+        mean[i] = m
+        prev[i] = gradient
+        step = lr / (np.sqrt(s * c2) + eps)
+        z = x[i] - step * (m * c1)
+        x[i] = _prox(z, step, penalty, kind)
+
+
+@cache
+def _kernel(update: Callable, dtype: Any, kind: int) -> Callable:
+    """One compiled kernel per rule, dtype and kind of penalty. The fingerprint tells the disk cache when this file changes."""
+    fingerprint = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
+    @njit(cache=True, fastmath=FASTMATH, **OPTIONS)
+    def kernel(table, starts, corrections, scalars, penalty, lo, hi):
+        """The update of the entries lo..hi, counted through all tensors."""
+        fingerprint  # noqa: B018
+        k = np.searchsorted(starts, lo, side="right") - 1
+        while lo < hi:
+            first, size = lo - starts[k], min(hi, starts[k + 1]) - lo
+            x = carray(_pointer(table[k, 0]), (first + size,), dtype)[first:]
+            g = carray(_pointer(table[k, 1]), (first + size,), dtype)[first:]
+            total = carray(_pointer(table[k, 2]), (first + size,), dtype)[first:]
+            prev = carray(_pointer(table[k, 3]), (first + size,), dtype)[first:]
+            mean = carray(_pointer(table[k, 4]), (first + size,), dtype)[first:]
+            update(x, g, total, prev, mean, scalars, corrections[k], penalty, kind)
+            lo += size
+            k += 1
+
+    return kernel
+
+
+def step(
+    update: Callable,
+    addresses: tuple[list[int], list[int], list[tuple[int, int, int]]],
+    sizes: list[int],
+    corrections: Any,
+    scalars: tuple[float, ...],
+    limits: tuple[float, float, float, float] | None,
+    dtype: Any,
+) -> None:
+    """Update tensors given by the addresses of x, gradient, and buffers."""
+    table = np.empty((len(sizes), 5), np.uint64)
+    table[:, 0], table[:, 1], table[:, 2:] = addresses
+    starts = np.zeros(len(table) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    kind = NOTHING if limits is None else SHRINK if limits[1:] == (0.0, -np.inf, np.inf) else EVERYTHING
+    kernel = _kernel(update, dtype, kind)
+    constants = tuple(map(dtype, scalars)), tuple(map(dtype, (*(limits or (0.0,) * 4), 0.0, 1.0)))
+    corrections = np.zeros((len(table), 2), dtype) if corrections is None else np.array(corrections, dtype)
+    entries = int(starts[-1])
+    threads = min(thread_count(entries), torch.get_num_threads())
+    over_rows(lambda part, lo, hi: kernel(table, starts, corrections, *constants, lo, hi), entries, threads)
