@@ -114,38 +114,46 @@ class DifferenceOptimizer(Optimizer):
         entries = self.__dict__.setdefault("_entries", {}).setdefault(id(group), [])
         entries += [None] * (len(params) - len(entries))
         work: dict[Any, tuple[list, list, list, list, list]] = {}
+        current: Any = None  # the dtype that xs, gs, ... are of
+        state_of: Any = self.state.get
+        state: Any
         for k, p in enumerate(params):
             g = p.grad
             if g is None:
                 continue
             entry = entries[k]
+            if entry is not None:
+                _, state, total, prev, dtype, size, addresses, mean = entry
             if (
                 entry is None
-                or entry[1].get("prev") is not entry[3]  # somebody has put another buffer there
-                or entry[1].get("total") is not entry[2]
-                or entry[1].get("mean") is not entry[7]
-                or entry[1] is not self.state.get(p)  # or cleared, loaded, replaced the whole
-                or p.dtype is not entry[4]  # or the parameter has become another one
-                or p.numel() != entry[5]
+                or state is not state_of(p)  # somebody has cleared, loaded, replaced the state
+                or state.get("prev") is not prev  # or put another buffer there
+                or state.get("total") is not total
+                or state.get("mean") is not mean
+                or p.dtype is not dtype  # or the parameter has become another one
+                or p.numel() != size
                 or not p.is_contiguous()
             ):
                 entry = entries[k] = _fused.entry(p, self._ready(p, group), self.buffers)
+                if entry is not None:
+                    _, state, total, prev, dtype, size, addresses, mean = entry
             if (
                 entry is None
                 or type(g) is not Tensor
-                or g.dtype is not entry[4]
+                or g.dtype is not dtype
                 or not g.is_cpu
                 or g.is_sparse
                 or not g.is_contiguous()
             ):
                 rest.append(p)
                 continue
-            xs, gs, buffers, sizes, states = work.setdefault(entry[4], ([], [], [], [], []))
+            if dtype is not current:
+                current, (xs, gs, buffers, sizes, states) = dtype, work.setdefault(dtype, ([], [], [], [], []))
             xs.append(p.data_ptr())
             gs.append(g.data_ptr())
-            buffers.append(entry[6])
-            sizes.append(entry[5])
-            states.append(entry[1])
+            buffers.append(addresses)
+            sizes.append(size)
+            states.append(state)
         for dtype, (xs, gs, buffers, sizes, states) in work.items():
             corrections = self.corrections(states, group)
             limits = None if group["penalty"] is None else group["penalty"].limits()
