@@ -55,6 +55,20 @@ def large() -> Iterator[Row]:
     yield Row("  AdamDiff", times["adam_diff"], "Adam(fused=True)", times["adam"])
 
 
+def after_torch() -> Iterator[Row]:
+    """The same right after an operation of torch, as in training: its threads are still awake and must not be in the way."""
+    if not optional("torch"):
+        return
+    import torch
+
+    from adagrad_diff.torch import AdaGradDiff
+
+    a = torch.randn(1024, 1024)
+    steps = steppers(LARGE, ours=AdaGradDiff, adam=lambda p: torch.optim.Adam(p, fused=True))
+    times = race(**{name: lambda step=step: (a @ a, step()) for name, step in steps.items()})
+    yield Row("product and step", times["ours"], "product and Adam(fused=True)", times["adam"])
+
+
 def traffic(written: int) -> float:
     """Seconds to read one array and read and write `written` others, 20 M float32 each: the physical limit of a step."""
     import numpy as np
@@ -120,4 +134,4 @@ def memory() -> Iterator[Row]:
     yield Row("memory of a step (NumPy's share)", peak_memory(step), "1% of the parameters", 4 * 21e4, must=1.0, unit="B")
 
 
-CASES = [large, small, first_step, memory]
+CASES = [large, after_torch, small, first_step, memory]

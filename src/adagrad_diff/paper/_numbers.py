@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._extras import require
+from .protocol import FACTORS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 #: What the methods are called on figures and in tables, in the order in which they are drawn.
 METHODS = {"AdaGradDiff": "AdaGrad-Diff", "AdaGrad": "AdaGrad"}
-#: The three panels: multiples of the reference eta.
-FACTORS = (0.1, 1.0, 10.0)
 
 
 def over_seeds(values: Any, absent: float) -> dict[str, np.ndarray]:

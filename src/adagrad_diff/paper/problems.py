@@ -310,7 +310,7 @@ def _choices(given: dict[str, Any], owner: str) -> dict[str, Any]:
     choices = {name: value for name, value in given.items() if name not in ("data", "download")}
     for name, least in {"samples": 1, "features": 1, "nonzeros": 0, "n_iter": 1, "starts": 1, "seed": 0}.items():
         if name in choices:
-            choices[name] = _integer(choices[name], name, owner, least)
+            choices[name] = _check.count(choices[name], name, owner, least)
     if choices.get("nonzeros", 0) > choices.get("features", 0):
         raise ValueError(f"The 'nonzeros' parameter of {owner} must be at most 'features', {choices['features']}.")
     for name in {"lam", "width", "start_scale"} & choices.keys():
@@ -328,12 +328,6 @@ def _choices(given: dict[str, Any], owner: str) -> dict[str, Any]:
         raise ValueError(f"The 'eta_range' parameter of {owner} must be two increasing numbers. Got {ends} instead.")
     choices["eta_range"] = ends
     return choices
-
-
-def _integer(value: Any, name: str, owner: str, least: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
-        raise ValueError(f"The {name!r} parameter of {owner} must be an integer >= {least}. Got {value!r} instead.")
-    return value.__index__()
 
 
 def _generator(seed: int, *purpose: int) -> np.random.Generator:

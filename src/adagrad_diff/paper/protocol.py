@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import __version__
+from .. import __version__, _check
 from .._status import Status
 from ..rules import AdaGrad, AdaGradDiff
 from .problems import Problem
@@ -134,8 +134,7 @@ def study(
     >>> bool((found.gap >= 0).all()), found.curves.sizes["iteration"]
     (True, 100)
     """
-    if isinstance(etas, bool) or not hasattr(etas, "__index__") or etas < 2:
-        raise ValueError(f"The 'etas' parameter of study must be an integer >= 2. Got {etas!r} instead.")
+    etas = _check.count(etas, "etas", "study", least=2)
 
     def run(stage: str, rules: Any, values: Any, n_iter: int, record: int) -> xr.Dataset:
         from .._sweep import sweep
@@ -179,7 +178,7 @@ def study(
         curves=curves,
         F_star=min(_smallest(stage) for stage in (grid, refine, curves)),
         provenance={
-            "etas": int(etas),
+            "etas": etas,
             "rules": [rule.__name__ for rule in RULES],
             "refined_by": {"rule": rule.__name__, "eta": float(fastest.eta)},
             "sha256": problem.sha256,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 BLOCKS = ("element", "row", "tensor")
@@ -25,6 +26,4 @@ def block_zeros(x: Tensor, blocks: str, dtype) -> Tensor:
 
 def zeros(x: Tensor, dtype) -> Tensor:
     """Zeros like x, in the same layout."""
-    import torch
-
     return torch.zeros_like(x, dtype=dtype, memory_format=torch.preserve_format)

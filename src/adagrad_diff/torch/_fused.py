@@ -18,8 +18,9 @@ from numba import carray, njit, types
 from numba.extending import intrinsic, register_jitable
 from torch import Tensor
 
-from .._threads import over_rows, thread_count
+from .._threads import thread_count
 from ..kernels import FASTMATH, INLINE, OPTIONS
+from ._team import over_team
 
 DTYPES = {torch.float32: np.float32, torch.float64: np.float64}
 KINDS = (Tensor, torch.nn.Parameter)
@@ -28,7 +29,6 @@ KINDS = (Tensor, torch.nn.Parameter)
 class Entry(NamedTuple):
     """A parameter that the kernels may touch, and the addresses of its buffers. Holding these keeps the addresses good."""
 
-    parameter: Tensor
     state: dict[str, Any]
     total: Tensor
     prev: Tensor
@@ -45,7 +45,7 @@ def entry(p: Tensor, state: dict[str, Any], names: tuple[str, ...]) -> Entry | N
     if not (good and all(b.dtype is p.dtype and b.shape == p.shape and b.is_contiguous() for b in buffers)):
         return None
     first, second, third = [buffer.data_ptr() for buffer in buffers] + [0] * (3 - len(buffers))
-    return Entry(p, state, state["total"], state["prev"], p.dtype, p.numel(), (first, second, third), state.get("mean"))
+    return Entry(state, state["total"], state["prev"], p.dtype, p.numel(), (first, second, third), state.get("mean"))
 
 
 @intrinsic
@@ -154,4 +154,4 @@ def step(
     corrections = np.zeros((len(table), 2), dtype) if corrections is None else np.array(corrections, dtype)
     entries = int(starts[-1])
     threads = min(thread_count(entries), torch.get_num_threads())
-    over_rows(lambda part, lo, hi: kernel(table, starts, corrections, *constants, lo, hi), entries, threads)
+    over_team(lambda part, lo, hi: kernel(table, starts, corrections, *constants, lo, hi), entries, threads)

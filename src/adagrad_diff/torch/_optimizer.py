@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any, ClassVar
@@ -19,11 +20,11 @@ from .penalties import Penalty, from_config
 HALF = (torch.float16, torch.bfloat16)
 
 
-class DifferenceOptimizer(Optimizer):
+class DifferenceOptimizer(Optimizer, ABC):
     """An optimizer whose metric is made of differences of successive gradients.
 
-    A subclass says what its buffers are and how one tensor (`single`), a list (`foreach`) and a table of CPU tensors
-    (`fused`) make a step.
+    A subclass says what its buffers are, how one tensor (`single`) and a list (`foreach`) make a step, and which `kernel`
+    does it for a table of CPU tensors.
     """
 
     buffers: ClassVar[tuple[str, ...]]  # names of the tensors in the state; "total" has one entry per block
@@ -123,7 +124,7 @@ class DifferenceOptimizer(Optimizer):
                 continue
             entry = entries[k]
             if entry is not None:
-                _, state, total, prev, dtype, size, addresses, mean = entry
+                state, total, prev, dtype, size, addresses, mean = entry
             if (
                 entry is None
                 or state is not state_of(p)  # somebody has cleared, loaded, replaced the state
@@ -136,7 +137,7 @@ class DifferenceOptimizer(Optimizer):
             ):
                 entry = entries[k] = _fused.entry(p, self._ready(p, group), self.buffers)
                 if entry is not None:
-                    _, state, total, prev, dtype, size, addresses, mean = entry
+                    state, total, prev, dtype, size, addresses, mean = entry
             if (
                 entry is None
                 or type(g) is not Tensor
@@ -270,17 +271,17 @@ class DifferenceOptimizer(Optimizer):
 
     # ------------------------------------------------------------ what a subclass adds
 
+    @abstractmethod
     def single(self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """The step of one tensor, as the formula says it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def foreach(self, xs: list[Tensor], gs: list[Tensor], states: list[dict[str, Any]], group: dict[str, Any]) -> None:
         """The same for many tensors of one device and dtype, without intermediates."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scalars(self, group: dict[str, Any]) -> tuple[float, ...]:
         """What the kernel wants to know beside the factor of the gradients."""
-        raise NotImplementedError
 
     def corrections(self, states: list[dict[str, Any]], group: dict[str, Any]) -> list[tuple[Any, Any]] | None:
         """Two numbers for each tensor, or nothing."""
@@ -288,7 +289,7 @@ class DifferenceOptimizer(Optimizer):
 
     def sparse(self, p: Tensor, where: tuple[Tensor, ...], g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """The same for the entries `where`, all others being as if their gradients stayed zero."""
-        raise NotImplementedError
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
 
 def _alike(params: list[Tensor]) -> Iterable[list[Tensor]]:

@@ -166,7 +166,7 @@ class GroupL2(Penalty):
             q = block_sum(scaled, self.over)
             slope = block_sum(scaled * inverse, self.over)
             t_next = t + torch.where(outside, q * (q.sqrt() - 1) / slope, 0.0).clamp_(min=0.0)
-            if not x.is_cuda and torch.equal(t_next, t):  # no waiting for an accelerator
+            if x.is_cpu and torch.equal(t_next, t):  # no waiting for an accelerator
                 break
             t = t_next
         shrunk = torch.where(outside & (z != 0), z * (t / (t + s)), 0.0)
