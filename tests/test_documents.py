@@ -14,8 +14,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 @pytest.mark.parametrize(
     "snippet",
     [
-        pytest.param(s, marks=pytest.mark.peer) if "sweep" in s or "torch" in s else s for s in SNIPPETS
-    ],  # which need xarray or torch
+        pytest.param(s, marks=pytest.mark.peer) if any(word in s for word in ("sweep", "torch", "optax")) else s for s in SNIPPETS
+    ],  # which need xarray, torch or optax
     ids=range(len(SNIPPETS)),
 )
 def test_readme_snippets_run(snippet):

@@ -16,7 +16,7 @@ import adagrad_diff
 
 NAMES = [name for name in adagrad_diff.__all__ if name != "__version__"]
 MODULES = ["adagrad_diff", *(found.name for found in pkgutil.walk_packages(adagrad_diff.__path__, "adagrad_diff."))]
-OPTIONAL = {"torch": "torch", "optax": "jax", "jax": "jax", "dask": "dask", "sklearn": "sklearn", "cli": "click"}
+OPTIONAL = {"torch": "torch", "optax": "optax", "jax": "jax", "dask": "dask", "sklearn": "sklearn", "cli": "click"}
 PEER = ("_sweep", "cli", "datasets", "paper")  # modules whose examples need more than the core dependencies
 HEAVY = (
     "scipy",
@@ -24,6 +24,7 @@ HEAVY = (
     "llvmlite",
     "torch",
     "jax",
+    "optax",
     "sklearn",
     "matplotlib",
     "dask",

@@ -1,0 +1,41 @@
+"""AdaGrad-Diff for JAX: optax transformations that replace `optax.adagrad` and `adam`, with exact proximal steps.
+
+>>> import jax.numpy as jnp
+>>> import optax
+>>> from adagrad_diff.optax import L1, adagrad_diff
+>>> optimizer = adagrad_diff(learning_rate=0.1, penalty=L1(0.01))
+>>> params = {"w": jnp.ones(3)}
+>>> state = optimizer.init(params)
+>>> updates, state = optimizer.update({"w": jnp.ones(3)}, state, params)
+>>> params = optax.apply_updates(params, updates)
+"""
+
+from .._extras import require
+
+require("optax", "optax")
+
+from ._aliases import adagrad_diff, adamdiff  # noqa: E402
+from ._diagonal import DiagonalTransformation  # noqa: E402
+from ._differences import DifferencesState, scale_by_gradient_differences  # noqa: E402
+from ._moments import AdamDiffState, scale_by_adamdiff  # noqa: E402
+from ._proximal import ProximalState, proximal  # noqa: E402
+from .penalties import L1, Box, ElasticNet, GroupL2, NonNegative, Penalty, Ridge  # noqa: E402
+
+__all__ = [
+    "L1",
+    "AdamDiffState",
+    "Box",
+    "DiagonalTransformation",
+    "DifferencesState",
+    "ElasticNet",
+    "GroupL2",
+    "NonNegative",
+    "Penalty",
+    "ProximalState",
+    "Ridge",
+    "adagrad_diff",
+    "adamdiff",
+    "proximal",
+    "scale_by_adamdiff",
+    "scale_by_gradient_differences",
+]

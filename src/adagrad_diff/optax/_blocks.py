@@ -1,0 +1,44 @@
+"""Blocks of an array that share one weight (entries, rows, or the whole), and complex entries as two real coordinates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+BLOCKS = ("element", "row", "tensor")
+
+
+def inner(ndim: int, blocks: str) -> tuple[int, ...]:
+    """The axes that a block extends over. A row is what the first axis counts."""
+    return {"element": (), "row": tuple(range(1, ndim)), "tensor": tuple(range(ndim))}[blocks]
+
+
+def block_sum(x: jax.Array, blocks: str) -> jax.Array:
+    """The sum over each block, in a shape that broadcasts against x."""
+    axes = inner(x.ndim, blocks)
+    return x.sum(axes, keepdims=True) if axes else x
+
+
+def real(x: jax.Array) -> jax.Array:
+    """A complex array as a real one, with a last axis for the two parts; a real array as it is."""
+    x = jnp.asarray(x)
+    return jnp.stack([x.real, x.imag], axis=-1) if jnp.iscomplexobj(x) else x
+
+
+def like(y: jax.Array, x: jax.Array) -> jax.Array:
+    """The inverse: real coordinates y as an array of the kind and dtype of x."""
+    dtype = jnp.asarray(x).dtype
+    return (jax.lax.complex(y[..., 0], y[..., 1]) if jnp.issubdtype(dtype, jnp.complexfloating) else y).astype(dtype)
+
+
+def block_zeros(x: Any, blocks: str, dtype: Any) -> jax.Array:
+    """Zeros for a buffer with one entry per block of x, which may be only a shape; spread over devices like x."""
+    shape = jax.eval_shape(lambda x: block_sum(real(x), blocks), x)
+    return jnp.zeros_like(shape, dtype=dtype or wide(shape.dtype))
+
+
+def wide(dtype: Any) -> Any:
+    """The dtype to calculate in: half precision is too narrow for sums."""
+    return jnp.promote_types(dtype, jnp.float32)

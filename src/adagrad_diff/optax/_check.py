@@ -1,0 +1,43 @@
+"""Checks of hyperparameters. Arrays pass: under jit, vmap or `inject_hyperparams` their values are not known yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .. import _check
+from ._blocks import BLOCKS
+
+KNOWN = (int, float, np.generic, str, type(None))
+
+
+def known(check: Callable[[Any, str, str], Any], value: Any, name: str, owner: str) -> None:
+    """Apply a check to a value that is known now."""
+    if isinstance(value, KNOWN):
+        check(value, name, owner)
+
+
+def fraction(value: Any, name: str, owner: str) -> None:
+    """A number in [0, 1)."""
+    if isinstance(value, bool | str | None) or not 0.0 <= value < 1.0:
+        raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0 and < 1. Got {value!r} instead.")
+
+
+def scaling(eps: Any, blocks: Any, accumulator_dtype: Any, owner: str) -> Any:
+    """The options that both scalings have; returns the dtype, if there is one."""
+    known(_check.positive, eps, "eps", owner)
+    _check.one_of(blocks, BLOCKS, "blocks", owner)
+    if accumulator_dtype is None:
+        return None
+    try:
+        dtype = jnp.dtype(accumulator_dtype)
+    except TypeError:
+        dtype = None
+    if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
+        raise ValueError(
+            f"The 'accumulator_dtype' parameter of {owner} must be a floating-point dtype. Got {accumulator_dtype!r} instead."
+        )
+    return dtype

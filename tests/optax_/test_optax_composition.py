@@ -1,0 +1,269 @@
+"""With the other parts of optax, and under the transformations of JAX."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+optax = pytest.importorskip("optax")
+
+import jax.numpy as jnp  # noqa: E402
+from optax_twin import check_slope  # noqa: E402
+
+import adagrad_diff as package  # noqa: E402
+from adagrad_diff.optax import (  # noqa: E402
+    L1,
+    GroupL2,
+    NonNegative,
+    Ridge,
+    adagrad_diff,
+    adamdiff,
+    proximal,
+    scale_by_adamdiff,
+    scale_by_gradient_differences,
+)
+
+pytestmark = pytest.mark.peer
+
+PARAMS = {"w": jnp.linspace(-1.0, 2.0, 6).reshape(2, 3), "b": jnp.array([0.5, -0.5])}
+CASES = [(adagrad_diff, {}), (adagrad_diff, {"penalty": L1(0.1)}), (adamdiff, {"penalty": GroupL2(0.1), "blocks": "row"})]
+
+
+def name(value):
+    return getattr(value, "__name__", str(value))
+
+
+def loss(params):
+    return jnp.sum(params["w"] ** 4) + jnp.sum((params["b"] - 1) ** 2)
+
+
+GRADIENT = jax.grad(loss)
+
+
+def run(optimizer, params=PARAMS, steps=5, gradient=GRADIENT):
+    """The parameters after some steps, and the state."""
+
+    @jax.jit
+    def step(params, state):
+        updates, state = optimizer.update(gradient(params), state, params)
+        return optax.apply_updates(params, updates), state
+
+    state = optimizer.init(params)
+    for _ in range(steps):
+        params, state = step(params, state)
+    return params, state
+
+
+def same(a, b, rtol=1e-5):
+    assert jax.tree.structure(a) == jax.tree.structure(b)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-7), a, b)
+
+
+def test_the_alias_is_the_chain():
+    chain = optax.chain(scale_by_gradient_differences(), optax.scale_by_learning_rate(0.1))
+    same(run(adagrad_diff(0.1)), run(chain), rtol=0)
+    same(run(adamdiff(0.1, penalty=L1(0.1))), run(proximal(scale_by_adamdiff(), 0.1, L1(0.1))), rtol=0)
+
+
+def test_chain_with_clipping():
+    """What comes before sees gradients; differences are those of the clipped ones."""
+    clip = optax.clip_by_global_norm(0.5)
+    chained, _ = run(optax.chain(clip, adagrad_diff(0.1, penalty=L1(0.1))))
+    clipped, _ = run(adagrad_diff(0.1, penalty=L1(0.1)), gradient=lambda p: clip.update(jax.grad(loss)(p), clip.init(p))[0])
+    same(chained, clipped)
+
+
+@pytest.mark.parametrize(("make", "options"), CASES, ids=name)
+def test_masked_and_partition(make, options):
+    optimizer = make(0.1, **options)
+    both, _ = run(optimizer)
+    masked, _ = run(
+        optax.masked(optimizer, {"w": True, "b": False}), gradient=lambda p: jax.grad(loss)(p) | {"b": jnp.zeros(2)}
+    )
+    same(masked["w"], both["w"])
+    same(masked["b"], PARAMS["b"])
+    parts = optax.partition({"first": optimizer, "second": make(0.1)}, {"w": "first", "b": "second"})
+    params, _ = run(parts)
+    same(params["w"], both["w"])
+    same(params["b"], run(make(0.1))[0]["b"])
+
+
+@pytest.mark.parametrize(("make", "options"), [*CASES, (adamdiff, {"accumulator_dtype": "float32"})], ids=name)
+def test_inject_hyperparams(make, options):
+    plain, _ = run(make(0.1, **options))
+    injected = optax.inject_hyperparams(make)(learning_rate=0.1, **options)
+    params, state = run(injected)
+    same(params, plain, rtol=1e-4)
+    assert "learning_rate" in state.hyperparams
+    scheduled, _ = run(optax.inject_hyperparams(make)(learning_rate=optax.constant_schedule(0.1), **options))
+    same(scheduled, plain, rtol=1e-4)
+    state.hyperparams["learning_rate"] = jnp.float32(0.0)  # from now on, nothing moves
+    updates, _ = jax.jit(injected.update)(jax.grad(loss)(params), state, params)
+    assert not any(jnp.any(leaf) for leaf in jax.tree.leaves(updates))
+
+
+@pytest.mark.parametrize(("make", "options"), CASES, ids=name)
+def test_multi_steps(make, options):
+    """Three gradients, then one step by their mean."""
+    single, _ = run(make(0.1, **options), steps=2)
+    many, _ = run(optax.MultiSteps(make(0.1, **options), every_k_schedule=3), steps=6)
+    same(many, single)
+
+
+@pytest.mark.parametrize(("make", "options"), CASES, ids=name)
+def test_apply_if_finite_touches_nothing(make, options):
+    optimizer = optax.apply_if_finite(make(0.1, **options), max_consecutive_errors=3)
+    params, state = run(optimizer, steps=2)
+    bad = jax.tree.map(lambda x: x.at[0].set(jnp.nan), params)
+    updates, after = optimizer.update(bad, state, params)
+    same(optax.apply_updates(params, updates), params, rtol=0)
+    same(after.inner_state, state.inner_state, rtol=0)
+    assert after.total_notfinite == 1
+
+
+@pytest.mark.parametrize(("make", "options"), [*CASES, (adagrad_diff, {"blocks": "tensor"})], ids=name)
+def test_state_of_shapes_alone(make, options):
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), {**PARAMS, "z": jnp.ones(2, jnp.complex64)})
+    real = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    optimizer = make(0.1, **options)
+    types = lambda tree: jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)  # noqa: E731
+    state = optimizer.init(real)
+    assert types(optimizer.init(shapes)) == types(jax.eval_shape(optimizer.init, shapes)) == types(state)
+    updates, after = jax.eval_shape(optimizer.update, shapes, state, shapes)
+    assert types(updates) == types(shapes)
+    assert types(after) == types(state)
+
+
+@pytest.mark.parametrize(("make", "options"), CASES, ids=name)
+def test_one_compilation(make, options):
+    traces = []
+    optimizer = make(0.1, **options)
+
+    @jax.jit
+    def step(params, state):
+        traces.append(1)
+        return optimizer.update(params, state, params)
+
+    state = optimizer.init(PARAMS)
+    for _ in range(3):
+        _, state = step(PARAMS, state)
+    assert len(traces) == 1
+
+
+@pytest.mark.parametrize(("make", "options"), CASES, ids=name)
+def test_scan_vmapped_over_learning_rates(make, options):
+    rates = jnp.array([0.01, 0.1, 0.5])
+
+    def solve(rate):
+        optimizer = make(rate, **options)
+
+        def step(carry, _):
+            params, state = carry
+            updates, state = optimizer.update(jax.grad(loss)(params), state, params)
+            return (optax.apply_updates(params, updates), state), None
+
+        return jax.lax.scan(step, (PARAMS, optimizer.init(PARAMS)), length=5)[0][0]
+
+    many = jax.jit(jax.vmap(solve))(rates)
+    for k, rate in enumerate((0.01, 0.1, 0.5)):
+        same(jax.tree.map(lambda leaf, k=k: leaf[k], many), run(make(rate, **options))[0], rtol=1e-4)
+
+
+def test_vmapped_over_lam():
+    lams = jnp.array([0.0, 0.1, 1e4])
+    many = jax.vmap(lambda penalty: run(adagrad_diff(0.1, penalty=penalty))[0])(L1(lams))
+    same(jax.tree.map(lambda leaf: leaf[1], many), run(adagrad_diff(0.1, penalty=L1(0.1)))[0], rtol=1e-4)
+    same(jax.tree.map(lambda leaf: leaf[0], many), run(adagrad_diff(0.1))[0], rtol=1e-4)
+    assert not any(leaf[2].any() for leaf in jax.tree.leaves(many))
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [(adagrad_diff, {}), (adamdiff, {"penalty": Ridge(0.3)}), (adagrad_diff, {"penalty": GroupL2(0.1), "blocks": "tensor"})],
+    ids=name,
+)
+def test_gradients_through_steps(make, options):
+    """Of the loss after two steps, with respect to where they began and to the learning rate."""
+
+    def final(x, rate):
+        optimizer = make(rate, eps=1e-2, **options)
+        state = optimizer.init(x)
+        for _ in range(2):
+            updates, state = optimizer.update(jnp.sin(x), state, x)
+            x = optax.apply_updates(x, updates)
+        return jnp.sum(x**2)
+
+    with jax.enable_x64(True):
+        check_slope(final, jnp.array([[0.5, -1.0], [2.0, 0.7]]), jnp.array(0.1))
+        where_gradients_vanish = jax.jit(jax.grad(final, argnums=(0, 1)))(jnp.array([[0.0, -1.0], [0.0, 0.0]]), 0.1)
+    assert all(jnp.isfinite(leaf).all() for leaf in where_gradients_vanish)
+
+
+def test_states_are_plain_trees():
+    _, state = run(adamdiff(0.1, penalty=L1(0.1)))
+    same(pickle.loads(pickle.dumps(jax.device_get(state))), jax.device_get(state), rtol=0)
+
+
+def test_gradients_are_not_changed():
+    g = jnp.ones(3)
+    scaling = scale_by_gradient_differences()
+    scaling.update(g, scaling.init(g))
+    assert g.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_complex_gradients_of_jax_are_conjugated_by_the_caller():
+    z, optimizer = jnp.array([1 + 2j, -3j]), adagrad_diff(1.0, penalty=None)
+    state = optimizer.init(z)
+    for _ in range(100):
+        g = jax.grad(lambda z: jnp.sum(jnp.abs(z - 1j) ** 2))(z).conj()
+        updates, state = optimizer.update(g, state)
+        z = optax.apply_updates(z, updates)
+    np.testing.assert_allclose(z, [1j, 1j], atol=1e-3)
+
+
+def test_params_are_needed_for_a_penalty():
+    from optax._src.base import NO_PARAMS_MSG
+
+    optimizer = adagrad_diff(0.1, penalty=NonNegative())
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        optimizer.update(jnp.ones(2), optimizer.init(jnp.ones(2)))
+    assert str(caught.value) == NO_PARAMS_MSG
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: adagrad_diff(0.1, eps=0.0), ValueError, "'eps' parameter of scale_by_gradient_differences must be a positive"),
+        (
+            lambda: adagrad_diff(0.1, blocks="column"),
+            ValueError,
+            "'blocks' parameter .* must be one of 'element', 'row', 'tensor'",
+        ),
+        (
+            lambda: adagrad_diff(0.1, accumulator_dtype="int32"),
+            ValueError,
+            "'accumulator_dtype' parameter .* floating-point dtype",
+        ),
+        (lambda: adagrad_diff(0.1, accumulator_dtype="wide"), ValueError, "'accumulator_dtype' parameter .* Got 'wide'"),
+        (lambda: adagrad_diff(0.1, decay=1.0), ValueError, "'decay' parameter .* must be a number >= 0 and < 1"),
+        (lambda: adamdiff(0.1, b1=-0.1), ValueError, "'b1' parameter of scale_by_adamdiff"),
+        (lambda: adamdiff(0.1, b2=None), ValueError, "'b2' parameter of scale_by_adamdiff"),
+        (lambda: adamdiff(0.1, eps="small"), ValueError, "'eps' parameter of scale_by_adamdiff"),
+        (lambda: adagrad_diff(0.1, penalty=package.L1(0.1)), TypeError, "'penalty' parameter of proximal must be a penalty of"),
+        (lambda: proximal(optax.scale_by_adam(), 0.1, L1(0.1)), TypeError, "'scaling' parameter of proximal"),
+    ],
+)
+def test_bad_options(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_the_extra_is_named(monkeypatch):
+    import importlib
+    import sys
+
+    monkeypatch.setitem(sys.modules, "optax", None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, "adagrad_diff.optax")
+    with pytest.raises(ImportError, match=r"pip install 'adagrad-diff\[optax\]'"):
+        importlib.import_module("adagrad_diff.optax")

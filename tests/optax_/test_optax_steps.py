@@ -1,0 +1,272 @@
+"""Updates against plain formulas, against the core, and against the PyTorch optimizers."""
+
+from functools import partial
+from itertools import islice
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+optax = pytest.importorskip("optax")
+
+import jax.numpy as jnp  # noqa: E402
+from optax_twin import OPTIMIZERS, PENALTIES, Twin  # noqa: E402
+
+import adagrad_diff as core  # noqa: E402
+from adagrad_diff.optax import (  # noqa: E402
+    L1,
+    DiagonalTransformation,
+    GroupL2,
+    adagrad_diff,
+    adamdiff,
+    proximal,
+    scale_by_adamdiff,
+    scale_by_gradient_differences,
+)
+
+pytestmark = pytest.mark.peer
+
+SHAPES = {"matrix": (3, 4), "vector": (5,), "number": ()}
+
+
+@pytest.fixture
+def x64():
+    with jax.enable_x64(True):
+        yield
+
+
+def random(rng, shape, dtype):
+    parts = rng.standard_normal((*shape, 2))
+    parts[rng.random(parts.shape) < 0.2] = 0
+    return (parts.view(complex) if np.dtype(dtype).kind == "c" else parts)[..., 0].astype(dtype)
+
+
+def real(x):
+    x = np.asarray(x)
+    if x.dtype.kind == "c":
+        x = np.stack([x.real, x.imag], -1)
+    return x.astype(np.float64)
+
+
+@partial(jax.jit, static_argnums=0)
+def step(optimizer, params, state, grads):
+    updates, state = optimizer.update(grads, state, params)
+    return optax.apply_updates(params, updates), state, updates
+
+
+def follow(make, options, *, dtype=np.float64, tolerance=1e-10, lr=0.03, steps=60, sync=False):
+    """Steps of the optimizer and of its twins, compared as they go; gradients of sizes that change."""
+    rng = np.random.default_rng(0)
+    params = {name: jnp.asarray(random(rng, shape, dtype)) for name, shape in SHAPES.items()}
+    known = {name: value for name, value in options.items() if name != "accumulator_dtype"}
+    twins = {name: Twin(real(x), make, lr, **known) for name, x in params.items()}
+    optimizer = make(lr, **options)
+    state = optimizer.init(params)
+    for n in range(steps):
+        grads = {
+            name: jnp.asarray(random(rng, shape, dtype) * np.asarray(3 ** np.sin(n), dtype)) for name, shape in SHAPES.items()
+        }
+        for name, twin in twins.items():
+            twin.x = real(params[name]) if sync else twin.x
+            twin.step(real(grads[name]))
+        params, state, updates = step(optimizer, params, state, grads)
+        for name, twin in twins.items():
+            assert params[name].dtype == updates[name].dtype == dtype
+            np.testing.assert_allclose(real(params[name]), twin.x, rtol=tolerance, atol=tolerance)
+    return state, twins
+
+
+CASES = [({"penalty": penalty}, f"{penalty}") for penalty in (None, *PENALTIES)]
+CASES += [
+    ({"penalty": p, "blocks": blocks}, f"{p}-{blocks}") for p in (None, L1(0.05), GroupL2(0.2)) for blocks in ("row", "tensor")
+]
+CASES += [({"eps": 0.1}, "eps")]
+
+
+SOME = ("None", f"{L1(0.05)}", f"{GroupL2(0.2)}-row", "None-tensor", "eps")  # the others are made of the same parts
+FORMULAS = [pytest.param(adagrad_diff, options, id=f"adagrad_diff-{name}") for options, name in CASES]
+FORMULAS += [pytest.param(adamdiff, options, id=f"adamdiff-{name}") for options, name in CASES if name in SOME]
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize(("make", "options"), FORMULAS)
+def test_equals_the_formulas(make, options):
+    state, twins = follow(make, options)
+    (buffers,) = [s for s in jax.tree.leaves(state, is_leaf=lambda s: hasattr(s, "prev")) if hasattr(s, "prev")]
+    for name, twin in twins.items():
+        np.testing.assert_allclose(buffers.total[name], twin.total, rtol=1e-12, strict=True)
+        np.testing.assert_array_equal(buffers.prev[name], twin.prev)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("decay", [0.0, 0.5, 0.99])
+@pytest.mark.parametrize("penalty", [None, L1(0.05)])
+def test_sums_that_decay(decay, penalty):
+    follow(adagrad_diff, {"decay": decay, "penalty": penalty})
+
+
+@pytest.mark.usefixtures("x64")
+def test_a_decaying_sum_is_adam_without_momentum():
+    g = jnp.asarray(np.random.default_rng(0).standard_normal((20, 7)))
+    run = lambda scaling: jax.lax.scan(lambda s, g: scaling.update(g, s)[::-1], scaling.init(g[0]), g)[1]  # noqa: E731
+    np.testing.assert_allclose(
+        run(scale_by_gradient_differences(decay=0.9)), run(scale_by_adamdiff(b1=0.0, b2=0.9)), rtol=1e-13
+    )
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("make", OPTIMIZERS)
+@pytest.mark.parametrize("penalty", [None, L1(0.05)])
+def test_schedules(make, penalty):
+    follow(make, {"penalty": penalty}, lr=lambda n: 0.1 / (1 + n))
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("make", OPTIMIZERS)
+@pytest.mark.parametrize(
+    "options", [{}, {"penalty": L1(0.02)}, {"blocks": "row", "penalty": GroupL2(0.1)}, {"blocks": "tensor"}], ids=str
+)
+def test_complex_entries_are_two_real_ones(make, options):
+    follow(make, options, dtype=np.complex128)
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_single_precision(make):
+    follow(make, {"penalty": PENALTIES[2], "eps": 1e-3}, dtype=np.float32, tolerance=3e-4)
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
+@pytest.mark.parametrize("penalty", [None, L1(0.01)])
+def test_half_precision_has_single_precision_state(make, dtype, penalty):
+    digits = float(jnp.finfo(dtype).eps)
+    state, _ = follow(make, {"penalty": penalty, "eps": 1e-4}, dtype=dtype, tolerance=2 * digits, sync=True, steps=30)
+    assert {leaf.dtype for leaf in jax.tree.leaves(state)} <= {np.dtype(np.float32), np.dtype(np.int32)}
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("make", OPTIMIZERS)
+@pytest.mark.parametrize("penalty", [None, L1(0.01)])
+@pytest.mark.parametrize("name", ["float64", np.float64])
+def test_double_precision_state_of_single_precision_parameters(make, penalty, name):
+    options = {"accumulator_dtype": name, "penalty": penalty}
+    state, _ = follow(make, options, dtype=np.float32, tolerance=3e-7, sync=True, steps=30)
+    assert {leaf.dtype for leaf in jax.tree.leaves(state)} <= {np.dtype(np.float64), np.dtype(np.int32)}
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize(("blocks", "core_blocks"), [("element", None), ("row", "row"), ("tensor", "all")])
+@pytest.mark.parametrize("penalty", ["none", "L1", "Box", "GroupL2"])
+def test_trajectory_is_that_of_the_core(blocks, core_blocks, penalty):
+    rng = np.random.default_rng(1)
+    A, classes = rng.standard_normal((60, 5)), rng.integers(0, 3, 60)
+    from adagrad_diff.optax import Box
+
+    ours, theirs = {
+        "none": (None, None),
+        "L1": (L1(0.05), core.L1(0.05)),
+        "Box": (Box(-0.2, 0.1), core.Box(-0.2, 0.1)),
+        "GroupL2": (GroupL2(0.1), core.GroupL2(0.1, np.repeat(np.arange(5), 3))),
+    }[penalty]
+    loss = lambda x: optax.losses.softmax_cross_entropy_with_integer_labels(jnp.asarray(A) @ x, classes).mean()  # noqa: E731
+    optimizer, x = adagrad_diff(0.4, blocks=blocks, penalty=ours), jnp.zeros((5, 3))
+    state, gradient = optimizer.init(x), jax.jit(jax.grad(loss))
+    rule = core.AdaGradDiff(0.4, blocks=core_blocks)
+    for expected in islice(core.iterate(core.Multinomial(A, classes), np.zeros((5, 3)), theirs, rule), 200):
+        x, state, _ = step(optimizer, x, state, gradient(x))
+        np.testing.assert_allclose(x, expected.x, rtol=0, atol=1e-10)
+    if penalty in ("L1", "GroupL2"):
+        assert (x == 0).any()  # exactly, although updates are differences
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("make", OPTIMIZERS)
+@pytest.mark.parametrize(
+    ("blocks", "penalty"),
+    [("element", p) for p in PENALTIES] + [(blocks, p) for blocks in ("row", "tensor") for p in (None, PENALTIES[-1])],
+    ids=repr,
+)
+def test_equals_the_torch_optimizer(make, blocks, penalty):
+    torch = pytest.importorskip("torch")
+    from adagrad_diff import torch as door
+
+    theirs = None if penalty is None else getattr(door, type(penalty).__name__)(**vars(penalty))
+    rng = np.random.default_rng(2)
+    x = jnp.asarray(rng.standard_normal((4, 3)))
+    y = torch.tensor(np.array(x), requires_grad=True)
+    optimizer = make(0.05, blocks=blocks, penalty=penalty)
+    kind = door.AdaGradDiff if make is adagrad_diff else door.AdamDiff
+    torch_optimizer, state = kind([y], lr=0.05, blocks=blocks, penalty=theirs), optimizer.init(x)
+    for _ in range(40):
+        g = rng.standard_normal((4, 3))
+        y.grad = torch.tensor(g)
+        torch_optimizer.step()
+        x, state, _ = step(optimizer, x, state, jnp.asarray(g))
+        np.testing.assert_allclose(x, y.detach().numpy(), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.usefixtures("x64")
+def test_proximal_steps_of_a_scaling_of_optax():
+    """`optax.scale_by_rss` is AdaGrad: told its weights, it makes the core's proximal AdaGrad."""
+    rng = np.random.default_rng(3)
+    A, b = rng.standard_normal((30, 6)), rng.standard_normal(30)
+    weights = lambda state: jax.tree.map(jnp.sqrt, state.sum_of_squares)  # noqa: E731
+    rss = DiagonalTransformation(*optax.scale_by_rss(initial_accumulator_value=0.0, eps=0.0), weights)
+    optimizer, x = proximal(rss, 0.1, L1(0.1)), jnp.zeros(6)
+    state, gradient = optimizer.init(x), jax.grad(lambda x: 0.5 * jnp.mean((A @ x - b) ** 2))
+    for expected in islice(core.iterate(core.Squared(A, b), np.zeros(6), core.L1(0.1), core.AdaGrad(0.1)), 50):
+        x, state, _ = step(optimizer, x, state, gradient(x))
+        np.testing.assert_allclose(x, expected.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+@pytest.mark.parametrize(
+    ("penalty", "dtype"), [*((p, jnp.float32) for p in (None, *PENALTIES)), (L1(0.1), jnp.bfloat16)], ids=repr
+)
+def test_zero_gradient_and_zero_rate_change_no_feasible_parameter(make, penalty, dtype):
+    x = jnp.array([[0.0, 0.25], [0.375, 1e-30]], dtype)
+    optimizer = make(0.0, penalty=penalty)
+    after, _, _ = step(optimizer, x, optimizer.init(x), jnp.zeros_like(x))
+    np.testing.assert_array_equal(after, x, strict=True)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+def test_zeros_and_bounds_after_adding_updates(dtype):
+    from adagrad_diff.optax import Box, NonNegative
+
+    rng = np.random.default_rng(4)
+    x, g = (jnp.asarray(rng.standard_normal(1000) * 10 ** rng.uniform(-3, 3, 1000), dtype) for _ in range(2))
+    for penalty in (L1(2.0), NonNegative()):
+        y, _, _ = step(make := adagrad_diff(1.0, penalty=penalty), x, make.init(x), g)
+        assert (y == 0).any()
+        assert not ((y < 0) & isinstance(penalty, NonNegative)).any()
+    y, _, _ = step(make := adagrad_diff(1.0, penalty=Box(-0.1, 0.3)), x, make.init(x), g)
+    excess = jnp.maximum(y - 0.3, -0.1 - y).astype(np.float32)
+    assert (excess <= jnp.finfo(dtype).eps * jnp.maximum(abs(x), 1.0)).all()  # by rounding at most
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_one_gradient_and_then_none(make):
+    """g^0 = 0: the first step is the learning rate, whatever the gradient's size; entries without one stay."""
+    x = jnp.zeros(3)
+    optimizer = make(0.1)
+    after, _, _ = step(optimizer, x, optimizer.init(x), jnp.array([1e-3, -1e3, 0.0]))
+    np.testing.assert_allclose(after, [-0.1, 0.1, 0.0], rtol=1e-4)
+
+
+def test_empty_arrays():
+    for shape in ((0,), (2, 0)):
+        for penalty in (None, GroupL2(0.1), L1(0.1)):
+            for blocks in ("element", "row", "tensor"):
+                optimizer = adamdiff(0.1, blocks=blocks, penalty=penalty)
+                x = jnp.zeros(shape)
+                assert step(optimizer, x, optimizer.init(x), x)[0].shape == shape
+
+
+def test_nan_stays_nan():
+    """A broken sum must not look like an empty one: steps by g / eps would follow."""
+    scaling = scale_by_gradient_differences()
+    state = scaling.init(jnp.zeros(2))
+    for g in ([np.nan, 1.0], [1.0, 1.0], [1.0, 1.0]):
+        updates, state = scaling.update(jnp.array(g), state)
+    assert jnp.isnan(updates).tolist() == [True, False]
