@@ -233,7 +233,7 @@ def test_a_crash_at_any_file(tmp_path, monkeypatch, when):
 
 
 KILLED = """
-import json, os, random, signal, sys, time
+import json, os, random, shutil, signal, sys, time
 sys.path.insert(0, sys.argv[1])
 import test_checkpoint as t
 from adagrad_diff import _sweep as module
@@ -260,13 +260,18 @@ begin = time.perf_counter()
 uninterrupted = t.digest(sweep())
 seconds = time.perf_counter() - begin
 kills, unfinished = 0, []
-for k in range(9):
+for k in range(60):
     pid = child(lambda: sweep(directory))
     time.sleep(random.uniform(0.0, 0.3 * seconds))
     os.kill(pid, signal.SIGKILL)
-    kills += os.waitpid(pid, 0)[1] == signal.SIGKILL
+    if os.waitpid(pid, 0)[1] != signal.SIGKILL:  # it was through before: begin again
+        shutil.rmtree(directory)
+        continue
+    kills += 1
     names = os.listdir(directory) if os.path.isdir(directory) else []
     unfinished.append(sum(name.endswith(".state.npz") for name in names))
+    if kills > 8 and max(unfinished) > 0:
+        break
 assert os.waitpid(child(finish), 0)[1] == 0
 print(json.dumps({"uninterrupted": uninterrupted, "kills": kills, "unfinished": unfinished}))
 """

@@ -69,6 +69,36 @@ def test_reproduce(run, tmp_path):
     assert same >= before.keys() - {"run.json"}  # which has the date
 
 
+def test_verify(run, tmp_path):
+    result = run("verify", "lad", "--eta", "0.01", "--eta", "0.1", "--iterations", "60", "--output", "out")
+    assert result.exit_code == 0, result.output
+    assert "Lemma 1, smooth" in result.stdout
+    assert "VIOLATED" not in result.stdout
+    assert "LAD regression" in result.stderr
+    named = [line.strip() for line in result.stdout.split("Files:")[1].splitlines() if line.strip()]
+    assert {Path(name).name for name in named} == {"bound_against_truth.png", "bound_against_truth.csv", "inequalities.csv"}
+    assert all((tmp_path / name).stat().st_size for name in named)
+
+
+def test_verify_that_fails(run, monkeypatch):
+    from adagrad_diff.theory import verification
+    from adagrad_diff.theory._report import Row, Verification
+
+    bad = Verification([Row("lad", "Lemma 1", -1.0, 1, 0.1, "groups", 1e-12, 1)])
+    monkeypatch.setattr(verification, "verify", lambda *args, **options: bad)
+    result = run("verify")
+    assert result.exit_code == 1
+    assert "VIOLATED" in result.stdout
+
+
+def test_verify_usage(run):
+    assert run("verify", "fig1").exit_code == 2
+    assert run("verify", "--iterations", "0").exit_code == 2
+    refused = run("verify", "lad", "--eta", "-1")
+    assert refused.exit_code == 1
+    assert "must be a positive number" in refused.stderr
+
+
 def test_stand_in_is_named_everywhere(run):
     result = run("reproduce", "fig3", "--etas", "3", "--starts", "1", "--out", "out")
     assert result.exit_code == 0, result.output

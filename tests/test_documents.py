@@ -14,7 +14,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 @pytest.mark.parametrize(
     "snippet",
     [
-        pytest.param(s, marks=pytest.mark.peer) if any(word in s for word in ("sweep", "torch", "optax")) else s for s in SNIPPETS
+        pytest.param(s, marks=pytest.mark.peer) if any(word in s for word in ("sweep", "torch", "optax")) else s
+        for s in SNIPPETS
     ],  # which need xarray, torch or optax
     ids=range(len(SNIPPETS)),
 )

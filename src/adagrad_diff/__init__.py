@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ._state import State, load_state
     from ._status import ConvergenceError, ConvergenceWarning, Status
     from ._sweep import sweep
+    from .certificates import Certificate, duality_gap
     from .critical import at_fraction, critical_lam
     from .losses import (
         LAD,
@@ -94,6 +95,7 @@ _CONTENTS = {
         "Squared",
         "SquaredHinge",
     ),
+    "certificates": ("Certificate", "duality_gap"),
     "critical": ("at_fraction", "critical_lam"),
     "penalties": (
         "Affine",
@@ -131,7 +133,20 @@ _CONTENTS = {
     ),
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}
-_MODULES = ("blocks", "critical", "datasets", "kernels", "losses", "paper", "penalties", "rules", "torch")
+_MODULES = (
+    "blocks",
+    "certificates",
+    "critical",
+    "datasets",
+    "kernels",
+    "losses",
+    "optax",
+    "paper",
+    "penalties",
+    "rules",
+    "theory",
+    "torch",
+)
 
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604
 

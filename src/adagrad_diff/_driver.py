@@ -11,11 +11,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._state import State
-from ._status import BUDGETS, EXPLANATIONS, TOLERANCE_MISSED, ConvergenceError, ConvergenceWarning, Status, delayed_interrupt
+from ._status import (
+    BUDGETS,
+    CERTIFIED,
+    EXPLANATIONS,
+    GAP_MISSED,
+    TOLERANCE_MISSED,
+    ConvergenceError,
+    ConvergenceWarning,
+    Status,
+    delayed_interrupt,
+)
 from .rules import Rule
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
+
+    from .certificates import Certifier
 
 RUNNING = -1
 DIVERGENCE = 1e30
@@ -44,8 +56,10 @@ class Watch:
         every: int,
         state: State,
         norms: bool = True,
+        certifier: Certifier | None = None,
     ):
         self.left, self.deadline, self.tol, self.callback, self.every = max_iter, deadline, tol, callback, every
+        self.certifier = certifier
         self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
         self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
         self.rows: list[tuple] = []
@@ -101,20 +115,28 @@ class Watch:
             stop = Status.MAX_ITER
         elif perf_counter() > self.deadline:
             stop = Status.MAX_TIME
-        if self.tol is not None:
+        if self.certifier is not None:
+            self.certifier.follow(state, last=stop != RUNNING)
+        if self.tol is not None and not self._certified:
             self._diagnose(state)
         return self._verdict(state, stop)
+
+    @property
+    def _certified(self) -> bool:
+        """Whether a duality gap decides, and not the subgradient."""
+        return self.certifier is not None and self.certifier.known
 
     def _verdict(self, state: State, stop: int) -> Any:
         """The status of each trajectory: `stop`, unless it has an end of its own."""
         tol = -1.0 if self.tol is None else self.tol
+        distance, unit = (state.norm, state.g_first) if not self._certified else self.certifier.relative(state)  # type: ignore[union-attr]
         if not state.batched:
             if state.failed:
                 return Status.NOT_FINITE
             if abs(state.f) > DIVERGENCE * (1.0 + abs(state.f_first)):
                 return Status.DIVERGED
-            return Status.CONVERGED if state.norm <= tol * state.g_first else stop
-        status = np.where(state.norm <= tol * state.g_first, int(Status.CONVERGED), int(stop))
+            return Status.CONVERGED if distance <= tol * unit else stop
+        status = np.where(distance <= tol * unit, int(Status.CONVERGED), int(stop))
         status[np.abs(state.f) > DIVERGENCE * (1.0 + np.abs(state.f_first))] = Status.DIVERGED
         status[state.failed] = Status.NOT_FINITE
         return status
@@ -168,11 +190,13 @@ def _end(status: Any) -> Any:
     return np.where(status == RUNNING, int(code), status) if np.ndim(status) else (code if status == RUNNING else status)
 
 
-def report(state: State, status: Any, tol: float | None, history: History, on_failure: str) -> OptimizeResult:
+def report(
+    state: State, status: Any, tol: float | None, history: History, on_failure: str, certifier: Certifier | None = None
+) -> OptimizeResult:
     """The result of a run, and a warning or an error if it was not a success."""
     from scipy.optimize import OptimizeResult
 
-    state.x_prev = state.g_prev = state.step = None  # only the run needed them
+    state.x_prev = state.g_prev = state.step = state.oracle = None  # only the run needed them
     codes = np.atleast_1d(status)
     broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
     codes = np.where(np.atleast_1d(broken), int(Status.NOT_FINITE), codes)
@@ -190,10 +214,12 @@ def report(state: State, status: Any, tol: float | None, history: History, on_fa
         nfev=state.n + 1,
         status=codes if batched else int(codes[0]),
         success=good if batched else bool(good[0]),
-        message=_message(codes, state, tol),
+        message=_message(codes, state, tol, certifier),
         history=history,
         state=state,
     )
+    if certifier is not None:
+        result.update(gap=certifier.gap(state.fun), bound=certifier.bound, dual_point=certifier.point)
     alarming = ~good & ~np.isin(codes, (Status.CALLBACK, Status.INTERRUPTED))
     if alarming.any() and on_failure == "raise":
         raise ConvergenceError(result.message, result)
@@ -202,14 +228,16 @@ def report(state: State, status: Any, tol: float | None, history: History, on_fa
     return result
 
 
-def _message(codes: np.ndarray, state: State, tol: float | None) -> str:
-    sentences = []
+def _message(codes: np.ndarray, state: State, tol: float | None, certifier: Certifier | None) -> str:
+    sentences, certified = [], certifier is not None and certifier.known
     for code in np.unique(codes):
         here = codes == code
-        sentence = EXPLANATIONS[Status(code)]
+        sentence = CERTIFIED if certified and code == Status.CONVERGED else EXPLANATIONS[Status(code)]
         if tol is not None and code in BUDGETS:
-            sentence += TOLERANCE_MISSED
+            sentence += GAP_MISSED if certified else TOLERANCE_MISSED
         n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, state.norm, state.g_first))
         subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
         sentences.append(f"{subject}{sentence} (n = {n}, ||u|| = {u:.2e}, ||g^1|| = {first:.2e}).")
+    if certifier is not None:
+        sentences.append(certifier.message(np.min(state.fun)))
     return " ".join(sentences)

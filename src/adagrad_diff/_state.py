@@ -16,7 +16,7 @@ from ._files import write
 
 FORMAT = "adagrad-diff state 1"
 HEADER = ("rule", "batched")  # kept as JSON; everything else is an array
-SCRATCH = ("x_prev", "g_prev", "step")
+SCRATCH = ("x_prev", "g_prev", "step", "oracle")
 
 
 @dataclass
@@ -46,6 +46,7 @@ class State:
     x_prev: Any = None
     g_prev: Any = None
     step: Any = None
+    oracle: Any = None  # the loss's oracle, last called at x
 
     @property
     def fun(self) -> Any:

@@ -12,7 +12,7 @@ from enum import IntEnum
 class Status(IntEnum):
     """The codes of `OptimizeResult.status`."""
 
-    CONVERGED = 0  #: the subgradient is within the tolerance
+    CONVERGED = 0  #: the subgradient, or the duality gap, is within the tolerance
     MAX_ITER = 1  #: the budget of iterations is used up
     MAX_TIME = 2  #: the budget of time is used up
     CALLBACK = 3  #: the callback raised StopIteration
@@ -45,6 +45,11 @@ TOLERANCE_MISSED = (
     " before the tolerance was reached. The run can go on with state=result.state; if it makes no progress, try another "
     "eta, or a larger tol: for a nonsmooth loss the subgradient need not become small"
 )
+
+
+CERTIFIED = "Converged: the duality gap is at most tol times |F(x)|"
+
+GAP_MISSED = " before the duality gap was small enough. The run can go on with state=result.state, or try another eta"
 
 
 class ConvergenceWarning(RuntimeWarning):

@@ -79,6 +79,36 @@ def reproduce(targets: tuple[str, ...], scale: str, out: str, jobs: int | None, 
         click.echo(f"  {path}")
 
 
+@main.command()
+@click.argument("problems", nargs=-1, type=click.Choice(TARGETS[:5]), metavar="[hinge|lad|news20|splice|2moons]...")
+@click.option(
+    "--eta", "etas", multiple=True, type=float, help="A step size; may be repeated.  [default: five over six decades]"
+)
+@click.option("--iterations", type=click.IntRange(min=1), help="Of every run.  [default: 2000, and 20000 for the rates]")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of data and starts.")
+@click.option("--data", type=click.Path(exists=True, file_okay=False), help="Directory of the LIBSVM files.")
+@click.option(
+    "--output", default="results", show_default=True, type=click.Path(file_okay=False), help="Directory for the figure."
+)
+@clean
+def verify(problems: tuple[str, ...], etas: tuple[float, ...], **options: Any) -> None:
+    """Check the paper's inequalities and rates on recorded runs, and draw the main bound against the truth.
+
+    One row per inequality: the smallest slack over all step sizes and blocks, relative to the magnitude of what enters it,
+    and where it is. The exit code is 1 if one is violated that the paper states rightly.
+    """
+    from .theory import verify as run
+    from .theory._report import to_text
+
+    found = run(problems, etas, say=lambda line: click.echo(line, err=True), **options)
+    click.echo(to_text(found))
+    click.echo("\nFiles:")
+    for path in found.files:
+        click.echo(f"  {path}")
+    if not found.holds:
+        raise click.ClickException("An inequality is violated: see the rows marked VIOLATED.")
+
+
 @main.group()
 def datasets() -> None:
     """The LIBSVM data sets: which there are, where they are, and how to get them."""

@@ -244,6 +244,31 @@ def add_rows_tdot(indptr, indices, data, r, lo, hi, g):
                     g[i, k] += r[j - lo, k] * data[p]
 
 
+@compiled
+def dense_dot(A, x, z):
+    """z = A @ x"""
+    for j in range(z.size):
+        row, total = A[j], z.dtype.type(0)
+        for i in range(row.size):
+            total += row[i] * x[i]
+        z[j] = total
+
+
+@compiled
+def add_dense_tdot(A, r, g):
+    """g += A.T @ r"""
+    whole = r.size - r.size % 4
+    for j in range(0, whole, 4):  # in fours: g is read and written less
+        a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
+        r0, r1, r2, r3 = r[j], r[j + 1], r[j + 2], r[j + 3]
+        for i in range(g.size):
+            g[i] += (r0 * a0[i] + r1 * a1[i]) + (r2 * a2[i] + r3 * a3[i])
+    for j in range(whole, r.size):
+        row = A[j]
+        for i in range(g.size):
+            g[i] += r[j] * row[i]
+
+
 @plain
 def softmax_residuals(z, b, weight, lo, hi, out):
     """z (samples, classes, trajectories) <- weight * (softmax(z) - onehot(b)) for samples lo..hi;  out += their loss"""

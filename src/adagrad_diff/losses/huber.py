@@ -41,6 +41,10 @@ class Huber(LinearModel):
         return slope * (t - 0.5 * slope), slope
 
     @staticmethod
+    def slopes(b, theta):
+        return -theta, theta
+
+    @staticmethod
     def conjugate(u, b, theta):
         """u^2 / 2 + b u for |u| <= delta"""
         return np.where(np.abs(u) <= theta, 0.5 * u * u + b * u, np.inf)

@@ -86,6 +86,11 @@ class LinearModel(Loss):
         weight /= weight.max()  # the sum of very large weights would overflow
         return (weight / weight.sum()).astype(self.dtype)
 
+    @classmethod
+    def slopes(cls, b: np.ndarray, theta: float) -> tuple[Any, Any]:
+        """(smallest, largest) derivative of the scalar loss: the domain of its conjugate. Any, unless a loss knows better."""
+        return (-np.inf, np.inf) if cls.jump is None else cls.jump(b, theta)
+
     def oracle(self, x: np.ndarray) -> LinearOracle:
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[0]:
             extra = " (features and intercept)" if self.intercept else ""

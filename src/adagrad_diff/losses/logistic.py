@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .._elementary import decay, log1p_unit
 from .linear import BinaryModel
 
@@ -27,6 +29,10 @@ class Logistic(BinaryModel):
         small = decay(-abs(margin))  # at most 1: no overflow
         value = log1p_unit(small) + (-margin if margin < 0.0 else 0.0)
         return value, -b * (small if margin > 0.0 else 1.0) / (1.0 + small)
+
+    @staticmethod
+    def slopes(b, theta):
+        return np.minimum(0.0, -b), np.maximum(0.0, -b)
 
     @staticmethod
     def conjugate(u, b, theta):

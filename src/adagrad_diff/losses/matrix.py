@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _check, kernels
+from .._threads import over_rows, thread_count
 
 CACHE = 1 << 22  # bytes of A that are expected to stay in the cache between the two products
 DIRECT = 500  # size up to which eigenvalues are computed directly
@@ -34,6 +35,10 @@ class Matrix(ABC):
     def tdot(self, r: np.ndarray, lo: int, hi: int, g: np.ndarray, add: bool = False) -> None:
         """g = A[lo:hi]' r, or g += that"""
 
+    def rows(self, index: np.ndarray) -> Matrix | None:
+        """A copy of a few rows in double precision; None if that would take products with all of them."""
+        return None
+
     def row_blocks(self, lo: int, hi: int) -> Iterator[tuple[int, int]]:
         """Ranges that cover lo..hi, each small enough for the cache."""
         bytes_per_row = max(1, self.size // max(1, self.shape[0])) * self.dtype.itemsize
@@ -50,10 +55,25 @@ class Dense(Matrix):
         self.shape, self.dtype, self.size = array.shape, array.dtype, array.size
 
     def dot(self, x, lo, hi, z):
-        np.matmul(self.array[lo:hi], x, out=z)
+        if self._own(x):
+            kernels.dense_dot(self.array[lo:hi], x, z)
+        else:
+            np.matmul(self.array[lo:hi], x, out=z)
+
+    def rows(self, index):
+        return Dense(self.array[index].astype(np.float64))
+
+    def _own(self, vector: np.ndarray) -> bool:
+        """Whether a product is one for our kernels: after one of BLAS, its threads stay awake and in the way of ours."""
+        return vector.ndim == 1 and self.array.flags.c_contiguous
 
     def tdot(self, r, lo, hi, g, add=False):
-        if add:
+        if self._own(r):
+            threads = min(thread_count((hi - lo) * g.size), hi - lo)
+            parts = np.zeros((threads, g.size), g.dtype)
+            over_rows(lambda k, a, b: kernels.add_dense_tdot(self.array[lo + a : lo + b], r[a:b], parts[k]), hi - lo, threads)
+            g[...] = g + parts.sum(axis=0) if add else parts.sum(axis=0)
+        elif add:
             g += self.array[lo:hi].T @ r
         else:
             np.matmul(self.array[lo:hi].T, r, out=g)
@@ -74,6 +94,12 @@ class CompressedRows(Matrix):
         z[...] = 0
         kernels.add_rows_dot(*self.parts, _thin(x), lo, hi, _thin(z))
 
+    def rows(self, index):
+        from scipy import sparse
+
+        indptr, indices, data = self.parts
+        return as_matrix(sparse.csr_array((data, indices, indptr), shape=self.shape)[index].astype(np.float64))
+
     def tdot(self, r, lo, hi, g, add=False):
         if not add:
             g[...] = 0
@@ -91,6 +117,12 @@ class CompressedColumns(Matrix):
     def dot(self, x, lo, hi, z):
         z[...] = 0
         kernels.add_rows_tdot(*self.parts, _thin(x), 0, self.shape[1], _thin(z))
+
+    def rows(self, index):
+        from scipy import sparse
+
+        indptr, indices, data = self.parts
+        return as_matrix(sparse.csc_array((data, indices, indptr), shape=self.shape)[index].tocsr().astype(np.float64))
 
     def tdot(self, r, lo, hi, g, add=False):
         if not add:

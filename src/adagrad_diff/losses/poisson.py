@@ -37,6 +37,10 @@ class Poisson(LinearModel):
         return rate - b * z, rate - b
 
     @staticmethod
+    def slopes(b, theta):
+        return -b, np.inf
+
+    @staticmethod
     def conjugate(u, b, theta):
         """v log v - v, v = b + u >= 0"""
         from scipy.special import xlogy

@@ -29,6 +29,10 @@ class SquaredHinge(BinaryModel):
         return active * slack * slack, -2.0 * active * b * slack
 
     @staticmethod
+    def slopes(b, theta):
+        return np.where(b > 0, -np.inf, 0.0), np.where(b > 0, 0.0, np.inf)
+
+    @staticmethod
     def conjugate(u, b, theta):
         """p + p^2 / 4, p = b u <= 0"""
         p = b * u

@@ -1,0 +1,136 @@
+"""Following a run with a lower bound on F_star, at a small part of its time."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from ._dual import Dual
+from ._refine import EVALUATIONS, ROUNDS, free_samples, refined
+
+LOOKS, REFINEMENTS = 0.03, 0.04  # of a run's time: for the plain candidates, and for the refinement
+# A model of the machine, in seconds, so that two runs of one problem look at the same iterations.
+CALL, MULTIPLICATION = 4e-6, 1.2e-10  # one iteration: what it costs at least
+LOOK, SAMPLE = 2e-4, 3e-8  # one evaluation of the dual function
+TRIAL = 3e-5  # one evaluation inside the refinement
+FEW, LEAST, LATER = 100, 30, 1.5  # of samples and evaluations; by which factor the run grows between two refinements
+FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
+TINY = np.finfo(np.float64).tiny
+
+
+class Certifier:
+    """The best lower bound on F_star so far, from the residuals the iteration leaves behind.
+
+    `dual` may be a phrase that says why there is no dual function: then nothing is ever known.
+    """
+
+    def __init__(self, dual: Dual | str):
+        self.dual: Any = dual
+        self.bound: float = -np.inf
+        self.point: np.ndarray | None = None
+        self.known = not isinstance(dual, str)
+        if isinstance(dual, str):
+            return
+        self.mean: Any = None  # of the residuals over the last half to three quarters of the run
+        loss: Any = dual.loss  # type: ignore[attr-defined]
+        matrix = getattr(loss, "A", None) or loss.Q
+        samples, self.work = matrix.shape[0], CALL + MULTIPLICATION * matrix.size
+        self.every = ceil((LOOK + SAMPLE * samples + self.work * dual.kinked) / (LOOKS * self.work))
+        # Adding up residuals takes time as well; an odd stride does not fall into step with an oscillation.
+        self.stride = 1 if self.work > 50 * CALL else 3
+        self.most = max(FEW, samples // 20)
+        self.n = self.refined_at = 0
+        self.next, self.spent = 1, 0.0  # the iteration of the next look, the seconds refinements have taken
+        self.multipliers: np.ndarray | None = None  # of the last refinement
+
+    def gap(self, fun: Any) -> Any:
+        """F(x) - F_star is at most this."""
+        return fun - self.bound
+
+    def relative(self, state: Any) -> tuple[Any, Any]:
+        """The gap at the iterate, and the unit it is measured in."""
+        fun = state.fun
+        return fun - self.bound, np.maximum(np.abs(fun), TINY) if state.batched else max(abs(fun), TINY)
+
+    def message(self, fun: float) -> str:
+        """One sentence about what is certified."""
+        if isinstance(self.dual, str):
+            return f"There is no certificate: {self.dual}."
+        if not np.isfinite(self.bound):
+            return f"The duality gap is infinite: {self.dual.reason or 'there was no iteration'}."
+        gap = fun - self.bound
+        return f"F(x) = {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY):.1e} relative)."
+
+    def follow(self, state: Any, last: bool) -> None:
+        """One more iteration is complete; after the last one, look as closely as possible."""
+        if isinstance(self.dual, str):
+            return
+        self.n += 1
+        if self.dual.kinked and self.n % self.stride == 0:
+            if self.mean is None or self.mean.latest.shape != state.oracle.r.shape:
+                self.mean = LateMean(state.oracle.r)
+            self.mean.add(state.oracle.r)
+        if last or self.n >= self.next:
+            self.look(state, self._affordable(last))
+            self.next = self.n + self.every
+
+    def _affordable(self, last: bool) -> float:
+        """How many seconds a refinement may take now."""
+        credit = REFINEMENTS * self.n * self.work - self.spent
+        return max(credit, FINAL) if last else credit if self.n >= LATER * self.refined_at else 0.0
+
+    def look(self, state: Any, seconds: float) -> None:
+        """Improve the bound by the candidates at hand, and by a refinement if there is time for one."""
+        column = int(np.argmin(np.where(state.failed, np.inf, state.fun))) if state.batched else None
+        x, g = (a if column is None else a[..., column] for a in (state.x, state.g))
+        if self.mean is None:
+            self.offer(*self.dual.bound(x, g, self.dual.residuals(state.oracle, column)))
+            return
+        mean = self.mean.value()
+        u = self.dual.multipliers(mean if column is None else mean[:, column])
+        v = self.dual.product(u)
+        self.offer(*self.dual.value(u, v))
+        if seconds > ROUNDS * LEAST * TRIAL:
+            best = x if state.x_best is None else state.x_best if column is None else state.x_best[..., column]
+            self._refine(best, u, v, seconds)
+
+    def _refine(self, x: np.ndarray, u: np.ndarray, v: np.ndarray, seconds: float) -> None:
+        """A refinement of the mean u, v = A'(w u), from where the last one has ended if that is better."""
+        matrix = self.dual.loss.A
+        row = 4 * MULTIPLICATION * matrix.size / matrix.shape[0]
+        most = int((seconds / (ROUNDS * LEAST) - TRIAL) / row)  # samples that there is time for
+        samples = free_samples(self.dual, u, min(most, self.most))
+        cost = ROUNDS * (TRIAL + row * samples.size)
+        evaluations = min(EVALUATIONS, int(seconds / cost))
+        if evaluations < LEAST:
+            return
+        for better in refined(self.dual, x, u, v, samples, self.multipliers, evaluations=evaluations):
+            self.offer(*self.dual.value(better.u, better.v))
+            self.multipliers = better.u
+        self.spent += evaluations * cost + ROUNDS * self.work * self.dual.loss.intercept
+        self.refined_at = self.n
+
+    def offer(self, bound: float, point: np.ndarray) -> None:
+        if bound > self.bound:
+            self.bound, self.point = bound, np.array(point)
+
+
+class LateMean:
+    """The mean of what was added in the last half to three quarters of the time."""
+
+    def __init__(self, like: np.ndarray):
+        self.latest, self.before = np.zeros(like.shape), np.zeros(like.shape)
+        self.count = self.count_before = 0
+
+    def add(self, r: np.ndarray) -> None:
+        self.latest += r
+        self.count += 1
+        if self.count == max(1, 2 * self.count_before):  # as much again as was added before this half began
+            self.latest, self.before = self.before, self.latest
+            self.latest[...] = 0.0
+            self.count, self.count_before = 0, self.count
+
+    def value(self) -> np.ndarray:
+        return (self.latest + self.before) / (self.count + self.count_before)

@@ -1,0 +1,139 @@
+r"""Closing the gap of a loss with kinks.
+
+At a kink any slope between two values is a subgradient, and the right one is what the dual needs: the sign of a residual that
+should be zero says nothing. So the multipliers of the samples at their kinks are taken as unknowns in a proximal step of the
+dual around x,
+
+.. math:: \max_{u}\; -\sum_j w_j l^*(u_j) - \Big(\psi + \tfrac{1}{2\rho}\|\cdot - x\|^2\Big)^{*}(-A^\top (w u)),
+
+which is concave and smooth, with simple bounds: a job for spectral projected gradients. Only the rows of those samples are
+touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..losses.matrix import Matrix
+from ._dual import LinearDual
+
+INSIDE = 1e-9  # a multiplier is free if it is farther than this, relatively, from both bounds
+RADIUS = 100.0  # rho, in units of ||x|| / ||A'(w u)||
+ROUNDS, EVALUATIONS = 2, 100  # proximal steps, each around the result of the one before, and evaluations in each
+MEMORY, DECREASE = 8, 1e-4  # of the line search: values it compares with, and what it asks for
+
+
+def free_samples(dual: LinearDual, u: np.ndarray, most: int) -> np.ndarray:
+    """The samples whose multipliers lie between their bounds, at most `most` of them."""
+    inside = np.minimum(u - dual.low, dual.high - u) / (dual.high - dual.low) * (dual.weight > 0)
+    samples = np.flatnonzero(inside > INSIDE)
+    if most <= 0:
+        return samples[:0]
+    if samples.size > most:
+        samples = np.sort(samples[np.argpartition(-inside[samples], most)[:most]])
+    return samples
+
+
+class Refined(NamedTuple):
+    """A result of the refinement."""
+
+    u: np.ndarray  # the multipliers of all samples
+    v: np.ndarray  # A'(w u), penalised coordinates only
+    x: np.ndarray  # the point they go with: where the proximal step ends
+
+
+def refined(
+    dual: LinearDual,
+    x: np.ndarray,
+    u: np.ndarray,
+    v: np.ndarray,
+    samples: np.ndarray,
+    start: np.ndarray | None = None,
+    rounds: int = ROUNDS,
+    evaluations: int = EVALUATIONS,
+) -> Iterator[Refined]:
+    """Better and better multipliers, others than u for these samples only; v is A'(w u), and `start` another u to try first."""
+    loss, penalty = dual.loss, dual.penalty
+    A = loss.A.rows(samples)
+    if A is None or samples.size == 0:
+        return
+    x, weight, l2, intercept = x.astype(np.float64), dual.weight[samples], loss.l2, loss.intercept
+    b, low, high = dual.b[samples], weight * dual.low[samples], weight * dual.high[samples]
+    r = weight * u[samples]
+    fixed = np.append(v, dual.mean(u))[: x.size]  # and the sum for an intercept
+    norm = float(np.linalg.norm(fixed))
+    fixed -= transposed(A, r, intercept)
+    rho = RADIUS * float(np.linalg.norm(x)) / norm if norm else 0.0
+    if not 0 < rho < np.inf:
+        return
+    scores = np.empty(samples.size)
+    shrink = 1.0 / (1.0 + rho * l2)
+    coordinates = x.size - intercept
+
+    def point(r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """v = A'(w u), and y = prox of rho psi at x - rho v, where the supremum of the conjugate is attained"""
+        v = fixed + transposed(A, r, intercept)
+        y = x - rho * v
+        y[:coordinates] = penalty.prox(shrink * y[:coordinates], rho * shrink)
+        return v, y
+
+    def negative(r: np.ndarray) -> tuple[float, np.ndarray]:
+        v, y = point(r)
+        part = y[:coordinates]
+        psi = float(penalty.value(part)) + 0.5 * l2 * float(part @ part)
+        A.dot(part, 0, scores.size, scores)
+        if intercept:
+            scores[...] += y[-1]
+        return float(b @ r - (psi + y @ v + (y - x) @ (y - x) / (2 * rho))), b - scores
+
+    if start is not None and negative(other := weight * start[samples])[0] < negative(r)[0]:
+        r = other
+    for _ in range(rounds):
+        r = projected_gradient(negative, r, low, high, evaluations)
+        v, x = point(r)
+        better = u.copy()
+        better[samples] = np.clip(r / weight, dual.low[samples], dual.high[samples])
+        yield Refined(better, v[:coordinates], x)
+
+
+def projected_gradient(
+    function: Callable[[np.ndarray], tuple[float, np.ndarray]], r: np.ndarray, low: Any, high: Any, evaluations: int
+) -> np.ndarray:
+    """Minimise a smooth convex function over low <= r <= high: steps of Barzilai and Borwein, a nonmonotone line search."""
+    value, gradient = function(r)
+    recent, best = [value], (value, r)
+    length = float(np.max(high - low)) / max(float(np.abs(gradient).max()), np.finfo(float).tiny)
+    while evaluations > 1:
+        direction = np.clip(r - length * gradient, low, high) - r
+        slope = float(gradient @ direction)
+        if not slope < 0:
+            break
+        part = 1.0
+        while True:
+            trial = r + part * direction
+            new, gradient_new = function(trial)
+            evaluations -= 1
+            if new <= max(recent) + DECREASE * part * slope or evaluations <= 1:
+                break
+            excess = new - value - part * slope  # of the value over the tangent: a parabola suggests where to go
+            part = min(0.5 * part, max(0.1 * part, -0.5 * part * part * slope / excess)) if excess > 0 else 0.5 * part
+        moved, change = trial - r, gradient_new - gradient
+        curvature = float(moved @ change)
+        if curvature > 0:
+            length = float(moved @ moved) / curvature if evaluations % 2 else curvature / float(change @ change)
+        r, value, gradient = trial, new, gradient_new
+        recent = [*recent[1 - MEMORY :], value]
+        best = min(best, (value, r), key=lambda pair: pair[0])
+    return best[1]
+
+
+def transposed(A: Matrix, r: np.ndarray, intercept: bool) -> np.ndarray:
+    """A' r, and the sum of r for an intercept."""
+    product = np.empty(A.shape[1] + intercept)
+    A.tdot(r, 0, r.size, product[: A.shape[1]])
+    if intercept:
+        product[-1] = r.sum()
+    return product

@@ -1,0 +1,336 @@
+"""Every inequality holds where its assumptions do, and the same code finds out wrong ones."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_problems import SMOOTH, problem
+from wrong_rules import Lagging, WithoutSquare
+
+import naive
+from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Hinge, Huber, Logistic, Squared, iterate
+from adagrad_diff.paper import PROBLEMS, splice
+from adagrad_diff.theory import (
+    Inequality,
+    adagrad_inequality,
+    chi,
+    corollary,
+    lemma_1,
+    lemma_1_smooth,
+    main_bound,
+    quasi_fejer,
+    record,
+    squared_differences,
+    subgradient_inequality,
+    subgradients,
+    weights,
+)
+from adagrad_diff.theory._optimum import solve
+from adagrad_diff.theory.verification import FACTORS, FALSE, statements
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+real_data = pytest.mark.skipif(not (SHARED / "splice.t").exists(), reason="the LIBSVM files are not here")
+NAMES = [pytest.param(name, marks=pytest.mark.peer) if name == "2moons" else name for name in PROBLEMS]
+BLOCKS = {"coordinates": lambda d: None, "groups": lambda d: np.arange(d) // 5, "one block": lambda d: "all"}
+ITERATIONS = 200
+LONGEST = 1e-10  # no allowance for rounding is larger
+
+
+@cache
+def runs(name, blocks, factor, iterations=ITERATIONS):
+    """AdaGrad-Diff and AdaGrad from the same start."""
+    made, _ = problem(name)
+    labels = BLOCKS[blocks](made.x0s.shape[0])
+    return tuple(
+        record(made.loss, made.x0s[:, 0], made.penalty, kind(factor * made.paper_eta, blocks=labels), iterations)
+        for kind in (AdaGradDiff, AdaGrad)
+    )
+
+
+def diff(name="splice", blocks="coordinates", factor=1.0):
+    return runs(name, blocks, factor)[0]
+
+
+# ---------------------------------------------------------------- they hold
+
+
+@pytest.mark.parametrize("factor", FACTORS, ids="{:.2g}".format)
+@pytest.mark.parametrize("blocks", BLOCKS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_statement(name, blocks, factor):
+    """Five problems, three partitions, five etas over six decades; refused where f is not smooth, and nowhere else."""
+    made, x_star = problem(name)
+    run, rival = runs(name, blocks, factor)
+    assert 0 < run.rounding < LONGEST
+    refused = {}
+    for statement, check in statements(run, rival, x_star, made.x0s[:, 1]):
+        try:
+            said = check()
+        except ValueError as error:
+            refused[statement] = str(error)
+            continue
+        assert said.left.shape == said.right.shape == said.n.shape
+        if statement != FALSE:
+            assert said.holds(), (statement, said.smallest)
+    assert set(refused) == (set() if name in SMOOTH else {"Lemma 1, smooth", "squared differences"})
+    assert all("needs an L-smooth f" in reason for reason in refused.values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_comparison_point(seed):
+    """Far away, near, sparse, or an iterate of the run itself."""
+    made, _ = problem("lad")
+    run, rng = diff("lad"), np.random.default_rng(seed)
+    for x in (10.0**seed * rng.standard_normal(12), run.x[seed * 40], np.zeros(12), made.x0s[:, 1] * (rng.random(12) < 0.3)):
+        for statement in (lemma_1, corollary, main_bound, subgradient_inequality):
+            assert statement(run, x).holds()
+
+
+def test_intercepts_matrices_and_schedules():
+    rng = np.random.default_rng(1)
+    A, b = rng.standard_normal((30, 4)), np.sign(rng.standard_normal(30))
+    run = record(Logistic(A, b, intercept=True), None, L1(0.05), AdaGradDiff(lambda n: 1 / np.sqrt(n)), 80)
+    x = rng.standard_normal(5)
+    for statement in (lemma_1, lemma_1_smooth, corollary, subgradient_inequality):
+        assert statement(run, x).holds()
+    assert weights(run).holds()
+    with pytest.raises(ValueError, match="constant eta"):
+        main_bound(run, x)
+    loss = lambda x: (0.5 * float(np.sum(x * x)), x)  # noqa: E731
+    run = record(loss, rng.standard_normal((3, 2)), rule=AdaGradDiff(0.3, blocks="row"), iterations=50)
+    assert run.w.shape == (51, 3)
+    assert main_bound(run, np.zeros((3, 2))).holds()
+    assert lemma_1_smooth(run, np.ones((3, 2)), L=1.0).holds()
+
+
+# ---------------------------------------------------------------- they say what the formula says
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+def test_against_the_formulas(blocks):
+    """Both sides, written out with matrices and sums, for a few n."""
+    made, x = problem("splice")
+    run = diff("splice", blocks)
+    eta, eps, L, F = made.paper_eta, 1e-8, made.loss.lipschitz(), lambda y: run.objective(y)[0]
+    labels = run.labels
+    g = np.vstack([np.zeros(12), run.g])  # g[n] is g^n, X[n] is x^n
+    X = np.vstack([np.full(12, np.nan), run.x])
+    m = labels.max() + 1
+
+    def parts(v):
+        return np.array([np.sum(v[labels == i] ** 2) for i in range(m)])
+
+    def W(n):
+        w = eps + np.sqrt(sum((parts(g[k] - g[k - 1]) for k in range(1, n + 1)), np.zeros(m)))
+        return np.diag(w[labels])
+
+    def norm2(v, M):
+        return v @ M @ v
+
+    for n in (1, 2, 3, 40, 200):
+        turn = norm2(g[n + 1] - g[n], np.linalg.inv(W(n)))
+        right = norm2(X[n] - x, W(n)) - norm2(X[n + 1] - x, W(n)) + eta**2 * turn
+        said = lemma_1(run, x)
+        assert said.n[n - 1] == n
+        assert said.left[n - 1] == pytest.approx(2 * eta * (F(X[n + 1]) - F(x)), abs=1e-10)
+        assert said.right[n - 1] == pytest.approx(right, rel=1e-9, abs=1e-9)
+        lost = eta / L * np.sum((g[n + 1] - g[n]) ** 2)
+        assert said.right[n - 1] - lemma_1_smooth(run, x).right[n - 1] == pytest.approx(lost, rel=1e-6, abs=1e-9)
+        assert chi(run)[n - 1] == pytest.approx(np.max(np.diag(W(n)) / np.diag(W(n - 1))) - 1, rel=1e-9, abs=1e-12)
+        previous = norm2(X[n] - x, W(n - 1)) * np.max(np.diag(W(n)) / np.diag(W(n - 1))) + eta**2 * turn
+        assert quasi_fejer(run, x).left[n - 1] == pytest.approx(norm2(X[n + 1] - x, W(n)), rel=1e-9)
+        assert quasi_fejer(run, x).right[n - 1] == pytest.approx(previous, rel=1e-9)
+        after = (norm2(X[n] - x, W(n)) + eta**2 * turn) * np.max(np.diag(W(n + 1)) / np.diag(W(n)))
+        assert quasi_fejer(run, x, "next").left[n - 1] == pytest.approx(norm2(X[n + 1] - x, W(n + 1)), rel=1e-9)
+        assert quasi_fejer(run, x, "next").right[n - 1] == pytest.approx(after, rel=1e-9)
+        u = W(n) @ (X[n] - X[n + 1]) / eta + g[n + 1] - g[n]
+        assert subgradients(run)[n - 1] == pytest.approx(u, abs=1e-9)
+    for n in (2, 3, 40, 200):
+        delta = max(parts(X[k] - x).max() for k in range(1, n))
+        V = np.sqrt(sum(parts(g[k] - g[k - 1]) for k in range(1, n + 1)))
+        w = [None] + [eps + np.sqrt(sum(parts(g[k] - g[k - 1]) for k in range(1, j + 1))) for j in range(1, n + 1)]
+        growth = sum(np.sum((1 / w[k - 1] - 1 / w[k]) * parts(g[k] - g[k - 1])) for k in range(2, n + 1))
+        head, tail = eps * np.sum((X[1] - x) ** 2) / (2 * eta * (n - 1)), eta * growth / (2 * (n - 1))
+        said, norm = main_bound(run, x), main_bound(run, x, "norm")
+        assert said.n[n - 2] == n
+        assert said.left[n - 2] == pytest.approx(F(X[2 : n + 1].mean(axis=0)) - F(x), abs=1e-10)
+        assert said.right[n - 2] == pytest.approx(head + (delta / (2 * eta) + eta) * V.sum() / (n - 1) + tail, rel=1e-9)
+        total = np.sqrt(m * np.sum(V**2))
+        assert norm.right[n - 2] == pytest.approx(head + (delta / (2 * eta) + eta) * total / (n - 1) + tail, rel=1e-9)
+        turns = sum(eta**2 * norm2(g[k] - g[k - 1], np.linalg.inv(W(k - 1))) for k in range(2, n + 1))
+        right = eps / 2 * np.sum((X[1] - x) ** 2) + delta * w[n - 1].sum() / 2 + turns / 2
+        assert corollary(run, x).left[n - 2] == pytest.approx(sum(eta * (F(X[k]) - F(x)) for k in range(2, n + 1)), rel=1e-9)
+        assert corollary(run, x).right[n - 2] == pytest.approx(right, rel=1e-9)
+
+
+def test_adagrad_against_the_formula():
+    made, x = problem("lad")
+    _, run = runs("lad", "coordinates", 1.0)
+    said, n, eta = adagrad_inequality(run, x), 7, made.paper_eta
+    w = 1e-8 + np.sqrt(np.sum(run.g[:n] ** 2, axis=0))
+    right = w @ (run.x[n - 1] - x) ** 2 - w @ (run.x[n] - x) ** 2 + eta**2 * np.sum(run.g[n - 1] ** 2 / w)
+    assert said.right[n - 1] == pytest.approx(right + 2 * eta * (run.phi[n - 1] - run.phi[n]), rel=1e-9)
+    assert said.left[n - 1] == pytest.approx(2 * eta * (run.F[n - 1] - run.objective(x)[0]), rel=1e-9)
+
+
+@pytest.mark.parametrize("eta", np.geomspace(1e-4, 30.0, 16), ids="{:.2g}".format)
+def test_squared_differences_against_the_formula(eta):
+    made, x_star = problem("splice")
+    run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(eta), 100)
+    said, L = squared_differences(run, x_star), made.loss.lipschitz()
+    c = 12 * (2 * eta * L - 1e-8) ** 2
+    reached = [np.flatnonzero(eta / run.w[:, i] <= 1 / (2 * L)) for i in range(12)]
+    late = [where[0] for where in reached if where.size]  # rows
+    if not late:
+        assert said.right == pytest.approx(c)
+        assert said.left[-1] == pytest.approx(np.sum(np.diff(run.g, axis=0, prepend=0) ** 2))
+        return
+    first = max(late)
+    gap = run.F[first] - run.objective(x_star)[0]
+    assert said.n[0] == first + 1
+    assert said.right == pytest.approx(4 * L * gap + 2 * L * np.max(eta / run.w[first]) * c + c)
+    assert said.left[-1] == pytest.approx(np.sum(np.diff(run.g[first:], axis=0) ** 2))
+
+
+def test_both_cases_of_the_squared_differences_occur():
+    made, x_star = problem("splice")
+    cases = [record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(eta), 100) for eta in (1e-4, 30.0)]
+    assert [list(squared_differences(run, x_star).terms) for run in cases] == [["gap", "late", "c"], ["c"]]
+
+
+def test_record_is_the_algorithm():
+    """Against the naive statement of the algorithm, and against `iterate`."""
+    rng = np.random.default_rng(0)
+    A, b, x0 = rng.standard_normal((20, 3)), rng.standard_normal(20), rng.standard_normal(3)
+    run = record(Huber(A, b, delta=0.7), x0, L1(0.05), AdaGradDiff(0.3), 60)
+    expected = naive.run(naive.Huber(A, b, delta=0.7), x0, naive.L1(0.05), "AdaGradDiff", 0.3, 60, intercept=False)
+    assert run.x == pytest.approx(np.array(expected.x), abs=1e-12)
+    assert run.g == pytest.approx(np.array(expected.g), abs=1e-12)
+    assert pytest.approx(np.array(expected.F), abs=1e-12) == run.F
+    assert run.w[:-1] == pytest.approx(0.3 / np.array(expected.steps), rel=1e-12)
+    state = next(iterate(Huber(A, b, delta=0.7), x0, L1(0.05), AdaGradDiff(0.3)))
+    assert np.array_equal(state.x, run.x[1])
+
+
+# ---------------------------------------------------------------- wrong statements are found out
+
+
+@real_data
+def test_quasi_fejer_as_printed_is_false_on_splice():
+    made = splice(data=SHARED, starts=1)
+    run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(0.5), 100)
+    x_star = solve(made)
+    printed = quasi_fejer(run, x_star, "printed")
+    assert not printed.holds()
+    k = np.argmin(printed.slack / printed.right)
+    assert -printed.slack[k] / printed.right[k] > 0.03  # by percents, not by rounding
+    assert quasi_fejer(run, x_star).holds()
+    assert quasi_fejer(run, x_star, "next").holds()
+
+
+@pytest.mark.parametrize("rule", [WithoutSquare, Lagging])
+@pytest.mark.parametrize("name", ["hinge", "splice"])
+def test_wrong_metrics(name, rule):
+    """They take proper steps, so Lemma 1 holds; their weights are not the paper's."""
+    made, x_star = problem(name)
+    run = record(made.loss, made.x0s[:, 0], made.penalty, rule(made.paper_eta), ITERATIONS)
+    assert lemma_1(run, x_star).holds()
+    error, _ = weights(run).smallest
+    assert not weights(run).holds()
+    assert error < -1e-3
+    assert weights(diff(name)).holds()
+
+
+def test_wrong_steps():
+    """An iterate that is off by a millionth, a weight that is too small, a gradient that is none."""
+    made, x_star = problem("hinge")
+    other = made.x0s[:, 1]
+    for field, row in (("x", 150), ("w", 0), ("g", 100)):
+        run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(made.paper_eta), ITERATIONS)
+        getattr(run, field)[row] *= {"x": 1 + 1e-6, "w": 0.5, "g": -1.0}[field]
+        said = [weights(run), lemma_1(run, x_star), lemma_1(run, other), *(subgradient_inequality(run, y) for y in run.x[::10])]
+        assert not all(s.holds() for s in said), field
+
+
+def test_wrong_L_and_sign():
+    """A Lipschitz constant that is too small makes the smooth form fail."""
+    run = record(Squared(np.eye(2), [1.0, -1.0]), [4.0, 3.0], rule=AdaGradDiff(0.1, blocks="all"), iterations=50)
+    assert run.loss.lipschitz() == pytest.approx(0.5)
+    assert lemma_1_smooth(run, run.x[3]).holds()
+    assert not all(lemma_1_smooth(run, x, L=0.005).holds() for x in run.x)
+
+
+# ---------------------------------------------------------------- assumptions
+
+
+def test_smoothness_is_needed():
+    run = diff("hinge")
+    _, x_star = problem("hinge")
+    with pytest.raises(ValueError, match=r"the smooth form of Lemma 1 needs an L-smooth f; the loss Hinge is not\."):
+        lemma_1_smooth(run, x_star)
+    with pytest.raises(ValueError, match="the bound on squared differences needs an L-smooth f"):
+        squared_differences(run, x_star)
+    run = record(lambda x: (0.5 * x @ x, x), [1.0], rule=AdaGradDiff(0.1), iterations=5)
+    with pytest.raises(ValueError, match=r"not known to be\. If it is, give L"):
+        lemma_1_smooth(run, [0.0])
+
+
+@pytest.mark.parametrize("statement", [quasi_fejer, squared_differences])
+def test_a_minimiser_is_needed(statement):
+    made, _ = problem("splice")
+    with pytest.raises(ValueError, match=r"needs a minimiser of F; the point given is none: F\(x\^\d+\) is smaller by"):
+        statement(diff("splice"), made.x0s[:, 1])
+
+
+def test_the_right_rule_is_needed():
+    _, x_star = problem("splice")
+    run, rival = runs("splice", "coordinates", 1.0)
+    for statement in (main_bound, squared_differences, quasi_fejer):
+        with pytest.raises(ValueError, match="is about AdaGrad-Diff; this run was made by AdaGrad"):
+            statement(rival, x_star)
+    with pytest.raises(ValueError, match="is about AdaGrad; this run was made by AdaGradDiff"):
+        adagrad_inequality(run, x_star)
+    assert lemma_1(rival, x_star).holds()  # it is about every metric
+
+
+@pytest.mark.peer
+def test_where_F_is_infinite():
+    run = diff("2moons")
+    with pytest.raises(ValueError, match="F is infinite at the comparison point"):
+        lemma_1(run, np.ones(40))
+
+
+def test_bad_arguments():
+    loss = Hinge([[1.0], [2.0]], [1, -1])
+    with pytest.raises(TypeError, match="'rule' must be a rule"):
+        record(loss)
+    with pytest.raises(ValueError, match="iterations"):
+        record(loss, rule=AdaGradDiff(0.1), iterations=0)
+    with pytest.raises(ValueError, match="scale"):
+        record(loss, rule=AdaGradDiff(0.1, scale=[2.0]))
+    with pytest.raises(ValueError, match="one trajectory"):
+        record(loss, rule=AdaGradDiff([0.1, 0.2]))
+    run = record(LAD([[1.0], [2.0]], [1.0, -1.0]), rule=AdaGradDiff(0.1), iterations=5)
+    with pytest.raises(ValueError, match="must have 1 coordinates"):
+        lemma_1(run, [1.0, 2.0])
+    with pytest.raises(ValueError, match="form"):
+        main_bound(run, [0.0], "product")
+    with pytest.raises(ValueError, match="form"):
+        quasi_fejer(run, [0.0], "later")
+
+
+def test_a_run_that_fails_ends_there():
+    run = record(lambda x: (np.nan if abs(x[0]) > 3 else -x[0], 0 * x - 1.0), [0.0], rule=AdaGradDiff(1.0), iterations=50)
+    assert run.N == 3
+    assert run.x[:, 0] == pytest.approx([0, 1, 2, 3], abs=1e-6)
+    with pytest.raises(ValueError, match="nothing to record"):
+        record(lambda x: (np.nan if abs(x[0]) > 0 else 0.0, 0 * x - 1.0), [0.0], rule=AdaGradDiff(1.0), iterations=5)
+
+
+def test_inequality_with_numbers_that_are_none():
+    one = np.ones(2)
+    said = Inequality("x", np.arange(2), one, np.array([np.inf, 2.0]), one, 1e-12)
+    assert said.smallest == (1.0, 1)
+    said = Inequality("x", np.arange(2), np.array([np.nan, 0.0]), one, one, 1e-12)
+    assert not said.holds()
