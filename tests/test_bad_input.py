@@ -31,7 +31,8 @@ NUMBER = "must be a number >= 0. Got"
 COUNT = "must be an integer >= 0. Got"
 
 ARGUMENTS = [
-    ({"eta": None}, ValueError, "Give a step size, for example eta=0.1, or a rule"),
+    ({"eta": "small"}, ValueError, "'eta' parameter of AdaGradDiff must be a positive number"),
+    ({"eta": "auto", "x0": np.zeros((3, 2))}, ValueError, "eta='auto' runs from one start"),
     ({"rule": AdaGrad(0.3)}, ValueError, "give either 'rule' or 'eta', not both"),
     ({"rule": AdaGrad(0.3), "eta": None, "eps": 0.1}, ValueError, "give either 'rule' or 'eps', not both"),
     ({"rule": AdaGrad(0.3), "eta": None, "blocks": "all"}, ValueError, "give either 'rule' or 'blocks', not both"),

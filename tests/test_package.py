@@ -162,6 +162,7 @@ def test_status_codes_are_documented_numbers():
         "INTERRUPTED": 4,
         "NOT_FINITE": 5,
         "DIVERGED": 6,
+        "STALLED": 7,
     }
     assert issubclass(adagrad_diff.ConvergenceWarning, RuntimeWarning)
     assert issubclass(adagrad_diff.ConvergenceError, RuntimeError)

@@ -173,7 +173,6 @@ def test_unknown_options(name):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"options": None}, "step size, for example eta=0.1"),
         ({"options": {"eta": -1.0}}, "'eta' parameter .* positive number"),
         ({"options": {"eta": 0.5, "maxiter": -1}}, "'max_iter' parameter .* integer >= 0"),
         ({"bounds": [(0, 1), (0, 1)]}, "bounds"),

@@ -144,6 +144,7 @@ _MODULES = (
     "paper",
     "penalties",
     "rules",
+    "sklearn",
     "theory",
     "torch",
 )

@@ -191,7 +191,13 @@ def _end(status: Any) -> Any:
 
 
 def report(
-    state: State, status: Any, tol: float | None, history: History, on_failure: str, certifier: Certifier | None = None
+    state: State,
+    status: Any,
+    tol: float | None,
+    history: History,
+    on_failure: str,
+    certifier: Certifier | None = None,
+    extra: dict[str, Any] | None = None,
 ) -> OptimizeResult:
     """The result of a run, and a warning or an error if it was not a success."""
     from scipy.optimize import OptimizeResult
@@ -201,6 +207,8 @@ def report(
     broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
     codes = np.where(np.atleast_1d(broken), int(Status.NOT_FINITE), codes)
     good = (codes == Status.CONVERGED) | (np.isin(codes, BUDGETS) & (tol is None))
+    if certifier is None or not np.isfinite(certifier.bound):  # there is nothing better to stop on
+        good |= codes == Status.STALLED
     batched = state.batched
     result = OptimizeResult(
         x=state.x.copy(),
@@ -220,6 +228,7 @@ def report(
     )
     if certifier is not None:
         result.update(gap=certifier.gap(state.fun), bound=certifier.bound, dual_point=certifier.point)
+    result.update(extra or {})
     alarming = ~good & ~np.isin(codes, (Status.CALLBACK, Status.INTERRUPTED))
     if alarming.any() and on_failure == "raise":
         raise ConvergenceError(result.message, result)
@@ -237,7 +246,8 @@ def _message(codes: np.ndarray, state: State, tol: float | None, certifier: Cert
             sentence += GAP_MISSED if certified else TOLERANCE_MISSED
         n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, state.norm, state.g_first))
         subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
-        sentences.append(f"{subject}{sentence} (n = {n}, ||u|| = {u:.2e}, ||g^1|| = {first:.2e}).")
+        norm = "" if np.isnan(u) else f", ||u|| = {u:.2e}"
+        sentences.append(f"{subject}{sentence} (n = {n}{norm}, ||g^1|| = {first:.2e}).")
     if certifier is not None:
         sentences.append(certifier.message(np.min(state.fun)))
     return " ".join(sentences)

@@ -194,7 +194,9 @@ def minimize(
     rule : Rule, optional
         The step-size rule. Alternatively give
     eta, eps, blocks
-        the parameters of `AdaGradDiff`; eps is 1e-8 and blocks are single coordinates by default.
+        the parameters of `AdaGradDiff`; eps is 1e-8 and blocks are single coordinates by default. Without a rule, eta is
+        "auto" by default: a few step sizes race, and there is none to choose. (See docs/auto.md for how; it costs two to
+        three times as much per iteration, and is often ahead of the best constant eta.)
     max_iter : int
         Iterations to make, in this call.
     max_time : float, optional
@@ -224,6 +226,10 @@ def minimize(
         `Status`), success, message, history (iteration, objective, mean_step, subgradient_norm, time) and state. With
         stop="gap" also gap >= F(x) - F_star (infinite if nothing is known), bound = F(x) - gap, and dual_point.
         success means that the tolerance was reached, or that none was asked for and the run ended as told.
+        With eta="auto", x is the best iterate (and x_avg is, too), nfev counts the gradients of all step sizes, and eta and
+        rule are those that led to x: `minimize(..., rule=result.rule, state=result.state)` goes on from there. `tol` is about
+        the duality gap, whatever `stop` says; a run also ends (`Status.STALLED`) when the best objective has improved by less
+        than tol |F(x)| over the last three quarters of at least 512 iterations.
         With a trajectory axis, fun, status, success, nit and the like have shape (B,); a trajectory that ends early keeps
         the point where it ended.
 
@@ -237,7 +243,7 @@ def minimize(
     ([1.0, -2.0], 2)
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
-    rule = _choose_rule(rule, eta, eps, blocks)
+    automatic = rule is None and (eta is None or (isinstance(eta, str) and eta == "auto"))
     _check.one_of(stop, ("subgradient", "gap"), "stop", "minimize")
     _check.one_of(on_failure, ("warn", "raise", "ignore"), "on_failure", "minimize")
     max_iter = _check.count(max_iter, "max_iter", "minimize")
@@ -246,23 +252,34 @@ def minimize(
     if callback is not None and not callable(callback):
         raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
 
+    if automatic:
+        if state is not None:
+            raise ValueError(
+                "'state' cannot be continued with eta='auto'. Give the rule it was made with, such as result.rule."
+            )
+        from ._auto import RESTARTS, Auto
+
+        certifier = _certifier(loss, penalty, 1 + len(RESTARTS))
+        auto = Auto(loss, x0, penalty, 1e-8 if eps is None else eps, blocks)
+        certifier.back = auto.geometry.back
+        auto.run(max_iter, deadline, tol, _check.count(history, "history", "minimize"), callback, certifier)
+        return auto.report(tol, on_failure, certifier)
+    rule = _choose_rule(rule, eta, eps, blocks)
     state = start(loss, x0, penalty, rule) if state is None else resume(loss, x0, rule, state)
-    certifier = _certifier(loss, penalty) if stop == "gap" else None
-    watch = Watch(max_iter, deadline, tol, callback, _check.count(history, "history", "minimize"), state, certifier=certifier)
+    observer = _certifier(loss, penalty) if stop == "gap" else None
+    watch = Watch(max_iter, deadline, tol, callback, _check.count(history, "history", "minimize"), state, certifier=observer)
     status = watch.run(lambda rule, state: iterations(loss, penalty, rule, state), rule, state)
-    return report(state, status, tol, watch.history(), on_failure, certifier)
+    return report(state, status, tol, watch.history(), on_failure, observer)
 
 
-def _certifier(loss: Loss, penalty: Penalty) -> Certifier:
+def _certifier(loss: Loss, penalty: Penalty, trajectories: int = 1) -> Certifier:
     from .certificates import Certifier, dual_of
 
-    return Certifier(dual_of(loss, penalty))
+    return Certifier(dual_of(loss, penalty), trajectories)
 
 
 def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any) -> Rule:
     if rule is None:
-        if eta is None:
-            raise ValueError("Give a step size, for example eta=0.1, or a rule, for example rule=AdaGradDiff(eta=0.1).")
         return AdaGradDiff(eta, **({} if eps is None else {"eps": eps}), blocks=blocks)
     if not isinstance(rule, Rule):
         raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")

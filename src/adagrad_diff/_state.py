@@ -99,8 +99,11 @@ class State:
         Nothing is changed before this point, so an iteration that is interrupted leaves the state as it was.
         """
         if self.batched:
-            self.failed |= ~np.isfinite(f + phi + self._overflow())
-            if self.failed.any():  # these stay where they are
+            good = np.isfinite(f + phi + self._overflow())
+            if not good.all():
+                self.failed |= ~good
+            stuck = self.failed.any()
+            if stuck:  # these stay where they are
                 for new, old in ((self.x_prev, self.x), (self.g_prev, self.g), (f, self.f), (phi, self.phi)):
                     np.copyto(new, old, where=self.failed)
         elif not math.isfinite(f + phi + self._overflow()[0]):
@@ -110,10 +113,10 @@ class State:
         self.g, self.g_prev = self.g_prev, self.g
         self.f, self.phi = f, phi
         if self.batched:
-            self.n = self.n + ~self.failed
-            self.norm = np.where(self.failed, self.norm, np.nan)
+            self.n = self.n + (~self.failed if stuck else 1)
+            self.norm = np.where(self.failed, self.norm, np.nan) if stuck else np.full(f.shape, np.nan)
             better = f + phi < self.fun_best
-            self.fun_best = np.where(better, f + phi, self.fun_best)
+            self.fun_best = np.minimum(f + phi, self.fun_best)
             if self.x_sum is not None:
                 kernels.keep(self.flat(self.x), ~self.failed, better, self.flat(self.x_sum), self.flat(self.x_best))
         else:

@@ -19,6 +19,7 @@ class Status(IntEnum):
     INTERRUPTED = 4  #: the user interrupted the run (Ctrl-C)
     NOT_FINITE = 5  #: the loss, its gradient or the penalty turned NaN or infinite
     DIVERGED = 6  #: the loss has left its starting value by a factor of 1e30
+    STALLED = 7  #: the best objective does not improve any more (eta = "auto" only)
 
 
 #: Ends that are somebody's decision, and count as success when no tolerance was asked for.
@@ -34,6 +35,10 @@ EXPLANATIONS = {
         "The loss, its gradient or the penalty turned NaN or infinite at the next iterate; x is the last good one. Likely "
         "causes: (a) eta is too large for a loss that overflows (Poisson, your own); (b) the loss or the penalty is not "
         "defined at the iterate; (c) x0 is far too large. Try a smaller eta or a box penalty"
+    ),
+    Status.STALLED: (
+        "The best objective has improved by less than tol relative over the last three quarters of the run, without a duality "
+        "gap as small: either none is known for this problem, or progress is very slow"
     ),
     Status.DIVERGED: (
         "The loss has moved away from its starting value by a factor of 1e30. Likely causes: (a) eta is too large; (b) the "

@@ -212,6 +212,15 @@ def add_rows_dot(indptr, indices, data, x, lo, hi, z):
             for p in range(start, stop):
                 total += data[p] * x[np.uint64(indices[p])]
             z[j - lo] = total
+        elif x.shape[1] == 3:  # the trajectories of eta="auto": sums in registers
+            row = z[j - lo]
+            z0, z1, z2 = row[0], row[1], row[2]
+            for p in range(start, stop):
+                xi, a = x[np.uint64(indices[p])], data[p]
+                z0 += a * xi[0]
+                z1 += a * xi[1]
+                z2 += a * xi[2]
+            row[0], row[1], row[2] = z0, z1, z2
         else:
             row, four = z[j - lo], np.uint64(4)
             while start + four <= stop:  # four at a time: the row of z is read and written less
@@ -237,6 +246,13 @@ def add_rows_tdot(indptr, indices, data, r, lo, hi, g):
             residual = r[j - lo]
             for p in range(start, stop):
                 g[np.uint64(indices[p])] += residual * data[p]
+        elif r.shape[1] == 3:
+            r0, r1, r2 = r[j - lo, 0], r[j - lo, 1], r[j - lo, 2]
+            for p in range(start, stop):
+                gi, a = g[np.uint64(indices[p])], data[p]
+                gi[0] += r0 * a
+                gi[1] += r1 * a
+                gi[2] += r2 * a
         else:
             for p in range(start, stop):
                 i = np.uint64(indices[p])
@@ -267,6 +283,15 @@ def add_dense_tdot(A, r, g):
         row = A[j]
         for i in range(g.size):
             g[i] += r[j] * row[i]
+
+
+@compiled
+def column_sums(r, out):
+    """out = np.sum(r, axis=0)"""
+    out[:] = 0
+    for j in range(r.shape[0]):
+        for k in range(r.shape[1]):
+            out[k] += r[j, k]
 
 
 @plain
@@ -364,5 +389,58 @@ def dense_pass(scalar, fingerprint):
                     g[i] += residual * row[i]
                 k += 1
         out[0] += total
+
+    return kernel
+
+
+@_scalar_kernel
+def dense_pass_few(scalar, fingerprint):
+    def kernel(A, x, offset, b, weight, theta, lo, hi, r, g, out):
+        """The same for a few trajectories: x and g of shape (trajectories, features), r (samples, trajectories).
+
+        Trajectories go in pairs, so that every number of A is loaded half as often from the cache.
+        """
+        fingerprint  # noqa: B018 (part of the cache key)
+        few = x.shape[0]
+        for first in range(lo, hi, TILE):
+            last = min(first + TILE, hi)
+            for j in range(first, last):
+                row = A[j]
+                for k in range(0, few - 1, 2):
+                    x0, x1, z0, z1 = x[k], x[k + 1], offset[k], offset[k + 1]
+                    for i in range(row.size):
+                        z0 += row[i] * x0[i]
+                        z1 += row[i] * x1[i]
+                    r[j, k], r[j, k + 1] = z0, z1
+                if few % 2:
+                    x0, z0 = x[few - 1], offset[few - 1]
+                    for i in range(row.size):
+                        z0 += row[i] * x0[i]
+                    r[j, few - 1] = z0
+                for k in range(few):
+                    value, derivative = scalar(r[j, k], b[j], theta)
+                    out[k] += weight[j] * value if weight[j] != 0.0 else 0.0
+                    r[j, k] = weight[j] * derivative if weight[j] != 0.0 else 0.0
+            whole = last - (last - first) % 4
+            for j in range(first, whole, 4):
+                a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
+                for k in range(0, few - 1, 2):
+                    g0, g1 = g[k], g[k + 1]
+                    p0, p1, p2, p3 = r[j, k], r[j + 1, k], r[j + 2, k], r[j + 3, k]
+                    q0, q1, q2, q3 = r[j, k + 1], r[j + 1, k + 1], r[j + 2, k + 1], r[j + 3, k + 1]
+                    for i in range(a0.size):
+                        g0[i] += (p0 * a0[i] + p1 * a1[i]) + (p2 * a2[i] + p3 * a3[i])
+                        g1[i] += (q0 * a0[i] + q1 * a1[i]) + (q2 * a2[i] + q3 * a3[i])
+                if few % 2:
+                    k = few - 1
+                    g0, p0, p1, p2, p3 = g[k], r[j, k], r[j + 1, k], r[j + 2, k], r[j + 3, k]
+                    for i in range(a0.size):
+                        g0[i] += (p0 * a0[i] + p1 * a1[i]) + (p2 * a2[i] + p3 * a3[i])
+            for j in range(whole, last):
+                row = A[j]
+                for k in range(few):
+                    g0, residual = g[k], r[j, k]
+                    for i in range(row.size):
+                        g0[i] += residual * row[i]
 
     return kernel

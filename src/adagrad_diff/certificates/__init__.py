@@ -24,7 +24,7 @@ from ..losses import as_loss
 from ..penalties import as_penalty
 from ._certifier import TINY, Certifier
 from ._dual import LinearDual, dual_of
-from ._refine import free_samples, refined
+from ._refine import refined, samples_at_kinks
 
 ROUNDS, EVALUATIONS = 8, 300  # of the refinement, for a single x that has no history
 
@@ -96,20 +96,8 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
     certifier.offer(*dual.bound(x, g, r))
     if refine and dual.kinked and isinstance(dual, LinearDual):
         u = dual.multipliers(r)  # type: ignore[arg-type]
-        samples = _near_kinks(dual, x, u)
+        samples = samples_at_kinks(dual, x, u, len(u))
         for better in refined(dual, x, u, dual.product(u), samples, rounds=ROUNDS, evaluations=EVALUATIONS):
             certifier.offer(*dual.value(better.u, better.v))
     gap = fun - certifier.bound if np.isfinite(fun) else np.inf
     return Certificate(fun, certifier.bound, gap, certifier.point, certifier.message(fun))
-
-
-def _near_kinks(dual: LinearDual, x: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """The samples at or nearest to their kinks: about as many as x has degrees of freedom."""
-    loss = dual.loss
-    z = np.empty(len(dual.b), loss.dtype)
-    loss.A.dot(x[: loss.A.shape[1]], 0, len(z), z)
-    distance = np.abs(z + (x[-1] if loss.intercept else 0.0) - dual.b)
-    distance[dual.weight == 0] = np.inf
-    number = min(len(z), 2 * int(np.count_nonzero(x)) + 10)
-    nearest = np.argpartition(distance, number - 1)[:number]
-    return np.union1d(free_samples(dual, u, len(u)), nearest[dual.weight[nearest] > 0])

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
 from typing import Any
 
 import numpy as np
 
 from ._dual import Dual
-from ._refine import EVALUATIONS, ROUNDS, free_samples, refined
+from ._refine import EVALUATIONS, ROUNDS, refined, samples_at_kinks
 
-LOOKS, REFINEMENTS = 0.03, 0.04  # of a run's time: for the plain candidates, and for the refinement
+LOOKS, REFINEMENTS, AUTO = 0.03, 0.04, 0.2  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
 # A model of the machine, in seconds, so that two runs of one problem look at the same iterations.
 CALL, MULTIPLICATION = 4e-6, 1.2e-10  # one iteration: what it costs at least
 LOOK, SAMPLE = 2e-4, 3e-8  # one evaluation of the dual function
 TRIAL = 3e-5  # one evaluation inside the refinement
 FEW, LEAST, LATER = 100, 30, 1.5  # of samples and evaluations; by which factor the run grows between two refinements
+ENOUGH = 16  # residuals that make a mean
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
 TINY = np.finfo(np.float64).tiny
 
@@ -26,22 +28,25 @@ class Certifier:
     `dual` may be a phrase that says why there is no dual function: then nothing is ever known.
     """
 
-    def __init__(self, dual: Dual | str):
+    def __init__(self, dual: Dual | str, trajectories: int = 1):
         self.dual: Any = dual
         self.bound: float = -np.inf
         self.point: np.ndarray | None = None
         self.known = not isinstance(dual, str)
+        self.back: Callable[[np.ndarray], np.ndarray] = lambda x: x  # from the run's coordinates to the loss's own
         if isinstance(dual, str):
             return
         self.mean: Any = None  # of the residuals over the last half to three quarters of the run
+        self.earlier: Any = None  # and of the winner before a restart
         loss: Any = dual.loss  # type: ignore[attr-defined]
         matrix = getattr(loss, "A", None) or loss.Q
-        samples, self.work = matrix.shape[0], CALL + MULTIPLICATION * matrix.size
+        samples, self.work = matrix.shape[0], trajectories * (CALL + MULTIPLICATION * matrix.size)
         self.every = ceil((LOOK + SAMPLE * samples + self.work * dual.kinked) / (LOOKS * self.work))
         # Adding up residuals takes time as well; an odd stride does not fall into step with an oscillation.
         self.stride = 1 if self.work > 50 * CALL else 3
         self.most = max(FEW, samples // 20)
         self.n = self.refined_at = 0
+        self.share, self.final = (REFINEMENTS, FINAL) if trajectories == 1 else (AUTO, 3 * FINAL)
         self.next, self.spent = 1, 0.0  # the iteration of the next look, the seconds refinements have taken
         self.multipliers: np.ndarray | None = None  # of the last refinement
 
@@ -78,30 +83,50 @@ class Certifier:
 
     def _affordable(self, last: bool) -> float:
         """How many seconds a refinement may take now."""
-        credit = REFINEMENTS * self.n * self.work - self.spent
-        return max(credit, FINAL) if last else credit if self.n >= LATER * self.refined_at else 0.0
+        credit = self.share * self.n * self.work - self.spent
+        return max(credit, self.final) if last else credit if self.n >= LATER * self.refined_at else 0.0
 
-    def look(self, state: Any, seconds: float) -> None:
+    def look(self, state: Any, seconds: float = 0.0) -> None:
         """Improve the bound by the candidates at hand, and by a refinement if there is time for one."""
         column = int(np.argmin(np.where(state.failed, np.inf, state.fun))) if state.batched else None
-        x, g = (a if column is None else a[..., column] for a in (state.x, state.g))
-        if self.mean is None:
-            self.offer(*self.dual.bound(x, g, self.dual.residuals(state.oracle, column)))
+        x, g, best = (a if a is None or column is None else a[..., column] for a in (state.x, state.g, state.x_best))
+        r = self.dual.residuals(state.oracle, column)
+        self._consider(x, g, r, x if best is None else best, column, seconds)
+
+    def finish(self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None, column: int = 0) -> None:
+        """The last look, at the best of several trajectories: an iterate, its gradient and residuals."""
+        self._consider(x, g, r, x, column, self._affordable(last=True))
+
+    def _consider(self, x: Any, g: Any, r: Any, best: np.ndarray, column: int | None, seconds: float) -> None:
+        if not self.dual.kinked:
+            self.offer(*self.dual.bound(x, g, r))
             return
-        mean = self.mean.value()
-        u = self.dual.multipliers(mean if column is None else mean[:, column])
+        mean = self._mean(column)
+        if mean is None:
+            return
+        u = self.dual.multipliers(mean)
         v = self.dual.product(u)
         self.offer(*self.dual.value(u, v))
         if seconds > ROUNDS * LEAST * TRIAL:
-            best = x if state.x_best is None else state.x_best if column is None else state.x_best[..., column]
-            self._refine(best, u, v, seconds)
+            self._refine(self.back(best), u, v, seconds)
+
+    def _mean(self, column: int | None) -> np.ndarray | None:
+        """The mean of late residuals of one trajectory; just after a restart, that of the winner before."""
+        if self.mean is None or (self.mean.count + self.mean.count_before < ENOUGH and self.earlier is not None):
+            return self.earlier
+        mean = self.mean.value()
+        return mean if column is None else mean[:, column]
+
+    def restart(self, column: int) -> None:
+        """The trajectories begin anew; `column` was the best of those before."""
+        self.earlier, self.mean = self._mean(column), None
 
     def _refine(self, x: np.ndarray, u: np.ndarray, v: np.ndarray, seconds: float) -> None:
         """A refinement of the mean u, v = A'(w u), from where the last one has ended if that is better."""
         matrix = self.dual.loss.A
         row = 4 * MULTIPLICATION * matrix.size / matrix.shape[0]
         most = int((seconds / (ROUNDS * LEAST) - TRIAL) / row)  # samples that there is time for
-        samples = free_samples(self.dual, u, min(most, self.most))
+        samples = samples_at_kinks(self.dual, x, u, min(most, self.most))
         cost = ROUNDS * (TRIAL + row * samples.size)
         evaluations = min(EVALUATIONS, int(seconds / cost))
         if evaluations < LEAST:

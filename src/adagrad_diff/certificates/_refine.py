@@ -21,20 +21,32 @@ from ..losses.matrix import Matrix
 from ._dual import LinearDual
 
 INSIDE = 1e-9  # a multiplier is free if it is farther than this, relatively, from both bounds
-RADIUS = 100.0  # rho, in units of ||x|| / ||A'(w u)||
+RADIUS = 100.0  # rho, in units of ||x|| / ||A'(w u)||: beyond that the duals are nearly exact, and harder to solve
 ROUNDS, EVALUATIONS = 2, 100  # proximal steps, each around the result of the one before, and evaluations in each
+FEW = 10  # samples that are at their kinks in any case
 MEMORY, DECREASE = 8, 1e-4  # of the line search: values it compares with, and what it asks for
 
 
-def free_samples(dual: LinearDual, u: np.ndarray, most: int) -> np.ndarray:
-    """The samples whose multipliers lie between their bounds, at most `most` of them."""
-    inside = np.minimum(u - dual.low, dual.high - u) / (dual.high - dual.low) * (dual.weight > 0)
-    samples = np.flatnonzero(inside > INSIDE)
-    if most <= 0:
-        return samples[:0]
-    if samples.size > most:
-        samples = np.sort(samples[np.argpartition(-inside[samples], most)[:most]])
-    return samples
+def samples_at_kinks(dual: LinearDual, x: np.ndarray, u: np.ndarray, most: int) -> np.ndarray:
+    """The samples whose multipliers are unknowns, at most `most`.
+
+    Those nearest to their kinks at x, about as many as x has degrees of freedom, and those whose multipliers already lie
+    between their bounds.
+    """
+    loss = dual.loss
+    distance = np.empty(len(dual.b), loss.dtype)
+    loss.A.dot(x[: loss.A.shape[1]].astype(loss.dtype), 0, distance.size, distance)
+    distance += (x[-1] if loss.intercept else 0.0) - dual.b.astype(loss.dtype)
+    distance = np.where(dual.weight > 0, np.abs(distance), np.inf)
+    inside = np.minimum(u - dual.low, dual.high - u) / (dual.high - dual.low)
+    number = min(2 * int(np.count_nonzero(x)) + FEW, int(np.count_nonzero(dual.weight)), most)
+    if number <= 0:
+        return np.empty(0, int)
+    near = np.argpartition(distance, number - 1)[:number]
+    free = np.flatnonzero((inside > INSIDE) & (dual.weight > 0))
+    if near.size + free.size > most:
+        free = free[np.argsort(-inside[free])[: most - near.size]]
+    return np.union1d(near, free)
 
 
 class Refined(NamedTuple):
@@ -66,7 +78,11 @@ def refined(
     fixed = np.append(v, dual.mean(u))[: x.size]  # and the sum for an intercept
     norm = float(np.linalg.norm(fixed))
     fixed -= transposed(A, r, intercept)
-    rho = RADIUS * float(np.linalg.norm(x)) / norm if norm else 0.0
+    size = float(np.linalg.norm(x))
+    if size == 0:  # then what it takes to fit b
+        steepest = float(np.linalg.norm(transposed(A, b, intercept)))
+        size = float(b @ b) / steepest if steepest else 0.0
+    rho = RADIUS * size / norm if norm else 0.0
     if not 0 < rho < np.inf:
         return
     scores = np.empty(samples.size)

@@ -60,6 +60,7 @@ class LinearModel(Loss):
     differentiable: bool = False  # to be set if it is so although `smoothness` is infinite
     shape: tuple[int, ...]
     smoothness: float | None = None
+    center: np.ndarray | None = None  # what is subtracted from each column of A, with an intercept; see `centered`
     theta: float = 0.0  # the parameter of the scalar loss, if it has one
 
     def __init__(self, A: Any, b: Any, *, sample_weight: Any = None, l2: float = 0.0, intercept: bool = False):
@@ -122,8 +123,13 @@ class LinearModel(Loss):
         return largest_eigenvalue(product, size)
 
 
+FEW = 8  # trajectories up to which one pass of ours over A beats two products by BLAS
+
+
 class LinearOracle(Oracle):
     """One run's evaluations of a linear model: z = A x, residuals r = weight * l'(z, b), gradient A' r."""
+
+    scalar = True  # whether the loss of a sample is that of one number z
 
     def __init__(self, loss: LinearModel, batch: tuple[int, ...]):
         self.loss, self._width = loss, batch[0] if batch else 1
@@ -131,8 +137,8 @@ class LinearOracle(Oracle):
         self.r = np.empty((loss.A.shape[0], *batch), loss.dtype)
         self._g = np.empty((0, loss.A.shape[1], *batch), loss.dtype)  # gradients of the second and further threads
         self._value = np.empty((1, self._width))  # one row per thread
-        fused = isinstance(loss.A, Dense) and loss.A.array.flags.c_contiguous and not batch
-        self._rows = self._make_fused() if fused else self._make_blocked()
+        fused = self.scalar and isinstance(loss.A, Dense) and loss.A.array.flags.c_contiguous and self._width <= FEW
+        self._rows = (self._make_few() if batch else self._make_fused()) if fused else self._make_blocked()
         # Threads of ours are for kernels of ours: BLAS brings its own.
         self._work = loss.A.size * self._width if fused or isinstance(loss.A, CompressedRows) else 0
 
@@ -144,6 +150,25 @@ class LinearOracle(Oracle):
                 g.fill(0)
             shift = offset[0] if loss.intercept else x.dtype.type(0)
             kernel(loss.A.array, x, shift, loss.b, loss.weight, loss.theta, lo, hi, r, g, value)
+
+        return rows
+
+    def _make_few(self) -> Callable:
+        kernel, loss, r = kernels.dense_pass_few(self.loss.scalar), self.loss, self.r
+        zero, memory = np.zeros(self._width, loss.dtype), {}
+
+        def rows(x, offset, lo, hi, g, value, add):
+            if lo not in memory:  # one per thread: x and the gradient, with contiguous columns
+                memory[lo] = np.empty((2, len(value), len(x)), x.dtype)
+            columns, gradient = memory[lo]
+            np.copyto(columns, x.T)
+            gradient.fill(0)
+            shift = offset[0] if loss.intercept else zero
+            kernel(loss.A.array, columns, shift, loss.b, loss.weight, loss.theta, lo, hi, r, gradient, value)
+            if add:
+                g += gradient.T
+            else:
+                np.copyto(g, gradient.T)
 
         return rows
 
@@ -177,6 +202,8 @@ class LinearOracle(Oracle):
             self._value = value = np.empty((threads, self._width))
             self._g = np.empty((threads - 1, *gradient.shape), loss.dtype)
         value.fill(0)
+        if loss.center is not None:  # z = (A - center) x + intercept
+            offset = offset - loss.center @ weights
         ridge = loss.l2 > 0
         if ridge:  # first of all, so that the gradient need not be set to zero
             kernels.ridge(weights, loss.l2, gradient, value[0])
@@ -193,7 +220,12 @@ class LinearOracle(Oracle):
                 gradient += g
             value[0] = value.sum(axis=0)
         if loss.intercept:
-            out[-1] = self.r.sum(axis=0)
+            if x.ndim == 1:
+                out[-1] = self.r.sum()
+            else:
+                kernels.column_sums(self.r, out[-1])
+        if loss.center is not None:
+            gradient -= loss.center * out[-1] if x.ndim == 1 else loss.center[:, None] * out[-1]
         return float(value[0, 0]) if x.ndim == 1 else value[0].copy()
 
 

@@ -56,7 +56,8 @@ class Dense(Matrix):
 
     def dot(self, x, lo, hi, z):
         if self._own(x):
-            kernels.dense_dot(self.array[lo:hi], x, z)
+            threads = min(thread_count((hi - lo) * x.size), hi - lo)
+            over_rows(lambda _, a, b: kernels.dense_dot(self.array[lo + a : lo + b], x, z[a:b]), hi - lo, threads)
         else:
             np.matmul(self.array[lo:hi], x, out=z)
 

@@ -62,6 +62,8 @@ class Multinomial(LinearModel):
 class MultinomialOracle(LinearOracle):
     """The linear oracle with one column per class and trajectory."""
 
+    scalar = False
+
     def __init__(self, loss: Multinomial, batch: tuple[int, ...]):
         self._batch, self._trajectories = batch, batch[0] if batch else 1
         super().__init__(loss, (loss.classes * self._trajectories,))
