@@ -37,7 +37,7 @@ class Row:
     theirs: float | None  # None: the peer is not installed
     must: float | None = None  # the largest ratio that passes
     aim: float | None = None  # the ratio we would like
-    unit: str = "s"  # or "B", bytes
+    unit: str = "s"  # or "B", bytes, or "" for a plain number
 
     @property
     def ratio(self) -> float | None:
@@ -62,6 +62,8 @@ def quantity(value: float | None, unit: str) -> str:
     """A number with the prefix that suits it."""
     if value is None:
         return ""
+    if not unit:
+        return f"{value:.2e}"
     prefixes = {1e6: "M", 1e3: "k", 1.0: ""} if unit == "B" else {1.0: "", 1e-3: "m", 1e-6: "µ"}
     scale = next((s for s in prefixes if value >= s), min(prefixes))
     return f"{value / scale:.3g} {prefixes[scale]}{unit}"

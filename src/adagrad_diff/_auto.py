@@ -76,10 +76,14 @@ class Auto:
         tol: float | None,
         every: int,
         callback: Callable | None,
-        certifier: Certifier,
+        certifier: Certifier | None,
     ) -> None:
         """Stages that double, until somebody says stop."""
         begin, past = perf_counter(), [self.fun]
+        if certifier is not None and not certifier.known:
+            certifier = None
+        if certifier is not None:
+            certifier.back = self.geometry.back
         with delayed_interrupt() as interrupt:
             length = FIRST
             while True:
@@ -96,7 +100,7 @@ class Auto:
                 else:
                     status = Status.MAX_ITER if self.n >= max_iter else None
                 self._best(self.state)
-                if certifier.known and self.n < max_iter:
+                if certifier is not None and self.n < max_iter:
                     certifier.look(self.state)
                 if status is not None or interrupt.requested:
                     return
@@ -104,7 +108,8 @@ class Auto:
                 if tol is not None and self.n >= LEAST and past[-3] - self.fun <= tol * abs(self.fun):
                     self.status = Status.STALLED
                     return
-                certifier.restart(self.column)
+                if certifier is not None:
+                    certifier.restart(self.column)
                 self._fork(float(np.sqrt(np.mean(self.geometry.unscaled(self.x - ground) ** 2))))
                 length = self.n
 
@@ -130,7 +135,7 @@ class Auto:
                 return Status.CALLBACK
         if perf_counter() > deadline:
             return Status.MAX_TIME
-        if certifier.known:
+        if certifier is not None:
             certifier.follow(state, last=False)
             if tol is not None:
                 fun = min(self.fun, state.fun_best.min())
@@ -163,12 +168,12 @@ class Auto:
         columns = [np.array(column, np.float64) for column in zip(*self.rows, strict=True)] or [np.empty(0)] * 5
         return History(columns[0].astype(np.int64), *columns[1:])
 
-    def report(self, tol: float | None, on_failure: str, certifier: Certifier) -> OptimizeResult:
+    def report(self, tol: float | None, on_failure: str, certifier: Certifier | None) -> OptimizeResult:
         """The result: x is the best iterate, in the caller's coordinates, with a state to go on from with a constant eta."""
         rule = AdaGradDiff(self.eta, **self.options)
         state = start(self.original, self.geometry.back(self.x), self.penalty, rule)
         state.n, state.x_sum = self.n, max(self.n, 1) * state.x.astype(np.float64)
-        if certifier.known and self.n:
+        if certifier is not None and certifier.known and self.n:
             oracle = self.original.oracle(state.x)
             oracle(state.x, np.empty_like(state.g))
             certifier.back = lambda x: x

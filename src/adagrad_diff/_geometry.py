@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,13 +62,12 @@ def of(loss: Loss, penalty: Penalty, blocks: Any) -> Geometry:
         return Geometry(loss, blocks, _inverse_root(_diagonal(loss)) if diagonal else None, 1.0)
     if not isinstance(loss, LinearModel):
         return Geometry(loss, blocks, None, 1.0)
-    mean, square = _moments(loss)
-    if not loss.intercept or mean is None:
-        scale, center, moved = _inverse_root(square), None, loss
-    else:
-        scale, center = _inverse_root(square - mean**2, square), mean.astype(loss.dtype)
+    mean, square, filled = _moments(loss)
+    center, moved = None, loss
+    if loss.intercept and mean is not None:
         moved = copy.copy(loss)
-        moved.center = center
+        moved.center = center = mean.astype(loss.dtype)
+    scale = None if mean is None else _column_scale(mean if loss.intercept else 0.0 * mean, square, filled)
     if isinstance(loss, Multinomial):
         scale = None if scale is None else np.repeat(scale, loss.classes)
     return Geometry(moved, blocks, scale if diagonal else None, _unit(loss), center)
@@ -83,26 +83,30 @@ def _unit(loss: LinearModel) -> float:
     return spread if spread > 0 else 1.0
 
 
-def _moments(loss: LinearModel) -> tuple[Any, Any]:
-    """Weighted means and mean squares of the columns, or nothing if the matrix is an operator."""
+def _moments(loss: LinearModel) -> tuple[Any, Any, Any]:
+    """Weighted means of the columns, of their squares, and the part of their entries that is not zero; None of an operator."""
     A, weight = loss.A, loss.weight
     if not isinstance(A, Dense | CompressedRows | CompressedColumns):
-        return None, None
-    mean, square = np.empty(A.shape[1], A.dtype), np.zeros(A.shape[1])
-    A.tdot(weight, 0, len(weight), mean)
+        return None, None, None
+    sums = np.zeros((3, A.shape[1]))
+    for first, last, parts in _pieces(A):
+        for k, part in enumerate(parts):
+            part.tdot(weight[first:last], 0, last - first, column_sums := np.empty(A.shape[1], A.dtype))
+            sums[k] += column_sums
+    mean, square, filled = sums
+    return mean, square, filled
+
+
+def _pieces(A: Dense | CompressedRows | CompressedColumns) -> Iterator[tuple[int, int, list[Matrix]]]:
+    """A, its squares and where it is not zero, for ranges of rows that are small, or for all rows if A is sparse."""
     if isinstance(A, Dense):
-        for lo, hi in A.row_blocks(0, len(weight)):
-            Dense(np.square(A.array[lo:hi])).tdot(weight[lo:hi], 0, hi - lo, part := np.empty_like(mean))
-            square += part
+        for lo, hi in A.row_blocks(0, A.shape[0]):
+            rows = A.array[lo:hi]
+            yield lo, hi, [Dense(part) for part in (rows, np.square(rows), (rows != 0).astype(A.dtype))]
     else:
-        _squared(A).tdot(weight, 0, len(weight), mean_square := np.empty_like(mean))
-        square += mean_square
-    return mean.astype(np.float64), square
-
-
-def _squared(A: CompressedRows | CompressedColumns) -> Matrix:
-    indptr, indices, data = A.parts
-    return type(A)(indptr, indices, data * data, A.shape)
+        indptr, indices, data = A.parts
+        values = (data, np.square(data), (data != 0).astype(A.dtype))
+        yield 0, A.shape[0], [type(A)(indptr, indices, part, A.shape) for part in values]
 
 
 def _diagonal(loss: Quadratic) -> np.ndarray | None:
@@ -117,12 +121,16 @@ def _diagonal(loss: Quadratic) -> np.ndarray | None:
     return None
 
 
-def _inverse_root(square: Any, reference: Any = None) -> np.ndarray | None:
-    """1 / sqrt(square), and 1 for columns without any size."""
-    if square is None:
-        return None
-    flat = square <= (0.0 if reference is None else CONSTANT * reference)
-    return np.where(flat, 1.0, 1.0 / np.sqrt(np.where(flat, 1.0, square)))
+def _column_scale(mean: np.ndarray, square: np.ndarray, filled: np.ndarray) -> np.ndarray:
+    """One over the size that the entries of a column have where they are not zero: how rare a feature is does not count."""
+    variance = square - mean**2
+    flat = variance <= CONSTANT * square
+    return np.where(flat, 1.0, np.sqrt(filled / np.where(flat, 1.0, variance)))
+
+
+def _inverse_root(square: np.ndarray | None) -> np.ndarray | None:
+    """1 / sqrt(square), and 1 for coordinates without any size."""
+    return None if square is None else np.where(square > 0, 1.0 / np.sqrt(np.where(square > 0, square, 1.0)), 1.0)
 
 
 class Columns(Loss):

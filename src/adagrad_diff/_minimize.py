@@ -259,9 +259,8 @@ def minimize(
             )
         from ._auto import RESTARTS, Auto
 
-        certifier = _certifier(loss, penalty, 1 + len(RESTARTS))
+        certifier = _certifier(loss, penalty, 1 + len(RESTARTS)) if tol is not None or stop == "gap" else None
         auto = Auto(loss, x0, penalty, 1e-8 if eps is None else eps, blocks)
-        certifier.back = auto.geometry.back
         auto.run(max_iter, deadline, tol, _check.count(history, "history", "minimize"), callback, certifier)
         return auto.report(tol, on_failure, certifier)
     rule = _choose_rule(rule, eta, eps, blocks)

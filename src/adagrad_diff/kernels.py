@@ -398,21 +398,29 @@ def dense_pass_few(scalar, fingerprint):
     def kernel(A, x, offset, b, weight, theta, lo, hi, r, g, out):
         """The same for a few trajectories: x and g of shape (trajectories, features), r (samples, trajectories).
 
-        Trajectories go in pairs, so that every number of A is loaded half as often from the cache.
+        Trajectories go in pairs or (of eta="auto") in threes, so that every number of A is loaded less often from the cache.
         """
         fingerprint  # noqa: B018 (part of the cache key)
         few = x.shape[0]
+        paired = 0 if few == 3 else few - 1  # where pairs end
         for first in range(lo, hi, TILE):
             last = min(first + TILE, hi)
             for j in range(first, last):
                 row = A[j]
-                for k in range(0, few - 1, 2):
+                if few == 3:
+                    x0, x1, x2, z0, z1, z2 = x[0], x[1], x[2], offset[0], offset[1], offset[2]
+                    for i in range(row.size):
+                        z0 += row[i] * x0[i]
+                        z1 += row[i] * x1[i]
+                        z2 += row[i] * x2[i]
+                    r[j, 0], r[j, 1], r[j, 2] = z0, z1, z2
+                for k in range(0, paired, 2):
                     x0, x1, z0, z1 = x[k], x[k + 1], offset[k], offset[k + 1]
                     for i in range(row.size):
                         z0 += row[i] * x0[i]
                         z1 += row[i] * x1[i]
                     r[j, k], r[j, k + 1] = z0, z1
-                if few % 2:
+                if few % 2 and few != 3:
                     x0, z0 = x[few - 1], offset[few - 1]
                     for i in range(row.size):
                         z0 += row[i] * x0[i]
@@ -424,14 +432,23 @@ def dense_pass_few(scalar, fingerprint):
             whole = last - (last - first) % 4
             for j in range(first, whole, 4):
                 a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
-                for k in range(0, few - 1, 2):
+                if few == 3:
+                    g0, g1, g2 = g[0], g[1], g[2]
+                    p0, p1, p2, p3 = r[j, 0], r[j + 1, 0], r[j + 2, 0], r[j + 3, 0]
+                    q0, q1, q2, q3 = r[j, 1], r[j + 1, 1], r[j + 2, 1], r[j + 3, 1]
+                    s0, s1, s2, s3 = r[j, 2], r[j + 1, 2], r[j + 2, 2], r[j + 3, 2]
+                    for i in range(a0.size):
+                        g0[i] += (p0 * a0[i] + p1 * a1[i]) + (p2 * a2[i] + p3 * a3[i])
+                        g1[i] += (q0 * a0[i] + q1 * a1[i]) + (q2 * a2[i] + q3 * a3[i])
+                        g2[i] += (s0 * a0[i] + s1 * a1[i]) + (s2 * a2[i] + s3 * a3[i])
+                for k in range(0, paired, 2):
                     g0, g1 = g[k], g[k + 1]
                     p0, p1, p2, p3 = r[j, k], r[j + 1, k], r[j + 2, k], r[j + 3, k]
                     q0, q1, q2, q3 = r[j, k + 1], r[j + 1, k + 1], r[j + 2, k + 1], r[j + 3, k + 1]
                     for i in range(a0.size):
                         g0[i] += (p0 * a0[i] + p1 * a1[i]) + (p2 * a2[i] + p3 * a3[i])
                         g1[i] += (q0 * a0[i] + q1 * a1[i]) + (q2 * a2[i] + q3 * a3[i])
-                if few % 2:
+                if few % 2 and few != 3:
                     k = few - 1
                     g0, p0, p1, p2, p3 = g[k], r[j, k], r[j + 1, k], r[j + 2, k], r[j + 3, k]
                     for i in range(a0.size):
