@@ -98,15 +98,21 @@ def _moments(loss: LinearModel) -> tuple[Any, Any, Any]:
 
 
 def _pieces(A: Dense | CompressedRows | CompressedColumns) -> Iterator[tuple[int, int, list[Matrix]]]:
-    """A, its squares and where it is not zero, for ranges of rows that are small, or for all rows if A is sparse."""
-    if isinstance(A, Dense):
-        for lo, hi in A.row_blocks(0, A.shape[0]):
-            rows = A.array[lo:hi]
-            yield lo, hi, [Dense(part) for part in (rows, np.square(rows), (rows != 0).astype(A.dtype))]
-    else:
+    """A, its squares and where it is not zero, for ranges of few rows (or, of compressed columns, for all)."""
+    for lo, hi in A.row_blocks(0, A.shape[0]):
+        if isinstance(A, Dense):
+            yield lo, hi, [Dense(part) for part in _powers(A.array[lo:hi])]
+            continue
         indptr, indices, data = A.parts
-        values = (data, np.square(data), (data != 0).astype(A.dtype))
-        yield 0, A.shape[0], [type(A)(indptr, indices, part, A.shape) for part in values]
+        if isinstance(A, CompressedRows):
+            first, last = indptr[lo], indptr[hi]
+            indptr, indices, data = indptr[lo : hi + 1] - first, indices[first:last], data[first:last]
+        yield lo, hi, [type(A)(indptr, indices, part, (hi - lo, A.shape[1])) for part in _powers(data)]
+
+
+def _powers(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The numbers, their squares, and 1 where they are not zero."""
+    return values, np.square(values), (values != 0).astype(values.dtype)
 
 
 def _diagonal(loss: Quadratic) -> np.ndarray | None:

@@ -11,11 +11,12 @@ import numpy as np
 from ._dual import Dual
 from ._refine import EVALUATIONS, ROUNDS, refined, samples_at_kinks
 
-LOOKS, REFINEMENTS, AUTO = 0.03, 0.04, 0.2  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
+LOOKS, REFINEMENTS, AUTO = 0.03, 0.04, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
 # A model of the machine, in seconds, so that two runs of one problem look at the same iterations.
 CALL, MULTIPLICATION = 4e-6, 1.2e-10  # one iteration: what it costs at least
 LOOK, SAMPLE = 2e-4, 3e-8  # one evaluation of the dual function
 TRIAL = 3e-5  # one evaluation inside the refinement
+ENTRIES = 4_000_000  # numbers that are copied without asking how large A is
 FEW, LEAST, LATER = 100, 30, 1.5  # of samples and evaluations; by which factor the run grows between two refinements
 ENOUGH = 16  # residuals that make a mean
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
@@ -44,7 +45,8 @@ class Certifier:
         self.every = ceil((LOOK + SAMPLE * samples + self.work * dual.kinked) / (LOOKS * self.work))
         # Adding up residuals takes time as well; an odd stride does not fall into step with an oscillation.
         self.stride = 1 if self.work > 50 * CALL else 3
-        self.most = max(FEW, samples // 20)
+        # Rows that may be copied: a fiftieth of A, or as many as a vertex of a polyhedral problem has samples at their kinks.
+        self.most = max(FEW, samples // 50, min(3 * matrix.shape[1], ENTRIES // matrix.shape[1]))
         self.n = self.refined_at = 0
         self.share, self.final = (REFINEMENTS, FINAL) if trajectories == 1 else (AUTO, 3 * FINAL)
         self.next, self.spent = 1, 0.0  # the iteration of the next look, the seconds refinements have taken

@@ -22,7 +22,8 @@ from ._dual import LinearDual
 
 INSIDE = 1e-9  # a multiplier is free if it is farther than this, relatively, from both bounds
 RADIUS = 100.0  # rho, in units of ||x|| / ||A'(w u)||: beyond that the duals are nearly exact, and harder to solve
-ROUNDS, EVALUATIONS = 2, 100  # proximal steps, each around the result of the one before, and evaluations in each
+ROUNDS, EVALUATIONS = 2, 300  # proximal steps, each around the result of the one before, and evaluations in each
+NEAR = 1.5  # samples at their kinks per coefficient that is not zero
 FEW = 10  # samples that are at their kinks in any case
 MEMORY, DECREASE = 8, 1e-4  # of the line search: values it compares with, and what it asks for
 
@@ -39,7 +40,7 @@ def samples_at_kinks(dual: LinearDual, x: np.ndarray, u: np.ndarray, most: int) 
     distance += (x[-1] if loss.intercept else 0.0) - dual.b.astype(loss.dtype)
     distance = np.where(dual.weight > 0, np.abs(distance), np.inf)
     inside = np.minimum(u - dual.low, dual.high - u) / (dual.high - dual.low)
-    number = min(2 * int(np.count_nonzero(x)) + FEW, int(np.count_nonzero(dual.weight)), most)
+    number = min(int(NEAR * np.count_nonzero(x)) + FEW, int(np.count_nonzero(dual.weight)), most)
     if number <= 0:
         return np.empty(0, int)
     near = np.argpartition(distance, number - 1)[:number]

@@ -203,7 +203,8 @@ class LinearOracle(Oracle):
             self._g = np.empty((threads - 1, *gradient.shape), loss.dtype)
         value.fill(0)
         if loss.center is not None:  # z = (A - center) x + intercept
-            offset = offset - loss.center @ weights
+            with np.errstate(all="ignore"):
+                offset = offset - loss.center @ weights
         ridge = loss.l2 > 0
         if ridge:  # first of all, so that the gradient need not be set to zero
             kernels.ridge(weights, loss.l2, gradient, value[0])
@@ -225,7 +226,8 @@ class LinearOracle(Oracle):
             else:
                 kernels.column_sums(self.r, out[-1])
         if loss.center is not None:
-            gradient -= loss.center * out[-1] if x.ndim == 1 else loss.center[:, None] * out[-1]
+            with np.errstate(all="ignore"):  # what overflows is seen in the value
+                gradient -= loss.center * out[-1] if x.ndim == 1 else loss.center[:, None] * out[-1]
         return float(value[0, 0]) if x.ndim == 1 else value[0].copy()
 
 

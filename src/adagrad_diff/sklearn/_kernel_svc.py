@@ -1,0 +1,209 @@
+"""Support vector machines with kernels, by the paper's dual problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..losses import KernelSVMDual
+from ..penalties import Box, BoxHyperplane, Penalty
+from ._base import FLOATS, Estimator
+from ._classifier import encode, one_vs_rest, weights_of
+from ._kernels import choose_gamma, kernel_matrix
+from ._merge import Merged, merge
+from ._null import balance
+from ._solve import Solution, solve
+
+
+class KernelSVC(ClassifierMixin, Estimator):
+    r"""A support vector machine with a kernel: hinge loss and the norm of the kernel's space.
+
+    .. math:: \min_{h, c}\; \sum_j \omega_j \max(0, 1 - y_j (h(a_j) + c)) + \tfrac\alpha2 \|h\|^2
+
+    It is solved through its dual,
+
+    .. math:: \min_u\; \tfrac1{2\alpha} u^\top K u - \langle u, y\rangle, \quad 0 \le y_j u_j \le \omega_j, \qquad
+              h = \tfrac1\alpha \sum_j u_j k(a_j, \cdot)
+
+    with the constraint that the u_j sum to zero if there is an intercept c. With more than two classes, one such problem per
+    class against the rest. Memory: the kernel matrix, n_samples^2 numbers. For a linear kernel, `LinearSVC` is much faster.
+
+    Parameters
+    ----------
+    C : float
+        As in scikit-learn: alpha = 1 / (N C), with N the sum of the sample weights.
+    alpha : float, optional
+        The strength itself, > 0; if given, C is not used.
+    kernel : str or callable
+        A kernel of `sklearn.metrics.pairwise.pairwise_kernels`, "precomputed", or a function (X, Y) -> kernel matrix.
+    gamma : "scale", "auto" or float
+        Of the kernels that have it; "scale" is 1 / (n_features * X.var()), "auto" 1 / n_features.
+    degree, coef0 : float
+        Of the kernels that have them.
+    fit_intercept : bool
+        Whether there is a bias c, as in scikit-learn's SVC; there is none in the paper, and by default.
+    class_weight, tol, max_iter, eta, warm_start, verbose
+        As for `LinearClassifier`.
+
+    Attributes
+    ----------
+    classes_ : array (n_classes,)
+    support_ : array (n_support,)
+        Samples with a coefficient that is not zero (in any of the problems). Equal samples share one by their weights.
+    dual_coef_ : array (1 or n_classes, n_support)
+        u / alpha: the weights of k(a_j, .) in h.
+    support_vectors_ : array or sparse matrix (n_support, n_features)
+        Not with a precomputed kernel.
+    intercept_ : array (1,) or (n_classes,)
+    objective_, dual_gap_
+        The objective of the primal problem above, and how far it can be at most from the optimum.
+    n_iter_, converged_
+        As for `LinearClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adagrad_diff.sklearn import KernelSVC
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> model = KernelSVC(C=10.0, kernel="rbf").fit(X, (X**2).sum(axis=1) > 1)
+    >>> model.predict([[0.0, 0.0], [2.0, 0.0]]).tolist()
+    [False, True]
+    """
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        alpha=None,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        fit_intercept=False,
+        class_weight=None,
+        tol=1e-4,
+        max_iter=10000,
+        eta="auto",
+        warm_start=False,
+        verbose=0,
+    ):
+        self.C = C
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.eta = eta
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (n_samples, n_features), or the kernel matrix if kernel="precomputed"
+        y : array (n_samples,)
+            Classes, numbers or strings.
+        sample_weight : array (n_samples,), optional
+            Weights >= 0; the mean loss is the weighted mean.
+
+        Returns
+        -------
+        self
+        """
+        pairwise = self.kernel == "precomputed"
+        X, y = validate_data(self, X, y, accept_sparse=False if pairwise else ("csr", "csc"), dtype=FLOATS)
+        labels, options = encode(self, y), self._options()
+        weight = weights_of(self, sample_weight, X, y, labels)
+        alpha = self._strength(float(len(y) if weight is None else weight.sum()))
+        if alpha == 0:
+            raise ValueError("The 'alpha' parameter of KernelSVC must be positive: without it, the dual problem has no bounds.")
+        if pairwise and X.shape[0] != X.shape[1]:
+            raise ValueError(f"A precomputed kernel needs a square matrix, one row and column per sample. Got shape {X.shape}.")
+        kinds = merge(X, labels, weight)  # the dual problem has one variable per sample: repetitions make it harder
+        share = kinds.weight / kinds.weight.sum()
+        self._gamma = choose_gamma(self.gamma, self.kernel, X[kinds.first], share)
+        K = np.ascontiguousarray(X[np.ix_(kinds.first, kinds.first)]) if pairwise else self._kernel(*[X[kinds.first]] * 2)
+        targets = one_vs_rest(labels[kinds.first], len(self.classes_))
+        solutions, offsets = [], []
+        for k, (b, x0) in enumerate(zip(targets, self._starts(len(targets), kinds, alpha), strict=True)):
+            label = type(self).__name__ + (f" (problem {k + 1} of {len(targets)})" if len(targets) > 1 else "")
+            constraint = self._constraint(b * share)
+            start = None if x0 is None else constraint.prox(x0, 1.0)  # the bounds may have changed
+            solution = solve(KernelSVMDual(K, b, alpha), constraint, start, label=label, **options)
+            offsets.append(self._to_primal(solution, K, b, share, alpha))
+            solutions.append(solution)
+        coefficients = kinds.spread(np.array([s.x for s in solutions], dtype=np.float64) / alpha)
+        self.support_ = np.flatnonzero(coefficients.any(axis=0))
+        self.dual_coef_ = np.ascontiguousarray(coefficients[:, self.support_], dtype=K.dtype)
+        self.intercept_ = np.array(offsets, dtype=K.dtype)
+        self._samples = len(y)
+        if not pairwise:
+            self.support_vectors_ = X[self.support_]
+        self._report(solutions)
+        return self
+
+    def _constraint(self, bound: np.ndarray) -> Penalty:
+        """0 <= y_j u_j <= weight_j, and with a bias sum_j u_j = 0."""
+        low, high = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
+        return BoxHyperplane(low, high, np.ones(len(bound)), 0.0) if self.fit_intercept else Box(low, high)
+
+    def _to_primal(self, solution: Solution, K: np.ndarray, b: np.ndarray, share: np.ndarray, alpha: float) -> float:
+        """The best bias. The solution is told about the primal problem, whose optimum is minus that of the dual."""
+        h, offset = (K @ solution.x).astype(np.float64) / alpha, 0.0
+        if self.fit_intercept:  # the loss of sample j is max(0, 1 - b_j (h_j + c)): its kink is at c = b_j - h_j
+            offset = balance(b - h, np.minimum(0.0, -b), np.maximum(0.0, -b), share) or 0.0
+        primal = float(share @ np.maximum(0.0, 1.0 - b * (h + offset)) + 0.5 * (solution.x @ h))
+        solution.fun, solution.gap = primal, max(primal + solution.fun, 0.0)
+        if solution.gap <= self.tol * abs(primal):
+            solution.converged = "certified"
+        elif solution.converged == "certified":
+            solution.converged = "stalled"
+        return offset
+
+    def _starts(self, problems: int, kinds: Merged, alpha: float) -> list[Any]:
+        """Where to start: the last solution with warm_start, if it was of as many samples."""
+        samples = len(kinds.kind)
+        if not (self.warm_start and hasattr(self, "dual_coef_") and self.dual_coef_.shape[0] == problems):
+            return [None] * problems
+        if self._samples != samples:
+            return [None] * problems
+        u = np.zeros((problems, samples))
+        u[:, self.support_] = self.dual_coef_ * alpha
+        return list(kinds.gather(u))
+
+    def _kernel(self, X: Any, Y: Any) -> np.ndarray:
+        return kernel_matrix(self.kernel, X, Y, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """h(x) + c: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
+        check_is_fitted(self, "dual_coef_")
+        pairwise = self.kernel == "precomputed"
+        X = validate_data(self, X, accept_sparse=False if pairwise else ("csr", "csc"), dtype=FLOATS, reset=False)
+        if pairwise:
+            K = X[:, self.support_]
+        elif len(self.support_):
+            K = self._kernel(X, self.support_vectors_)
+        else:
+            K = np.zeros((X.shape[0], 0))
+        scores = K @ self.dual_coef_.T + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each sample, that with the largest score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags

@@ -1,0 +1,32 @@
+"""Kernel matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+
+
+def choose_gamma(gamma: Any, kernel: Any, X: Any, weight: np.ndarray) -> float:
+    """The number behind "scale" and "auto"; the variance is that of the weighted samples."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma not in ("scale", "auto"):
+        raise ValueError(f"The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number. Got {gamma!r} instead.")
+    if gamma == "auto" or kernel == "precomputed":
+        return 1.0 / X.shape[1]
+    squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
+    mean, square = (float(np.average(np.ravel(M.mean(axis=1)), weights=weight)) for M in (X, squares))
+    variance = square - mean**2
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def kernel_matrix(kernel: Any, X: Any, Y: Any, **options: Any) -> np.ndarray:
+    """The kernel of all pairs of rows, in the precision of X."""
+    K = kernel(X, Y) if callable(kernel) else pairwise_kernels(X, Y, metric=kernel, filter_params=True, **options)
+    K = K.toarray() if sparse.issparse(K) else np.asarray(K)
+    if K.shape != (X.shape[0], Y.shape[0]):
+        raise ValueError(f"The kernel must return a matrix of shape {(X.shape[0], Y.shape[0])}. Got shape {K.shape} instead.")
+    return np.ascontiguousarray(K, dtype=np.float32 if X.dtype == np.float32 else np.float64)

@@ -1,0 +1,72 @@
+"""Poisson regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..losses import Poisson
+from ._choices import penalty_of
+from ._regressor import BaseRegressor
+
+
+class PoissonRegressor(BaseRegressor):
+    r"""Counts: the Poisson deviance with a log link and a ridge penalty, as scikit-learn's PoissonRegressor.
+
+    .. math:: \min_{w, c}\; \frac1N \sum_j (e^{z_j} - y_j z_j) + \tfrac\alpha2 \|w\|^2, \qquad
+              z_j = \langle a_j, w\rangle + c
+
+    Predictions are :math:`e^z`; `score` is the explained deviance D^2.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty, >= 0.
+    fit_intercept, tol, max_iter, eta, warm_start, verbose
+        As for `LinearRegressor`.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_
+        As for `LinearRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adagrad_diff.sklearn import PoissonRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 3))
+    >>> y = rng.poisson(np.exp(1 + X[:, 1]))
+    >>> abs(PoissonRegressor(alpha=0.0).fit(X, y).coef_).round(1).tolist()
+    [0.0, 1.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        tol=1e-4,
+        max_iter=10000,
+        eta="auto",
+        warm_start=False,
+        verbose=0,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.eta = eta
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def _model(self):
+        return Poisson
+
+    def _penalty(self, alpha, shape):
+        return penalty_of("l2", alpha, shape, type(self).__name__)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D^2, the share of the Poisson deviance that is explained: at most 1, and 0 for a constant."""
+        from sklearn.metrics import d2_tweedie_score
+
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))

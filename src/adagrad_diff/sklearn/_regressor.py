@@ -1,0 +1,147 @@
+"""Regression with any loss and any penalty."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from ..losses import Poisson
+from ._base import FLOATS, LinearEstimator
+from ._choices import REGRESSION, kind_of, model_of, penalty_of
+from ._merge import canonical
+
+
+class BaseRegressor(RegressorMixin, LinearEstimator):
+    """fit and predict of linear regressors."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (n_samples, n_features)
+            float32 and float64 are used as they are, CSR and CSC too.
+        y : array (n_samples,)
+            Targets.
+        sample_weight : array (n_samples,), optional
+            Weights >= 0; the mean loss is the weighted mean.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=FLOATS, y_numeric=True)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        X, y, weight = canonical(X, y, weight)
+        solutions = self._solve(self._model(), X, [y], weight)
+        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+        self._report(solutions)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions (n_samples,): X coef_ + intercept_, or its exponential for the Poisson loss."""
+        z = self._decision(X)
+        return np.exp(z) if issubclass(kind_of(self._model()), Poisson) else z
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        with suppress(ValueError):  # if there is no such loss, fit will say so
+            tags.target_tags.positive_only = issubclass(kind_of(self._model()), Poisson)
+        return tags
+
+
+class LinearRegressor(BaseRegressor):
+    r"""A linear model with any loss and any penalty, without a step size to choose.
+
+    .. math:: \min_{w, c}\; \sum_j \omega_j\, \ell(\langle a_j, w\rangle + c, y_j) + \alpha\, \varphi(w), \qquad
+              \sum_j \omega_j = 1
+
+    Parameters
+    ----------
+    loss : {"squared", "absolute", "quantile", "huber", "poisson"} or class
+        The scalar loss, or a subclass of `LinearModel`, or a functools.partial of one: ``partial(Quantile, tau=0.9)``.
+        "squared" is half the square, "quantile" by itself the median, half of "absolute".
+    penalty : {"l2", "l1", "elasticnet", "group", "none"}, None or Penalty
+        "l2" is half the squared norm. An object of `adagrad_diff.penalties` is used as it is, times alpha.
+    alpha : float
+        Strength of the penalty, >= 0; 0 is no penalty.
+    l1_ratio : float
+        For "elasticnet": the share of the L1 norm.
+    groups : array of int (n_features,), optional
+        For "group": the label of each feature's group; by default each is its own.
+    fit_intercept : bool
+        Whether to fit an intercept, which is never penalised.
+    tol : float
+        Stop when the objective is certified to be within tol (relative) of the optimum, or when the best objective has
+        improved by less than tol (relative) over the last three quarters of the run, which has at least 512 iterations then.
+    max_iter : int
+        The most iterations to make.
+    eta : "auto" or float
+        The step size; there is no need to choose one. With a number, only the gap (or where none is known, the size of a
+        subgradient) ends a run before max_iter.
+    warm_start : bool
+        Whether `fit` starts from the last solution.
+    verbose : int
+        1 prints a line every other second and one at the end.
+
+    Attributes
+    ----------
+    coef_ : array (n_features,)
+    intercept_ : float
+    n_iter_ : int
+    objective_ : float
+        Mean loss + alpha x penalty at the solution.
+    dual_gap_ : float
+        objective_ is proven to be within this of the optimum; inf if nothing is proven.
+    converged_ : {"certified", "stalled", "max_iter", "failed"}
+        Why the run ended: the gap is below tol; the objective no longer improves; the iterations are used up; a number was
+        not finite. The last two warn.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adagrad_diff.sklearn import LinearRegressor
+    >>> X = np.random.default_rng(0).standard_normal((100, 3))
+    >>> model = LinearRegressor(loss="absolute", penalty="l1", alpha=0.01).fit(X, X[:, 0] - 2 * X[:, 2] + 5)
+    >>> model.coef_.round(1).tolist(), round(model.intercept_, 1), model.converged_
+    ([1.0, 0.0, -2.0], 5.0, 'certified')
+    """
+
+    def __init__(
+        self,
+        loss="squared",
+        penalty="l2",
+        alpha=0.01,
+        *,
+        l1_ratio=0.5,
+        groups=None,
+        fit_intercept=True,
+        tol=1e-4,
+        max_iter=10000,
+        eta="auto",
+        warm_start=False,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.groups = groups
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.eta = eta
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def _model(self):
+        return model_of(self.loss, REGRESSION, type(self).__name__)
+
+    def _penalty(self, alpha, shape):
+        return penalty_of(self.penalty, alpha, shape, type(self).__name__, self.l1_ratio, self.groups)

@@ -1,0 +1,176 @@
+"""Input that is wrong is named in a sentence; input that is merely odd is fitted."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from adagrad_diff import L1, LAD, Hinge, Logistic, Squared, critical_lam
+from adagrad_diff import sklearn as door
+
+pytestmark = pytest.mark.peer
+NAMES = door.__all__
+CLASSIFIERS = ["KernelSVC", "LinearClassifier", "LinearSVC", "LogisticRegression", "SparseSVC"]
+REGRESSORS = [name for name in NAMES if name not in CLASSIFIERS]
+
+
+def data(name, samples=60):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((samples, 5))
+    y = X[:, 0] + 0.3 * rng.standard_normal(samples)
+    return X, (y > 0).astype(int) if name in CLASSIFIERS else y + 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"alpha": -1.0}, r"The 'alpha' parameter of \w+ must be .* >= 0"),
+        ({"tol": -1.0}, r"The 'tol' parameter of \w+ must be"),
+        ({"max_iter": 0}, r"The 'max_iter' parameter of \w+ must be an integer >= 1"),
+        ({"eta": "fast"}, r"The 'eta' parameter of \w+ must be 'auto' or a positive number. Got 'fast' instead."),
+        ({"eta": 0.0}, r"The 'eta' parameter of \w+ must be 'auto' or a positive number"),
+    ],
+)
+def test_wrong_options(name, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        getattr(door, name)(**options).fit(*data(name))
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (door.LinearRegressor("hinge"), "The 'loss' parameter of LinearRegressor must be one of 'absolute'"),
+        (door.LinearRegressor(loss=3), "The 'loss' parameter of LinearRegressor"),
+        (door.LinearRegressor(penalty="l3"), "The 'penalty' parameter of LinearRegressor must be one of 'l1'"),
+        (
+            door.LinearRegressor(penalty="group", groups=[0, 1]),
+            "The 'groups' parameter of LinearRegressor must hold one integer",
+        ),
+        (door.ElasticNet(l1_ratio=2.0), "The 'l1_ratio' parameter of ElasticNet must lie between 0 and 1"),
+        (door.QuantileRegressor(quantile=1.5), "'tau' .* must lie strictly between 0 and 1"),
+        (door.HuberRegressor(epsilon=0.0), "'delta' .* must be a positive number"),
+        (door.GroupLasso(groups=[0, 0, 1, 1, 1], weights=[1.0]), "The 'weights' parameter"),
+        (door.PoissonRegressor(), "Poisson needs targets b >= 0"),
+    ],
+)
+def test_wrong_options_of_regressors(model, sentence):
+    X, y = data("Lasso")
+    with pytest.raises(ValueError, match=sentence):
+        model.fit(X, y - 5)
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (door.LinearClassifier("absolute"), "The 'loss' parameter of LinearClassifier must be one of 'hinge'"),
+        (door.LinearSVC("absolute"), "The 'loss' parameter of LinearSVC must be one of 'hinge', 'squared_hinge'"),
+        (door.LogisticRegression(C=0.0), "The 'C' parameter of LogisticRegression must be a positive number"),
+        (door.KernelSVC(alpha=0.0), "The 'alpha' parameter of KernelSVC must be positive"),
+        (door.KernelSVC(gamma="big"), "The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number"),
+        (door.KernelSVC(kernel="precomputed"), "A precomputed kernel needs a square matrix"),
+        (door.KernelSVC(kernel=lambda A, B: A), "The kernel must return a matrix of shape"),
+        (door.LinearSVC(class_weight={0: 0.0}), "at most one class is left"),
+    ],
+)
+def test_wrong_options_of_classifiers(model, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        model.fit(*data("LinearSVC"))
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_one_class(name):
+    X, y = data(name)
+    with pytest.raises(
+        ValueError, match="needs samples of at least 2 classes in the data, but the data contains only one class"
+    ):
+        getattr(door, name)().fit(X, np.ones(len(y)))
+    with pytest.raises(ValueError, match="at least 2 classes with a positive weight"):
+        getattr(door, name)().fit(X, y, sample_weight=y)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_weights(name):
+    X, y = data(name)
+    for weight in (np.zeros(len(y)), np.r_[-1.0, np.ones(len(y) - 1)], np.ones(3)):
+        with pytest.raises(ValueError, match=r"weight"):
+            getattr(door, name)().fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_constant_columns(name):
+    X, y = data(name)
+    plain = getattr(door, name)(alpha=0.05).fit(X, y)
+    odd = getattr(door, name)(alpha=0.05).fit(np.column_stack([X, np.zeros(len(y)), np.full(len(y), 7.0)]), y)
+    assert odd.converged_ in ("certified", "stalled")
+    if name != "KernelSVC":  # whose kernel sees them
+        np.testing.assert_allclose(odd.objective_, plain.objective_, rtol=3e-4)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_equal_targets(name, alpha, value):
+    """The answer is a constant, and is known at once (but for the logarithm of zero)."""
+    X, y = data(name)
+    if name == "PoissonRegressor" and value == 0.0:
+        pytest.skip("the intercept would be -inf")
+    model = getattr(door, name)(alpha=alpha).fit(X, np.full(len(y), value))
+    np.testing.assert_allclose(model.predict(X), value, atol=1e-6)
+    assert model.converged_ == "certified"
+    assert model.n_iter_ == 1
+    assert not model.coef_.any()
+
+
+def test_counts_that_are_all_zero():
+    X, y = data("PoissonRegressor")
+    model = door.PoissonRegressor().fit(X, np.zeros(len(y)))
+    assert (model.predict(X) < 0.1).all()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])
+def test_no_penalty(name):
+    """On data that are not separable."""
+    X, y = data(name)
+    if name in CLASSIFIERS:
+        y = np.where(np.arange(len(y)) % 7 == 0, 1 - y, y)
+    model = getattr(door, name)(alpha=0.0).fit(X, y)
+    assert model.converged_ in ("certified", "stalled")
+    assert model.coef_.all()
+    assert model.score(X, y) > 0.4
+
+
+@pytest.mark.parametrize("fraction", [0.9, 1.0 + 1e-9, 1.1, 100.0])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    ("name", "loss"), [("LADRegressor", LAD), ("Lasso", Squared), ("SparseSVC", Hinge), ("LogisticRegression", Logistic)]
+)
+def test_the_critical_strength(name, loss, intercept, fraction):
+    """From it on all coefficients are zero, at once; below it they are not."""
+    X, y = data(name)
+    y = np.where(X[:, 1] > 1, 1, y) if name in CLASSIFIERS else y  # classes of different sizes
+    targets = np.where(y == 1, 1, -1) if name in CLASSIFIERS else y
+    alpha = fraction * critical_lam(loss(X, targets, intercept=intercept), L1(1.0))
+    penalty = {"penalty": "l1"} if name == "LogisticRegression" else {}
+    model = getattr(door, name)(alpha=alpha, fit_intercept=intercept, **penalty).fit(X, y)
+    assert model.coef_.any() == (fraction < 1)
+    if fraction > 1:
+        assert model.converged_ == "certified"
+        assert model.n_iter_ == 1
+        assert model.dual_gap_ == 0.0
+
+
+def test_the_critical_strength_of_groups_and_classes():
+    X, _ = data("Lasso")
+    y = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
+    for model in (
+        door.GroupLasso([0, 0, 1, 1, 1], alpha=100.0),
+        door.ElasticNet(alpha=100.0),
+        door.LogisticRegression("group", alpha=100.0),
+        door.LogisticRegression("l1", alpha=100.0),
+        door.SparseSVC(alpha=100.0),
+    ):
+        model.fit(X, y)
+        assert not model.coef_.any()
+        assert model.converged_ == "certified"
+        assert np.all(np.asarray(model.n_iter_) == 1)

@@ -1,0 +1,143 @@
+"""Every loss and every penalty of the library, by name or as an object."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn.exceptions import ConvergenceWarning
+
+import adagrad_diff.penalties as P
+from adagrad_diff import LAD, Hinge, Huber, LinearModel, Logistic, Multinomial, Poisson, Quantile, Squared, SquaredHinge
+from adagrad_diff import sklearn as door
+
+pytestmark = pytest.mark.peer
+
+ONES, GROUPS = np.ones(6), [0, 0, 1, 1, 2, 2]
+PENALTIES = [
+    None,
+    P.Affine(ONES[None], [1.0]),
+    P.Box(-0.5, 0.5),
+    P.BoxHyperplane(0.0, 1.0, ONES, 1.0),
+    P.ElasticNet(1.0, 0.5),
+    P.FusedLasso(1.0, 1.0),
+    P.GroupL2(1.0, GROUPS),
+    P.HalfSpace(ONES, 1.0),
+    P.HuberPenalty(1.0, 0.1),
+    P.Hyperplane(ONES, 1.0),
+    P.L1(1.0),
+    P.L1(np.arange(1.0, 7.0)),
+    P.L1Ball(1.0),
+    P.L2(1.0),
+    P.L2Ball(1.0),
+    P.LInf(1.0),
+    P.LInfBall(1.0),
+    P.Monotone(),
+    P.NonNegative(),
+    P.Nuclear(1.0, (2, 3)),
+    P.NumericalProx(P.L1(1.0)),
+    P.Precomposed(P.L1(1.0), 2.0),
+    P.Ridge(1.0),
+    P.SLOPE(np.arange(6.0, 0.0, -1.0)),
+    P.Scaled(P.L1(1.0), 2.0),
+    P.Separable([(slice(0, 2), P.L1(1.0))]),
+    P.Simplex(),
+    P.SparseGroupL2(0.5, 0.5, GROUPS),
+    P.TotalVariation1D(1.0),
+    P.Translated(P.L1(1.0), 1.0),
+    P.Unpenalised(P.L1(1.0), 0),
+    P.Zero(),
+]
+REGRESSION = ["absolute", "huber", "poisson", "quantile", "squared", LAD, Poisson, Squared]
+REGRESSION += [partial(Huber, delta=0.5), partial(partial(Quantile), tau=0.7)]
+CLASSIFICATION = ["hinge", "logistic", "multinomial", "squared_hinge", Hinge, Logistic, Multinomial, SquaredHinge]
+BY_NAME = ["l1", "l2", "elasticnet", "group", "none"]
+
+
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 6))
+    return X, X[:, 0] - 2 * X[:, 1] + 0.5 * rng.standard_normal(80)
+
+
+def test_nothing_is_forgotten():
+    have = {type(penalty).__name__ for penalty in PENALTIES}
+    assert {*P.__all__} - have == {"Penalty", "as_penalty", "PSD"}  # PSD is of square matrices
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: type(penalty).__name__)
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_every_penalty(penalty, loss):
+    """The objective is mean loss + alpha x penalty, and no better one is near."""
+    X, y = data()
+    model = door.LinearRegressor(loss, penalty, 0.05).fit(X, y)
+    assert model.converged_ in ("certified", "stalled")
+    scaled = P.Zero() if penalty is None else P.Scaled(penalty, 0.05)
+
+    def objective(w, c):
+        t = X @ w + c - y
+        return np.mean(np.abs(t) if loss == "absolute" else 0.5 * t**2) + scaled.value(w)
+
+    assert objective(model.coef_, model.intercept_) == pytest.approx(model.objective_, rel=1e-9)
+    rng = np.random.default_rng(1)
+    for size in (1e-3, 1e-2, 1e-1):
+        w = scaled.prox(model.coef_ + size * rng.standard_normal(6), 1e-9)  # in the set, if it is one
+        assert objective(w, model.intercept_ + size * rng.standard_normal()) >= model.objective_ * (1 - 2e-4)
+
+
+@pytest.mark.parametrize("loss", REGRESSION, ids=str)
+@pytest.mark.parametrize("penalty", BY_NAME)
+def test_regression(loss, penalty):
+    X, y = data()
+    poisson = loss in ("poisson", Poisson)
+    y = np.random.default_rng(2).poisson(np.exp(0.3 * y)) if poisson else y
+    model = door.LinearRegressor(loss, penalty, 0.02, groups=GROUPS).fit(X, y)
+    assert model.converged_ in ("certified", "stalled")
+    assert model.score(X, y) > (0.3 if poisson else 0.8)
+    assert (model.predict(X) > 0).all() or not poisson
+
+
+@pytest.mark.parametrize("loss", CLASSIFICATION, ids=str)
+@pytest.mark.parametrize("penalty", BY_NAME)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classification(loss, penalty, classes):
+    X, y = data()
+    labels = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    labels[::6] = (labels[::6] + 1) % classes  # so that they are not separable
+    model = door.LinearClassifier(loss, penalty, 0.02, groups=GROUPS, tol=1e-3).fit(X, labels)
+    assert model.converged_ in ("certified", "stalled")
+    assert model.score(X, labels) > 0.6
+    assert hasattr(model, "predict_proba") == (loss in ("logistic", "multinomial", Logistic, Multinomial))
+
+
+class Asymmetric(LinearModel):
+    """A loss of the user's own: squares that count double below."""
+
+    smoothness = 2.0
+
+    @staticmethod
+    def scalar(z, b, theta):
+        t = z - b
+        factor = 2.0 if t < 0.0 else 1.0
+        return 0.5 * factor * t * t, factor * t
+
+
+def test_a_loss_of_your_own():
+    X, y = data()
+    model = door.LinearRegressor(Asymmetric, "none", 0.0).fit(X, y)
+    r = y - model.predict(X)
+    assert np.mean(np.where(r > 0, 2, 1) * r) == pytest.approx(0.0, abs=1e-3)  # the slope of the intercept
+    assert model.dual_gap_ == np.inf  # its conjugate is not known
+    assert model.converged_ == "stalled"
+    strong = door.LinearRegressor(Asymmetric, "l1", 100.0).fit(X, y)
+    assert not strong.coef_.any()
+
+
+def test_a_run_that_fails():
+    X, y = data()
+    with pytest.warns(ConvergenceWarning, match="its run failed"):
+        model = door.PoissonRegressor(eta=1e6).fit(X, np.random.default_rng(0).poisson(np.exp(y)))
+    assert model.converged_ == "failed"
+    assert np.isfinite(model.objective_)

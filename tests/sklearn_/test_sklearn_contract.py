@@ -1,0 +1,25 @@
+"""scikit-learn's own checks of estimators: all of them, for every estimator, with no expected failure."""
+
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from adagrad_diff import sklearn as door
+
+pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")]
+
+ESTIMATORS = [getattr(door, name)() for name in door.__all__]
+ESTIMATORS += [
+    door.LinearRegressor(loss="quantile", penalty="elasticnet"),
+    door.LinearRegressor(loss="poisson", penalty="none"),
+    door.LinearClassifier(loss="multinomial", penalty="group"),
+    door.LinearClassifier(loss="logistic", penalty="l1"),
+    door.KernelSVC(fit_intercept=True),
+]
+
+
+@parametrize_with_checks([estimator.set_params(max_iter=1000) for estimator in ESTIMATORS])  # they pass with 10000, too
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)

@@ -1,0 +1,315 @@
+"""What users of scikit-learn expect of an estimator beside the answer."""
+
+import pickle
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+pytest.importorskip("sklearn")
+
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from adagrad_diff import L1, SLOPE, FusedLasso, Logistic, NonNegative, Quantile
+from adagrad_diff import sklearn as door
+from adagrad_diff.sklearn._null import balance
+
+pytestmark = pytest.mark.peer
+
+NAMES = door.__all__
+REGRESSORS = [name for name in NAMES if "Regressor" in name or "Lasso" in name or name == "ElasticNet"]
+
+
+def data(name, samples=80, features=6, classes=2):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((samples, features))
+    score = X[:, 0] - 2 * X[:, 1] + 0.5 * rng.standard_normal(samples)
+    if name not in REGRESSORS:
+        return X, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes))
+    return X, rng.poisson(np.exp(0.3 * score)) if "Poisson" in name else score + 1
+
+
+def make(name, **options):
+    model = getattr(door, name)(**options)
+    return model.set_params(alpha=0.05) if options.get("alpha") is None else model
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_attributes(name, classes):
+    X, y = data(name, classes=classes)
+    model = make(name).fit(X, y)
+    assert model.converged_ in ("certified", "stalled")
+    assert np.all(np.asarray(model.n_iter_) >= 1)
+    assert np.all(np.asarray(model.dual_gap_) >= -1e-9)
+    assert np.all(np.isfinite(model.objective_))
+    assert model.score(X, y) > (0.2 if "Poisson" in name else 0.5)
+    if name in REGRESSORS:
+        assert model.coef_.shape == (6,)
+        assert isinstance(model.intercept_, float)
+    else:
+        rows = 1 if classes == 2 else 3
+        assert model.intercept_.shape == (rows,)
+        assert model.decision_function(X).shape == ((80,) if classes == 2 else (80, 3))
+        assert (model.coef_ if name != "KernelSVC" else model.dual_coef_).shape[0] == rows
+        if classes == 3 and name != "LogisticRegression":
+            assert model.dual_gap_.shape == model.n_iter_.shape == (3,)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_float32_is_kept(name):
+    X, y = data(name)
+    model, wide = make(name, tol=1e-3).fit(X.astype(np.float32), y), make(name, tol=1e-3).fit(X, y)
+    found = model.dual_coef_ if name == "KernelSVC" else model.coef_
+    assert found.dtype == np.float32
+    assert model.score(X, y) == pytest.approx(wide.score(X, y), abs=0.03)
+    if name in REGRESSORS:
+        assert model.predict(X.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
+def test_sparse_is_never_made_dense(name, kind, monkeypatch):
+    X, y = data(name)
+    X[np.abs(X) < 0.5] = 0
+    dense = make(name).fit(X, y)
+    data_ = kind(X)
+    for method in ("toarray", "todense"):
+        if name != "KernelSVC":  # whose kernels are dense by themselves
+            monkeypatch.setattr(type(data_), method, lambda *a, **k: pytest.fail("made dense"))
+    model = make(name).fit(data_, y)
+    np.testing.assert_allclose(model.objective_, dense.objective_, rtol=3e-4)
+    assert np.shape(model.predict(data_)) == (80,)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_are_repetitions(name):
+    X, y = data(name)
+    weight = np.random.default_rng(1).integers(0, 4, len(y))
+    weighted = make(name).fit(X, y, sample_weight=weight)
+    repeated = make(name).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=3e-4)
+    doubled = make(name).fit(X, y, sample_weight=2.0 * weight)  # alpha x penalty + the weighted mean
+    np.testing.assert_allclose(weighted.objective_, doubled.objective_, rtol=3e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_order_of_samples_does_not_matter(name):
+    """To the last bit, if data are small; nor does it matter whether a sample is repeated or has a weight."""
+    X, y = data(name)
+    order = np.random.default_rng(3).permutation(len(y))
+    first, second = make(name).fit(X, y), make(name).fit(X[order], y[order])
+    third = make(name).fit(np.r_[X, X[:9]], np.r_[y, y[:9]])
+    fourth = make(name).fit(X[order], y[order], sample_weight=np.where(order < 9, 2, 1))
+    np.testing.assert_array_equal(first.predict(X), second.predict(X))
+    assert first.objective_ == second.objective_
+    assert third.objective_ == fourth.objective_
+    method = "predict" if name in REGRESSORS else "decision_function"
+    np.testing.assert_allclose(getattr(third, method)(X), getattr(fourth, method)(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [np.ascontiguousarray, np.asfortranarray, sparse.csr_array, sparse.csc_array])
+def test_large_data_are_not_copied(kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 500))
+    y, X = X[:, 0] + rng.standard_normal(2000), kind(X)
+    door.Lasso(eta=0.5, max_iter=20, tol=0.1).fit(X[:50], y[:50])  # what is compiled, is compiled
+    tracemalloc.start()
+    door.Lasso(alpha=0.1, eta=0.5, max_iter=50, tol=0.1).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * 8 * 2000 * 500
+
+
+def test_strength_by_C():
+    """C counts samples by their weight, alpha does not."""
+    X, y = data("LinearSVC")
+    weight = np.full(len(y), 2.0)
+    for name in ("LinearSVC", "SparseSVC", "LogisticRegression", "KernelSVC"):
+        kind = getattr(door, name)
+        by_C = kind(C=0.5).fit(X, y, sample_weight=weight)
+        by_alpha = kind(alpha=1 / (0.5 * 2 * len(y))).fit(X, y)
+        np.testing.assert_allclose(by_C.objective_, by_alpha.objective_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in REGRESSORS])
+def test_class_weights(name):
+    X, y = data(name)
+    keep = np.flatnonzero((y == 0) | (np.arange(len(y)) % 4 == 0))
+    X, y = X[keep], y[keep]
+    counts = np.bincount(y)
+    balanced = make(name, class_weight="balanced").fit(X, y)
+    by_hand = make(name, class_weight={k: len(y) / (2 * counts[k]) for k in (0, 1)}).fit(X, y)
+    weighted = make(name).fit(X, y, sample_weight=1 / counts[y])
+    np.testing.assert_allclose(balanced.objective_, by_hand.objective_, rtol=1e-9)
+    np.testing.assert_allclose(balanced.objective_, weighted.objective_, rtol=1e-9)
+    assert make(name).fit(X, y).predict(X).mean() <= balanced.predict(X).mean()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_warm_start(name):
+    X, y = data(name, classes=3)
+    model = make(name, warm_start=True).fit(X, y)
+    cold, objective = np.max(model.n_iter_), model.objective_
+    model.fit(X, y)
+    assert np.max(model.n_iter_) <= cold
+    np.testing.assert_allclose(model.objective_, objective, rtol=1e-3)
+    other = make(name, alpha=0.1).fit(X, y).objective_
+    np.testing.assert_allclose(model.set_params(alpha=0.1).fit(X, y).objective_, other, rtol=1e-3)
+    model.fit(X[:, :4], y)  # of another shape: from zero
+    assert model.n_features_in_ == 4
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("name", ["LADRegressor", "LogisticRegression", "KernelSVC"])
+def test_names_of_columns(library, name):
+    frames = pytest.importorskip(library)
+    X, y = data(name)
+    names = [f"column {k}" for k in range(X.shape[1])]
+    frame = frames.DataFrame(dict(zip(names, X.T, strict=True)))
+    model = make(name).fit(frame, y)
+    assert model.feature_names_in_.tolist() == names
+    np.testing.assert_allclose(model.predict(frame), make(name).fit(X, y).predict(X), rtol=1e-9)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[names[::-1]])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pickles_and_clones(name):
+    X, y = data(name)
+    model = make(name).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert clone(model).get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])
+def test_path(name):
+    X, y = data(name, classes=3)
+    model = make(name, alpha=0.02) if name in REGRESSORS or "Linear" in name else getattr(door, name)()
+    alphas, coefs, gaps, intercepts = model.path(X, y, [0.02, 0.5, 0.1], return_intercepts=True)
+    assert alphas.tolist() == [0.5, 0.1, 0.02]
+    assert not hasattr(model, "coef_")
+    problems = () if name in REGRESSORS else (3,)
+    assert coefs.shape == (*problems, 6, 3)
+    assert intercepts.shape == (*problems, 3)
+    assert gaps.shape == (() if name == "LogisticRegression" else problems) + (3,)
+    last = clone(model).set_params(alpha=0.02).fit(X, y)
+    np.testing.assert_allclose(coefs[..., -1], last.coef_, atol=0.05 * np.abs(last.coef_).max())
+
+
+def test_path_of_two_classes_has_the_shape_of_a_regression():
+    X, y = data("SparseSVC")
+    _, coefs, gaps = door.SparseSVC().path(X, y, [0.1, 10.0])
+    assert coefs.shape == (6, 2)
+    assert gaps.shape == (2,)
+    assert not coefs[:, 0].any()
+    assert coefs[:, 1].any()
+
+
+def test_path_counts_what_did_not_converge():
+    X, y = data("LADRegressor")
+    with pytest.warns(ConvergenceWarning, match=r"did not reach tol=1e-12 at 1 of 2 strengths"):
+        door.LADRegressor(max_iter=20, tol=1e-12).path(X, y, [100.0, 0.01])
+
+
+def test_model_selection():
+    X, y = data("Lasso")
+    search = GridSearchCV(make_pipeline(StandardScaler(), door.Lasso()), {"lasso__alpha": [0.01, 10.0]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"lasso__alpha": 0.01}
+    X, y = data("SparseSVC", classes=3)
+    assert cross_val_score(door.SparseSVC(alpha=0.02, tol=1e-3), X, y, cv=3).mean() > 0.7
+
+
+def test_metadata_routing():
+    X, y = data("LADRegressor")
+    weight = np.r_[np.ones(40), np.zeros(40)]
+    y = np.where(weight > 0, y, 1000.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = door.LADRegressor(alpha=0.01).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
+        search = GridSearchCV(pipeline, {"ladregressor__alpha": [0.01, 0.1]}, cv=2).fit(X, y, sample_weight=weight + 1e-9)
+        assert search.best_estimator_[-1].intercept_ < 100
+        with pytest.raises(TypeError, match=r"unexpected|not requested|sample_weight"):
+            make_pipeline(StandardScaler(), door.Lasso()).fit(X, y, nothing=weight)
+
+
+def test_not_converged_says_what_to_do():
+    X, y = data("LADRegressor")
+    with pytest.warns(ConvergenceWarning, match=r"LADRegressor did not reach tol=1e-12 in max_iter=10 .* Increase max_iter"):
+        model = door.LADRegressor(alpha=0.01, max_iter=10, tol=1e-12).fit(X, y)
+    assert model.converged_ == "max_iter"
+
+
+def test_verbose(capsys, monkeypatch):
+    X, y = data("LADRegressor")
+    door.LADRegressor(alpha=0.01).fit(X, y)
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr("adagrad_diff.sklearn._solve.EVERY", 0.0)
+    door.LADRegressor(alpha=0.01, verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert "LADRegressor: iteration" in lines[0]
+    assert "certified gap" in lines[-1]
+
+
+def test_losses_and_penalties_as_objects():
+    X, y = data("LinearRegressor")
+    by_name = door.QuantileRegressor(quantile=0.9, alpha=0.05).fit(X, y)
+    by_object = door.LinearRegressor(partial(Quantile, tau=0.9), L1(1.0), 0.05).fit(X, y)
+    np.testing.assert_allclose(by_object.objective_, by_name.objective_, rtol=3e-4)
+    assert (door.LinearRegressor(penalty=NonNegative()).fit(X, y).coef_ >= 0).all()
+    assert door.LinearRegressor(penalty=FusedLasso(1.0, 1.0), alpha=0.1).fit(X, y).score(X, y) > 0.5
+    assert door.LinearRegressor(penalty=SLOPE(np.arange(6.0, 0, -1)), alpha=0.01).fit(X, y).score(X, y) > 0.5
+    X, y = data("LinearClassifier", classes=3)
+    model = door.LinearClassifier(Logistic, L1(1.0), 0.01).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert not hasattr(door.LinearClassifier("hinge"), "predict_proba")
+    group = door.LinearClassifier("multinomial", "group", 0.05).fit(X, y)
+    empty = ~group.coef_.any(axis=0)
+    assert empty.any()  # features that no class uses
+    assert (group.coef_[:, ~empty] != 0).all()
+
+
+def test_a_given_step_size():
+    X, y = data("Lasso")
+    by_hand, auto = (door.Lasso(alpha=0.05, eta=eta).fit(X, y) for eta in (0.5, "auto"))
+    np.testing.assert_allclose(by_hand.objective_, auto.objective_, rtol=3e-4)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_best_iterate_is_kept():
+    X, y = data("LADRegressor")
+    found = [door.LADRegressor(alpha=0.05, eta=3.0, max_iter=n).fit(X, y).objective_ for n in range(1, 30)]
+    assert np.all(np.diff(found) <= 0)
+
+
+def test_kernels():
+    X, y = data("KernelSVC")
+    by_name = door.KernelSVC(kernel="poly", degree=2, coef0=1.0, gamma=0.5).fit(X, y)
+    by_function = door.KernelSVC(kernel=lambda A, B: (0.5 * A @ B.T + 1) ** 2).fit(X, y)
+    np.testing.assert_allclose(by_function.decision_function(X), by_name.decision_function(X), atol=1e-6)
+    assert by_name.support_vectors_.shape == (len(by_name.support_), 6)
+    bound = np.abs(by_name.dual_coef_) <= 1 + 1e-9  # as in scikit-learn: |dual_coef_| <= C
+    assert bound.all()
+    laplacian = door.KernelSVC(kernel="laplacian", gamma="auto").fit(X, y)
+    assert laplacian.score(X, y) > 0.9
+
+
+def test_the_best_offset_of_lines_with_a_kink():
+    rng = np.random.default_rng(0)
+    for samples in (1, 2, 7, 8):
+        kinks, weight = rng.integers(0, 4, samples).astype(float), rng.integers(1, 3, samples).astype(float)
+        for left, right in ((-1.0, 1.0), (-0.2, 0.8)):
+            value = lambda c: weight @ np.maximum(left * (c - kinks), right * (c - kinks))  # noqa: E731, B023
+            found = balance(kinks, left, right, weight)
+            assert value(found) == pytest.approx(min(value(c) for c in kinks))
+    assert balance(np.array([0.0, 1.0]), -1.0, 1.0, np.ones(2)) == 0.5  # the middle
+    assert balance(np.array([1.0, 1.0]), -1.0, 0.0, np.ones(2)) == 1.0  # flat for ever after
+    assert balance(np.array([1.0]), 1.0, 2.0, np.ones(1)) is None  # falls for ever
