@@ -28,7 +28,7 @@ from adagrad_diff import (
     Squared,
     minimize,
 )
-from adagrad_diff.certificates import Certifier, dual_of, duality_gap
+from adagrad_diff.certificates import Certifier, _refine, dual_of, duality_gap
 from adagrad_diff.losses import LinearModel
 from adagrad_diff.paper import problems
 from adagrad_diff.penalties import L2, SLOPE, HuberPenalty, LInf, Nuclear, SparseGroupL2, TotalVariation1D, Zero
@@ -283,3 +283,10 @@ def test_float32():
     result = minimize(small, penalty=L1(0.05), eta=1.0, max_iter=5000, history=0, stop="gap", tol=1e-5)
     assert result.success
     assert result.x.dtype == np.float32
+
+
+@pytest.mark.parametrize("number", [1, 7, 60])
+def test_the_smallest_of_many_numbers(monkeypatch, number):
+    monkeypatch.setattr(_refine, "CHUNK", 16)
+    values = np.random.default_rng(number).permutation(60).astype(float)
+    np.testing.assert_array_equal(_refine.smallest(values, number), np.sort(np.argsort(values)[:number]))

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 ETAS = np.logspace(-5, 2, 8)  # of the first stage, in units of the typical size of a coordinate
 FIRST = 16  # its iterations
 RESTARTS = (1.0, 0.2)  # etas of the restarts, in units of the distance moved
+MANY = 500_000  # predictions from which on the first stage saves memory: a third of the etas
 LEAST = 512  # iterations before a run may count as stalled
 
 
@@ -52,7 +53,7 @@ class Auto:
         self.geometry = _geometry.of(loss, penalty, blocks)
         self.loss = self.geometry.loss
         self.options = {"eps": eps, "blocks": self.geometry.blocks, "scale": self.geometry.scale}
-        self.etas = self.geometry.unit * ETAS
+        self.etas = self.geometry.unit * (ETAS if loss.predictions < MANY else ETAS[1::3])
         first = start(loss, x0, penalty, AdaGradDiff(1.0, **self.options))
         if first.batched:
             raise ValueError(f"eta='auto' runs from one start, but x0 has {first.x.shape[-1]} trajectories. Give eta a number.")
@@ -60,7 +61,6 @@ class Auto:
         self.state = start(self.loss, np.repeat(x[..., None], len(self.etas), axis=-1), penalty, self.rule)
         self.n, self.evaluations = 0, len(self.etas)
         self.rows: list[tuple] = []  # of the history
-        self.column = 0  # of the best trajectory of this stage
         self.x, self.fun = x, float(self.state.fun[0])
         self.eta, self.status = float(self.etas[0]), Status.MAX_ITER
 
@@ -109,7 +109,7 @@ class Auto:
                     self.status = Status.STALLED
                     return
                 if certifier is not None:
-                    certifier.restart(self.column)
+                    certifier.restart()
                 self._fork(float(np.sqrt(np.mean(self.geometry.unscaled(self.x - ground) ** 2))))
                 length = self.n
 
@@ -117,7 +117,6 @@ class Auto:
         """Keep the best iterate of all."""
         fun = np.where(state.failed & ~np.isfinite(state.fun_best), np.inf, state.fun_best)
         best = int(np.argmin(fun))
-        self.column = best
         if fun[best] < self.fun:
             self.fun, self.x, self.eta = float(fun[best]), state.x_best[..., best].copy(), float(self.etas[best])
 
@@ -146,6 +145,7 @@ class Auto:
     def _fork(self, moved: float) -> None:
         """The trajectories of the next stage: the winner of this one, and restarts from the best iterate."""
         state, count = self.state, 1 + len(RESTARTS)
+        state.oracle = None  # its memory is needed again
         winner = int(np.argmin(np.where(state.failed, np.inf, state.fun_best)))
         eta = float(self.etas[winner])
         rho = moved if moved > 0 else 0.1 * eta  # nothing was gained: steps were too large
@@ -174,10 +174,13 @@ class Auto:
         state = start(self.original, self.geometry.back(self.x), self.penalty, rule)
         state.n, state.x_sum = self.n, max(self.n, 1) * state.x.astype(np.float64)
         if certifier is not None and certifier.known and self.n:
-            oracle = self.original.oracle(state.x)
-            oracle(state.x, np.empty_like(state.g))
+            r = None
+            if not certifier.dual.kinked:  # then the mean of earlier ones will do
+                oracle = self.original.oracle(state.x)
+                oracle(state.x, np.empty_like(state.g))
+                r = certifier.dual.residuals(oracle, None)
             certifier.back = lambda x: x
-            certifier.finish(state.x, state.g, certifier.dual.residuals(oracle, None), self.column)
+            certifier.finish(state.x, state.g, r)
             if tol is not None and self.status != Status.INTERRUPTED and certifier.gap(state.fun) <= tol * abs(state.fun):
                 self.status = Status.CONVERGED
         extra = {"eta": self.eta, "rule": rule, "nfev": self.evaluations}

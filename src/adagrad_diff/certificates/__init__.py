@@ -96,8 +96,8 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
     certifier.offer(*dual.bound(x, g, r))
     if refine and dual.kinked and isinstance(dual, LinearDual):
         u = dual.multipliers(r)  # type: ignore[arg-type]
-        samples = samples_at_kinks(dual, x, u, len(u))
+        samples = samples_at_kinks(dual, x, len(u))
         for better in refined(dual, x, u, dual.product(u), samples, rounds=ROUNDS, evaluations=EVALUATIONS):
-            certifier.offer(*dual.value(better.u, better.v))
+            certifier.try_(better.u, better.v)
     gap = fun - certifier.bound if np.isfinite(fun) else np.inf
     return Certificate(fun, certifier.bound, gap, certifier.point, certifier.message(fun))

@@ -18,7 +18,7 @@ LOOK, SAMPLE = 2e-4, 3e-8  # one evaluation of the dual function
 TRIAL = 3e-5  # one evaluation inside the refinement
 ENTRIES = 4_000_000  # numbers that are copied without asking how large A is
 FEW, LEAST, LATER = 100, 30, 1.5  # of samples and evaluations; by which factor the run grows between two refinements
-ENOUGH = 16  # residuals that make a mean
+KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
 TINY = np.finfo(np.float64).tiny
 
@@ -38,7 +38,6 @@ class Certifier:
         if isinstance(dual, str):
             return
         self.mean: Any = None  # of the residuals over the last half to three quarters of the run
-        self.earlier: Any = None  # and of the winner before a restart
         loss: Any = dual.loss  # type: ignore[attr-defined]
         matrix = getattr(loss, "A", None) or loss.Q
         samples, self.work = matrix.shape[0], trajectories * (CALL + MULTIPLICATION * matrix.size)
@@ -50,7 +49,7 @@ class Certifier:
         self.n = self.refined_at = 0
         self.share, self.final = (REFINEMENTS, FINAL) if trajectories == 1 else (AUTO, 3 * FINAL)
         self.next, self.spent = 1, 0.0  # the iteration of the next look, the seconds refinements have taken
-        self.multipliers: np.ndarray | None = None  # of the last refinement
+        self.known_samples, self.known_multipliers = np.empty(0, int), np.empty(0)  # of the last refinement
 
     def gap(self, fun: Any) -> Any:
         """F(x) - F_star is at most this."""
@@ -76,9 +75,12 @@ class Certifier:
             return
         self.n += 1
         if self.dual.kinked and self.n % self.stride == 0:
-            if self.mean is None or self.mean.latest.shape != state.oracle.r.shape:
-                self.mean = LateMean(state.oracle.r)
-            self.mean.add(state.oracle.r)
+            r = state.oracle.r
+            if r.ndim == 2:  # of the leading trajectory: a mean over several of them is as good
+                r = r[:, int(np.argmin(np.where(state.failed, np.inf, state.fun)))]
+            if self.mean is None:
+                self.mean = LateMean(r)
+            self.mean.add(r)
         if last or self.n >= self.next:
             self.look(state, self._affordable(last))
             self.next = self.n + self.every
@@ -93,62 +95,66 @@ class Certifier:
         column = int(np.argmin(np.where(state.failed, np.inf, state.fun))) if state.batched else None
         x, g, best = (a if a is None or column is None else a[..., column] for a in (state.x, state.g, state.x_best))
         r = self.dual.residuals(state.oracle, column)
-        self._consider(x, g, r, x if best is None else best, column, seconds)
+        self._consider(x, g, r, x if best is None else best, seconds)
 
-    def finish(self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None, column: int = 0) -> None:
+    def finish(self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None) -> None:
         """The last look, at the best of several trajectories: an iterate, its gradient and residuals."""
-        self._consider(x, g, r, x, column, self._affordable(last=True))
+        self._consider(x, g, r, x, self._affordable(last=True))
 
-    def _consider(self, x: Any, g: Any, r: Any, best: np.ndarray, column: int | None, seconds: float) -> None:
+    def _consider(self, x: Any, g: Any, r: Any, best: np.ndarray, seconds: float) -> None:
         if not self.dual.kinked:
             self.offer(*self.dual.bound(x, g, r))
             return
-        mean = self._mean(column)
-        if mean is None:
+        if self.mean is None:
             return
-        u = self.dual.multipliers(mean)
+        u = self.dual.multipliers(self.mean.value())
         v = self.dual.product(u)
-        self.offer(*self.dual.value(u, v))
+        self.try_(u, v)
         if seconds > ROUNDS * LEAST * TRIAL:
             self._refine(self.back(best), u, v, seconds)
 
-    def _mean(self, column: int | None) -> np.ndarray | None:
-        """The mean of late residuals of one trajectory; just after a restart, that of the winner before."""
-        if self.mean is None or (self.mean.count + self.mean.count_before < ENOUGH and self.earlier is not None):
-            return self.earlier
-        mean = self.mean.value()
-        return mean if column is None else mean[:, column]
-
-    def restart(self, column: int) -> None:
-        """The trajectories begin anew; `column` was the best of those before."""
-        self.earlier, self.mean = self._mean(column), None
+    def restart(self) -> None:
+        """The trajectories begin anew: what was before shall soon be forgotten."""
+        if self.dual.kinked and self.mean is not None:
+            self.mean.restart()
 
     def _refine(self, x: np.ndarray, u: np.ndarray, v: np.ndarray, seconds: float) -> None:
         """A refinement of the mean u, v = A'(w u), from where the last one has ended if that is better."""
         matrix = self.dual.loss.A
         row = 4 * MULTIPLICATION * matrix.size / matrix.shape[0]
         most = int((seconds / (ROUNDS * LEAST) - TRIAL) / row)  # samples that there is time for
-        samples = samples_at_kinks(self.dual, x, u, min(most, self.most))
+        samples = samples_at_kinks(self.dual, x, min(most, self.most))
         cost = ROUNDS * (TRIAL + row * samples.size)
         evaluations = min(EVALUATIONS, int(seconds / cost))
         if evaluations < LEAST:
             return
-        for better in refined(self.dual, x, u, v, samples, self.multipliers, evaluations=evaluations):
-            self.offer(*self.dual.value(better.u, better.v))
-            self.multipliers = better.u
+        start = u[samples]
+        place = np.minimum(np.searchsorted(self.known_samples, samples), max(self.known_samples.size - 1, 0))
+        if self.known_samples.size:
+            same = self.known_samples[place] == samples
+            start[same] = self.known_multipliers[place[same]]
+        for better in refined(self.dual, x, u, v, samples, start, evaluations=evaluations):
+            self.try_(better.u, better.v)
+            self.known_samples, self.known_multipliers = samples, better.u[samples]
         self.spent += evaluations * cost + ROUNDS * self.work * self.dual.loss.intercept
         self.refined_at = self.n
 
+    def try_(self, u: np.ndarray, v: np.ndarray) -> None:
+        """The dual function at u, which will be overwritten later, and v = A'(w u)."""
+        bound, point = self.dual.value(u, v)
+        self.offer(bound, point.copy() if point is u and bound > self.bound else point)
+
     def offer(self, bound: float, point: np.ndarray) -> None:
+        """A bound and its dual point: keep the best."""
         if bound > self.bound:
-            self.bound, self.point = bound, np.array(point)
+            self.bound, self.point = bound, point
 
 
 class LateMean:
     """The mean of what was added in the last half to three quarters of the time."""
 
     def __init__(self, like: np.ndarray):
-        self.latest, self.before = np.zeros(like.shape), np.zeros(like.shape)
+        self.latest, self.before = np.zeros(like.shape, like.dtype), np.zeros(like.shape, like.dtype)
         self.count = self.count_before = 0
 
     def add(self, r: np.ndarray) -> None:
@@ -159,5 +165,14 @@ class LateMean:
             self.latest[...] = 0.0
             self.count, self.count_before = 0, self.count
 
+    def restart(self) -> None:
+        """Keep the mean with the weight of a few additions only: soon others take its place."""
+        self.before = self.value()
+        self.before *= KEPT
+        self.latest[...] = 0.0
+        self.count, self.count_before = 0, KEPT
+
     def value(self) -> np.ndarray:
-        return (self.latest + self.before) / (self.count + self.count_before)
+        total = self.latest + self.before
+        total /= self.count + self.count_before
+        return total

@@ -20,6 +20,7 @@ from ..penalties import Penalty
 
 ROUNDING = 1e-15
 BISECTIONS = 60
+CHUNK = 1 << 16  # samples whose conjugates are evaluated together
 
 
 class Dual(ABC):
@@ -43,12 +44,13 @@ class LinearDual(Dual):
     def __init__(self, loss: LinearModel, penalty: Penalty):
         self.loss, self.penalty = loss, penalty
         self.kinked = loss.jump is not None
-        self.b, self.weight = self._targets(), loss.weight.astype(np.float64)
+        # In the dtype of the data: for float32 that halves the memory. Sums are taken in double precision.
+        self.b, self.weight = self._targets(), loss.weight
         low, high = loss.slopes(self.b, loss.theta)
         self.low, self.high = np.broadcast_to(low, self.b.shape), np.broadcast_to(high, self.b.shape)
 
     def _targets(self) -> np.ndarray:
-        return self.loss.b.astype(np.float64)
+        return self.loss.b
 
     # ------------------------------------------------------------ from residuals to a feasible point
 
@@ -66,7 +68,7 @@ class LinearDual(Dual):
     def multipliers(self, r: np.ndarray) -> np.ndarray:
         """u = r / w of the residuals r = w l'(z): the slopes of the scalar losses."""
         weight = self.weight.reshape(-1, *(1,) * (r.ndim - 1))
-        u = np.divide(r, weight, out=np.zeros(r.shape), where=weight > 0)
+        u = np.divide(r, weight, out=np.zeros(r.shape, self.weight.dtype), where=weight > 0)
         return np.clip(u, self.low, self.high, out=u) if self.low.shape == u.shape else u
 
     def value(self, u: np.ndarray, v: np.ndarray | None = None) -> tuple[float, np.ndarray]:
@@ -81,7 +83,8 @@ class LinearDual(Dual):
                 f"no multiple of A'u is in the domain of the conjugate of {self.penalty.name}: scaling does not reach it"
             )
             return -np.inf, u
-        u = theta * u if theta < 1 else u
+        if theta < 1:  # in place, if the balanced u is nobody else's
+            u = np.multiply(u, theta, out=u if self.loss.intercept else None, dtype=u.dtype)
         value = -self._losses(u) - psi
         if not np.isfinite(value):
             self.reason = f"the conjugate of {type(self.loss).__name__} is infinite"
@@ -90,31 +93,39 @@ class LinearDual(Dual):
 
     def product(self, u: np.ndarray) -> np.ndarray:
         """A'(w u), as one vector of penalised coordinates."""
-        loss = self.loss
-        r = (u * self.weight.reshape(-1, *(1,) * (u.ndim - 1))).astype(loss.dtype)
-        v = np.empty((loss.A.shape[1], *u.shape[1:]), loss.dtype)
-        loss.A.tdot(r, 0, len(r), v)
-        return v.reshape(-1).astype(np.float64)
+        A, v = self.loss.A, np.zeros((self.loss.A.shape[1], *u.shape[1:]))
+        for lo, hi in A.row_blocks(0, len(u)):
+            r = u[lo:hi] * self.weight[lo:hi].reshape(-1, *(1,) * (u.ndim - 1)).astype(np.float64)
+            A.tdot(r, lo, hi, v, add=True)
+        return v.reshape(-1)
 
     def mean(self, values: np.ndarray) -> float:
         """The weighted mean over samples. (Not by BLAS, whose threads would stay awake and in the way of the iteration's.)"""
-        return float(np.einsum("i,i->", self.weight, values))
+        return float(np.einsum("i,i->", self.weight, values, dtype=np.float64, casting="unsafe"))
 
     def _losses(self, u: np.ndarray) -> float:
         """sum_j w_j l*(u_j)"""
-        conjugate = np.asarray(self.loss.conjugate(u, self.b, self.loss.theta))  # type: ignore[misc]
-        return float(np.sum(self.weight * conjugate, where=self.weight > 0))
+        total = 0.0
+        for lo in range(0, len(u), CHUNK):
+            part = slice(lo, lo + CHUNK)
+            weight = self.weight[part].astype(np.float64)
+            conjugate = self.loss.conjugate(u[part].astype(np.float64), self.b[part], self.loss.theta)  # type: ignore[misc]
+            total += float(np.sum(weight * conjugate, where=weight > 0))
+        return total
 
     def balanced(self, u: np.ndarray) -> np.ndarray:
         """u + c, clipped to the slopes there are, with c such that sum_j w_j u_j = 0: the root of a monotone function."""
-        c, left, right = 0.0, -np.inf, np.inf
+        c, left, right, shifted = 0.0, -np.inf, np.inf, np.empty_like(u)
+        accuracy = max(ROUNDING, float(np.finfo(u.dtype).eps)) * max(float(u.max()), -float(u.min()))
         for _ in range(BISECTIONS):
-            shifted = np.clip(u + c, self.low, self.high)
+            np.clip(np.add(u, c, out=shifted), self.low, self.high, out=shifted)
             total = self.mean(shifted)
-            if abs(total) <= ROUNDING * self.mean(np.abs(shifted)):
+            if abs(total) <= accuracy:
                 break
             left, right = (left, c) if total > 0 else (c, right)
-            slope = self.mean((shifted > self.low) & (shifted < self.high))
+            inside = shifted > self.low
+            inside &= shifted < self.high
+            slope = self.mean(inside)
             c = c - total / slope if slope > 0 else np.nan  # Newton: the function is piecewise linear
             if not left < c < right:
                 c = 0.5 * (left + right) if np.isfinite(left + right) else (2 * left + 1 if right == np.inf else 2 * right - 1)
@@ -171,7 +182,7 @@ class MultinomialDual(LinearDual):
         """sum_j w_j sum_c p log p"""
         from scipy.special import entr
 
-        return -float(self.weight @ entr(np.maximum(u + self.b, 0.0)).sum(axis=1))
+        return -self.mean(entr(np.maximum(u + self.b, 0.0)).sum(axis=1))
 
     def balanced(self, u):
         """p mixed with one distribution for all samples, as little of it as gives every class its own share of samples."""
@@ -179,7 +190,7 @@ class MultinomialDual(LinearDual):
         has, wanted = self.weight @ p, self.weight @ self.b
         part = float(np.max(1.0 - np.divide(wanted, has, out=np.ones_like(has), where=has > 0), initial=0.0))
         if part == 0.0:
-            return u
+            return u.copy()
         other = np.maximum(wanted - (1.0 - part) * has, 0.0) / part
         return (1.0 - part) * p + part * (other / other.sum()) - self.b
 

@@ -18,36 +18,40 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..losses.matrix import Matrix
-from ._dual import LinearDual
+from ._dual import CHUNK, LinearDual
 
-INSIDE = 1e-9  # a multiplier is free if it is farther than this, relatively, from both bounds
 RADIUS = 100.0  # rho, in units of ||x|| / ||A'(w u)||: beyond that the duals are nearly exact, and harder to solve
 ROUNDS, EVALUATIONS = 2, 300  # proximal steps, each around the result of the one before, and evaluations in each
-NEAR = 1.5  # samples at their kinks per coefficient that is not zero
+NEAR = 1.75  # samples at their kinks per coefficient that is not zero
 FEW = 10  # samples that are at their kinks in any case
 MEMORY, DECREASE = 8, 1e-4  # of the line search: values it compares with, and what it asks for
 
 
-def samples_at_kinks(dual: LinearDual, x: np.ndarray, u: np.ndarray, most: int) -> np.ndarray:
+def samples_at_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndarray:
     """The samples whose multipliers are unknowns, at most `most`.
 
-    Those nearest to their kinks at x, about as many as x has degrees of freedom, and those whose multipliers already lie
-    between their bounds.
+    Those nearest to their kinks at x, somewhat more than x has degrees of freedom: a vertex of a polyhedron has as many.
     """
     loss = dual.loss
     distance = np.empty(len(dual.b), loss.dtype)
     loss.A.dot(x[: loss.A.shape[1]].astype(loss.dtype), 0, distance.size, distance)
-    distance += (x[-1] if loss.intercept else 0.0) - dual.b.astype(loss.dtype)
-    distance = np.where(dual.weight > 0, np.abs(distance), np.inf)
-    inside = np.minimum(u - dual.low, dual.high - u) / (dual.high - dual.low)
+    if loss.intercept:
+        distance += x[-1].astype(distance.dtype)
+    distance -= dual.b
+    np.abs(distance, out=distance)
+    distance[dual.weight == 0] = np.inf
     number = min(int(NEAR * np.count_nonzero(x)) + FEW, int(np.count_nonzero(dual.weight)), most)
     if number <= 0:
         return np.empty(0, int)
-    near = np.argpartition(distance, number - 1)[:number]
-    free = np.flatnonzero((inside > INSIDE) & (dual.weight > 0))
-    if near.size + free.size > most:
-        free = free[np.argsort(-inside[free])[: most - near.size]]
-    return np.union1d(near, free)
+    return smallest(distance, number)
+
+
+def smallest(values: np.ndarray, number: int) -> np.ndarray:
+    """The places of the smallest values, in order of their places; chunk by chunk, to save memory."""
+    chunks = ((lo, values[lo : lo + CHUNK]) for lo in range(0, values.size, CHUNK))
+    places = [lo + (np.argpartition(v, number)[:number] if v.size > number else np.arange(v.size)) for lo, v in chunks]
+    candidates = np.concatenate(places)
+    return np.sort(candidates[np.argpartition(values[candidates], number - 1)[:number]])
 
 
 class Refined(NamedTuple):
@@ -68,13 +72,17 @@ def refined(
     rounds: int = ROUNDS,
     evaluations: int = EVALUATIONS,
 ) -> Iterator[Refined]:
-    """Better and better multipliers, others than u for these samples only; v is A'(w u), and `start` another u to try first."""
+    """Better and better multipliers, others than u for these samples only; they are written into u.
+
+    v is A'(w u), and `start` are multipliers of these samples to begin with, if they are better than those in u.
+    """
     loss, penalty = dual.loss, dual.penalty
     A = loss.A.rows(samples)
     if A is None or samples.size == 0:
         return
-    x, weight, l2, intercept = x.astype(np.float64), dual.weight[samples], loss.l2, loss.intercept
-    b, low, high = dual.b[samples], weight * dual.low[samples], weight * dual.high[samples]
+    x, l2, intercept = x.astype(np.float64), loss.l2, loss.intercept
+    weight, b = dual.weight[samples].astype(np.float64), dual.b[samples].astype(np.float64)
+    low, high = weight * dual.low[samples], weight * dual.high[samples]
     r = weight * u[samples]
     fixed = np.append(v, dual.mean(u))[: x.size]  # and the sum for an intercept
     norm = float(np.linalg.norm(fixed))
@@ -106,14 +114,13 @@ def refined(
             scores[...] += y[-1]
         return float(b @ r - (psi + y @ v + (y - x) @ (y - x) / (2 * rho))), b - scores
 
-    if start is not None and negative(other := weight * start[samples])[0] < negative(r)[0]:
+    if start is not None and negative(other := weight * start)[0] < negative(r)[0]:
         r = other
     for _ in range(rounds):
         r = projected_gradient(negative, r, low, high, evaluations)
         v, x = point(r)
-        better = u.copy()
-        better[samples] = np.clip(r / weight, dual.low[samples], dual.high[samples])
-        yield Refined(better, v[:coordinates], x)
+        u[samples] = np.clip(r / weight, dual.low[samples], dual.high[samples])
+        yield Refined(u, v[:coordinates], x)
 
 
 def projected_gradient(

@@ -11,6 +11,7 @@ from ..critical import _smallest_polar
 from ..losses import LinearModel, Multinomial
 from ..penalties import L1, ElasticNet, Penalty
 
+SORTED = 500_000  # samples up to which the kinks are sorted, which takes several vectors of double precision
 PROGRAM = 100_000  # kinks times features up to which a linear program looks for the best of many subgradients
 
 
@@ -27,6 +28,8 @@ def null_solution(loss: LinearModel, penalty: Penalty) -> np.ndarray | None:
         return None
     x = np.zeros(loss.shape)
     if loss.intercept:
+        if loss.jump is not None and len(loss.b) > SORTED:
+            return None  # the iteration will find out, in less memory
         offset = best_intercept(loss)
         if offset is None:
             return None
