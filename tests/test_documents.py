@@ -14,9 +14,9 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 @pytest.mark.parametrize(
     "snippet",
     [
-        pytest.param(s, marks=pytest.mark.peer) if any(word in s for word in ("sweep", "torch", "optax")) else s
+        pytest.param(s, marks=pytest.mark.peer) if any(word in s for word in ("sweep", "torch", "optax", "sklearn")) else s
         for s in SNIPPETS
-    ],  # which need xarray, torch or optax
+    ],  # which need other libraries
     ids=range(len(SNIPPETS)),
 )
 def test_readme_snippets_run(snippet):

@@ -11,7 +11,7 @@ import numpy as np
 from ._dual import Dual
 from ._refine import EVALUATIONS, ROUNDS, refined, samples_at_kinks
 
-LOOKS, REFINEMENTS, AUTO = 0.03, 0.04, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
+LOOKS, REFINEMENTS, AUTO = 0.02, 0.025, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
 # A model of the machine, in seconds, so that two runs of one problem look at the same iterations.
 CALL, MULTIPLICATION = 4e-6, 1.2e-10  # one iteration: what it costs at least
 LOOK, SAMPLE = 2e-4, 3e-8  # one evaluation of the dual function
