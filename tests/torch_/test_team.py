@@ -54,6 +54,7 @@ def test_an_error_comes_back(way):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")  # JAX, if another test has loaded it
 def test_a_step_in_a_forked_child():
     """Where PyTorch's own operations would wait for ever."""
     p = torch.ones(1 << 20).requires_grad_()
