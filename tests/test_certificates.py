@@ -137,6 +137,7 @@ def test_nonsmooth_problems_of_the_paper(name, eta):
     assert gaps[1] > gaps[3] > gaps[5]
 
 
+@pytest.mark.peer
 def test_support_vector_machine():
     """The certificate of the dual problem is the objective of the primal one."""
     paper = problems.two_moons(samples=60)

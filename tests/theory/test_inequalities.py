@@ -217,6 +217,7 @@ def test_record_is_the_algorithm():
 
 
 @real_data
+@pytest.mark.peer
 def test_quasi_fejer_as_printed_is_false_on_splice():
     made = splice(data=SHARED, starts=1)
     run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(0.5), 100)
