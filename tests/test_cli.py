@@ -171,7 +171,13 @@ def test_interrupted_and_resumed(run, tmp_path):
     command = [sys.executable, "-m", "adagrad_diff", "reproduce", "hinge", "--etas", "6", "--starts", "3"]
     options = {"cwd": tmp_path, "capture_output": True, "text": True, "env": dict(os.environ)}
     process = subprocess.Popen(
-        [*command, "--out", "cut"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=options["env"]
+        [*command, "--out", "cut"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=options["env"],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (the tests' own process may ignore it)
     )
     while process.poll() is None and not (tmp_path / "cut" / "checkpoints").exists():
         time.sleep(0.01)
