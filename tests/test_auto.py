@@ -202,18 +202,15 @@ def test_budgets_and_callbacks():
     assert not zero.x.any()
 
 
+@pytest.mark.usefixtures("default_handler")
 def test_interrupt():
     A, b = data()
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def callback(now):
         if now.nit == 30:
             signal.raise_signal(signal.SIGINT)
 
-    try:
-        result = minimize(LAD(A, b), penalty=L1(0.05), callback=callback)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    result = minimize(LAD(A, b), penalty=L1(0.05), callback=callback)
     assert result.status == Status.INTERRUPTED
     assert result.nit == 30
 

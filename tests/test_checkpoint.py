@@ -290,16 +290,16 @@ def test_killed_at_random_moments(tmp_path):
 
 
 INTERRUPTED = """
-import signal, sys
+import sys
 sys.path.insert(0, sys.argv[1])
 import test_checkpoint as t
 
-signal.signal(signal.SIGINT, signal.default_int_handler)
 t.sweep(*t.problem(4000), record=700, n_jobs=2, checkpoint=sys.argv[2])
 print("finished")
 """
 
 
+@pytest.mark.usefixtures("default_handler")
 def test_ctrl_c(tmp_path):
     run = [sys.executable, "-c", INTERRUPTED, str(HERE), str(tmp_path)]
     with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -167,6 +167,7 @@ def test_real_data(run):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.usefixtures("default_handler")
 def test_interrupted_and_resumed(run, tmp_path):
     command = [sys.executable, "-m", "adagrad_diff", "reproduce", "hinge", "--etas", "6", "--starts", "3"]
     options = {"cwd": tmp_path, "capture_output": True, "text": True, "env": dict(os.environ)}
@@ -177,7 +178,6 @@ def test_interrupted_and_resumed(run, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         env=options["env"],
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (the tests' own process may ignore it)
     )
     while process.poll() is None and not (tmp_path / "cut" / "checkpoints").exists():
         time.sleep(0.01)

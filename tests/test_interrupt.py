@@ -16,14 +16,6 @@ A, REAL, LABELS, CLASSES = data()
 START = np.array([1.0, -2.0, 3.0])
 
 
-@pytest.fixture
-def default_handler():
-    """The handler of an ordinary Python session, whatever the tests were started from."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield signal.default_int_handler
-    signal.signal(signal.SIGINT, before)
-
-
 def press_ctrl_c(f, g):
     signal.raise_signal(signal.SIGINT)
     return f, g
