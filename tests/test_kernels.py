@@ -62,16 +62,43 @@ def test_block_squares(name, size, width, dtype):
 
 
 @dtypes
-@batches
 @pytest.mark.parametrize("entry", [1.0, 1e30, 1e200, np.inf, -np.inf, np.nan])
-def test_overflow(entry, batch, dtype):
-    """Zero, and NaN for a trajectory with an entry whose square, in double precision, is not finite."""
-    (g,), out = arrays(1, (D, *batch), dtype), np.ones(batch or (1,))
-    with np.errstate(over="ignore"):
-        g[(4, *(1 for _ in batch))] = entry
-    kernels.overflow(g, out)
+def test_overflow(entry, dtype):
+    """Zero, and NaN if there is an entry whose square, in double precision, is not finite."""
+    (g,) = arrays(1, (D,), dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        np.testing.assert_array_equal(out, np.reshape(np.sum(0 * g.astype(float) ** 2, axis=0), out.shape))
+        g[4] = entry
+        np.testing.assert_array_equal(kernels.overflow(g), np.sum(0 * g.astype(float) ** 2))
+
+
+@dtypes
+@pytest.mark.parametrize("averages", [True, False], ids=["averages", "none"])
+@pytest.mark.parametrize("bad", ["nothing", "f", "phi", "g", "the square of g", "all", "one before"])
+def test_advance(bad, averages, dtype):
+    """Trajectory 1 fails, or all do: these keep everything old, the others take everything new."""
+    (x_new, g_new, x, g, x_best), x_sum = arrays(5, (D, B), dtype), arrays(1, (D, B), np.float64, seed=1)[0]
+    f, phi, f_old, phi_old = arrays(4, (B,), np.float64, seed=2)
+    failed, n, norm = np.zeros(B, bool), np.array([4, 5, 6]), np.array([1.0, 2.0, 3.0])
+    fun_best = np.array([-9.0, 9.0, 9.0])  # the first trajectory has been better
+    if bad == "one before":
+        failed[1] = True
+    with np.errstate(over="ignore"):
+        numbers = {"f": (f, 1), "phi": (phi, 1), "g": (g_new, (4, 1)), "the square of g": (g_new, (4, 1)), "all": (f, slice(3))}
+        if bad in numbers:
+            array, index = numbers[bad]
+            array[index] = 1e200 if bad == "the square of g" else np.nan  # infinite in single precision
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        stays = failed | ~np.isfinite(f + phi + np.sum(0 * g_new.astype(float) ** 2, axis=0))
+    better = ~stays & (f + phi < fun_best)
+    expected = [np.where(stays, old, new) for new, old in ((f, f_old), (phi, phi_old), (x_new, x), (g_new, g))]
+    expected += [n + ~stays, stays, np.where(stays, norm, np.nan), np.where(better, f + phi, fun_best)]
+    expected += [x_sum + np.where(stays, 0.0, x_new), np.where(better, x_new, x_best)] if averages else []
+    kept = (x_sum, x_best) if averages else (None, None)
+    kernels.advance(f, phi, x_new, g_new, f_old, phi_old, x, g, n, failed, norm, fun_best, *kept)
+    for found, wanted in zip((f, phi, x_new, g_new, n, failed, norm, fun_best, *kept), expected, strict=averages):
+        np.testing.assert_array_equal(found, wanted)
+    assert stays.sum() == {"nothing": 0, "all": B}.get(bad, 1)
 
 
 @dtypes
@@ -208,10 +235,10 @@ def scalar_case(loss, dtype, samples):
 
 
 @dtypes
-@batches
+@pytest.mark.parametrize("batch", [(), (3,), (9,)], ids=["1-D", "few", "many"])
 @losses
 def test_residuals(loss, batch, dtype):
-    samples, lo, hi = 50, 3, 47
+    samples, lo, hi = 150, 3, 147
     scalar, theta, naively, b, weight = scalar_case(loss, dtype, samples)
     z, out = 2 * arrays(1, (samples, *batch), dtype)[0], np.linspace(1.0, 2.0, *(batch or (1,)))
     found, value = z.copy(), out.copy()
@@ -222,9 +249,32 @@ def test_residuals(loss, batch, dtype):
     assert_same(found, z, dtype)
 
 
+ranges = pytest.mark.parametrize("rows", [(0, 100), (3, 97), (40, 41)], ids=str)
+
+
 @dtypes
 @losses
-@pytest.mark.parametrize("rows", [(0, 100), (3, 97), (40, 41)], ids=str)
+@ranges
+@pytest.mark.parametrize("few", [1, 3, 8])
+def test_dense_pass_few(few, rows, loss, dtype):
+    """The same, trajectory by trajectory: in threes, and what is left over one by one."""
+    samples, (lo, hi) = 100, rows
+    scalar, theta, naively, b, weight = scalar_case(loss, dtype, samples)
+    A, (x, g) = arrays(1, (samples, D), dtype)[0], arrays(2, (D, few), dtype, seed=2) / dtype(2)
+    r, out, offset = np.full((samples, few), 7, dtype), np.linspace(1.0, 2.0, few), arrays(1, (few,), dtype, seed=3)[0] / 4
+    values, derivatives = naively(A[lo:hi].astype(float) @ x + offset, b[lo:hi, None])
+    residuals = weight[lo:hi, None] * derivatives
+    expected, value = g + A[lo:hi].T @ residuals, out + weight[lo:hi] @ values
+    kernels.dense_pass_few(scalar)(A, x, offset, b, weight, theta, lo, hi, np.empty((2, few, D), dtype), r, g, out)
+    assert_same(r[lo:hi], residuals, dtype)
+    np.testing.assert_array_equal(np.delete(r, slice(lo, hi), axis=0), 7)
+    assert_same(g, expected, dtype)
+    assert_same(out, value, dtype)
+
+
+@dtypes
+@losses
+@ranges
 def test_dense_pass(rows, loss, dtype):
     """For whole tiles, for ranges that end inside one, and for a single row."""
     samples, (lo, hi) = 100, rows

@@ -81,7 +81,7 @@ class State:
             self.norm = math.sqrt(out[0, 0])
             return self.norm, float(out[1, 0])
         self.norm = np.where(self.failed, self.norm, np.sqrt(out[0]))  # a failed trajectory has not moved
-        return self.norm, out[1]
+        return self.norm.copy(), out[1]  # `advance` writes to it
 
     @property
     def subgradient_norm(self) -> Any:
@@ -98,40 +98,25 @@ class State:
 
         Nothing is changed before this point, so an iteration that is interrupted leaves the state as it was.
         """
-        if self.batched:
-            good = np.isfinite(f + phi + self._overflow())
-            if not good.all():
-                self.failed |= ~good
-            stuck = self.failed.any()
-            if stuck:  # these stay where they are
-                for new, old in ((self.x_prev, self.x), (self.g_prev, self.g), (f, self.f), (phi, self.phi)):
-                    np.copyto(new, old, where=self.failed)
-        elif not math.isfinite(f + phi + self._overflow()[0]):
+        flat = self.flat
+        if self.batched:  # trajectories that fail stay where they are
+            averages = (None, None) if self.x_sum is None else (flat(self.x_sum), flat(self.x_best))
+            new, old = (flat(self.x_prev), flat(self.g_prev)), (flat(self.x), flat(self.g))
+            counts = (self.n, self.failed, self.norm, self.fun_best)
+            kernels.advance(f, phi, *new, self.f, self.phi, *old, *counts, *averages)
+        elif not math.isfinite(f + phi + kernels.overflow(flat(self.g_prev))):
             self.failed = True
             return
         self.x, self.x_prev = self.x_prev, self.x
         self.g, self.g_prev = self.g_prev, self.g
         self.f, self.phi = f, phi
-        if self.batched:
-            self.n = self.n + (~self.failed if stuck else 1)
-            self.norm = np.where(self.failed, self.norm, np.nan) if stuck else np.full(f.shape, np.nan)
-            better = f + phi < self.fun_best
-            self.fun_best = np.minimum(f + phi, self.fun_best)
-            if self.x_sum is not None:
-                kernels.keep(self.flat(self.x), ~self.failed, better, self.flat(self.x_sum), self.flat(self.x_best))
-        else:
+        if not self.batched:
             self.n += 1
             self.norm = math.nan
             np.add(self.x_sum, self.x, out=self.x_sum)
             if f + phi < self.fun_best:
                 np.copyto(self.x_best, self.x)
                 self.fun_best = f + phi
-
-    def _overflow(self) -> np.ndarray:
-        """Zero, or NaN where the metric cannot take the new gradient."""
-        out = np.empty(self.f.size if self.batched else 1)
-        kernels.overflow(self.flat(self.g_prev), out)
-        return out
 
     def _map(self, change) -> State:
         values = {f.name: getattr(self, f.name) for f in fields(self)}

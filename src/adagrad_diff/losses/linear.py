@@ -158,17 +158,12 @@ class LinearOracle(Oracle):
         zero, memory = np.zeros(self._width, loss.dtype), {}
 
         def rows(x, offset, lo, hi, g, value, add):
-            if lo not in memory:  # one per thread: x and the gradient, with contiguous columns
-                memory[lo] = np.empty((2, len(value), len(x)), x.dtype)
-            columns, gradient = memory[lo]
-            np.copyto(columns, x.T)
-            gradient.fill(0)
+            if lo not in memory:  # one per thread
+                memory[lo] = np.empty((2, *x.shape[::-1]), x.dtype)
+            if not add:
+                g.fill(0)
             shift = offset[0] if loss.intercept else zero
-            kernel(loss.A.array, columns, shift, loss.b, loss.weight, loss.theta, lo, hi, r, gradient, value)
-            if add:
-                g += gradient.T
-            else:
-                np.copyto(g, gradient.T)
+            kernel(loss.A.array, x, shift, loss.b, loss.weight, loss.theta, lo, hi, memory[lo], r, g, value)
 
         return rows
 

@@ -57,7 +57,8 @@ class Dense(Matrix):
     def dot(self, x, lo, hi, z):
         if self._own(x):
             threads = min(thread_count((hi - lo) * x.size), hi - lo)
-            over_rows(lambda _, a, b: kernels.dense_dot(self.array[lo + a : lo + b], x, z[a:b]), hi - lo, threads)
+            z[...] = 0
+            over_rows(lambda _, a, b: kernels.add_dense_dot(self.array[lo + a : lo + b], x, z[a:b]), hi - lo, threads)
         else:
             np.matmul(self.array[lo:hi], x, out=z)
 

@@ -1,0 +1,56 @@
+"""The compiled inner loops, each with the NumPy statement it computes.
+
+Numba is imported only when a run starts, so ``import adagrad_diff`` stays light. Three rules hold throughout:
+
+- every kernel is ``nogil`` and single-threaded; threads are added from outside (`adagrad_diff._threads`), so that
+  concurrent runs in one process are safe whatever Numba's threading layer;
+- indices are unsigned before they are used: Numba's handling of negative ones doubles the time of a sparse product;
+- sums may be reordered (``reassoc``), but nothing assumes finite numbers: NaN and inf must survive to be reported. (So
+  compare with ``< np.inf`` in such a kernel: Numba's ``np.isfinite(x)`` is ``x - x``, which reordering turns into 0.)
+"""
+
+from ._compile import FASTMATH, INLINE, OPTIONS, compiled, plain
+from ._dense import add_dense_dot, add_dense_tdot, dense_pass, dense_pass_few
+from ._elastic import elastic_value, ridge, shrink
+from ._metric import (
+    add_block_squared_differences,
+    add_block_squares,
+    add_squared_differences,
+    add_squares,
+    advance,
+    block_forward,
+    diagnose,
+    forward,
+    overflow,
+)
+from ._residuals import column_sums, residuals, softmax_residuals
+from ._sparse import add_rows_dot, add_rows_tdot
+
+__all__ = [
+    "FASTMATH",
+    "INLINE",
+    "OPTIONS",
+    "add_block_squared_differences",
+    "add_block_squares",
+    "add_dense_dot",
+    "add_dense_tdot",
+    "add_rows_dot",
+    "add_rows_tdot",
+    "add_squared_differences",
+    "add_squares",
+    "advance",
+    "block_forward",
+    "column_sums",
+    "compiled",
+    "dense_pass",
+    "dense_pass_few",
+    "diagnose",
+    "elastic_value",
+    "forward",
+    "overflow",
+    "plain",
+    "residuals",
+    "ridge",
+    "shrink",
+    "softmax_residuals",
+]

@@ -1,0 +1,61 @@
+"""Sums of absolute values and squares: the elastic net, and the ridge term of a loss."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._compile import compiled
+
+
+@compiled
+def shrink(z, step, l1, l2, out):
+    """out = np.sign(z) * np.maximum(np.abs(z) - step * l1, 0) / (1 + step * l2), l1 and l2 of size 1 or one per row"""
+    if z.ndim == 1:
+        for i in range(z.size):
+            lam, mu = l1[i if l1.size > 1 else 0], l2[i if l2.size > 1 else 0]
+            size = abs(z[i]) - step[i] * lam
+            out[i] = np.copysign(0.0 if size < 0.0 else size, z[i]) / (1.0 + step[i] * mu)
+    else:
+        for i in range(z.shape[0]):
+            lam, mu = l1[i if l1.size > 1 else 0], l2[i if l2.size > 1 else 0]
+            if mu == 0.0:  # divisions take most of the time
+                for k in range(z.shape[1]):
+                    size = abs(z[i, k]) - step[i, k] * lam
+                    out[i, k] = np.copysign(0.0 if size < 0.0 else size, z[i, k])
+            else:
+                for k in range(z.shape[1]):
+                    size = abs(z[i, k]) - step[i, k] * lam
+                    out[i, k] = np.copysign(0.0 if size < 0.0 else size, z[i, k]) / (1.0 + step[i, k] * mu)
+
+
+@compiled
+def elastic_value(x, l1, l2, out):
+    """out = np.sum(l1 * np.abs(x) + l2 / 2 * x**2, axis=0), l1 and l2 of size 1 or one per row"""
+    if x.ndim == 1:
+        total = 0.0
+        for i in range(x.size):
+            lam, mu = l1[i if l1.size > 1 else 0], l2[i if l2.size > 1 else 0]
+            total += lam * abs(x[i]) + 0.5 * mu * x[i] * x[i]
+        out[0] = total
+    else:
+        out[:] = 0
+        for i in range(x.shape[0]):
+            lam, mu = l1[i if l1.size > 1 else 0], l2[i if l2.size > 1 else 0]
+            for k in range(x.shape[1]):
+                out[k] += lam * abs(x[i, k]) + 0.5 * mu * x[i, k] * x[i, k]
+
+
+@compiled
+def ridge(x, l2, g, out):
+    """g = l2 * x;  out += l2 / 2 * np.sum(x**2, axis=0)"""
+    if x.ndim == 1:
+        total = 0.0
+        for i in range(x.size):
+            total += x[i] * x[i]
+            g[i] = l2 * x[i]
+        out[0] += 0.5 * l2 * total
+    else:
+        for i in range(x.shape[0]):
+            for k in range(x.shape[1]):
+                out[k] += 0.5 * l2 * x[i, k] * x[i, k]
+                g[i, k] = l2 * x[i, k]

@@ -1,0 +1,65 @@
+"""From predictions to residuals and values, sample by sample."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._compile import compiled, plain, scalar_kernel
+
+TILE = 64  # samples of one trajectory that are gathered into a vector
+WIDE = 8  # trajectories from which on a sample's row is vector enough
+
+
+@scalar_kernel
+def residuals(scalar, column_residuals, fingerprint):
+    def kernel(z, b, weight, theta, lo, hi, out):
+        """out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b); both for samples lo..hi"""
+        fingerprint  # noqa: B018 (part of the cache key)
+        if z.ndim == 1:
+            out[0] += column_residuals(z[lo:hi], b[lo:hi], weight[lo:hi], theta)
+        elif z.shape[1] < WIDE:
+            column = np.empty(TILE, z.dtype)
+            for first in range(lo, hi, TILE):
+                last = min(first + TILE, hi)
+                tile = z[first:last]
+                for k in range(z.shape[1]):
+                    for t in range(last - first):
+                        column[t] = tile[t, k]
+                    out[k] += column_residuals(column[: last - first], b[first:last], weight[first:last], theta)
+                    for t in range(last - first):
+                        tile[t, k] = column[t]
+        else:
+            for j in range(lo, hi):
+                for k in range(z.shape[1]):
+                    value, derivative = scalar(z[j, k], b[j], theta)
+                    out[k] += weight[j] * value if weight[j] != 0.0 else 0.0
+                    z[j, k] = weight[j] * derivative if weight[j] != 0.0 else 0.0
+
+    return kernel
+
+
+@plain
+def softmax_residuals(z, b, weight, lo, hi, out):
+    """z (samples, classes, trajectories) <- weight * (softmax(z) - onehot(b)) for samples lo..hi;  out += their loss"""
+    for j in range(lo, hi):
+        for k in range(z.shape[2]):
+            top = z[j, 0, k]
+            for c in range(1, z.shape[1]):
+                top = max(top, z[j, c, k])
+            score, total = z[j, b[j], k], 0.0
+            for c in range(z.shape[1]):
+                z[j, c, k] = np.exp(z[j, c, k] - top)
+                total += z[j, c, k]
+            out[k] += weight[j] * (np.log(total) + (top - score))
+            for c in range(z.shape[1]):
+                z[j, c, k] *= weight[j] / total
+            z[j, b[j], k] -= weight[j]
+
+
+@compiled
+def column_sums(r, out):
+    """out = np.sum(r, axis=0)"""
+    out[:] = 0
+    for j in range(r.shape[0]):
+        for k in range(r.shape[1]):
+            out[k] += r[j, k]
