@@ -1,5 +1,7 @@
 """Every compiled kernel computes the NumPy statement of its docstring, in both precisions and for one vector or several."""
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -235,6 +237,23 @@ def scalar_case(loss, dtype, samples):
 
 
 @dtypes
+@pytest.mark.parametrize("width", [1, B])
+@pytest.mark.parametrize("centered", [True, False])
+def test_intercept(centered, width, dtype):
+    """Sums over many samples are made in double precision."""
+    samples, center = 100_000, arrays(1, (D - 1,), dtype, seed=3)[0] if centered else np.empty(0, dtype)
+    (x, g), r = arrays(2, (D, width), dtype), arrays(1, (samples, width), dtype, seed=2)[0] + dtype(1)
+    out, moved = np.empty(width, dtype), center.astype(float)[:, None]
+    kernels.intercept_offset(x, center, out)
+    np.testing.assert_allclose(out, x[-1] - (moved * x[: moved.size]).sum(axis=0), rtol=4 * np.finfo(dtype).eps, atol=1e-7)
+    sums, expected = r.sum(axis=0, dtype=float), g.astype(float)
+    expected[-1] = sums
+    expected[: moved.size] -= moved * sums
+    kernels.intercept_gradient(r, center, g)
+    np.testing.assert_allclose(g, expected, rtol=1e-12 if dtype is np.float64 else 1e-6)
+
+
+@dtypes
 @pytest.mark.parametrize("batch", [(), (3,), (9,)], ids=["1-D", "few", "many"])
 @losses
 def test_residuals(loss, batch, dtype):
@@ -289,6 +308,32 @@ def test_dense_pass(rows, loss, dtype):
     np.testing.assert_array_equal(np.delete(r, slice(lo, hi)), 7)
     assert_same(g, expected, dtype)
     assert_same(out, 1.5 + weight[lo:hi] @ values, dtype)
+
+
+@pytest.mark.parametrize("name", ["residuals", "dense_pass", "dense_pass_few"])
+def test_no_two_losses_share_a_symbol(name):
+    """Numba makes a symbol of a function's name and a number that depends on what a process compiled before.
+
+    Kernels that different processes put on disk may so get one number. If they or their inner functions also had one name, a
+    process that loads both would call one loss for the other. (That was seen: Poisson's residuals were those of the hinge.)
+    """
+    functions = [getattr(kernels, name)(getattr(adagrad_diff, loss).scalar).py_func for loss in SCALAR]
+    inner = [inspect.getclosurevars(function).nonlocals for function in functions]
+    names = [f.__qualname__ for f in functions]
+    names += [
+        f.__qualname__
+        for cells in inner
+        for f in cells.values()
+        if callable(f) and f.__module__ == "adagrad_diff.kernels._compile"
+    ]
+    assert len(set(names)) == len(names) == 2 * len(SCALAR)
+
+
+def test_no_two_processes_write_to_one_file():
+    """Two that compile a function for two dtypes at the same time would mix up what is whose."""
+    first, second = (kernels.compiled(kernels.forward.py_func)._cache._cache_file for _ in range(2))
+    assert first._index_path == second._index_path
+    assert first._data_name(1) != second._data_name(1)
 
 
 # ---------------------------------------------------------------- kinks and numbers that are not finite

@@ -61,6 +61,7 @@ def iterate(
 
 def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterator[State]:
     """The loop. The two buffers that end in _prev hold what comes next until the iteration is complete."""
+    state.oracle = None  # that of an earlier run, whose memory is needed again
     oracle = state.oracle = loss.oracle(state.x)
     flat = state.flat if state.x.ndim > 1 else lambda array: array
     metric = rule.init(state.x, state.batched, loss.intercept)

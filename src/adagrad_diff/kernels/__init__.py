@@ -9,9 +9,10 @@ Numba is imported only when a run starts, so ``import adagrad_diff`` stays light
   compare with ``< np.inf`` in such a kernel: Numba's ``np.isfinite(x)`` is ``x - x``, which reordering turns into 0.)
 """
 
-from ._compile import FASTMATH, INLINE, OPTIONS, compiled, plain
+from ._compile import INLINE, compiled, named, plain
 from ._dense import add_dense_dot, add_dense_tdot, dense_pass, dense_pass_few
 from ._elastic import elastic_value, ridge, shrink
+from ._intercept import intercept_gradient, intercept_offset
 from ._metric import (
     add_block_squared_differences,
     add_block_squares,
@@ -23,13 +24,11 @@ from ._metric import (
     forward,
     overflow,
 )
-from ._residuals import column_sums, residuals, softmax_residuals
+from ._residuals import residuals, softmax_residuals
 from ._sparse import add_rows_dot, add_rows_tdot
 
 __all__ = [
-    "FASTMATH",
     "INLINE",
-    "OPTIONS",
     "add_block_squared_differences",
     "add_block_squares",
     "add_dense_dot",
@@ -40,13 +39,15 @@ __all__ = [
     "add_squares",
     "advance",
     "block_forward",
-    "column_sums",
     "compiled",
     "dense_pass",
     "dense_pass_few",
     "diagnose",
     "elastic_value",
     "forward",
+    "intercept_gradient",
+    "intercept_offset",
+    "named",
     "overflow",
     "plain",
     "residuals",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from numba import njit
 from numba.extending import register_jitable
@@ -19,8 +20,21 @@ OPTIONS: Any = {"nogil": True, "error_model": "numpy"}  # division by zero gives
 
 INLINE: Any = {"forceinline": True}  # also a long function, or the loop around it is not vectorised
 
-compiled = njit(cache=True, fastmath=FASTMATH, **OPTIONS)
-plain = njit(cache=True, **OPTIONS)  # gathers: reordering these sums makes them slower
+
+def plain(function: Callable, cache: bool = True, **options: Any) -> Any:
+    """Compiled, and kept on disk under a file name that no other process uses.
+
+    Numba numbers the files of a function. Two processes that compile it at the same time for two dtypes would write to one
+    file, and the index would take the one for the other.
+    """
+    dispatcher = njit(cache=cache, **OPTIONS, **options)(function)
+    files: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(files, "_data_name_pattern"):
+        files._data_name_pattern = f"{uuid4().hex[:8]}-{files._data_name_pattern}"
+    return dispatcher
+
+
+compiled = partial(plain, fastmath=FASTMATH)  # sums may be reordered; where numbers are gathered that makes them slower
 
 
 def _over_samples(scalar: Callable) -> Callable:
@@ -36,14 +50,19 @@ def _over_samples(scalar: Callable) -> Callable:
     return residuals
 
 
-def scalar_kernel(template: Callable) -> Callable:
-    """One compiled copy of `template(scalar, residuals, fingerprint)` per scalar loss, cached in memory and, for this package's
-    losses, on disk.
+def named(function: Callable, content: bytes) -> Callable:
+    """The function under a name of its own, made of what it depends on.
 
-    Numba's disk cache does not notice when a function that a kernel calls is edited. The losses of this package therefore
-    enter the key with a fingerprint of their code, of this file and of the elementary functions they may call, and a user's
-    own loss is never cached on disk.
+    Numba's symbols are made of a name and a number, and its files are found by the name. Without this, kernels of two losses
+    that two processes have put on disk might be one and the same to a third one, and so might two versions of a kernel when a
+    function that it calls is edited.
     """
+    function.__qualname__ = f"{function.__qualname__}_{hashlib.sha256(content).hexdigest()[:16]}"
+    return function
+
+
+def scalar_kernel(template: Callable) -> Callable:
+    """One compiled copy of `template(scalar, residuals)` per scalar loss, cached in memory, and on disk if the loss is ours."""
 
     @cache
     def specialise(scalar: Callable) -> Callable:
@@ -52,8 +71,7 @@ def scalar_kernel(template: Callable) -> Callable:
         for file in (__file__, _elementary.__file__):
             content += Path(file).read_bytes()
         inlined = register_jitable(**INLINE)(scalar)
-        kernel = template(inlined, register_jitable(_over_samples(inlined)), hashlib.sha256(content).hexdigest())
-        ours = scalar.__module__.startswith("adagrad_diff.losses")
-        return njit(cache=ours, fastmath=FASTMATH, **OPTIONS)(kernel)
+        residuals = register_jitable(named(_over_samples(inlined), content))
+        return compiled(named(template(inlined, residuals), content), cache=scalar.__module__.startswith("adagrad_diff.losses"))
 
     return specialise

@@ -50,10 +50,9 @@ def _add_rows(A, rows, z, g):
 
 
 @scalar_kernel
-def dense_pass(scalar, residuals, fingerprint):
+def dense_pass(scalar, residuals):
     def kernel(A, x, offset, b, weight, theta, lo, hi, r, g, out):
         """z = A[lo:hi] @ x + offset;  r[lo:hi] = weight * derivative(z, b);  g += A[lo:hi].T @ r[lo:hi]: A is read once"""
-        fingerprint  # noqa: B018 (part of the cache key)
         z, rows = np.empty(TILE, r.dtype), np.empty(TILE, np.uint64)
         for first in range(lo, hi, TILE):
             last = min(first + TILE, hi)
@@ -109,13 +108,12 @@ def _add_rows_of_three(A, rows, z, k, g):
 
 
 @scalar_kernel
-def dense_pass_few(scalar, residuals, fingerprint):
+def dense_pass_few(scalar, residuals):
     def kernel(A, x, offset, b, weight, theta, lo, hi, columns, r, g, out):
         """The same for a few trajectories: x and g (features, few), r (samples, few); columns is memory, (2, few, features).
 
         Trajectories go in threes, as many as eta="auto" has, so that every number of A is loaded less often from the cache.
         """
-        fingerprint  # noqa: B018 (part of the cache key)
         few, x_columns, g_columns = x.shape[1], columns[0], columns[1]
         threes, z, rows = few - few % 3, np.empty((few, TILE), r.dtype), np.empty(TILE, np.uint64)
         for i in range(x.shape[0]):

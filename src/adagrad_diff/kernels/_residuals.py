@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._compile import compiled, plain, scalar_kernel
+from ._compile import plain, scalar_kernel
 
 TILE = 64  # samples of one trajectory that are gathered into a vector
 WIDE = 8  # trajectories from which on a sample's row is vector enough
 
 
 @scalar_kernel
-def residuals(scalar, column_residuals, fingerprint):
+def residuals(scalar, column_residuals):
     def kernel(z, b, weight, theta, lo, hi, out):
         """out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b); both for samples lo..hi"""
-        fingerprint  # noqa: B018 (part of the cache key)
         if z.ndim == 1:
             out[0] += column_residuals(z[lo:hi], b[lo:hi], weight[lo:hi], theta)
         elif z.shape[1] < WIDE:
@@ -54,12 +53,3 @@ def softmax_residuals(z, b, weight, lo, hi, out):
             for c in range(z.shape[1]):
                 z[j, c, k] *= weight[j] / total
             z[j, b[j], k] -= weight[j]
-
-
-@compiled
-def column_sums(r, out):
-    """out = np.sum(r, axis=0)"""
-    out[:] = 0
-    for j in range(r.shape[0]):
-        for k in range(r.shape[1]):
-            out[k] += r[j, k]

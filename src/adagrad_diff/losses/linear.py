@@ -60,7 +60,7 @@ class LinearModel(Loss):
     differentiable: bool = False  # to be set if it is so although `smoothness` is infinite
     shape: tuple[int, ...]
     smoothness: float | None = None
-    center: np.ndarray | None = None  # what is subtracted from each column of A, with an intercept; see `centered`
+    center: np.ndarray  # what is subtracted from each column of A, with an intercept; empty: nothing
     theta: float = 0.0  # the parameter of the scalar loss, if it has one
 
     def __init__(self, A: Any, b: Any, *, sample_weight: Any = None, l2: float = 0.0, intercept: bool = False):
@@ -70,7 +70,7 @@ class LinearModel(Loss):
         self.b = self.check_targets(b, samples)
         self.weight = self._normalised(sample_weight, samples)
         self.l2 = _check.nonnegative(l2, "l2", type(self).__name__)
-        self.intercept = bool(intercept)
+        self.intercept, self.center = bool(intercept), np.empty(0, self.dtype)
         self.shape, self.predictions = (features + self.intercept,), samples
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
@@ -137,6 +137,7 @@ class LinearOracle(Oracle):
         self.r = np.empty((loss.A.shape[0], *batch), loss.dtype)
         self._g = np.empty((0, loss.A.shape[1], *batch), loss.dtype)  # gradients of the second and further threads
         self._value = np.empty((1, self._width))  # one row per thread
+        self._offset = np.zeros(self._width, loss.dtype)  # what the intercept adds to predictions
         fused = self.scalar and isinstance(loss.A, Dense) and loss.A.array.flags.c_contiguous and self._width <= FEW
         self._rows = (self._make_few() if batch else self._make_fused()) if fused else self._make_blocked()
         # Threads of ours are for kernels of ours: BLAS brings its own.
@@ -148,22 +149,20 @@ class LinearOracle(Oracle):
         def rows(x, offset, lo, hi, g, value, add):
             if not add:
                 g.fill(0)
-            shift = offset[0] if loss.intercept else x.dtype.type(0)
-            kernel(loss.A.array, x, shift, loss.b, loss.weight, loss.theta, lo, hi, r, g, value)
+            kernel(loss.A.array, x, offset[0], loss.b, loss.weight, loss.theta, lo, hi, r, g, value)
 
         return rows
 
     def _make_few(self) -> Callable:
         kernel, loss, r = kernels.dense_pass_few(self.loss.scalar), self.loss, self.r
-        zero, memory = np.zeros(self._width, loss.dtype), {}
+        memory = {}
 
         def rows(x, offset, lo, hi, g, value, add):
             if lo not in memory:  # one per thread
                 memory[lo] = np.empty((2, *x.shape[::-1]), x.dtype)
             if not add:
                 g.fill(0)
-            shift = offset[0] if loss.intercept else zero
-            kernel(loss.A.array, x, shift, loss.b, loss.weight, loss.theta, lo, hi, memory[lo], r, g, value)
+            kernel(loss.A.array, x, offset, loss.b, loss.weight, loss.theta, lo, hi, memory[lo], r, g, value)
 
         return rows
 
@@ -191,38 +190,32 @@ class LinearOracle(Oracle):
     def __call__(self, x, out):
         loss, value = self.loss, self._value
         samples = loss.A.shape[0]
-        weights, offset, gradient = (x[:-1], x[-1:], out[:-1]) if loss.intercept else (x, None, out)
+        weights, gradient = (x[:-1], out[:-1]) if loss.intercept else (x, out)
         threads = min(thread_count(self._work), samples)
         if threads != len(value):
             self._value = value = np.empty((threads, self._width))
             self._g = np.empty((threads - 1, *gradient.shape), loss.dtype)
         value.fill(0)
-        if loss.center is not None:  # z = (A - center) x + intercept
-            with np.errstate(all="ignore"):
-                offset = offset - loss.center @ weights
+        if loss.intercept:
+            columns = (len(x), self._width)
+            kernels.intercept_offset(x.reshape(columns), loss.center, self._offset)
         ridge = loss.l2 > 0
         if ridge:  # first of all, so that the gradient need not be set to zero
             kernels.ridge(weights, loss.l2, gradient, value[0])
         if threads == 1:
-            self._rows(weights, offset, 0, samples, gradient, value[0], ridge)
+            self._rows(weights, self._offset, 0, samples, gradient, value[0], ridge)
         else:
 
             def worker(part, lo, hi):
                 g, add = (self._g[part - 1], False) if part else (gradient, ridge)
-                self._rows(weights, offset, lo, hi, g, value[part], add)
+                self._rows(weights, self._offset, lo, hi, g, value[part], add)
 
             over_rows(worker, samples, threads)
             for g in self._g:
                 gradient += g
             value[0] = value.sum(axis=0)
         if loss.intercept:
-            if x.ndim == 1:
-                out[-1] = self.r.sum()
-            else:
-                kernels.column_sums(self.r, out[-1])
-        if loss.center is not None:
-            with np.errstate(all="ignore"):  # what overflows is seen in the value
-                gradient -= loss.center * out[-1] if x.ndim == 1 else loss.center[:, None] * out[-1]
+            kernels.intercept_gradient(self.r.reshape(samples, self._width), loss.center, out.reshape(columns))
         return float(value[0, 0]) if x.ndim == 1 else value[0].copy()
 
 

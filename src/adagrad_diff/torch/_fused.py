@@ -5,7 +5,6 @@ The kernels find the tensors by their addresses in a table, so that thousands of
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import carray, types
 from numba.extending import intrinsic, register_jitable
 from torch import Tensor
 
 from .._threads import thread_count
-from ..kernels import FASTMATH, INLINE, OPTIONS
+from ..kernels import INLINE, compiled, named
 from ._team import over_team
 
 DTYPES = {torch.float32: np.float32, torch.float64: np.float64}
@@ -112,13 +111,10 @@ def _adam_diff(x, g, total, prev, mean, scalars, c, penalty, kind):
 
 @cache
 def _kernel(update: Callable, dtype: Any, kind: int) -> Callable:
-    """One compiled kernel per rule, dtype and kind of penalty. The fingerprint tells the disk cache when this file changes."""
-    fingerprint = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    """One compiled kernel per rule, dtype and kind of penalty."""
 
-    @njit(cache=True, fastmath=FASTMATH, **OPTIONS)
     def kernel(table, starts, corrections, scalars, penalty, lo, hi):
         """The update of the entries lo..hi, counted through all tensors."""
-        fingerprint  # noqa: B018
         k = np.searchsorted(starts, lo, side="right") - 1
         while lo < hi:
             first, size = lo - starts[k], min(hi, starts[k + 1]) - lo
@@ -131,7 +127,7 @@ def _kernel(update: Callable, dtype: Any, kind: int) -> Callable:
             lo += size
             k += 1
 
-    return kernel
+    return compiled(named(kernel, repr((update.__name__, dtype, kind)).encode() + Path(__file__).read_bytes()))
 
 
 def step(

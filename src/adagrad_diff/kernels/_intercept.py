@@ -1,0 +1,38 @@
+"""The intercept, the last row of x: what it adds to predictions, and its part of the gradient.
+
+With a `center` (empty if there is none) predictions are z = (A - center) w + c. A itself stays as it is: c - center w is added
+to A w, and center times the intercept's gradient is subtracted from A' r. Sums are made in double precision.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._compile import compiled
+
+
+@compiled
+def intercept_offset(x, center, out):
+    """out = x[-1] - center @ x[:-1]"""
+    features, total = x.shape[0] - 1, np.empty(x.shape[1])
+    for k in range(x.shape[1]):
+        total[k] = x[features, k]
+    for i in range(center.size):
+        for k in range(x.shape[1]):
+            total[k] -= np.float64(center[i]) * x[i, k]
+    for k in range(x.shape[1]):
+        out[k] = total[k]
+
+
+@compiled
+def intercept_gradient(r, center, g):
+    """g[-1] = np.sum(r, axis=0);  g[:-1] -= np.outer(center, g[-1])"""
+    features, total = g.shape[0] - 1, np.zeros(g.shape[1])
+    for j in range(r.shape[0]):
+        for k in range(r.shape[1]):
+            total[k] += r[j, k]
+    for k in range(g.shape[1]):
+        g[features, k] = total[k]
+    for i in range(center.size):
+        for k in range(g.shape[1]):
+            g[i, k] -= center[i] * g[features, k]
