@@ -10,24 +10,26 @@ import numpy as np
 CHUNK = 1 << 18  # entries looked at together, so that checking a large array needs little memory
 
 
+def _number(value: Any) -> float:
+    """The number, or NaN if it is none: neither a truth value nor a text is one."""
+    try:
+        return np.nan if isinstance(value, bool | str | bytes) else float(value)
+    except (TypeError, ValueError):
+        return np.nan
+
+
 def positive(value: Any, name: str, owner: str) -> float:
     """A positive finite number, or a sentence saying what it is instead."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if isinstance(value, bool) or not (np.isfinite(number) and number > 0):
+    number = _number(value)
+    if not (np.isfinite(number) and number > 0):
         raise ValueError(f"The {name!r} parameter of {owner} must be a positive number. Got {value!r} instead.")
     return number
 
 
 def nonnegative(value: Any, name: str, owner: str) -> float:
     """A finite number >= 0."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if isinstance(value, bool) or not (np.isfinite(number) and number >= 0):
+    number = _number(value)
+    if not (np.isfinite(number) and number >= 0):
         raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0. Got {value!r} instead.")
     return number
 

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from adagrad_diff import L1, LAD, Hinge, Logistic, Squared, critical_lam
+from adagrad_diff import L1, LAD, Hinge, Logistic, Multinomial, Squared, critical_lam
 from adagrad_diff import sklearn as door
 
 pytestmark = pytest.mark.peer
@@ -48,10 +48,16 @@ def test_wrong_options(name, options, sentence):
             "The 'groups' parameter of LinearRegressor must hold one integer",
         ),
         (door.ElasticNet(l1_ratio=2.0), "The 'l1_ratio' parameter of ElasticNet must lie between 0 and 1"),
-        (door.QuantileRegressor(quantile=1.5), "'tau' .* must lie strictly between 0 and 1"),
-        (door.HuberRegressor(epsilon=0.0), "'delta' .* must be a positive number"),
+        (
+            door.QuantileRegressor(quantile=1.5),
+            "The 'quantile' parameter of QuantileRegressor must lie strictly between 0 and 1",
+        ),
+        (door.HuberRegressor(epsilon=0.0), "The 'epsilon' parameter of HuberRegressor must be a positive number"),
         (door.GroupLasso(groups=[0, 0, 1, 1, 1], weights=[1.0]), "The 'weights' parameter"),
         (door.PoissonRegressor(), "Poisson needs targets b >= 0"),
+        (door.LinearRegressor(Multinomial), "The 'loss' parameter of LinearRegressor is multinomial, which is for classes"),
+        (door.ElasticNet(alpha=0.0, l1_ratio=2.0), "The 'l1_ratio' parameter of ElasticNet must lie between 0 and 1"),
+        (door.GroupLasso(alpha=0.0, groups=[0, 1]), "The 'groups' parameter of GroupLasso must hold one integer"),
     ],
 )
 def test_wrong_options_of_regressors(model, sentence):
@@ -67,7 +73,10 @@ def test_wrong_options_of_regressors(model, sentence):
         (door.LinearSVC("absolute"), "The 'loss' parameter of LinearSVC must be one of 'hinge', 'squared_hinge'"),
         (door.LogisticRegression(C=0.0), "The 'C' parameter of LogisticRegression must be a positive number"),
         (door.KernelSVC(alpha=0.0), "The 'alpha' parameter of KernelSVC must be positive"),
-        (door.KernelSVC(gamma="big"), "The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number"),
+        (door.KernelSVC(gamma="big"), "The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0"),
+        (door.KernelSVC(gamma=-1.0), "The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0"),
+        (door.KernelSVC(gamma=None), "The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0"),
+        (door.KernelSVC(kernel=np.eye(60)), "must be a str among .* or a callable"),
         (door.KernelSVC(kernel="precomputed"), "A precomputed kernel needs a square matrix"),
         (door.KernelSVC(kernel=lambda A, B: A), "The kernel must return a matrix of shape"),
         (door.LinearSVC(class_weight={0: 0.0}), "at most one class is left"),

@@ -50,9 +50,8 @@ PENALTIES = [
     P.Unpenalised(P.L1(1.0), 0),
     P.Zero(),
 ]
-REGRESSION = ["absolute", "huber", "poisson", "quantile", "squared", LAD, Poisson, Squared]
-REGRESSION += [partial(Huber, delta=0.5), partial(partial(Quantile), tau=0.7)]
-CLASSIFICATION = ["hinge", "logistic", "multinomial", "squared_hinge", Hinge, Logistic, Multinomial, SquaredHinge]
+REGRESSION = {"absolute": LAD, "huber": Huber, "poisson": Poisson, "quantile": Quantile, "squared": Squared}
+CLASSIFICATION = {"hinge": Hinge, "logistic": Logistic, "multinomial": Multinomial, "squared_hinge": SquaredHinge}
 BY_NAME = ["l1", "l2", "elasticnet", "group", "none"]
 
 
@@ -87,11 +86,11 @@ def test_every_penalty(penalty, loss):
         assert objective(w, model.intercept_ + size * rng.standard_normal()) >= model.objective_ * (1 - 2e-4)
 
 
-@pytest.mark.parametrize("loss", REGRESSION, ids=str)
+@pytest.mark.parametrize("loss", [*REGRESSION, partial(Huber, delta=0.5), partial(partial(Quantile), tau=0.7)], ids=str)
 @pytest.mark.parametrize("penalty", BY_NAME)
 def test_regression(loss, penalty):
     X, y = data()
-    poisson = loss in ("poisson", Poisson)
+    poisson = loss == "poisson"
     y = np.random.default_rng(2).poisson(np.exp(0.3 * y)) if poisson else y
     model = door.LinearRegressor(loss, penalty, 0.02, groups=GROUPS).fit(X, y)
     assert model.converged_ in ("certified", "stalled")
@@ -99,7 +98,7 @@ def test_regression(loss, penalty):
     assert (model.predict(X) > 0).all() or not poisson
 
 
-@pytest.mark.parametrize("loss", CLASSIFICATION, ids=str)
+@pytest.mark.parametrize("loss", CLASSIFICATION)
 @pytest.mark.parametrize("penalty", BY_NAME)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classification(loss, penalty, classes):
@@ -109,7 +108,25 @@ def test_classification(loss, penalty, classes):
     model = door.LinearClassifier(loss, penalty, 0.02, groups=GROUPS, tol=1e-3).fit(X, labels)
     assert model.converged_ in ("certified", "stalled")
     assert model.score(X, labels) > 0.6
-    assert hasattr(model, "predict_proba") == (loss in ("logistic", "multinomial", Logistic, Multinomial))
+    assert hasattr(model, "predict_proba") == (loss in ("logistic", "multinomial"))
+
+
+@pytest.mark.parametrize(("name", "kind"), [*REGRESSION.items(), *CLASSIFICATION.items()])
+def test_a_name_is_its_class(name, kind):
+    X, y = data()
+    estimator, y = (door.LinearRegressor, np.floor(y - y.min())) if name in REGRESSION else (door.LinearClassifier, y > 0)
+    by_name, by_class = (estimator(loss, "l1", 0.1, tol=1e-3).fit(X, y) for loss in (name, kind))
+    np.testing.assert_array_equal(by_class.coef_, by_name.coef_)
+    assert hasattr(by_class, "predict_proba") == hasattr(by_name, "predict_proba") == (name in ("logistic", "multinomial"))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_options_of_a_multinomial_loss(classes):
+    """They hold for two classes too, where it is the logistic loss."""
+    X, y = data()
+    y = np.digitize(y, [0.0, 1.0][: classes - 1])
+    weak, strong = (door.LinearClassifier(partial(Multinomial, l2=l2), "none").fit(X, y) for l2 in (0.1, 10.0))
+    assert np.abs(strong.coef_).max() < 0.1 < np.abs(weak.coef_).max()
 
 
 class Asymmetric(LinearModel):

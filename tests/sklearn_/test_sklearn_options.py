@@ -1,6 +1,5 @@
 """What users of scikit-learn expect of an estimator beside the answer."""
 
-import pickle
 import tracemalloc
 from functools import partial
 
@@ -10,35 +9,14 @@ from scipy import sparse
 
 pytest.importorskip("sklearn")
 
-import sklearn
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn_data import NAMES, REGRESSORS, data, make
 
 from adagrad_diff import L1, SLOPE, FusedLasso, Logistic, NonNegative, Quantile
 from adagrad_diff import sklearn as door
 from adagrad_diff.sklearn._null import balance
 
 pytestmark = pytest.mark.peer
-
-NAMES = door.__all__
-REGRESSORS = [name for name in NAMES if "Regressor" in name or "Lasso" in name or name == "ElasticNet"]
-
-
-def data(name, samples=80, features=6, classes=2):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((samples, features))
-    score = X[:, 0] - 2 * X[:, 1] + 0.5 * rng.standard_normal(samples)
-    if name not in REGRESSORS:
-        return X, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes))
-    return X, rng.poisson(np.exp(0.3 * score)) if "Poisson" in name else score + 1
-
-
-def make(name, **options):
-    model = getattr(door, name)(**options)
-    return model.set_params(alpha=0.05) if options.get("alpha") is None else model
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -75,18 +53,18 @@ def test_float32_is_kept(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
-def test_sparse_is_never_made_dense(name, kind, monkeypatch):
+def test_sparse_is_never_made_dense(name, monkeypatch):
     X, y = data(name)
     X[np.abs(X) < 0.5] = 0
     dense = make(name).fit(X, y)
-    data_ = kind(X)
-    for method in ("toarray", "todense"):
-        if name != "KernelSVC":  # whose kernels are dense by themselves
-            monkeypatch.setattr(type(data_), method, lambda *a, **k: pytest.fail("made dense"))
-    model = make(name).fit(data_, y)
-    np.testing.assert_allclose(model.objective_, dense.objective_, rtol=3e-4)
-    assert np.shape(model.predict(data_)) == (80,)
+    for kind in (sparse.csr_array, sparse.csc_array, sparse.csr_matrix):
+        data_ = kind(X)
+        for method in ("toarray", "todense"):
+            if name != "KernelSVC":  # whose kernels are dense by themselves
+                monkeypatch.setattr(type(data_), method, lambda *a, **k: pytest.fail("made dense"))
+        model = make(name).fit(data_, y)
+        np.testing.assert_allclose(model.objective_, dense.objective_, rtol=3e-4)
+        assert np.shape(model.predict(data_)) == (80,)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -151,94 +129,6 @@ def test_class_weights(name):
     np.testing.assert_allclose(balanced.objective_, by_hand.objective_, rtol=1e-9)
     np.testing.assert_allclose(balanced.objective_, weighted.objective_, rtol=1e-9)
     assert make(name).fit(X, y).predict(X).mean() <= balanced.predict(X).mean()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_warm_start(name):
-    X, y = data(name, classes=3)
-    model = make(name, warm_start=True).fit(X, y)
-    cold, objective = np.max(model.n_iter_), model.objective_
-    model.fit(X, y)
-    assert np.max(model.n_iter_) <= cold
-    np.testing.assert_allclose(model.objective_, objective, rtol=1e-3)
-    other = make(name, alpha=0.1).fit(X, y).objective_
-    np.testing.assert_allclose(model.set_params(alpha=0.1).fit(X, y).objective_, other, rtol=1e-3)
-    model.fit(X[:, :4], y)  # of another shape: from zero
-    assert model.n_features_in_ == 4
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-@pytest.mark.parametrize("name", ["LADRegressor", "LogisticRegression", "KernelSVC"])
-def test_names_of_columns(library, name):
-    frames = pytest.importorskip(library)
-    X, y = data(name)
-    names = [f"column {k}" for k in range(X.shape[1])]
-    frame = frames.DataFrame(dict(zip(names, X.T, strict=True)))
-    model = make(name).fit(frame, y)
-    assert model.feature_names_in_.tolist() == names
-    np.testing.assert_allclose(model.predict(frame), make(name).fit(X, y).predict(X), rtol=1e-9)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame[names[::-1]])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_pickles_and_clones(name):
-    X, y = data(name)
-    model = make(name).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert clone(model).get_params() == model.get_params()
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])
-def test_path(name):
-    X, y = data(name, classes=3)
-    model = make(name, alpha=0.02) if name in REGRESSORS or "Linear" in name else getattr(door, name)()
-    alphas, coefs, gaps, intercepts = model.path(X, y, [0.02, 0.5, 0.1], return_intercepts=True)
-    assert alphas.tolist() == [0.5, 0.1, 0.02]
-    assert not hasattr(model, "coef_")
-    problems = () if name in REGRESSORS else (3,)
-    assert coefs.shape == (*problems, 6, 3)
-    assert intercepts.shape == (*problems, 3)
-    assert gaps.shape == (() if name == "LogisticRegression" else problems) + (3,)
-    last = clone(model).set_params(alpha=0.02).fit(X, y)
-    np.testing.assert_allclose(coefs[..., -1], last.coef_, atol=0.05 * np.abs(last.coef_).max())
-
-
-def test_path_of_two_classes_has_the_shape_of_a_regression():
-    X, y = data("SparseSVC")
-    _, coefs, gaps = door.SparseSVC().path(X, y, [0.1, 10.0])
-    assert coefs.shape == (6, 2)
-    assert gaps.shape == (2,)
-    assert not coefs[:, 0].any()
-    assert coefs[:, 1].any()
-
-
-def test_path_counts_what_did_not_converge():
-    X, y = data("LADRegressor")
-    with pytest.warns(ConvergenceWarning, match=r"did not reach tol=1e-12 at 1 of 2 strengths"):
-        door.LADRegressor(max_iter=20, tol=1e-12).path(X, y, [100.0, 0.01])
-
-
-def test_model_selection():
-    X, y = data("Lasso")
-    search = GridSearchCV(make_pipeline(StandardScaler(), door.Lasso()), {"lasso__alpha": [0.01, 10.0]}, cv=3).fit(X, y)
-    assert search.best_params_ == {"lasso__alpha": 0.01}
-    X, y = data("SparseSVC", classes=3)
-    assert cross_val_score(door.SparseSVC(alpha=0.02, tol=1e-3), X, y, cv=3).mean() > 0.7
-
-
-def test_metadata_routing():
-    X, y = data("LADRegressor")
-    weight = np.r_[np.ones(40), np.zeros(40)]
-    y = np.where(weight > 0, y, 1000.0)
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = door.LADRegressor(alpha=0.01).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
-        search = GridSearchCV(pipeline, {"ladregressor__alpha": [0.01, 0.1]}, cv=2).fit(X, y, sample_weight=weight + 1e-9)
-        assert search.best_estimator_[-1].intercept_ < 100
-        with pytest.raises(TypeError, match=r"unexpected|not requested|sample_weight"):
-            make_pipeline(StandardScaler(), door.Lasso()).fit(X, y, nothing=weight)
 
 
 def test_not_converged_says_what_to_do():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,9 +12,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import _check
-from ..losses import Multinomial
-from ..penalties import Penalty
-from ._choices import kind_of
+from ..losses import LinearModel
+from ._choices import model_of, penalty_of
 from ._path import Path
 from ._solve import Solution, check_options, solve
 
@@ -32,11 +31,21 @@ class Estimator(BaseEstimator):
     warm_start: bool
     verbose: int
 
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Each parameter under its own name, as scikit-learn wants it; `given` are the locals() of an __init__."""
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def _label(self, k: int, problems: int) -> str:
+        """What to call the k-th problem when there is something to say about it."""
+        return type(self).__name__ + (f" (problem {k + 1} of {problems})" if problems > 1 else "")
+
     def _options(self) -> dict[str, Any]:
         """The parameters of the solver, checked."""
         alpha = 0.0 if self.alpha is None else self.alpha
         eta, tol, max_iter = check_options(type(self).__name__, alpha=alpha, eta=self.eta, tol=self.tol, max_iter=self.max_iter)
-        return {"eta": eta, "tol": tol, "max_iter": max_iter, "verbose": int(self.verbose)}
+        return {"eta": eta, "tol": tol, "max_iter": max_iter, "verbose": bool(self.verbose)}
 
     def _strength(self, total: float) -> float:
         """alpha, or what it follows from: C = 1 / (total weight of the samples * alpha)."""
@@ -72,19 +81,24 @@ class Estimator(BaseEstimator):
 
 
 class LinearEstimator(Path, Estimator):
-    """A linear model: predictions are functions of X coef_ + intercept_."""
+    """A linear model: predictions are functions of X coef_ + intercept_.
 
+    Its loss and its penalty are parameters, or else attributes of the class, by the same names.
+    """
+
+    _losses: ClassVar[dict[str, type[LinearModel]]]  # those that have a name
+    loss: Any
+    penalty: Any
+    l1_ratio: Any = 0.5
+    groups: Any = None
+    weights: Any = None
     fit_intercept: bool
     coef_: Any
     intercept_: Any
 
     def _model(self) -> Any:
         """What makes the loss."""
-        raise NotImplementedError
-
-    def _penalty(self, alpha: float, shape: tuple[int, int]) -> Penalty:
-        """alpha times the penalty, for coefficients of shape (features, columns)."""
-        raise NotImplementedError
+        return model_of(self.loss, self._losses, type(self).__name__)
 
     def _solve(
         self, model: Any, X: Any, targets: list[np.ndarray], weight: np.ndarray | None, columns: int = 1
@@ -92,14 +106,14 @@ class LinearEstimator(Path, Estimator):
         """One problem per vector of targets. Sets coef_ (problems or columns, features) and intercept_."""
         options, features = self._options(), X.shape[1]
         alpha = self._strength(float(len(targets[0]) if weight is None else weight.sum()))
-        penalty = self._penalty(alpha, (features, columns))
+        shape, owner = (features, columns), type(self).__name__
+        penalty = penalty_of(self.penalty, alpha, shape, owner, self.l1_ratio, self.groups, self.weights)
         intercept, extra = bool(self.fit_intercept), {"classes": columns} if columns > 1 else {}
         starts = self._starts(len(targets), columns, features)
         solutions = []
         for k, (b, x0) in enumerate(zip(targets, starts, strict=True)):
-            label = type(self).__name__ + (f" (problem {k + 1} of {len(targets)})" if len(targets) > 1 else "")
             loss = model(X, b, sample_weight=weight, intercept=intercept, **extra)
-            solutions.append(solve(loss, penalty, x0, label=label, **options))
+            solutions.append(solve(loss, penalty, x0, label=self._label(k, len(targets)), **options))
         rows = np.concatenate([s.x.reshape(features + intercept, columns).T for s in solutions])
         self.coef_ = np.ascontiguousarray(rows[:, :features]) + rows.dtype.type(0)  # without negative zeros
         self.intercept_ = rows[:, features].copy() if intercept else np.zeros(len(rows), rows.dtype)
@@ -107,15 +121,12 @@ class LinearEstimator(Path, Estimator):
 
     def _starts(self, problems: int, columns: int, features: int) -> list[Any]:
         """Where to start: the last solution with warm_start, if it has the same shape."""
-        count, coef = problems * columns, getattr(self, "coef_", None)
-        if not self.warm_start or coef is None or np.size(coef) != count * features:
+        rows = np.atleast_2d(getattr(self, "coef_", np.nan))
+        if not self.warm_start or rows.shape != (problems * columns, features):
             return [None] * problems
-        rows = np.asarray(coef).reshape(count, features)
         if self.fit_intercept:
-            rows = np.column_stack([rows, np.reshape(self.intercept_, -1) * np.ones(count)])
-        if columns == 1:
-            return list(rows)
-        return [rows.T]
+            rows = np.column_stack([rows, np.atleast_1d(self.intercept_)])
+        return list(rows) if columns == 1 else [rows.T]
 
     def _decision(self, X: Any) -> np.ndarray:
         """X coef_' + intercept_."""
@@ -127,8 +138,3 @@ class LinearEstimator(Path, Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def is_multinomial(model: Any) -> bool:
-    """Whether the loss has one column of coefficients per class."""
-    return issubclass(kind_of(model), Multinomial)

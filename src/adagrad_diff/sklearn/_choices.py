@@ -33,6 +33,8 @@ def model_of(loss: Any, names: dict[str, type[LinearModel]], owner: str) -> Any:
         return names[loss]
     kind = kind_of(loss)
     if isinstance(kind, type) and issubclass(kind, LinearModel):
+        if names is REGRESSION and is_multinomial(kind):
+            raise ValueError(f"The 'loss' parameter of {owner} is multinomial, which is for classes: use LogisticRegression.")
         return loss
     options = ", ".join(repr(name) for name in names)
     raise ValueError(
@@ -48,15 +50,28 @@ def kind_of(model: Any) -> Any:
     return model
 
 
+def is_multinomial(model: Any) -> bool:
+    """Whether the loss has one column of coefficients per class."""
+    return issubclass(kind_of(model), Multinomial)
+
+
+def for_two_classes(model: Any) -> Any:
+    """The multinomial loss is the logistic loss then, with the same options; other losses stay what they are."""
+    if not is_multinomial(model):
+        return model
+    options = {key: value for key, value in getattr(model, "keywords", {}).items() if key != "classes"}
+    return partial(Logistic, **options)
+
+
 def penalty_of(
-    penalty: Any, alpha: float, shape: tuple[int, int], owner: str, l1_ratio: Any = 0.5, groups: Any = None, weights: Any = None
+    penalty: Any, alpha: float, shape: tuple[int, int], owner: str, l1_ratio: Any, groups: Any, weights: Any
 ) -> Penalty:
     """alpha times the penalty, for coefficients of this shape (features, columns), which it sees row by row.
 
     "l1" is the L1 norm, "l2" half the squared Euclidean norm, "elasticnet" l1_ratio of the first and 1 - l1_ratio of the
     second, "group" the sum of the norms of groups of features (with all their columns).
     """
-    if penalty is None or penalty == "none":
+    if penalty is None:
         return Zero()
     if not isinstance(penalty, str):
         inner = as_penalty(penalty)
@@ -64,18 +79,19 @@ def penalty_of(
             return Zero()
         return Scaled(inner, alpha)
     _check.one_of(penalty, PENALTIES, "penalty", owner)
-    if alpha == 0:
-        return Zero()
+    named: Penalty = Zero()
     if penalty == "l1":
-        return L1(alpha)
-    if penalty == "l2":
-        return Ridge(alpha)
-    if penalty == "elasticnet":
+        named = L1(alpha)
+    elif penalty == "l2":
+        named = Ridge(alpha)
+    elif penalty == "elasticnet":
         share = _check.nonnegative(l1_ratio, "l1_ratio", owner)
         if share > 1:
             raise ValueError(f"The 'l1_ratio' parameter of {owner} must lie between 0 and 1. Got {l1_ratio!r} instead.")
-        return ElasticNet(alpha * share, alpha * (1.0 - share))
-    return GroupL2(alpha, _labels(groups, shape, owner), weights)
+        named = ElasticNet(alpha * share, alpha * (1.0 - share))
+    elif penalty == "group":
+        named = GroupL2(alpha, _labels(groups, shape, owner), weights)
+    return named if alpha else Zero()
 
 
 def _labels(groups: Any, shape: tuple[int, int], owner: str) -> np.ndarray:

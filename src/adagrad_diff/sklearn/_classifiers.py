@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _check
-from ..losses import Hinge, Multinomial, SquaredHinge
-from ._choices import penalty_of
 from ._classifier import BaseClassifier
 
 
@@ -46,6 +46,9 @@ class LogisticRegression(BaseClassifier):
     ([0], True)
     """
 
+    C: Any
+    loss = "multinomial"
+
     def __init__(
         self,
         penalty="l2",
@@ -62,24 +65,7 @@ class LogisticRegression(BaseClassifier):
         warm_start=False,
         verbose=0,
     ):
-        self.penalty = penalty
-        self.C = C
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.groups = groups
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def _model(self):
-        return Multinomial
-
-    def _penalty(self, alpha, shape):
-        return penalty_of(self.penalty, alpha, shape, type(self).__name__, self.l1_ratio, self.groups)
+        self._keep(locals())
 
 
 class SparseSVC(BaseClassifier):
@@ -111,6 +97,9 @@ class SparseSVC(BaseClassifier):
     [0]
     """
 
+    C: Any
+    loss, penalty = "hinge", "l1"
+
     def __init__(
         self,
         C=1.0,
@@ -124,21 +113,7 @@ class SparseSVC(BaseClassifier):
         warm_start=False,
         verbose=0,
     ):
-        self.C = C
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def _model(self):
-        return Hinge
-
-    def _penalty(self, alpha, shape):
-        return penalty_of("l1", alpha, shape, type(self).__name__)
+        self._keep(locals())
 
 
 class LinearSVC(BaseClassifier):
@@ -173,6 +148,9 @@ class LinearSVC(BaseClassifier):
     [True, False]
     """
 
+    C: Any
+    penalty = "l2"
+
     def __init__(
         self,
         loss="hinge",
@@ -187,19 +165,8 @@ class LinearSVC(BaseClassifier):
         warm_start=False,
         verbose=0,
     ):
-        self.loss = loss
-        self.C = C
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
+        self._keep(locals())
 
     def _model(self):
-        return Hinge if _check.one_of(self.loss, ("hinge", "squared_hinge"), "loss", "LinearSVC") == "hinge" else SquaredHinge
-
-    def _penalty(self, alpha, shape):
-        return penalty_of("l2", alpha, shape, type(self).__name__)
+        _check.one_of(self.loss, ("hinge", "squared_hinge"), "loss", type(self).__name__)
+        return super()._model()

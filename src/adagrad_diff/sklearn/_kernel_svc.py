@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..losses import KernelSVMDual
 from ..penalties import Box, BoxHyperplane, Penalty
 from ._base import FLOATS, Estimator
-from ._classifier import encode, one_vs_rest, weights_of
+from ._classes import Classes, one_vs_rest
 from ._kernels import choose_gamma, kernel_matrix
 from ._merge import Merged, merge
 from ._null import balance
 from ._solve import Solution, solve
 
 
-class KernelSVC(ClassifierMixin, Estimator):
+class KernelSVC(Classes, Estimator):
     r"""A support vector machine with a kernel: hinge loss and the norm of the kernel's space.
 
     .. math:: \min_{h, c}\; \sum_j \omega_j \max(0, 1 - y_j (h(a_j) + c)) + \tfrac\alpha2 \|h\|^2
@@ -38,7 +37,8 @@ class KernelSVC(ClassifierMixin, Estimator):
     alpha : float, optional
         The strength itself, > 0; if given, C is not used.
     kernel : str or callable
-        A kernel of `sklearn.metrics.pairwise.pairwise_kernels`, "precomputed", or a function (X, Y) -> kernel matrix.
+        A kernel of `sklearn.metrics.pairwise.pairwise_kernels`, "precomputed", or a function (X, Y) -> kernel matrix. What
+        is certified is true of kernels that are positive semidefinite, which "sigmoid" is not.
     gamma : "scale", "auto" or float
         Of the kernels that have it; "scale" is 1 / (n_features * X.var()), "auto" 1 / n_features.
     degree, coef0 : float
@@ -73,6 +73,13 @@ class KernelSVC(ClassifierMixin, Estimator):
     [False, True]
     """
 
+    C: Any
+    kernel: Any
+    gamma: Any
+    degree: Any
+    coef0: Any
+    fit_intercept: bool
+
     def __init__(
         self,
         C=1.0,
@@ -90,19 +97,7 @@ class KernelSVC(ClassifierMixin, Estimator):
         warm_start=False,
         verbose=0,
     ):
-        self.C = C
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None):
         """Fit the model.
@@ -119,10 +114,10 @@ class KernelSVC(ClassifierMixin, Estimator):
         -------
         self
         """
-        pairwise = self.kernel == "precomputed"
+        pairwise = self._precomputed()
         X, y = validate_data(self, X, y, accept_sparse=False if pairwise else ("csr", "csc"), dtype=FLOATS)
-        labels, options = encode(self, y), self._options()
-        weight = weights_of(self, sample_weight, X, y, labels)
+        labels, options = self._encode(y), self._options()
+        weight = self._weights(sample_weight, X, y, labels)
         alpha = self._strength(float(len(y) if weight is None else weight.sum()))
         if alpha == 0:
             raise ValueError("The 'alpha' parameter of KernelSVC must be positive: without it, the dual problem has no bounds.")
@@ -130,15 +125,14 @@ class KernelSVC(ClassifierMixin, Estimator):
             raise ValueError(f"A precomputed kernel needs a square matrix, one row and column per sample. Got shape {X.shape}.")
         kinds = merge(X, labels, weight)  # the dual problem has one variable per sample: repetitions make it harder
         share = kinds.weight / kinds.weight.sum()
-        self._gamma = choose_gamma(self.gamma, self.kernel, X[kinds.first], share)
+        self._gamma = None if pairwise else choose_gamma(self.gamma, X[kinds.first], share)
         K = np.ascontiguousarray(X[np.ix_(kinds.first, kinds.first)]) if pairwise else self._kernel(*[X[kinds.first]] * 2)
         targets = one_vs_rest(labels[kinds.first], len(self.classes_))
         solutions, offsets = [], []
         for k, (b, x0) in enumerate(zip(targets, self._starts(len(targets), kinds, alpha), strict=True)):
-            label = type(self).__name__ + (f" (problem {k + 1} of {len(targets)})" if len(targets) > 1 else "")
             constraint = self._constraint(b * share)
             start = None if x0 is None else constraint.prox(x0, 1.0)  # the bounds may have changed
-            solution = solve(KernelSVMDual(K, b, alpha), constraint, start, label=label, **options)
+            solution = solve(KernelSVMDual(K, b, alpha), constraint, start, label=self._label(k, len(targets)), **options)
             offsets.append(self._to_primal(solution, K, b, share, alpha))
             solutions.append(solution)
         coefficients = kinds.spread(np.array([s.x for s in solutions], dtype=np.float64) / alpha)
@@ -146,6 +140,7 @@ class KernelSVC(ClassifierMixin, Estimator):
         self.dual_coef_ = np.ascontiguousarray(coefficients[:, self.support_], dtype=K.dtype)
         self.intercept_ = np.array(offsets, dtype=K.dtype)
         self._samples = len(y)
+        self.__dict__.pop("support_vectors_", None)  # of an earlier fit
         if not pairwise:
             self.support_vectors_ = X[self.support_]
         self._report(solutions)
@@ -163,7 +158,7 @@ class KernelSVC(ClassifierMixin, Estimator):
             offset = balance(b - h, np.minimum(0.0, -b), np.maximum(0.0, -b), share) or 0.0
         primal = float(share @ np.maximum(0.0, 1.0 - b * (h + offset)) + 0.5 * (solution.x @ h))
         solution.fun, solution.gap = primal, max(primal + solution.fun, 0.0)
-        if solution.gap <= self.tol * abs(primal):
+        if solution.gap <= float(self.tol) * abs(primal):
             solution.converged = "certified"
         elif solution.converged == "certified":
             solution.converged = "stalled"
@@ -172,9 +167,8 @@ class KernelSVC(ClassifierMixin, Estimator):
     def _starts(self, problems: int, kinds: Merged, alpha: float) -> list[Any]:
         """Where to start: the last solution with warm_start, if it was of as many samples."""
         samples = len(kinds.kind)
-        if not (self.warm_start and hasattr(self, "dual_coef_") and self.dual_coef_.shape[0] == problems):
-            return [None] * problems
-        if self._samples != samples:
+        fitted = self.warm_start and hasattr(self, "dual_coef_")
+        if not fitted or (len(self.dual_coef_), self._samples) != (problems, samples):
             return [None] * problems
         u = np.zeros((problems, samples))
         u[:, self.support_] = self.dual_coef_ * alpha
@@ -183,10 +177,13 @@ class KernelSVC(ClassifierMixin, Estimator):
     def _kernel(self, X: Any, Y: Any) -> np.ndarray:
         return kernel_matrix(self.kernel, X, Y, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """h(x) + c: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _decision(self, X: Any) -> np.ndarray:
+        """h(x) + c, one column per problem."""
         check_is_fitted(self, "dual_coef_")
-        pairwise = self.kernel == "precomputed"
+        pairwise = self._precomputed()
         X = validate_data(self, X, accept_sparse=False if pairwise else ("csr", "csc"), dtype=FLOATS, reset=False)
         if pairwise:
             K = X[:, self.support_]
@@ -194,16 +191,10 @@ class KernelSVC(ClassifierMixin, Estimator):
             K = self._kernel(X, self.support_vectors_)
         else:
             K = np.zeros((X.shape[0], 0))
-        scores = K @ self.dual_coef_.T + self.intercept_
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each sample, that with the largest score."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return K @ self.dual_coef_.T + self.intercept_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = self._precomputed()
+        tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags

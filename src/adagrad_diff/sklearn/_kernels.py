@@ -8,14 +8,19 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from .. import _check
 
-def choose_gamma(gamma: Any, kernel: Any, X: Any, weight: np.ndarray) -> float:
+
+def choose_gamma(gamma: Any, X: Any, weight: np.ndarray) -> float:
     """The number behind "scale" and "auto"; the variance is that of the weighted samples."""
-    if not isinstance(gamma, str):
-        return float(gamma)
-    if gamma not in ("scale", "auto"):
-        raise ValueError(f"The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number. Got {gamma!r} instead.")
-    if gamma == "auto" or kernel == "precomputed":
+    if not (isinstance(gamma, str) and gamma in ("scale", "auto")):
+        try:
+            return _check.nonnegative(gamma, "gamma", "KernelSVC")
+        except ValueError:
+            raise ValueError(
+                f"The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0. Got {gamma!r} instead."
+            ) from None
+    if gamma == "auto":
         return 1.0 / X.shape[1]
     squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
     mean, square = (float(np.average(np.ravel(M.mean(axis=1)), weights=weight)) for M in (X, squares))

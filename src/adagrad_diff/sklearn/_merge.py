@@ -51,14 +51,17 @@ def merge(X: Any, y: np.ndarray, weight: np.ndarray | None) -> Merged:
     return Merged(np.array(first), kind, total, np.where(used, weight / total[kind], 0.0))
 
 
+def is_small(X: Any, y: np.ndarray) -> bool:
+    """Whether merging takes no time to speak of."""
+    return (X.nnz if sparse.issparse(X) else X.size) <= SMALL and len(y) <= FEW
+
+
 def canonical(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Small data in a form that does not depend on the order of the samples, nor on whether weights or repetitions are used.
 
     Then neither do the results, to the last bit, although the race of step sizes amplifies rounding. Large data are not copied.
     """
-    entries = X.nnz if sparse.issparse(X) else X.size
-    usable = weight is None or bool((weight >= 0).all() and weight.any())  # else the loss says what is wrong
-    if entries > SMALL or len(y) > FEW or not usable:
+    if not is_small(X, y):
         return X, y, weight
     kinds = merge(X, y, weight)
     return X[kinds.first], y[kinds.first], kinds.weight

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..losses import Poisson
-from ._choices import penalty_of
 from ._regressor import BaseRegressor
 
 
@@ -40,30 +38,10 @@ class PoissonRegressor(BaseRegressor):
     [0.0, 1.0, 0.0]
     """
 
-    def __init__(
-        self,
-        alpha=1.0,
-        *,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
-    ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
+    loss, penalty = "poisson", "l2"
 
-    def _model(self):
-        return Poisson
-
-    def _penalty(self, alpha, shape):
-        return penalty_of("l2", alpha, shape, type(self).__name__)
+    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-4, max_iter=10000, eta="auto", warm_start=False, verbose=0):
+        self._keep(locals())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """D^2, the share of the Poisson deviance that is explained: at most 1, and 0 for a constant."""

@@ -11,12 +11,14 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..losses import Poisson
 from ._base import FLOATS, LinearEstimator
-from ._choices import REGRESSION, kind_of, model_of, penalty_of
-from ._merge import canonical
+from ._choices import REGRESSION, kind_of
+from ._merge import canonical, is_small
 
 
 class BaseRegressor(RegressorMixin, LinearEstimator):
     """fit and predict of linear regressors."""
+
+    _losses = REGRESSION
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None):
         """Fit the model.
@@ -36,8 +38,11 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         """
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=FLOATS, y_numeric=True)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        model = self._model()
+        if is_small(X, y):
+            model(X, y, sample_weight=weight)  # names the place of what is wrong in y, before the samples are sorted
         X, y, weight = canonical(X, y, weight)
-        solutions = self._solve(self._model(), X, [y], weight)
+        solutions = self._solve(model, X, [y], weight)
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         self._report(solutions)
         return self
@@ -128,20 +133,4 @@ class LinearRegressor(BaseRegressor):
         warm_start=False,
         verbose=0,
     ):
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.groups = groups
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def _model(self):
-        return model_of(self.loss, REGRESSION, type(self).__name__)
-
-    def _penalty(self, alpha, shape):
-        return penalty_of(self.penalty, alpha, shape, type(self).__name__, self.l1_ratio, self.groups)
+        self._keep(locals())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
-from ..losses import LAD, Huber, Quantile
-from ._choices import penalty_of
+from .. import _check
+from ..losses import Huber, Quantile
 from ._regressor import BaseRegressor
 
 
@@ -41,32 +42,22 @@ class QuantileRegressor(BaseRegressor):
     True
     """
 
+    quantile: Any
+    loss, penalty = "quantile", "l1"
+
     def __init__(
-        self,
-        quantile=0.5,
-        alpha=1.0,
-        *,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
+        self, quantile=0.5, alpha=1.0, *, fit_intercept=True, tol=1e-4, max_iter=10000, eta="auto", warm_start=False, verbose=0
     ):
-        self.quantile = quantile
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
+        self._keep(locals())
 
     def _model(self):
-        return partial(Quantile, tau=self.quantile)
-
-    def _penalty(self, alpha, shape):
-        return penalty_of("l1", alpha, shape, type(self).__name__)
+        tau = _check.positive(self.quantile, "quantile", type(self).__name__)
+        if tau >= 1:
+            raise ValueError(
+                f"The 'quantile' parameter of {type(self).__name__} must lie strictly between 0 and 1. Got {self.quantile!r} "
+                "instead."
+            )
+        return partial(Quantile, tau=tau)
 
 
 class LADRegressor(BaseRegressor):
@@ -97,30 +88,10 @@ class LADRegressor(BaseRegressor):
     [0.0, 3.0, 0.0]
     """
 
-    def __init__(
-        self,
-        alpha=1.0,
-        *,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
-    ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
+    loss, penalty = "absolute", "l1"
 
-    def _model(self):
-        return LAD
-
-    def _penalty(self, alpha, shape):
-        return penalty_of("l1", alpha, shape, type(self).__name__)
+    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-4, max_iter=10000, eta="auto", warm_start=False, verbose=0):
+        self._keep(locals())
 
 
 class HuberRegressor(BaseRegressor):
@@ -155,6 +126,9 @@ class HuberRegressor(BaseRegressor):
     [0.0, 3.0, 0.0]
     """
 
+    epsilon: Any
+    loss, penalty = "huber", "l2"
+
     def __init__(
         self,
         epsilon=1.35,
@@ -167,17 +141,7 @@ class HuberRegressor(BaseRegressor):
         warm_start=False,
         verbose=0,
     ):
-        self.epsilon = epsilon
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
+        self._keep(locals())
 
     def _model(self):
-        return partial(Huber, delta=self.epsilon)
-
-    def _penalty(self, alpha, shape):
-        return penalty_of("l2", alpha, shape, type(self).__name__)
+        return partial(Huber, delta=_check.positive(self.epsilon, "epsilon", type(self).__name__))

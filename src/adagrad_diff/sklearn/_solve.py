@@ -30,14 +30,11 @@ class Solution:
     message: str  # why the run ended
 
 
-def solve(
-    loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_iter: int, verbose: int = 0, label: str = ""
-) -> Solution:
+def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_iter: int, verbose: bool, label: str) -> Solution:
     """The minimiser of loss + penalty, with what is certified about it."""
     x = null_solution(loss, penalty) if isinstance(loss, LinearModel) else None
     if x is not None:
-        coefficients = x[:-1] if loss.intercept else x
-        fun = float(loss.value_and_grad(x)[0]) + float(penalty.value(coefficients.reshape(-1)))
+        fun = float(loss.value_and_grad(x)[0])  # a penalty with such a solution is zero there
         solution = Solution(x, fun, 0.0, 1, "certified", "All coefficients are zero: the penalty is that strong.")
     else:
         solution = _iterate(loss, penalty, x0, eta, tol, max_iter, verbose, label)
@@ -49,7 +46,9 @@ def solve(
     return solution
 
 
-def _iterate(loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_iter: int, verbose: int, label: str) -> Solution:
+def _iterate(loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_iter: int, verbose: bool, label: str) -> Solution:
+    # A step of its own for each coordinate only where the prox is exact for that. With a given eta nobody else sees to it,
+    # and with "auto" only for penalties of kind "scalar", not "block".
     blocks = None if penalty.accepts == "diagonal" else "all"
     with np.errstate(all="ignore"):  # what overflows is seen in the value
         result = minimize(
@@ -69,7 +68,10 @@ def _iterate(loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_it
     gap = max(fun - float(result.bound), 0.0)  # it may be less by rounding
     if gap <= tol * abs(fun):
         converged = "certified"
-    elif result.status in (Status.CONVERGED, Status.STALLED):  # no gap is known, but the subgradient is small
+    elif result.status in (
+        Status.CONVERGED,
+        Status.STALLED,
+    ):  # no such gap is known, but a subgradient is small, or nothing improves
         converged = "stalled"
     elif result.status in (Status.NOT_FINITE, Status.DIVERGED):
         converged = "failed"

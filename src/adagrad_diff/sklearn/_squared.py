@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ..losses import Squared
-from ._choices import penalty_of
 from ._regressor import BaseRegressor
 
 
@@ -34,30 +32,10 @@ class Lasso(BaseRegressor):
     [0.0, 2.9, 0.0]
     """
 
-    def __init__(
-        self,
-        alpha=1.0,
-        *,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
-    ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
+    loss, penalty = "squared", "l1"
 
-    def _model(self):
-        return Squared
-
-    def _penalty(self, alpha, shape):
-        return penalty_of("l1", alpha, shape, type(self).__name__)
+    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-4, max_iter=10000, eta="auto", warm_start=False, verbose=0):
+        self._keep(locals())
 
 
 class ElasticNet(BaseRegressor):
@@ -90,32 +68,12 @@ class ElasticNet(BaseRegressor):
     [0.0, 2.8, 0.0]
     """
 
+    loss, penalty = "squared", "elasticnet"
+
     def __init__(
-        self,
-        alpha=1.0,
-        *,
-        l1_ratio=0.5,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
+        self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=True, tol=1e-4, max_iter=10000, eta="auto", warm_start=False, verbose=0
     ):
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def _model(self):
-        return Squared
-
-    def _penalty(self, alpha, shape):
-        return penalty_of("elasticnet", alpha, shape, type(self).__name__, self.l1_ratio)
+        self._keep(locals())
 
 
 class GroupLasso(BaseRegressor):
@@ -149,6 +107,8 @@ class GroupLasso(BaseRegressor):
     [0.0, 2.9, 0.0]
     """
 
+    loss, penalty = "squared", "group"
+
     def __init__(
         self,
         groups=None,
@@ -162,18 +122,4 @@ class GroupLasso(BaseRegressor):
         warm_start=False,
         verbose=0,
     ):
-        self.groups = groups
-        self.alpha = alpha
-        self.weights = weights
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.eta = eta
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def _model(self):
-        return Squared
-
-    def _penalty(self, alpha, shape):
-        return penalty_of("group", alpha, shape, type(self).__name__, groups=self.groups, weights=self.weights)
+        self._keep(locals())

@@ -1,0 +1,50 @@
+"""Input that is easily misunderstood: what a message points at, what is silently left out, what is left of an earlier fit."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn_data import NAMES, REGRESSORS, data, make
+
+from adagrad_diff import sklearn as door
+
+pytestmark = pytest.mark.peer
+CLASSIFIERS = [name for name in NAMES if name not in REGRESSORS]
+
+
+@pytest.mark.parametrize("samples", [80, 5000])
+def test_the_place_of_a_wrong_target(samples):
+    """Samples are sorted before a fit, but the message is about those that were given."""
+    X, y = data("PoissonRegressor", samples)
+    y[7] = -1
+    with pytest.raises(ValueError, match=r"Poisson needs targets b >= 0, but b\[7\] is -1"):
+        door.PoissonRegressor().fit(X, y)
+    weight = np.ones(samples)
+    weight[11] = -2.0
+    for name, labels in (("Lasso", y), ("LinearSVC", y > 1), ("KernelSVC", y > 1))[: 3 if samples == 80 else 2]:
+        with pytest.raises(ValueError, match=r"sample_weight\[11\] is -2.0"):
+            getattr(door, name)().fit(X, labels, sample_weight=weight)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("wrong", [-1.0, np.nan, np.inf])
+def test_wrong_class_weights(name, wrong):
+    X, y = data(name, classes=3)
+    sentence = rf"The 'class_weight' parameter of {name} must hold numbers >= 0. That of class 1 is {wrong}"
+    with pytest.raises(ValueError, match=sentence):
+        make(name, class_weight={0: 1.0, 1: wrong, 2: 2.0}).fit(X, y)
+
+
+def test_nothing_is_left_of_an_earlier_kernel():
+    X, y = data("KernelSVC")
+    model = door.KernelSVC().fit(X, y)
+    assert model.support_vectors_.shape == (len(model.support_), 6)
+    assert not hasattr(model.set_params(kernel="precomputed").fit(X @ X.T, y), "support_vectors_")
+
+
+def test_numbers_as_strings_are_numbers_everywhere():
+    X, y = data("KernelSVC")
+    for name in ("KernelSVC", "LinearSVC"):
+        by_string, by_number = (getattr(door, name)(tol=tol).fit(X, y) for tol in ("1e-3", 1e-3))
+        assert by_string.objective_ == by_number.objective_
