@@ -171,7 +171,7 @@ def test_a_rule_of_your_own():
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("parameter", ["eta", "eps"])
-@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, -np.inf, "a", None, True, 1j, {}])
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, -np.inf, "a", "0.1", None, True, 1j, {}])
 def test_bad_numbers(rule, parameter, value):
     with pytest.raises(ValueError, match=f"The '{parameter}' parameter of {rule.__name__} must be a positive number. Got"):
         rule(**{"eta": 0.1, parameter: value})

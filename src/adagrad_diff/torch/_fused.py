@@ -55,7 +55,6 @@ def _pointer(context, address):
     )
 
 
-TILE = 1024
 NOTHING, SHRINK, EVERYTHING = range(3)  # what the proximal step consists of, known when a kernel is compiled
 
 
@@ -78,17 +77,14 @@ def _prox(z, step, penalty, kind):
 def _adagrad_diff(x, g, total, prev, mean, scalars, c, penalty, kind):
     """total += (g - prev)**2;  x = prox(x - lr * g / (sqrt(total) + eps));  prev = g"""
     factor, lr, eps = scalars
-    for first in range(0, x.size, TILE):  # in two loops, the second on what the first has left in the cache
-        last = min(first + TILE, x.size)
-        x_, g_, total_, prev_ = x[first:last], g[first:last], total[first:last], prev[first:last]
-        for i in range(x_.size):
-            gradient = factor * g_[i]
-            change = gradient - prev_[i]
-            total_[i] += change * change
-            prev_[i] = gradient
-        for i in range(x_.size):
-            step = lr / (np.sqrt(total_[i]) + eps)
-            x_[i] = _prox(x_[i] - step * prev_[i], step, penalty, kind)
+    for i in range(x.size):
+        gradient = factor * g[i]
+        change = gradient - prev[i]
+        s = total[i] + change * change
+        total[i] = s
+        prev[i] = gradient
+        step = lr / (np.sqrt(s) + eps)
+        x[i] = _prox(x[i] - step * gradient, step, penalty, kind)
 
 
 @register_jitable(**INLINE)
