@@ -1,6 +1,6 @@
 """What a proximal operator has to show, written once: `tests/prox_*.py` list the penalties, `tests/test_prox.py` runs them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,12 @@ def draw_step(kind: str, d: int, rng: np.random.Generator) -> np.ndarray:
         return np.full(d, 10.0 ** rng.uniform(-3, 3))
     low, high = (-3, 3) if kind == "mild" else (-8, 9)
     return 10.0 ** rng.uniform(low, high, d)
+
+
+def points(d: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Ordinary, huge, tiny, mixed and tied points, and zeros of both signs."""
+    z = rng.standard_normal(d)
+    yield from (z, 1e10 * z, 1e-12 * z, z * 10.0 ** rng.uniform(-12, 10, d), rng.integers(-3, 4, d) * 1.0, 0.0 * z)
 
 
 def fenchel_violation(penalty: Any, z: np.ndarray, step: np.ndarray, x: np.ndarray) -> float:

@@ -1,7 +1,5 @@
 """A sweep that is killed, interrupted or fails goes on from its checkpoint, and gives the same bits."""
 
-import errno
-import hashlib
 import itertools
 import json
 import os
@@ -10,60 +8,25 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
 
-from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Box, Poisson, Squared, Status, load_state, sweep
-from adagrad_diff import _checkpoint as files
+from adagrad_diff import AdaGrad, AdaGradDiff, load_state, sweep
 from adagrad_diff import _sweep as module
-from user_losses import Bowl, data
+from checkpointing import OPTIONS, digest, interrupt_after, problem, schedule, snapshot, uninterrupted
+from user_losses import Bowl
 
 pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
 
-HERE = Path(__file__).parent
-A, REAL, LABELS, CLASSES = data(samples=60, features=8)
-COUNTS = np.round(np.abs(REAL))
-X0S = np.random.default_rng(1).standard_normal((8, 3))
+HERE = Path(__file__).parent  # where a process of its own finds the helpers
 
 
-def schedule(eta):
-    return AdaGradDiff(lambda n: eta / np.sqrt(n))
-
-
-def problem(n_iter=300):
-    """Some of its trajectories fail, at different times; some rules are cut in several chunks."""
-    rules = {"Diff": AdaGradDiff, "AdaGrad": AdaGrad, "schedule": schedule}
-    return Poisson(A, COUNTS), L1(0.01), rules, [0.05, 3.0, 1e3, 0.2], X0S, n_iter
-
-
-OPTIONS = {"record": 7, "memory": 60_000, "n_jobs": 2}
-
-
-def digest(result):
-    """Every bit of it."""
-    content = {name: hashlib.sha256(result[name].values.tobytes()).hexdigest() for name in result.variables}
-    return content | {"attrs": hashlib.sha256(json.dumps(result.attrs).encode()).hexdigest()}
-
-
-def snapshot(directory):
-    """Every byte of it."""
-    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path(directory).rglob("*")}
-
-
-@pytest.fixture(scope="module")
-def expected():
-    result = sweep(*problem(), **OPTIONS)
-    assert set(np.unique(result.status)) >= {Status.MAX_ITER, Status.NOT_FINITE}
-    return digest(result)
-
-
-def test_what_is_written(tmp_path, expected):
+def test_what_is_written(tmp_path):
     directory = tmp_path / "a" / "new one"
-    assert digest(sweep(*problem(), **OPTIONS, checkpoint=directory)) == expected
+    assert digest(sweep(*problem(), **OPTIONS, checkpoint=directory)) == uninterrupted()
     names = sorted(path.name for path in directory.iterdir())
     manifest = json.loads((directory / "manifest.json").read_text())
     assert names == ["manifest.json", *(f"part-{k:04d}.npz" for k in range(len(manifest["plan"])))]
@@ -93,14 +56,14 @@ def test_what_is_finished_is_not_computed_again(tmp_path):
     assert snapshot(tmp_path) == before
 
 
-def test_the_plan_is_that_of_the_beginning(tmp_path, expected, monkeypatch):
+def test_the_plan_is_that_of_the_beginning(tmp_path, monkeypatch):
     """Also with more memory or other threads, the chunks stay as they were: so do the bits."""
     interrupt_after(monkeypatch, 0)
     with pytest.raises(KeyboardInterrupt):
         sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
     monkeypatch.undo()
     options = {"record": 7, "memory": "1GB", "n_jobs": 3, "progress": False, "label": "another"}
-    assert digest(sweep(*problem(), **options, checkpoint=tmp_path)) == expected
+    assert digest(sweep(*problem(), **options, checkpoint=tmp_path)) == uninterrupted()
 
 
 def test_fewer_threads_for_wide_chunks(tmp_path, monkeypatch):
@@ -126,20 +89,6 @@ def test_fewer_threads_for_wide_chunks(tmp_path, monkeypatch):
     assert most[0] == 1
     sweep(*arguments, memory="1GB", n_jobs=4)
     assert most[0] > 1
-
-
-def interrupt_after(monkeypatch, looks):
-    """Ctrl-C arrives when the main thread has looked at the progress so many times."""
-    count = [0]
-
-    def interrupted(*args):
-        count[0] += 1
-        if count[0] > looks:
-            raise KeyboardInterrupt
-        return wait(*args)
-
-    monkeypatch.setattr(module, "LOOK", 0.004)
-    monkeypatch.setattr(module, "wait", interrupted)
 
 
 @pytest.mark.parametrize(("save", "n_iter"), [(30.0, 300), (0.003, 100), (0.0, 31)])
@@ -235,7 +184,7 @@ def test_a_crash_at_any_file(tmp_path, monkeypatch, when):
 KILLED = """
 import json, os, random, shutil, signal, sys, time
 sys.path.insert(0, sys.argv[1])
-import test_checkpoint as t
+import checkpointing as t
 from adagrad_diff import _sweep as module
 
 module.SAVE = 0.01
@@ -292,7 +241,7 @@ def test_killed_at_random_moments(tmp_path):
 INTERRUPTED = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import test_checkpoint as t
+import checkpointing as t
 
 t.sweep(*t.problem(4000), record=700, n_jobs=2, checkpoint=sys.argv[2])
 print("finished")
@@ -317,245 +266,3 @@ def test_ctrl_c(tmp_path):
     assert not list(tmp_path.glob("*.partial"))
     continued = sweep(*problem(4000), record=700, n_jobs=2, checkpoint=tmp_path)
     assert digest(continued) == digest(sweep(*problem(4000), record=700, n_jobs=2))
-
-
-def quadratic(c):
-    return lambda x: (0.5 * np.sum(c * x**2, axis=0), c * x)
-
-
-BASE = {
-    "loss": lambda: Squared(A, REAL),
-    "penalty": lambda: Box(-1.0, 1.0),
-    "rules": lambda: [AdaGradDiff, AdaGrad],
-    "etas": lambda: [0.1, 0.2],
-    "x0s": lambda: X0S,
-    "n_iter": lambda: 20,
-}
-X0S_CHANGED = X0S + np.eye(8)[:, :3] * 1e-15
-A_CHANGED = A.copy()
-A_CHANGED[-1, -1] = np.nextafter(A[-1, -1], 10.0)
-OTHER = {
-    "A": ({"loss": Squared(A_CHANGED, REAL)}, "loss.A.array.sha256"),
-    "b": ({"loss": Squared(A, -REAL)}, "loss.b.sha256"),
-    "l2": ({"loss": Squared(A, REAL, l2=1e-9)}, "loss.l2"),
-    "weights": ({"loss": Squared(A, REAL, sample_weight=np.arange(1, 61))}, "loss.weight.sha256"),
-    "class": ({"loss": LAD(A, REAL)}, "loss.class"),
-    "format": ({"loss": Squared(sparse.csr_array(A), REAL)}, "loss.A.class"),
-    "precision": ({"loss": Squared(A.astype(np.float32), REAL)}, "loss.A.array.dtype"),
-    "samples": ({"loss": Squared(A[:-1], REAL[:-1])}, "loss.A.array.shape[0]"),
-    "penalty": ({"penalty": L1(0.1)}, "penalty.class"),
-    "no penalty": ({"penalty": None}, "penalty.class"),
-    "bound": ({"penalty": Box(-1.0, 1.5)}, "penalty.upper"),
-    "infinite bound": ({"penalty": Box(-np.inf, 1.0)}, "penalty.lower"),
-    "eta": ({"etas": [0.1, 0.3]}, "etas[1]"),
-    "more etas": ({"etas": [0.1, 0.2, 0.3]}, "etas"),
-    "order of etas": ({"etas": [0.2, 0.1]}, "etas[0]"),
-    "starts": ({"x0s": X0S_CHANGED}, "x0s.sha256"),
-    "fewer starts": ({"x0s": X0S[:, :2]}, "x0s.shape[1]"),
-    "precision of the starts": ({"x0s": X0S.astype(np.float32)}, "x0s.dtype"),
-    "n_iter": ({"n_iter": 21}, "n_iter"),
-    "record": ({"record": 2}, "record"),
-    "keep_x": ({"keep_x": False}, "keep_x"),
-    "eps": ({"rules": {"AdaGradDiff": lambda eta: AdaGradDiff(eta, eps=1e-7), "AdaGrad": AdaGrad}}, "rules.AdaGradDiff.eps"),
-    "eta of a rule": (
-        {"rules": {"AdaGradDiff": AdaGradDiff, "AdaGrad": lambda eta: AdaGrad(min(eta, 0.15))}},
-        "rules.AdaGrad.eta",
-    ),
-    "one rule": ({"rules": AdaGradDiff}, "rules.AdaGrad"),
-    "another name": ({"rules": {"AdaGradDiff": AdaGradDiff, "Ada": AdaGrad}}, "rules.AdaGrad"),
-    "a schedule": ({"rules": {"AdaGradDiff": schedule, "AdaGrad": AdaGrad}}, "rules.AdaGradDiff"),
-    "a function": ({"loss": quadratic(1.0)}, "loss.class"),
-}
-
-
-def run(directory, **changes):
-    return sweep(**{name: make() for name, make in BASE.items()} | changes, checkpoint=directory)
-
-
-def assert_refused(directory, where, **changes):
-    before = snapshot(directory)
-    with pytest.raises(ValueError, match="belongs to another sweep") as caught:
-        run(directory, **changes)
-    sentence = str(caught.value)
-    assert f"another sweep: {where}" in sentence
-    assert f"The checkpoint in {directory} belongs" in sentence
-    assert sentence.endswith("is not the same. Choose another directory; nothing was changed in this one.")
-    assert snapshot(directory) == before
-
-
-@pytest.fixture(scope="module")
-def of_another(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("another")
-    run(directory)
-    return directory
-
-
-@pytest.mark.parametrize("case", OTHER)
-def test_the_checkpoint_of_another_problem(case, of_another):
-    changes, where = OTHER[case]
-    assert_refused(of_another, where, **changes)
-    run(of_another)  # and it is still that of the first
-
-
-def test_the_checkpoint_of_another_function(tmp_path):
-    class Loss:
-        def __init__(self, c):
-            self._c = c
-
-        def value_and_grad(self, x):
-            return quadratic(self._c)(x)
-
-    for k, (one, other, where) in enumerate(
-        (
-            (quadratic(1.0), quadratic(2.0), "loss.function.uses[0]"),
-            (quadratic(REAL[:8, None]), quadratic(REAL[1:9, None]), "loss.function.uses[0]"),
-            (Loss(1.0), Loss(2.0), "loss.function.of._c"),
-            (Bowl(np.ones(8)), Bowl(2 * np.ones(8)), "loss.function.curvature"),
-        )
-    ):
-        directory = tmp_path / str(k)
-        run(directory, loss=one)
-        assert_refused(directory, where, loss=other)
-
-
-def test_an_unfinished_checkpoint_of_another_problem(tmp_path, monkeypatch):
-    interrupt_after(monkeypatch, 0)
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path)
-    monkeypatch.undo()
-    assert_refused(tmp_path, "penalty.upper", penalty=Box(-1.0, 2.0))
-
-
-def test_a_directory_of_something_else(tmp_path):
-    (tmp_path / "thesis.tex").write_text("precious")
-    before = snapshot(tmp_path)
-    with pytest.raises(ValueError, match=r"'checkpoint' must be an empty or new directory.* holds 'thesis\.tex'"):
-        run(tmp_path)
-    assert snapshot(tmp_path) == before
-
-
-def test_what_a_kill_leaves_behind_is_no_obstacle(tmp_path, expected):
-    (tmp_path / "manifest.json.123.partial").write_text("{")
-    assert digest(sweep(*problem(), **OPTIONS, checkpoint=tmp_path)) == expected
-    (tmp_path / "part-0000.npz").rename(tmp_path / "part-0000.npz.123.partial")
-    assert digest(sweep(*problem(), **OPTIONS, checkpoint=tmp_path)) == expected
-
-
-@pytest.mark.parametrize("inside", ["", "below"])
-def test_a_file_where_the_directory_should_be(tmp_path, inside):
-    path = tmp_path / "file"
-    path.write_text("precious")
-    with pytest.raises(OSError, match=r"'checkpoint' cannot be written: .*file.*: (File exists|Not a directory)\.$"):
-        run(path / inside)
-    assert path.read_text() == "precious"
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_an_unwritable_directory(tmp_path):
-    tmp_path.chmod(0o500)
-    try:
-        for directory in (tmp_path, tmp_path / "inside"):
-            with pytest.raises(OSError, match=r"'checkpoint' cannot be written: .*: Permission denied\.$"):
-                run(directory)
-    finally:
-        tmp_path.chmod(0o700)
-
-
-@pytest.mark.parametrize("target", ["manifest.json", "part-0000.npz", "part-0000.record.npz", "part-0000.state.npz"])
-@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ENOSPC])
-def test_nothing_can_be_written(tmp_path, monkeypatch, target, code):
-    """A disk that is full, or a directory that is not ours: a sentence, and what was there stays."""
-    replace = os.replace
-
-    def failing(source, destination):
-        if Path(destination).name == target:
-            raise OSError(code, os.strerror(code))
-        replace(source, destination)
-
-    monkeypatch.setattr(os, "replace", failing)
-    monkeypatch.setattr(module, "SAVE", 0.0)
-    with pytest.raises(OSError, match=rf"'checkpoint' cannot be written: .*: {os.strerror(code)}\.$"):
-        run(tmp_path)
-    assert not list(tmp_path.glob("*.partial"))
-    monkeypatch.undo()
-    assert digest(run(tmp_path)) == digest(run(None))
-
-
-GARBAGE = {
-    "empty": b"",
-    "not text": b"\xff\xfe\x00\x01",
-    "not JSON": b"hello",
-    "a list": b"[]",
-    "a number": b"3",
-    "nothing": b"null",
-    "no entries": b"{}",
-    "another format": b'{"format": "adagrad-diff sweep 0", "description": {}, "plan": []}',
-    "of other software": b'{"name": "my extension", "manifest_version": 3}',
-}
-
-
-@pytest.mark.parametrize("case", GARBAGE)
-def test_a_manifest_that_is_none(case, tmp_path):
-    (tmp_path / "manifest.json").write_bytes(GARBAGE[case])
-    before = snapshot(tmp_path)
-    with pytest.raises(ValueError, match=r"manifest\.json is not the manifest of a sweep: .*\. Choose another 'checkpoint'\."):
-        run(tmp_path)
-    assert snapshot(tmp_path) == before
-
-
-@pytest.mark.parametrize("plan", [None, 3, [3], [["AdaGrad", 0]], [["AdaGrad", 0, "x"]], {}, []])
-def test_a_manifest_with_another_plan(plan, tmp_path):
-    run(tmp_path)
-    path = tmp_path / "manifest.json"
-    manifest = json.loads(path.read_text())
-    path.write_text(json.dumps(manifest | {"plan": plan}))
-    before = snapshot(tmp_path)
-    with pytest.raises(ValueError, match=r"manifest\.json is not the manifest of a sweep: .*Choose another 'checkpoint'"):
-        run(tmp_path)
-    path.write_text(json.dumps(manifest)[:-20])
-    with pytest.raises(ValueError, match=r"manifest\.json is not the manifest of a sweep: .*Choose another 'checkpoint'"):
-        run(tmp_path)
-    assert {name: before[name] for name in before if name != path.name}.items() <= snapshot(tmp_path).items()
-
-
-@pytest.mark.parametrize("suffix", ["", ".record", ".state"])
-@pytest.mark.parametrize(
-    "damage", [lambda content: content[: len(content) // 2], lambda content: b"", lambda content: b"garbage"]
-)
-def test_a_damaged_part(tmp_path, monkeypatch, suffix, damage, expected):
-    if suffix:
-        monkeypatch.setattr(module, "SAVE", 0.0)
-        interrupt_after(monkeypatch, 1)
-        monkeypatch.setattr(module, "LOOK", 0.02)
-        with pytest.raises(KeyboardInterrupt):
-            sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
-        monkeypatch.undo()
-    else:
-        sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
-    path = sorted(tmp_path.glob(f"part-????{suffix}.npz"))[-1]
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(
-        ValueError, match=r"cannot be read: .*Delete it and run again: only that part is computed anew"
-    ) as caught:
-        sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
-    assert str(path) in str(caught.value)
-    path.unlink()
-    assert digest(sweep(*problem(), **OPTIONS, checkpoint=tmp_path)) == expected
-
-
-def test_files_appear_complete_or_not_at_all(tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-
-    def fill(file):
-        file.write(b"half")
-        file.flush()
-        assert path.read_bytes() == b"old"
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        files.write(path, fill)
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
-    assert path.read_bytes() == b"old"
-    files.write(path, lambda file: file.write(b"new"))
-    assert path.read_bytes() == b"new"

@@ -169,15 +169,13 @@ def test_real_data(run):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.usefixtures("default_handler")
 def test_interrupted_and_resumed(run, tmp_path):
-    command = [sys.executable, "-m", "adagrad_diff", "reproduce", "hinge", "--etas", "6", "--starts", "3"]
-    options = {"cwd": tmp_path, "capture_output": True, "text": True, "env": dict(os.environ)}
+    arguments = ["reproduce", "hinge", "--etas", "6", "--starts", "3", "--out"]
     process = subprocess.Popen(
-        [*command, "--out", "cut"],
+        [sys.executable, "-m", "adagrad_diff", *arguments, "cut"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=options["env"],
     )
     while process.poll() is None and not (tmp_path / "cut" / "checkpoints").exists():
         time.sleep(0.01)
@@ -188,8 +186,8 @@ def test_interrupted_and_resumed(run, tmp_path):
     assert "adagrad-diff reproduce hinge --etas 6 --starts 3 --out cut --resume" in err
     assert "Traceback" not in err
 
-    resumed = subprocess.run([*command, "--out", "cut", "--resume"], check=True, **options)
-    whole = subprocess.run([*command, "--out", "whole"], check=True, **options)
+    resumed, whole = run(*arguments, "cut", "--resume"), run(*arguments, "whole")
+    assert resumed.exit_code == whole.exit_code == 0, (resumed.output, whole.output)
     assert resumed.stdout.split("Files:")[0] == whole.stdout.split("Files:")[0]
     for name in ("fig1.csv", "figA_hinge.csv", "table.csv"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

@@ -64,7 +64,10 @@ class Twin:
 
 
 def check_slope(f, *args):
-    """The derivative of f, by reverse mode, along a random direction is what finite differences say. In double precision."""
+    """The derivative of f, by reverse mode, along a random direction is what finite differences say. In double precision.
+
+    Returns the gradient, compiled.
+    """
     rng, h = np.random.default_rng(0), 1e-6
     direction = jax.tree.map(lambda leaf: rng.standard_normal(np.shape(leaf)), args)
     moved = lambda h: jax.tree.map(lambda leaf, d: leaf + h * d, args, direction)  # noqa: E731
@@ -72,3 +75,4 @@ def check_slope(f, *args):
     pairs = zip(jax.tree.leaves(gradient(*args)), jax.tree.leaves(direction), strict=True)
     expected = (value(*moved(h)) - value(*moved(-h))) / (2 * h)
     np.testing.assert_allclose(sum(np.sum(g * d) for g, d in pairs), expected, rtol=1e-6, atol=1e-7)
+    return gradient

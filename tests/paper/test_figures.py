@@ -1,10 +1,12 @@
 """The paper's figures: the files, the numbers behind them, and what is on them, looked at before they are saved."""
 
 import csv
+import functools
 import math
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from statistics import fmean, pstdev
 
 import numpy as np
@@ -76,6 +78,21 @@ def assert_is_curve(found, study, rule, eta):
         assert_numbers(row, (objective - study.F_star).tolist(), step.tolist())
 
 
+@functools.cache
+def plain():
+    """A study and its figure, to be looked at only."""
+    study = by_formula()
+    return study, figures.draw_figure_1({"hinge": study})
+
+
+@pytest.fixture
+def unsaved(monkeypatch):
+    """Figures are drawn, but not written: half the time of a test that looks at the numbers beside them."""
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: Path(path).touch())
+
+
 def studies_of(name):
     return {
         "run": lambda: by_running("hinge", *hinge(), np.geomspace(1e-3, 10, 9), 30),
@@ -89,9 +106,10 @@ def studies_of(name):
 def test_files_are_what_their_names_say(tmp_path):
     from PIL import Image
 
-    paths = figures.figure_1({"hinge": by_formula(), "lad": by_formula("lad", **LAD)}, tmp_path / "new" / "directory")
+    study = by_formula(diverges=0.3)  # half of its lines end
+    paths = figures.figure_1({"hinge": study, "lad": by_formula("lad", **LAD)}, tmp_path / "new" / "directory")
     paths += figures.figure_2({"splice": by_formula("splice", **STAND_IN)}, tmp_path)
-    paths += figures.three_panels(by_formula(), tmp_path, "figA_hinge")
+    paths += figures.three_panels(study, tmp_path, "figA_hinge")
     stems = ("fig1", "fig2", "figA_hinge")
     assert [path.name for path in paths] == [f"{stem}.{ending}" for stem in stems for ending in ("pdf", "png", "csv")]
     for path in paths:
@@ -169,6 +187,7 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
 # The numbers
 
 
+@pytest.mark.usefixtures("unsaved")
 @pytest.mark.parametrize("kind", ["run", "diverging"])
 def test_numbers_of_figure_1(tmp_path, kind):
     study = studies_of(kind)
@@ -188,6 +207,7 @@ def test_numbers_of_figure_1(tmp_path, kind):
         assert "inf" in {row["gap_mean"] for row in found}
 
 
+@pytest.mark.usefixtures("unsaved")
 @pytest.mark.parametrize("kind", ["run", "diverging"])
 def test_numbers_of_three_panels(tmp_path, kind):
     study = studies_of(kind)
@@ -199,6 +219,7 @@ def test_numbers_of_three_panels(tmp_path, kind):
     assert len(found) == 6 * (study.n_iter + 1)
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_long_curves_are_thinned_on_paper_only(tmp_path):
     study = by_formula(n_iter=2500, seeds=2)
     assert len(rows(figures.three_panels(study, tmp_path, "long")[2])) == 6 * 2501
@@ -223,8 +244,7 @@ def test_an_eta_that_was_not_run_is_not_replaced_by_another():
 
 
 def test_robustness_panel():
-    study = by_formula()
-    figure = figures.draw_figure_1({"hinge": study})
+    study, figure = plain()
     ax = figure.axes[0]
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert r"\eta" in ax.get_xlabel()
@@ -245,8 +265,8 @@ def test_robustness_panel():
 
 
 def test_tuned_panel():
-    study = by_formula()
-    ax = figures.draw_figure_1({"hinge": study}).axes[1]
+    study, figure = plain()
+    ax = figure.axes[1]
     assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
     assert ax.get_xlabel() == "iteration"
     key = [t.get_text() for t in ax.get_legend().get_texts()]
@@ -266,7 +286,7 @@ def test_three_panels():
         assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
     assert len({ax.get_ylim() for ax in top}) == len({ax.get_ylim() for ax in bottom}) == 1
     for ax, eta in zip(bottom, study.panel_etas, strict=True):
-        line, _ = lines(ax, "AdaGradDiff".replace("dD", "d-D"))
+        line, _ = lines(ax, "AdaGrad-Diff")
         expected = study.curves.mean_step.sel(rule="AdaGradDiff").sel(eta=eta, method="nearest").mean("seed").values
         np.testing.assert_allclose(line.get_ydata()[1:][10:], expected[10:])
     assert "mean of" in bottom[0].get_ylabel()
@@ -282,6 +302,7 @@ def test_figure_1_draws_what_there_is(given):
     assert len(figure.axes) == 2 * len(drawn)
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_figure_2_draws_what_there_is(tmp_path):
     studies = {name: by_formula(name, title=f"The {name} one") for name in ("2moons", "splice", "hinge", "news20")}
     titles = [ax.get_title() for ax in figures.draw_figure_2(studies).axes]
@@ -293,7 +314,7 @@ def test_figure_2_draws_what_there_is(tmp_path):
 
 
 def test_methods_differ_in_colour_line_and_marker():
-    ax = figures.draw_figure_1({"hinge": by_formula()}).axes[0]
+    ax = plain()[1].axes[0]
     one, two = (lines(ax, method)[0] for method in METHODS)
     for look in ("get_color", "get_linestyle", "get_marker", "get_markerfacecolor"):
         assert getattr(one, look)() != getattr(two, look)()
@@ -363,7 +384,7 @@ def test_divergence_leaves_at_the_top_and_stays_visible():
         assert edge.get_transform() == ax.get_xaxis_transform()
         assert edge.get_ydata()[0] == pytest.approx(0.965 - 0.06 * k)  # one below the other
     assert "Triangles" in words(figure)
-    assert "Triangles" not in words(figures.draw_figure_1({"hinge": by_formula()}))
+    assert "Triangles" not in words(plain()[1])
 
 
 def test_curves_that_diverge():

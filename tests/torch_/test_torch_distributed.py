@@ -1,5 +1,6 @@
 """Two processes on CPU give the result of one: DDP, and FSDP2 with its sharded (DTensor) parameters."""
 
+import multiprocessing
 from itertools import pairwise
 
 import pytest
@@ -151,10 +152,19 @@ def _process(rank: int, file: str, tasks) -> None:
         dist.destroy_process_group()
 
 
+def run(tmp_path, *tasks) -> None:
+    """In new processes: where possible, forks of one that has imported torch, which takes longer than the tasks do."""
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    if method == "forkserver":
+        multiprocessing.set_forkserver_preload(["pytest", "torch._dynamo", "torch.distributed.fsdp", "adagrad_diff.torch"])
+    arguments = str(tmp_path / "rendezvous"), tasks
+    mp.start_processes(_process, arguments, nprocs=PROCESSES, start_method=method)
+
+
 def test_ddp_gives_the_result_of_one_process(tmp_path):
-    mp.spawn(_process, (str(tmp_path / "rendezvous"), (ddp,)), nprocs=PROCESSES)
+    run(tmp_path, ddp)
 
 
 @pytest.mark.skipif(fully_shard is None, reason="torch without FSDP2")
 def test_fsdp2_gives_the_result_of_one_process(tmp_path):
-    mp.spawn(_process, (str(tmp_path / "rendezvous"), (fsdp2, fsdp2_state)), nprocs=PROCESSES)
+    run(tmp_path, fsdp2, fsdp2_state)

@@ -1,0 +1,68 @@
+"""The places where data are looked for, as the tests want them."""
+
+import contextlib
+import http.server
+import socket
+import threading
+import time
+
+import pytest
+from tiny import CONTENT, ENTRY
+
+from adagrad_diff.datasets import _files, _registry
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch, tmp_path):
+    """No test sees the user's data, the user's cache or the real network. There is one more data set, a tiny one."""
+    monkeypatch.delenv("ADAGRAD_DIFF_DATA", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setitem(_registry.REGISTRY, "tiny", ENTRY)
+    monkeypatch.setattr(_files, "cache", lambda: tmp_path / "cache")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    monkeypatch.setattr(_registry, "BASE_URL", f"http://127.0.0.1:{port}/")  # nobody listens there
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A directory of the user's with the tiny file in it."""
+    path = tmp_path / "data"
+    path.mkdir()
+    (path / "tiny").write_bytes(CONTENT)
+    return path
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """Stands for the LIBSVM page. `page.answer` is what it sends, `page.asked` what it was asked for."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            page.asked.append(self.path)
+            time.sleep(page.delay)
+            self.send_response(page.status)
+            if page.length is not None:
+                self.send_header("Content-Length", str(page.length))
+            self.end_headers()
+            with contextlib.suppress(OSError):  # the other side may not wait
+                self.wfile.write(page.answer)
+
+        def log_message(self, *args):
+            pass
+
+    page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    page.answer, page.length, page.status, page.delay, page.asked = CONTENT, len(CONTENT), 200, 0, []
+    thread = threading.Thread(target=page.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    monkeypatch.setattr(_registry, "BASE_URL", f"http://127.0.0.1:{page.server_port}/")
+    yield page
+    page.shutdown()
+    thread.join()
+    page.server_close()
