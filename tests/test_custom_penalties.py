@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adagrad_diff import L1, SLOPE, AdaGradDiff, Multinomial, Squared, minimize
+from adagrad_diff import L1, SLOPE, AdaGradDiff, L2Ball, Multinomial, Squared, minimize
 from adagrad_diff.penalties import Penalty, Zero, as_penalty
 
 RNG = np.random.default_rng(0)
@@ -154,3 +154,44 @@ def test_an_intercept_may_have_a_block_of_its_own():
     assert penalty.polar(-g[:-1]) <= 1 + 1e-6
     with pytest.raises(ValueError, match=r"SLOPE has no exact .* blocks='all'"):
         minimize(Squared(A, b, intercept=True), penalty=penalty, eta=1.0, blocks=[0, 0, 0, 1, 1])
+
+
+class Ball:
+    """Written for one vector, as anybody would: neither method would be right for several side by side."""
+
+    def value(self, x):
+        return 0.0
+
+    def prox(self, z, step):
+        assert z.ndim == 1
+        return z / max(1.0, np.linalg.norm(z))
+
+
+class Plain:
+    """The L1 norm of one vector."""
+
+    def value(self, x):
+        return 0.05 * np.abs(x).sum()
+
+    def prox(self, z, step):
+        return np.sign(z) * np.maximum(np.abs(z) - 0.05 * step, 0.0)
+
+
+@pytest.mark.parametrize("eta", ["auto", [0.5, 2.0]], ids=str)
+@pytest.mark.parametrize(("theirs", "ours"), [(Plain(), L1(0.05)), (Ball(), L2Ball(1.0))], ids=["L1", "ball"])
+def test_written_for_one_vector(theirs, ours, eta):
+    """Trajectories, those of eta='auto' among them, are handed to it one by one."""
+    found, expected = (minimize(Squared(A, B), penalty=p, eta=eta, blocks="all", max_iter=400) for p in (theirs, ours))
+    np.testing.assert_allclose(found.fun, expected.fun, rtol=1e-9)
+    np.testing.assert_allclose(found.x, expected.x, rtol=1e-4, atol=1e-6)
+
+
+def test_a_value_that_is_not_one_per_trajectory():
+    class Careless(Norm):
+        def value(self, x):
+            return np.sum(x**2)
+
+    with pytest.raises(
+        ValueError, match=r"Careless.value must return one number per trajectory, shape \(2,\), .* Got shape \(\)"
+    ):
+        minimize(Squared(A, B), penalty=Careless(1.0), eta=[1.0, 2.0], blocks="all")

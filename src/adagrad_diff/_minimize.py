@@ -71,6 +71,11 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
     size = len(penalised(state.x))
     penalty.check_size(size)
     penalty.check_metric(*metric.restricted(size))
+    if state.batched and (found := np.shape(penalty.value(penalised(state.x)))) != state.f.shape:
+        raise ValueError(
+            f"{type(penalty).__name__}.value must return one number per trajectory, shape {state.f.shape}, for x of shape "
+            f"{penalised(state.x).shape}. Got shape {found} instead."
+        )
     prox_step = penalised(state.step.reshape(state.x.shape))
     if penalty.accepts == "scalar":
         prox_step = prox_step[:1]  # one step for all coordinates
@@ -196,8 +201,8 @@ def minimize(
         The step-size rule. Alternatively give
     eta, eps, blocks
         the parameters of `AdaGradDiff`; eps is 1e-8 and blocks are single coordinates by default. Without a rule, eta is
-        "auto" by default: a few step sizes race, and there is none to choose. (See docs/auto.md for how; it costs two to
-        three times as much per iteration, and is often ahead of the best constant eta.)
+        "auto" by default: a few step sizes race, and there is none to choose. (See docs/auto.md for how; it costs about
+        twice as much per iteration, and is often ahead of the best constant eta.)
     max_iter : int
         Iterations to make, in this call.
     max_time : float, optional

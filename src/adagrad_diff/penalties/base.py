@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,7 +86,9 @@ def scalar_step(penalty: Penalty, step: Any, z: np.ndarray) -> np.ndarray:
 
 
 class Foreign(Penalty):
-    """Anything with value(x) and prox(z, step), taken at its word about metrics."""
+    """Anything with value(x) and prox(z, step), taken at its word about metrics. It need only know vectors: trajectories are
+    handed to it one by one.
+    """
 
     def __init__(self, penalty: Any):
         self.penalty = penalty
@@ -96,9 +99,16 @@ class Foreign(Penalty):
         return type(self.penalty).__name__
 
     def value(self, x):
-        return np.array(self.penalty.value(x)) if x.ndim == 2 else float(self.penalty.value(x))
+        if x.ndim == 1:
+            return float(self.penalty.value(x))
+        return np.array([self.value(column) for column in _columns(x)])
 
     def prox(self, z, step, out=None):
+        if z.ndim == 2:
+            out = np.empty_like(z) if out is None else out
+            for k, column in enumerate(_columns(z)):
+                out[:, k] = self.prox(column, np.ascontiguousarray(step[:, k]) if np.ndim(step) == 2 else step)
+            return out
         result = np.asarray(self.penalty.prox(z, step))
         if result.shape != z.shape:
             raise ValueError(f"{type(self.penalty).__name__}.prox must return shape {z.shape}. Got {result.shape} instead.")
@@ -106,6 +116,10 @@ class Foreign(Penalty):
             return result
         np.copyto(out, result)
         return out
+
+
+def _columns(x: np.ndarray) -> Iterator[np.ndarray]:
+    return (np.ascontiguousarray(x[:, k]) for k in range(x.shape[1]))
 
 
 def as_penalty(penalty: Any) -> Penalty:
