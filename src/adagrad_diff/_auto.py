@@ -173,15 +173,17 @@ class Auto:
         rule = AdaGradDiff(self.eta, **self.options)
         state = start(self.original, self.geometry.back(self.x), self.penalty, rule)
         state.n, state.x_sum = self.n, max(self.n, 1) * state.x.astype(np.float64)
+        enough = -1.0 if tol is None else tol * abs(state.fun)  # the gap that is asked for
         if certifier is not None and certifier.known and self.n:
-            r = None
-            if not certifier.dual.kinked:  # then the mean of earlier ones will do
-                oracle = self.original.oracle(state.x)
-                oracle(state.x, np.empty_like(state.g))
-                r = certifier.dual.residuals(oracle, None)
-            certifier.back = lambda x: x
-            certifier.finish(state.x, state.g, r)
-            if tol is not None and self.status != Status.INTERRUPTED and certifier.gap(state.fun) <= tol * abs(state.fun):
+            if certifier.gap(state.fun) > enough:
+                r = None
+                if not certifier.dual.kinked:  # then the mean of earlier ones will do
+                    oracle = self.original.oracle(state.x)
+                    oracle(state.x, np.empty_like(state.g))
+                    r = certifier.dual.residuals(oracle, None)
+                certifier.back = lambda x: x
+                certifier.finish(state.x, state.g, r)
+            if self.status != Status.INTERRUPTED and certifier.gap(state.fun) <= enough:
                 self.status = Status.CONVERGED
         extra = {"eta": self.eta, "rule": rule, "nfev": self.evaluations}
         return report(state, self.status, tol, self.history(), on_failure, certifier, extra)

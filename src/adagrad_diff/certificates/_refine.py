@@ -97,12 +97,13 @@ def refined(
     scores = np.empty(samples.size)
     shrink = 1.0 / (1.0 + rho * l2)
     coordinates = x.size - intercept
+    step = np.full(1 if penalty.accepts == "scalar" else coordinates, rho * shrink)
 
     def point(r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """v = A'(w u), and y = prox of rho psi at x - rho v, where the supremum of the conjugate is attained"""
         v = fixed + transposed(A, r, intercept)
         y = x - rho * v
-        y[:coordinates] = penalty.prox(shrink * y[:coordinates], rho * shrink)
+        y[:coordinates] = penalty.prox(shrink * y[:coordinates], step)
         return v, y
 
     def negative(r: np.ndarray) -> tuple[float, np.ndarray]:

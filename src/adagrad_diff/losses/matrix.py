@@ -56,9 +56,12 @@ class Dense(Matrix):
 
     def dot(self, x, lo, hi, z):
         if self._own(x):
-            threads = min(thread_count((hi - lo) * x.size), hi - lo)
             z[...] = 0
-            over_rows(lambda _, a, b: kernels.add_dense_dot(self.array[lo + a : lo + b], x, z[a:b]), hi - lo, threads)
+            threads = min(thread_count((hi - lo) * x.size), hi - lo)
+            if threads == 1:
+                kernels.add_dense_dot(self.array[lo:hi], x, z)
+            else:
+                over_rows(lambda _, a, b: kernels.add_dense_dot(self.array[lo + a : lo + b], x, z[a:b]), hi - lo, threads)
         else:
             np.matmul(self.array[lo:hi], x, out=z)
 
@@ -71,10 +74,15 @@ class Dense(Matrix):
 
     def tdot(self, r, lo, hi, g, add=False):
         if self._own(r):
+            if not add:
+                g[...] = 0
             threads = min(thread_count((hi - lo) * g.size), hi - lo)
-            parts = np.zeros((threads, g.size), g.dtype)
-            over_rows(lambda k, a, b: kernels.add_dense_tdot(self.array[lo + a : lo + b], r[a:b], parts[k]), hi - lo, threads)
-            g[...] = g + parts.sum(axis=0) if add else parts.sum(axis=0)
+            if threads == 1:
+                kernels.add_dense_tdot(self.array[lo:hi], r, g)
+            else:
+                parts, rows = np.zeros((threads, g.size), g.dtype), self.array[lo:hi]
+                over_rows(lambda k, a, b: kernels.add_dense_tdot(rows[a:b], r[a:b], parts[k]), hi - lo, threads)
+                g += parts.sum(axis=0)
         elif add:
             g += self.array[lo:hi].T @ r
         else:
