@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import threadpoolctl
 from scipy import sparse
 
 from adagrad_diff import (
@@ -158,6 +159,11 @@ MEASURED = {
 )
 def test_memory_stays_in_the_budget(kind, samples, features, monkeypatch, tmp_path):
     monkeypatch.setattr(chunks, "CACHE", 1 << 40)  # only the budget limits a chunk
+    # threadpoolctl looks through the memory map of the process each time, which is long where many libraries are loaded.
+    controller = threadpoolctl.ThreadpoolController()
+    monkeypatch.setattr(
+        threadpoolctl, "threadpool_limits", lambda limits, user_api: controller.limit(limits=limits, user_api=user_api)
+    )
     loss = MEASURED[kind](np.random.default_rng(5).standard_normal((samples, features)))
     x0s = np.zeros((*loss.shape, 8))
     arguments = loss, L1(0.01), [AdaGradDiff, AdaGrad], np.geomspace(0.1, 1.0, 9), x0s, 9
