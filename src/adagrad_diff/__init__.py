@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._minimize import iterate, minimize
     from ._scipy import scipy_method
     from ._state import State, load_state
-    from ._status import ConvergenceError, ConvergenceWarning, Status
+    from ._status import ConvergenceError, ConvergenceWarning, Interrupted, Status
     from ._sweep import sweep
     from .certificates import Certificate, duality_gap
     from .critical import at_fraction, critical_lam
@@ -78,7 +78,7 @@ _CONTENTS = {
     "_scipy": ("scipy_method",),
     "_state": ("State", "load_state"),
     "_driver": ("History",),
-    "_status": ("ConvergenceError", "ConvergenceWarning", "Status"),
+    "_status": ("ConvergenceError", "ConvergenceWarning", "Interrupted", "Status"),
     "rules": ("AdaGrad", "AdaGradDiff", "Rule"),
     "losses": (
         "Hinge",

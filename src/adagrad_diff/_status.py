@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
+from typing import Any
 
 
 class Status(IntEnum):
@@ -67,6 +71,22 @@ class ConvergenceError(RuntimeError):
     def __init__(self, message: str, result):
         super().__init__(message)
         self.result = result
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user pressed Ctrl-C. What was reached until then is `error.result`, with the state to go on from."""
+
+    def __init__(self, message: str, result: Any = None):
+        super().__init__(message)
+        self.result = result
+
+
+def warn(message: str, category: type[Warning] = ConvergenceWarning) -> None:
+    """Warn at the line outside this package that led here."""
+    package, level, frame = str(Path(__file__).parent), 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level - 1)
 
 
 class _Interrupt:
