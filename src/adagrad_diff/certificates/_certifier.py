@@ -21,6 +21,7 @@ FEW, LEAST, LATER = 100, 30, 1.3  # of samples and evaluations; by which factor 
 KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
 TINY = np.finfo(np.float64).tiny
+PREFIX, NUMBERS = "certifier.", ("bound", "n", "refined_at", "next", "spent")  # of what it remembers
 
 
 class Certifier:
@@ -34,6 +35,10 @@ class Certifier:
         self.bound: float = -np.inf
         self.point: np.ndarray | None = None
         self.known = not isinstance(dual, str)
+        self.scale = 0.0  # the size that objectives of this problem have; 0 if that is not known
+        self._kept: dict[str, np.ndarray] | None = (
+            None  # the memory before the last look, which a run that goes on has not taken
+        )
         self.back: Callable[[np.ndarray], np.ndarray] = lambda x: x  # from the run's coordinates to the loss's own
         if isinstance(dual, str):
             return
@@ -55,11 +60,6 @@ class Certifier:
         """F(x) - F_star is at most this."""
         return fun - self.bound
 
-    def relative(self, state: Any) -> tuple[Any, Any]:
-        """The gap at the iterate, and the unit it is measured in."""
-        fun = state.fun
-        return fun - self.bound, np.maximum(np.abs(fun), TINY) if state.batched else max(abs(fun), TINY)
-
     def message(self, fun: float) -> str:
         """One sentence about what is certified."""
         if isinstance(self.dual, str):
@@ -69,37 +69,91 @@ class Certifier:
         gap = fun - self.bound
         return f"F(x) = {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY):.1e} relative)."
 
-    def follow(self, state: Any, last: bool) -> None:
-        """One more iteration is complete; after the last one, look as closely as possible."""
+    def follow(self, state: Any) -> None:
+        """One more iteration is complete."""
         if isinstance(self.dual, str):
             return
+        run = state if state.trajectories is None else state.trajectories
         self.n += 1
         if self.dual.kinked and self.n % self.stride == 0:
-            r = state.oracle.r
+            r = run.oracle.r
             if r.ndim == 2:  # of the leading trajectory: a mean over several of them is as good
-                r = r[:, int(np.argmin(np.where(state.failed, np.inf, state.fun)))]
+                r = r[:, run.ahead()]
             if self.mean is None:
                 self.mean = LateMean(r)
             self.mean.add(r)
-        if last or self.n >= self.next:
-            self.look(state, self._affordable(last))
+        if self.n >= self.next:
+            self._look(run, self._affordable(last=False))
             self.next = self.n + self.every
+        if state.turning:
+            self._look(run, 0.0)
+            if self.dual.kinked and self.mean is not None:
+                self.mean.restart()
+
+    def look_closely(self, state: Any) -> None:
+        """At the last iterate."""
+        if not isinstance(self.dual, str):
+            self._kept = self._memory()
+            self._look(state, self._affordable(last=True))
+
+    def finish(self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None) -> None:
+        """The last look, at the best of several trajectories: an iterate, its gradient and residuals."""
+        self._kept = self._memory()
+        self.back = lambda x: x
+        self._consider(x, g, r, x, self._affordable(last=True))
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """What it takes to go on as if the run had never stopped, by name."""
+        return {} if isinstance(self.dual, str) else self._kept or self._memory()
+
+    def _memory(self) -> dict[str, np.ndarray]:
+        known = {name: np.array(getattr(self, name)) for name in NUMBERS}
+        known |= {"known_samples": self.known_samples, "known_multipliers": self.known_multipliers}
+        if self.point is not None:
+            known["point"] = self.point
+        if self.mean is not None:
+            known |= {"latest": self.mean.latest, "before": self.mean.before}
+            known |= {"count": np.array(self.mean.count), "count_before": np.array(self.mean.count_before)}
+        return {f"{PREFIX}{name}": value for name, value in known.items()}
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        """The inverse of `memory`; nothing, if the run had no certifier."""
+        known = {name.removeprefix(PREFIX): value for name, value in memory.items() if name.startswith(PREFIX)}
+        if isinstance(self.dual, str) or not known:
+            return
+        try:
+            for name in NUMBERS:
+                setattr(self, name, type(getattr(self, name))(known[name].item()))
+            samples, multipliers = known["known_samples"], known["known_multipliers"]
+            like = np.empty_like(self.dual.loss.b) if self.dual.kinked else np.empty(0)
+            fits = samples.ndim == 1 and samples.shape == multipliers.shape and samples.dtype.kind == "i"
+            fits &= samples.size == 0 or (samples.min() >= 0 and samples.max() < like.size)
+            self.known_samples, self.known_multipliers = samples, multipliers
+            self.point = known.get("point")
+            if "latest" in known:
+                self.mean = LateMean(like)
+                self.mean.latest[...], self.mean.before[...] = known["latest"], known["before"]
+                self.mean.count, self.mean.count_before = int(known["count"]), int(known["count_before"])
+                fits &= (
+                    known["latest"].shape == known["before"].shape == like.shape
+                    and self.mean.count >= 0 < self.mean.count_before
+                )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"'state' has a memory of its duality gap that does not fit: {error}.") from None
+        if not fits:
+            raise ValueError("'state' has a memory of its duality gap that does not fit this problem.")
 
     def _affordable(self, last: bool) -> float:
         """How many seconds a refinement may take now."""
         credit = self.share * self.n * self.work - self.spent
         return max(credit, self.final) if last else credit if self.n >= LATER * self.refined_at else 0.0
 
-    def look(self, state: Any, seconds: float = 0.0) -> None:
+    def _look(self, state: Any, seconds: float) -> None:
         """Improve the bound by the candidates at hand, and by a refinement if there is time for one."""
-        column = int(np.argmin(np.where(state.failed, np.inf, state.fun))) if state.batched else None
+        column = state.ahead() if state.batched else None
         x, g, best = (a if a is None or column is None else a[..., column] for a in (state.x, state.g, state.x_best))
         r = self.dual.residuals(state.oracle, column)
         self._consider(x, g, r, x if best is None else best, seconds)
-
-    def finish(self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None) -> None:
-        """The last look, at the best of several trajectories: an iterate, its gradient and residuals."""
-        self._consider(x, g, r, x, self._affordable(last=True))
 
     def _consider(self, x: Any, g: Any, r: Any, best: np.ndarray, seconds: float) -> None:
         if not self.dual.kinked:
@@ -112,11 +166,6 @@ class Certifier:
         self.try_(u, v)
         if seconds > ROUNDS * LEAST * TRIAL:
             self._refine(self.back(best), u, v, seconds)
-
-    def restart(self) -> None:
-        """The trajectories begin anew: what was before shall soon be forgotten."""
-        if self.dual.kinked and self.mean is not None:
-            self.mean.restart()
 
     def _refine(self, x: np.ndarray, u: np.ndarray, v: np.ndarray, seconds: float) -> None:
         """A refinement of the mean u, v = A'(w u), from where the last one has ended if that is better."""
