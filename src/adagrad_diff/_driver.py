@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 RUNNING = -1
 DIVERGENCE = 1e30
+FAR = 1e6  # times its first value that a loss may fall along a straight line
 STRICTER = 0.9  # the share of the tolerance that a race must reach: its point is judged again in the caller's coordinates
 NOTHING = 1e-6  # an objective, or a gradient, of less than this part of what it was counts as none in a relative tolerance
 
@@ -249,7 +250,8 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
     state.x_prev = state.g_prev = state.step = state.oracle = None  # only the run needed them
     codes = np.atleast_1d(status)
     broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
-    codes = np.where(np.atleast_1d(broken), int(Status.NOT_FINITE), codes)
+    codes = np.where(np.atleast_1d(_falls_for_ever(state)) & np.isin(codes, BUDGETS), int(Status.DIVERGED), codes)
+    codes = np.where(np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes)
     good, batched = succeeded(codes, watch.tol), state.batched
     result = OptimizeResult(
         x=state.x.copy(),
@@ -278,6 +280,13 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
     if alarming.any() and on_failure == "warn":
         warn(result.message)
     return result
+
+
+def _falls_for_ever(state: State) -> Any:
+    """Whether the objective has fallen very far along a straight line, without an end in sight."""
+    norm = np.sqrt(np.einsum("i...,i...->...", state.flat(state.g), state.flat(state.g), dtype=np.float64))
+    straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
+    return straight & (state.fun < -FAR * (1.0 + np.abs(state.f_first)))
 
 
 def _message(codes: np.ndarray, state: State, tol: float | None, certifier: Certifier | None) -> str:

@@ -24,7 +24,7 @@ class Status(IntEnum):
     CALLBACK = 3  #: the callback raised StopIteration
     INTERRUPTED = 4  #: the user interrupted the run (Ctrl-C)
     NOT_FINITE = 5  #: the loss, its gradient or the penalty turned NaN or infinite
-    DIVERGED = 6  #: the loss has left its starting value by a factor of 1e30
+    DIVERGED = 6  #: the loss has left its starting value by a factor of 1e30, or by 1e6 down a straight line
     STALLED = 7  #: the best objective does not improve any more, and nothing proves that it is good (eta = "auto" only)
 
 
@@ -53,8 +53,9 @@ EXPLANATIONS = {
         "is not defined at the iterate; (c) x0 is far too large. Try a smaller eta, another x0 or a box penalty"
     ),
     Status.DIVERGED: (
-        "The loss has moved away from its starting value by a factor of 1e30. Likely causes: (a) the step size eta is too "
-        "large; (b) the objective is unbounded below. x_best is the best iterate seen"
+        "The loss runs away: it has left its starting value by a factor of 1e30, or falls and falls along a straight line. "
+        "Likely causes: (a) the objective is unbounded below; (b) the step size eta is too large. x_best is the best iterate "
+        "seen"
     ),
     Status.STALLED: (
         "The best objective has improved by less than the tolerance over the last three quarters of the run, but nothing "
