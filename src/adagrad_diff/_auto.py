@@ -112,9 +112,6 @@ class Race:
             run = leader.trajectories
             assert run is not None
             for _ in iterations(self.loss, self.penalty, self.rule(self.etas), run):
-                self.evaluations += self.etas.size
-                if run.failed.all() and len(self.past) == 1 and not run.fun_best.min() < self.fun:
-                    leader.failed = True  # nothing near the start is finite
                 self._lead(leader, run)
                 yield leader
                 if leader.n >= self.stage_end:
@@ -124,16 +121,20 @@ class Race:
         """The leader after an iteration of the trajectories: it is the best iterate so far."""
         leader.committing = True
         run.committing = False
-        if leader.failed:
+        values, all_failed = run.fun_best.tolist(), all(run.failed.tolist())
+        fun = min(values)
+        self.evaluations += len(values)
+        if all_failed and len(self.past) == 1 and not fun < self.fun:
+            leader.failed = True  # nothing near the start is finite
             return
-        column = int(run.fun_best.argmin())
-        if run.fun_best[column] < self.fun:
+        if fun < self.fun:
+            column = values.index(fun)
             self.best, self.eta = run.x_best[..., column], float(self.etas[column])  # a view: copied when the stage ends
-            self.fun = float(run.fun_best[column])
+            self.fun = fun
         leader.f, leader.phi, leader.fun_best = self.fun, 0.0, self.fun  # their parts are not known until they are shown
         leader.n += 1
         leader.norm = np.nan
-        if run.failed.all():  # there is nothing to go on with
+        if all_failed:  # there is nothing to go on with
             self.stage_end = leader.n
         leader.turning, leader.gain = leader.n >= self.stage_end, np.inf
         if leader.turning:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .certificates import Certifier
 
 RUNNING = -1
+SELDOM = 16  # iterations between two looks at how much gradients have changed
 DIVERGENCE = 1e30
 FAR = 1e6  # times its first value that a loss may fall along a straight line
 STRICTER = 0.9  # the share of the tolerance that a race must reach: its point is judged again in the caller's coordinates
@@ -162,17 +163,20 @@ class Watch:
         if self.tol is None:
             return False, False
         tol = share * self.tol
-        larger = np.maximum if state.batched else max
-        scale = self.certifier.scale if self.certifier is not None else 0.0
-        unit = larger(abs(state.fun), NOTHING * larger(abs(state.f_first), scale))
         if self.certifier is not None and self.certifier.known:
             gap = self.certifier.gap(state.fun)
-            reached = (gap <= tol * unit) & (gap < np.inf)
+            reached = (gap <= tol * self._unit(state)) & (gap < np.inf)
         else:
             reached = state.norm <= tol * state.g_first
-            if not np.all(reached) and not np.all(np.isnan(state.norm)):  # beside a first gradient that was next to nothing
+            if self.n % SELDOM == 0:  # if the first gradient was next to nothing
                 reached |= state.norm <= tol * NOTHING * state.change()
-        return reached, state.gain < np.inf and state.gain <= self.tol * unit
+        return reached, state.gain < np.inf and state.gain <= self.tol * self._unit(state)
+
+    def _unit(self, state: State) -> Any:
+        """What gaps are measured in: the objective, or a millionth of its usual size."""
+        larger = np.maximum if state.batched else max
+        scale = self.certifier.scale if self.certifier is not None else 0.0
+        return larger(abs(state.fun), NOTHING * larger(abs(state.f_first), scale))
 
     def reached(self, state: State) -> bool:
         """Whether the tolerance is reached, if there is one."""

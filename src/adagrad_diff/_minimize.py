@@ -270,7 +270,7 @@ def minimize(
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
     automatic = rule is None and (eta is None or (isinstance(eta, str) and eta == "auto"))
-    stop = ("gap" if automatic else "subgradient") if stop is None else stop
+    stop = ("gap" if automatic and tol is not None else "subgradient") if stop is None else stop
     _check.one_of(stop, ("subgradient", "gap"), "stop", "minimize")
     _check.one_of(on_failure, ("warn", "raise", "ignore"), "on_failure", "minimize")
     max_iter, every = _check.count(max_iter, "max_iter", "minimize"), _check.count(history, "history", "minimize")
