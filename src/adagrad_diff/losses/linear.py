@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _check, kernels
 from .._threads import over_rows, thread_count
+from ._labels import signs
 from .base import Loss, Oracle
 from .matrix import CompressedRows, Dense, as_matrix, largest_eigenvalue
 
@@ -223,13 +224,4 @@ class BinaryModel(LinearModel):
     """A linear model whose targets are the labels -1 and +1."""
 
     def check_targets(self, b, samples):
-        b = super().check_targets(b, samples)
-        _check.first_where(
-            np.abs(b) != 1,
-            b,
-            lambda j, v: (
-                f"{type(self).__name__} needs labels -1 and +1 in b, but b[{j}] is {v}. "
-                "Map your classes first, for example b = np.where(y == positive_class, 1, -1)."
-            ),
-        )
-        return b
+        return signs(b, type(self).__name__, samples, "one value per row of A").astype(self.dtype)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .. import _check, kernels
+from .. import kernels
+from ._labels import class_count, classes
 from .linear import LinearModel, LinearOracle
 
 
@@ -35,23 +34,11 @@ class Multinomial(LinearModel):
 
     def __init__(self, A: Any, b: Any, classes: int | None = None, **options: Any):
         super().__init__(A, b, **options)
-        found = int(self.b.max()) + 1
-        least = max(found, 2)
-        if classes is not None and not hasattr(classes, "__index__"):
-            raise ValueError(f"The 'classes' parameter of Multinomial must be an integer. Got {classes!r} instead.")
-        if classes is not None and classes < least:
-            raise ValueError(f"The 'classes' parameter of Multinomial must be at least {least}. Got {classes!r} instead.")
-        self.classes = least if classes is None else int(classes)
+        self.classes = class_count(self.b, classes, "Multinomial")
         self.shape, self.predictions = (*self.shape, self.classes), self.predictions * self.classes
 
     def check_targets(self, b, samples):
-        b = _check.vector(b, "b", samples)
-        _check.first_where(
-            (b < 0) | (b != np.floor(b)),
-            b,
-            lambda j, v: f"Multinomial needs classes 0, 1, ... in b, but b[{j}] is {v}.",
-        )
-        return b.astype(np.int64)
+        return classes(b, "Multinomial", samples)
 
     def oracle(self, x):
         if x.shape[:2] != self.shape or x.ndim > 3:

@@ -39,8 +39,11 @@ class Quadratic(Loss):
             raise ValueError(f"The matrix of {name} must be square. Got shape {self.Q.shape} instead.")
         self._check_symmetric(name)
         self.shape, self.dtype = self.Q.shape[:1], self.Q.dtype
-        c = _check.vector(c, self.names[1], self.shape[0], what=f"one value per row of {self.names[0]}")
-        self.c = _check.cast(c, self.dtype, self.names[1])
+        self.c = _check.cast(self.check_linear_term(c), self.dtype, self.names[1])
+
+    def check_linear_term(self, c: Any) -> np.ndarray:
+        """c as this loss wants it, or an error that says what is wrong with it."""
+        return _check.vector(c, "c", self.shape[0], what="one value per row of Q")
 
     def _check_symmetric(self, name: str) -> None:
         from scipy import sparse
