@@ -227,3 +227,35 @@ def test_rules_that_do_not_fit_the_problem(rule, words):
 def test_rule_is_abstract():
     with pytest.raises(TypeError, match="abstract"):
         Rule(0.1)
+
+
+EXTREMES = [
+    ({"eta": 1e300}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e\+300 instead"),
+    ({"eta": 1e-320}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320 instead"),
+    ({"eta": [0.1, 1e-320]}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320"),
+    ({"eta": lambda n: 1e300}, np.float32, r"'eta\(1\)' parameter of AdaGradDiff must be a positive number of float32"),
+    ({"eta": 0.1, "scale": [1.0, 1e300]}, np.float32, r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e\+300"),
+    ({"eta": 0.1, "scale": [1e-320, 1.0]}, np.float32, r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e-320"),
+    ({"eta": 1.0, "eps": 1e-320}, np.float64, r"eta / eps, the longest step of AdaGradDiff, is too large for float64"),
+    ({"eta": 1e305}, np.float64, r"eta / eps, the longest step of AdaGradDiff, is too large for float64"),
+    ({"eta": 1e32}, np.float32, r"eta / eps, the longest step of AdaGradDiff, is too large for float32"),
+    ({"eta": lambda n: 1e305}, np.float64, r"eta\(1\) / eps, the longest step of AdaGradDiff, is too large for float64"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "dtype", "words"), EXTREMES)
+@pytest.mark.parametrize("blocks", [None, "all"])
+def test_numbers_that_x_cannot_hold(parameters, dtype, words, blocks):
+    with pytest.raises(ValueError, match=words):
+        minimize(Squared(A[:, :2].astype(dtype), REAL), rule=AdaGradDiff(**parameters, blocks=blocks), max_iter=3)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    "parameters", [{"eta": 1e290}, {"eta": 1e-320}, {"eta": 0.1, "eps": 1e300}, {"eta": 1e-9, "eps": 1e-305}]
+)
+@pytest.mark.parametrize("scale", [None, np.geomspace(1e-320, 1e10, 6)])
+def test_numbers_that_x_can_just_hold(rule, parameters, scale):
+    """No warning leaks: they are errors here."""
+    result = minimize(Squared(A, REAL), rule=rule(**parameters, scale=scale), max_iter=5, on_failure="ignore")
+    assert np.isfinite(result.x).all()

@@ -32,6 +32,7 @@ class Hinge(BinaryModel):
         return np.minimum(0.0, -b), np.maximum(0.0, -b)
 
     @staticmethod
+    @np.errstate(over="ignore")  # infinite is the answer, then
     def conjugate(u, b, theta):
         """b u for b u in [-1, 0]"""
         p = b * u

@@ -32,6 +32,7 @@ class LAD(LinearModel):
         return -1.0, 1.0
 
     @staticmethod
+    @np.errstate(over="ignore")  # infinite is the answer, then
     def conjugate(u, b, theta):
         """b u for |u| <= 1"""
         return np.where(np.abs(u) <= 1.0, b * u, np.inf)

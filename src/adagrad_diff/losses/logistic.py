@@ -35,6 +35,7 @@ class Logistic(BinaryModel):
         return np.minimum(0.0, -b), np.maximum(0.0, -b)
 
     @staticmethod
+    @np.errstate(over="ignore")  # infinite is the answer, then
     def conjugate(u, b, theta):
         """p log p + (1 - p) log(1 - p), p = -b u in [0, 1]"""
         from scipy.special import entr

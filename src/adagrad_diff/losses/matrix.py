@@ -211,14 +211,20 @@ def as_matrix(A: Any, name: str = "A") -> Matrix:
     return matrix
 
 
+@np.errstate(all="ignore")
 def largest_eigenvalue(product: Callable[[np.ndarray], np.ndarray], size: int) -> float:
-    """The largest eigenvalue of a symmetric positive semidefinite matrix, given its product with columns (size, k)."""
+    """The largest eigenvalue of a symmetric positive semidefinite matrix, given its product with columns (size, k).
+
+    Infinite if it overflows.
+    """
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     if size <= DIRECT:
-        return float(np.linalg.eigvalsh(product(np.eye(size)).astype(np.float64))[-1])
+        matrix = product(np.eye(size)).astype(np.float64)
+        return float(np.linalg.eigvalsh(matrix)[-1]) if np.isfinite(matrix).all() else np.inf
     operator = LinearOperator((size, size), matvec=lambda v: product(v.reshape(size, 1))[:, 0], dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(size)
-    if not np.any(operator @ start):
-        return 0.0
+    first = operator @ start
+    if not (np.any(first) and np.isfinite(first).all()):
+        return 0.0 if not np.any(first) else np.inf
     return float(eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False)[0])

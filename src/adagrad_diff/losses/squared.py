@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .linear import LinearModel
 
 
@@ -26,6 +28,7 @@ class Squared(LinearModel):
         return 0.5 * t * t, t
 
     @staticmethod
+    @np.errstate(over="ignore")  # infinite is the answer, then
     def conjugate(u, b, theta):
         """u^2 / 2 + b u"""
-        return 0.5 * u * u + b * u
+        return u * (0.5 * u + b)

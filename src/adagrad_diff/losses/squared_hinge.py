@@ -33,7 +33,8 @@ class SquaredHinge(BinaryModel):
         return np.where(b > 0, -np.inf, 0.0), np.where(b > 0, 0.0, np.inf)
 
     @staticmethod
+    @np.errstate(over="ignore")  # infinite is the answer, then
     def conjugate(u, b, theta):
         """p + p^2 / 4, p = b u <= 0"""
         p = b * u
-        return np.where(p <= 0.0, p + 0.25 * p * p, np.inf)
+        return np.where(p <= 0.0, p * (1.0 + 0.25 * p), np.inf)
