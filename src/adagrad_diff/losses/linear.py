@@ -53,7 +53,7 @@ class LinearModel(Loss):
     """
 
     #: scalar(z, b, theta) -> (value, derivative with respect to z), at a kink the subgradient of smallest absolute value.
-    scalar: ClassVar[Any]
+    scalar: ClassVar[Any] = None
     #: conjugate(u, b, theta) = sup_z u z - value(z, b), elementwise, infinite outside its domain.
     conjugate: ClassVar[Callable | None] = None
     #: jump(b, theta) -> (slope left, slope right) of a loss that is two lines which meet at z = b; None for other losses.
@@ -97,6 +97,11 @@ class LinearModel(Loss):
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[0]:
             extra = " (features and intercept)" if self.intercept else ""
             raise ValueError(f"x must have {self.shape[0]} coordinates{extra}. Got shape {x.shape} instead.")
+        name, theta = type(self).__name__, self.theta
+        if self.scalar is None:
+            raise TypeError(f"{name} has no 'scalar': write a static method scalar(z, b, theta) -> (value, derivative).")
+        if isinstance(theta, str | bytes) or np.ndim(theta):
+            raise TypeError(f"The 'theta' of {name} must be a number. Got {theta!r} instead.")
         return LinearOracle(self, x.shape[1:])
 
     def lipschitz(self) -> float:
