@@ -1,10 +1,13 @@
 """Bad data and parameters of losses: the error names the argument, what is wrong with it and where."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
+from adagrad_diff import minimize
 from adagrad_diff.losses import (
     LAD,
     Hinge,
@@ -168,10 +171,30 @@ def test_parameters_and_places(call, sentence):
         call()
 
 
-@pytest.mark.parametrize("bad", [None, 3.0, Squared, LAD], ids=repr)
+@pytest.mark.parametrize("bad", [None, 3.0, dict], ids=repr)
 def test_what_is_no_loss(bad):
     with pytest.raises(TypeError, match=r"'loss' must be a loss, or a function x -> \(value, gradient\)"):
-        as_loss(bad)
+        minimize(bad, [1.0])
+
+
+class Mine:
+    def value_and_grad(self, x):
+        return 0.0, x
+
+
+@pytest.mark.parametrize(
+    ("kind", "call"),
+    [
+        (LAD, "LAD(A, b)"),
+        (Huber, "Huber(A, b)"),
+        (Quadratic, "Quadratic(Q, c)"),
+        (KernelSVMDual, "KernelSVMDual(K, b, lam)"),
+        (Mine, "Mine()"),
+    ],
+)
+def test_a_class_instead_of_a_loss(kind, call):
+    with pytest.raises(TypeError, match=re.escape(f"'loss' is the class {kind.__name__}. Did you mean {call}?")):
+        minimize(kind, [1.0])
 
 
 FUNCTIONS = [

@@ -136,3 +136,12 @@ class Rule(ABC):
         else:
             total, x, g, step, out = (a.reshape(-1, metric.eta.size) for a in (metric.total, x, g, step, out))
             kernels.block_forward(total, metric.labels, self.eps, metric.eta, metric.scale, x, g, step, out)
+
+
+def as_rule(rule: Any) -> Rule:
+    """The rule, or a sentence if it is none."""
+    if isinstance(rule, Rule):
+        return rule
+    if isinstance(rule, type) and issubclass(rule, Rule):
+        raise TypeError(f"'rule' is the class {rule.__name__}. Did you mean {rule.__name__}(eta=0.1)?")
+    raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
