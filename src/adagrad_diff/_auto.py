@@ -67,7 +67,7 @@ class Auto:
     @property
     def rule(self) -> AdaGradDiff:
         """The rule of the trajectories that run."""
-        return AdaGradDiff(self.etas, **self.options)  # type: ignore[arg-type]
+        return AdaGradDiff(self.etas, **self.options)
 
     def run(
         self,

@@ -51,7 +51,7 @@ class FunctionLoss(Loss):
     def __init__(self, function: Callable):
         self.function = function
 
-    def oracle(self, x):
+    def oracle(self, x: np.ndarray) -> FunctionOracle:
         return FunctionOracle(self.function)
 
 
@@ -59,7 +59,7 @@ class FunctionOracle(Oracle):
     def __init__(self, function: Callable):
         self.function = function
 
-    def __call__(self, x, out):
+    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         answer = self.function(x.copy())  # a copy: what the function keeps or changes is its own
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise TypeError(f"The loss must return a pair (value, gradient). Got {type(answer).__name__} instead.")

@@ -45,7 +45,7 @@ class KernelSVMDual(Quadratic):
         super().__init__(K, b)
         self.b = self.c
 
-    def check_linear_term(self, c):
+    def check_linear_term(self, c: Any) -> np.ndarray:
         return signs(c, "KernelSVMDual", self.shape[0], "one value per row of K")
 
     def box(self) -> Box:

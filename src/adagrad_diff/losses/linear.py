@@ -193,7 +193,7 @@ class LinearOracle(Oracle):
 
         return rows
 
-    def __call__(self, x, out):
+    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         loss, value = self.loss, self._value
         samples = loss.A.shape[0]
         weights, gradient = (x[:-1], out[:-1]) if loss.intercept else (x, out)
@@ -228,5 +228,5 @@ class LinearOracle(Oracle):
 class BinaryModel(LinearModel):
     """A linear model whose targets are the labels -1 and +1."""
 
-    def check_targets(self, b, samples):
+    def check_targets(self, b: Any, samples: int) -> np.ndarray:
         return signs(b, type(self).__name__, samples, "one value per row of A").astype(self.dtype)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import kernels
 from ._labels import class_count, classes
 from .linear import LinearModel, LinearOracle
@@ -37,10 +39,10 @@ class Multinomial(LinearModel):
         self.classes = class_count(self.b, classes, "Multinomial")
         self.shape, self.predictions = (*self.shape, self.classes), self.predictions * self.classes
 
-    def check_targets(self, b, samples):
+    def check_targets(self, b: Any, samples: int) -> np.ndarray:
         return classes(b, "Multinomial", samples)
 
-    def oracle(self, x):
+    def oracle(self, x: np.ndarray) -> MultinomialOracle:
         if x.shape[:2] != self.shape or x.ndim > 3:
             raise ValueError(f"x must have shape {self.shape} (features, classes). Got shape {x.shape} instead.")
         return MultinomialOracle(self, x.shape[2:])
@@ -50,6 +52,7 @@ class MultinomialOracle(LinearOracle):
     """The linear oracle with one column per class and trajectory."""
 
     scalar = False
+    loss: Multinomial
 
     def __init__(self, loss: Multinomial, batch: tuple[int, ...]):
         self._batch, self._trajectories = batch, batch[0] if batch else 1
@@ -59,7 +62,7 @@ class MultinomialOracle(LinearOracle):
         loss, scores = self.loss, self.r.reshape(len(self.r), self.loss.classes, self._trajectories)
         return lambda z, lo, hi, value: kernels.softmax_residuals(scores, loss.b, loss.weight, lo, hi, value)
 
-    def __call__(self, x, out):
+    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         columns = (len(x), -1)
         total = super().__call__(x.reshape(columns), out.reshape(columns))
         # The kernel puts the loss into the places of the first class; the ridge term has one place per column.

@@ -36,12 +36,12 @@ class Rule(ABC):
     A rule is written by saying what `update` adds to `metric.total`; see `AdaGradDiff` for the parameters.
     """
 
-    eta: float | Sequence[float] | Callable[[int], float]
+    eta: float | Sequence[float] | np.ndarray | Callable[[int], float]
     eps: float = 1e-8
     blocks: Any = None
     scale: Any = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         name = type(self).__name__
         if callable(self.eta):
             pass  # checked each time it is called
