@@ -19,7 +19,7 @@ from ._state import State
 from ._status import Status, delayed_interrupt
 from .losses import Loss, as_loss
 from .penalties import Penalty, as_penalty
-from .rules import AdaGradDiff, Rule
+from .rules import AdaGradDiff, Rule, as_rule
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -54,9 +54,7 @@ def iterate(
     >>> [round(float(s.x[0]), 3) for s in islice(states, 3)]
     [0.5, 0.276, 0.155]
     """
-    loss, penalty = as_loss(loss), as_penalty(penalty)
-    if not isinstance(rule, Rule):
-        raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
+    loss, penalty, rule = as_loss(loss), as_penalty(penalty), as_rule(rule)
     state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
     return iterations(loss, penalty, rule, state)
 
@@ -340,8 +338,7 @@ def _certifier(loss: Loss, penalty: Penalty, stop: str, trajectories: int = 1) -
 def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any) -> Rule:
     if rule is None:
         return AdaGradDiff(eta, **({} if eps is None else {"eps": eps}), blocks=blocks)
-    if not isinstance(rule, Rule):
-        raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
+    rule = as_rule(rule)
     for name, value in (("eta", eta), ("eps", eps), ("blocks", blocks)):
         if value is not None:
             raise ValueError(f"{name!r} belongs to the rule: give either 'rule' or {name!r}, not both.")

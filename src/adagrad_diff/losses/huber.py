@@ -35,7 +35,7 @@ class Huber(LinearModel):
         self.theta = self.delta = _check.positive(delta, "delta", "Huber")
 
     @staticmethod
-    def scalar(z, b, theta):
+    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = z - b
         slope = max(-theta, min(t, theta))
         return slope * (t - 0.5 * slope), slope
