@@ -11,10 +11,14 @@ CHUNK = 1 << 18  # entries looked at together, so that checking a large array ne
 
 
 def _number(value: Any) -> float:
-    """The number, or NaN if it is none: neither a truth value nor a text is one."""
+    """The number, or NaN if it is none: neither a truth value nor a text nor an array of numbers is one."""
     try:
-        return np.nan if isinstance(value, bool | str | bytes) else float(value)
-    except (TypeError, ValueError):
+        array = np.asarray(value)
+        if array.ndim or array.dtype.kind not in "iufO" or isinstance(array.item(), bool | str | bytes):
+            return np.nan
+        with np.errstate(over="ignore"):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
         return np.nan
 
 
@@ -34,6 +38,14 @@ def nonnegative(value: Any, name: str, owner: str) -> float:
     return number
 
 
+def number(value: Any, name: str, owner: str) -> float:
+    """A finite number."""
+    result = _number(value)
+    if not np.isfinite(result):
+        raise ValueError(f"The {name!r} parameter of {owner} must be a finite number. Got {value!r} instead.")
+    return result
+
+
 def count(value: Any, name: str, owner: str, least: int = 0) -> int:
     """An integer that is not too small."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
@@ -46,14 +58,28 @@ def real_array(value: Any, name: str) -> np.ndarray:
     try:
         array = np.asarray(value)
         if array.dtype == object:
+            if any(isinstance(item, str | bytes) for item in array.flat):
+                raise TypeError("a text, though it may read like a number, is none")
             array = np.array(array.tolist() if array.ndim else float(value), dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be an array of real numbers. Got {type(value).__name__} instead.") from None
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be real numbers. Got dtype {array.dtype} instead.")
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
-        array = array.astype(np.float32 if array.dtype.newbyteorder("=") == np.float32 else np.float64)
+        with np.errstate(over="ignore"):  # a number that is too large for float64 is infinite
+            array = array.astype(np.float32 if array.dtype.newbyteorder("=") == np.float32 else np.float64)
     return array
+
+
+def numbers(value: Any, sentence: str) -> np.ndarray:
+    """An array of real numbers in float64, or the sentence: truth values and texts are no numbers."""
+    try:
+        array = real_array(value, "it")
+        if np.asarray(value).dtype.kind == "b":
+            raise ValueError
+    except ValueError:
+        raise ValueError(sentence) from None
+    return array.astype(np.float64)
 
 
 def finite(array: np.ndarray, name: str) -> np.ndarray:
@@ -84,6 +110,18 @@ def cast(array: np.ndarray, dtype: Any, name: str) -> np.ndarray:
     with np.errstate(over="ignore"):
         result = array.astype(dtype, copy=False)
     first_where(np.isinf(result), array, lambda j, v: f"{name}[{j}] is {v}, too large for the {dtype} of A.")
+    return result
+
+
+def representable(value: Any, dtype: Any, name: str, owner: str) -> np.ndarray:
+    """Positive numbers in another precision, or a sentence if one of them is too large or too small for it."""
+    array = np.atleast_1d(np.asarray(value, np.float64))
+    with np.errstate(over="ignore", under="ignore"):
+        result = array.astype(dtype)
+    for bad, size in ((np.isinf(result), "large"), (result == 0, "small")):
+        if bad.any():
+            value, kind = array[bad][0], np.dtype(dtype)
+            raise ValueError(f"The {name!r} parameter of {owner} is {value}, too {size} for the {kind} of x.")
     return result
 
 

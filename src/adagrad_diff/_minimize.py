@@ -84,7 +84,7 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
         x = state.x_prev
         rule.forward(metric, state.n + 1, flat(state.x), flat(state.g), state.step, out=flat(x))  # x^n - eta W_n^{-1} g^n
         z = penalised(x)
-        penalty.prox(z, prox_step, out=z)  # x^{n+1}
+        penalty.apply(z, prox_step, out=z)  # x^{n+1}
         f = oracle(x, out=state.g_prev)  # f and g^{n+1}
         state.advance(f, penalty.value(z))
         if state.failed is not True:

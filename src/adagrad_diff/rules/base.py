@@ -64,6 +64,10 @@ class Rule(ABC):
                 )
             object.__setattr__(self, "scale", scale)
 
+    def _eta_at(self, n: int, dtype: np.dtype) -> float:
+        eta = _check.positive(self.eta(n), f"eta({n})", type(self).__name__)  # type: ignore[operator]
+        return eta if dtype == np.float64 else float(_check.representable(eta, dtype, f"eta({n})", type(self).__name__)[0])
+
     @property
     def trajectories(self) -> int | None:
         """How many trajectories `eta` speaks of; None when it is the same for all."""
@@ -90,9 +94,9 @@ class Rule(ABC):
             if self.scale.size not in (size, size - last):
                 raise ValueError(f"'scale' must hold one value per coordinate: {size}. Got {self.scale.size} instead.")
             scale = np.ones(size, x.dtype)
-            scale[: self.scale.size] = self.scale
+            scale[: self.scale.size] = _check.representable(self.scale, x.dtype, "scale", type(self).__name__)
         eta = np.empty(batch or 1, x.dtype)
-        eta[:] = np.nan if callable(self.eta) else self.eta
+        eta[:] = np.nan if callable(self.eta) else _check.representable(self.eta, x.dtype, "eta", type(self).__name__)
         return Metric(np.zeros((count, *batch)), labels, scale, eta)
 
     @abstractmethod
@@ -105,8 +109,8 @@ class Rule(ABC):
         All have one axis of coordinates: shape (d,) or (d, trajectories).
         """
         if callable(self.eta):
-            values = [_check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__) for k in np.atleast_1d(n)]
-            metric.eta[:] = values
+            for place, k in enumerate(np.atleast_1d(n)):
+                metric.eta[place] = self._eta_at(int(k), x.dtype)
         if metric.labels is None:
             kernels.forward(metric.total, self.eps, metric.eta, metric.scale, x, g, step, out)
         else:
