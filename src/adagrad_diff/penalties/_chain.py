@@ -6,7 +6,6 @@ import numpy as np
 
 from .._threads import over_rows, thread_count
 from ..kernels import compiled, plain
-from ._points import quiet
 from ._rows import as_rows, from_rows
 from ._sizes import at_moderate_size
 
@@ -52,21 +51,16 @@ def chain_prox(z, step, l1, tv, out):
     over_rows(share, trajectories, max(1, min(threads, trajectories)))
 
 
-@quiet
 def strings(z, step, l1, tv, threads, x):
     """x = the prox for each row, by one string, or by two: see `FusedLasso`."""
-    weight = 1.0 / step
     if l1 == 0:
-        each_string(z, weight, tv, x)
+        each_string(z, step, 0.0, tv, x)
         return
     halves = np.empty((2, *z.shape))
 
-    @quiet
     def half(part, lo, hi):
         for k in range(lo, hi):
-            shifted = step * (-l1, l1)[k]
-            shifted += z
-            each_string(shifted, weight, tv, halves[k])
+            each_string(z, step, (-l1, l1)[k], tv, halves[k])
             (np.maximum, np.minimum)[k](halves[k], 0.0, out=halves[k])
 
     over_rows(half, 2, min(threads, 2))
@@ -74,12 +68,15 @@ def strings(z, step, l1, tv, threads, x):
 
 
 @plain
-def each_string(z, weight, lam, x):
-    """`taut_string`, by `quick_string` where that is accurate and quick."""
-    n = z.shape[1]
-    for k in range(z.shape[0]):
-        if not (lam > 0.0 and n > 0 and calm(weight[k]) and quick_string(z[k], weight[k], lam, x[k])):
-            taut_string(z[k : k + 1], weight[k : k + 1], lam, x[k : k + 1])
+def each_string(z, step, shift, lam, x):
+    """`taut_string` of z + step * shift, by `quick_string` where that is accurate and quick."""
+    rows, n = z.shape
+    moved, weight = np.empty((1, n)), np.empty((1, n))
+    for k in range(rows):
+        for i in range(n):
+            moved[0, i], weight[0, i] = z[k, i] + step[k, i] * shift, 1.0 / step[k, i]
+        if not (lam > 0.0 and calm(weight[0]) and quick_string(moved[0], weight[0], lam, x[k])):
+            taut_string(moved, weight, lam, x[k : k + 1])
 
 
 @compiled

@@ -33,7 +33,7 @@ def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
 def steps(step: Any, z: np.ndarray) -> np.ndarray:
     """The steps, one per entry of z and in its dtype: positive and finite numbers."""
     given = _check.real_array(step, "'step'")
-    step = _cast(given[:, None] if given.ndim == 1 and z.ndim == 2 else given, z.dtype)
+    step = cast(given[:, None] if given.ndim == 1 and z.ndim == 2 else given, z.dtype)
     try:
         full = step if step.shape == z.shape else np.broadcast_to(step, z.shape)
     except ValueError:
@@ -47,7 +47,8 @@ def steps(step: Any, z: np.ndarray) -> np.ndarray:
 
 
 @quiet
-def _cast(array: np.ndarray, dtype: Any) -> np.ndarray:
+def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """The array in another precision, where what is too large is infinite and what is too small zero."""
     return array.astype(dtype, copy=False)
 
 

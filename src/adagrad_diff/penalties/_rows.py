@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from ._points import quiet
+from ._points import cast
 from ._sizes import Rows
 from .base import RELATIVE
 
@@ -23,10 +23,10 @@ def as_rows(x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x.T if x.ndim == 2 else x[None], dtype=np.float64)
 
 
-@quiet
 def from_rows(rows: np.ndarray, out: np.ndarray) -> None:
     """The inverse of `as_rows`, written into out."""
-    np.copyto(out, rows.T if out.ndim == 2 else rows[0], casting="same_kind")
+    rows = rows.T if out.ndim == 2 else rows[0]
+    np.copyto(out, rows if out.dtype == np.float64 else cast(rows, out.dtype))
 
 
 def in_double(solve: Rows, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:

@@ -39,10 +39,10 @@ def moderate(values):
 def all_moderate(*arrays: Any) -> bool:
     """Of numbers and arrays; those of float32 always are."""
     for array in arrays:
-        if isinstance(array, np.ndarray):
-            if array.dtype != np.float32 and not moderate(array.reshape(-1)):
+        if type(array) is float:
+            if not (LEAST <= abs(array) <= MOST or array == 0.0):
                 return False
-        elif not (LEAST <= abs(array) <= MOST or array == 0.0):
+        elif array.dtype.char == "d" and not moderate(array.ravel()):
             return False
     return True
 

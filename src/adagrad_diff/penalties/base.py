@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ._points import answer, can_hold, check_out, point, steps
+from ._sizes import all_moderate
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -108,10 +109,13 @@ def scalar_step(penalty: Penalty, step: np.ndarray, z: np.ndarray) -> np.ndarray
     return np.broadcast_to(step[0], z.shape[1:])
 
 
-def inner_prox(penalty: Penalty, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+def inner_prox(penalty: Penalty, z: np.ndarray, step: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """The prox of a penalty inside another one, whose steps may be too large or too small for the dtype of z."""
-    limits = np.finfo(z.dtype)
-    step = np.clip(step, limits.smallest_subnormal, limits.max).astype(z.dtype)
-    out = np.empty_like(z)
+    if step.dtype != z.dtype or not all_moderate(step):
+        limits = np.finfo(z.dtype)
+        step = np.clip(step, limits.smallest_subnormal, limits.max).astype(z.dtype)
+    if penalty.accepts != "scalar" and step.shape != z.shape:
+        step = np.broadcast_to(step, z.shape).copy()
+    out = np.empty_like(z) if out is None else out
     penalty.apply(z, step, out)
     return out

@@ -42,9 +42,9 @@ class ElasticNet(Penalty):
         x = point(self, x)
         total = np.empty(x[:1].size)
         kernels.elastic_value(x, self.l1, self.l2, total)
-        if not (total < np.inf).all():
-            return self._large_value(x)
-        return total[0] if x.ndim == 1 else total
+        if x.ndim == 1:
+            return total[0] if total[0] < np.inf else self._large_value(x)
+        return total if total.max() < np.inf else self._large_value(x)
 
     @quiet
     def _large_value(self, x: np.ndarray) -> Any:

@@ -89,8 +89,10 @@ class Scaled(_Wrapped):
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         if self._set:
             self.penalty.apply(z, step, out)
+        elif self.factor > 0.0:
+            inner_prox(self.penalty, z, step * np.float64(self.factor), out)
         else:
-            np.copyto(out, inner_prox(self.penalty, z, step * np.float64(self.factor)) if self.factor > 0.0 else z)
+            np.copyto(out, z)
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
