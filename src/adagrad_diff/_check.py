@@ -18,7 +18,8 @@ def _number(value: Any) -> float:
     if isinstance(value, bool | str | bytes) or kind not in "fiu" or np.ndim(value):
         return np.nan
     try:
-        return float(value)
+        with np.errstate(over="ignore"):  # of extended precision
+            return float(value)
     except (TypeError, ValueError, OverflowError):
         return np.nan
 
@@ -37,6 +38,14 @@ def nonnegative(value: Any, name: str, owner: str) -> float:
     if not (np.isfinite(number) and number >= 0):
         raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0. Got {value!r} instead.")
     return number
+
+
+def number(value: Any, name: str, owner: str) -> float:
+    """A finite number."""
+    result = _number(value)
+    if not np.isfinite(result):
+        raise ValueError(f"The {name!r} parameter of {owner} must be a finite number. Got {value!r} instead.")
+    return result
 
 
 def count(value: Any, name: str, owner: str, least: int = 0) -> int:
@@ -103,6 +112,17 @@ def refuse_text_columns(frame: Any, name: str) -> None:
 
 def _missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def numbers(value: Any, sentence: str) -> np.ndarray:
+    """An array of real numbers in float64, or the sentence: truth values and texts are no numbers."""
+    try:
+        array = real_array(value, "it")
+        if np.asarray(value).dtype.kind == "b":
+            raise ValueError
+    except ValueError:
+        raise ValueError(sentence) from None
+    return array.astype(np.float64)
 
 
 def finite(array: np.ndarray, name: str, columns: Any = None) -> np.ndarray:

@@ -87,7 +87,7 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
         x = state.x_prev
         rule.forward(metric, state.n + 1, flat(state.x), flat(state.g), state.step, out=flat(x))  # x^n - eta W_n^{-1} g^n
         z = part(x)
-        penalty.prox(z, prox_step, out=z)  # x^{n+1}
+        penalty.apply(z, prox_step, out=z)  # x^{n+1}
         f, phi = oracle(x, out=state.g_prev), penalty.value(z)  # f, g^{n+1} and phi
         state.committing = True
         state.advance(f, phi)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._check import nonnegative
 from ._norm import Norm, ratio
-from .base import as_float, scalar_step
+from ._points import point, quiet
+from .base import scalar_step
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Nuclear(Norm):
@@ -37,8 +41,13 @@ class Nuclear(Norm):
 
     def __init__(self, lam: float, shape: tuple[int, int]):
         self.lam = nonnegative(lam, "lam", "Nuclear")
-        sides = tuple(shape) if np.ndim(shape) == 1 else ()
-        if len(sides) != 2 or not all(hasattr(n, "__index__") and not isinstance(n, bool) and n >= 1 for n in sides):
+        try:
+            sides = tuple(shape)
+        except TypeError:
+            sides = ()
+        if len(sides) != 2 or not all(
+            hasattr(n, "__index__") and not isinstance(n, bool) and n.__index__() >= 1 for n in sides
+        ):
             raise ValueError(f"The 'shape' parameter of Nuclear must be two integers >= 1, for example (3, 4). Got {shape!r}.")
         self.shape = (int(sides[0]), int(sides[1]))
 
@@ -46,19 +55,21 @@ class Nuclear(Norm):
         """One matrix per trajectory, in float64."""
         return np.atleast_2d(x.T).astype(np.float64).reshape(-1, *self.shape)
 
-    def _singular(self, x: Any) -> np.ndarray:
+    def _singular(self, x: np.ndarray) -> np.ndarray:
         """The singular values of each trajectory's matrix; NaN if it holds NaN or inf, for which there is no decomposition."""
-        matrices = self._matrices(as_float(x))
+        matrices = self._matrices(x)
         good = np.isfinite(matrices).all(axis=(1, 2))
         values = np.full((len(matrices), min(self.shape)), np.nan)
         values[good] = np.linalg.svd(matrices[good], compute_uv=False)
         return values
 
-    def value(self, x):
-        return (self.lam * self._singular(x).sum(axis=1)).reshape(np.shape(x)[1:])[()]
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
+        return (self.lam * self._singular(x).sum(axis=1)).reshape(x.shape[1:])[()]
 
-    def prox(self, z, step, out=None):
-        z = as_float(z)
+    @quiet
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         threshold = self.lam * np.atleast_1d(scalar_step(self, step, z)).astype(np.float64)
         matrices = self._matrices(z)
         good = np.isfinite(matrices).all(axis=(1, 2))
@@ -66,14 +77,14 @@ class Nuclear(Norm):
         matrices[~good] = np.nan
         if self.lam > 0.0:
             matrices[good] = (u * np.maximum(values - threshold[good, None], 0.0)[:, None, :]) @ v
-        result = np.empty_like(z) if out is None else out
-        result[...] = matrices.reshape(-1, len(z)).T.reshape(z.shape)
-        return result
+        out[...] = matrices.reshape(-1, len(z)).T.reshape(z.shape)
 
-    def polar(self, y):
-        return ratio(self._singular(y).max(axis=1), self.lam).reshape(np.shape(y)[1:])[()]
+    @quiet
+    def polar(self, y: ArrayLike) -> Any:
+        y = point(self, y, "y")
+        return ratio(self._singular(y).max(axis=1), self.lam).reshape(y.shape[1:])[()]
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         rows, columns = self.shape
         if rows * columns != size:
             raise ValueError(f"Nuclear is of matrices of shape {self.shape}, but there are {size} penalised coordinates.")
