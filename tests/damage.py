@@ -1,6 +1,7 @@
 """Ways to damage a file, and a disk that takes no more."""
 
 import contextlib
+import itertools
 
 import numpy as np
 import pytest
@@ -12,12 +13,12 @@ def damaged(content, fault, regions=REGIONS):
     """The content with one region damaged, for regions that cover all of it, the ends more finely."""
     size = len(content)
     cuts = np.unique(np.r_[np.linspace(0, size, regions + 1).astype(int), 1, 2, 3, 4, size - np.arange(1, 23)])
-    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+    for low, high in itertools.pairwise(cuts.tolist()):
         middle, region = (low + high) // 2, content[low:high]
         if fault == "flipped":
             new = content[:low] + bytes(byte ^ 0xFF for byte in region) + content[high:]
         elif fault == "one bit":
-            new = content[:middle] + bytes([content[middle] ^ 1 << int(low) % 8]) + content[middle + 1 :]
+            new = content[:middle] + bytes([content[middle] ^ 1 << low % 8]) + content[middle + 1 :]
         elif fault == "zeroed":
             new = content[:low] + bytes(high - low) + content[high:]
         elif fault == "cut out":
@@ -40,3 +41,11 @@ def at_most(size):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def attempt(call, *arguments):
+    """What a call returns, and the sentence of the ValueError that it raises instead."""
+    try:
+        return call(*arguments), None
+    except ValueError as error:
+        return None, str(error)

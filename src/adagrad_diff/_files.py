@@ -91,7 +91,7 @@ def hold(file: Any, *, wait: bool = True) -> None:
 
     file.seek(1 << 30)  # a byte behind everything that anybody reads
     try:
-        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
     except PermissionError as error:
         raise BlockingIOError(error.errno, error.strerror) from None
     finally:

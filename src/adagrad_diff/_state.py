@@ -173,7 +173,7 @@ def load_state(path: str | os.PathLike) -> State:
     5
     """
     try:
-        content = read_arrays(path)
+        content: dict[str, Any] = dict(read_arrays(path))
         header = json.loads(str(content.pop("header")))
         if (found := header.pop("format")) != FORMAT:
             raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
