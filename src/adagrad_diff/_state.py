@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._files import write
+from ._files import read_arrays, write
 
 FORMAT = "adagrad-diff state 2"
 HEADER = ("rule", "batched", "problem")  # kept as JSON; everything else is an array
@@ -240,8 +240,7 @@ def load_state(path: str | os.PathLike) -> State:
     5
     """
     try:
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            content = {name: file[name] for name in file.files}
+        content: dict[str, Any] = dict(read_arrays(path))
         header = json.loads(str(content.pop("header")))
         if (found := header.pop("format")) != FORMAT:
             raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
