@@ -86,7 +86,7 @@ def warn(message: str, category: type[Warning] = ConvergenceWarning) -> None:
     package, level, frame = str(Path(__file__).parent), 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)
 
 
 class _Interrupt:
