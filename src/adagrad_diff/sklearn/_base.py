@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,13 +11,14 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import _check
+from .._status import warn
 from ..losses import LinearModel
+from . import _ends
 from ._choices import model_of, penalty_of
 from ._path import Path
 from ._solve import Solution, check_options, solve
 
 FLOATS = (np.float64, np.float32)
-SEVERITY = ("certified", "stalled", "max_iter", "failed")
 
 
 class Estimator(BaseEstimator):
@@ -54,30 +54,17 @@ class Estimator(BaseEstimator):
         return 1.0 / (_check.positive(self.C, "C", type(self).__name__) * total)
 
     def _report(self, solutions: list[Solution]) -> None:
-        """n_iter_, dual_gap_, objective_ (numbers, or one per problem) and converged_ (the worst); warn if need be."""
+        """n_iter_, dual_gap_, objective_ (numbers, or one per problem), stop_reason_ (the worst), converged_ (all); warn."""
         several = len(solutions) > 1
         self.n_iter_ = np.array([s.nit for s in solutions]) if several else solutions[0].nit
         self.dual_gap_ = np.array([s.gap for s in solutions]) if several else solutions[0].gap
         self.objective_ = np.array([s.fun for s in solutions]) if several else solutions[0].fun
-        worst = max(solutions, key=lambda s: SEVERITY.index(s.converged))
-        self.converged_ = worst.converged
-        name = type(self).__name__
-        if worst.converged == "max_iter":
-            known = f"{worst.gap / abs(worst.fun):.1e}" if np.isfinite(worst.gap) and worst.fun else "not known"
-            warnings.warn(
-                f"{name} did not reach tol={self.tol} in max_iter={self.max_iter} iterations: the certified relative gap of "
-                f"its objective is {known}. Increase max_iter, or tol if such an answer is good enough; a larger alpha "
-                "(smaller C) also makes the problem easier.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        elif worst.converged == "failed":
-            warnings.warn(
-                f"{name} kept the best point it found, but its run failed. {worst.message} Scale the features and the target, "
-                "or increase alpha.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        worst = max(solutions, key=lambda s: (_ends.severity(s.reason), s.gap))
+        self.stop_reason_, self.converged_ = worst.reason, _ends.is_converged(worst.reason)
+        if not self.converged_:
+            number = sum(s.reason == worst.reason for s in solutions)
+            where = f" in {number} of its {len(solutions)} problems" if several else ""
+            warn(_ends.unconverged(type(self).__name__, worst, where, self.tol, self.max_iter), ConvergenceWarning)
 
 
 class LinearEstimator(Path, Estimator):

@@ -11,10 +11,13 @@ from ..losses import KernelSVMDual
 from ..penalties import Box, BoxHyperplane, Penalty
 from ._base import FLOATS, Estimator
 from ._classes import Classes, one_vs_rest
+from ._ends import is_converged
 from ._kernels import choose_gamma, kernel_matrix
 from ._merge import Merged, merge
 from ._null import balance
 from ._solve import Solution, solve
+
+SMALL = 1e-6  # of the objective at zero, which is one: below that an objective counts as zero
 
 
 class KernelSVC(Classes, Estimator):
@@ -131,8 +134,7 @@ class KernelSVC(Classes, Estimator):
         solutions, offsets = [], []
         for k, (b, x0) in enumerate(zip(targets, self._starts(len(targets), kinds, alpha), strict=True)):
             constraint = self._constraint(b * share)
-            start = None if x0 is None else constraint.prox(x0, 1.0)  # the bounds may have changed
-            solution = solve(KernelSVMDual(K, b, alpha), constraint, start, label=self._label(k, len(targets)), **options)
+            solution = solve(KernelSVMDual(K, b, alpha), constraint, x0, label=self._label(k, len(targets)), **options)
             offsets.append(self._to_primal(solution, K, b, share, alpha))
             solutions.append(solution)
         coefficients = kinds.spread(np.array([s.x for s in solutions], dtype=np.float64) / alpha)
@@ -158,10 +160,10 @@ class KernelSVC(Classes, Estimator):
             offset = balance(b - h, np.minimum(0.0, -b), np.maximum(0.0, -b), share) or 0.0
         primal = float(share @ np.maximum(0.0, 1.0 - b * (h + offset)) + 0.5 * (solution.x @ h))
         solution.fun, solution.gap = primal, max(primal + solution.fun, 0.0)
-        if solution.gap <= float(self.tol) * abs(primal):
-            solution.converged = "certified"
-        elif solution.converged == "certified":
-            solution.converged = "stalled"
+        if solution.gap <= float(self.tol) * max(primal, SMALL):
+            solution.reason = "certified"
+        elif is_converged(solution.reason):  # as far as the dual problem knows
+            solution.reason = "stalled"
         return offset
 
     def _starts(self, problems: int, kinds: Merged, alpha: float) -> list[Any]:

@@ -10,6 +10,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import _check
+from .._status import warn
+from . import _ends
 
 
 class Path:
@@ -53,7 +55,7 @@ class Path:
             raise ValueError(f"The 'alphas' parameter of {owner}.path is empty: give at least one strength.")
         values = np.sort(values)[::-1]
         estimator: Any = clone(self).set_params(warm_start=True)
-        coefs, intercepts, gaps, unfinished = [], [], [], 0
+        coefs, intercepts, gaps, reasons, known = [], [], [], [], []
         for alpha in values:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -62,13 +64,17 @@ class Path:
             coefs.append(coef[0] if coef.ndim == 2 and len(coef) == 1 else coef)
             intercepts.append(np.squeeze(estimator.intercept_))
             gaps.append(estimator.dual_gap_)
-            unfinished += estimator.converged_ in ("max_iter", "failed")
-        if unfinished:
-            warnings.warn(
-                f"{owner}.path did not reach tol={estimator.tol} at {unfinished} of {values.size} strengths. "
-                "Increase max_iter, or tol if such answers are good enough.",
+            if not estimator.converged_:
+                reasons.append(estimator.stop_reason_)
+                known.append(np.max(np.asarray(estimator.dual_gap_) / np.abs(estimator.objective_)))
+        if reasons:
+            proof = f"the largest certified relative gap of them is {max(known):.1e}"
+            warn(
+                f"{owner}.path did not reach tol={estimator.tol} at {len(reasons)} of {values.size} strengths "
+                f"({_ends.count(reasons)}): {proof if np.isfinite(max(known)) else 'nothing is proven about some of them'}. "
+                "Increase max_iter, or tol if such answers are good enough; scaled features (StandardScaler) make the problems "
+                "easier.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         answer = values, np.stack(coefs, axis=-1), np.stack(gaps, axis=-1)
         return (*answer, np.stack(intercepts, axis=-1)) if return_intercepts else answer

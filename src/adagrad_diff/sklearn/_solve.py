@@ -26,8 +26,8 @@ class Solution:
     fun: float  # its objective
     gap: float  # fun minus a proven lower bound; inf if there is none
     nit: int  # iterations
-    converged: str  # "certified", "stalled", "max_iter" or "failed"
-    message: str  # why the run ended
+    reason: str  # why the run ended: one of `_ends.REASONS`
+    message: str  # the same as a sentence
 
 
 def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_iter: int, verbose: bool, label: str) -> Solution:
@@ -41,7 +41,7 @@ def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_it
     if verbose:
         print(
             f"{label}: objective {solution.fun:.8g}, certified gap {solution.gap:.2g}, {solution.nit} iterations, "
-            f"{solution.converged}"
+            f"{solution.reason}"
         )
     return solution
 
@@ -53,7 +53,7 @@ def _iterate(loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_it
     with np.errstate(all="ignore"):  # what overflows is seen in the value
         result = minimize(
             loss,
-            x0,
+            _inside(loss, penalty, x0),
             penalty,
             eta=eta,
             blocks=blocks,
@@ -66,18 +66,25 @@ def _iterate(loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_it
         )
     x, fun = (result.x_best, float(result.fun_best)) if result.fun_best < result.fun else (result.x, float(result.fun))
     gap = max(fun - float(result.bound), 0.0)  # it may be less by rounding
-    if gap <= tol * abs(fun):
-        converged = "certified"
-    elif result.status in (
-        Status.CONVERGED,
-        Status.STALLED,
-    ):  # no such gap is known, but a subgradient is small, or nothing improves
-        converged = "stalled"
-    elif result.status in (Status.NOT_FINITE, Status.DIVERGED):
-        converged = "failed"
-    else:
-        converged = "max_iter"
-    return Solution(x, fun, gap, int(result.nit), converged, result.message)
+    return Solution(x, fun, gap, int(result.nit), _reason(result.status, fun, gap, tol), result.message)
+
+
+def _reason(status: int, fun: float, gap: float, tol: float) -> str:
+    """The end of a run in one word."""
+    if not np.isfinite(fun) or status in (Status.NOT_FINITE, Status.DIVERGED):
+        return "failed"
+    if np.isfinite(gap) and (status == Status.CONVERGED or gap <= tol * abs(fun)):  # the best point may be closer than the last
+        return "certified"
+    return {Status.CONVERGED: "subgradient", Status.STALLED: "stalled"}.get(Status(status), "max_iter")
+
+
+def _inside(loss: Any, penalty: Penalty, x0: Any) -> np.ndarray:
+    """Where to start: x0, zero by default, moved to where the penalty is finite."""
+    x = np.zeros(loss.shape, loss.dtype) if x0 is None else np.array(x0, dtype=loss.dtype)
+    part = (x[:-1] if loss.intercept else x).reshape(-1)  # a view
+    if not np.isfinite(penalty.value(part)):
+        part[...] = penalty.prox(part, 1.0)
+    return x
 
 
 class Progress:

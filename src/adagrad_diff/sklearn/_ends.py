@@ -1,0 +1,59 @@
+"""How fits end: the words for it, and the sentences of the warnings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ._solve import Solution
+
+REASONS = ("certified", "subgradient", "stalled", "max_iter", "failed")  # from the best to the worst
+
+
+def is_converged(reason: str) -> bool:
+    """Whether the tolerance was reached."""
+    return reason in ("certified", "subgradient")
+
+
+def severity(reason: str) -> int:
+    """How bad an end is."""
+    return REASONS.index(reason)
+
+
+def proven(fun: float, gap: float) -> str:
+    """What is known about an objective, as the end of a sentence."""
+    if not np.isfinite(gap):
+        return "nothing is proven about its objective"
+    return f"the certified relative gap of its objective is {gap / abs(fun) if fun else np.inf:.1e}"
+
+
+def count(reasons: Iterable[str]) -> str:
+    """ "2 stalled, 1 at max_iter" """
+    counts = Counter(reasons)
+    words = {"max_iter": "at max_iter"}
+    return ", ".join(f"{counts[reason]} {words.get(reason, reason)}" for reason in REASONS if counts[reason])
+
+
+def unconverged(owner: str, solution: Solution, where: str, tol: float, max_iter: int) -> str:
+    """What happened, what is proven, what to do."""
+    known = proven(solution.fun, solution.gap)
+    if solution.reason == "max_iter":
+        return (
+            f"{owner} did not reach tol={tol} in max_iter={max_iter} iterations{where}: {known}. Increase max_iter, or tol if "
+            "such an answer is good enough; scaled features (StandardScaler) or a larger alpha (smaller C) also make the "
+            "problem easier."
+        )
+    if solution.reason == "stalled":
+        return (
+            f"{owner} stalled after {solution.nit} iterations{where}: its objective hardly improves any more, but tol={tol} "
+            f"is not reached, and {known}. Scale the features and the target (StandardScaler) or increase alpha (decrease C), which "
+            "makes the problem easier; increase tol if such an answer is good enough."
+        )
+    return (
+        f"{owner} kept the best point it found, but its run failed{where}, and {known}. {solution.message} Scale the features "
+        "and the target (StandardScaler), or increase alpha."
+    )

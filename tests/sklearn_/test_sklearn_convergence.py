@@ -1,0 +1,207 @@
+"""How a fit ends: `converged_` says whether that is proven, `stop_reason_` why, and a warning what to do if it is not."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+import sklearn_twin as twin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn_data import NAMES, data, make
+
+import adagrad_diff.penalties as P
+from adagrad_diff import LinearModel
+from adagrad_diff import sklearn as door
+
+pytestmark = pytest.mark.peer
+WORDS = ["certified", "subgradient", "stalled", "max_iter", "failed"]  # from the best end to the worst
+
+
+class Slow(LinearModel):
+    """Squares whose conjugate nobody has written down."""
+
+    smoothness = 1.0
+
+    @staticmethod
+    def scalar(z, b, theta):
+        return 0.5 * (z - b) * (z - b), z - b
+
+
+def ending(word):
+    """A fit that ends so."""
+    X, y = data("LADRegressor")
+    model = {
+        "certified": door.Lasso(alpha=0.05),
+        "subgradient": door.LinearRegressor(Slow, "none", eta=0.5),  # nothing better to stop on
+        "stalled": door.LADRegressor(alpha=0.0),  # there is no dual point without a penalty
+        "max_iter": door.LADRegressor(alpha=0.01, tol=1e-12, max_iter=10),
+        "failed": door.PoissonRegressor(eta=1e6),
+    }[word]
+    return model, X, np.random.default_rng(0).poisson(np.exp(y)) if word == "failed" else y
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_the_word_the_truth_value_and_the_warning(word):
+    model, X, y = ending(word)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert model.stop_reason_ == word
+    assert type(model.converged_) is bool
+    assert model.converged_ == (word in ("certified", "subgradient"))
+    assert [w.category for w in caught] == [ConvergenceWarning] * (not model.converged_)
+    if model.converged_:
+        assert np.isfinite(model.dual_gap_) == (word == "certified")
+        return
+    assert caught[0].filename == __file__  # the caller's line
+    sentence = str(caught[0].message)
+    assert sentence.startswith(type(model).__name__)
+    assert {"stalled": "stalled after", "max_iter": "did not reach tol=1e-12 in max_iter=10", "failed": "its run failed"}[
+        word
+    ] in sentence
+    assert ("nothing is proven" if model.dual_gap_ == np.inf else "relative gap") in sentence
+    assert "ncrease" in sentence  # what to do
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])
+def test_a_path_counts_what_did_not_converge(name):
+    X, y = data(name)
+    options = {"max_iter": 30, "tol": 1e-12}
+    with pytest.warns(ConvergenceWarning, match=rf"{name}.path did not reach tol=1e-12 at 1 of 1 strengths") as caught:
+        make(name, **options).path(X, y, [1e-3])
+    assert [w.filename for w in caught] == [__file__]
+    assert "1 at max_iter" in str(caught[0].message)
+
+
+def test_a_path_counts_what_stalled():
+    X, y = data("LADRegressor")
+    with pytest.warns(ConvergenceWarning, match=r"at 1 of 2 strengths \(1 stalled\).*nothing is proven") as caught:
+        door.LADRegressor().path(X, y, [10.0, 0.0])
+    assert len(caught) == 1
+
+
+def test_the_worst_of_several_problems():
+    """One class against the rest: the second problem has no slope to follow, the others need more iterations."""
+    X, y = np.array([[0.0], [1.0], [2.0]]), [0, 1, 2]
+    with pytest.warns(ConvergenceWarning, match=r"LinearSVC did not reach .* in 2 of its 3 problems") as caught:
+        model = door.LinearSVC(C=10, max_iter=20).fit(X, y)
+    assert len(caught) == 1
+    assert model.stop_reason_ == "max_iter"
+    assert model.converged_ is False
+    assert model.dual_gap_[1] <= 1e-4 * model.objective_[1]
+    assert (model.dual_gap_[[0, 2]] > 1e-4 * model.objective_[[0, 2]]).all()
+    X, y = data("LinearSVC", classes=3)
+    assert door.LinearSVC(C=0.1).fit(X, y).converged_ is True
+
+
+def test_warnings_inside_a_search():
+    X, y = data("LADRegressor")
+    search = GridSearchCV(make_pipeline(StandardScaler(), door.LADRegressor(max_iter=5)), {"ladregressor__alpha": [1e-3]}, cv=2)
+    with pytest.warns(ConvergenceWarning) as caught:
+        search.fit(X, y)
+    assert len(caught) == 3  # two folds, and the fit on all
+    assert np.isfinite(search.best_score_)
+    assert search.best_estimator_[-1].converged_ is False
+
+
+def test_verbose_says_the_word(capsys):
+    X, y = data("Lasso")
+    door.Lasso(alpha=0.05, verbose=1).fit(X, y)
+    assert capsys.readouterr().out.splitlines()[-1].endswith("certified")
+
+
+# ------------------------------------------------------------ answers that were garbage without a warning
+
+
+def right_or_warned(model, X, y, optimum, loss, penalty):
+    """Either within the tolerance of the optimum, or said to be not converged, and warned about."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert len(caught) == (not model.converged_)
+    found = twin.objective(model, loss, penalty, X, y)
+    assert found - model.dual_gap_ <= optimum + 1e-9 * abs(optimum)
+    if model.converged_:
+        assert found <= optimum + 1.001e-4 * abs(found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("features", [2, 5, 20])
+def test_huber_far_from_zero(seed, features):
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, features))
+    y = X[:, 0] + rng.standard_normal(200)
+    loss, penalty = twin.huber(1.35), twin.ridge(1e-4)
+    value = lambda x: loss(X @ x[:-1] + x[-1], y).mean() + penalty(x[:-1])  # noqa: E731
+    optimum = minimize(value, np.zeros(features + 1), method="BFGS", options={"gtol": 1e-7}).fun  # of shifted targets
+    right_or_warned(door.HuberRegressor(), X, 1e5 + y, optimum, loss, penalty)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_least_absolute_deviations_with_many_features(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 800))
+    y = X[:, 0] + rng.standard_normal(40)
+    optimum = twin.by_highs(X, y, 0.001, "absolute")
+    right_or_warned(door.LADRegressor(alpha=0.001), X, y, optimum, twin.absolute, twin.l1(0.001))
+
+
+@pytest.mark.parametrize("x", [[0.0, 1.0, 2.0], [0.0, 1.0, 3.0], [0.0, 0.1, 5.0]])
+def test_three_samples(x):
+    """The margin lies between the second and the third: w (x_3 - x_2) = 2, if the penalty does not pay for more slack."""
+    from sklearn.svm import SVC
+
+    X, y = np.array(x)[:, None], np.array([-1, -1, 1])
+    theirs = SVC(kernel="linear", C=10, tol=1e-9).fit(X, y)
+    optimum = twin.objective(theirs, twin.hinge, twin.ridge(1 / 30), X, y)
+    right_or_warned(door.LinearSVC(C=10), X, y, optimum, twin.hinge, twin.ridge(1 / 30))
+
+
+# ------------------------------------------------------------ sets
+
+SETS = [
+    P.Affine(np.ones((1, 6)), [1.0]),
+    P.Box(0.5, 2.0),
+    P.BoxHyperplane(0.0, 1.0, np.ones(6), 1.0),
+    P.HalfSpace(-np.ones(6), -3.0),
+    P.Hyperplane(np.ones(6), 1.0),
+    P.Simplex(),
+    P.Translated(P.L2Ball(0.5), 2.0),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("penalty", SETS, ids=lambda penalty: type(penalty).__name__)
+@pytest.mark.parametrize("options", [{}, {"eta": 0.1, "max_iter": 500}, {"fit_intercept": False}], ids=str)
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_sets_that_zero_is_not_in(penalty, loss, options):
+    """The run starts inside, so that its objective is a number; no better one is found by a peer."""
+    import cvxpy as cp
+
+    X, y = data("LinearRegressor")
+    model = door.LinearRegressor(loss, penalty, **options).fit(X, y)
+    assert np.isfinite(model.objective_)
+    assert penalty.value(model.coef_) == 0
+    w, c = cp.Variable(6), cp.Variable() if model.fit_intercept else 0.0
+    t = X @ w + c - y
+    inside = {
+        "Affine": [cp.sum(w) == 1],
+        "Box": [w >= 0.5, w <= 2],
+        "BoxHyperplane": [w >= 0, w <= 1, cp.sum(w) == 1],
+        "HalfSpace": [cp.sum(w) >= 3],
+        "Hyperplane": [cp.sum(w) == 1],
+        "Simplex": [w >= 0, cp.sum(w) == 1],
+        "Translated": [cp.norm(w - 2) <= 0.5],
+    }[type(penalty).__name__]
+    value = cp.sum(cp.abs(t)) / len(y) if loss == "absolute" else 0.5 * cp.sum_squares(t) / len(y)
+    optimum = cp.Problem(cp.Minimize(value), inside).solve(solver=cp.CLARABEL)
+    assert model.objective_ - model.dual_gap_ <= optimum * (1 + 1e-6)
+    if model.converged_:
+        assert model.objective_ <= optimum * (1 + 2e-4)
