@@ -20,6 +20,8 @@ class LAD(LinearModel):
     (0.5, [1.0])
     """
 
+    translates = True
+
     @staticmethod
     def scalar(z, b, theta):
         t = z - b

@@ -19,6 +19,7 @@ class Squared(LinearModel):
     """
 
     smoothness = 1.0
+    translates = True
 
     @staticmethod
     def scalar(z, b, theta):
