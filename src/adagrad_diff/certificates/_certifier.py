@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
+from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ FEW, LEAST, LATER = 100, 30, 1.3  # of samples and evaluations; by which factor 
 KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
 TINY = np.finfo(np.float64).tiny
-PREFIX, NUMBERS = "certifier.", ("bound", "n", "refined_at", "next", "spent")  # of what it remembers
+PREFIX, NUMBERS = "certifier.", ("value", "noise", "bound", "n", "refined_at", "next", "spent")  # of what it remembers
 
 
 class Certifier:
@@ -32,13 +32,12 @@ class Certifier:
 
     def __init__(self, dual: Dual | str, trajectories: int = 1):
         self.dual: Any = dual
-        self.bound: float = -np.inf
+        self.value: float = -np.inf  # of the dual function, the best so far
+        self.noise = 0.0  # how precisely the run knows its objective, as of the last look
+        self.bound: float = -np.inf  # value - noise, so that F(x) - F_star <= fun - bound for the computed fun, too
         self.point: np.ndarray | None = None
         self.known = not isinstance(dual, str)
-        self.scale = 0.0  # the size that objectives of this problem have; 0 if that is not known
-        self._kept: dict[str, np.ndarray] | None = (
-            None  # the memory before the last look, which a run that goes on has not taken
-        )
+        self._kept: dict[str, np.ndarray] | None = None  # the memory before the last look: a run that goes on has not taken it
         self.back: Callable[[np.ndarray], np.ndarray] = lambda x: x  # from the run's coordinates to the loss's own
         if isinstance(dual, str):
             return
@@ -46,7 +45,8 @@ class Certifier:
         loss: Any = dual.loss  # type: ignore[attr-defined]
         matrix = getattr(loss, "A", None) or loss.Q
         samples, self.work = matrix.shape[0], trajectories * (CALL + MULTIPLICATION * matrix.size)
-        self.every = ceil((LOOK + SAMPLE * samples + self.work * dual.kinked) / (LOOKS * self.work))
+        look = LOOK + SAMPLE * samples + self.work * dual.kinked + 0.5 * MULTIPLICATION * matrix.size * dual.products
+        self.every = ceil(look / (LOOKS * self.work))
         # Adding up residuals takes time as well; an odd stride does not fall into step with an oscillation.
         self.stride = 1 if self.work > 50 * CALL else 3
         # Rows that may be copied: a fiftieth of A, or as many as a vertex of a polyhedral problem has samples at their kinks.
@@ -56,14 +56,24 @@ class Certifier:
         self.next, self.spent = 1, 0.0  # the iteration of the next look, the seconds refinements have taken
         self.known_samples, self.known_multipliers = np.empty(0, int), np.empty(0)  # of the last refinement
 
+    @property
+    def scale(self) -> float:
+        """The scale of the problem: the mean loss of constant predictions; 0 if it is not known."""
+        return 0.0 if isinstance(self.dual, str) else self.dual.scale
+
     def gap(self, fun: Any) -> Any:
-        """F(x) - F_star is at most this."""
-        return fun - self.bound
+        """F(x) - F_star is at most this: infinite where F(x) is not finite, or nothing is known."""
+        gap = fun - self.bound
+        if np.ndim(gap):
+            return np.where(np.isfinite(gap), gap, np.inf)
+        return gap if isfinite(gap) else np.inf
 
     def message(self, fun: float) -> str:
         """One sentence about what is certified."""
         if isinstance(self.dual, str):
             return f"There is no certificate: {self.dual}."
+        if not np.isfinite(fun):
+            return f"There is no certificate: F(x) = {fun}."
         if not np.isfinite(self.bound):
             return f"The duality gap is infinite: {self.dual.reason or 'there was no iteration'}."
         gap = fun - self.bound
@@ -158,19 +168,18 @@ class Certifier:
     def _consider(self, x: Any, g: Any, r: Any, best: np.ndarray, seconds: float) -> None:
         if not self.dual.kinked:
             self.offer(*self.dual.bound(x, g, r))
-            return
-        if self.mean is None:
-            return
-        u = self.dual.multipliers(self.mean.value())
-        v = self.dual.product(u)
-        self.try_(u, v)
-        if seconds > ROUNDS * LEAST * TRIAL:
-            self._refine(self.back(best), u, v, seconds)
+        elif self.mean is not None:
+            u = self.dual.multipliers(self.mean.value())
+            v = self.dual.product(u)
+            self.try_(u, v)
+            if seconds > ROUNDS * LEAST * TRIAL:
+                self._refine(self.back(best), u, v, seconds)
+        self.measure(self.back(x), r)
 
     def _refine(self, x: np.ndarray, u: np.ndarray, v: np.ndarray, seconds: float) -> None:
         """A refinement of the mean u, v = A'(w u), from where the last one has ended if that is better."""
         matrix = self.dual.loss.A
-        row = 4 * MULTIPLICATION * matrix.size / matrix.shape[0]
+        row = 4 * MULTIPLICATION * max(matrix.size / matrix.shape[0], 1.0)
         most = int((seconds / (ROUNDS * LEAST) - TRIAL) / row)  # samples that there is time for
         samples = samples_at_kinks(self.dual, x, min(most, self.most))
         cost = ROUNDS * (TRIAL + row * samples.size)
@@ -189,14 +198,20 @@ class Certifier:
         self.refined_at = self.n
 
     def try_(self, u: np.ndarray, v: np.ndarray) -> None:
-        """The dual function at u, which will be overwritten later, and v = A'(w u)."""
-        bound, point = self.dual.value(u, v)
-        self.offer(bound, point.copy() if point is u and bound > self.bound else point)
+        """The dual function at u, which may be overwritten later, and v = A'(w u)."""
+        self.offer(*self.dual.value(u, v))
 
-    def offer(self, bound: float, point: np.ndarray) -> None:
-        """A bound and its dual point: keep the best."""
-        if bound > self.bound:
-            self.bound, self.point = bound, point
+    def offer(self, value: float, point: np.ndarray) -> None:
+        """A value of the dual function and its dual point: keep the best."""
+        if value > self.value:
+            self.value, self.point = value, point
+            self.bound = value - self.noise
+
+    def measure(self, x: np.ndarray, r: np.ndarray | None) -> None:
+        """See how precise objectives are near x, with residuals r."""
+        if np.isfinite(self.value) and np.isfinite(x).all():
+            self.noise = self.dual.noise(x, r)
+            self.bound = self.value - self.noise
 
 
 class LateMean:

@@ -29,6 +29,7 @@ class Huber(LinearModel):
     """
 
     smoothness = 1.0
+    translates = True
 
     def __init__(self, A: Any, b: Any, delta: float = 1.0, **options: Any):
         super().__init__(A, b, **options)

@@ -22,6 +22,8 @@ class LAD(LinearModel):
     (0.5, [1.0])
     """
 
+    translates = True
+
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = z - b

@@ -58,6 +58,7 @@ class LinearModel(Loss):
     conjugate: ClassVar[Callable | None] = None
     #: jump(b, theta) -> (slope left, slope right) of a loss that is two lines which meet at z = b; None for other losses.
     jump: ClassVar[Any] = None
+    translates: ClassVar[bool] = False  # whether only z - b matters: the targets may be centered
     differentiable: bool = False  # to be set if it is so although `smoothness` is infinite
     shape: tuple[int, ...]
     smoothness: float | None = None

@@ -31,6 +31,7 @@ class Quadratic(Loss):
     shape: tuple[int, ...]
     factor = 1.0  # f uses factor * Q
     names = ("Q", "c")  # of the matrix and the linear term, in messages
+    skew = 0.0  # how far Q is from symmetric: its largest |Q_ij - Q_ji|
 
     def __init__(self, Q: Any, c: Any):
         name = type(self).__name__
@@ -57,7 +58,8 @@ class Quadratic(Loss):
         else:
             return  # an operator is taken at its word
         largest = abs(Q).max()
-        if abs(Q - Q.T).max() > 1e-6 * largest:
+        self.skew = float(abs(Q - Q.T).max())
+        if self.skew > 1e-6 * largest:
             raise ValueError(f"The matrix of {name} must be symmetric. Use (Q + Q.T) / 2.")
         if Q.diagonal().min() < -1e-6 * largest:
             raise ValueError(f"The matrix of {name} has a negative diagonal entry: f is not convex.")

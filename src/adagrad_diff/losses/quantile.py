@@ -28,6 +28,8 @@ class Quantile(LinearModel):
     (1.8, [-0.9])
     """
 
+    translates = True
+
     def __init__(self, A: Any, b: Any, tau: float = 0.5, **options: Any):
         super().__init__(A, b, **options)
         if not 0.0 < _check.positive(tau, "tau", "Quantile") < 1.0:

@@ -21,6 +21,7 @@ class Squared(LinearModel):
     """
 
     smoothness = 1.0
+    translates = True
 
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:

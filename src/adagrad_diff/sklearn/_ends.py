@@ -50,8 +50,8 @@ def unconverged(owner: str, solution: Solution, where: str, tol: float, max_iter
     if solution.reason == "stalled":
         return (
             f"{owner} stalled after {solution.nit} iterations{where}: its objective hardly improves any more, but tol={tol} "
-            f"is not reached, and {known}. Scale the features and the target (StandardScaler) or increase alpha (decrease C), which "
-            "makes the problem easier; increase tol if such an answer is good enough."
+            f"is not reached, and {known}. Scale the features and the target (StandardScaler) or increase alpha (decrease C), "
+            "which makes the problem easier; increase tol if such an answer is good enough."
         )
     return (
         f"{owner} kept the best point it found, but its run failed{where}, and {known}. {solution.message} Scale the features "
