@@ -157,6 +157,8 @@ class Trouble:
 class Broken:
     """A penalty whose prox fails."""
 
+    accepts = "diagonal"
+
     def __init__(self, error):
         self.error = error
 

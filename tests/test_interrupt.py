@@ -57,7 +57,7 @@ def test_interrupted_inside_the_loss(rule, call):
 
 def test_interrupted_inside_the_penalty():
     class Slow:
-        calls = 0
+        accepts, calls = "diagonal", 0
 
         def value(self, x):
             return 0.0

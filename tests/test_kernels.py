@@ -131,11 +131,14 @@ def test_block_forward(scale, width, dtype):
 
 @dtypes
 @batches
-def test_diagnose(batch, dtype):
+@pytest.mark.parametrize("scale", FACTORS)
+def test_diagnose(scale, batch, dtype):
     x_prev, x, step, g_prev, g = arrays(5, (D, *batch), dtype)
     step, out = np.abs(step) + dtype(0.1), np.full((2, *(batch or (1,))), np.nan)
-    kernels.diagnose(x_prev, x, step, g_prev, g, out)
-    squares = np.sum(((x_prev - x) / step + g - g_prev) ** 2, axis=0)
+    scale = 1 + FACTORS[scale](D)
+    kernels.diagnose(x_prev, x, step, g_prev, g, scale, out)
+    u = scale.reshape(-1, *[1] * len(batch)) * ((x_prev - x) / step + g - g_prev)
+    squares = np.sum(u**2, axis=0)
     assert_same(out, np.reshape([squares, np.mean(step, axis=0)], out.shape), dtype)
 
 

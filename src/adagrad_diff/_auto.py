@@ -66,6 +66,7 @@ class Race:
         self.best = self.ground = self.geometry.forward(leader.x)
         leader.rule, leader.total = "auto", np.zeros(1)
         leader.trajectories = self._begin(self.best, len(self.etas))
+        leader.g_first = self._size(leader.trajectories.g[..., 0])
         self.fun = leader.fun
         self.past = [self.fun]
         return leader
@@ -97,12 +98,29 @@ class Race:
             recognise(self.original, leader, self.penalty.value(penalised(self.original, leader)(leader.x)))
         leader.f, leader.phi, leader.fun_best = self.fun, 0.0, self.fun
         leader.gain = np.inf  # who goes on wants more
+        run.scale = self._scale(leader.x)
         return leader
 
     def _begin(self, x: np.ndarray, count: int) -> State:
         """As many trajectories at x; one evaluation of the loss is enough for all."""
         one = start(self.loss, x[..., None], self.penalty, self.rule(1.0))
-        return one.select(np.zeros(count, int))
+        run = one.select(np.zeros(count, int))
+        run.scale = self._scale(x)
+        return run
+
+    def _scale(self, x: np.ndarray) -> np.ndarray | None:
+        """The scale of every coordinate of x, an intercept included."""
+        if self.geometry.scale is None:
+            return None
+        scale = np.ones(x.size)
+        scale[: self.geometry.scale.size] = self.geometry.scale
+        return scale
+
+    def _size(self, g: np.ndarray) -> float:
+        """The norm of a gradient in scaled coordinates."""
+        scale = self._scale(g)
+        with np.errstate(all="ignore"):
+            return float(np.linalg.norm(g.reshape(-1) if scale is None else g.reshape(-1) * scale))
 
     def iterations(self, leader: State) -> Iterator[State]:
         """The leader's state after each iteration of all trajectories."""

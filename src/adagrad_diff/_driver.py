@@ -135,14 +135,14 @@ class Watch:
             stop = Status.MAX_TIME
         if self.certifier is not None and stop != RUNNING and state.trajectories is None:
             self.certifier.look_closely(state)
-        if self.tol is not None and not self._certified:
+        if self.tol is not None and self._by_subgradient:
             self._diagnose(state)
         return self._verdict(state, stop)
 
     @property
-    def _certified(self) -> bool:
-        """Whether a duality gap decides, and not the subgradient."""
-        return self.certifier is not None and self.certifier.known
+    def _by_subgradient(self) -> bool:
+        """Whether the subgradient decides, because no duality gap does."""
+        return self.certifier is None or self.certifier.hopeless
 
     def _verdict(self, state: State, stop: int) -> Any:
         """The status of each trajectory: `stop`, unless it has an end of its own."""
@@ -163,14 +163,19 @@ class Watch:
         if self.tol is None:
             return False, False
         tol = share * self.tol
-        if self.certifier is not None and self.certifier.known:
-            gap = self.certifier.gap(state.fun)
-            reached = (gap <= tol * self._unit(state)) & (gap < np.inf)
-        else:
-            reached = state.norm <= tol * state.g_first
+        reached = self.certified(state, share)
+        if self._by_subgradient:
+            reached |= state.norm <= tol * state.g_first
             if self.n % SELDOM == 0:  # if the first gradient was next to nothing
                 reached |= state.norm <= tol * NOTHING * state.change()
         return reached, state.gain < np.inf and state.gain <= self.tol * self._unit(state)
+
+    def certified(self, state: State, share: float = 1.0) -> Any:
+        """Whether a share of the tolerance is reached by the duality gap."""
+        if self.tol is None or self.certifier is None or not self.certifier.known:
+            return False
+        gap = self.certifier.gap(state.fun)
+        return (gap <= share * self.tol * self._unit(state)) & (gap < np.inf)
 
     def _unit(self, state: State) -> Any:
         """What gaps are measured in: the objective, or a millionth of its usual size."""
@@ -178,15 +183,11 @@ class Watch:
         scale = self.certifier.scale if self.certifier is not None else 0.0
         return larger(abs(state.fun), NOTHING * larger(abs(state.f_first), scale))
 
-    def reached(self, state: State) -> bool:
-        """Whether the tolerance is reached, if there is one."""
-        return bool(self._judge(state, 1.0)[0])
-
-    def reconsider(self, state: State, status: Any) -> Any:
-        """The status of a run whose last point has been looked at more closely."""
-        if status in (*BUDGETS, Status.STALLED, Status.CONVERGED) and self._certified:
-            return Status.CONVERGED if self.reached(state) else Status.STALLED if status == Status.CONVERGED else status
-        return status
+    def reconsider(self, state: State, status: Any, by_gap: bool) -> Any:
+        """The status of a run whose last point has been looked at more closely; `by_gap` says how it has converged."""
+        if status in (*BUDGETS, Status.STALLED, Status.CONVERGED) and self.certified(state):
+            return Status.CONVERGED
+        return Status.STALLED if by_gap and status == Status.CONVERGED else status
 
     def _diagnose(self, state: State) -> tuple[Any, Any]:
         if self._seen is None:
@@ -269,12 +270,14 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
         nfev=state.n + 1,
         status=codes if batched else int(codes[0]),
         success=good if batched else bool(good[0]),
-        message=_message(codes, state, watch.tol, certifier),
+        message=_message(codes, state, watch),
         history=watch.history(),
         state=state,
     )
     if certifier is not None:
+        certified = np.broadcast_to(watch.certified(state), codes.shape)
         result.update(gap=certifier.gap(state.fun), bound=certifier.bound, dual_point=certifier.point)
+        result.update(certified=certified.copy() if batched else bool(certified[0]))
     result.update(extra)
     if watch.interrupt.requested:
         raise Interrupted(result.message, result)
@@ -293,15 +296,16 @@ def _falls_for_ever(state: State) -> Any:
     return straight & (state.fun < -FAR * (1.0 + np.abs(state.f_first)))
 
 
-def _message(codes: np.ndarray, state: State, tol: float | None, certifier: Certifier | None) -> str:
+def _message(codes: np.ndarray, state: State, watch: Watch) -> str:
     """What happened, what it means, what to do."""
-    certified = certifier is not None and certifier.known
-    remedy = REMEDIES["auto" if state.trajectories is not None else "gap" if certified else "subgradient"]
+    certifier, certified = watch.certifier, np.broadcast_to(watch.certified(state), codes.shape)
+    by_gap = certifier is not None and not certifier.hopeless
+    remedy = REMEDIES["auto" if state.trajectories is not None else "gap" if by_gap else "subgradient"]
     sentences = []
     for code in np.unique(codes):
         here = codes == code
-        sentence = (CERTIFIED if certified else SUBGRADIENT) if code == Status.CONVERGED else EXPLANATIONS[Status(code)]
-        if tol is not None and code in BUDGETS:
+        sentence = EXPLANATIONS.get(Status(code)) or (CERTIFIED if certified[here].all() else SUBGRADIENT)
+        if watch.tol is not None and code in BUDGETS:
             sentence += MISSED.format(remedy)
         n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, state.norm, state.g_first))
         subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""

@@ -224,7 +224,7 @@ def minimize(
         + g^{n+1} - g^n is a subgradient of F at x^{n+1}. It tends to zero if f is smooth; for a nonsmooth f it need not.
         "gap", the default with eta="auto": stop when the duality gap is at most tol |F(x)|, so that F(x) - F_star is (see
         `adagrad_diff.certificates`). Looking at it takes about a tenth of the run's time, and some milliseconds in the end.
-        Where no gap is known, the subgradient is used, and the message says so.
+        Where no dual point is found (without a penalty, for example), a small subgradient will do as well.
         Both have an absolute part, so that an optimum, or a first gradient, of zero can be reached: |F(x)| counts as at least
         a millionth of the objective's size at the start, ||g^1|| as a millionth of what gradients have changed by since.
     callback : callable, optional
@@ -243,11 +243,13 @@ def minimize(
         After n iterations: x = x^{n+1}, fun = F(x), jac = gradient of f at x, x_avg = mean of x^2 ... x^{n+1}, x_best and
         fun_best, subgradient_norm = ||u||, nit = n and nfev = n + 1 (both counted from the very first start), status (see
         `Status`), success, message, history (iteration, objective, mean_step, subgradient_norm, time) and state. With
-        stop="gap" also gap >= F(x) - F_star (infinite if nothing is known), bound = F(x) - gap, and dual_point.
+        stop="gap" also gap >= F(x) - F_star (infinite if nothing is known), bound = F(x) - gap, dual_point, and certified:
+        whether the tolerance was reached by the gap (and not by a subgradient).
         success means that the tolerance was reached, or that none was asked for and the run ended as told (docs/ends.md).
-        With eta="auto", x is the best iterate (and x_avg is, too), nfev counts the gradients of all step sizes, and eta and
-        rule are those that led to x. A run also ends (`Status.STALLED`, which is no success) when the best objective has
-        improved by less than tol |F(x)| over the last three quarters of at least 512 iterations.
+        With eta="auto", x is the best iterate (and x_avg is, too), nfev counts the gradients of all step sizes, eta and rule
+        are those that led to x, and subgradients are measured in coordinates in which columns have unit size. A run also
+        ends (`Status.STALLED`, which is no success) when the best objective has improved by less than tol |F(x)| over the
+        last three quarters of at least 512 iterations.
         With a trajectory axis, fun, status, success, nit and the like have shape (B,); a trajectory that ends early keeps
         the point where it ended.
 
@@ -317,10 +319,11 @@ def _race(
     watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=race.show, **watched)
     status = watch.run(lambda rule, state: race.iterations(state), race.rule(1.0), leader)
     if leader.n:
-        r = race.settle(leader, status == Status.CONVERGED and dual is None, dual)
-        if certifier is not None and dual is not None and not watch.reached(leader):
+        by_gap = bool(watch.certified(leader))
+        r = race.settle(leader, status == Status.CONVERGED and not by_gap, dual)
+        if certifier is not None and dual is not None and not watch.certified(leader):
             certifier.finish(leader.x, leader.g, None if dual.kinked else r)
-        status = watch.reconsider(leader, status)
+        status = watch.reconsider(leader, status, by_gap)
     else:
         race.keep(leader)
     extra = {"eta": race.eta, "rule": race.rule(race.eta), "nfev": race.evaluations + (leader.n > 0)}

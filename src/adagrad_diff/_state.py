@@ -15,8 +15,9 @@ from . import kernels
 from ._files import read_arrays, write
 
 FORMAT = "adagrad-diff state 2"
+ONE = np.ones(1)
 HEADER = ("rule", "batched", "problem")  # kept as JSON; everything else is an array
-SCRATCH = ("x_prev", "g_prev", "step", "oracle", "committing", "turning")
+SCRATCH = ("x_prev", "g_prev", "step", "oracle", "scale", "committing", "turning")
 
 
 @dataclass
@@ -51,6 +52,7 @@ class State:
     g_prev: Any = None
     step: Any = None
     oracle: Any = None  # the loss's oracle, last called at x
+    scale: Any = None  # factors of the coordinates in which subgradients are measured, if they are not x's own
     committing: bool = False  # an iteration is being completed, and must be
     turning: bool = False  # trajectories have come to the end of a stage: the next iteration begins another one
 
@@ -87,7 +89,7 @@ class State:
         out = np.empty((2, self.f.size if self.batched else 1))
         arrays = (self.x_prev, self.x, self.g_prev, self.g)
         x_prev, x, g_prev, g = arrays if self.x.ndim == 1 else map(self.flat, arrays)
-        kernels.diagnose(x_prev, x, self.step, g_prev, g, out)
+        kernels.diagnose(x_prev, x, self.step, g_prev, g, ONE if self.scale is None else self.scale, out)
         if not self.batched:
             self.norm = math.sqrt(out[0, 0])
             return self.norm, float(out[1, 0])
@@ -96,8 +98,11 @@ class State:
 
     def change(self) -> Any:
         """The norm of what the rule has summed up: how much gradients have changed, or how large they were."""
-        total = self.total if self.trajectories is None else self.trajectories.total[:, self.trajectories.ahead()]
-        return np.sqrt(total.sum(axis=0))
+        if self.trajectories is None:
+            return np.sqrt(self.total.sum(axis=0))
+        run = self.trajectories
+        total = run.total[:, run.ahead()]
+        return np.sqrt(np.sum(total if run.scale is None or run.scale.size != total.size else total * run.scale**2))
 
     def ahead(self) -> int:
         """The trajectory with the smallest objective of those that have not failed."""

@@ -111,7 +111,7 @@ class Interrupt:
 def delayed_interrupt() -> Iterator[Interrupt]:
     """Let the iteration in progress finish when the user presses Ctrl-C; a second Ctrl-C stops at once.
 
-    At once, but not between the parts of what belongs together (`held`): that takes microseconds, and ends the run as well.
+    Both leave as `Interrupted`. At once, but not between the parts of what belongs together (`held`): that takes microseconds, and ends the run as well.
     Only in the main thread, and only if nobody else handles the signal.
     """
     interrupt = Interrupt()
@@ -127,6 +127,10 @@ def delayed_interrupt() -> Iterator[Interrupt]:
         signal.signal(signal.SIGINT, handler)
     try:
         yield interrupt
+    except Interrupted:
+        raise
+    except KeyboardInterrupt as error:
+        raise Interrupted("The run was interrupted before its first iteration, or after its last one.") from error
     finally:
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -21,7 +21,7 @@ FEW, LEAST, LATER = 100, 30, 1.3  # of samples and evaluations; by which factor 
 KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
 TINY = np.finfo(np.float64).tiny
-PREFIX, NUMBERS = "certifier.", ("value", "noise", "bound", "n", "refined_at", "next", "spent")  # of what it remembers
+PREFIX, NUMBERS = "certifier.", ("tried", "value", "noise", "bound", "n", "refined_at", "next", "spent")  # of what it remembers
 
 
 class Certifier:
@@ -36,7 +36,7 @@ class Certifier:
         self.noise = 0.0  # how precisely the run knows its objective, as of the last look
         self.bound: float = -np.inf  # value - noise, so that F(x) - F_star <= fun - bound for the computed fun, too
         self.point: np.ndarray | None = None
-        self.known = not isinstance(dual, str)
+        self.known, self.tried = not isinstance(dual, str), False  # whether there is a dual function, and a value of it
         self._kept: dict[str, np.ndarray] | None = None  # the memory before the last look: a run that goes on has not taken it
         self.back: Callable[[np.ndarray], np.ndarray] = lambda x: x  # from the run's coordinates to the loss's own
         if isinstance(dual, str):
@@ -61,6 +61,11 @@ class Certifier:
         """The scale of the problem: the mean loss of constant predictions; 0 if it is not known."""
         return 0.0 if isinstance(self.dual, str) else self.dual.scale
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether no dual point was found that says more than the loss's smallest value."""
+        return isinstance(self.dual, str) or (self.tried and self.value <= self.dual.floor)
+
     def gap(self, fun: Any) -> Any:
         """F(x) - F_star is at most this: infinite where F(x) is not finite, or nothing is known."""
         gap = fun - self.bound
@@ -77,6 +82,9 @@ class Certifier:
         if not np.isfinite(self.bound):
             return f"The duality gap is infinite: {self.dual.reason or 'there was no iteration'}."
         gap = fun - self.bound
+        if self.value <= self.dual.floor:
+            known = f"All that is proven about F(x) = {fun:.6g} is that the optimum is at least {self.bound:.6g}"
+            return f"{known}: {self.dual.reason}."
         return f"F(x) = {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY):.1e} relative)."
 
     def follow(self, state: Any) -> None:
@@ -203,6 +211,7 @@ class Certifier:
 
     def offer(self, value: float, point: np.ndarray) -> None:
         """A value of the dual function and its dual point: keep the best."""
+        self.tried = True
         if value > self.value:
             self.value, self.point = value, point
             self.bound = value - self.noise

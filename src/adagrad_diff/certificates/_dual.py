@@ -37,6 +37,7 @@ class Dual(ABC):
     products = 0  # with A, that an evaluation takes beside those of the iteration
     reason = ""  # why the last bound was -inf
     scale = 0.0  # a typical size of F, see `LinearDual.scale`; 0 if none is known
+    floor = -np.inf  # what is known without any effort: that the loss is not below its smallest value
 
     @abstractmethod
     def bound(self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None) -> tuple[float, np.ndarray]:
@@ -96,6 +97,14 @@ class LinearDual(Dual):
         kernels.residuals(self.loss.scalar)(z, self.b, self.weight, self.loss.theta, 0, len(z), value)
         return abs(float(value[0])) if np.isfinite(value[0]) else 0.0
 
+    @cached_property
+    def floor(self) -> float:  # type: ignore[override]
+        """D at u = 0, which is always feasible: minus the smallest value of the loss, for most losses zero."""
+        psi = self._entered(np.zeros(self.loss.A.shape[1] * self.b[:1].size), 0.0)[1]
+        losses, terms = self._losses(np.zeros(self.b.shape))
+        value = -losses - psi - self.rounding * (terms + abs(psi)) if terms or psi else 0.0
+        return value if np.isfinite(value) else -np.inf
+
     # ------------------------------------------------------------ from residuals to a bound
 
     def residuals(self, oracle, column):
@@ -126,13 +135,13 @@ class LinearDual(Dual):
             self.reason = (
                 f"no multiple of A'u is in the domain of the conjugate of {self.penalty.name}: scaling does not reach it"
             )
-            return -np.inf, u
+            return self.floor, np.zeros(u.shape)
         u = np.multiply(u, theta, dtype=np.float64)
         losses, self.terms = self._losses(u)
         value = -losses - part * max(cost - losses, 0.0) - psi - self.rounding * (self.terms + abs(psi))
         if not np.isfinite(value):
             self.reason = f"the conjugate of {type(self.loss).__name__} is infinite"
-            return -np.inf, u
+            return self.floor, np.zeros(u.shape)
         return value, u
 
     def noise(self, x, r):
