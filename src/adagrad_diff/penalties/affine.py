@@ -88,7 +88,7 @@ class Affine(Penalty):
         self._A, self._b = rows[kept], b[kept]
         self._unit = self._factor(np.ones(rows.shape[1]))
         point = self._move(np.zeros(rows.shape[1]), self._b, self._unit)
-        rounding = np.finfo(np.float64).eps * np.abs(rows).sum(axis=1) * np.abs(point).max()
+        rounding = np.finfo(np.float64).eps * np.abs(rows).sum(axis=1) * np.abs(point).max() + np.finfo(np.float64).tiny
         off = np.abs(rows @ point - b) > RELATIVE * (np.abs(rows) @ np.abs(point) + np.abs(b)) + rounding
         if off.any():
             raise ValueError(
