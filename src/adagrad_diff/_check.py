@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from numbers import Real
 from typing import Any
@@ -50,9 +51,13 @@ def number(value: Any, name: str, owner: str) -> float:
 
 def count(value: Any, name: str, owner: str, least: int = 0) -> int:
     """An integer that is not too small."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
+    try:
+        number = least - 1 if isinstance(value, bool | np.ndarray) else operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
         raise ValueError(f"The {name!r} parameter of {owner} must be an integer >= {least}. Got {value!r} instead.")
-    return value.__index__()
+    return number
 
 
 def real_array(value: Any, name: str) -> np.ndarray:

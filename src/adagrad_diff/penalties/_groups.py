@@ -6,18 +6,20 @@ group) in the columns of a small matrix they do not, and the compiler puts them 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._threads import over_rows, thread_count
 from ..kernels import compiled
-from ._roots import TINY, by_rows, group_rows, power_of_two
+from ._roots import by_rows, group_rows
 
 if TYPE_CHECKING:
     from .group_l2 import GroupL2
 
 TILE = 128  # problems that are solved side by side
+LEAST, MOST, TINY = 1e-100, 1e100, 1e-300  # see `_roots`; constants of another file would be missed by Numba's disk cache
 SUBNORMAL = 2.0**-1074  # the smallest number: a pull that vanishes is not one of strength zero
 SMALL = 256  # coordinates of the largest group for which that pays
 
@@ -36,8 +38,9 @@ def solve_tile(c, a, size, count, work, active):
             factor[t] = max(factor[t], abs(c[i, t]))
     scaled = False
     for t in range(count):
-        factor[t] = power_of_two(factor[t])
-        scaled |= factor[t] != 1.0
+        most, factor[t] = factor[t], 1.0
+        if (most < LEAST or most > MOST) and 0.0 < most < np.inf:
+            factor[t], scaled = math.ldexp(1.0, min(-math.frexp(most)[1], 1000)), True
     if scaled:
         for i in range(size):
             for t in range(count):

@@ -14,10 +14,11 @@ import math
 import numpy as np
 
 from ..kernels import compiled
-from ._sizes import LEAST, MOST, Rows
+from ._sizes import Rows
 
 EXACT = 1e-12  # a point of a set that misses its boundary by no more than this, relatively, is left as it is
 EXACT_FLOAT32 = 1e-6
+LEAST, MOST = 1e-100, 1e100  # sizes whose squares neither vanish nor overflow
 TINY = 1e-300  # beside moderate numbers, as good as zero, but not divided by with an infinite result
 SAMPLE = 32  # of a long vector, one coordinate in so many is looked at first
 
@@ -276,7 +277,9 @@ def l2_ball_rows(z, step, radius, close, out):
                 out[row, i] = z[row, i] * (radius / norm)
         else:
             for i in range(d):
-                c[i], a[i] = z[row, i] / step[row, i], radius / step[row, i]
+                a[i] = 1.0 / step[row, i]
+                c[i] = z[row, i] * a[i]
+                a[i] *= radius
             h = secular_root(c, a, d)  # radius times mu
             for i in range(d):
                 out[row, i] = radius * (c[i] / (h + a[i]))

@@ -88,7 +88,7 @@ class Affine(Penalty):
         self._A, self._b = rows[kept], b[kept]
         self._unit = self._factor(np.ones(rows.shape[1]))
         point = self._move(np.zeros(rows.shape[1]), self._b, self._unit)
-        rounding = np.finfo(np.float64).eps * np.abs(rows).sum(axis=1) * np.abs(point).max()
+        rounding = np.finfo(np.float64).eps * np.abs(rows).sum(axis=1) * np.abs(point).max() + np.finfo(np.float64).tiny
         off = np.abs(rows @ point - b) > RELATIVE * (np.abs(rows) @ np.abs(point) + np.abs(b)) + rounding
         if off.any():
             raise ValueError(
@@ -109,8 +109,13 @@ class Affine(Penalty):
         """The point of A x = b that is nearest to z in the metric of the factor."""
         E, M, gram = factor
         x = z.copy()
-        for _ in range(2):  # once is the formula; its rounding errors, relative to z, may be large relative to x
-            x -= cho_solve(gram, E @ (self._A @ x - b)) @ M
+        before = np.full(len(b), np.inf)
+        for trial in range(64):  # once is the formula; its rounding errors, relative to z, may be large relative to x
+            excess = self._A @ x - b
+            if trial > 1 and not (np.abs(excess) < 1e-3 * before).any():  # what is left is rounding
+                break
+            x -= cho_solve(gram, E @ excess) @ M
+            before = np.abs(excess)
         return x
 
     @quiet

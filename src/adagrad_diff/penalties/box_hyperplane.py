@@ -114,7 +114,7 @@ def sample(z, step, a, lower, upper):
 @compiled
 def correct(x, step, a, lower, upper, beta):
     """Remove from a @ x - beta what rounding has left there, by moving the coordinates between their bounds"""
-    for _ in range(4):
+    for _ in range(64):
         dot, size, inner, outer = 0.0, 0.0, 0.0, 0.0
         for i in range(x.size):
             dot += a[i] * x[i]

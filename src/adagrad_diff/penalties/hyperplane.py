@@ -17,6 +17,8 @@ from .base import Penalty
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+ENOUGH = 2.0**-51  # an excess as small as this, relative to its terms, is rounding
+
 
 @compiled
 def project(z, step, beta, a, below, rounding, x):
@@ -33,13 +35,14 @@ def project(z, step, beta, a, below, rounding, x):
         excess = dot - beta
         if abs(excess) <= rounding * (size + abs(beta)) or (below and excess < 0.0):
             continue
-        for _ in range(3):  # once is the formula; its rounding errors, relative to z, may be large relative to x
-            dot = 0.0
+        for trial in range(64):  # once is the formula; its rounding errors, relative to z, may be large relative to x
+            dot, size = 0.0, 0.0
             for i in range(a.size):
                 xk[i] -= sk[i] * a[i] * (excess / norm)
                 dot += a[i] * xk[i]
+                size += abs(a[i] * xk[i])
             excess = dot - beta
-            if excess == 0.0:
+            if excess == 0.0 or (trial > 1 and not abs(excess) > ENOUGH * (size + abs(beta))):
                 break
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from .._check import nonnegative
 from ._norm import Norm, ratio
 from ._points import point, quiet
+from ._rows import as_rows, in_double
+from ._sizes import at_moderate_size
 from .base import scalar_step
 
 if TYPE_CHECKING:
@@ -51,13 +53,9 @@ class Nuclear(Norm):
             raise ValueError(f"The 'shape' parameter of Nuclear must be two integers >= 1, for example (3, 4). Got {shape!r}.")
         self.shape = (int(sides[0]), int(sides[1]))
 
-    def _matrices(self, x: np.ndarray) -> np.ndarray:
-        """One matrix per trajectory, in float64."""
-        return np.atleast_2d(x.T).astype(np.float64).reshape(-1, *self.shape)
-
     def _singular(self, x: np.ndarray) -> np.ndarray:
         """The singular values of each trajectory's matrix; NaN if it holds NaN or inf, for which there is no decomposition."""
-        matrices = self._matrices(x)
+        matrices = as_rows(x).reshape(-1, *self.shape)
         good = np.isfinite(matrices).all(axis=(1, 2))
         values = np.full((len(matrices), min(self.shape)), np.nan)
         values[good] = np.linalg.svd(matrices[good], compute_uv=False)
@@ -70,14 +68,18 @@ class Nuclear(Norm):
 
     @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        threshold = self.lam * np.atleast_1d(scalar_step(self, step, z)).astype(np.float64)
-        matrices = self._matrices(z)
+        step = np.broadcast_to(scalar_step(self, step, z), z.shape)
+        in_double(at_moderate_size(self._rows, strengths=(self.lam,)), z, step, out)
+
+    def _rows(self, z, step, lam, x):
+        """Each row, with its one step."""
+        matrices = z.reshape(-1, *self.shape)
         good = np.isfinite(matrices).all(axis=(1, 2))
-        u, values, v = np.linalg.svd(matrices[good], full_matrices=False)
-        matrices[~good] = np.nan
-        if self.lam > 0.0:
-            matrices[good] = (u * np.maximum(values - threshold[good, None], 0.0)[:, None, :]) @ v
-        out[...] = matrices.reshape(-1, len(z)).T.reshape(z.shape)
+        x[:] = np.where(good[:, None], z, np.nan)
+        if lam > 0.0:
+            u, values, v = np.linalg.svd(matrices[good], full_matrices=False)
+            shrunk = np.maximum(values - lam * step[good, :1], 0.0)
+            x[good] = ((u * shrunk[:, None, :]) @ v).reshape(-1, z.shape[1])
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import numbers
-from ._norm import Norm, ratio
+from ._norm import Norm, ratio, unit_of
 from ._points import point, quiet
 from ._rows import in_double
 from ._sizes import at_moderate_size
@@ -85,8 +85,10 @@ class SLOPE(Norm):
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:
-        sums, strengths = np.cumsum(self._descending(point(self, y, "y")), axis=0), np.cumsum(self.lams)
-        return ratio(sums, strengths.reshape(-1, *(1,) * (sums.ndim - 1))).max(axis=0)
+        sizes = self._descending(point(self, y, "y"))
+        unit, own = unit_of(sizes[0]), unit_of(self.lams[0])
+        sums, strengths = np.cumsum(sizes / unit, axis=0), np.cumsum(self.lams / own)
+        return unit * ratio(sums, strengths.reshape(-1, *(1,) * (sums.ndim - 1))).max(axis=0) / own
 
     def check_size(self, size: int) -> None:
         if self.lams.size != size:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _check
 from ._foreign import as_penalty
-from ._norm import indicator, ratio
+from ._norm import indicator, ratio, unit_of
 from ._points import point, quiet
 from ._rows import tolerance
 from .base import Penalty, inner_prox
@@ -152,7 +152,10 @@ class Translated(_Wrapped):
     def conjugate(self, y: ArrayLike) -> Any:
         """phi*(y) + <shift, y>."""
         y = point(self, y, "y")
-        return self.penalty.conjugate(y) + np.sum(_beside(self.shift, y) * y, axis=0, dtype=np.float64)
+        shift, conjugate = _beside(self.shift, y), self.penalty.conjugate(y)
+        one, other = unit_of(np.abs(shift).max(axis=0)), unit_of(np.abs(y).max(axis=0))  # so that the sum is not inf - inf
+        moved = np.sum((shift / one) * (y / other), axis=0, dtype=np.float64) * one * other
+        return np.where(conjugate == np.inf, np.inf, conjugate + moved)[()]
 
     def check_size(self, size: int) -> None:
         _check_length(self.shift, size, "shift", "Translated")
