@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from .._files import partial, put
+from .._files import partial, put, reason
 
 Writer = Callable[[Path], Any]
 
@@ -43,8 +43,8 @@ def write_all(out: Any, writers: Mapping[str, Writer]) -> list[Path]:
             for name, file in files.items():
                 put(file, out / name)
     except OSError as error:
-        reason = error.strerror or str(error)
+        names = ", ".join(writers)
         raise OSError(
-            f"Cannot write {', '.join(writers)} into {str(out)!r}: {reason}. Choose another directory, or make room there."
+            f"Cannot write {names} into {str(out)!r}: {reason(error)}. Choose another directory, or make room there."
         ) from error
     return [out / name for name in writers]

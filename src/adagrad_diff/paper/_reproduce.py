@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from .. import _check
-from .._files import clear
+from .._files import clear, reason
 from .._threads import cores
 from . import figures, table
 from ._files import write_all
@@ -162,7 +162,7 @@ def _directory(out: str | os.PathLike, resume: bool) -> Path:
         with TemporaryFile(dir=path):  # whether that is possible
             clear(path)
     except OSError as error:
-        raise OSError(f"The output directory {path} cannot be written: {error.strerror}. Choose another --out.") from error
+        raise OSError(f"The output directory {path} cannot be written: {reason(error)}. Choose another --out.") from error
     return path
 
 
