@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._describe import difference
-from ._files import clear, hold, read_arrays, write
+from ._files import clear, hold, read_arrays, reason, write
 
 FORMAT = "adagrad-diff sweep 2"
 LOCK = "sweep.lock"
@@ -148,8 +148,7 @@ class Checkpoint:
         try:
             yield
         except OSError as error:
-            reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
-            raise OSError(f"'checkpoint' cannot be written: {self.directory}: {reason}.") from error
+            raise OSError(f"'checkpoint' cannot be written: {self.directory}: {reason(error)}.") from error
 
     def _path(self, part: int, suffix: str = "") -> Path:
         return self.directory / f"part-{part:04d}{suffix}.npz"

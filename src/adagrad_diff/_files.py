@@ -34,10 +34,14 @@ def write(path: Path, fill: Callable[[Any], Any]) -> None:
             os.fsync(file.fileno())  # what the disk does not take must be known before the old file goes
             put(file, path)
     except OSError as error:
-        reason = error.strerror or str(error)
-        failure = type(error)(f"{path} cannot be written: {reason}. What was there before is unchanged.")
+        failure = type(error)(f"{path} cannot be written: {reason(error)}. What was there before is unchanged.")
         failure.errno = error.errno
         raise failure from error
+
+
+def reason(error: OSError) -> str:
+    """What the system says, without number and name."""
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 @contextmanager
