@@ -65,7 +65,8 @@ def test_the_word_the_truth_value_and_the_warning(word):
         word
     ] in sentence
     assert ("nothing is proven" if model.dual_gap_ == np.inf else "relative gap") in sentence
-    assert "ncrease" in sentence  # what to do
+    assert "StandardScaler" in sentence  # what to do
+    assert "a larger alpha" in sentence
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])
