@@ -55,6 +55,7 @@ def test_the_word_the_truth_value_and_the_warning(word):
     assert type(model.converged_) is bool
     assert model.converged_ == (word in ("certified", "subgradient"))
     assert [w.category for w in caught] == [ConvergenceWarning] * (not model.converged_)
+    assert np.isfinite(model.objective_)
     if model.converged_:
         assert np.isfinite(model.dual_gap_) == (word == "certified")
         return
