@@ -55,6 +55,7 @@ def test_the_word_the_truth_value_and_the_warning(word):
     assert type(model.converged_) is bool
     assert model.converged_ == (word in ("certified", "subgradient"))
     assert [w.category for w in caught] == [ConvergenceWarning] * (not model.converged_)
+    assert np.isfinite(model.objective_)
     if model.converged_:
         assert np.isfinite(model.dual_gap_) == (word == "certified")
         return
@@ -65,7 +66,8 @@ def test_the_word_the_truth_value_and_the_warning(word):
         word
     ] in sentence
     assert ("nothing is proven" if model.dual_gap_ == np.inf else "relative gap") in sentence
-    assert "ncrease" in sentence  # what to do
+    assert "StandardScaler" in sentence  # what to do
+    assert "a larger alpha" in sentence
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])

@@ -42,6 +42,7 @@ def test_pickles_and_clones(name):
     assert clone(model).get_params() == model.get_params()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_model_selection():
     X, y = data("Lasso")
     search = GridSearchCV(make_pipeline(StandardScaler(), door.Lasso()), {"lasso__alpha": [0.01, 10.0]}, cv=3).fit(X, y)
@@ -50,6 +51,7 @@ def test_model_selection():
     assert cross_val_score(door.SparseSVC(alpha=0.02, tol=1e-3), X, y, cv=3).mean() > 0.7
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_metadata_routing():
     X, y = data("LADRegressor")
     weight = np.r_[np.ones(40), np.zeros(40)]

@@ -15,6 +15,7 @@ from adagrad_diff import sklearn as door
 
 pytestmark = pytest.mark.peer
 CLOSE = 1e-4
+UNPROVEN = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # close, but not always proven to be
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_lasso(regression, alpha):
     X, y = regression
     theirs = peers.Lasso(alpha=alpha, tol=1e-10).fit(X, y)
     ours = compare(door.Lasso(alpha=alpha).fit(X, y), theirs, twin.squared, twin.l1(alpha), X, y, coefficients=0.02)
-    assert ours.converged_ == "certified"
+    assert ours.stop_reason_ == "certified"
 
 
 def test_elastic_net(regression):
@@ -66,6 +67,7 @@ def test_ridge(regression):
     compare(door.LinearRegressor(alpha=0.1).fit(X, y), theirs, twin.squared, twin.ridge(0.1), X, y, coefficients=0.02)
 
 
+@UNPROVEN
 @pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
 def test_quantile(regression, tau):
     X, y = regression
@@ -107,6 +109,7 @@ def test_multinomial(classes):
     np.testing.assert_allclose(ours.predict_proba(X).sum(axis=1), 1.0)
 
 
+@UNPROVEN
 @pytest.mark.parametrize("alpha", [0.05, 0.005])
 def test_least_absolute_deviations_by_highs(regression, alpha):
     X, y = regression
@@ -118,6 +121,7 @@ def test_least_absolute_deviations_by_highs(regression, alpha):
         assert found - model.dual_gap_ <= optimum * (1 + 1e-9)
 
 
+@UNPROVEN
 @pytest.mark.parametrize("alpha", [0.05, 0.005])
 def test_hinge_and_l1_by_highs(classification, alpha):
     X, y = classification

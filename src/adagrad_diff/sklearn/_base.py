@@ -8,17 +8,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _check
 from .._status import warn
 from ..losses import LinearModel
 from . import _ends
-from ._choices import model_of, penalty_of
+from ._choices import kind_of, model_of, penalty_of
+from ._data import validated
+from ._options import flag, step_size, verbosity
 from ._path import Path
-from ._solve import Solution, check_options, solve
-
-FLOATS = (np.float64, np.float32)
+from ._solve import Solution, solve
 
 
 class Estimator(BaseEstimator):
@@ -28,8 +28,9 @@ class Estimator(BaseEstimator):
     eta: Any
     tol: Any
     max_iter: Any
-    warm_start: bool
-    verbose: int
+    fit_intercept: Any
+    warm_start: Any
+    verbose: Any
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Each parameter under its own name, as scikit-learn wants it; `given` are the locals() of an __init__."""
@@ -42,10 +43,17 @@ class Estimator(BaseEstimator):
         return type(self).__name__ + (f" (problem {k + 1} of {problems})" if problems > 1 else "")
 
     def _options(self) -> dict[str, Any]:
-        """The parameters of the solver, checked."""
-        alpha = 0.0 if self.alpha is None else self.alpha
-        eta, tol, max_iter = check_options(type(self).__name__, alpha=alpha, eta=self.eta, tol=self.tol, max_iter=self.max_iter)
-        return {"eta": eta, "tol": tol, "max_iter": max_iter, "verbose": bool(self.verbose)}
+        """The parameters of the solver, checked; the flags are, too."""
+        owner = type(self).__name__
+        flag(self.fit_intercept, "fit_intercept", owner)
+        flag(self.warm_start, "warm_start", owner)
+        _check.nonnegative(0.0 if self.alpha is None else self.alpha, "alpha", owner)
+        return {
+            "eta": step_size(self.eta, owner),
+            "tol": _check.nonnegative(self.tol, "tol", owner),
+            "max_iter": _check.count(self.max_iter, "max_iter", owner, least=1),
+            "verbose": verbosity(self.verbose, owner),
+        }
 
     def _strength(self, total: float) -> float:
         """alpha, or what it follows from: C = 1 / (total weight of the samples * alpha)."""
@@ -64,7 +72,9 @@ class Estimator(BaseEstimator):
         if not self.converged_:
             number = sum(s.reason == worst.reason for s in solutions)
             where = f" in {number} of its {len(solutions)} problems" if several else ""
-            warn(_ends.unconverged(type(self).__name__, worst, where, self.tol, self.max_iter), ConvergenceWarning)
+            easier = "a smaller C" if self.alpha is None else "a larger alpha"
+            message = _ends.unconverged(type(self).__name__, worst, where, self.tol, self.max_iter, easier)
+            warn(message, ConvergenceWarning)
 
 
 class LinearEstimator(Path, Estimator):
@@ -79,13 +89,16 @@ class LinearEstimator(Path, Estimator):
     l1_ratio: Any = 0.5
     groups: Any = None
     weights: Any = None
-    fit_intercept: bool
     coef_: Any
     intercept_: Any
 
     def _model(self) -> Any:
         """What makes the loss."""
         return model_of(self.loss, self._losses, type(self).__name__)
+
+    def _kind(self) -> Any:
+        """The class of the loss: that of the last fit, or of the next one if there was none."""
+        return kind_of(self._fitted if hasattr(self, "_fitted") else self._model())
 
     def _solve(
         self, model: Any, X: Any, targets: list[np.ndarray], weight: np.ndarray | None, columns: int = 1
@@ -97,7 +110,7 @@ class LinearEstimator(Path, Estimator):
         penalty = penalty_of(self.penalty, alpha, shape, owner, self.l1_ratio, self.groups, self.weights)
         intercept, extra = bool(self.fit_intercept), {"classes": columns} if columns > 1 else {}
         starts = self._starts(len(targets), columns, features)
-        solutions = []
+        self._fitted, solutions = model, []
         for k, (b, x0) in enumerate(zip(targets, starts, strict=True)):
             loss = model(X, b, sample_weight=weight, intercept=intercept, **extra)
             solutions.append(solve(loss, penalty, x0, label=self._label(k, len(targets)), **options))
@@ -107,9 +120,9 @@ class LinearEstimator(Path, Estimator):
         return solutions
 
     def _starts(self, problems: int, columns: int, features: int) -> list[Any]:
-        """Where to start: the last solution with warm_start, if it has the same shape."""
-        rows = np.atleast_2d(getattr(self, "coef_", np.nan))
-        if not self.warm_start or rows.shape != (problems * columns, features):
+        """Where to start: the last solution with warm_start, if there is one of the same shape."""
+        rows = np.atleast_2d(self.coef_) if self.warm_start and hasattr(self, "coef_") else np.empty((0, 0))
+        if rows.shape != (problems * columns, features):
             return [None] * problems
         if self.fit_intercept:
             rows = np.column_stack([rows, np.atleast_1d(self.intercept_)])
@@ -118,7 +131,7 @@ class LinearEstimator(Path, Estimator):
     def _decision(self, X: Any) -> np.ndarray:
         """X coef_' + intercept_."""
         check_is_fitted(self, "coef_")
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS, reset=False)
+        X = validated(self, X, reset=False)
         return np.asarray(safe_sparse_dot(X, np.asarray(self.coef_).T, dense_output=True)) + self.intercept_
 
     def __sklearn_tags__(self):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
 from .. import _check
+from ._data import weights_of
 
 
 class Classes(ClassifierMixin):
@@ -22,36 +22,40 @@ class Classes(ClassifierMixin):
 
     def _encode(self, y: Any) -> np.ndarray:
         """The classes of y as 0, 1, ...; sets classes_. One class is an error."""
-        check_classification_targets(y)
+        owner = type(self).__name__
+        kinds = {type(v).__name__ for v in y} if y.dtype == object else set()
+        if "str" in kinds and len(kinds) > 1:
+            others = ", ".join(sorted(kinds - {"str"}))
+            raise ValueError(f"y mixes str and {others}: give {owner} labels that are all text, or all numbers.")
+        try:
+            check_classification_targets(y)
+        except ValueError as error:
+            if y.dtype.kind != "f":
+                raise
+            j = int(np.argmax(y != np.round(y)))
+            raise ValueError(
+                f"{error} {owner} predicts classes, but y[{j}] is {y[j]}: turn y into labels, for example by y > "
+                f"{np.median(y):.3g}, or use a regressor such as LinearRegressor."
+            ) from None
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only one "
-                f"class: {self.classes_[0]!r}"
+                f"{owner} needs samples of at least 2 classes in the data, but the data contains only one class: "
+                f"{self.classes_[0]!r}"
             )
         return labels
 
-    def _weights(self, sample_weight: Any, X: Any, y: np.ndarray, labels: np.ndarray) -> np.ndarray | None:
+    def _weights(self, sample_weight: Any, X: Any, labels: np.ndarray) -> np.ndarray | None:
         """sample_weight times class_weight, or None if all are equal. At least two classes must have a weight."""
         if sample_weight is None and self.class_weight is None:
             return None
-        weight, owner = _check_sample_weight(sample_weight, X, dtype=np.float64), type(self).__name__
+        weight, owner = weights_of(sample_weight, X), type(self).__name__
         _check.first_where(weight < 0, weight, lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.")
-        if isinstance(self.class_weight, str):
-            _check.one_of(self.class_weight, ("balanced",), "class_weight", owner)
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             counts = np.bincount(labels, weights=weight)
             weight = weight * np.divide(weight.sum(), len(counts) * counts, out=np.zeros(len(counts)), where=counts > 0)[labels]
         elif self.class_weight is not None:
-            of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-            _check.first_where(
-                ~(np.isfinite(of_class) & (of_class >= 0)),
-                of_class,
-                lambda k, v: (
-                    f"The 'class_weight' parameter of {owner} must hold numbers >= 0. That of class "
-                    f"{self.classes_[k].item()!r} is {v}."
-                ),
-            )
-            weight = weight * of_class[labels]
+            weight = weight * self._of_classes()[labels]
         present = np.bincount(labels, weights=weight > 0) > 0
         if present.sum() < 2:
             raise ValueError(
@@ -59,6 +63,23 @@ class Classes(ClassifierMixin):
                 "most one class is left."
             )
         return weight
+
+    def _of_classes(self) -> np.ndarray:
+        """The weights of the classes, 1 for those without one."""
+        parameter, given = f"The 'class_weight' parameter of {type(self).__name__}", self.class_weight
+        if not isinstance(given, Mapping):
+            raise ValueError(f"{parameter} must be a dict from classes to weights, 'balanced' or None. Got {given!r} instead.")
+        classes = self.classes_.tolist()
+        for label, value in given.items():
+            # Of classes that are not there, as in a part of the data, only if all others have a weight: it might be a misprint.
+            if label not in classes and not all(c in given for c in classes):
+                known = ", ".join(repr(c) for c in classes)
+                raise ValueError(f"{parameter} has a weight for {label!r}, which is none of the classes {known}.")
+            try:
+                _check.nonnegative(value, "class_weight", "")
+            except ValueError:
+                raise ValueError(f"{parameter} must hold numbers >= 0. That of class {label!r} is {value!r}.") from None
+        return np.array([float(given.get(c, 1.0)) for c in classes])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores, <x, w> + c or h(x) + c: shape (n_samples,) for two classes, else (n_samples, n_classes)."""

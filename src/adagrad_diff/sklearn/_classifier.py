@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
 from ..losses import Logistic
-from ._base import FLOATS, LinearEstimator
-from ._choices import CLASSIFICATION, for_two_classes, is_multinomial, kind_of
+from ._base import LinearEstimator
+from ._choices import CLASSIFICATION, for_two_classes, is_multinomial
 from ._classes import Classes, one_vs_rest
+from ._data import refuse_huge, validated
 from ._merge import canonical
 
 
 def _has_probabilities(estimator: Any) -> bool:
-    kind = kind_of(estimator._model())
+    kind = estimator._kind()
     return issubclass(kind, Logistic) or is_multinomial(kind)
 
 
@@ -42,10 +42,11 @@ class BaseClassifier(Classes, LinearEstimator):
         -------
         self
         """
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=FLOATS)
+        X, y = validated(self, X, y=y)
+        refuse_huge(X, "X", X.dtype)
         labels = self._encode(y)
         classes, model = len(self.classes_), self._model()
-        X, labels, weight = canonical(X, labels, self._weights(sample_weight, X, y, labels))
+        X, labels, weight = canonical(X, labels, self._weights(sample_weight, X, labels))
         if is_multinomial(model) and classes > 2:
             solutions = self._solve(model, X, [labels], weight, columns=classes)
         else:
@@ -59,7 +60,7 @@ class BaseClassifier(Classes, LinearEstimator):
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
-        if is_multinomial(self._model()):
+        if is_multinomial(self._kind()):
             return softmax(scores, axis=1)
         p = expit(scores)
         total = p.sum(axis=1, keepdims=True)

@@ -38,22 +38,21 @@ def count(reasons: Iterable[str]) -> str:
     return ", ".join(f"{counts[reason]} {words.get(reason, reason)}" for reason in REASONS if counts[reason])
 
 
-def unconverged(owner: str, solution: Solution, where: str, tol: float, max_iter: int) -> str:
-    """What happened, what is proven, what to do."""
+def unconverged(owner: str, solution: Solution, where: str, tol: float, max_iter: int, easier: str) -> str:
+    """What happened, what is proven, what to do; `easier` is the change of the penalty that helps."""
     known = proven(solution.fun, solution.gap)
     if solution.reason == "max_iter":
         return (
             f"{owner} did not reach tol={tol} in max_iter={max_iter} iterations{where}: {known}. Increase max_iter, or tol if "
-            "such an answer is good enough; scaled features (StandardScaler) or a larger alpha (smaller C) also make the "
-            "problem easier."
+            f"such an answer is good enough; scaled features (StandardScaler) or {easier} also make the problem easier."
         )
     if solution.reason == "stalled":
         return (
             f"{owner} stalled after {solution.nit} iterations{where}: its objective hardly improves any more, but tol={tol} "
-            f"is not reached, and {known}. Scale the features and the target (StandardScaler) or increase alpha (decrease C), "
-            "which makes the problem easier; increase tol if such an answer is good enough."
+            f"is not reached, and {known}. Scaled features and targets (StandardScaler) or {easier} make the problem easier. "
+            "Increase tol if such an answer is good enough."
         )
     return (
         f"{owner} kept the best point it found, but its run failed{where}, and {known}. {solution.message} Scale the features "
-        "and the target (StandardScaler), or increase alpha."
+        f"and the target (StandardScaler), or use {easier}."
     )

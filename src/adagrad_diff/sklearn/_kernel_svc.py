@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..losses import KernelSVMDual
 from ..penalties import Box, BoxHyperplane, Penalty
-from ._base import FLOATS, Estimator
+from ._base import Estimator
 from ._classes import Classes, one_vs_rest
+from ._data import refuse_huge, validated
 from ._ends import is_converged
 from ._kernels import choose_gamma, kernel_matrix
 from ._merge import Merged, merge
 from ._null import balance
 from ._solve import Solution, solve
 
+TOLERANCES = 0.1 ** np.arange(6)  # of the runs that follow each other, in units of tol
 SMALL = 1e-6  # of the objective at zero, which is one: below that an objective counts as zero
 
 
@@ -81,7 +84,7 @@ class KernelSVC(Classes, Estimator):
     gamma: Any
     degree: Any
     coef0: Any
-    fit_intercept: bool
+    _kernel: Any  # (X, Y) -> the matrix of the last fit's kernel
 
     def __init__(
         self,
@@ -118,9 +121,10 @@ class KernelSVC(Classes, Estimator):
         self
         """
         pairwise = self._precomputed()
-        X, y = validate_data(self, X, y, accept_sparse=False if pairwise else ("csr", "csc"), dtype=FLOATS)
+        X, y = validated(self, X, y=y, accept_sparse=False if pairwise else ("csr", "csc"))
+        refuse_huge(X, "X", X.dtype)
         labels, options = self._encode(y), self._options()
-        weight = self._weights(sample_weight, X, y, labels)
+        weight = self._weights(sample_weight, X, labels)
         alpha = self._strength(float(len(y) if weight is None else weight.sum()))
         if alpha == 0:
             raise ValueError("The 'alpha' parameter of KernelSVC must be positive: without it, the dual problem has no bounds.")
@@ -128,20 +132,23 @@ class KernelSVC(Classes, Estimator):
             raise ValueError(f"A precomputed kernel needs a square matrix, one row and column per sample. Got shape {X.shape}.")
         kinds = merge(X, labels, weight)  # the dual problem has one variable per sample: repetitions make it harder
         share = kinds.weight / kinds.weight.sum()
-        self._gamma = None if pairwise else choose_gamma(self.gamma, X[kinds.first], share)
-        K = np.ascontiguousarray(X[np.ix_(kinds.first, kinds.first)]) if pairwise else self._kernel(*[X[kinds.first]] * 2)
+        if pairwise:
+            K = np.ascontiguousarray(X[np.ix_(kinds.first, kinds.first)])
+        else:
+            gamma = choose_gamma(self.gamma, X[kinds.first], share)
+            self._kernel = partial(kernel_matrix, self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+            K = self._kernel(*[X[kinds.first]] * 2)
         targets = one_vs_rest(labels[kinds.first], len(self.classes_))
         solutions, offsets = [], []
         for k, (b, x0) in enumerate(zip(targets, self._starts(len(targets), kinds, alpha), strict=True)):
-            constraint = self._constraint(b * share)
-            solution = solve(KernelSVMDual(K, b, alpha), constraint, x0, label=self._label(k, len(targets)), **options)
-            offsets.append(self._to_primal(solution, K, b, share, alpha))
+            solution, offset = self._solve(K, b, share, alpha, x0, self._label(k, len(targets)), options)
             solutions.append(solution)
+            offsets.append(offset)
         coefficients = kinds.spread(np.array([s.x for s in solutions], dtype=np.float64) / alpha)
         self.support_ = np.flatnonzero(coefficients.any(axis=0))
         self.dual_coef_ = np.ascontiguousarray(coefficients[:, self.support_], dtype=K.dtype)
         self.intercept_ = np.array(offsets, dtype=K.dtype)
-        self._samples = len(y)
+        self._samples, self._pairwise = len(y), pairwise
         self.__dict__.pop("support_vectors_", None)  # of an earlier fit
         if not pairwise:
             self.support_vectors_ = X[self.support_]
@@ -153,17 +160,43 @@ class KernelSVC(Classes, Estimator):
         low, high = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
         return BoxHyperplane(low, high, np.ones(len(bound)), 0.0) if self.fit_intercept else Box(low, high)
 
-    def _to_primal(self, solution: Solution, K: np.ndarray, b: np.ndarray, share: np.ndarray, alpha: float) -> float:
-        """The best bias. The solution is told about the primal problem, whose optimum is minus that of the dual."""
-        h, offset = (K @ solution.x).astype(np.float64) / alpha, 0.0
-        if self.fit_intercept:  # the loss of sample j is max(0, 1 - b_j (h_j + c)): its kink is at c = b_j - h_j
-            offset = balance(b - h, np.minimum(0.0, -b), np.maximum(0.0, -b), share) or 0.0
-        primal = float(share @ np.maximum(0.0, 1.0 - b * (h + offset)) + 0.5 * (solution.x @ h))
-        solution.fun, solution.gap = primal, max(primal + solution.fun, 0.0)
-        if solution.gap <= float(self.tol) * max(primal, SMALL):
+    def _solve(
+        self, K: np.ndarray, b: np.ndarray, share: np.ndarray, alpha: float, x0: Any, label: str, options: dict[str, Any]
+    ) -> tuple[Solution, float]:
+        """A solution of one dual problem, with what that means for the primal one, and the bias.
+
+        The bound that ends a run may be due to an earlier point than the best one, whose own primal objective counts here: then
+        the run goes on with a smaller tolerance.
+        """
+        loss, constraint, nit = KernelSVMDual(K, b, alpha), self._constraint(b * share), 0
+        for tol in options["tol"] * TOLERANCES:
+            left = options["max_iter"] - nit
+            solution = solve(loss, constraint, x0, label=label, **{**options, "tol": tol, "max_iter": left})
+            offset = self._to_primal(solution, K, b, share, alpha)
+            x0, nit = solution.x, nit + solution.nit
+            reached = solution.gap <= options["tol"] * max(solution.fun, SMALL)
+            if reached or not is_converged(solution.reason) or nit >= options["max_iter"]:
+                break
+        solution.nit = nit
+        if reached:
             solution.reason = "certified"
         elif is_converged(solution.reason):  # as far as the dual problem knows
-            solution.reason = "stalled"
+            solution.reason = "stalled" if nit < options["max_iter"] else "max_iter"
+        return solution, offset
+
+    def _to_primal(self, solution: Solution, K: np.ndarray, b: np.ndarray, share: np.ndarray, alpha: float) -> float:
+        """The best bias. The solution is told about the primal problem, whose optimum is minus that of the dual.
+
+        All in double precision, with the point moved into the bounds: so the gap is true of float32 data, too.
+        """
+        x = np.clip(solution.x.astype(np.float64), np.minimum(b * share, 0.0), np.maximum(b * share, 0.0))
+        h, offset = np.einsum("ij,j->i", K, x, dtype=np.float64) / alpha, 0.0
+        if self.fit_intercept:  # the loss of sample j is max(0, 1 - b_j (h_j + c)): its kink is at c = b_j - h_j
+            offset = balance(b - h, np.minimum(0.0, -b), np.maximum(0.0, -b), share) or 0.0
+        norm = float(x @ h)
+        primal = float(share @ np.maximum(0.0, 1.0 - b * (h + offset))) + 0.5 * norm
+        rounding = len(b) * np.finfo(np.float64).eps * (primal + norm) + abs(offset * x.sum())  # the sum is zero but for that
+        solution.x, solution.fun, solution.gap = x, primal, max(primal + 0.5 * norm - float(x @ b), 0.0) + float(rounding)
         return offset
 
     def _starts(self, problems: int, kinds: Merged, alpha: float) -> list[Any]:
@@ -176,17 +209,14 @@ class KernelSVC(Classes, Estimator):
         u[:, self.support_] = self.dual_coef_ * alpha
         return list(kinds.gather(u))
 
-    def _kernel(self, X: Any, Y: Any) -> np.ndarray:
-        return kernel_matrix(self.kernel, X, Y, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
-
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _decision(self, X: Any) -> np.ndarray:
         """h(x) + c, one column per problem."""
         check_is_fitted(self, "dual_coef_")
-        pairwise = self._precomputed()
-        X = validate_data(self, X, accept_sparse=False if pairwise else ("csr", "csc"), dtype=FLOATS, reset=False)
+        pairwise = self._pairwise
+        X = validated(self, X, accept_sparse=False if pairwise else ("csr", "csc"), reset=False)
         if pairwise:
             K = X[:, self.support_]
         elif len(self.support_):

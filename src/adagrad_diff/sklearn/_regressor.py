@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..losses import Poisson
-from ._base import FLOATS, LinearEstimator
+from ._base import LinearEstimator
 from ._choices import REGRESSION, kind_of
+from ._data import first_text, refuse_huge, validated, weights_of
 from ._merge import canonical, is_small
 
 
@@ -36,8 +36,11 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         -------
         self
         """
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=FLOATS, y_numeric=True)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        self._refuse_text(y)
+        X, y = validated(self, X, y=y, y_numeric=True)
+        refuse_huge(X, "X", X.dtype)
+        refuse_huge(y, "y", X.dtype)
+        weight = None if sample_weight is None else weights_of(sample_weight, X)
         model = self._model()
         if is_small(X, y):
             model(X, y, sample_weight=weight)  # names the place of what is wrong in y, before the samples are sorted
@@ -50,7 +53,14 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (n_samples,): X coef_ + intercept_, or its exponential for the Poisson loss."""
         z = self._decision(X)
-        return np.exp(z) if issubclass(kind_of(self._model()), Poisson) else z
+        return np.exp(z) if issubclass(self._kind(), Poisson) else z
+
+    def _refuse_text(self, y: Any) -> None:
+        if (text := first_text(y)) is not None:
+            raise ValueError(
+                f"y holds text ({text!r}), but {type(self).__name__} predicts numbers: turn y into numbers, or for words as "
+                "classes use a classifier such as LogisticRegression."
+            )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
 from .._minimize import minimize
 from .._status import Status
 from ..losses import LinearModel, Loss
@@ -80,8 +79,9 @@ def _reason(status: int, fun: float, gap: float, tol: float) -> str:
 
 def _inside(loss: Any, penalty: Penalty, x0: Any) -> np.ndarray:
     """Where to start: x0, zero by default, moved to where the penalty is finite."""
-    x = np.zeros(loss.shape, loss.dtype) if x0 is None else np.array(x0, dtype=loss.dtype)
+    x = np.zeros(loss.shape, loss.dtype) if x0 is None else np.array(x0, dtype=loss.dtype, order="C")
     part = (x[:-1] if loss.intercept else x).reshape(-1)  # a view
+    penalty.check_size(part.size)
     if not np.isfinite(penalty.value(part)):
         part[...] = penalty.prox(part, 1.0)
     return x
@@ -98,16 +98,3 @@ class Progress:
         if now - self.last >= EVERY:
             self.last = now
             print(f"{self.label}: iteration {state.nit}, objective {state.fun:.8g}")
-
-
-def check_options(owner: str, *, alpha: Any, eta: Any, tol: Any, max_iter: Any) -> tuple[Any, float, int]:
-    """The checked (eta, tol, max_iter) of an estimator; alpha is checked too."""
-    _check.nonnegative(alpha, "alpha", owner)
-    if not (isinstance(eta, str) and eta == "auto"):
-        try:
-            eta = _check.positive(eta, "eta", owner)
-        except ValueError:
-            raise ValueError(
-                f"The 'eta' parameter of {owner} must be 'auto' or a positive number. Got {eta!r} instead."
-            ) from None
-    return eta, _check.nonnegative(tol, "tol", owner), _check.count(max_iter, "max_iter", owner, least=1)

@@ -1,0 +1,96 @@
+"""Data as they enter a fit: scikit-learn's checks, and sentences that name what those leave unnamed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+FLOATS = (np.float64, np.float32)
+ROOM = 1e-6  # how much smaller than the largest number a square must be, so that sums and products of some do not overflow
+IMPUTE = "remove or impute missing values, for example with SimpleImputer"
+ENCODE = "encode it, for example with OneHotEncoder, or drop it"
+
+
+def validated(estimator: Any, X: Any, *, accept_sparse: Any = ("csr", "csc"), **options: Any) -> Any:
+    """X, or (X, y) if y is among the options, as scikit-learn wants them. A column that is wrong is named."""
+    refuse_masked(X, "X")
+    refuse_masked(options.get("y"), "y")
+    try:
+        return validate_data(estimator, X, accept_sparse=accept_sparse, dtype=FLOATS, **options)
+    except (TypeError, ValueError):
+        sentence = wrong_column(X)
+        if sentence is None:
+            raise
+    raise ValueError(sentence)
+
+
+def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
+    """Sample weights in double precision; ones by default."""
+    refuse_masked(sample_weight, "sample_weight")
+    if (text := first_text(sample_weight)) is not None:
+        raise ValueError(f"sample_weight holds text ({text!r}): give one number >= 0 per sample.")
+    return _check_sample_weight(sample_weight, X, dtype=np.float64)
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """What is under a mask would be taken for data."""
+    masked = int(np.ma.getmaskarray(values).sum()) if isinstance(values, np.ma.MaskedArray) else 0
+    if masked:
+        entries = "entry" if masked == 1 else "entries"
+        raise ValueError(f"{name} has {masked} masked {entries}: {IMPUTE}.")
+
+
+def refuse_huge(values: Any, name: str, dtype: Any) -> None:
+    """Numbers whose squares are infinite can neither be scaled nor fitted."""
+    numbers = values.data if sparse.issparse(values) else values
+    largest = float(max(numbers.max(), -numbers.min())) if numbers.size else 0.0
+    if largest > np.sqrt(ROOM * np.finfo(dtype).max):
+        raise ValueError(
+            f"{name} holds numbers as large as {largest:.1e}, whose squares overflow in {np.dtype(dtype).name}: scale it to "
+            "sensible units first."
+        )
+
+
+def first_text(values: Any) -> Any:
+    """The first text among the values, if there is one."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # of no shape: somebody else will say so
+        return None
+    if array.dtype.kind in "US":
+        return array.flat[0].item() if array.size else None
+    return next((v for v in array.flat if isinstance(v, str | bytes)), None) if array.dtype == object else None
+
+
+def wrong_column(X: Any) -> str | None:
+    """A sentence about the first column of a data frame, or of an array of text, that is no column of finite numbers."""
+    if hasattr(X, "columns"):
+        for k, name in enumerate(X.columns):
+            column = X.iloc[:, k] if hasattr(X, "iloc") else X[:, k]
+            if (sentence := _wrong(name, np.asarray(column))) is not None:
+                return sentence
+        return None
+    if first_text(X) is None or np.ndim(X) != 2:
+        return None
+    sentences = (_wrong(k, column) for k, column in enumerate(np.asarray(X).T))
+    return next((sentence for sentence in sentences if sentence is not None), None)
+
+
+def _wrong(name: Any, values: np.ndarray) -> str | None:
+    if values.dtype.kind in "mM":
+        return f"Column {name!r} of X holds dates or times: turn it into numbers, or drop it."
+    for row, value in enumerate(values.tolist() if values.dtype.kind in "OUSf" else ()):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            if type(value).__name__ not in ("NoneType", "NAType", "NaTType"):
+                what = "text" if isinstance(value, str | bytes) else type(value).__name__
+                return f"Column {name!r} of X holds {what} ({value!r}): {ENCODE}."
+            number = np.nan
+        if not np.isfinite(number):
+            what = "NaN" if np.isnan(number) else "infinity"
+            return f"Input X contains {what}: column {name!r} of X, first in row {row}. Please {IMPUTE}."
+    return None

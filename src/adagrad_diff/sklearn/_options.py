@@ -1,0 +1,40 @@
+"""The parameters that all estimators have, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _check
+
+
+def flag(value: Any, name: str, owner: str) -> bool:
+    """True or False, and nothing that merely looks like it."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"The {name!r} parameter of {owner} must be True or False. Got {value!r} instead.")
+    return bool(value)
+
+
+def step_size(value: Any, owner: str) -> float | str:
+    """ "auto" or a positive number"""
+    if isinstance(value, str) and value == "auto":
+        return value
+    try:
+        return _check.positive(value, "eta", owner)
+    except ValueError:
+        raise ValueError(
+            f"The 'eta' parameter of {owner} must be 'auto' or a positive number. Got {value!r} instead."
+        ) from None
+
+
+def verbosity(value: Any, owner: str) -> bool:
+    """Whether to print anything."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    try:
+        return _check.count(value, "verbose", owner) > 0
+    except ValueError:
+        raise ValueError(
+            f"The 'verbose' parameter of {owner} must be an integer >= 0, or True or False. Got {value!r} instead."
+        ) from None

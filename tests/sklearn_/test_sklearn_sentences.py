@@ -1,0 +1,335 @@
+"""What a new user gets wrong is answered by a sentence that names it: parameters, columns, targets, masks, weights."""
+
+import datetime
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn_data import NAMES, REGRESSORS, data, make
+
+from adagrad_diff import sklearn as door
+
+pytestmark = pytest.mark.peer
+CLASSIFIERS = [name for name in NAMES if name not in REGRESSORS]
+
+
+# ------------------------------------------------------------ parameters
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("parameter", "values", "wanted"),
+    [
+        ("fit_intercept", ["yes", 1, None, np.nan], "must be True or False"),
+        ("warm_start", ["no", 0, None], "must be True or False"),
+        ("verbose", ["x", -1, 0.5, None, np.nan], "must be an integer >= 0, or True or False"),
+        ("alpha", [np.nan, np.inf, -0.1, "0.1", np.array([0.1, 0.2]), 1j], "must be a number >= 0"),
+        ("tol", [np.nan, None, -1e-3], "must be a number >= 0"),
+        ("max_iter", [0, 1e3, "many", None], "must be an integer >= 1"),
+    ],
+)
+def test_parameters_of_all(name, parameter, values, wanted):
+    X, y = data(name)
+    for value in values:
+        with pytest.raises(ValueError, match=rf"The '{parameter}' parameter of {name} {wanted}. Got .* instead"):
+            make(name).set_params(**{parameter: value}).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_truth_values_of_numpy(name):
+    X, y = data(name)
+    plain = make(name, fit_intercept=True, warm_start=False, verbose=0).fit(X, y)
+    odd = make(name, fit_intercept=np.True_, warm_start=np.False_, verbose=np.int64(0)).fit(X, y)
+    np.testing.assert_array_equal(odd.predict(X), plain.predict(X))
+    assert make(name, verbose=False, fit_intercept=np.False_).fit(X, y).converged_ in (True, False)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        (3, "must be a dict from classes to weights, 'balanced' or None. Got 3 instead"),
+        ([1, 2], r"must be a dict from classes to weights, 'balanced' or None. Got \[1, 2\] instead"),
+        ("heavy", "must be a dict from classes to weights, 'balanced' or None. Got 'heavy' instead"),
+        ({0: "a"}, "must hold numbers >= 0. That of class 0 is 'a'"),
+        ({0: None}, "must hold numbers >= 0. That of class 0 is None"),
+        ({7: 2.0}, r"has a weight for 7, which is none of the classes 0, 1"),
+        ({"0": 2.0}, r"has a weight for '0', which is none of the classes 0, 1"),
+    ],
+)
+def test_class_weights(name, value, wanted):
+    X, y = data(name)
+    with pytest.raises(ValueError, match=rf"The 'class_weight' parameter of {name} {wanted}"):
+        make(name, class_weight=value).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_class_weights_of_classes_that_are_not_there(name):
+    """Where every class has a weight, others may have one, too: a fold of a search need not have all classes."""
+    X, y = data(name)
+    plain, more = (make(name, class_weight=w).fit(X, y) for w in ({0: 2.0, 1: 1.0}, {0: 2.0, 1: 1.0, 2: 5.0}))
+    np.testing.assert_array_equal(more.predict(X), plain.predict(X))
+    default = make(name, class_weight={0: 2.0}).fit(X, y)
+    np.testing.assert_array_equal(default.predict(X), plain.predict(X))
+
+
+# ------------------------------------------------------------ columns
+
+
+def frame_of(library, X, **columns):
+    frames = pytest.importorskip(library)
+    names = [f"column {k}" for k in range(X.shape[1])]
+    return frames.DataFrame({**dict(zip(names, X.T, strict=True)), **columns})
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("name", NAMES)
+def test_columns_of_text(name, library):
+    X, y = data(name)
+    frame = frame_of(library, X, city=["Rome", "Genoa"] * 40)
+    sentence = "Column 'city' of X holds text \\('Rome'\\): encode it, for example with OneHotEncoder, or drop it"
+    with pytest.raises(ValueError, match=sentence):
+        make(name).fit(frame, y)
+    model = make(name).fit(frame_of(library, X), y)
+    with pytest.raises(ValueError, match="Column 'column 5' of X holds text"):
+        model.predict(frame_of(library, X[:, :5], **{"column 5": ["a"] * 80}))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("missing", [np.nan, None, np.inf])
+def test_columns_with_missing_numbers(library, missing):
+    X, y = data("Lasso")
+    frame = frame_of(library, X, age=[*np.arange(7.0), missing, *np.arange(72.0)])
+    what = "infinity" if missing == np.inf else "NaN"
+    with pytest.raises(ValueError, match=rf"Input X contains {what}: column 'age' of X, first in row 7. .*SimpleImputer"):
+        door.Lasso().fit(frame, y)
+    array = np.column_stack([X, np.arange(80.0)])
+    array[7, 6] = np.nan if missing is None else missing
+    with pytest.raises(ValueError, match=rf"Input X contains {what}"):
+        door.Lasso().fit(array, y)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([datetime.datetime(2024, 1, 1)] * 80, "Column 'odd' of X holds dates or times"),
+        ([[1.0]] * 80, "Column 'odd' of X holds list"),
+        (["1.5"] * 79 + ["one"], r"Column 'odd' of X holds text \('one'\)"),
+    ],
+)
+def test_columns_of_other_things(values, sentence):
+    X, y = data("Lasso")
+    with pytest.raises(ValueError, match=sentence):
+        door.Lasso().fit(frame_of("pandas", X, odd=values), y)
+
+
+def test_two_columns_of_one_name():
+    pandas = pytest.importorskip("pandas")
+    X, y = data("Lasso")
+    frame = pandas.DataFrame(np.column_stack([X[:, :2].astype(object), ["a"] * 80]), columns=["x", "x", "x"])
+    with pytest.raises(ValueError, match="Column 'x' of X holds text"):
+        door.Lasso().fit(frame, y)
+
+
+def test_categories():
+    pandas = pytest.importorskip("pandas")
+    X, y = data("Lasso")
+    with pytest.raises(ValueError, match=r"Column 'kind' of X holds text \('b'\)"):
+        door.Lasso().fit(frame_of("pandas", X, kind=pandas.Categorical(["b", "a"] * 40)), y)
+    with pytest.raises(ValueError, match=r"Input X contains NaN: column 'count' of X, first in row 0"):
+        door.Lasso().fit(frame_of("pandas", X, count=pandas.array([None, *range(79)], dtype="Int64")), y)
+    good = frame_of("pandas", X, count=pandas.array(range(80), dtype="Int64"), flag=[True, False] * 40)
+    assert door.Lasso(alpha=0.05).fit(good, y).n_features_in_ == 8
+
+
+def test_arrays_of_text():
+    _, y = data("Lasso")
+    for kind in (object, str):
+        with pytest.raises(ValueError, match=r"Column 0 of X holds text \('a'\): encode it"):
+            door.Lasso().fit(np.full((80, 2), "a", dtype=kind), y)
+    with pytest.raises(ValueError, match=r"Column 1 of X holds text \('Rome'\): encode it"):
+        door.Lasso().fit([[1.0, "Rome"], [2.0, "Genoa"]], [1.0, 2.0])
+
+
+# ------------------------------------------------------------ targets
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize("kind", ["array", "objects", "list", "pandas", "polars"])
+def test_words_for_a_regressor(name, kind):
+    X, _ = data(name)
+    words = ["low", "high"] * 40
+    if kind in ("pandas", "polars"):
+        y = pytest.importorskip(kind).Series(words)
+    else:
+        y = {"array": np.array(words), "objects": np.array(words, dtype=object), "list": words}[kind]
+    sentence = rf"y holds text \('low'\), but {name} predicts numbers: .* a classifier such as LogisticRegression"
+    with pytest.raises(ValueError, match=sentence):
+        make(name).fit(X, y)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_floats_for_a_classifier(name):
+    X, _ = data(name)
+    sentence = r"Unknown label type: continuous.* y\[0\] is 0.5.* a regressor such as LinearRegressor"
+    with pytest.raises(ValueError, match=sentence):
+        make(name).fit(X, np.arange(80) + 0.5)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize(
+    "labels",
+    [
+        (0, 1),
+        (-1, 1),
+        (1, 2),
+        (0.0, 1.0),
+        (False, True),
+        ("no", "yes"),
+        (np.int8(-3), np.int8(100)),
+        (10**12, 7),
+    ],
+    ids=str,
+)
+def test_labels_of_any_kind(name, labels):
+    X, y = data(name)
+    plain = make(name).fit(X, y)
+    model = make(name).fit(X, np.array(labels)[y])
+    first, second = np.sort(np.array(labels))
+    assert set(model.classes_.tolist()) == {first, second}
+    hits = model.predict(X) == np.array(labels)[y]
+    assert hits.mean() == pytest.approx((plain.predict(X) == y).mean(), abs=0.02)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_words_and_numbers_together(name):
+    X, _ = data(name)
+    with pytest.raises(ValueError, match="y mixes str and int"):
+        make(name).fit(X, np.array(["a", 1] * 40, dtype=object))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_targets_of_the_wrong_shape_or_without_a_value(name):
+    X, y = data(name)
+    wrong = [
+        (None, "requires y to be passed"),
+        (np.column_stack([y, y]), "1d array"),
+        (y[:3], "inconsistent numbers of samples"),
+    ]
+    wrong += [(np.where(np.arange(80) == 3, np.nan, y), "Input y contains NaN")]
+    for values, sentence in wrong:
+        with pytest.raises(ValueError, match=sentence):
+            make(name).fit(X, values)
+
+
+# ------------------------------------------------------------ masks
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_masks(name):
+    X, y = data(name)
+    hidden = np.ma.masked_array(X, np.abs(X) > 1)
+    with pytest.raises(ValueError, match=r"X has \d+ masked entries: remove or impute"):
+        make(name).fit(hidden, y)
+    with pytest.raises(ValueError, match=r"y has 1 masked entry: remove or impute"):
+        make(name).fit(X, np.ma.masked_array(y, np.arange(80) == 3))
+    with pytest.raises(ValueError, match=r"sample_weight has 80 masked entries"):
+        make(name).fit(X, y, sample_weight=np.ma.masked_array(np.ones(80), True))
+    model = make(name).fit(np.ma.masked_array(X), np.ma.masked_array(y, False))  # nothing is masked
+    np.testing.assert_array_equal(model.predict(X), make(name).fit(X, y).predict(X))
+    with pytest.raises(ValueError, match=r"X has \d+ masked entries"):
+        model.predict(hidden)
+
+
+# ------------------------------------------------------------ numbers that are too large
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("dtype", "huge"), [(np.float64, 1e200), (np.float32, 1e30)])
+def test_numbers_whose_squares_overflow(name, dtype, huge):
+    X, y = data(name)
+    sentence = rf"{{}} holds numbers as large as .*, whose squares overflow in {np.dtype(dtype).name}: scale"
+    with pytest.raises(ValueError, match=sentence.format("X")):
+        make(name).fit((huge * X).astype(dtype), y)
+    with pytest.raises(ValueError, match=sentence.format("X")):
+        make(name).fit(sparse.csr_array((huge * X).astype(dtype)), y)
+    if name in REGRESSORS:
+        with pytest.raises(ValueError, match=sentence.format("y")):
+            make(name).fit(X.astype(dtype), huge * np.abs(y))
+
+
+# ------------------------------------------------------------ weights and life cycle
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights(name):
+    X, y = data(name)
+    wrong = [
+        (np.ones(3), r"sample_weight.*\(80,\)|shape"),
+        (np.ones((80, 2)), "1D array"),
+        (np.full(80, np.nan), "NaN"),
+        (np.full(80, np.inf), "infinity"),
+        (-np.ones(80), "negative"),
+        (np.zeros(80), "at least one non-zero number|at most one class is left"),
+        (["a"] * 80, r"sample_weight holds text \('a'\)"),
+        ("a", r"sample_weight holds text \('a'\)"),
+    ]
+    for weight, sentence in wrong:
+        with pytest.raises(ValueError, match=sentence):
+            make(name).fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_first_fit_with_a_warm_start(name, intercept):
+    """Of one feature, too: there is nothing to start from yet."""
+    for features in (1, 2):
+        X, y = data(name)
+        X = X[:, :features]
+        options = {"fit_intercept": intercept, "tol": 1e-3}
+        warm = make(name, warm_start=True, **options).fit(X, y)
+        np.testing.assert_array_equal(warm.predict(X), make(name, **options).fit(X, y).predict(X))
+        assert warm.fit(X, y).n_features_in_ == features
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_before_a_fit_and_with_other_features(name):
+    X, y = data(name)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        make(name).predict(X)
+    model = make(name).fit(X, y)
+    with pytest.raises(ValueError, match=r"X has 5 features, but .* is expecting 6 features"):
+        model.predict(X[:, :5])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_set_after_a_fit(name):
+    """They are for the next fit: predictions are those of the last one."""
+    X, y = data(name)
+    model = make(name).fit(X, y)
+    before = model.predict(X)
+    others = {"loss": "poisson" if name == "LinearRegressor" else "logistic", "kernel": "linear", "degree": 5, "gamma": 9.0}
+    model.set_params(alpha=7.0, fit_intercept=False, **{key: v for key, v in others.items() if key in model.get_params()})
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert clone(model).get_params()["alpha"] == 7.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.lil_array, sparse.csr_matrix])
+def test_sparse_matrices_of_integers(name, kind):
+    X, y = data(name)
+    whole = np.round(X).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model, dense = make(name).fit(kind(whole), y), make(name).fit(whole, y)
+    np.testing.assert_allclose(model.objective_, dense.objective_, rtol=3e-4)
+    assert model.predict(kind(whole)).shape == (80,)
