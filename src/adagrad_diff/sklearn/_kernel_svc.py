@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._intercept import balance
 from ..losses import KernelSVMDual
 from ..penalties import Box, BoxHyperplane, Penalty
 from ._base import FLOATS, Estimator
 from ._classes import Classes, one_vs_rest
 from ._kernels import choose_gamma, kernel_matrix
 from ._merge import Merged, merge
-from ._null import balance
 from ._solve import Solution, solve
 
 
