@@ -32,7 +32,7 @@ from ._refine import refined, samples_at_kinks
 
 ROUNDS, EVALUATIONS = 8, 300  # of the refinement, for a single x that has no history
 
-__all__ = ["Certificate", "Certifier", "dual_of", "duality_gap"]
+__all__ = ["Certificate", "Certifier", "LinearDual", "dual_of", "duality_gap"]
 
 
 @dataclass(frozen=True)

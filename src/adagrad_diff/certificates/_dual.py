@@ -62,7 +62,10 @@ class LinearDual(Dual):
         # In the dtype of the data: for float32 that halves the memory. Sums are taken in double precision.
         self.b, self.weight = self._targets(), loss.weight
         self.low, self.high = (np.broadcast_to(end, self.b.shape) for end in self._slopes())
-        self.rounding = factor(*loss.A.shape)
+        samples, features = loss.A.shape
+        # Relative errors: of sums over samples one after the other (and of products that are made in steps), of those over
+        # samples in a tree, of those over features.
+        self.rounding, self.chunked, self.coarse = 2 * factor(samples), factor(64 + samples // CHUNK), factor(features)
         self.center = self._center() if loss.translates and loss.intercept else 0.0
         self.steepest = self.terms = 0.0  # of the last u: its size, and what was added up for sum_j w_j l*(u_j)
 
@@ -86,9 +89,9 @@ class LinearDual(Dual):
         return column_sizes(self.loss.A, self.weight)
 
     @cached_property
-    def mean_size(self) -> float:
-        """The mean |target|."""
-        return self.mean(np.abs(self.b))
+    def spread(self) -> float:
+        """The mean distance of the targets from their center."""
+        return self.mean(np.abs(self.b - self.center))
 
     @cached_property
     def scale(self) -> float:  # type: ignore[override]
@@ -138,7 +141,7 @@ class LinearDual(Dual):
             return self.floor, np.zeros(u.shape)
         u = np.multiply(u, theta, dtype=np.float64)
         losses, self.terms = self._losses(u)
-        value = -losses - part * max(cost - losses, 0.0) - psi - self.rounding * (self.terms + abs(psi))
+        value = -losses - part * max(cost - losses, 0.0) - psi - self.chunked * (self.terms + abs(psi))
         if not np.isfinite(value):
             self.reason = f"the conjugate of {type(self.loss).__name__} is infinite"
             return self.floor, np.zeros(u.shape)
@@ -203,7 +206,7 @@ class LinearDual(Dual):
         if size == 0.0:
             return 0.0, 0.0, 0.0
         room, far, cost = self._ends
-        excess = abs(self.mean(u)) + 2.0 * self.rounding * size  # weights sum to one, nearly
+        excess = abs(self.mean(u)) + self.rounding * size  # weights sum to one, nearly
         return excess / (excess + room), far, cost
 
     @cached_property
@@ -212,7 +215,7 @@ class LinearDual(Dual):
 
         Where there is no end, or l* is infinite there, nearer points serve.
         """
-        step = self.mean(np.abs(self.b - self.center)) or 1.0
+        step = self.spread or 1.0
         rooms, fars, costs = [], [], [self._losses(np.zeros(len(self.b)))[0]]
         for end, other in ((self.low, -step), (self.high, step)):
             q = np.where(np.isfinite(end), end, other).astype(np.float64)
@@ -233,7 +236,7 @@ class LinearDual(Dual):
         if self.loss.l2:
             return 1.0, self._envelope(v, error)
         if {"norm", "seminorm"} & self.penalty.properties:
-            polar = float(self.penalty.polar(v)) * (1.0 + self.rounding) + (error * self._polar if error else 0.0)
+            polar = float(self.penalty.polar(v)) * (1.0 + factor(v.size)) + (error * self._polar if error else 0.0)
             return (1.0 if polar <= 1 else (1.0 - 4 * EPS) / polar), 0.0
         e = error * self.sizes
         conjugate = conjugate_above(self.penalty, -v, e)
@@ -259,7 +262,14 @@ class LinearDual(Dual):
         p = np.asarray(self.penalty.prox(-v / l2, 1.0 / l2))
         phi, square, size = float(self.penalty.value(p)), 0.5 * l2 * float(p @ p), np.abs(p)
         terms = float(size @ np.abs(v)) + square + abs(phi)
-        return -float(p @ v) - square - phi + float(e @ size) + float(e @ e) / (2 * l2) + accuracy(self.penalty) * terms
+        return (
+            -float(p @ v)
+            - square
+            - phi
+            + float(e @ size)
+            + float(e @ e) / (2 * l2)
+            + (accuracy(self.penalty) + factor(v.size)) * terms
+        )
 
 
 def largest(values: np.ndarray) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..losses import LinearModel
+from ._rounding import factor
 
 SAFETY = 2.0  # errors of other iterates than the one looked at are alike, not equal
 
@@ -14,17 +15,22 @@ SAFETY = 2.0  # errors of other iterates than the one looked at are alike, not e
 def noise(dual: Any, x: np.ndarray, r: np.ndarray | None) -> float:
     """Of a linear model, near x with residuals r (None: as large as they can be).
 
-    In double precision a bound from the sizes of the terms. In single precision such a bound would be useless, as it counts
-    the terms: errors of the predictions are measured.
+    In double precision a bound from the sizes of the terms: predictions are off by d eps, and a slope multiplies that; the sum
+    of the losses l = u z - l*(u) by N eps. In single precision such a bound would be useless, as it counts the terms: errors of
+    the predictions are measured.
     """
     loss: LinearModel = dual.loss
     part, offset = (x[:-1], x[-1]) if loss.intercept else (x, np.zeros(1))
-    part = part.astype(np.float64).reshape(-1)
+    part, offset = part.astype(np.float64).reshape(-1), np.atleast_1d(offset)
     slope = max(-float(dual.low.min()), float(dual.high.max())) if dual.kinked else dual.steepest
-    predictions = float(dual.sizes @ np.abs(part)) + float(np.abs(offset).sum()) + dual.mean_size
+    slopes = slope * dual.weight if r is None else np.abs(r).reshape(len(dual.weight), -1).max(axis=1)
+    targets = np.abs(dual.b).reshape(len(slopes), -1).max(axis=1)
+    spread = float(dual.sizes @ np.abs(part))
+    predictions = slope * spread + float(np.abs(offset).max() * slopes.sum() + np.einsum("i,i->", slopes, targets))
+    losses = slope * (spread + float(np.abs(offset - dual.center).sum()) + dual.spread) + dual.terms
     phi = float(dual.penalty.value(part))
-    sizes = slope * predictions + dual.terms + (abs(phi) if np.isfinite(phi) else 0.0)
-    return dual.rounding * sizes + (_measured(dual, x, r, slope) if dual.single else 0.0)
+    bound = dual.coarse * predictions + dual.rounding * losses + (factor(part.size) * abs(phi) if np.isfinite(phi) else 0.0)
+    return bound + (_measured(dual, x, r, slope) if dual.single else 0.0)
 
 
 def _measured(dual: Any, x: np.ndarray, r: np.ndarray | None, slope: float) -> float:

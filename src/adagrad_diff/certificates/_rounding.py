@@ -36,9 +36,9 @@ EPS = float(np.finfo(np.float64).eps)
 PROX = 1e-13  # relative accuracy of a proximal operator in closed form
 
 
-def factor(*counts: int) -> float:
-    """A relative error that sums of so many terms in double precision stay below, in whatever order they are taken."""
-    return 2.0 * (sum(counts) + 16) * EPS
+def factor(count: int) -> float:
+    """Twice the relative error that a sum of so many products in double precision can have, in whatever order it is taken."""
+    return (count + 8) * EPS
 
 
 def column_sizes(A: Matrix, weight: np.ndarray) -> np.ndarray:
