@@ -210,7 +210,8 @@ def minimize(
     rule : Rule, optional
         The step-size rule. Alternatively give
     eta, eps, blocks
-        the parameters of `AdaGradDiff`; eps is 1e-8 and blocks are single coordinates by default. Without a rule, eta is
+        the parameters of `AdaGradDiff`; eps is 1e-8 and blocks are single coordinates by default (one block, if the penalty
+        has no prox in a metric with several weights). Without a rule, eta is
         "auto" by default: a few step sizes race, and there is none to choose. (See docs/auto.md for how; it costs about
         twice as much per iteration, and is often ahead of the best constant eta.)
     max_iter : int
@@ -282,7 +283,7 @@ def minimize(
         watched: dict[str, Any] = {"tol": tol, "callback": callback, "every": every, "interrupt": interrupt}
         if automatic:
             return _race(loss, x0, penalty, eps, blocks, stop, state, on_failure, max_iter, deadline, **watched)
-        rule = _choose_rule(rule, eta, eps, blocks)
+        rule = _choose_rule(rule, eta, eps, blocks, penalty)
         certifier = _certifier(loss, penalty, stop)
         state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
         if certifier is not None:
@@ -338,8 +339,10 @@ def _certifier(loss: Loss, penalty: Penalty, stop: str, trajectories: int = 1) -
     return Certifier(dual_of(loss, penalty), trajectories)
 
 
-def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any) -> Rule:
+def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any, penalty: Penalty) -> Rule:
     if rule is None:
+        if blocks is None and penalty.accepts == "scalar":
+            blocks = "all"  # its prox is known for one step only
         return AdaGradDiff(eta, **({} if eps is None else {"eps": eps}), blocks=blocks)
     rule = as_rule(rule)
     for name, value in (("eta", eta), ("eps", eps), ("blocks", blocks)):

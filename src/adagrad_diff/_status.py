@@ -111,7 +111,8 @@ class Interrupt:
 def delayed_interrupt() -> Iterator[Interrupt]:
     """Let the iteration in progress finish when the user presses Ctrl-C; a second Ctrl-C stops at once.
 
-    Both leave as `Interrupted`. At once, but not between the parts of what belongs together (`held`): that takes microseconds, and ends the run as well.
+    Both leave as `Interrupted`. "At once" is not between the parts of what belongs together (`held`): that takes microseconds,
+    and ends the run as well.
     Only in the main thread, and only if nobody else handles the signal.
     """
     interrupt = Interrupt()
