@@ -13,7 +13,7 @@ from sklearn_data import NAMES, REGRESSORS, data, make
 
 from adagrad_diff import L1, SLOPE, FusedLasso, Logistic, NonNegative, Quantile
 from adagrad_diff import sklearn as door
-from adagrad_diff.sklearn._null import balance
+from adagrad_diff._intercept import balance
 
 pytestmark = pytest.mark.peer
 
