@@ -1,0 +1,6 @@
+"""For those who write their own losses, penalties and rules: they are tried on random points, and the answer is sentences."""
+
+from ._report import Finding, Report
+from .loss import check_loss
+
+__all__ = ["Finding", "Report", "check_loss"]
