@@ -2,7 +2,9 @@
 
 import functools
 import hashlib
+import itertools
 import json
+import os
 from concurrent.futures import wait
 from pathlib import Path
 
@@ -61,3 +63,34 @@ def interrupt_after(monkeypatch, looks):
 
     monkeypatch.setattr(module, "LOOK", 0.004)
     monkeypatch.setattr(module, "wait", interrupted)
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+def crash_at(monkeypatch, moment, *, before=False):
+    """The process ends when a file gets its name for the so-manieth time."""
+    replace, moments = os.replace, itertools.count(1)
+
+    def crashing(source, target):
+        now = next(moments) == moment
+        if now and before:
+            raise Crash
+        replace(source, target)
+        if now:
+            raise Crash
+
+    monkeypatch.setattr(os, "replace", crashing)
+
+
+def half_way(monkeypatch, directory, arguments, options, files=12):
+    """Begin a sweep in the directory, and leave it with a part in progress: the path of that."""
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "SAVE", 0.0)
+        crash_at(patch, files)
+        try:
+            sweep(*arguments, **options, checkpoint=directory)
+        except Crash:
+            return next(directory.glob("part-*.progress.npz"))
+    raise AssertionError("it was through before")

@@ -36,7 +36,9 @@ ARGUMENTS = [
     ({"rule": AdaGrad(0.3)}, ValueError, "give either 'rule' or 'eta', not both"),
     ({"rule": AdaGrad(0.3), "eta": None, "eps": 0.1}, ValueError, "give either 'rule' or 'eps', not both"),
     ({"rule": AdaGrad(0.3), "eta": None, "blocks": "all"}, ValueError, "give either 'rule' or 'blocks', not both"),
-    ({"rule": AdaGrad, "eta": None}, TypeError, r"'rule' must be a rule such as AdaGradDiff\(eta=0.1\). Got"),
+    ({"rule": AdaGrad, "eta": None}, TypeError, r"'rule' is the class AdaGrad. Did you mean AdaGrad\(eta=0.1\)\?"),
+    ({"rule": AdaGradDiff, "eta": 0.1}, TypeError, r"'rule' is the class AdaGradDiff. Did you mean AdaGradDiff\(eta=0.1\)\?"),
+    ({"rule": dict, "eta": None}, TypeError, r"'rule' must be a rule such as AdaGradDiff\(eta=0.1\). Got <class 'dict'>"),
     ({"rule": 0.1, "eta": None}, TypeError, "'rule' must be a rule .* Got 0.1"),
     *[
         ({"eta": eta}, ValueError, "'eta' parameter of AdaGradDiff must be")
@@ -57,7 +59,7 @@ ARGUMENTS = [
     ({"callback": 3}, TypeError, "'callback' parameter of minimize must be callable. Got 3"),
     ({"learning_rate": 3}, TypeError, "learning_rate"),
     ({"loss": 3}, TypeError, r"'loss' must be a loss, or a function x -> \(value, gradient\). Got 3"),
-    ({"loss": Logistic}, TypeError, "'loss' must be a loss"),
+    ({"loss": Logistic}, TypeError, r"'loss' is the class Logistic. Did you mean Logistic\(A, b\)\?"),
     ({"penalty": 0.1}, TypeError, r"'penalty' must be None or have methods value\(x\) and prox\(z, step\). Got 0.1"),
     ({"penalty": L1}, TypeError, "'penalty' must be None or have methods"),
     ({"penalty": L1([0.1, 0.2])}, ValueError, "2 strengths, but there are 3 penalised coordinates"),

@@ -102,7 +102,7 @@ def test_the_dual_point_proves_the_bound():
     entropy = np.mean(p * np.log(p) + (1 - p) * np.log(1 - p))
     assert np.abs(loss.A.array.T @ result.dual_point / 30).max() <= 0.05 * (1 + 1e-12)
     assert result.bound == pytest.approx(-entropy, rel=1e-12)
-    assert result.gap == pytest.approx(result.fun + entropy, abs=1e-14)
+    assert result.gap == pytest.approx(result.fun + entropy, abs=1e-12)
 
 
 # ------------------------------------------------------------ the paper's problems
@@ -146,7 +146,7 @@ def test_support_vector_machine():
     K, b, lam = paper.loss.Q.array, paper.loss.b, paper.loss.lam
     h = K @ result.x / lam
     primal = np.mean(np.maximum(0.0, 1.0 - b * h)) + 0.5 * lam * (result.x @ K @ result.x) / lam**2
-    assert result.gap == pytest.approx(result.fun + primal, abs=1e-12)
+    assert result.gap == pytest.approx(result.fun + primal, abs=1e-11)
 
 
 # ------------------------------------------------------------ where nothing, or little, is known

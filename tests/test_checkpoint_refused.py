@@ -10,9 +10,8 @@ import pytest
 from scipy import sparse
 
 from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Box, Squared, sweep
-from adagrad_diff import _checkpoint as files
 from adagrad_diff import _sweep as module
-from checkpointing import OPTIONS, REAL, X0S, A, digest, interrupt_after, problem, schedule, snapshot, uninterrupted
+from checkpointing import REAL, X0S, A, digest, interrupt_after, schedule, snapshot
 from user_losses import Bowl
 
 pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
@@ -133,13 +132,6 @@ def test_a_directory_of_something_else(tmp_path):
     assert snapshot(tmp_path) == before
 
 
-def test_what_a_kill_leaves_behind_is_no_obstacle(tmp_path):
-    (tmp_path / "manifest.json.123.partial").write_text("{")
-    assert digest(sweep(*problem(), **OPTIONS, checkpoint=tmp_path)) == uninterrupted()
-    (tmp_path / "part-0000.npz").rename(tmp_path / "part-0000.npz.123.partial")
-    assert digest(sweep(*problem(), **OPTIONS, checkpoint=tmp_path)) == uninterrupted()
-
-
 @pytest.mark.parametrize("inside", ["", "below"])
 def test_a_file_where_the_directory_should_be(tmp_path, inside):
     path = tmp_path / "file"
@@ -160,7 +152,7 @@ def test_an_unwritable_directory(tmp_path):
         tmp_path.chmod(0o700)
 
 
-@pytest.mark.parametrize("target", ["manifest.json", "part-0000.npz", "part-0000.record.npz", "part-0000.state.npz"])
+@pytest.mark.parametrize("target", ["manifest.json", "part-0000.npz", "part-0000.progress.npz"])
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ENOSPC])
 def test_nothing_can_be_written(tmp_path, monkeypatch, target, code):
     """A disk that is full, or a directory that is not ours: a sentence, and what was there stays."""
@@ -215,46 +207,3 @@ def test_a_manifest_with_another_plan(plan, tmp_path):
     with pytest.raises(ValueError, match=r"manifest\.json is not the manifest of a sweep: .*Choose another 'checkpoint'"):
         run(tmp_path)
     assert {name: before[name] for name in before if name != path.name}.items() <= snapshot(tmp_path).items()
-
-
-@pytest.mark.parametrize("suffix", ["", ".record", ".state"])
-@pytest.mark.parametrize(
-    "damage", [lambda content: content[: len(content) // 2], lambda content: b"", lambda content: b"garbage"]
-)
-def test_a_damaged_part(tmp_path, monkeypatch, suffix, damage):
-    if suffix:
-        monkeypatch.setattr(module, "SAVE", 0.0)
-        interrupt_after(monkeypatch, 1)
-        monkeypatch.setattr(module, "LOOK", 0.02)
-        with pytest.raises(KeyboardInterrupt):
-            sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
-        monkeypatch.undo()
-    else:
-        sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
-    path = sorted(tmp_path.glob(f"part-????{suffix}.npz"))[-1]
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(
-        ValueError, match=r"cannot be read: .*Delete it and run again: only that part is computed anew"
-    ) as caught:
-        sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
-    assert str(path) in str(caught.value)
-    path.unlink()
-    assert digest(sweep(*problem(), **OPTIONS, checkpoint=tmp_path)) == uninterrupted()
-
-
-def test_files_appear_complete_or_not_at_all(tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-
-    def fill(file):
-        file.write(b"half")
-        file.flush()
-        assert path.read_bytes() == b"old"
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        files.write(path, fill)
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
-    assert path.read_bytes() == b"old"
-    files.write(path, lambda file: file.write(b"new"))
-    assert path.read_bytes() == b"new"

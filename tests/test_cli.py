@@ -1,7 +1,10 @@
 """The command line, as a user meets it."""
 
 import hashlib
+import importlib
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -191,6 +194,112 @@ def test_interrupted_and_resumed(run, tmp_path):
     assert resumed.stdout.split("Files:")[0] == whole.stdout.split("Files:")[0]
     for name in ("fig1.csv", "figA_hinge.csv", "table.csv"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_the_hint_can_be_pasted(run, tmp_path, monkeypatch):
+    """Names with spaces and worse come back as they were given."""
+
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    arguments = ["reproduce", "hinge", "--out", "my results; $(rm x) 'now'", "--memory", "1 GB"]
+    monkeypatch.setattr("adagrad_diff.paper._reproduce.study", interrupted)
+    monkeypatch.setattr(sys, "argv", ["adagrad-diff", *arguments, "--resume"])
+    result = run(*arguments, "--resume")
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert shlex.split(result.stderr.splitlines()[-1]) == ["adagrad-diff", *arguments, "--resume"]
+
+
+COMMANDS = {
+    "verify": (["verify", "lad"], "adagrad_diff.theory.verification.verify"),
+    "datasets list": (["datasets", "list"], "adagrad_diff.datasets.names"),
+    "datasets where": (["datasets", "where", "splice"], "adagrad_diff.datasets.where"),
+    "datasets fetch": (["datasets", "fetch", "splice"], "adagrad_diff.datasets.fetch"),
+    "info": (["info"], "adagrad_diff._threads.cores"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_ctrl_c_in_any_command(run, command, monkeypatch):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    arguments, inside = COMMANDS[command]
+    importlib.import_module("adagrad_diff.theory")
+    monkeypatch.setattr(inside, interrupted)
+    result = run(*arguments)
+    assert result.exit_code == 130, result.output
+    assert "Interrupted. The same command begins again." in result.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.usefixtures("default_handler")
+def test_ctrl_c_from_outside(tmp_path):
+    """While it computes: 130 and a sentence, no traceback."""
+    arguments = ["verify", "hinge", "--iterations", "1000000", "--output", "out"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "adagrad_diff", *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    first = process.stderr.readline()  # it has begun
+    process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, err
+    assert "hinge" in first.lower()
+    assert "Interrupted." in err
+    assert "Traceback" not in err
+
+
+def test_leftovers_of_killed_runs_are_removed(run, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    ours = [out / f"{name}.0123456789abcdef.partial" for name in ("fig2.pdf", "fig1.pdf", "table.md")]
+    theirs = [out / "film.partial", out / "fig2.pdf.partial"]
+    for path in (*ours, *theirs):
+        path.write_text("half")
+    assert run("reproduce", "2moons", *TINY, "--out", "out").exit_code == 0
+    assert not any(path.exists() for path in ours)
+    assert all(path.read_text() == "half" for path in theirs)
+
+
+def test_click_alone(tmp_path):
+    """With click and nothing else of the extras, what needs no more works, and the rest says what it needs."""
+    code = """
+import sys
+
+for name in ("xarray", "tqdm", "threadpoolctl", "pandas", "sklearn", "matplotlib", "pooch", "requests"):
+    sys.modules[name] = None  # as if it were not installed
+from adagrad_diff.__main__ import main
+main()
+"""
+
+    def call(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+        assert "Traceback" not in done.stderr
+        return done
+
+    import adagrad_diff
+
+    assert call("--version").stdout == f"adagrad-diff, version {adagrad_diff.__version__}\n"
+    info = call("info")
+    assert info.returncode == 0, info.stderr
+    assert "numba" in info.stdout
+    assert (
+        call("datasets", "list").stderr
+        == "Error: This needs pooch, which is not installed: pip install 'adagrad-diff[paper]'\n"
+    )
+    for command in (["reproduce", "hinge"], ["datasets", "fetch", "splice"]):
+        refused = call(*command)
+        assert refused.returncode == 1
+        assert re.search(r"This needs \w+, which is not installed: pip install 'adagrad-diff\[\w+\]'", refused.stderr), (
+            refused.stderr
+        )
 
 
 def test_without_click(tmp_path):

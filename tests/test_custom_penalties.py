@@ -1,10 +1,12 @@
 """Penalties that users write: subclasses that accept only some metrics, and objects that know nothing of this package."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from adagrad_diff import L1, SLOPE, AdaGradDiff, L2Ball, Multinomial, Squared, minimize
-from adagrad_diff.penalties import Penalty, Zero, as_penalty
+from adagrad_diff.penalties import Penalty, Scaled, Separable, TotalVariation1D, Translated, Zero, as_penalty
 
 RNG = np.random.default_rng(0)
 A, B = RNG.standard_normal((30, 4)), RNG.standard_normal(30)
@@ -195,3 +197,291 @@ def test_a_value_that_is_not_one_per_trajectory():
         ValueError, match=r"Careless.value must return one number per trajectory, shape \(2,\), .* Got shape \(\)"
     ):
         minimize(Squared(A, B), penalty=Careless(1.0), eta=[1.0, 2.0], blocks="all")
+
+
+# ---------------------------------------------------------------- what a subclass writes
+
+
+class Formula(Penalty):
+    """The contract: a value, and the formula of the prox."""
+
+    def value(self, x):
+        return np.abs(x).sum(axis=0)
+
+    def apply(self, z, step, out):
+        out[:] = np.sign(z) * np.maximum(np.abs(z) - step, 0.0)
+
+
+class Whole(Penalty):
+    """The prox with its `out`, as earlier versions asked for it."""
+
+    def value(self, x):
+        return np.abs(x).sum(axis=0)
+
+    def prox(self, z, step, out=None):
+        return np.multiply(np.sign(z), np.maximum(np.abs(z) - step, 0.0), out=out)
+
+
+class Forgetful(Whole):
+    """It takes no notice of `out`."""
+
+    def prox(self, z, step, out=None):
+        return super().prox(z, step)
+
+
+class Silent(Whole):
+    """It returns nothing if there is an `out`."""
+
+    def prox(self, z, step, out=None):
+        result = super().prox(z, step, out)
+        return result if out is None else None
+
+
+@pytest.mark.parametrize("kind", [Formula, Whole, Forgetful, Silent])
+@pytest.mark.parametrize("eta", [0.5, [0.5, 2.0], "auto"], ids=str)
+def test_subclasses(kind, eta):
+    runs = [minimize(Squared(A, B), penalty=Scaled(p, 0.05), eta=eta, max_iter=50) for p in (L1(1.0), kind())]
+    np.testing.assert_allclose(runs[0].x, runs[1].x, rtol=1e-9, atol=1e-12)
+    assert np.any(runs[0].x == 0.0)
+
+
+def test_a_subclass_with_a_formula_is_checked_like_ours():
+    z = np.array([3.0, -0.5])
+    np.testing.assert_array_equal(Formula().prox([3, -0.5], 1), [2.0, 0.0])
+    assert Formula().prox(z, [1.0, 1.0], out=z) is z
+    with pytest.raises(ValueError, match=r"'step' must be positive"):
+        Formula().prox(z, -1.0)
+    with pytest.raises(ValueError, match=r"'out' must have the shape"):
+        Formula().prox(z, 1.0, out=np.empty(1))
+
+
+def test_a_subclass_without_a_prox():
+    class Half(Penalty):
+        def value(self, x):
+            return 0.0
+
+    for call in (lambda: Half().prox([1.0], 1.0), lambda: minimize(Squared(A, B), penalty=Half(), eta=1.0)):
+        with pytest.raises(TypeError, match=r"^Half has no proximal operator: write its method apply\(z, step, out\)\.$"):
+            call()
+
+
+def test_a_subclass_whose_prox_has_the_wrong_shape():
+    class Short(Whole):
+        def prox(self, z, step, out=None):
+            return z[:-1]
+
+    with pytest.raises(ValueError, match=r"^Short\.prox must return shape \(4,\). Got \(3,\)"):
+        minimize(Squared(A, B), penalty=Short(), eta=1.0)
+
+
+# ---------------------------------------------------------------- formulas for one step
+
+
+class Vectors:
+    """max(0, 1 - lam step / norm) z: right for one step; with one per coordinate NumPy computes something, silently."""
+
+    def __init__(self, lam=2.0):
+        self.lam = lam
+
+    def value(self, x):
+        return self.lam * np.linalg.norm(x)
+
+    def prox(self, z, step):
+        return np.maximum(0.0, 1.0 - self.lam * step / max(np.linalg.norm(z), 1e-300)) * z
+
+
+class OneNumber(Vectors):
+    """The same, but more than one step raises."""
+
+    def prox(self, z, step):
+        return max(0.0, 1.0 - self.lam * step / max(np.linalg.norm(z), 1e-300)) * z
+
+
+class Shaped(Vectors):
+    """The same, for vectors of one size."""
+
+    def __init__(self, lam=2.0, size=4):
+        super().__init__(lam)
+        self.weights = np.ones(size)
+
+    def prox(self, z, step):
+        return super().prox(self.weights * z, step)
+
+
+class Sphere(Vectors):
+    """A projection, which does not look at the step: right only if there is one."""
+
+    def value(self, x):
+        return 0.0 if np.linalg.norm(x) <= 5.0 * (1 + 1e-9) else np.inf
+
+    def prox(self, z, step):
+        return z / max(1.0, np.linalg.norm(z) / 5.0)
+
+
+class Sorted(Vectors):
+    """SLOPE, with equal strengths: the formula is only known for one step."""
+
+    def value(self, x):
+        return SLOPE([0.4, 0.3, 0.2, 0.1]).value(x)
+
+    def prox(self, z, step):
+        return SLOPE([0.4, 0.3, 0.2, 0.1]).prox(z, np.ravel(step)[0])
+
+
+ONE_STEP = [Vectors, OneNumber, Shaped, Sphere, Sorted]
+
+
+class Total:
+    """The total variation of a chain, of any length."""
+
+    def value(self, x):
+        return TotalVariation1D(0.3).value(x)
+
+    def prox(self, z, step):
+        return TotalVariation1D(0.3).prox(z, step)
+
+
+class Interval:
+    """Clipping: the step does not matter, nor does the metric."""
+
+    def __init__(self, size=1e-3):
+        self.size = size
+
+    def value(self, x):
+        return 0.0 if np.abs(x).max() <= self.size else np.inf
+
+    def prox(self, z, step):
+        return np.clip(z, -self.size, self.size)
+
+
+class Weighted(Lasso):
+    """One strength per coordinate: other sizes do not work."""
+
+    def __init__(self):
+        super().__init__(np.array([0.1, 0.2, 0.0, 0.3]))
+
+    def value(self, x):
+        return np.sum(self.lam * np.abs(x))
+
+
+class Iterated:
+    """A prox that is only nearly exact."""
+
+    def value(self, x):
+        return 0.1 * np.abs(x).sum()
+
+    def prox(self, z, step):
+        return L1(0.1).prox(z, step) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kind", ONE_STEP)
+def test_a_formula_for_one_step_is_found_out(kind):
+    penalty = as_penalty(kind())
+    penalty.check_size(4)
+    assert penalty.accepts == "scalar"
+    with pytest.raises(ValueError, match=rf"^{kind.__name__} has no exact proximal operator .*blocks='all'"):
+        penalty.check_metric(None, False)
+
+
+@pytest.mark.parametrize("lam", [1e-6, 1e-3, 1.0, 1e3, 1e6])
+def test_of_any_strength(lam):
+    assert as_penalty(Vectors(lam)).accepts == "scalar"
+    assert as_penalty(Lasso(lam)).accepts == "diagonal"
+    assert as_penalty(Interval(lam)).accepts == "diagonal"
+
+
+@pytest.mark.parametrize("kind", [lambda: Lasso(0.3), Total, Interval, Weighted, Iterated, Plain], ids=range(6))
+def test_a_formula_for_any_step_is_known_as_such(kind):
+    penalty = as_penalty(kind())
+    penalty.check_size(4)
+    assert penalty.accepts == "diagonal"
+    penalty.check_metric(None, False)
+
+
+@pytest.mark.parametrize("kind", [Separable, Scaled, Translated], ids=lambda kind: kind.__name__)
+def test_a_formula_for_one_step_inside(kind):
+    wrap = {Separable: lambda p: Separable([(slice(0, 3), p)]), Scaled: lambda p: Scaled(p, 2.0)}.get(
+        kind, lambda p: kind(p, 1.0)
+    )
+    assert wrap(Vectors()).accepts == ("block" if kind is Separable else "scalar")
+    with pytest.raises(ValueError, match=r"Vectors has no exact proximal operator"):
+        minimize(Squared(A, B), penalty=wrap(Vectors()), eta=1.0, blocks="element")
+
+
+def test_what_it_says_counts():
+    """An object that says which metrics it accepts is not tried."""
+
+    class Says(Vectors):
+        accepts = "diagonal"
+
+        def prox(self, z, step):
+            raise AssertionError
+
+    assert as_penalty(Says()).accepts == "diagonal"
+    Says.accepts = "any"
+    with pytest.raises(
+        ValueError, match=r"The 'accepts' parameter of Says must be one of 'diagonal', 'block', 'scalar'. Got 'any'"
+    ):
+        as_penalty(Says())
+
+
+def test_the_trial_is_quiet_and_short():
+    """Whatever it does at the points of the trial: no warning, no error, and few calls."""
+
+    class Noisy(Vectors):
+        calls = 0
+
+        def prox(self, z, step):
+            Noisy.calls += 1
+            warnings.warn("odd", RuntimeWarning, stacklevel=2)
+            z /= 0.0
+            step[:] = np.log(-1.0 * step)
+            return z
+
+    assert as_penalty(Noisy()).accepts in ("diagonal", "scalar")
+    assert 0 < Noisy.calls < 50
+
+
+@pytest.mark.parametrize("kind", ONE_STEP)
+def test_eta_auto_uses_one_step(kind):
+    """Without being told: the minimiser of ||x - target||^2 / 2 + phi is the prox of the target with step 1."""
+    result = minimize(Squared(2 * np.eye(4), 2 * TARGET), penalty=kind(), max_iter=2000)
+    np.testing.assert_allclose(result.x, np.ravel(kind().prox(TARGET, np.ones(1))), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.xfail(raises=ValueError, strict=False, reason="minimize must choose the blocks when eta is given, too")
+@pytest.mark.parametrize("kind", ONE_STEP)
+def test_a_given_eta_uses_one_step(kind):
+    result = minimize(Squared(2 * np.eye(4), 2 * TARGET), penalty=kind(), eta=3.0, max_iter=2000)
+    np.testing.assert_allclose(result.x, np.ravel(kind().prox(TARGET, np.ones(1))), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ONE_STEP)
+@pytest.mark.parametrize("blocks", ["element", [0, 0, 1, 1]], ids=str)
+def test_many_steps_are_refused_if_they_are_asked_for(kind, blocks):
+    for eta in (1.0, "auto"):
+        with pytest.raises(ValueError, match=rf"^{kind.__name__} has no exact proximal operator .*blocks='all'"):
+            minimize(Squared(A, B), penalty=kind(), eta=eta, blocks=blocks)
+
+
+def test_a_foreign_value_that_is_no_number():
+    class Vector(Lasso):
+        def value(self, x):
+            return np.abs(x)
+
+    with pytest.raises(ValueError, match=r"^Vector\.value must return shape \(\). Got \(4,\)"):
+        minimize(Squared(A, B), penalty=Vector(1.0), eta=1.0)
+
+    class Words(Lasso):
+        def value(self, x):
+            return "3"
+
+    with pytest.raises(ValueError, match=r"^What Words\.value returns must be real numbers"):
+        minimize(Squared(A, B), penalty=Words(1.0), eta=1.0)
+
+    class Complex(Lasso):
+        def prox(self, z, step):
+            return z + 1j
+
+    with pytest.raises(ValueError, match=r"^What Complex\.prox returns must be real numbers"):
+        minimize(Squared(A, B), penalty=Complex(1.0), eta=1.0)

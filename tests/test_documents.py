@@ -1,4 +1,4 @@
-"""What the documents show runs: README snippets and examples."""
+"""What the documents show runs: snippets and examples."""
 
 import re
 import runpy
@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SNIPPETS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SNIPPETS = [snippet for page in PAGES for snippet in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
@@ -19,8 +20,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
     ],  # which need other libraries
     ids=range(len(SNIPPETS)),
 )
-def test_readme_snippets_run(snippet):
-    exec(compile(snippet, "README.md", "exec"), {"__name__": "__main__"})
+def test_snippets_run(snippet):
+    exec(compile(snippet, "a snippet", "exec"), {"__name__": "__main__"})
 
 
 @pytest.mark.peer

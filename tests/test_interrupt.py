@@ -1,4 +1,4 @@
-"""Ctrl-C: the run ends with a result, and the state of that result continues exactly."""
+"""Ctrl-C leaves as `Interrupted`, which carries a result whose state continues exactly. Nothing is swallowed."""
 
 import json
 import signal
@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from adagrad_diff import LAD, AdaGrad, AdaGradDiff, Status, iterate, minimize
+from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Interrupted, Status, iterate, minimize
 from user_losses import Bowl, data, interrupt
 
 A, REAL, LABELS, CLASSES = data()
@@ -21,16 +21,25 @@ def press_ctrl_c(f, g):
     return f, g
 
 
-def assert_continues(result, x0, rule):
+def interrupted(*args, **options):
+    """The result of a run that is interrupted."""
+    with pytest.raises(Interrupted) as caught:
+        minimize(*args, **options)
+    assert isinstance(caught.value, KeyboardInterrupt)
+    assert str(caught.value) == caught.value.result.message
+    return caught.value.result
+
+
+def assert_continues(result, x0, rule, penalty=None):
     """`result` was interrupted after some iterations: it is what they give, and goes on as if nothing had happened."""
-    so_far, whole = (minimize(Bowl(), x0, rule=rule, max_iter=n) for n in (np.max(result.nit), 50))
+    so_far, whole = (minimize(Bowl(), x0, penalty, rule, max_iter=n) for n in (np.max(result.nit), 50))
     for name in ("x", "x_avg", "x_best", "fun", "fun_best", "jac", "nit", "nfev"):
         assert np.array_equal(result[name], so_far[name]), name
     assert np.array_equal(result.state.total, so_far.state.total)
     unknown = np.isnan(result.subgradient_norm)  # is fine, as long as it is said
     np.testing.assert_array_equal(np.where(unknown, so_far.subgradient_norm, result.subgradient_norm), so_far.subgradient_norm)
     assert np.array_equal(result.history.objective, so_far.history.objective)
-    rest = minimize(Bowl(), rule=rule, max_iter=50 - np.max(result.nit), state=result.state)
+    rest = minimize(Bowl(), penalty=penalty, rule=rule, max_iter=50 - np.max(result.nit), state=result.state)
     for name in ("x", "x_avg", "x_best", "fun", "nit"):
         assert np.array_equal(rest[name], whole[name]), name
     assert np.array_equal(rest.state.total, whole.state.total)
@@ -40,7 +49,7 @@ def assert_continues(result, x0, rule):
 @pytest.mark.parametrize("call", [2, 3, 20])
 def test_interrupted_inside_the_loss(rule, call):
     """Call k evaluates x^k: iteration k - 1 is not completed."""
-    result = minimize(Bowl(at=call, fault=interrupt), START, rule=rule, on_failure="raise")
+    result = interrupted(Bowl(at=call, fault=interrupt), START, rule=rule, on_failure="raise")
     assert (result.status, result.success, result.nit) == (Status.INTERRUPTED, False, call - 2)
     assert "state=result.state" in result.message
     assert_continues(result, START, rule)
@@ -48,7 +57,7 @@ def test_interrupted_inside_the_loss(rule, call):
 
 def test_interrupted_inside_the_penalty():
     class Slow:
-        calls = 0
+        accepts, calls = "diagonal", 0
 
         def value(self, x):
             return 0.0
@@ -60,9 +69,10 @@ def test_interrupted_inside_the_penalty():
                 raise KeyboardInterrupt
             return z
 
-    result = minimize(Bowl(), START, Slow(), AdaGradDiff(0.3))
+    result = interrupted(Bowl(), START, Slow(), AdaGradDiff(0.3))
     assert (result.status, result.nit) == (Status.INTERRUPTED, 6)
-    assert_continues(result, START, AdaGradDiff(0.3))
+    Slow.calls = 7  # no more
+    assert_continues(result, START, AdaGradDiff(0.3), Slow())
 
 
 def test_interrupted_inside_the_callback():
@@ -70,14 +80,14 @@ def test_interrupted_inside_the_callback():
         if intermediate_result.nit == 9:
             raise KeyboardInterrupt
 
-    result = minimize(Bowl(), START, eta=0.3, callback=callback)
+    result = interrupted(Bowl(), START, eta=0.3, callback=callback)
     assert (result.status, result.success, result.nit) == (Status.INTERRUPTED, False, 9)
     assert_continues(result, START, AdaGradDiff(0.3))
 
 
 @pytest.mark.parametrize("call", [2, 20])
 def test_signal_finishes_the_iteration(call, default_handler):
-    result = minimize(Bowl(at=call, fault=press_ctrl_c), START, eta=0.3)
+    result = interrupted(Bowl(at=call, fault=press_ctrl_c), START, eta=0.3)
     assert (result.status, result.success, result.nit) == (Status.INTERRUPTED, False, call - 1)
     assert signal.getsignal(signal.SIGINT) is default_handler
     assert_continues(result, START, AdaGradDiff(0.3))
@@ -88,13 +98,13 @@ def test_second_signal_stops_at_once(default_handler):
         signal.raise_signal(signal.SIGINT)
         return press_ctrl_c(f, g)
 
-    result = minimize(Bowl(at=20, fault=twice), START, eta=0.3)
+    result = interrupted(Bowl(at=20, fault=twice), START, eta=0.3)
     assert (result.status, result.nit) == (Status.INTERRUPTED, 18)
     assert_continues(result, START, AdaGradDiff(0.3))
 
 
 def test_signal_when_the_run_ends_anyway(default_handler):
-    result = minimize(Bowl(at=11, fault=press_ctrl_c), START, eta=0.3, max_iter=10)
+    result = interrupted(Bowl(at=11, fault=press_ctrl_c), START, eta=0.3, max_iter=10)
     assert (result.nit, result.status, result.success) == (10, Status.MAX_ITER, True)
 
 
@@ -102,7 +112,7 @@ def test_signal_when_the_run_ends_anyway(default_handler):
 @pytest.mark.parametrize("call", [2, 12])
 def test_trajectories_are_interrupted_together(fault, call, default_handler):
     x0, rule = np.column_stack([START, -START]), AdaGradDiff([0.1, 0.6])
-    result = minimize(Bowl(at=call, fault=fault), x0, rule=rule)
+    result = interrupted(Bowl(at=call, fault=fault), x0, rule=rule)
     assert result.status.tolist() == [Status.INTERRUPTED] * 2
     assert result.success.tolist() == [False, False]
     assert result.nit.tolist() == [call - 2 + (fault is press_ctrl_c)] * 2
@@ -114,7 +124,7 @@ def test_interrupted_when_some_trajectories_have_ended(fault, default_handler):
     """A trajectory started at the minimum converges at once; the others are interrupted later."""
     minimum = 1 / Bowl().curvature
     x0 = np.column_stack([START, minimum, -START])
-    result = minimize(Bowl(at=15, fault=fault), x0, eta=0.3, tol=1e-9)
+    result = interrupted(Bowl(at=15, fault=fault), x0, eta=0.3, tol=1e-9)
     n = 13 + (fault is press_ctrl_c)
     assert result.status.tolist() == [Status.INTERRUPTED, Status.CONVERGED, Status.INTERRUPTED]
     assert result.success.tolist() == [False, True, False]
@@ -175,33 +185,107 @@ def test_other_threads():
     assert np.array_equal(results[0].x, minimize(LAD(A, REAL), eta=0.3, max_iter=30).x)
 
 
+# ------------------------------------------------------------ the default path
+
+
+def test_the_default_path_is_interrupted_alike(default_handler):
+    """Inside the callback, inside the loss, by a signal: eta="auto" leaves with a result, and goes on exactly."""
+    whole = minimize(LAD(A, REAL, intercept=True), penalty=L1(0.05), max_iter=200)
+
+    def in_callback(now):
+        if now.nit == 45:
+            raise KeyboardInterrupt
+
+    def by_signal(now):
+        if now.nit == 45:
+            signal.raise_signal(signal.SIGINT)
+
+    for callback in (in_callback, by_signal):
+        result = interrupted(LAD(A, REAL, intercept=True), penalty=L1(0.05), max_iter=200, callback=callback)
+        assert (result.status, result.nit, result.success) == (Status.INTERRUPTED, 45, False)
+        rest = minimize(LAD(A, REAL, intercept=True), penalty=L1(0.05), max_iter=155, state=result.state)
+        for name in ("x", "fun", "nit", "nfev", "eta"):
+            assert np.array_equal(rest[name], whole[name]), name
+
+
+@pytest.mark.parametrize("call", [1, 2, 3, 60])
+def test_the_default_path_is_interrupted_inside_the_loss(call):
+    whole = minimize(Bowl(), START, max_iter=40)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        minimize(Bowl(at=call, fault=interrupt), START, max_iter=40)
+    if call <= 2:  # before there is anything to report
+        return
+    result = caught.value.result
+    rest = minimize(Bowl(), max_iter=40 - result.nit, state=result.state)
+    assert np.array_equal(rest.x, whole.x)
+    assert rest.fun == whole.fun
+
+
+def test_the_second_signal_never_tears_an_iteration(default_handler):
+    """A rule that takes its time is interrupted twice while it updates the metric: the state is complete all the same."""
+
+    class Slow(AdaGradDiff):
+        armed = False
+
+        def update(self, metric, g, g_prev):
+            super().update(metric, g, g_prev)
+            if Slow.armed:
+                Slow.armed = False
+                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
+
+    def arm(now):
+        Slow.armed = now.nit == 9
+
+    result = interrupted(Bowl(), START, rule=Slow(0.3), callback=arm)
+    assert result.nit == 10
+    whole, rest = (
+        minimize(Bowl(), START, rule=Slow(0.3), max_iter=30),
+        minimize(Bowl(), rule=Slow(0.3), max_iter=20, state=result.state),
+    )
+    assert np.array_equal(rest.x, whole.x)
+    assert np.array_equal(rest.state.total, whole.state.total)
+
+
 SCRIPT = """
-import json, signal
+import json, signal, sys
 import numpy as np
-from adagrad_diff import Logistic, minimize
+from adagrad_diff import Interrupted, Logistic, minimize
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 A = np.random.default_rng(0).standard_normal((500, 20))
-loss = Logistic(A, np.sign(A[:, 0] + A[:, 1]))
+loss, options = Logistic(A, np.sign(A[:, 0] + A[:, 1])), json.loads(sys.argv[1])
 
 def tell(intermediate_result):
     if intermediate_result.nit == 100:
         print("running", flush=True)
 
-result = minimize(loss, eta=0.1, max_iter=10**9, max_time=60.0, callback=tell, history=0)
+try:
+    minimize(loss, **options, max_iter=10**9, max_time=60.0, callback=tell, history=0)
+except Interrupted as error:
+    result = error.result
 restored = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-expected = minimize(loss, eta=0.1, max_iter=result.nit + 50)
-rest = minimize(loss, eta=0.1, max_iter=50, state=result.state)
+expected = minimize(loss, **options, max_iter=result.nit + 50)
+rest = minimize(loss, **options, max_iter=50, state=result.state)
 same = all(np.array_equal(rest[k], expected[k]) for k in ("x", "x_avg", "fun", "nit"))
 print(json.dumps({"status": result.status, "nit": result.nit, "restored": restored, "same": same}))
+minimize(loss, **options, max_iter=10**9, callback=lambda now: signal.raise_signal(signal.SIGINT))
+print("not reached")
 """
 
 
-def test_a_signal_from_outside():
-    with subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True) as process:
+@pytest.mark.parametrize("options", ['{"eta": 0.1}', "{}"])
+def test_a_signal_from_outside(options):
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout.readline() == "running\n"
         process.send_signal(signal.SIGINT)
-        answer = json.loads(process.communicate(timeout=120)[0])
-    assert process.returncode == 0
+        out, err = process.communicate(timeout=120)
+    answer, *more = out.splitlines()
+    answer = json.loads(answer)
     assert answer["nit"] >= 100
     assert (answer["status"], answer["restored"], answer["same"]) == (Status.INTERRUPTED, True, True)
+    assert more == []  # Ctrl-C ends a program that does not catch it
+    assert "Interrupted" in err.splitlines()[-1]
+    assert process.returncode in (1, -signal.SIGINT, 130)

@@ -128,6 +128,18 @@ def test_conjugate(kind, code):
     assert np.all(star[~inside] == np.inf)
 
 
+@pytest.mark.parametrize("kind", [k for k in SCALAR if k is not Huber], ids=named)
+def test_conjugates_and_slopes_of_extreme_numbers(kind):
+    """No warning leaks: they are errors here."""
+    u, b = np.array([[1e300, -1e300, 1e160, 1e-320, -1e-320, 0.0]]), np.array([[1.0], [-1.0], [1e300], [1e-320]])
+    for theta in (0.25, 1e-320):
+        star = kind.conjugate(u, b, theta)
+        assert star.shape == (4, 6)
+        assert not np.isnan(star).any()
+        low, high = kind.slopes(b, theta)
+        assert np.all(low <= high)
+
+
 @pytest.mark.parametrize("options", TERMS, ids=str)
 @pytest.mark.parametrize("features", [4, 520])
 @pytest.mark.parametrize("kind", CONSTANT, ids=named)
@@ -175,3 +187,14 @@ def test_lipschitz_of_single_precision_and_of_zeros(features):
         assert make(Squared, layout(A.astype(np.float32)), np.arange(12)).lipschitz() == pytest.approx(top, rel=1e-5)
         assert make(Squared, layout(0 * A), np.arange(12), l2=0.5).lipschitz() == 0.5
     assert Quadratic(np.zeros((features, features)), np.ones(features)).lipschitz() == 0.0
+
+
+@pytest.mark.parametrize("features", [3, 520])
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_lipschitz_of_extreme_data(features, size):
+    """The squares of A under- or overflow: the constant is what is left of it, without a warning."""
+    A = np.full((4, features), size)
+    for layout in (np.asarray, np.asfortranarray, sparse.csr_array):
+        expected = 0.0 if size < 1 else np.inf
+        assert make(Squared, layout(A), np.arange(4)).lipschitz() == expected
+    assert Quadratic(np.full((features, features), 1e308), np.ones(features)).lipschitz() == np.inf

@@ -168,9 +168,21 @@ def test_checkpoints_from_the_callback(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"rule": AdaGrad(0.3)}, "'state' was made by the rule AdaGradDiff; it cannot be continued by AdaGrad"),
-        ({"rule": AdaGradDiff(0.3, blocks="all")}, "'state' was made with other blocks"),
-        ({"rule": AdaGradDiff([0.3, 0.5])}, "'eta' has 2 values"),
+        ({"rule": AdaGrad(0.3)}, "another problem: rule.class is not the same"),
+        ({"rule": AdaGradDiff(0.3, blocks="all")}, "another problem: rule.blocks is not the same"),
+        ({"rule": AdaGradDiff(0.3, blocks=[0, 0, 1, 2, 3, 4])}, "another problem: rule.blocks is not the same"),
+        ({"rule": AdaGradDiff([0.3, 0.5])}, "another problem: rule.eta is not the same"),
+        ({"rule": AdaGradDiff(0.31)}, "another problem: rule.eta is not the same"),
+        ({"rule": AdaGradDiff(0.3, eps=1e-6)}, "another problem: rule.eps is not the same"),
+        ({"rule": AdaGradDiff(0.3, scale=np.ones(6))}, "another problem: rule.scale is not the same"),
+        ({"rule": None, "eta": "auto"}, "another problem: rule.class is not the same"),
+        ({"penalty": L1(0.3)}, "another problem: penalty.class is not the same"),
+        ({"loss": Squared(A, REAL)}, "another problem: loss.class is not the same"),
+        ({"loss": LAD(A, REAL + 1e-9)}, "another problem: loss.b.sha256 is not the same"),
+        ({"loss": LAD(A, REAL, sample_weight=np.arange(40) + 1.0)}, "another problem: loss.weight.sha256 is not the same"),
+        ({"loss": LAD(A, REAL, l2=0.1)}, "another problem: loss.l2 is not the same"),
+        ({"loss": LAD(A * (1 + 1e-7), REAL)}, "another problem: the data of the loss are not the same"),
+        ({"loss": lambda x: (x @ x, 2 * x)}, "another problem: loss is not the same"),
         ({"loss": LAD(A[:, :4], REAL)}, r"'state' has x of shape \(6,\), but this loss needs \(4,\)"),
         ({"loss": LAD(A, REAL, intercept=True)}, r"'state' has x of shape \(6,\), but this loss needs \(7,\)"),
         ({"loss": LAD(A.astype(np.float32), REAL)}, "'state' .*float64.*float32"),
@@ -187,3 +199,90 @@ def test_states_that_do_not_fit(change, words):
 def test_only_a_state_is_a_state(state):
     with pytest.raises(TypeError, match="'state' must be"):
         minimize(LAD(A, REAL), eta=0.3, state=state)
+
+
+# ------------------------------------------------------------ certified runs and those without a step size
+
+GAP = {"stop": "gap", "tol": 1e-4, "on_failure": "ignore"}
+OTHERS = {
+    "gap, kinks": (lambda: LAD(A, REAL), {"eta": 0.3, "penalty": L1(0.05), **GAP}),
+    "gap, intercept": (lambda: Hinge(A, LABELS, intercept=True), {"eta": 0.3, "penalty": L1(0.05), **GAP}),
+    "gap, smooth": (lambda: Logistic(A, LABELS), {"eta": 0.3, "penalty": L1(0.05), **GAP, "tol": 1e-9}),
+    "gap, trajectories": (lambda: LAD(A, REAL), {"eta": [0.1, 0.3], "penalty": L1(0.05), **GAP}),
+    "auto": (lambda: LAD(A, REAL, intercept=True), {"penalty": L1(0.05)}),
+    "auto, certified": (lambda: LAD(A, REAL, intercept=True), {"penalty": L1(0.05), **GAP, "tol": 1e-7}),
+    "auto, float32": (lambda: Squared(A.astype(np.float32), REAL), {"penalty": Box(-0.3, 0.3)}),
+    "auto, classes": (lambda: Multinomial(A, CLASSES, intercept=True), {"penalty": L1(0.01), **GAP, "tol": 1e-9}),
+    "auto, function": (Bowl, {"x0": [1.0, 2.0, 3.0], "tol": 1e-13, "on_failure": "ignore"}),
+}
+
+
+@pytest.mark.parametrize("first", [5, 16, 37, 100])  # in a stage of the race, at its end
+@pytest.mark.parametrize("case", OTHERS)
+def test_certifiers_and_races_go_on_as_if_they_had_never_stopped(case, first, tmp_path):
+    make, arguments = OTHERS[case]
+    whole = minimize(make(), **arguments, max_iter=300)
+    result = minimize(make(), **arguments, max_iter=first)
+    result.state.save(tmp_path / "state.npz")
+    loaded = load_state(tmp_path / "state.npz")
+    rest = {name: value for name, value in arguments.items() if name != "x0"}
+    for state in (result.state, loaded):
+        second = minimize(make(), **rest, max_iter=300 - first, state=state)
+        for name in ("x", "fun", "nit", "nfev", "status", "message", *(("gap", "dual_point") if "gap" in whole else ())):
+            np.testing.assert_array_equal(second[name], whole[name], err_msg=name)
+        assert np.array_equal(np.concatenate([result.history.objective, second.history.objective]), whole.history.objective)
+
+
+def test_a_stop_after_every_few_iterations_costs_none():
+    """The certifier remembers: in many pieces a run ends where it ends in one."""
+    loss, arguments = LAD(A, REAL), {"eta": 0.1, "penalty": L1(0.05), "stop": "gap", "tol": 1e-2, "on_failure": "ignore"}
+    whole, state = minimize(loss, **arguments, max_iter=20000), None
+    assert whole.success
+    for _ in range(0, whole.nit + 97, 97):
+        result = minimize(loss, **arguments, max_iter=97, state=state)
+        if result.success:
+            break
+        state = result.state
+    assert result.success
+    assert result.nit <= whole.nit
+
+
+def test_states_from_the_callback_of_a_race(tmp_path):
+    loss, kept = LAD(A, REAL, intercept=True), []
+
+    def keep(now):
+        if now.nit in (3, 16, 40):
+            kept.append(now.state.copy())
+
+    whole = minimize(loss, penalty=L1(0.05), max_iter=100, callback=keep)
+    for state in kept:
+        rest = minimize(loss, penalty=L1(0.05), max_iter=100 - state.n, state=state)
+        np.testing.assert_array_equal(rest.x, whole.x)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"penalty": L1(0.06)}, r"penalty.l1\[0\] is not the same"),
+        ({"eta": 0.3}, "rule.class is not the same"),
+        ({"eps": 1e-6}, "rule.eps is not the same"),
+        ({"blocks": "all"}, "rule.blocks is not the same"),
+        ({"loss": LAD(A + 1e-7, REAL, intercept=True)}, "the data of the loss are not the same"),
+        ({"loss": LAD(A, REAL[::-1], intercept=True)}, "loss.b.sha256 is not the same"),
+    ],
+)
+def test_races_on_another_problem(change, words):
+    run = {"loss": LAD(A, REAL, intercept=True), "penalty": L1(0.05)}
+    state = minimize(**run, max_iter=20).state
+    with pytest.raises(ValueError, match=words):
+        minimize(**{**run, "state": state, **change})
+
+
+def test_data_changed_in_place():
+    """The same objects, with other numbers in them."""
+    X = A.copy()
+    loss = LAD(X, REAL)
+    state = minimize(loss, eta=0.3, max_iter=10).state
+    X[3, 2] += 0.01
+    with pytest.raises(ValueError, match="the data of the loss are not the same"):
+        minimize(loss, eta=0.3, state=state)

@@ -34,6 +34,12 @@ RULES = [AdaGradDiff, AdaGrad]
         ([4, 4, 4], (3,), True, [0, 0, 0]),
         ([0, 1, 1, 0], (3, 2), True, [0, 1, 1, 0, 2, 2]),
         ([5], (1,), False, [0]),
+        (np.array([0, 255], np.uint8), (3,), True, [0, 1, 2]),  # 255 + 1 is 0 there
+        (np.array([127, -128], np.int8), (3,), True, [1, 0, 2]),
+        ([2**63 - 1, 0, 0], (3,), False, [1, 0, 0]),
+        (np.array([2**64 - 1, 0], np.uint64), (3,), True, [1, 0, 2]),
+        ([-5, -5], (3,), True, [0, 0, 1]),
+        ([[7], [7]], (3, 1), True, [0, 0, 1]),
     ],
 )
 def test_block_labels(blocks, shape, intercept, expected):
@@ -52,11 +58,17 @@ def test_block_labels(blocks, shape, intercept, expected):
         ("row", (3,), False, r"two-dimensional x. Got x of shape \(3,\)"),
         ([0.0, 1.0, 1.0], (3,), False, "integer labels"),
         ([True, False, True], (3,), False, "integer labels"),
-        ([0, 1], (3,), False, r"one label per coordinate: 3 for x of shape \(3,\). Got 2"),
+        ([0, 1], (3,), False, r"one label per coordinate: 3 for x of shape \(3,\). Got labels of shape \(2,\)"),
         ([0, 1, 1, 1], (3,), True, r"one label per coordinate: 3"),
         ([0], (3,), True, r"one label per coordinate: 3"),
         ([], (3,), False, "blocks"),
         ([[0, 1], [0]], (3,), False, "blocks"),
+        ([0, 10**30, 1], (3,), False, "integer labels"),
+        ([[0, 1, 1]], (3,), False, r"one label per coordinate: 3 for x of shape \(3,\). Got labels of shape \(1, 3\)"),
+        (np.zeros((3, 2), int), (2, 3), False, r"Got labels of shape \(3, 2\)"),
+        (np.zeros((2, 2), int), (5,), True, r"Got labels of shape \(2, 2\)"),
+        ({0, 1, 2}, (3,), False, "integer labels"),
+        (7, (1,), False, r"Got labels of shape \(\)"),
     ],
 )
 def test_bad_blocks(blocks, shape, intercept, words):
@@ -200,7 +212,7 @@ def test_bad_parameters(parameters, words):
     ("rule", "words"),
     [
         (AdaGradDiff(0.1, scale=[1.0, 1.0]), "'scale' must hold one value per coordinate: 3. Got 2"),
-        (AdaGradDiff(0.1, blocks=[0, 1]), r"'blocks' must hold one label per coordinate: 3 for x of shape \(3,\). Got 2"),
+        (AdaGradDiff(0.1, blocks=[0, 1]), r"'blocks' must hold one label per coordinate: 3 for x of shape \(3,\). Got .*2"),
         (AdaGradDiff(0.1, blocks="row"), "blocks='row' needs a two-dimensional x"),
         (AdaGradDiff(lambda n: 2.0 - n), r"'eta\(2\)' parameter of AdaGradDiff must be a positive number. Got 0.0"),
         (AdaGradDiff(lambda n: np.nan), r"'eta\(1\)' parameter of AdaGradDiff must be a positive number. Got nan"),
@@ -215,3 +227,35 @@ def test_rules_that_do_not_fit_the_problem(rule, words):
 def test_rule_is_abstract():
     with pytest.raises(TypeError, match="abstract"):
         Rule(0.1)
+
+
+EXTREMES = [
+    ({"eta": 1e300}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e\+300 instead"),
+    ({"eta": 1e-320}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320 instead"),
+    ({"eta": [0.1, 1e-320]}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320"),
+    ({"eta": lambda n: 1e300}, np.float32, r"'eta\(1\)' parameter of AdaGradDiff must be a positive number of float32"),
+    ({"eta": 0.1, "scale": [1.0, 1e300]}, np.float32, r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e\+300"),
+    ({"eta": 0.1, "scale": [1e-320, 1.0]}, np.float32, r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e-320"),
+    ({"eta": 1.0, "eps": 1e-320}, np.float64, r"eta / eps, the longest step of AdaGradDiff, is too large for float64"),
+    ({"eta": 1e305}, np.float64, r"eta / eps, the longest step of AdaGradDiff, is too large for float64"),
+    ({"eta": 1e32}, np.float32, r"eta / eps, the longest step of AdaGradDiff, is too large for float32"),
+    ({"eta": lambda n: 1e305}, np.float64, r"eta\(1\) / eps, the longest step of AdaGradDiff, is too large for float64"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "dtype", "words"), EXTREMES)
+@pytest.mark.parametrize("blocks", [None, "all"])
+def test_numbers_that_x_cannot_hold(parameters, dtype, words, blocks):
+    with pytest.raises(ValueError, match=words):
+        minimize(Squared(A[:, :2].astype(dtype), REAL), rule=AdaGradDiff(**parameters, blocks=blocks), max_iter=3)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    "parameters", [{"eta": 1e290}, {"eta": 1e-320}, {"eta": 0.1, "eps": 1e300}, {"eta": 1e-9, "eps": 1e-305}]
+)
+@pytest.mark.parametrize("scale", [None, np.geomspace(1e-320, 1e10, 6)])
+def test_numbers_that_x_can_just_hold(rule, parameters, scale):
+    """No warning leaks: they are errors here."""
+    result = minimize(Squared(A, REAL), rule=rule(**parameters, scale=scale), max_iter=5, on_failure="ignore")
+    assert np.isfinite(result.x).all()

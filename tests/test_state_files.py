@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from adagrad_diff import _state, load_state, minimize
+from adagrad_diff import L1, LAD, _state, load_state, minimize
 from user_losses import Bowl
 
 
@@ -21,7 +21,7 @@ def rewritten(path, **changes):
 
 
 def header(**changes):
-    return np.array(json.dumps({"format": _state.FORMAT, "rule": "AdaGradDiff", "batched": False, **changes}))
+    return np.array(json.dumps({"format": _state.FORMAT, "rule": "AdaGradDiff", "batched": False, "problem": {}, **changes}))
 
 
 BROKEN = {
@@ -41,6 +41,24 @@ BROKEN = {
     "other shape": lambda path: rewritten(path, x_best=np.zeros((2, 2))),
     "scalars for trajectories": lambda path: rewritten(path, header=header(batched=True)),
     "strings": lambda path: rewritten(path, x=np.array(["a", "b", "c"])),
+    "integers": lambda path: rewritten(path, x=np.array([1, 2, 3])),
+    "integer sums": lambda path: rewritten(path, x_sum=np.array([1, 2, 3])),
+    "half precision": lambda path: rewritten(path, x_best=np.zeros(3, np.float16)),
+    "two precisions": lambda path: rewritten(path, x_best=np.zeros(3, np.float32)),
+    "big-endian": lambda path: rewritten(path, x=np.zeros(3, ">f8")),
+    "negative n": lambda path: rewritten(path, n=np.array(-1)),
+    "n is no integer": lambda path: rewritten(path, n=np.array(0.5)),
+    "negative norm": lambda path: rewritten(path, g_first=np.array(-1.0)),
+    "negative sums": lambda path: rewritten(path, total=np.array([-1.0, 0.0, 0.0])),
+    "failed is no truth value": lambda path: rewritten(path, failed=np.array(0.0)),
+    "x is not finite": lambda path: rewritten(path, x=np.array([np.nan, 0.0, 0.0])),
+    "x_best is not finite": lambda path: rewritten(path, x_best=np.array([np.inf, 0.0, 0.0])),
+    "x_sum is missing": lambda path: rewritten(path, x_sum=None),
+    "batched is a word": lambda path: rewritten(path, header=header(batched="yes")),
+    "rule is a number": lambda path: rewritten(path, header=header(rule=3)),
+    "problem is a list": lambda path: rewritten(path, header=header(problem=[])),
+    "unknown in the header": lambda path: rewritten(path, header=header(more=1)),
+    "header is a list": lambda path: rewritten(path, header=np.array("[]")),
 }
 
 
@@ -99,3 +117,34 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     new.save(path)  # and replaces it when all is well
     assert load_state(path).n == 9
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
+
+
+MEMORIES = {
+    "short mean": {"memory.certifier.latest": np.zeros(3)},
+    "samples out of range": {
+        "memory.certifier.known_samples": np.array([10**6]),
+        "memory.certifier.known_multipliers": np.array([0.0]),
+    },
+    "negative samples": {
+        "memory.certifier.known_samples": np.array([-5]),
+        "memory.certifier.known_multipliers": np.array([0.0]),
+    },
+    "missing": {"memory.certifier.count": None},
+    "words": {"memory.certifier.n": np.array("many")},
+    "etas of a race": {"memory.race.etas": np.zeros(2)},
+    "ground of a race": {"memory.race.ground": np.zeros(2)},
+    "best of a race": {"memory.race.best": np.zeros(5, np.float32)},
+    "no past": {"memory.race.past": np.zeros(0)},
+    "sums of the trajectories": {"trajectories.total": np.zeros((2, 3))},
+}
+
+
+@pytest.mark.parametrize("fault", MEMORIES)
+def test_memories_that_do_not_fit(fault, tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "run.npz"
+    A = rng.standard_normal((30, 5))
+    run = {"loss": LAD(A, A[:, 0] + rng.standard_normal(30)), "penalty": L1(0.05), "tol": 1e-9, "on_failure": "ignore"}
+    minimize(**run, max_iter=100).state.save(path)
+    rewritten(path, **MEMORIES[fault])
+    with pytest.raises(ValueError, match=r"'state'|not a readable state file"):
+        minimize(**run, state=load_state(path))

@@ -97,7 +97,7 @@ class Wrong(Exception):
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 @pytest.mark.parametrize("where", [0.3, 0.02])  # the first or the last chunk
 def test_an_error_in_the_loss(jobs, where, tmp_path):
-    """It arrives once, as it was raised, at once, and nothing goes on in the background."""
+    """It arrives once, as it was raised, with a note, at once, and nothing goes on in the background."""
     lock, calls = threading.Lock(), []
 
     def loss(x, at=None):
@@ -110,14 +110,37 @@ def test_an_error_in_the_loss(jobs, where, tmp_path):
 
     arguments = None, schedule, [0.3, 0.2, 0.02], np.zeros((3, 2)), 10_000
     begin = time.perf_counter()
-    with pytest.raises(Wrong, match=r"^in iteration five$") as caught:
+    with pytest.raises(Wrong, match="in iteration five") as caught:
         sweep(lambda x: loss(x, 5), *arguments, n_jobs=jobs, checkpoint=tmp_path)
     assert time.perf_counter() - begin < 8.0  # 10,000 iterations take more
+    assert str(caught.value) == "in iteration five"
+    assert caught.value.__notes__[0] in [f"This was rule 'schedule' of the sweep, eta = {eta}." for eta in arguments[2]]
     assert caught.value.__context__ is None
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("adagrad_diff.sweep")]
     count = len(calls)
     time.sleep(0.02)
     assert len(calls) == count
+
+
+def test_an_error_in_a_rule(tmp_path):
+    """In the function that makes it, or later in its schedule: it says which rule it was, and for which eta."""
+
+    def made(eta):
+        raise Wrong("when it is made") if eta < 0.1 else ZeroDivisionError
+
+    def later(n):
+        if n > 3:
+            raise Wrong("when it runs")
+        return 0.1
+
+    first = {"good": AdaGrad, "bad one": lambda eta: AdaGrad(eta) if eta > 0.1 else made(eta)}
+    second = {"good": AdaGrad, "bad one": lambda eta: AdaGradDiff(later)}
+    for rules, sentence, eta in ((first, "when it is made", 0.02), (second, "when it runs", 0.3)):
+        with pytest.raises(Wrong, match=sentence) as caught:
+            sweep(Bowl(), None, rules, ETAS, np.zeros((3, 2)), 10, checkpoint=tmp_path / sentence, n_jobs=1)
+        assert str(caught.value) == sentence
+        assert caught.value.__notes__ == [f"This was rule 'bad one' of the sweep, eta = {eta}."]
+    assert not (tmp_path / "when it is made").exists()
 
 
 def test_errors_of_the_metric_and_the_penalty():

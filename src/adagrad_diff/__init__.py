@@ -11,66 +11,6 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from ._driver import History
-    from ._minimize import iterate, minimize
-    from ._scipy import scipy_method
-    from ._state import State, load_state
-    from ._status import ConvergenceError, ConvergenceWarning, Interrupted, Status
-    from ._sweep import sweep
-    from .certificates import Certificate, duality_gap
-    from .critical import at_fraction, critical_lam
-    from .losses import (
-        LAD,
-        Hinge,
-        Huber,
-        KernelSVMDual,
-        LinearModel,
-        Logistic,
-        Loss,
-        Multinomial,
-        Poisson,
-        Quadratic,
-        Quantile,
-        Squared,
-        SquaredHinge,
-    )
-    from .penalties import (
-        L1,
-        L2,
-        PSD,
-        SLOPE,
-        Affine,
-        Box,
-        BoxHyperplane,
-        ElasticNet,
-        FusedLasso,
-        GroupL2,
-        HalfSpace,
-        HuberPenalty,
-        Hyperplane,
-        L1Ball,
-        L2Ball,
-        LInf,
-        LInfBall,
-        Monotone,
-        NonNegative,
-        Nuclear,
-        NumericalProx,
-        Penalty,
-        Precomposed,
-        Ridge,
-        Scaled,
-        Separable,
-        Simplex,
-        SparseGroupL2,
-        TotalVariation1D,
-        Translated,
-        Unpenalised,
-        Zero,
-    )
-    from .rules import AdaGrad, AdaGradDiff, Rule
-
 # The table of contents. A name is imported when it is first used: SciPy and Numba take a second, this module does not.
 _CONTENTS = {
     "_minimize": ("iterate", "minimize"),
@@ -152,15 +92,84 @@ _MODULES = (
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604
 
 
-def __getattr__(name: str):
-    if name in _HOME:
-        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
-    elif name in _MODULES:
-        value = import_module(f".{name}", __name__)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if TYPE_CHECKING:  # the same once more, in the form that exports a name for type checkers
+    from . import blocks as blocks, certificates as certificates, critical as critical, losses as losses
+    from . import penalties as penalties, rules as rules, theory as theory
+    from ._driver import History as History
+    from ._minimize import iterate as iterate, minimize as minimize
+    from ._scipy import scipy_method as scipy_method
+    from ._state import State as State, load_state as load_state
+    from ._status import (
+        ConvergenceError as ConvergenceError,
+        ConvergenceWarning as ConvergenceWarning,
+        Interrupted as Interrupted,
+        Status as Status,
+    )
+    from ._sweep import sweep as sweep
+    from .certificates import Certificate as Certificate, duality_gap as duality_gap
+    from .critical import at_fraction as at_fraction, critical_lam as critical_lam
+    from .losses import (
+        LAD as LAD,
+        Hinge as Hinge,
+        Huber as Huber,
+        KernelSVMDual as KernelSVMDual,
+        LinearModel as LinearModel,
+        Logistic as Logistic,
+        Loss as Loss,
+        Multinomial as Multinomial,
+        Poisson as Poisson,
+        Quadratic as Quadratic,
+        Quantile as Quantile,
+        Squared as Squared,
+        SquaredHinge as SquaredHinge,
+    )
+    from .penalties import (
+        L1 as L1,
+        L2 as L2,
+        PSD as PSD,
+        SLOPE as SLOPE,
+        Affine as Affine,
+        Box as Box,
+        BoxHyperplane as BoxHyperplane,
+        ElasticNet as ElasticNet,
+        FusedLasso as FusedLasso,
+        GroupL2 as GroupL2,
+        HalfSpace as HalfSpace,
+        HuberPenalty as HuberPenalty,
+        Hyperplane as Hyperplane,
+        L1Ball as L1Ball,
+        L2Ball as L2Ball,
+        LInf as LInf,
+        LInfBall as LInfBall,
+        Monotone as Monotone,
+        NonNegative as NonNegative,
+        Nuclear as Nuclear,
+        NumericalProx as NumericalProx,
+        Penalty as Penalty,
+        Precomposed as Precomposed,
+        Ridge as Ridge,
+        Scaled as Scaled,
+        Separable as Separable,
+        Simplex as Simplex,
+        SparseGroupL2 as SparseGroupL2,
+        TotalVariation1D as TotalVariation1D,
+        Translated as Translated,
+        Unpenalised as Unpenalised,
+        Zero as Zero,
+    )
+    from .rules import AdaGrad as AdaGrad, AdaGradDiff as AdaGradDiff, Rule as Rule
+
+else:
+
+    def __getattr__(name):
+        if name in _HOME:
+            value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+        elif name in _MODULES:
+            value = import_module(f".{name}", __name__)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,8 @@ def main() -> None:
         from .cli import main as command
     except ModuleNotFoundError as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:  # libraries take a moment to load
+        sys.exit(130)
     command(prog_name="adagrad-diff")
 
 

@@ -17,173 +17,196 @@ the data are neither copied nor, if sparse, filled.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import islice
-from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from . import _geometry
-from ._driver import History, report
-from ._minimize import iterations, start
+from ._minimize import iterations, penalised, start
+from ._problem import recognise
 from ._state import State
-from ._status import Status, delayed_interrupt
 from .losses import Loss
 from .penalties import Penalty
 from .rules import AdaGradDiff
-
-if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
-
-    from .certificates import Certifier
 
 ETAS = np.logspace(-5, 2, 8)  # of the first stage, in units of the typical size of a coordinate
 FIRST = 16  # its iterations
 RESTARTS = (1.0, 0.2)  # etas of the restarts, in units of the distance moved
 MANY = 500_000  # predictions from which on the first stage saves memory: a third of the etas
 LEAST = 512  # iterations before a run may count as stalled
+PREFIX = "race."
 
 
-class Auto:
-    """A run without a step size: `run` makes it, and leaves the best iterate, its objective and the status."""
+class Race:
+    """The trajectories of a run without a step size, and the state of their leader: the best iterate of all."""
 
-    def __init__(self, loss: Loss, x0: Any, penalty: Penalty, eps: float, blocks: Any):
+    def __init__(self, loss: Loss, penalty: Penalty, eps: float, blocks: Any):
         self.original, self.penalty = loss, penalty
         self.geometry = _geometry.of(loss, penalty, blocks)
         self.loss = self.geometry.loss
         self.options = {"eps": eps, "blocks": self.geometry.blocks, "scale": self.geometry.scale}
+        self.identity = {"class": "auto", "eps": eps, "blocks": blocks}
+        # What is remembered beside the trajectories, all of it in their coordinates.
         self.etas = self.geometry.unit * (ETAS if loss.predictions < MANY else ETAS[1::3])
-        first = start(loss, x0, penalty, AdaGradDiff(1.0, **self.options))
-        if first.batched:
-            raise ValueError(f"eta='auto' runs from one start, but x0 has {first.x.shape[-1]} trajectories. Give eta a number.")
-        x = self.geometry.forward(first.x)
-        self.state = start(self.loss, np.repeat(x[..., None], len(self.etas), axis=-1), penalty, self.rule)
-        self.n, self.evaluations = 0, len(self.etas)
-        self.rows: list[tuple] = []  # of the history
-        self.x, self.fun = x, float(self.state.fun[0])
-        self.eta, self.status = float(self.etas[0]), Status.MAX_ITER
+        self.eta, self.evaluations, self.stage_end = float(self.etas[0]), 2, FIRST
+        self.fun, self.past = np.inf, [np.inf]  # the best objective, and what it was after each stage
+        self.best = self.ground = np.empty(0)  # the best iterate, and the one at the beginning of the stage
 
-    @property
-    def rule(self) -> AdaGradDiff:
-        """The rule of the trajectories that run."""
-        return AdaGradDiff(self.etas, **self.options)  # type: ignore[arg-type]
+    def rule(self, eta: Any) -> AdaGradDiff:
+        return AdaGradDiff(eta, **self.options)
 
-    def run(
-        self,
-        max_iter: int,
-        deadline: float,
-        tol: float | None,
-        every: int,
-        callback: Callable | None,
-        certifier: Certifier | None,
-    ) -> None:
-        """Stages that double, until somebody says stop."""
-        begin, past = perf_counter(), [self.fun]
-        if certifier is not None and not certifier.known:
-            certifier = None
-        if certifier is not None:
-            certifier.back = self.geometry.back
-        with delayed_interrupt() as interrupt:
-            length = FIRST
-            while True:
-                ground = self.x
-                self.evaluations += len(self.etas) * min(length, max_iter - self.n)
-                for state in islice(iterations(self.loss, self.penalty, self.rule, self.state), min(length, max_iter - self.n)):
-                    self.n += 1
-                    if every and self.n % every == 0:
-                        self._record(state, begin)
-                    status = self._look(state, deadline, tol, callback, certifier)
-                    if status is not None or interrupt.requested:
-                        self.status = Status.INTERRUPTED if status is None else status
-                        break
-                else:
-                    status = Status.MAX_ITER if self.n >= max_iter else None
-                self._best(self.state)
-                if certifier is not None and self.n < max_iter:
-                    certifier.look(self.state)
-                if status is not None or interrupt.requested:
-                    return
-                past.append(self.fun)
-                if tol is not None and self.n >= LEAST and past[-3] - self.fun <= tol * abs(self.fun):
-                    self.status = Status.STALLED
-                    return
-                if certifier is not None:
-                    certifier.restart()
-                self._fork(float(np.sqrt(np.mean(self.geometry.unscaled(self.x - ground) ** 2))))
-                length = self.n
+    def start(self, x0: Any) -> State:
+        """The leader before the first iteration."""
+        leader = start(self.original, x0, self.penalty, self.rule(1.0))
+        if leader.batched:
+            raise ValueError(
+                f"eta='auto' runs from one start, but x0 has {leader.x.shape[-1]} trajectories. Give eta a number."
+            )
+        self.best = self.ground = self.geometry.forward(leader.x)
+        leader.rule, leader.total = "auto", np.zeros(1)
+        leader.trajectories = self._begin(self.best, len(self.etas))
+        leader.g_first = self._size(leader.trajectories.g[..., 0])
+        self.fun = leader.fun
+        self.past = [self.fun]
+        return leader
 
-    def _best(self, state: State) -> None:
-        """Keep the best iterate of all."""
-        fun = np.where(state.failed & ~np.isfinite(state.fun_best), np.inf, state.fun_best)
-        best = int(np.argmin(fun))
-        if fun[best] < self.fun:
-            self.fun, self.x, self.eta = float(fun[best]), state.x_best[..., best].copy(), float(self.etas[best])
+    def resume(self, leader: State) -> State:
+        """A copy of the leader's state, checked; the race goes on where it was."""
+        leader = leader.copy()
+        memory = {name.removeprefix(PREFIX): value for name, value in leader.memory.items() if name.startswith(PREFIX)}
+        run = leader.trajectories
+        try:
+            self.etas, self.past = memory["etas"], memory["past"].tolist()
+            self.eta, self.fun, self.evaluations = float(memory["eta"]), float(memory["fun"]), int(memory["evaluations"])
+            self.stage_end, self.best, self.ground = int(memory["stage_end"]), memory["best"], memory["ground"]
+            wanted = (*leader.x.shape, self.etas.size)
+            fits = run is not None and run.batched and run.x.shape == wanted and run.x.dtype == leader.x.dtype
+            fits &= self.best.shape == self.ground.shape == leader.x.shape and len(self.past) > 0
+            fits &= self.best.dtype == self.ground.dtype == leader.x.dtype and self.etas.dtype == np.float64
+        except (KeyError, TypeError, ValueError):
+            fits = False
+        if not fits or run is None:
+            raise ValueError(
+                "'state' is not one of a run with eta='auto', or does not fit this loss. Give the rule it was made with."
+            )
+        blocks = self.rule(self.etas).init(run.x, True, self.loss.intercept).total
+        if blocks.shape != run.total.shape:
+            raise ValueError("'state' was made with other blocks than this rule's.")
+        recognise(self.loss, run, self.penalty.value(penalised(self.loss, run)(run.x)))
+        if np.isfinite(leader.g).all():  # centered data do not show that all rows were shifted
+            recognise(self.original, leader, self.penalty.value(penalised(self.original, leader)(leader.x)))
+        leader.f, leader.phi, leader.fun_best = self.fun, 0.0, self.fun
+        leader.gain = np.inf  # who goes on wants more
+        run.scale = self._scale(leader.x)
+        return leader
 
-    def _look(self, state: State, deadline: float, tol: Any, callback: Any, certifier: Any) -> Status | None:
-        """Whether this was the last iteration."""
-        if callback is not None:
-            from scipy.optimize import OptimizeResult
+    def _begin(self, x: np.ndarray, count: int) -> State:
+        """As many trajectories at x; one evaluation of the loss is enough for all."""
+        one = start(self.loss, x[..., None], self.penalty, self.rule(1.0))
+        run = one.select(np.zeros(count, int))
+        run.scale = self._scale(x)
+        return run
 
-            self._best(state)
-            try:
-                callback(
-                    OptimizeResult(x=self.geometry.back(self.x), fun=self.fun, fun_best=self.fun, nit=self.n, eta=self.eta)
-                )
-            except StopIteration:
-                return Status.CALLBACK
-        if perf_counter() > deadline:
-            return Status.MAX_TIME
-        if certifier is not None:
-            certifier.follow(state, last=False)
-            if tol is not None:
-                fun = min(self.fun, state.fun_best.min())
-                if fun - certifier.bound <= tol * abs(fun):
-                    return Status.CONVERGED
-        return None
+    def _scale(self, x: np.ndarray) -> np.ndarray | None:
+        """The scale of every coordinate of x, an intercept included."""
+        if self.geometry.scale is None:
+            return None
+        scale = np.ones(x.size)
+        scale[: self.geometry.scale.size] = self.geometry.scale
+        return scale
 
-    def _fork(self, moved: float) -> None:
+    def _size(self, g: np.ndarray) -> float:
+        """The norm of a gradient in scaled coordinates."""
+        scale = self._scale(g)
+        with np.errstate(all="ignore"):
+            return float(np.linalg.norm(g.reshape(-1) if scale is None else g.reshape(-1) * scale))
+
+    def iterations(self, leader: State) -> Iterator[State]:
+        """The leader's state after each iteration of all trajectories."""
+        while True:
+            if leader.n >= self.stage_end:
+                self._fork(leader)
+            run = leader.trajectories
+            assert run is not None
+            for _ in iterations(self.loss, self.penalty, self.rule(self.etas), run):
+                self._lead(leader, run)
+                yield leader
+                if leader.n >= self.stage_end:
+                    break
+
+    def _lead(self, leader: State, run: State) -> None:
+        """The leader after an iteration of the trajectories: it is the best iterate so far."""
+        leader.committing = True
+        run.committing = False
+        values, all_failed = run.fun_best.tolist(), all(run.failed.tolist())
+        fun = min(values)
+        self.evaluations += len(values)
+        if all_failed and len(self.past) == 1 and not fun < self.fun:
+            leader.failed = True  # nothing near the start is finite
+            return
+        if fun < self.fun:
+            column = values.index(fun)
+            self.best, self.eta = run.x_best[..., column], float(self.etas[column])  # a view: copied when the stage ends
+            self.fun = fun
+        leader.f, leader.phi, leader.fun_best = self.fun, 0.0, self.fun  # their parts are not known until they are shown
+        leader.n += 1
+        leader.norm = np.nan
+        if all_failed:  # there is nothing to go on with
+            self.stage_end = leader.n
+        leader.turning, leader.gain = leader.n >= self.stage_end, np.inf
+        if leader.turning:
+            self.best = self.best.copy()
+            self.past.append(self.fun)
+            if leader.n >= LEAST:
+                leader.gain = self.past[-3] - self.fun
+
+    def _fork(self, leader: State) -> None:
         """The trajectories of the next stage: the winner of this one, and restarts from the best iterate."""
-        state, count = self.state, 1 + len(RESTARTS)
-        state.oracle = None  # its memory is needed again
-        winner = int(np.argmin(np.where(state.failed, np.inf, state.fun_best)))
+        run, count = leader.trajectories, 1 + len(RESTARTS)
+        assert run is not None
+        run.oracle = None  # its memory is needed again
+        winner = int(np.argmin(np.where(run.failed, np.inf, run.fun_best)))
+        moved = float(np.sqrt(np.mean(self.geometry.unscaled(self.best - self.ground) ** 2)))
         eta = float(self.etas[winner])
-        rho = moved if moved > 0 else 0.1 * eta  # nothing was gained: steps were too large
-        self.etas = np.array([eta, *(factor * rho for factor in RESTARTS)])
-        fresh = start(self.loss, np.repeat(self.x[..., None], count, axis=-1), self.penalty, self.rule)
-        self.evaluations += 1
+        rho = moved if moved > 0 else 0.1 * float(self.etas.min() if run.failed.all() else eta)  # steps were too large
+        fresh = self._begin(self.best, count)
         for name in ("n", "x", "f", "phi", "g", "total"):
-            getattr(fresh, name)[..., 0] = getattr(state, name)[..., winner]
+            getattr(fresh, name)[..., 0] = getattr(run, name)[..., winner]
         fresh.x_best, fresh.fun_best = fresh.x.copy(), fresh.fun  # a stage is judged by itself
-        fresh.f_first = np.full(count, state.f_first[0])
-        self.state = fresh
+        fresh.f_first = np.full(count, run.f_first[0])
+        leader.committing = True
+        self.etas = np.array([eta, *(factor * rho for factor in RESTARTS)])
+        self.evaluations += 1
+        self.ground, self.stage_end, leader.trajectories = self.best, 2 * leader.n, fresh
+        leader.committing = False
 
-    def _record(self, state: State, begin: float) -> None:
-        best = int(np.argmin(np.where(state.failed, np.inf, state.fun)))
-        step = float(np.mean(state.step[..., best]))
-        self.rows.append((self.n, float(state.fun[best]), step, np.nan, perf_counter() - begin))
+    def show(self, leader: State) -> None:
+        """Make the leader's state what a caller may see and keep: the best iterate, and what it takes to go on."""
+        leader.x = self.geometry.back(self.best)
+        leader.phi = float(self.penalty.value(penalised(self.original, leader)(leader.x)))
+        leader.f = self.fun - leader.phi
+        leader.g = np.full_like(leader.x, np.nan)  # not known before the run has ended
+        self.keep(leader)
 
-    def history(self) -> History:
-        """The best trajectory's objective and mean step, iteration by iteration."""
-        columns = [np.array(column, np.float64) for column in zip(*self.rows, strict=True)] or [np.empty(0)] * 5
-        return History(columns[0].astype(np.int64), *columns[1:])
+    def keep(self, leader: State) -> None:
+        """The leader as the average and the best iterate, and the race in its memory."""
+        leader.x_best, leader.x_sum = leader.x.copy(), max(leader.n, 1) * leader.x.astype(np.float64)
+        numbers = {"eta": self.eta, "evaluations": self.evaluations, "stage_end": self.stage_end, "fun": self.fun}
+        known = {"etas": self.etas, "past": self.past, "best": self.best.copy(), "ground": self.ground, **numbers}
+        leader.memory |= {f"{PREFIX}{name}": np.asarray(value) for name, value in known.items()}
 
-    def report(self, tol: float | None, on_failure: str, certifier: Certifier | None) -> OptimizeResult:
-        """The result: x is the best iterate, in the caller's coordinates, with a state to go on from with a constant eta."""
-        rule = AdaGradDiff(self.eta, **self.options)
-        state = start(self.original, self.geometry.back(self.x), self.penalty, rule)
-        state.n, state.x_sum = self.n, max(self.n, 1) * state.x.astype(np.float64)
-        enough = -1.0 if tol is None else tol * abs(state.fun)  # the gap that is asked for
-        if certifier is not None and certifier.known and self.n:
-            if certifier.gap(state.fun) > enough:
-                r = None
-                if not certifier.dual.kinked:  # then the mean of earlier ones will do
-                    oracle = self.original.oracle(state.x)
-                    oracle(state.x, np.empty_like(state.g))
-                    r = certifier.dual.residuals(oracle, None)
-                certifier.back = lambda x: x
-                certifier.finish(state.x, state.g, r)
-            if self.status != Status.INTERRUPTED and certifier.gap(state.fun) <= enough:
-                self.status = Status.CONVERGED
-        extra = {"eta": self.eta, "rule": rule, "nfev": self.evaluations}
-        return report(state, self.status, tol, self.history(), on_failure, certifier, extra)
+    def settle(self, leader: State, stationary: bool, dual: Any) -> Any:
+        """After the run: the loss and its gradient at the answer, in the caller's coordinates. Returns the residuals.
+
+        The answer is the best iterate, or the one that was found stationary.
+        """
+        run = leader.trajectories
+        assert run is not None
+        leader.x = self.geometry.back(run.x[..., run.ahead()] if stationary else self.best)
+        oracle, leader.g = self.original.oracle(leader.x), np.empty_like(leader.x)
+        leader.f = float(oracle(leader.x, out=leader.g))
+        leader.phi = float(self.penalty.value(penalised(self.original, leader)(leader.x)))
+        leader.fun_best = leader.fun
+        self.keep(leader)
+        return None if dual is None else dual.residuals(oracle, None)

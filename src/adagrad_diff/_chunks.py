@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from . import _check
+from ._checkpoint import Expected
 from ._describe import describe
 from ._driver import Watch
+from ._makers import made, named, noted, together
 from ._minimize import iterations, start
 from ._state import State
 from ._status import BUDGETS, Status
@@ -28,6 +30,7 @@ WIDE = 32  # columns that a chunk has at least, if memory and their number allow
 LEAST = 4  # columns that it keeps when it is cut for the sake of another core,
 LARGE = 1e4  # unless a single one has so many coordinates or predictions that it is worth a core
 RECORDED = ("objective", "mean_step")
+ENDS = (Status.MAX_ITER, Status.NOT_FINITE, Status.DIVERGED)
 
 
 class Chunk(NamedTuple):
@@ -42,7 +45,7 @@ class Trajectories:
     """Every rule with every eta from every start: what is to be computed, checked."""
 
     def __init__(self, loss: Any, penalty: Any, rules: Any, etas: Any, x0s: Any, n_iter: int, record: int, keep_x: bool):
-        self.loss, self.penalty, makers = as_loss(loss), as_penalty(penalty), _named(rules)
+        self.loss, self.penalty, makers = as_loss(loss), as_penalty(penalty), named(rules)
         self.etas = np.array([_check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
         if np.ndim(etas) > 1 or not self.etas.size or np.unique(self.etas).size != self.etas.size:
             raise ValueError("'etas' must be one or more positive numbers, each of them once.")
@@ -50,16 +53,12 @@ class Trajectories:
         self.n_iter = _check.count(n_iter, "n_iter", "sweep", least=1)
         self.record = _check.count(record, "record", "sweep", least=1)
         self.keep_x = bool(keep_x)
-        made = {name: [make(float(eta)) for eta in self.etas] for name, make in makers.items()}
-        for name, several in made.items():
-            for rule in several:
-                if not isinstance(rule, Rule):
-                    raise TypeError(f"'rules' must be rule classes or functions eta -> rule, but {name} made {rule!r}.")
-        self.rules = {name: _together(several) for name, several in made.items()}
+        several = {name: [made(name, make, float(eta)) for eta in self.etas] for name, make in makers.items()}
+        self.rules = {name: together(rules) for name, rules in several.items()}
         problem = {"loss": self.loss, "penalty": self.penalty, "etas": self.etas, "x0s": self.x0s, "rules": self.rules}
         #: Everything the results depend on, before a loss that remembers something has seen the first x.
         self.description = {**describe(problem), "n_iter": self.n_iter, "record": self.record, "keep_x": self.keep_x}
-        self.first = start(self.loss, self.x0s, self.penalty, next(iter(made.values()))[0])
+        self.first = start(self.loss, self.x0s, self.penalty, next(iter(several.values()))[0])
         if not self.first.batched:
             raise ValueError("The loss must return one value per column of x, as 'x0s' has one start per column.")
         self.starts = self.x0s.shape[-1]
@@ -95,24 +94,53 @@ class Trajectories:
                 chunks += [Chunk(name, *map(int, pair)) for pair in zip(offset + cuts[:-1], offset + cuts[1:], strict=True)]
         return chunks
 
-    def run(
-        self, chunk: Chunk, kept: tuple[dict, State] | None, seconds: float, watched: Callable, pause: Callable
-    ) -> dict[str, np.ndarray] | None:
-        """The trajectories of one chunk.
+    def check_plan(self, plan: Any) -> list[Chunk]:
+        """The plan that was read from somewhere, if each column of each rule is in one chunk, in order."""
+        if not isinstance(plan, list) or not all(isinstance(chunk, list) and len(chunk) == 3 for chunk in plan):
+            raise ValueError("its plan is not a list of chunks (rule, low, high)")
+        wanted = [(name, 0) for name in self.rules]  # where the chunks of the rules have to begin
+        for rule, low, high in plan:
+            if not wanted or [rule, low] != list(wanted[0]) or any(type(end) is not int for end in (low, high)):
+                break
+            columns = self.etas.size * self.starts
+            end = columns if isinstance(self.rules[rule], Rule) else (low // self.starts + 1) * self.starts
+            if not low < high <= end:
+                break
+            wanted[:1] = [(rule, high)] if high < columns else []
+        else:
+            if not wanted:
+                return [Chunk(*chunk) for chunk in plan]
+        raise ValueError("its plan does not have every trajectory once")
 
-        Every so many seconds, `pause(record, state)` may keep them, and says whether to stop: then the answer is None.
-        `watched(watch)` hands out what knows how far they are.
+    def layout(self, width: int) -> dict[str, Expected]:
+        """The results of a chunk."""
+        layout = {name: Expected((self.iterations.size, width), np.dtype(np.float64)) for name in RECORDED}
+        layout["objective_best"] = Expected((width,), np.dtype(np.float64))
+        layout["nit"] = Expected((width,), np.dtype(np.int64), range(self.n_iter + 1))
+        layout["status"] = Expected((width,), np.dtype(np.int64), ENDS)
+        if self.keep_x:
+            layout["x"] = Expected((*self.first.x.shape[:-1], width), self.first.x.dtype)
+        return layout
+
+    def run(
+        self, chunk: Chunk, kept: Callable, seconds: float, watched: Callable, pause: Callable
+    ) -> tuple[dict[str, np.ndarray], bool]:
+        """The results of one chunk, and whether it is finished.
+
+        `kept(layout)` returns what was kept of it earlier, if anything was, as arrays of that layout. Every so many seconds,
+        `pause(arrays)` may keep how far it is, and says whether to stop. `watched(watch)` hands out what knows that, too.
         """
         columns = np.arange(chunk.low, chunk.high)
         rules, etas = self.rules[chunk.rule], columns // self.starts
         rule = rules.select(etas) if isinstance(rules, Rule) else rules[etas[0]]
         record = {name: np.full((self.iterations.size, columns.size), np.nan) for name in RECORDED}
-        if kept is None:
+        with noted(chunk.rule, self.etas[etas]):
             state = start(self.loss, self.x0s[..., columns % self.starts], self.penalty, rule, averages=False)
-        else:
-            state = kept[1]
-            for name in RECORDED:
-                record[name][:] = kept[0][name]
+        layout = {name: Expected(array.shape, array.dtype) for name, array in (record | _arrays(state)).items()}
+        layout["state.n"] = layout["state.n"]._replace(values=range(self.n_iter + 1))
+        if (arrays := kept(layout)) is not None:
+            record = {name: arrays.pop(name) for name in RECORDED}
+            state = replace(state, **{name.removeprefix("state."): array for name, array in arrays.items()})
         regular = self.n_iter - self.n_iter % self.record
         while True:
             # Up to the last multiple of `record`; then the rest, of which only the end is recorded.
@@ -120,26 +148,24 @@ class Trajectories:
             goal, every = (regular, self.record) if n < regular else (self.n_iter, self.n_iter)
             watch = Watch(goal - n, perf_counter() + seconds, None, None, every, state, norms=False)
             watched(watch)
-            status = watch.run(lambda rule, state: iterations(self.loss, self.penalty, rule, state), rule, state)
+            with noted(chunk.rule, self.etas[etas]):
+                status = watch.run(lambda rule, state: iterations(self.loss, self.penalty, rule, state), rule, state)
+            if np.any(status == Status.INTERRUPTED):
+                raise KeyboardInterrupt
             history = watch.history()
             rows = np.searchsorted(self.iterations, history.iteration)
             for name in RECORDED:
                 record[name][rows] = getattr(history, name)
             running = np.isin(status, BUDGETS)
-            if watch.n == self.n_iter or not running.any():
+            finished = watch.n == self.n_iter or not running.any()
+            if finished or pause({name: array for name, array in (record | _arrays(state)).items() if name in layout}):
                 break
-            if pause(record, state):
-                return None
-        answer = {
-            **record,
-            "objective_best": state.fun_best,
-            "nit": state.n,
-            "status": np.where(running, Status.MAX_ITER, status),
-        }
-        return {**answer, "x": state.x} if self.keep_x else answer
+        status = np.where(running, Status.MAX_ITER if finished else Status.INTERRUPTED, status).astype(np.int64)
+        answer = {**record, "objective_best": state.fun_best, "nit": state.n, "status": status}
+        return {**answer, "x": state.x} if self.keep_x else answer, finished
 
-    def dataset(self, plan: list[Chunk], parts: list[dict[str, np.ndarray]]) -> xarray.Dataset:
-        """The results of all chunks, labelled."""
+    def dataset(self, plan: list[Chunk], parts: list[dict[str, np.ndarray] | None]) -> xarray.Dataset:
+        """The results of all chunks, labelled. None is a chunk that was not begun."""
         import xarray
 
         from . import __version__
@@ -147,11 +173,12 @@ class Trajectories:
         names, trajectory = list(self.rules), ("rule", "eta", "seed")
         coordinate = ("coordinate", *(f"coordinate_{axis}" for axis in range(1, self.x0s.ndim - 1)))
         variables: dict[str, Any] = {}
-        for key in tuple(parts[0]):
-            *leading, _ = parts[0][key].shape
-            whole = np.empty((*leading, len(names), self.etas.size * self.starts), parts[0][key].dtype)
+        for key, ((*leading, _), dtype, _) in self.layout(1).items():
+            whole = np.empty((*leading, len(names), self.etas.size * self.starts), dtype)
+            absent = {"nit": 0, "status": Status.INTERRUPTED}.get(key, np.nan)
             for chunk, part in zip(plan, parts, strict=True):
-                whole[..., names.index(chunk.rule), chunk.low : chunk.high] = part.pop(key)  # so that it exists once only
+                values = absent if part is None else part.pop(key)  # so that it exists once only
+                whole[..., names.index(chunk.rule), chunk.low : chunk.high] = values
             whole = whole.reshape(*leading, len(names), self.etas.size, self.starts)
             if key in RECORDED:
                 variables[key] = ((*trajectory, "iteration"), np.moveaxis(whole, 0, -1))
@@ -165,6 +192,12 @@ class Trajectories:
         return data
 
 
+def _arrays(state: State) -> dict[str, np.ndarray]:
+    """The arrays of a state, by the names that they have in a file."""
+    values = {f"state.{field.name}": getattr(state, field.name) for field in fields(state)}
+    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+
 def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:
     """A copy of the starts, one per column."""
     x0s = np.array(_check.finite(np.atleast_1d(_check.real_array(x0s, "x0s")), "x0s"))
@@ -173,29 +206,3 @@ def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:
         wanted = "d" if shape is None else ", ".join(map(str, shape))
         raise ValueError(f"'x0s' must have shape ({wanted}, starts). Got shape {x0s.shape} instead.")
     return columns
-
-
-def _together(rules: list[Rule]) -> Rule | list[Rule]:
-    """One rule with an array of etas, if only these differ, and they are numbers."""
-
-    def same(one: Rule, other: Rule) -> bool:
-        pairs = [(item, vars(other).get(name)) for name, item in vars(one).items() if name != "eta"]
-        return type(one) is type(other) and all(a is b or describe(a) == describe(b) for a, b in pairs)
-
-    etas = [rule.eta for rule in rules if isinstance(rule.eta, float) and same(rules[0], rule)]
-    return replace(rules[0], eta=etas) if len(etas) == len(rules) else rules
-
-
-def _named(rules: Any) -> dict[str, Callable]:
-    """Names for the rules: their own, or those of a dict."""
-    if not isinstance(rules, Mapping):
-        several = list(rules) if isinstance(rules, Iterable) else [rules]
-        names = [getattr(rule, "__name__", type(rule).__name__) for rule in several]
-        clear = len(set(names)) == len(names) and "<lambda>" not in names
-        rules = dict(zip(names if clear else [f"rule {k}" for k in range(len(names))], several, strict=True))
-    if not rules or not all(callable(rule) for rule in rules.values()):
-        raise TypeError("'rules' must be rule classes, such as AdaGradDiff, or functions eta -> rule.")
-    named = {str(name): rule for name, rule in rules.items()}
-    if len(named) < len(rules):
-        raise ValueError(f"'rules' must have different names. Got {list(rules)} instead.")
-    return named

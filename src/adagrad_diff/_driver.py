@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
@@ -14,13 +13,17 @@ from ._state import State
 from ._status import (
     BUDGETS,
     CERTIFIED,
+    DECIDED,
     EXPLANATIONS,
-    GAP_MISSED,
-    TOLERANCE_MISSED,
+    MISSED,
+    REMEDIES,
+    SUBGRADIENT,
     ConvergenceError,
-    ConvergenceWarning,
+    Interrupt,
+    Interrupted,
     Status,
-    delayed_interrupt,
+    succeeded,
+    warn,
 )
 from .rules import Rule
 
@@ -30,7 +33,11 @@ if TYPE_CHECKING:
     from .certificates import Certifier
 
 RUNNING = -1
+SELDOM = 16  # iterations between two looks at how much gradients have changed
 DIVERGENCE = 1e30
+FAR = 1e6  # times its first value that a loss may fall along a straight line
+STRICTER = 0.9  # the share of the tolerance that a race must reach: its point is judged again in the caller's coordinates
+NOTHING = 1e-6  # an objective, or a gradient, of less than this part of what it was counts as none in a relative tolerance
 
 
 @dataclass
@@ -57,9 +64,12 @@ class Watch:
         state: State,
         norms: bool = True,
         certifier: Certifier | None = None,
+        interrupt: Interrupt | None = None,
+        show: Callable[[State], None] | None = None,
     ):
         self.left, self.deadline, self.tol, self.callback, self.every = max_iter, deadline, tol, callback, every
-        self.certifier = certifier
+        self.certifier, self.interrupt = certifier, interrupt or Interrupt()
+        self.show = show  # makes a state what a caller may see, if the source of states does not do that by itself
         self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
         self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
         self.rows: list[tuple] = []
@@ -76,27 +86,33 @@ class Watch:
         status, part = np.full(state.f.shape, RUNNING), state
         while self.columns.size:
             codes = self._follow(iterations(rule.select(self.columns), part), part)
+            part.committing = True  # until they are written back
             status[self.columns] = codes
             if part is not state:
                 state.put(self.columns, part)
             self.columns = self.columns[codes == RUNNING]
+            part.committing = False
             part = state.select(self.columns)
         return status
 
     def _follow(self, iterations: Iterator[State], state: State) -> Any:
         """Draw states until a trajectory ends; the status of each, RUNNING for those that have not ended."""
+        self.interrupt.held = lambda: state.committing or (state.trajectories is not None and state.trajectories.committing)
         status = self._verdict(state, Status.MAX_ITER if self.left == 0 else RUNNING)
-        with delayed_interrupt() as interrupt:
-            try:
-                while np.all(status == RUNNING) if state.batched else status == RUNNING:
-                    next(iterations)
-                    status = self._look(state)
-                    if interrupt.requested:
-                        status = _end(status)
-                if state.failed is not True and state.step is not None and np.any(np.isnan(state.norm)):
-                    state.diagnose()
-            except KeyboardInterrupt:
+        try:
+            if self.interrupt.requested:
                 status = _end(status)
+            while np.all(status == RUNNING) if state.batched else status == RUNNING:
+                next(iterations)
+                state.committing = False
+                status = self._look(state)
+                if self.interrupt.requested:
+                    status = _end(status)
+            if state.failed is not True and state.step is not None and np.any(np.isnan(state.norm)):
+                state.diagnose()
+        except KeyboardInterrupt:
+            self.interrupt.requested = True
+            status = _end(status)
         return status
 
     def _look(self, state: State) -> Any:
@@ -108,6 +124,8 @@ class Watch:
         self._seen = None
         if self.every and self.n % self.every == 0:
             self._record(state)
+        if self.certifier is not None:
+            self.certifier.follow(state)
         stop = RUNNING  # what ends all trajectories alike
         if self.callback is not None and self._called_off(state):
             stop = Status.CALLBACK
@@ -115,31 +133,61 @@ class Watch:
             stop = Status.MAX_ITER
         elif perf_counter() > self.deadline:
             stop = Status.MAX_TIME
-        if self.certifier is not None:
-            self.certifier.follow(state, last=stop != RUNNING)
-        if self.tol is not None and not self._certified:
+        if self.certifier is not None and stop != RUNNING and state.trajectories is None:
+            self.certifier.look_closely(state)
+        if self.tol is not None and self._by_subgradient:
             self._diagnose(state)
         return self._verdict(state, stop)
 
     @property
-    def _certified(self) -> bool:
-        """Whether a duality gap decides, and not the subgradient."""
-        return self.certifier is not None and self.certifier.known
+    def _by_subgradient(self) -> bool:
+        """Whether the subgradient decides, because no duality gap does."""
+        return self.certifier is None or self.certifier.hopeless
 
     def _verdict(self, state: State, stop: int) -> Any:
         """The status of each trajectory: `stop`, unless it has an end of its own."""
-        tol = -1.0 if self.tol is None else self.tol
-        distance, unit = (state.norm, state.g_first) if not self._certified else self.certifier.relative(state)  # type: ignore[union-attr]
+        reached, stalled = self._judge(state, STRICTER if state.trajectories is not None else 1.0)
         if not state.batched:
             if state.failed:
                 return Status.NOT_FINITE
             if abs(state.f) > DIVERGENCE * (1.0 + abs(state.f_first)):
                 return Status.DIVERGED
-            return Status.CONVERGED if distance <= tol * unit else stop
-        status = np.where(distance <= tol * unit, int(Status.CONVERGED), int(stop))
+            return Status.CONVERGED if reached else Status.STALLED if stalled else stop
+        status = np.where(np.broadcast_to(reached, state.f.shape), int(Status.CONVERGED), int(stop))
         status[np.abs(state.f) > DIVERGENCE * (1.0 + np.abs(state.f_first))] = Status.DIVERGED
         status[state.failed] = Status.NOT_FINITE
         return status
+
+    def _judge(self, state: State, share: float) -> tuple[Any, Any]:
+        """Whether a share of the tolerance is reached, and whether the run is stalled."""
+        if self.tol is None:
+            return False, False
+        tol = share * self.tol
+        reached = self.certified(state, share)
+        if self._by_subgradient:
+            reached |= state.norm <= tol * state.g_first
+            if self.n % SELDOM == 0:  # if the first gradient was next to nothing
+                reached |= state.norm <= tol * NOTHING * state.change()
+        return reached, state.gain < np.inf and state.gain <= self.tol * self._unit(state)
+
+    def certified(self, state: State, share: float = 1.0) -> Any:
+        """Whether a share of the tolerance is reached by the duality gap."""
+        if self.tol is None or self.certifier is None or not self.certifier.known:
+            return False
+        gap = self.certifier.gap(state.fun)
+        return (gap <= share * self.tol * self._unit(state)) & (gap < np.inf)
+
+    def _unit(self, state: State) -> Any:
+        """What gaps are measured in: the objective, or a millionth of its usual size."""
+        larger = np.maximum if state.batched else max
+        scale = self.certifier.scale if self.certifier is not None else 0.0
+        return larger(abs(state.fun), NOTHING * larger(abs(state.f_first), scale))
+
+    def reconsider(self, state: State, status: Any, by_gap: bool) -> Any:
+        """The status of a run whose last point has been looked at more closely; `by_gap` says how it has converged."""
+        if status in (*BUDGETS, Status.STALLED, Status.CONVERGED) and self.certified(state):
+            return Status.CONVERGED
+        return Status.STALLED if by_gap and status == Status.CONVERGED else status
 
     def _diagnose(self, state: State) -> tuple[Any, Any]:
         if self._seen is None:
@@ -155,6 +203,10 @@ class Watch:
             if state is not self.full:
                 self.full.put(self.columns, state)
             state = self.full
+        if self.show is not None:
+            self.show(state)
+        if self.certifier is not None:
+            state.memory |= self.certifier.memory()
         now = OptimizeResult(x=state.x.copy(), fun=state.fun, fun_best=np.copy(state.fun_best)[()], nit=np.copy(state.n)[()])
         now.update(subgradient_norm=norm, mean_step=mean_step, state=state)
         try:
@@ -165,7 +217,10 @@ class Watch:
 
     def _record(self, state: State) -> None:
         norm, mean_step = self._diagnose(state)
-        row: tuple = (state.fun, mean_step, norm)
+        if state.trajectories is not None:
+            row: tuple = (float(state.trajectories.fun[state.trajectories.ahead()]), mean_step, norm)
+        else:
+            row = (state.fun, mean_step, norm)
         if state.batched:
             row = tuple(self._widen(np.where(state.failed, np.nan, value)) for value in row)
         self.rows.append((self.n, *row, perf_counter() - self.begin))
@@ -190,26 +245,19 @@ def _end(status: Any) -> Any:
     return np.where(status == RUNNING, int(code), status) if np.ndim(status) else (code if status == RUNNING else status)
 
 
-def report(
-    state: State,
-    status: Any,
-    tol: float | None,
-    history: History,
-    on_failure: str,
-    certifier: Certifier | None = None,
-    extra: dict[str, Any] | None = None,
-) -> OptimizeResult:
-    """The result of a run, and a warning or an error if it was not a success."""
+def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: Any) -> OptimizeResult:
+    """The result of a run; a warning or an error if it was not a success, and `Interrupted` if it was interrupted."""
     from scipy.optimize import OptimizeResult
 
+    certifier = watch.certifier
+    if certifier is not None:
+        state.memory |= certifier.memory()
     state.x_prev = state.g_prev = state.step = state.oracle = None  # only the run needed them
     codes = np.atleast_1d(status)
     broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
-    codes = np.where(np.atleast_1d(broken), int(Status.NOT_FINITE), codes)
-    good = (codes == Status.CONVERGED) | (np.isin(codes, BUDGETS) & (tol is None))
-    if certifier is None or not np.isfinite(certifier.bound):  # there is nothing better to stop on
-        good |= codes == Status.STALLED
-    batched = state.batched
+    codes = np.where(np.atleast_1d(_falls_for_ever(state)) & np.isin(codes, BUDGETS), int(Status.DIVERGED), codes)
+    codes = np.where(np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes)
+    good, batched = succeeded(codes, watch.tol), state.batched
     result = OptimizeResult(
         x=state.x.copy(),
         fun=state.fun,
@@ -222,32 +270,47 @@ def report(
         nfev=state.n + 1,
         status=codes if batched else int(codes[0]),
         success=good if batched else bool(good[0]),
-        message=_message(codes, state, tol, certifier),
-        history=history,
+        message=_message(codes, state, watch),
+        history=watch.history(),
         state=state,
     )
     if certifier is not None:
+        certified = np.broadcast_to(watch.certified(state), codes.shape)
         result.update(gap=certifier.gap(state.fun), bound=certifier.bound, dual_point=certifier.point)
-    result.update(extra or {})
-    alarming = ~good & ~np.isin(codes, (Status.CALLBACK, Status.INTERRUPTED))
+        result.update(certified=certified.copy() if batched else bool(certified[0]))
+    result.update(extra)
+    if watch.interrupt.requested:
+        raise Interrupted(result.message, result)
+    alarming = ~good & ~np.isin(codes, DECIDED)
     if alarming.any() and on_failure == "raise":
         raise ConvergenceError(result.message, result)
     if alarming.any() and on_failure == "warn":
-        warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
+        warn(result.message)
     return result
 
 
-def _message(codes: np.ndarray, state: State, tol: float | None, certifier: Certifier | None) -> str:
-    sentences, certified = [], certifier is not None and certifier.known
+def _falls_for_ever(state: State) -> Any:
+    """Whether the objective has fallen very far along a straight line, without an end in sight."""
+    norm = np.sqrt(np.einsum("i...,i...->...", state.flat(state.g), state.flat(state.g), dtype=np.float64))
+    straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
+    return straight & (state.fun < -FAR * (1.0 + np.abs(state.f_first)))
+
+
+def _message(codes: np.ndarray, state: State, watch: Watch) -> str:
+    """What happened, what it means, what to do."""
+    certifier, certified = watch.certifier, np.broadcast_to(watch.certified(state), codes.shape)
+    by_gap = certifier is not None and not certifier.hopeless
+    remedy = REMEDIES["auto" if state.trajectories is not None else "gap" if by_gap else "subgradient"]
+    sentences = []
     for code in np.unique(codes):
         here = codes == code
-        sentence = CERTIFIED if certified and code == Status.CONVERGED else EXPLANATIONS[Status(code)]
-        if tol is not None and code in BUDGETS:
-            sentence += GAP_MISSED if certified else TOLERANCE_MISSED
+        sentence = EXPLANATIONS.get(Status(code)) or (CERTIFIED if certified[here].all() else SUBGRADIENT)
+        if watch.tol is not None and code in BUDGETS:
+            sentence += MISSED.format(remedy)
         n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, state.norm, state.g_first))
         subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
-        norm = "" if np.isnan(u) else f", ||u|| = {u:.2e}"
-        sentences.append(f"{subject}{sentence} (n = {n}{norm}, ||g^1|| = {first:.2e}).")
+        norms = f"; norm of the subgradient {u:.2e}, of the first gradient {first:.2e}" if not np.isnan(u) else ""
+        sentences.append(f"{subject}{sentence} ({n} {'iteration' if n == 1 else 'iterations'}{norms}).")
     if certifier is not None:
         sentences.append(certifier.message(np.min(state.fun)))
     return " ".join(sentences)

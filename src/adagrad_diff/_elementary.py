@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
@@ -33,7 +32,26 @@ def log1p_unit(u: float) -> float:
 @intrinsic
 def _from_bits(context, bits):
     """The double whose 64 bits these are."""
-    return types.float64(types.int64), lambda _, builder, signature, args: builder.bitcast(args[0], ir.DoubleType())
+
+    def code(context, builder, signature, args):
+        return builder.bitcast(args[0], context.get_value_type(types.float64))
+
+    return types.float64(types.int64), code
+
+
+@intrinsic
+def _less_multiple(context, t, n, ln2):
+    """t - n * ln2 by itself.
+
+    Instructions that have flags of their own keep them, so this is no part of the sums that kernels may reorder: to
+    t - n * (LN2_HIGH + LN2_LOW), for example, which would lose the digits that the two parts are for.
+    """
+
+    def code(context, builder, signature, args):
+        own = ["contract"]
+        return builder.fsub(args[0], builder.fmul(args[1], args[2], flags=own), flags=own)
+
+    return types.float64(types.float64, types.float64, types.float64), code
 
 
 @overload(decay, jit_options=INLINE)
@@ -43,7 +61,8 @@ def _decay(t):
         below = t < SMALLEST
         t = SMALLEST if below else t  # written so that NaN stays NaN
         n = np.floor(t * LOG2_E + 0.5)
-        r = (t - n * LN2_HIGH) - n * LN2_LOW  # exp(t) = 2^n exp(r), |r| <= log(2) / 2: the Taylor polynomial of degree 13
+        # exp(t) = 2^n exp(r), |r| <= log(2) / 2: the Taylor polynomial of degree 13
+        r = _less_multiple(_less_multiple(t, n, LN2_HIGH), n, LN2_LOW)
         r2 = r * r
         r4 = r2 * r2
         first = (1.0 + r) + r2 * (1 / 2 + r * (1 / 6))

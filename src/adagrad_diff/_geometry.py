@@ -53,6 +53,9 @@ class Geometry:
 
 def of(loss: Loss, penalty: Penalty, blocks: Any) -> Geometry:
     """The geometry of a problem; a scale only where the penalty can do with one."""
+    if loss.shape is not None:  # a foreign penalty may have to know it, to tell which metrics it accepts
+        size = int(np.prod(loss.shape))
+        penalty.check_size(size - size // loss.shape[0] if loss.intercept else size)
     diagonal = penalty.accepts == "diagonal"
     if blocks is None and penalty.accepts == "scalar":
         blocks = "all"

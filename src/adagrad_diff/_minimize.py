@@ -14,10 +14,12 @@ import numpy as np
 
 from . import _check
 from ._driver import Watch, report
+from ._problem import check_same, identity, recognise
 from ._state import State
+from ._status import Status, delayed_interrupt
 from .losses import Loss, as_loss
 from .penalties import Penalty, as_penalty
-from .rules import AdaGradDiff, Rule
+from .rules import AdaGradDiff, Rule, as_rule
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -52,55 +54,60 @@ def iterate(
     >>> [round(float(s.x[0]), 3) for s in islice(states, 3)]
     [0.5, 0.276, 0.155]
     """
-    loss, penalty = as_loss(loss), as_penalty(penalty)
-    if not isinstance(rule, Rule):
-        raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
-    state = start(loss, x0, penalty, rule) if state is None else resume(loss, x0, rule, state)
+    loss, penalty, rule = as_loss(loss), as_penalty(penalty), as_rule(rule)
+    state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
     return iterations(loss, penalty, rule, state)
 
 
 def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterator[State]:
-    """The loop. The two buffers that end in _prev hold what comes next until the iteration is complete."""
+    """The loop. The two buffers that end in _prev hold what comes next until the iteration is complete.
+
+    Whoever draws the states sets `committing` back: until then a state must not be taken apart.
+    """
     state.oracle = None  # that of an earlier run, whose memory is needed again
     oracle = state.oracle = loss.oracle(state.x)
     flat = state.flat if state.x.ndim > 1 else lambda array: array
     metric = rule.init(state.x, state.batched, loss.intercept)
     metric.total = state.total
     state.x_prev, state.g_prev, state.step = np.empty_like(state.x), np.empty_like(state.x), np.empty_like(flat(state.x))
-    penalised = _penalised(loss, state)
-    size = len(penalised(state.x))
+    part = penalised(loss, state)
+    size = len(part(state.x))
     penalty.check_size(size)
     penalty.check_metric(*metric.restricted(size))
-    if state.batched and (found := np.shape(penalty.value(penalised(state.x)))) != state.f.shape:
+    if state.batched and (found := np.shape(penalty.value(part(state.x)))) != state.f.shape:
         raise ValueError(
             f"{type(penalty).__name__}.value must return one number per trajectory, shape {state.f.shape}, for x of shape "
-            f"{penalised(state.x).shape}. Got shape {found} instead."
+            f"{part(state.x).shape}. Got shape {found} instead."
         )
-    prox_step = penalised(state.step.reshape(state.x.shape))
+    prox_step = part(state.step.reshape(state.x.shape))
     if penalty.accepts == "scalar":
         prox_step = prox_step[:1]  # one step for all coordinates
 
     while True:
         x = state.x_prev
         rule.forward(metric, state.n + 1, flat(state.x), flat(state.g), state.step, out=flat(x))  # x^n - eta W_n^{-1} g^n
-        z = penalised(x)
-        penalty.prox(z, prox_step, out=z)  # x^{n+1}
-        f = oracle(x, out=state.g_prev)  # f and g^{n+1}
-        state.advance(f, penalty.value(z))
+        z = part(x)
+        penalty.apply(z, prox_step, out=z)  # x^{n+1}
+        f, phi = oracle(x, out=state.g_prev), penalty.value(z)  # f, g^{n+1} and phi
+        state.committing = True
+        state.advance(f, phi)
         if state.failed is not True:
             rule.update(metric, state.g, state.g_prev)  # the metric W_{n+1}
         yield state
 
 
-def _penalised(loss: Loss, state: State) -> Callable[[np.ndarray], np.ndarray]:
+def penalised(loss: Loss, state: State) -> Callable[[np.ndarray], np.ndarray]:
     """The part of x that the penalty sees: all but the intercept, as one axis of coordinates."""
     if loss.intercept:
         return lambda x: state.flat(x[:-1])
     return (lambda x: x) if state.x.ndim == 1 + state.batched else state.flat
 
 
-def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = True) -> State:
-    """The state before the first iteration: x = x^1, n = 0. Without `averages`, x_sum and x_best are not kept."""
+def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = True, named: bool = False) -> State:
+    """The state before the first iteration: x = x^1, n = 0.
+
+    Without `averages`, x_sum and x_best are not kept. If it is `named`, it knows the problem it belongs to.
+    """
     if x0 is None and loss.shape is None:
         raise ValueError("'x0' is needed: the loss is a function, so the size of x is not known.")
     x = _check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
@@ -139,16 +146,18 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
         rule=type(rule).__name__,
         batched=batched,
     )
-    part = _penalised(loss, state)(x)
+    part = penalised(loss, state)(x)
     penalty.check_size(len(part))
     phi = penalty.value(part)
     state.phi = np.array(np.broadcast_to(phi, f.shape), np.float64) if batched else float(phi)
     state.fun_best = state.fun
+    if named:
+        state.problem = identity(loss, penalty, rule)
     return state
 
 
-def resume(loss: Loss, x0: Any, rule: Rule, state: State) -> State:
-    """A copy of `state`, checked against the problem it is to continue."""
+def resume(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) -> State:
+    """A copy of `state`, checked against the problem it is to continue. `rule` is a rule, or a race."""
     if not isinstance(state, State):
         raise TypeError(
             f"'state' must be a State, such as result.state or load_state(path). Got {type(state).__name__} instead."
@@ -159,13 +168,14 @@ def resume(loss: Loss, x0: Any, rule: Rule, state: State) -> State:
         raise ValueError(f"'state' has x of dtype {state.x.dtype}, but this loss works in {loss.dtype}.")
     if x0 is not None and np.shape(x0) != state.x.shape:
         raise ValueError(f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out.")
-    if type(rule).__name__ != state.rule:
-        raise ValueError(f"'state' was made by the rule {state.rule}; it cannot be continued by {type(rule).__name__}.")
     if loss.shape is not None and state.x.shape[: len(loss.shape)] != loss.shape:
         raise ValueError(f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}.")
-    blocks = rule.init(state.x, state.batched, loss.intercept).total
-    if blocks.shape != state.total.shape:
+    check_same(state.problem, identity(loss, penalty, rule if isinstance(rule, Rule) else rule.identity))
+    if not isinstance(rule, Rule):
+        return rule.resume(state)
+    if rule.init(state.x, state.batched, loss.intercept).total.shape != state.total.shape:
         raise ValueError("'state' was made with other blocks than this rule's.")
+    recognise(loss, state, penalty.value(penalised(loss, state)(state.x)))
     return state.copy()
 
 
@@ -181,7 +191,7 @@ def minimize(
     max_iter: int = 1000,
     max_time: float | None = None,
     tol: float | None = None,
-    stop: str = "subgradient",
+    stop: str | None = None,
     callback: Callable[[OptimizeResult], Any] | None = None,
     history: int = 1,
     state: State | None = None,
@@ -200,7 +210,8 @@ def minimize(
     rule : Rule, optional
         The step-size rule. Alternatively give
     eta, eps, blocks
-        the parameters of `AdaGradDiff`; eps is 1e-8 and blocks are single coordinates by default. Without a rule, eta is
+        the parameters of `AdaGradDiff`; eps is 1e-8 and blocks are single coordinates by default (one block, if the penalty
+        has no prox in a metric with several weights). Without a rule, eta is
         "auto" by default: a few step sizes race, and there is none to choose. (See docs/auto.md for how; it costs about
         twice as much per iteration, and is often ahead of the best constant eta.)
     max_iter : int
@@ -209,18 +220,21 @@ def minimize(
         Seconds after which to stop.
     tol : float, optional
         When to stop; see `stop`. By default only the budgets end a run.
-    stop : {"subgradient", "gap"}
-        "subgradient": stop when ||u|| <= tol ||g^1||, where u = W_n (x^n - x^{n+1}) / eta + g^{n+1} - g^n is a subgradient of F
-        at x^{n+1}. It tends to zero if f is smooth; for a nonsmooth f it need not.
-        "gap": stop when the duality gap is at most tol |F(x)|, so that F(x) - F_star is (see `adagrad_diff.certificates`).
-        Looking at it takes about a tenth of the run's time, and some milliseconds in the end. Where no gap is known, the
-        subgradient is used, and the message says so.
+    stop : {"subgradient", "gap"}, optional
+        "subgradient", the default with a given eta or rule: stop when ||u|| <= tol ||g^1||, where u = W_n (x^n - x^{n+1}) / eta
+        + g^{n+1} - g^n is a subgradient of F at x^{n+1}. It tends to zero if f is smooth; for a nonsmooth f it need not.
+        "gap", the default with eta="auto": stop when the duality gap is at most tol |F(x)|, so that F(x) - F_star is (see
+        `adagrad_diff.certificates`). Looking at it takes about a tenth of the run's time, and some milliseconds in the end.
+        Where no dual point is found (without a penalty, for example), a small subgradient will do as well.
+        Both have an absolute part, so that an optimum, or a first gradient, of zero can be reached: |F(x)| counts as at least
+        a millionth of the objective's size at the start, ||g^1|| as a millionth of what gradients have changed by since.
     callback : callable, optional
         Called with an `OptimizeResult` (x, fun, nit, state) after every iteration; it may raise StopIteration.
     history : int
         Record every k-th iteration; 0 records nothing.
     state : State, optional
-        The state of an earlier result, which is continued bit for bit as if it had never stopped.
+        The state of an earlier result, which is continued bit for bit as if it had never stopped; everything else must be
+        as it was, but for budgets, tolerances and what is recorded. (One call of the loss is spent on seeing that it is.)
     on_failure : {"warn", "raise", "ignore"}
         What to do when the run ends without success.
 
@@ -230,14 +244,21 @@ def minimize(
         After n iterations: x = x^{n+1}, fun = F(x), jac = gradient of f at x, x_avg = mean of x^2 ... x^{n+1}, x_best and
         fun_best, subgradient_norm = ||u||, nit = n and nfev = n + 1 (both counted from the very first start), status (see
         `Status`), success, message, history (iteration, objective, mean_step, subgradient_norm, time) and state. With
-        stop="gap" also gap >= F(x) - F_star (infinite if nothing is known), bound = F(x) - gap, and dual_point.
-        success means that the tolerance was reached, or that none was asked for and the run ended as told.
-        With eta="auto", x is the best iterate (and x_avg is, too), nfev counts the gradients of all step sizes, and eta and
-        rule are those that led to x: `minimize(..., rule=result.rule, state=result.state)` goes on from there. `tol` is about
-        the duality gap, whatever `stop` says; a run also ends (`Status.STALLED`) when the best objective has improved by less
-        than tol |F(x)| over the last three quarters of at least 512 iterations.
+        stop="gap" also gap >= F(x) - F_star (infinite if nothing is known), bound = F(x) - gap, dual_point, and certified:
+        whether the tolerance was reached by the gap (and not by a subgradient).
+        success means that the tolerance was reached, or that none was asked for and the run ended as told (docs/ends.md).
+        With eta="auto", x is the best iterate (and x_avg is, too), nfev counts the gradients of all step sizes, eta and rule
+        are those that led to x, and subgradients are measured in coordinates in which columns have unit size. A run also
+        ends (`Status.STALLED`, which is no success) when the best objective has improved by less than tol |F(x)| over the
+        last three quarters of at least 512 iterations.
         With a trajectory axis, fun, status, success, nit and the like have shape (B,); a trajectory that ends early keeps
         the point where it ended.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C, after the iteration that was under way (at once on the second Ctrl-C). It is a KeyboardInterrupt that
+        carries the `result` so far, with its state.
 
     Examples
     --------
@@ -250,44 +271,80 @@ def minimize(
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
     automatic = rule is None and (eta is None or (isinstance(eta, str) and eta == "auto"))
+    stop = ("gap" if automatic and tol is not None else "subgradient") if stop is None else stop
     _check.one_of(stop, ("subgradient", "gap"), "stop", "minimize")
     _check.one_of(on_failure, ("warn", "raise", "ignore"), "on_failure", "minimize")
-    max_iter = _check.count(max_iter, "max_iter", "minimize")
+    max_iter, every = _check.count(max_iter, "max_iter", "minimize"), _check.count(history, "history", "minimize")
     tol = None if tol is None else _check.nonnegative(tol, "tol", "minimize")
     deadline = np.inf if max_time is None else perf_counter() + _check.positive(max_time, "max_time", "minimize")
     if callback is not None and not callable(callback):
         raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
-
-    if automatic:
-        if state is not None:
-            raise ValueError(
-                "'state' cannot be continued with eta='auto'. Give the rule it was made with, such as result.rule."
-            )
-        from ._auto import RESTARTS, Auto
-
-        certifier = _certifier(loss, penalty, 1 + len(RESTARTS)) if tol is not None or stop == "gap" else None
-        auto = Auto(loss, x0, penalty, 1e-8 if eps is None else eps, blocks)
-        auto.run(max_iter, deadline, tol, _check.count(history, "history", "minimize"), callback, certifier)
-        return auto.report(tol, on_failure, certifier)
-    rule = _choose_rule(rule, eta, eps, blocks)
-    state = start(loss, x0, penalty, rule) if state is None else resume(loss, x0, rule, state)
-    observer = _certifier(loss, penalty) if stop == "gap" else None
-    watch = Watch(max_iter, deadline, tol, callback, _check.count(history, "history", "minimize"), state, certifier=observer)
-    status = watch.run(lambda rule, state: iterations(loss, penalty, rule, state), rule, state)
-    return report(state, status, tol, watch.history(), on_failure, observer)
+    with delayed_interrupt() as interrupt:
+        watched: dict[str, Any] = {"tol": tol, "callback": callback, "every": every, "interrupt": interrupt}
+        if automatic:
+            return _race(loss, x0, penalty, eps, blocks, stop, state, on_failure, max_iter, deadline, **watched)
+        rule = _choose_rule(rule, eta, eps, blocks, penalty)
+        certifier = _certifier(loss, penalty, stop)
+        state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
+        if certifier is not None:
+            certifier.remember(state.memory)
+        watch = Watch(max_iter, deadline, state=state, certifier=certifier, **watched)
+        status = watch.run(lambda rule, state: iterations(loss, penalty, rule, state), rule, state)
+        return report(watch, state, status, on_failure)
 
 
-def _certifier(loss: Loss, penalty: Penalty, trajectories: int = 1) -> Certifier:
+def _race(
+    loss: Loss,
+    x0: Any,
+    penalty: Penalty,
+    eps: Any,
+    blocks: Any,
+    stop: str,
+    state: Any,
+    on_failure: str,
+    max_iter: int,
+    deadline: float,
+    **watched: Any,
+) -> OptimizeResult:
+    """`minimize` with eta="auto": what is watched is the leader of several trajectories."""
+    from ._auto import RESTARTS, Race
+
+    race = Race(loss, penalty, 1e-8 if eps is None else eps, blocks)
+    certifier = _certifier(loss, penalty, stop, 1 + len(RESTARTS))
+    leader = race.start(x0) if state is None else resume(loss, x0, penalty, race, state)
+    leader.problem = identity(loss, penalty, race.identity)
+    dual = certifier.dual if certifier is not None and certifier.known else None
+    if certifier is not None and dual is not None:
+        certifier.remember(leader.memory)
+        certifier.back = race.geometry.back
+    watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=race.show, **watched)
+    status = watch.run(lambda rule, state: race.iterations(state), race.rule(1.0), leader)
+    if leader.n:
+        by_gap = bool(watch.certified(leader))
+        r = race.settle(leader, status == Status.CONVERGED and not by_gap, dual)
+        if certifier is not None and dual is not None and not watch.certified(leader):
+            certifier.finish(leader.x, leader.g, None if dual.kinked else r)
+        status = watch.reconsider(leader, status, by_gap)
+    else:
+        race.keep(leader)
+    extra = {"eta": race.eta, "rule": race.rule(race.eta), "nfev": race.evaluations + (leader.n > 0)}
+    return report(watch, leader, status, on_failure, **extra)
+
+
+def _certifier(loss: Loss, penalty: Penalty, stop: str, trajectories: int = 1) -> Certifier | None:
+    if stop != "gap":
+        return None
     from .certificates import Certifier, dual_of
 
     return Certifier(dual_of(loss, penalty), trajectories)
 
 
-def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any) -> Rule:
+def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any, penalty: Penalty) -> Rule:
     if rule is None:
+        if blocks is None and penalty.accepts == "scalar":
+            blocks = "all"  # its prox is known for one step only
         return AdaGradDiff(eta, **({} if eps is None else {"eps": eps}), blocks=blocks)
-    if not isinstance(rule, Rule):
-        raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
+    rule = as_rule(rule)
     for name, value in (("eta", eta), ("eps", eps), ("blocks", blocks)):
         if value is not None:
             raise ValueError(f"{name!r} belongs to the rule: give either 'rule' or {name!r}, not both.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._minimize import minimize
+from ._status import BUDGETS
 from .penalties import Box
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ def scipy_method(
 ) -> OptimizeResult:
     """AdaGrad-Diff as a method of `scipy.optimize.minimize`.
 
-    Parameters are those SciPy passes; `options` are the arguments of `adagrad_diff.minimize` (and maxiter for max_iter).
-
+    Parameters are those SciPy passes; `options` are the arguments of `adagrad_diff.minimize` (and maxiter for max_iter),
+    among them `penalty`. The result follows SciPy's conventions: nfev and njev are the calls made, and a run that only came to
+    the end of its budget is no success. Without `tol` that is how every run ends.
 
     Examples
     --------
@@ -51,8 +53,33 @@ def scipy_method(
     x0 = np.atleast_1d(x0)
     if "maxiter" in options:
         options["max_iter"] = options.pop("maxiter")
-    loss = lambda x: (fun(x, *args), jac(x, *args))  # noqa: E731
-    return minimize(loss, x0, _box(bounds, len(x0)), callback=callback and _as_scipy_calls(callback), **options)
+    penalty = options.pop("penalty", None)
+    if bounds is not None and penalty is not None:
+        raise ValueError("'bounds' and a 'penalty' cannot be combined: give one of them (Box is the penalty for bounds).")
+    calls = Calls(fun, jac, args)
+    result = minimize(
+        calls,
+        x0,
+        penalty if bounds is None else _box(bounds, len(x0)),
+        callback=callback and _as_scipy_calls(callback),
+        **options,
+    )
+    result.update(nfev=calls.count, njev=calls.count, success=bool(result.success and result.status not in BUDGETS))
+    return result
+
+
+class Calls:
+    """SciPy's two functions as one of ours. It counts how often they are called: not for the same x twice in a row."""
+
+    def __init__(self, fun: Callable, jac: Callable, args: tuple):
+        self.fun, self.jac, self.args, self.count = fun, jac, args, 0
+        self._last: tuple[np.ndarray, Any] | None = None
+
+    def __call__(self, x: np.ndarray) -> tuple[Any, Any]:
+        if self._last is None or not np.array_equal(self._last[0], x):
+            self.count += 1
+            self._last = x.copy(), (self.fun(x.copy(), *self.args), np.copy(self.jac(x.copy(), *self.args)))
+        return self._last[1]
 
 
 def _as_scipy_calls(callback: Callable) -> Callable:
@@ -65,13 +92,23 @@ def _as_scipy_calls(callback: Callable) -> Callable:
 def _box(bounds: Any, size: int) -> Box | None:
     if bounds is None:
         return None
+    wanted = f"'bounds' must hold {size} pairs (lower, upper) with lower <= upper"
     if hasattr(bounds, "lb"):
-        lower, upper = bounds.lb, bounds.ub
+        lower, upper = np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub)
+        count = max(lower.size, upper.size)
+        if count == 1:  # of Bounds(0.0, 1.0): the same for all
+            lower, upper, count = np.repeat(lower, size), np.repeat(upper, size), size
     else:
-        pairs = [(low, high) for low, high in bounds]
-        lower = [-np.inf if low is None else low for low, _ in pairs]
-        upper = [np.inf if high is None else high for _, high in pairs]
+        try:
+            pairs = [(low, high) for low, high in bounds]
+        except (TypeError, ValueError):
+            raise ValueError(f"{wanted}. Got {bounds!r} instead.") from None
+        lower = np.array([-np.inf if low is None else low for low, _ in pairs])
+        upper = np.array([np.inf if high is None else high for _, high in pairs])
+        count = len(pairs)
+    if count != size:
+        raise ValueError(f"{wanted}. Got {count} instead.")
     try:
-        return Box(np.broadcast_to(lower, size), np.broadcast_to(upper, size))
+        return Box(lower, upper)
     except ValueError as error:
-        raise ValueError(f"'bounds' must hold {size} pairs (lower, upper) with lower <= upper: {error}") from None
+        raise ValueError(f"{wanted}: {error}") from None

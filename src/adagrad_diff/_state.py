@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import kernels
-from ._files import write
+from ._files import read_arrays, write
 
-FORMAT = "adagrad-diff state 1"
-HEADER = ("rule", "batched")  # kept as JSON; everything else is an array
-SCRATCH = ("x_prev", "g_prev", "step", "oracle")
+FORMAT = "adagrad-diff state 2"
+ONE = np.ones(1)
+HEADER = ("rule", "batched", "problem")  # kept as JSON; everything else is an array
+SCRATCH = ("x_prev", "g_prev", "step", "oracle", "scale", "committing", "turning")
 
 
 @dataclass
@@ -42,11 +43,18 @@ class State:
     failed: Any  # a value at the next iterate was not finite: x stays the last good one
     rule: str  # name of the rule the sums belong to
     batched: bool  # whether there is a trailing axis of trajectories
+    gain: Any = math.inf  # what the best objective has lately gained, once that says something about the run's end
+    problem: dict[str, Any] = field(default_factory=dict)  # the one it belongs to, if anybody is to ask
+    memory: dict[str, np.ndarray] = field(default_factory=dict)  # what those who watch or lead the run remember, by name
+    trajectories: State | None = None  # those that race, if this is the state of their leader
     # Not needed to go on: the iterate and the gradient before x and g, and the steps eta / w that led from there to x.
     x_prev: Any = None
     g_prev: Any = None
     step: Any = None
     oracle: Any = None  # the loss's oracle, last called at x
+    scale: Any = None  # factors of the coordinates in which subgradients are measured, if they are not x's own
+    committing: bool = False  # an iteration is being completed, and must be
+    turning: bool = False  # trajectories have come to the end of a stage: the next iteration begins another one
 
     @property
     def fun(self) -> Any:
@@ -70,18 +78,35 @@ class State:
 
         u = W_n (x^n - x^{n+1}) / eta + g^{n+1} - g^n is a subgradient of F at x^{n+1}.
         """
+        if self.trajectories is not None:  # of the one that is ahead
+            column = self.trajectories.ahead()
+            norm, step = (float(values[column]) for values in self.trajectories.diagnose())
+            self.norm = norm
+            return norm, step
         if self.step is None:
             nan = np.full(self.f.shape, np.nan) if self.batched else math.nan
             return nan, nan
         out = np.empty((2, self.f.size if self.batched else 1))
         arrays = (self.x_prev, self.x, self.g_prev, self.g)
         x_prev, x, g_prev, g = arrays if self.x.ndim == 1 else map(self.flat, arrays)
-        kernels.diagnose(x_prev, x, self.step, g_prev, g, out)
+        kernels.diagnose(x_prev, x, self.step, g_prev, g, ONE if self.scale is None else self.scale, out)
         if not self.batched:
             self.norm = math.sqrt(out[0, 0])
             return self.norm, float(out[1, 0])
         self.norm = np.where(self.failed, self.norm, np.sqrt(out[0]))  # a failed trajectory has not moved
         return self.norm.copy(), out[1]  # `advance` writes to it
+
+    def change(self) -> Any:
+        """The norm of what the rule has summed up: how much gradients have changed, or how large they were."""
+        if self.trajectories is None:
+            return np.sqrt(self.total.sum(axis=0))
+        run = self.trajectories
+        total = run.total[:, run.ahead()]
+        return np.sqrt(np.sum(total if run.scale is None or run.scale.size != total.size else total * run.scale**2))
+
+    def ahead(self) -> int:
+        """The trajectory with the smallest objective of those that have not failed."""
+        return int(np.argmin(np.where(self.failed, np.inf, self.fun)))
 
     @property
     def subgradient_norm(self) -> Any:
@@ -124,7 +149,10 @@ class State:
 
     def copy(self) -> State:
         """An independent copy."""
-        return self._map(np.copy)
+        copy = self._map(np.copy)
+        copy.memory = {name: array.copy() for name, array in self.memory.items()}
+        copy.trajectories = None if self.trajectories is None else self.trajectories.copy()
+        return copy
 
     def select(self, columns: np.ndarray) -> State:
         """The state of some of the trajectories."""
@@ -132,32 +160,76 @@ class State:
 
     def put(self, columns: np.ndarray, part: State) -> None:
         """Write the state of some of the trajectories back."""
-        for field in fields(self):
-            array = getattr(self, field.name)
+        for name in (f.name for f in fields(self)):
+            array = getattr(self, name)
             if isinstance(array, np.ndarray):
-                array[..., columns] = getattr(part, field.name)
+                array[..., columns] = getattr(part, name)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the state to a file of arrays and JSON (no pickle), replacing an older one in a single step."""
-        path = Path(path)
-        names = (f.name for f in fields(self) if f.name not in HEADER + SCRATCH and getattr(self, f.name) is not None)
-        arrays: dict[str, Any] = {name: np.asarray(getattr(self, name)) for name in names}
-        header = json.dumps({"format": FORMAT, **{name: getattr(self, name) for name in HEADER}})
-        write(path, lambda file: np.savez(file, header=np.array(header), **arrays))
+        header, arrays = _parts(self)
+        text = np.array(json.dumps({"format": FORMAT, **header}))
+        write(Path(path), lambda file: np.savez(file, header=text, **arrays))
 
 
-def _check_shapes(state: State) -> None:
-    """The kernels trust shapes, so a file that was tampered with must not reach them."""
+def _parts(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is kept of a state: JSON, and arrays by name."""
+    header = {name: getattr(state, name) for name in HEADER}
+    arrays = {
+        f.name: np.asarray(value)
+        for f in fields(state)
+        if f.name not in (*HEADER, *SCRATCH, "memory", "trajectories") and (value := getattr(state, f.name)) is not None
+    }
+    arrays |= {f"memory.{name}": array for name, array in state.memory.items()}
+    if state.trajectories is not None:
+        header["trajectories"], inner = _parts(state.trajectories)
+        arrays |= {f"trajectories.{name}": array for name, array in inner.items()}
+    return header, arrays
+
+
+def _whole(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
+    """The inverse of `_parts`, checked."""
+    inner = header.pop("trajectories", None)
+    parts: dict[str, dict[str, np.ndarray]] = {"": {}, "memory": {}, "trajectories": {}}
+    for name, array in arrays.items():
+        room, _, rest = name.partition(".")
+        parts[room if rest else ""][rest or name] = array
+    values: dict[str, Any] = {"x_sum": np.array(None), "x_best": np.array(None), **parts[""]}
+    values = {name: array.item() if array.ndim == 0 else array for name, array in values.items()}
+    state = State(**values, **header, memory=parts["memory"])
+    _check_fields(state)
+    if inner is not None:
+        state.trajectories = _whole(inner, parts["trajectories"])
+    return state
+
+
+# What a state's arrays must be: the kernels trust them, so a file that was tampered with must not reach them.
+KINDS = {"n": "iu", "failed": "b"}  # and all others "f"
+SIGNED = ("x", "f", "phi", "g", "x_sum", "x_best", "fun_best", "f_first")  # the others are not negative
+
+
+def _check_fields(state: State) -> None:
+    if not (isinstance(state.batched, bool) and isinstance(state.rule, str) and isinstance(state.problem, dict)):
+        raise ValueError("its header is not that of a state")
     batch = state.x.shape[-1:] if state.batched else ()
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("x", "g", "x_sum", "x_best"), state.x.shape)
     if state.batched and state.x_sum is None and state.x_best is None:  # of a sweep
         del shapes["x_sum"], shapes["x_best"]
     shapes["total"] = (len(state.total), *batch)
+    shapes["gain"] = ()
     shapes |= dict.fromkeys(("n", "f", "phi", "fun_best", "f_first", "g_first", "norm", "failed"), batch)
     for name, shape in shapes.items():
         value = np.asarray(getattr(state, name))
-        if value.shape != shape or value.dtype.kind not in "fib":
+        dtype = state.x.dtype if name in ("x", "g", "x_best") else value.dtype if name in KINDS else np.dtype(np.float64)
+        if value.shape != shape or value.dtype.kind not in KINDS.get(name, "f") or value.dtype != dtype or not dtype.isnative:
             raise ValueError(f"{name} is of shape {value.shape} and dtype {value.dtype}, which does not fit the rest")
+        if name not in SIGNED and (value < 0).any():
+            raise ValueError(f"{name} is negative")
+    if state.x.dtype not in (np.float32, np.float64):
+        raise ValueError(f"x is of dtype {state.x.dtype}")
+    for name in ("x", "x_best", "x_sum"):
+        if name in shapes and not np.isfinite(getattr(state, name)).all():
+            raise ValueError(f"{name} is not finite")
 
 
 def load_state(path: str | os.PathLike) -> State:
@@ -173,15 +245,11 @@ def load_state(path: str | os.PathLike) -> State:
     5
     """
     try:
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            content = {name: file[name] for name in file.files}
+        content: dict[str, Any] = dict(read_arrays(path))
         header = json.loads(str(content.pop("header")))
         if (found := header.pop("format")) != FORMAT:
             raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
-        content = {"x_sum": np.array(None), "x_best": np.array(None), **content}
-        state = State(**{k: v.item() if v.ndim == 0 else v for k, v in content.items()}, **header)
-        _check_shapes(state)
-        return state
+        return _whole(header, content)
     except FileNotFoundError:
         raise
     except Exception as error:

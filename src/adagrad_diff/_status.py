@@ -1,4 +1,4 @@
-"""Why a run ended: codes, the sentences that explain them, and the ways to tell the caller."""
+"""How a run ends: codes, the sentences that explain them, what counts as success, and the ways to tell the caller."""
 
 from __future__ import annotations
 
@@ -6,59 +6,70 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 
 class Status(IntEnum):
     """The codes of `OptimizeResult.status`."""
 
-    CONVERGED = 0  #: the subgradient, or the duality gap, is within the tolerance
+    CONVERGED = 0  #: the tolerance asked for was reached: by the duality gap, or by a subgradient
     MAX_ITER = 1  #: the budget of iterations is used up
     MAX_TIME = 2  #: the budget of time is used up
     CALLBACK = 3  #: the callback raised StopIteration
     INTERRUPTED = 4  #: the user interrupted the run (Ctrl-C)
     NOT_FINITE = 5  #: the loss, its gradient or the penalty turned NaN or infinite
-    DIVERGED = 6  #: the loss has left its starting value by a factor of 1e30
-    STALLED = 7  #: the best objective does not improve any more (eta = "auto" only)
+    DIVERGED = 6  #: the loss has left its starting value by a factor of 1e30, or by 1e6 down a straight line
+    STALLED = 7  #: the best objective does not improve any more, and nothing proves that it is good (eta = "auto" only)
 
 
-#: Ends that are somebody's decision, and count as success when no tolerance was asked for.
+#: Ends that are somebody's decision: a success if no tolerance was asked for, for then the run ended as told.
 BUDGETS = (Status.MAX_ITER, Status.MAX_TIME, Status.CALLBACK)
+#: Ends that need no warning: whoever ended the run knows.
+DECIDED = (Status.CALLBACK, Status.INTERRUPTED)
+
+
+def succeeded(codes: Any, tol: float | None) -> np.ndarray:
+    """Which of these ends are a success. (The table in docs/ends.md.)"""
+    return (np.asarray(codes) == Status.CONVERGED) | (np.isin(codes, BUDGETS) & (tol is None))
+
+
+SUBGRADIENT = "Converged: the subgradient of the objective at x is within the tolerance, relative to the first gradient"
+CERTIFIED = "Converged: the duality gap is within the tolerance, relative to the objective"
 
 EXPLANATIONS = {
-    Status.CONVERGED: "Converged: the norm of the subgradient of F at x is at most tol times the norm of the first gradient",
     Status.MAX_ITER: "The budget of iterations (max_iter) is used up",
     Status.MAX_TIME: "The budget of time (max_time) is used up",
     Status.CALLBACK: "The callback stopped the run",
     Status.INTERRUPTED: "The run was interrupted; pass state=result.state to continue it exactly",
     Status.NOT_FINITE: (
         "The loss, its gradient or the penalty turned NaN or infinite at the next iterate; x is the last good one. Likely "
-        "causes: (a) eta is too large for a loss that overflows (Poisson, your own); (b) the loss or the penalty is not "
-        "defined at the iterate; (c) x0 is far too large. Try a smaller eta or a box penalty"
-    ),
-    Status.STALLED: (
-        "The best objective has improved by less than tol relative over the last three quarters of the run, without a duality "
-        "gap as small: either none is known for this problem, or progress is very slow"
+        "causes: (a) the step size eta is too large for a loss that overflows (Poisson, your own); (b) the loss or the penalty "
+        "is not defined at the iterate; (c) x0 is far too large. Try a smaller eta, another x0 or a box penalty"
     ),
     Status.DIVERGED: (
-        "The loss has moved away from its starting value by a factor of 1e30. Likely causes: (a) eta is too large; (b) the "
-        "objective is unbounded below. x_best is the best iterate seen"
+        "The loss runs away: it has left its starting value by a factor of 1e30, or falls and falls along a straight line. "
+        "Likely causes: (a) the objective is unbounded below; (b) the step size eta is too large. x_best is the best iterate "
+        "seen"
+    ),
+    Status.STALLED: (
+        "The best objective has improved by less than the tolerance over the last three quarters of the run, but nothing "
+        "proves that it is optimal: progress may just be slow. Scale the features, use a larger tolerance or a stronger "
+        "penalty, or go on with state=result.state"
     ),
 }
 
-TOLERANCE_MISSED = (
-    " before the tolerance was reached. The run can go on with state=result.state; if it makes no progress, try another "
-    "eta, or a larger tol: for a nonsmooth loss the subgradient need not become small"
-)
-
-
-CERTIFIED = "Converged: the duality gap is at most tol times |F(x)|"
-
-GAP_MISSED = " before the duality gap was small enough. The run can go on with state=result.state, or try another eta"
+MISSED = " before the tolerance was reached. The run can go on with state=result.state; if it makes no progress, try {}"
+REMEDIES = {
+    "gap": "a larger tol, another eta, or eta='auto'",
+    "subgradient": "another eta, a larger tol, or stop='gap': for a nonsmooth loss the subgradient need not become small",
+    "auto": "a larger tol, scaled features or a stronger penalty",
+}
 
 
 class ConvergenceWarning(RuntimeWarning):
@@ -68,7 +79,7 @@ class ConvergenceWarning(RuntimeWarning):
 class ConvergenceError(RuntimeError):
     """The run ended without success and on_failure='raise'. The result so far is `error.result`."""
 
-    def __init__(self, message: str, result):
+    def __init__(self, message: str, result: Any):
         super().__init__(message)
         self.result = result
 
@@ -89,22 +100,27 @@ def warn(message: str, category: type[Warning] = ConvergenceWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-class _Interrupt:
+class Interrupt:
+    """Whether the user has pressed Ctrl-C, and whether a second time would do harm just now."""
+
     requested = False
+    held: Callable[[], bool] = staticmethod(lambda: False)
 
 
 @contextmanager
-def delayed_interrupt() -> Iterator[_Interrupt]:
+def delayed_interrupt() -> Iterator[Interrupt]:
     """Let the iteration in progress finish when the user presses Ctrl-C; a second Ctrl-C stops at once.
 
+    Both leave as `Interrupted`. "At once" is not between the parts of what belongs together (`held`): that takes microseconds,
+    and ends the run as well.
     Only in the main thread, and only if nobody else handles the signal.
     """
-    interrupt = _Interrupt()
+    interrupt = Interrupt()
     main = threading.current_thread() is threading.main_thread()
     ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
     def handler(number, frame):
-        if interrupt.requested:
+        if interrupt.requested and not interrupt.held():
             raise KeyboardInterrupt
         interrupt.requested = True
 
@@ -112,6 +128,10 @@ def delayed_interrupt() -> Iterator[_Interrupt]:
         signal.signal(signal.SIGINT, handler)
     try:
         yield interrupt
+    except Interrupted:
+        raise
+    except KeyboardInterrupt as error:
+        raise Interrupted("The run was interrupted before its first iteration, or after its last one.") from error
     finally:
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ._checkpoint import Checkpoint
 from ._chunks import Chunk, Trajectories
 from ._driver import Watch
 from ._extras import require
-from ._state import State
+from ._status import Interrupted, delayed_interrupt
 from ._threads import cores
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def sweep(
         Record every k-th iteration (and always the last).
     checkpoint : path, optional
         A directory for what is finished. The same call continues from there and gives bit-identical results, also after a
-        kill; at most half a minute of work on each core is lost.
+        kill; at most half a minute of work on each core is lost. One sweep at a time works in it.
     memory : str or number
         What the trajectories that run at once may use, such as "2GB" or a number of bytes.
     n_jobs : int, optional
@@ -85,6 +86,13 @@ def sweep(
         status (see `Status`) and nit; the starts and their objective; the final iterates x. The attributes say what was
         computed, with which versions.
 
+    Raises
+    ------
+    Interrupted
+        After Ctrl-C, a subclass of KeyboardInterrupt. Its `result` is what there is: trajectories that are not finished have
+        the status INTERRUPTED, and NaN from where they stopped. What runs is kept in the checkpoint first; a second Ctrl-C
+        does not wait for that.
+
     Examples
     --------
     >>> import numpy as np
@@ -99,21 +107,37 @@ def sweep(
     True
     """
     _, progress_bar, _ = (require(name, "sweep") for name in ("xarray", "tqdm", "threadpoolctl"))  # before any work is done
-    trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x)
-    jobs = cores() if n_jobs in (None, -1) else _check.count(n_jobs, "n_jobs", "sweep", least=1)
-    budget = _bytes(memory)
-    plan = trajectories.plan(budget, jobs)
-    keeper = None
-    if checkpoint is not None:
-        keeper = Checkpoint(checkpoint, trajectories.description, plan)
-        plan = [Chunk(*chunk) for chunk in keeper.plan]
-    widest = max(chunk.high - chunk.low for chunk in plan)
-    jobs = max(1, min(jobs, int(budget / (widest * trajectories.column))))
-    total = sum(chunk.high - chunk.low for chunk in plan) * trajectories.n_iter
-    options = {"desc": label, "total": total, "unit": "it", "unit_scale": True, "dynamic_ncols": True}
-    with progress_bar.tqdm(disable=None if progress is None else not progress, **options) as bar:
-        parts = _Run(trajectories, plan, keeper, jobs).finish(bar)
-    return trajectories.dataset(plan, parts)
+    try:
+        with delayed_interrupt() as interrupt, ExitStack() as stack:
+            trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x)
+            jobs = cores() if n_jobs in (None, -1) else _check.count(n_jobs, "n_jobs", "sweep", least=1)
+            budget = _bytes(memory)
+            plan = trajectories.plan(budget, jobs)
+            keeper = None
+            if checkpoint is not None:
+                keeper = stack.enter_context(Checkpoint(checkpoint, trajectories.description, plan, trajectories.check_plan))
+                plan = keeper.plan
+            widest = max(chunk.high - chunk.low for chunk in plan)
+            jobs = max(1, min(jobs, int(budget / (widest * trajectories.column))))
+            total = sum(chunk.high - chunk.low for chunk in plan) * trajectories.n_iter
+            options = {"desc": label, "total": total, "unit": "it", "unit_scale": True, "dynamic_ncols": True}
+            bar = stack.enter_context(progress_bar.tqdm(disable=None if progress is None else not progress, **options))
+            run = _Run(trajectories, plan, keeper, jobs)
+            run.finish(bar, interrupt)
+            result = trajectories.dataset(plan, run.parts)
+            if run.interrupted or interrupt.requested:
+                raise Interrupted(f"The sweep was interrupted: {run.outcome} {_going_on(checkpoint)}", result) from run.error
+            return result
+    except KeyboardInterrupt as error:
+        if isinstance(error, Interrupted):
+            raise
+        raise Interrupted(f"The sweep was interrupted at once. {_going_on(checkpoint)}") from error
+
+
+def _going_on(checkpoint: str | os.PathLike | None) -> str:
+    if checkpoint is None:
+        return "The same call begins anew; with a directory as 'checkpoint' it would go on."
+    return f"The same call with checkpoint={os.fspath(checkpoint)!r} goes on from here."
 
 
 class _Run:
@@ -121,26 +145,51 @@ class _Run:
 
     def __init__(self, trajectories: Trajectories, plan: list[Chunk], keeper: Checkpoint | None, jobs: int):
         self.trajectories, self.plan, self.keeper, self.jobs = trajectories, plan, keeper, jobs
+        self.parts: list[dict[str, np.ndarray] | None] = [None] * len(plan)
         self.watches: dict[int, Watch] = {}  # of the chunks that run
         self.complete: set[int] = set()
-        self.stopping = False
+        self.stopping = self.interrupted = False
+        self.error: BaseException | None = None
 
-    def finish(self, bar: Any) -> list[dict[str, np.ndarray]]:
+    def finish(self, bar: Any, interrupt: Any) -> None:
+        """Run all chunks, or until somebody interrupts them, or one fails."""
         limits = require("threadpoolctl", "sweep").threadpool_limits
-        with limits(1, user_api="blas"), ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep") as pool:
-            futures: list[Future] = []
+        pool, futures = ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep"), list[Future]()
+        with limits(1, user_api="blas"):
             try:
-                for part in range(len(self.plan)):
+                for part in range(0 if interrupt.requested else len(self.plan)):
                     futures.append(pool.submit(self._part, part))
                 waiting: Any = True
-                while waiting and not any(future.done() and future.exception() for future in futures):
+                while (
+                    waiting and not interrupt.requested and not any(future.done() and future.exception() for future in futures)
+                ):
                     waiting = wait(futures, LOOK, FIRST_EXCEPTION).not_done
                     bar.update(self._done() - bar.n)
-            finally:  # all done, failed or interrupted: whatever still runs keeps what it has
-                self.stopping = True
-                for watch in tuple(self.watches.values()):
-                    watch.deadline = 0.0
-        return [future.result() for future in futures]
+            except KeyboardInterrupt:  # where Ctrl-C is not delayed
+                self.interrupted = True
+            try:
+                self._stop()
+                pool.shutdown()  # whatever still runs keeps what it has
+            except KeyboardInterrupt:  # the second: whatever still runs is left to itself, and writes nothing any more
+                self.interrupted, self.keeper = True, None
+                pool.shutdown(wait=False, cancel_futures=True)
+        errors = [future.exception() for future in futures if future.done() and not future.cancelled()]
+        self.error = next((error for error in errors if error and not isinstance(error, KeyboardInterrupt)), None)
+        self.interrupted |= any(isinstance(error, KeyboardInterrupt) for error in errors) or interrupt.requested
+        if self.error and not self.interrupted:
+            raise self.error
+
+    def _stop(self) -> None:
+        self.stopping = True
+        for watch in tuple(self.watches.values()):
+            watch.deadline = 0.0
+
+    @property
+    def outcome(self) -> str:
+        """A sentence or two for somebody who has interrupted it."""
+        widths = [chunk.high - chunk.low for chunk in self.plan]
+        lost = f" What was in progress could not be kept: {self.error}" if self.error else ""
+        return f"{sum(widths[part] for part in self.complete)} of {sum(widths)} trajectories are finished.{lost}"
 
     def _done(self) -> int:
         """Iterations of trajectories so far."""
@@ -148,35 +197,42 @@ class _Run:
         n = {part: watch.n for part, watch in tuple(self.watches.items())} | done
         return sum((self.plan[part].high - self.plan[part].low) * count for part, count in n.items())
 
-    def _part(self, part: int) -> dict[str, np.ndarray] | None:
-        """The results of one chunk; None if it had to stop."""
-        answer = None if self.stopping else self._compute(part)
-        if answer is not None:
+    def _part(self, part: int) -> None:
+        """Compute one chunk, as far as there is time; an error stops the others, too."""
+        try:
+            if not self.stopping:
+                self._work(part)
+        except BaseException:
+            self._stop()
+            raise
+
+    def _work(self, part: int) -> None:
+        layout = self.trajectories.layout(self.plan[part].high - self.plan[part].low)
+        answer, finished = keeper.finished(part, layout) if (keeper := self.keeper) else None, True
+        if answer is None:
+            answer, finished = self._compute(part)
+            if finished and (keeper := self.keeper):
+                keeper.finish(part, answer)
+        self.parts[part] = answer
+        if finished:
             self.complete.add(part)
         self.watches.pop(part, None)
-        return answer
 
-    def _compute(self, part: int) -> dict[str, np.ndarray] | None:
-        keeper, kept = self.keeper, None
-        if keeper is not None:
-            if (answer := keeper.finished(part)) is not None:
-                return answer
-            kept = keeper.interrupted(part)
+    def _compute(self, part: int) -> tuple[dict[str, np.ndarray], bool]:
+        def kept(layout: dict[str, Any]) -> dict[str, np.ndarray] | None:
+            return keeper.progress(part, layout) if (keeper := self.keeper) else None
 
         def watched(watch: Watch) -> None:
             self.watches[part] = watch
             if self.stopping:  # just now, perhaps too early for this watch
                 watch.deadline = 0.0
 
-        def pause(record: dict[str, np.ndarray], state: State) -> bool:
-            if keeper is not None:
-                keeper.keep(part, record, state)
+        def pause(arrays: dict[str, np.ndarray]) -> bool:
+            if keeper := self.keeper:
+                keeper.keep(part, arrays)
             return self.stopping
 
-        answer = self.trajectories.run(self.plan[part], kept, SAVE, watched, pause)
-        if keeper is not None and answer is not None:
-            keeper.finish(part, answer)
-        return answer
+        return self.trajectories.run(self.plan[part], kept, SAVE, watched, pause)
 
 
 def _bytes(memory: Any) -> float:

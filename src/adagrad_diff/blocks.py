@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from . import _check
+
 
 def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -> np.ndarray | None:
     """Labels 0, 1, ... of the block of every coordinate of an x of the given shape.
@@ -45,6 +47,7 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
             return np.repeat(np.arange(shape[0]), shape[1])
         if blocks == "row":
             raise ValueError(f"blocks='row' needs a two-dimensional x. Got x of shape {shape} instead.")
+    _check.refuse_masked(blocks, "'blocks'")
     try:
         labels = np.asarray(blocks)
     except ValueError:
@@ -54,9 +57,11 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
             "The 'blocks' parameter must be None, 'element', 'all', 'row' or an array of integer labels. "
             f"Got {blocks!r} instead."
         )
-    last = size // shape[0] if intercept and shape else 0  # coordinates of the intercept
-    if intercept and labels.size == size - last:
-        labels = np.append(labels.ravel(), np.full(last, labels.max(initial=0) + 1))
-    if labels.size != size or (labels.ndim > len(shape) and not intercept):
-        raise ValueError(f"'blocks' must hold one label per coordinate: {size} for x of shape {shape}. Got {labels.size}.")
-    return np.unique(labels.ravel(), return_inverse=True)[1].astype(np.int64)
+    rest = (shape[0] - 1, *shape[1:]) if intercept else shape  # without the intercept
+    whole, part = (shape, (size,)), (rest, (int(np.prod(rest)),))
+    if labels.shape not in whole and not (intercept and labels.shape in part):
+        raise ValueError(
+            f"'blocks' must hold one label per coordinate: {size} for x of shape {shape}. Got labels of shape {labels.shape}."
+        )
+    codes = np.unique(labels.ravel(), return_inverse=True)[1].astype(np.int64)
+    return np.append(codes, np.full(size - codes.size, codes.max(initial=-1) + 1))

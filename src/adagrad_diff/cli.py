@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -9,6 +10,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from . import __version__
 from ._extras import require
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ PACKAGES = ("numpy", "scipy", "numba", "xarray", "scikit-learn", "matplotlib", "
 
 
 def clean(command: Callable) -> Callable:
-    """What a user can mend ends in one sentence and exit code 1, not in a traceback."""
+    """What a user can mend ends in one sentence and exit code 1, Ctrl-C in one and 130; neither in a traceback."""
 
     @wraps(command)
     def wrapped(*args: Any, **options: Any) -> Any:
@@ -29,12 +31,15 @@ def clean(command: Callable) -> Callable:
             return command(*args, **options)
         except (ValueError, OSError, ImportError) as error:
             raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("\nInterrupted. The same command begins again.", err=True)
+            sys.exit(INTERRUPTED)
 
     return wrapped
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="adagrad-diff")
+@click.version_option(__version__, prog_name="adagrad-diff")
 def main() -> None:
     """AdaGrad-Diff: the paper's experiments, and the data they need."""
 
@@ -70,8 +75,8 @@ def reproduce(targets: tuple[str, ...], scale: str, out: str, jobs: int | None, 
     try:
         made = run(targets, scale=scale, out=out, n_jobs=jobs, say=say, **options)
     except KeyboardInterrupt:
-        given = [arg for arg in sys.argv[1:] if arg != "--resume"]
-        say(f"\nInterrupted. What is finished is kept in {out}; to go on:\n  adagrad-diff {' '.join([*given, '--resume'])}")
+        again = shlex.join(["adagrad-diff", *(arg for arg in sys.argv[1:] if arg != "--resume"), "--resume"])
+        say(f"\nInterrupted. What is finished is kept in {out}; to go on:\n  {again}")
         sys.exit(INTERRUPTED)
     click.echo(to_text(made.table))
     click.echo("\nFiles:")
@@ -157,7 +162,6 @@ def info() -> None:
     """Versions, and what this machine has: to be pasted into a bug report."""
     import platform
 
-    from . import __version__
     from ._threads import cores
     from .datasets import cache
 

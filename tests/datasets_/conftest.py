@@ -52,17 +52,24 @@ def page(monkeypatch):
                 self.send_header("Content-Length", str(page.length))
             self.end_headers()
             with contextlib.suppress(OSError):  # the other side may not wait
-                self.wfile.write(page.answer)
+                while page.answer:
+                    self.wfile.write(page.answer)
+                    if page.again is None:
+                        break
+                    page.sent += len(page.answer)
+                    time.sleep(page.again)
 
         def log_message(self, *args):
             pass
 
     page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     page.answer, page.length, page.status, page.delay, page.asked = CONTENT, len(CONTENT), 200, 0, []
+    page.again, page.sent = None, 0  # seconds after which it sends its answer once more, without end
     thread = threading.Thread(target=page.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     monkeypatch.setattr(_registry, "BASE_URL", f"http://127.0.0.1:{page.server_port}/")
     yield page
+    page.answer = b""  # whatever is still being sent
     page.shutdown()
     thread.join()
     page.server_close()

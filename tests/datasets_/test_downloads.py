@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -86,7 +87,43 @@ def test_a_wrong_file_in_the_cache_and_no_network(cache):
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize("fault", WRONG)
+@pytest.mark.parametrize("said", [True, False])
+def test_more_than_expected(page, cache, said):
+    """It is not read on: neither when the page says how long it is, nor when it goes on for ever."""
+    page.answer, page.length, page.again = bytes(1 << 16), 1 << 40 if said else None, 0.0
+    with pytest.raises(
+        DataError, match=rf"{ENTRY.url} sent another file than expected.*more than the {ENTRY.size} bytes"
+    ) as caught:
+        datasets.load("tiny")
+    assert "directory=DIR" in str(caught.value)
+    assert page.sent < 1 << 24
+    assert files(cache) == {}
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("length", [None, len(CONTENT)])
+def test_a_page_that_takes_for_ever(page, cache, monkeypatch, length):
+    """Each byte comes in time, and all together would take hours."""
+    monkeypatch.setattr(_download, "LONGEST", 0.3)
+    page.answer, page.length, page.again = b"+", length, 0.05
+    begin = time.perf_counter()
+    with pytest.raises(Unavailable, match=r"127\.0\.0\.1 had not sent all of it after 0\.3 seconds\. Ways out"):
+        datasets.load("tiny")
+    assert time.perf_counter() - begin < 1.5
+    assert files(cache) == {}
+    assert datasets.load("tiny", stand_in=True).source == "stand-in"
+
+
+@pytest.mark.peer
+def test_leftovers_of_killed_downloads(page, cache):
+    cache.mkdir()
+    (cache / "tiny.0123456789abcdef.partial").write_bytes(CONTENT[:20])
+    assert datasets.load("tiny").source == "download"
+    assert files(cache) == {"tiny": CONTENT}
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("fault", [fault for fault in WRONG if fault != "longer"])
 def test_wrong_files_on_the_page(fault, page, cache):
     page.answer, page.length = WRONG[fault], len(WRONG[fault])
     with pytest.raises(DataError) as caught:
@@ -118,18 +155,13 @@ def test_interrupted_downloads(page, cache):
 
 @pytest.mark.peer
 def test_ctrl_c_during_a_download(page, cache, monkeypatch):
-    import pooch
+    import requests
 
-    class Interrupted:
-        def __init__(self, **settings):
-            assert settings["timeout"] == _download.TIMEOUT
-
-        def __call__(self, url, output, owner):
-            Path(output).write_bytes(CONTENT[:20])
-            raise KeyboardInterrupt
+    def interrupted(response, *args):
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pooch, "HTTPDownloader", Interrupted)
+        patch.setattr(requests.Response, "raise_for_status", interrupted)
         with pytest.raises(KeyboardInterrupt):
             datasets.load("tiny", stand_in=True)
     assert files(cache) == {}

@@ -1,6 +1,7 @@
 """The table of step-size ranges: lengths against dense grids, rows against the definition, files whole or not at all."""
 
 import math
+import re
 from dataclasses import replace
 from statistics import fmean
 
@@ -162,6 +163,45 @@ def test_stand_ins_are_labelled():
     coy = summary({"splice": by_formula("splice", **{**STAND_IN, "data": "splice.t"})})  # says so even if the name does not
     assert "splice.t (stand-in)" in to_text(coy)
     assert "splice.t (stand-in)" in to_markdown(coy)
+
+
+NAMES = [
+    "a|b",
+    "new\nline",
+    "*bold* _it_ `code`",
+    "<b>html</b> &amp;",
+    "[link](x)",
+    "back\\slash|",
+    "\x1b[31mred",
+    "# head",
+    "~~no~~",
+]
+
+
+def literal(line):
+    """The cells of a line of a Markdown table, if nothing in them is markup."""
+    cells = [""]
+    for escaped, letter in re.findall(r"(\\?)(.)", line.strip("| ")):
+        assert escaped or letter not in "\\*_`<&[]#~"
+        if letter == "|" and not escaped:
+            cells.append("")
+        else:
+            cells[-1] += letter
+    return [cell.strip() for cell in cells]
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_no_markup(name):
+    """Whatever a problem and its data are called, the tables have the same cells, and show the name."""
+    frame = summary({name: by_formula(name, data=name)})
+    shown = name.replace("\n", " ").replace("\x1b", "")
+    head, _, *rows = to_markdown(frame).splitlines()[:4]
+    for row, method in zip(rows, ("AdaGrad-Diff", "AdaGrad"), strict=True):
+        assert literal(row)[:3] == [shown, shown, method]
+        assert len(literal(row)) == head.count("|") - 1
+    for row, method in zip(to_text(frame).splitlines()[2:4], ("AdaGrad-Diff", "AdaGrad"), strict=True):
+        assert re.split("  +", row)[:3] == [shown, shown, method]
 
 
 @pytest.mark.peer

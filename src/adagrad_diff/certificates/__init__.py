@@ -9,7 +9,9 @@ r"""How good is an answer: duality gaps, upper bounds on F(x) - F_star.
 - An intercept is an equality in the dual, met by a shift of all slopes.
 - Quadratic functions, the dual of a kernel SVM among them: the gradient at x.
 
-Bounds hold up to rounding in the dtype of the data (and for penalties with constraints, up to 1e-9 relative outside of them).
+Bounds are below F_star whatever rounding has done: everything that it may have added is subtracted, and where that is not known
+there is no bound. A gap is never smaller than what the precision of F(x), as it was computed, allows. (A point outside of a
+penalty's set by 1e-9 relative counts as inside.)
 """
 
 from __future__ import annotations
@@ -20,15 +22,17 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from ..losses import as_loss
-from ..penalties import as_penalty
+from ..losses import LinearModel, Loss, Multinomial, Quadratic, as_loss
+from ..penalties import Penalty, as_penalty
 from ._certifier import TINY, Certifier
-from ._dual import LinearDual, dual_of
+from ._dual import Dual, LinearDual
+from ._multinomial import MultinomialDual
+from ._quadratic import QuadraticDual
 from ._refine import refined, samples_at_kinks
 
 ROUNDS, EVALUATIONS = 8, 300  # of the refinement, for a single x that has no history
 
-__all__ = ["Certificate", "Certifier", "dual_of", "duality_gap"]
+__all__ = ["Certificate", "Certifier", "LinearDual", "dual_of", "duality_gap"]
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,8 @@ class Certificate:
     """What is known about x: F_star lies between `bound` and `fun`."""
 
     fun: float  # F(x)
-    bound: float  # a lower bound on F_star: the value of the dual function at dual_point
-    gap: float  # fun - bound: F(x) is at most this far from the optimum
+    bound: float  # a lower bound on F_star: the value of the dual function at dual_point, less the rounding of fun
+    gap: float  # fun - bound: F(x) is at most this far from the optimum; inf if fun or bound is not finite
     dual_point: np.ndarray | None  # u, a slope of each scalar loss (for a quadratic function, a gradient)
     message: str
 
@@ -45,6 +49,27 @@ class Certificate:
     def relative(self) -> float:
         """gap / |F(x)|."""
         return self.gap / max(abs(self.fun), TINY) if self.gap < np.inf else np.inf
+
+
+def dual_of(loss: Loss, penalty: Penalty) -> Dual | str:
+    """The dual function, or a phrase that says why there is none."""
+    if isinstance(loss, Quadratic):
+        kind: type[Any] = QuadraticDual
+    elif isinstance(loss, Multinomial):
+        kind = MultinomialDual
+    elif isinstance(loss, LinearModel) and loss.conjugate is not None:
+        kind = LinearDual
+    else:
+        return f"the conjugate of {type(loss).__name__} is not known"
+    assert loss.shape is not None
+    size = int(np.prod(loss.shape)) * (loss.shape[0] - loss.intercept) // loss.shape[0]
+    penalty.check_size(size)
+    if not getattr(loss, "l2", 0.0):
+        try:
+            penalty.conjugate(np.zeros(size))
+        except ValueError as error:
+            return str(error).rstrip(".")
+    return kind(loss, penalty)
 
 
 def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Certificate:
@@ -99,5 +124,5 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
         samples = samples_at_kinks(dual, x, len(u))
         for better in refined(dual, x, u, dual.product(u), samples, rounds=ROUNDS, evaluations=EVALUATIONS):
             certifier.try_(better.u, better.v)
-    gap = fun - certifier.bound if np.isfinite(fun) else np.inf
-    return Certificate(fun, certifier.bound, gap, certifier.point, certifier.message(fun))
+    certifier.measure(x, r)
+    return Certificate(fun, certifier.bound, float(certifier.gap(fun)), certifier.point, certifier.message(fun))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
+from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ FEW, LEAST, LATER = 100, 30, 1.3  # of samples and evaluations; by which factor 
 KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
 TINY = np.finfo(np.float64).tiny
+PREFIX, NUMBERS = "certifier.", ("tried", "value", "noise", "bound", "n", "refined_at", "next", "spent")  # of what it remembers
 
 
 class Certifier:
@@ -31,9 +32,12 @@ class Certifier:
 
     def __init__(self, dual: Dual | str, trajectories: int = 1):
         self.dual: Any = dual
-        self.bound: float = -np.inf
+        self.value: float = -np.inf  # of the dual function, the best so far
+        self.noise = 0.0  # how precisely the run knows its objective, as of the last look
+        self.bound: float = -np.inf  # value - noise, so that F(x) - F_star <= fun - bound for the computed fun, too
         self.point: np.ndarray | None = None
-        self.known = not isinstance(dual, str)
+        self.known, self.tried = not isinstance(dual, str), False  # whether there is a dual function, and a value of it
+        self._kept: dict[str, np.ndarray] | None = None  # the memory before the last look: a run that goes on has not taken it
         self.back: Callable[[np.ndarray], np.ndarray] = lambda x: x  # from the run's coordinates to the loss's own
         if isinstance(dual, str):
             return
@@ -41,7 +45,8 @@ class Certifier:
         loss: Any = dual.loss  # type: ignore[attr-defined]
         matrix = getattr(loss, "A", None) or loss.Q
         samples, self.work = matrix.shape[0], trajectories * (CALL + MULTIPLICATION * matrix.size)
-        self.every = ceil((LOOK + SAMPLE * samples + self.work * dual.kinked) / (LOOKS * self.work))
+        look = LOOK + SAMPLE * samples + self.work * dual.kinked + 0.5 * MULTIPLICATION * matrix.size * dual.products
+        self.every = ceil(look / (LOOKS * self.work))
         # Adding up residuals takes time as well; an odd stride does not fall into step with an oscillation.
         self.stride = 1 if self.work > 50 * CALL else 3
         # Rows that may be copied: a fiftieth of A, or as many as a vertex of a polyhedral problem has samples at their kinks.
@@ -51,77 +56,138 @@ class Certifier:
         self.next, self.spent = 1, 0.0  # the iteration of the next look, the seconds refinements have taken
         self.known_samples, self.known_multipliers = np.empty(0, int), np.empty(0)  # of the last refinement
 
-    def gap(self, fun: Any) -> Any:
-        """F(x) - F_star is at most this."""
-        return fun - self.bound
+    @property
+    def scale(self) -> float:
+        """The scale of the problem: the mean loss of constant predictions; 0 if it is not known."""
+        return 0.0 if isinstance(self.dual, str) else self.dual.scale
 
-    def relative(self, state: Any) -> tuple[Any, Any]:
-        """The gap at the iterate, and the unit it is measured in."""
-        fun = state.fun
-        return fun - self.bound, np.maximum(np.abs(fun), TINY) if state.batched else max(abs(fun), TINY)
+    @property
+    def hopeless(self) -> bool:
+        """Whether no dual point was found that says more than the loss's smallest value."""
+        return isinstance(self.dual, str) or (self.tried and self.value <= self.dual.floor)
+
+    def gap(self, fun: Any) -> Any:
+        """F(x) - F_star is at most this: infinite where F(x) is not finite, or nothing is known."""
+        gap = fun - self.bound
+        if np.ndim(gap):
+            return np.where(np.isfinite(gap), gap, np.inf)
+        return gap if isfinite(gap) else np.inf
 
     def message(self, fun: float) -> str:
         """One sentence about what is certified."""
         if isinstance(self.dual, str):
             return f"There is no certificate: {self.dual}."
+        if not np.isfinite(fun):
+            return f"There is no certificate: F(x) = {fun}."
         if not np.isfinite(self.bound):
             return f"The duality gap is infinite: {self.dual.reason or 'there was no iteration'}."
         gap = fun - self.bound
+        if self.value <= self.dual.floor:
+            known = f"All that is proven about F(x) = {fun:.6g} is that the optimum is at least {self.bound:.6g}"
+            return f"{known}: {self.dual.reason}."
         return f"F(x) = {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY):.1e} relative)."
 
-    def follow(self, state: Any, last: bool) -> None:
-        """One more iteration is complete; after the last one, look as closely as possible."""
+    def follow(self, state: Any) -> None:
+        """One more iteration is complete."""
         if isinstance(self.dual, str):
             return
+        run = state if state.trajectories is None else state.trajectories
         self.n += 1
         if self.dual.kinked and self.n % self.stride == 0:
-            r = state.oracle.r
+            r = run.oracle.r
             if r.ndim == 2:  # of the leading trajectory: a mean over several of them is as good
-                r = r[:, int(np.argmin(np.where(state.failed, np.inf, state.fun)))]
+                r = r[:, run.ahead()]
             if self.mean is None:
                 self.mean = LateMean(r)
             self.mean.add(r)
-        if last or self.n >= self.next:
-            self.look(state, self._affordable(last))
+        if self.n >= self.next:
+            self._look(run, self._affordable(last=False))
             self.next = self.n + self.every
+        if state.turning:
+            self._look(run, 0.0)
+            if self.dual.kinked and self.mean is not None:
+                self.mean.restart()
+
+    def look_closely(self, state: Any) -> None:
+        """At the last iterate."""
+        if not isinstance(self.dual, str):
+            self._kept = self._memory()
+            self._look(state, self._affordable(last=True))
+
+    def finish(self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None) -> None:
+        """The last look, at the best of several trajectories: an iterate, its gradient and residuals."""
+        self._kept = self._memory()
+        self.back = lambda x: x
+        self._consider(x, g, r, x, self._affordable(last=True))
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """What it takes to go on as if the run had never stopped, by name."""
+        return {} if isinstance(self.dual, str) else self._kept or self._memory()
+
+    def _memory(self) -> dict[str, np.ndarray]:
+        known = {name: np.array(getattr(self, name)) for name in NUMBERS}
+        known |= {"known_samples": self.known_samples, "known_multipliers": self.known_multipliers}
+        if self.point is not None:
+            known["point"] = self.point
+        if self.mean is not None:
+            known |= {"latest": self.mean.latest, "before": self.mean.before}
+            known |= {"count": np.array(self.mean.count), "count_before": np.array(self.mean.count_before)}
+        return {f"{PREFIX}{name}": value for name, value in known.items()}
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        """The inverse of `memory`; nothing, if the run had no certifier."""
+        known = {name.removeprefix(PREFIX): value for name, value in memory.items() if name.startswith(PREFIX)}
+        if isinstance(self.dual, str) or not known:
+            return
+        try:
+            for name in NUMBERS:
+                setattr(self, name, type(getattr(self, name))(known[name].item()))
+            samples, multipliers = known["known_samples"], known["known_multipliers"]
+            like = np.empty_like(self.dual.loss.b) if self.dual.kinked else np.empty(0)
+            fits = samples.ndim == 1 and samples.shape == multipliers.shape and samples.dtype.kind == "i"
+            fits &= samples.size == 0 or (samples.min() >= 0 and samples.max() < like.size)
+            self.known_samples, self.known_multipliers = samples, multipliers
+            self.point = known.get("point")
+            if "latest" in known:
+                self.mean = LateMean(like)
+                self.mean.latest[...], self.mean.before[...] = known["latest"], known["before"]
+                self.mean.count, self.mean.count_before = int(known["count"]), int(known["count_before"])
+                fits &= (
+                    known["latest"].shape == known["before"].shape == like.shape
+                    and self.mean.count >= 0 < self.mean.count_before
+                )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"'state' has a memory of its duality gap that does not fit: {error}.") from None
+        if not fits:
+            raise ValueError("'state' has a memory of its duality gap that does not fit this problem.")
 
     def _affordable(self, last: bool) -> float:
         """How many seconds a refinement may take now."""
         credit = self.share * self.n * self.work - self.spent
         return max(credit, self.final) if last else credit if self.n >= LATER * self.refined_at else 0.0
 
-    def look(self, state: Any, seconds: float = 0.0) -> None:
+    def _look(self, state: Any, seconds: float) -> None:
         """Improve the bound by the candidates at hand, and by a refinement if there is time for one."""
-        column = int(np.argmin(np.where(state.failed, np.inf, state.fun))) if state.batched else None
+        column = state.ahead() if state.batched else None
         x, g, best = (a if a is None or column is None else a[..., column] for a in (state.x, state.g, state.x_best))
         r = self.dual.residuals(state.oracle, column)
         self._consider(x, g, r, x if best is None else best, seconds)
 
-    def finish(self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None) -> None:
-        """The last look, at the best of several trajectories: an iterate, its gradient and residuals."""
-        self._consider(x, g, r, x, self._affordable(last=True))
-
     def _consider(self, x: Any, g: Any, r: Any, best: np.ndarray, seconds: float) -> None:
         if not self.dual.kinked:
             self.offer(*self.dual.bound(x, g, r))
-            return
-        if self.mean is None:
-            return
-        u = self.dual.multipliers(self.mean.value())
-        v = self.dual.product(u)
-        self.try_(u, v)
-        if seconds > ROUNDS * LEAST * TRIAL:
-            self._refine(self.back(best), u, v, seconds)
-
-    def restart(self) -> None:
-        """The trajectories begin anew: what was before shall soon be forgotten."""
-        if self.dual.kinked and self.mean is not None:
-            self.mean.restart()
+        elif self.mean is not None:
+            u = self.dual.multipliers(self.mean.value())
+            v = self.dual.product(u)
+            self.try_(u, v)
+            if seconds > ROUNDS * LEAST * TRIAL:
+                self._refine(self.back(best), u, v, seconds)
+        self.measure(self.back(x), r)
 
     def _refine(self, x: np.ndarray, u: np.ndarray, v: np.ndarray, seconds: float) -> None:
         """A refinement of the mean u, v = A'(w u), from where the last one has ended if that is better."""
         matrix = self.dual.loss.A
-        row = 4 * MULTIPLICATION * matrix.size / matrix.shape[0]
+        row = 4 * MULTIPLICATION * max(matrix.size / matrix.shape[0], 1.0)
         most = int((seconds / (ROUNDS * LEAST) - TRIAL) / row)  # samples that there is time for
         samples = samples_at_kinks(self.dual, x, min(most, self.most))
         cost = ROUNDS * (TRIAL + row * samples.size)
@@ -140,14 +206,21 @@ class Certifier:
         self.refined_at = self.n
 
     def try_(self, u: np.ndarray, v: np.ndarray) -> None:
-        """The dual function at u, which will be overwritten later, and v = A'(w u)."""
-        bound, point = self.dual.value(u, v)
-        self.offer(bound, point.copy() if point is u and bound > self.bound else point)
+        """The dual function at u, which may be overwritten later, and v = A'(w u)."""
+        self.offer(*self.dual.value(u, v))
 
-    def offer(self, bound: float, point: np.ndarray) -> None:
-        """A bound and its dual point: keep the best."""
-        if bound > self.bound:
-            self.bound, self.point = bound, point
+    def offer(self, value: float, point: np.ndarray) -> None:
+        """A value of the dual function and its dual point: keep the best."""
+        self.tried = True
+        if value > self.value:
+            self.value, self.point = value, point
+            self.bound = value - self.noise
+
+    def measure(self, x: np.ndarray, r: np.ndarray | None) -> None:
+        """See how precise objectives are near x, with residuals r."""
+        if np.isfinite(self.value) and np.isfinite(x).all():
+            self.noise = self.dual.noise(x, r)
+            self.bound = self.value - self.noise
 
 
 class LateMean:

@@ -1,24 +1,31 @@
-r"""The dual function: lower bounds on F_star.
+r"""The dual function of a linear model: lower bounds on F_star that hold in spite of rounding.
 
-For a linear model, F(x) = sum_j w_j l(z_j, b_j) + psi(x) with z = A x (+ an intercept) and psi = phi + l2/2 ||x||^2, and for
-any u
+F(x) = sum_j w_j l(z_j, b_j) + psi(x) with z = A x (+ an intercept) and psi = phi + l2/2 ||x||^2, and for any u
 
 .. math:: D(u) = -\sum_j w_j\, l^*(u_j, b_j) - \psi^*(-A^\top (w u)) \le F_\star,
 
-where with an intercept sum_j w_j u_j must be zero. For f(x) = x'Qx/2 - c'x and g = Q x - c, D(g) = -x'Qx/2 - phi*(-g).
+where with an intercept sum_j w_j u_j must be zero. Of D(u) everything is subtracted that rounding may have added:
+
+- A'(w u) is known up to e, and psi* is taken at its largest within that.
+- sum_j w_j u_j is zero up to a small number. Some (1 - t) u + t q, q at an end of the domain of l*, is balanced exactly, and as
+  l* is convex it costs at most t (l*(q) - l*(u)). Targets are centered, if only z - b matters: else b would multiply the error.
+- Sums of N terms are off by N eps times the sum of their sizes.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..losses import LinearModel, Loss, Multinomial, Quadratic
+from .. import kernels
+from ..losses import LinearModel
 from ..penalties import Penalty
+from ._noise import noise
+from ._rounding import EPS, accuracy, column_sizes, conjugate_above, factor
 
-ROUNDING = 1e-15
 BISECTIONS = 60
 CHUNK = 1 << 16  # samples whose conjugates are evaluated together
 
@@ -27,11 +34,18 @@ class Dual(ABC):
     """The dual function of a problem."""
 
     kinked = False  # whether current residuals are not enough: averages of them, and a refinement, get closer
+    products = 0  # with A, that an evaluation takes beside those of the iteration
     reason = ""  # why the last bound was -inf
+    scale = 0.0  # a typical size of F, see `LinearDual.scale`; 0 if none is known
+    floor = -np.inf  # what is known without any effort: that the loss is not below its smallest value
 
     @abstractmethod
     def bound(self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None) -> tuple[float, np.ndarray]:
         """(D, dual point) from an iterate, the gradient and the residuals there."""
+
+    @abstractmethod
+    def noise(self, x: np.ndarray, r: np.ndarray | None) -> float:
+        """How far F may be from what an iteration computes for it near x, given the residuals there."""
 
     def residuals(self, oracle: Any, column: int | None) -> np.ndarray | None:
         """What the oracle has left of its last call, for one of the trajectories."""
@@ -43,27 +57,65 @@ class LinearDual(Dual):
 
     def __init__(self, loss: LinearModel, penalty: Penalty):
         self.loss, self.penalty = loss, penalty
-        self.kinked = loss.jump is not None
+        self.kinked, self.single = loss.jump is not None, loss.dtype != np.float64
+        self.products = 3 if self.single else 0  # one for A'(w u), and two to see how precise predictions are
         # In the dtype of the data: for float32 that halves the memory. Sums are taken in double precision.
         self.b, self.weight = self._targets(), loss.weight
-        low, high = loss.slopes(self.b, loss.theta)
-        self.low, self.high = np.broadcast_to(low, self.b.shape), np.broadcast_to(high, self.b.shape)
+        self.low, self.high = (np.broadcast_to(end, self.b.shape) for end in self._slopes())
+        samples, features = loss.A.shape
+        # Relative errors: of sums over samples one after the other (and of products that are made in steps), of those over
+        # samples in a tree, of those over features.
+        self.rounding, self.chunked, self.coarse = 2 * factor(samples), factor(64 + samples // CHUNK), factor(features)
+        self.center = self._center() if loss.translates and loss.intercept else 0.0
+        self.steepest = self.terms = 0.0  # of the last u: its size, and what was added up for sum_j w_j l*(u_j)
 
     def _targets(self) -> np.ndarray:
         return self.loss.b
 
-    # ------------------------------------------------------------ from residuals to a feasible point
+    def _slopes(self) -> tuple[Any, Any]:
+        """The ends of the domain of l*, moved inside to numbers of the dtype of the data."""
+        low, high = (np.asarray(end, dtype=np.float64) for end in self.loss.slopes(self.b, self.loss.theta))
+        left, right = low.astype(self.weight.dtype), high.astype(self.weight.dtype)
+        inf = left.dtype.type(np.inf)
+        return np.where(left < low, np.nextafter(left, inf), left), np.where(right > high, np.nextafter(right, -inf), right)
+
+    def _center(self) -> float:
+        """The target nearest to the mean: if all are equal, nothing is left of them."""
+        return float(self.b[np.argmin(np.abs(self.b - self.b.dtype.type(self.mean(self.b))))])
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Of A'(w u) for |u| <= 1, coordinate by coordinate."""
+        return column_sizes(self.loss.A, self.weight)
+
+    @cached_property
+    def spread(self) -> float:
+        """The mean distance of the targets from their center."""
+        return self.mean(np.abs(self.b - self.center))
+
+    @cached_property
+    def scale(self) -> float:  # type: ignore[override]
+        """The mean loss of predictions that are all zero, or the targets' center."""
+        z, value = np.full(len(self.b), self.center, self.b.dtype), np.zeros(1)
+        kernels.residuals(self.loss.scalar)(z, self.b, self.weight, self.loss.theta, 0, len(z), value)
+        return abs(float(value[0])) if np.isfinite(value[0]) else 0.0
+
+    @cached_property
+    def floor(self) -> float:  # type: ignore[override]
+        """D at u = 0, which is always feasible: minus the smallest value of the loss, for most losses zero."""
+        psi = self._entered(np.zeros(self.loss.A.shape[1] * self.b[:1].size), 0.0)[1]
+        losses, terms = self._losses(np.zeros(self.b.shape))
+        value = -losses - psi - self.rounding * (terms + abs(psi)) if terms or psi else 0.0
+        return value if np.isfinite(value) else -np.inf
+
+    # ------------------------------------------------------------ from residuals to a bound
 
     def residuals(self, oracle, column):
         return oracle.r if column is None else oracle.r[:, column]
 
     def bound(self, x, g, r):
-        v = None
-        if not self.loss.intercept:  # the loop has the product already
-            v = g.reshape(-1).astype(np.float64)
-            if self.loss.l2:
-                v -= self.loss.l2 * x.reshape(-1)
-        return self.value(self.multipliers(r), v)
+        loop = not (self.loss.intercept or self.loss.l2 or self.single)  # whether the iteration has the product already
+        return self.value(self.multipliers(r), g.reshape(-1) if loop else None)
 
     def multipliers(self, r: np.ndarray) -> np.ndarray:
         """u = r / w of the residuals r = w l'(z): the slopes of the scalar losses."""
@@ -73,50 +125,66 @@ class LinearDual(Dual):
 
     def value(self, u: np.ndarray, v: np.ndarray | None = None) -> tuple[float, np.ndarray]:
         """D at u, made feasible: balanced for an intercept, and scaled into the domain of psi*. v is A'(w u), if known."""
+        self.steepest = size = self.size(u)
+        part, far, cost = 0.0, 0.0, 0.0
         if self.loss.intercept:
             u, v = self.balanced(u), None
-        if v is None:
+            size = self.size(u)
+            part, far, cost = self._imbalance(u, size)
+        if v is None or self.single:
             v = self.product(u)
-        theta, psi = self._scaled(v)
+        theta, psi = self._entered(v, self.rounding * size + part * (size + far) if size else 0.0)
         if not theta > 0:
             self.reason = (
                 f"no multiple of A'u is in the domain of the conjugate of {self.penalty.name}: scaling does not reach it"
             )
-            return -np.inf, u
-        if theta < 1:  # in place, if the balanced u is nobody else's
-            u = np.multiply(u, theta, out=u if self.loss.intercept else None, dtype=u.dtype)
-        value = -self._losses(u) - psi
+            return self.floor, np.zeros(u.shape)
+        u = np.multiply(u, theta, dtype=np.float64)
+        losses, self.terms = self._losses(u)
+        value = -losses - part * max(cost - losses, 0.0) - psi - self.chunked * (self.terms + abs(psi))
         if not np.isfinite(value):
             self.reason = f"the conjugate of {type(self.loss).__name__} is infinite"
-            return -np.inf, u
+            return self.floor, np.zeros(u.shape)
         return value, u
 
+    def noise(self, x, r):
+        return noise(self, x, r)
+
     def product(self, u: np.ndarray) -> np.ndarray:
-        """A'(w u), as one vector of penalised coordinates."""
+        """A'(w u) in double precision, as one vector of penalised coordinates."""
         A, v = self.loss.A, np.zeros((self.loss.A.shape[1], *u.shape[1:]))
         for lo, hi in A.row_blocks(0, len(u)):
             r = u[lo:hi] * self.weight[lo:hi].reshape(-1, *(1,) * (u.ndim - 1)).astype(np.float64)
             A.tdot(r, lo, hi, v, add=True)
         return v.reshape(-1)
 
+    def size(self, u: np.ndarray) -> float:
+        """What the rounding of u and of its products is measured in."""
+        return largest(u)
+
     def mean(self, values: np.ndarray) -> float:
         """The weighted mean over samples. (Not by BLAS, whose threads would stay awake and in the way of the iteration's.)"""
         return float(np.einsum("i,i->", self.weight, values, dtype=np.float64, casting="unsafe"))
 
-    def _losses(self, u: np.ndarray) -> float:
-        """sum_j w_j l*(u_j)"""
-        total = 0.0
+    def _losses(self, u: np.ndarray) -> tuple[float, float]:
+        """sum_j w_j l*(u_j), and the sum of the sizes of what is added up."""
+        total = terms = 0.0
         for lo in range(0, len(u), CHUNK):
             part = slice(lo, lo + CHUNK)
-            weight = self.weight[part].astype(np.float64)
-            conjugate = self.loss.conjugate(u[part].astype(np.float64), self.b[part], self.loss.theta)  # type: ignore[misc]
+            here, b, weight = u[part].astype(np.float64), self.b[part] - self.center, self.weight[part].astype(np.float64)
+            conjugate = self.loss.conjugate(here, b, self.loss.theta)  # type: ignore[misc]
+            sizes = np.abs(here * b) if self.loss.translates else (1.0 + np.abs(here)) * (1.0 + np.abs(b))
+            sizes += np.abs(conjugate)
             total += float(np.sum(weight * conjugate, where=weight > 0))
-        return total
+            terms += float(np.sum(weight * sizes, where=weight > 0))
+        return total, terms
+
+    # ------------------------------------------------------------ the intercept
 
     def balanced(self, u: np.ndarray) -> np.ndarray:
         """u + c, clipped to the slopes there are, with c such that sum_j w_j u_j = 0: the root of a monotone function."""
         c, left, right, shifted = 0.0, -np.inf, np.inf, np.empty_like(u)
-        accuracy = max(ROUNDING, float(np.finfo(u.dtype).eps)) * max(float(u.max()), -float(u.min()))
+        accuracy = max(4 * EPS, float(np.finfo(u.dtype).eps)) * largest(u)
         for _ in range(BISECTIONS):
             np.clip(np.add(u, c, out=shifted), self.low, self.high, out=shifted)
             total = self.mean(shifted)
@@ -133,98 +201,77 @@ class LinearDual(Dual):
             return np.zeros_like(u)  # always balanced
         return shifted
 
+    def _imbalance(self, u: np.ndarray, size: float) -> tuple[float, float, float]:
+        """(t, max |q|, the largest sum_j w_j l*(q_j)): some (1 - t) u + t q is balanced exactly."""
+        if size == 0.0:
+            return 0.0, 0.0, 0.0
+        room, far, cost = self._ends
+        excess = abs(self.mean(u)) + self.rounding * size  # weights sum to one, nearly
+        return excess / (excess + room), far, cost
+
+    @cached_property
+    def _ends(self) -> tuple[float, float, float]:
+        """Of the points q at either end of the domain of l*: the least |sum_j w_j q_j|, the largest |q_j| and sum of l*.
+
+        Where there is no end, or l* is infinite there, nearer points serve.
+        """
+        step = self.spread or 1.0
+        rooms, fars, costs = [], [], [self._losses(np.zeros(len(self.b)))[0]]
+        for end, other in ((self.low, -step), (self.high, step)):
+            q = np.where(np.isfinite(end), end, other).astype(np.float64)
+            while not np.isfinite(cost := self._losses(q)[0]) and q.any():
+                q *= 0.5
+            rooms.append(abs(self.mean(q)) * (1.0 - self.rounding))
+            fars.append(largest(q))
+            costs.append(cost)
+        return min(rooms), max(fars), max(costs)
+
     # ------------------------------------------------------------ the penalty
 
-    def _scaled(self, v: np.ndarray) -> tuple[float, float]:
-        """The largest theta <= 1 with psi*(-theta v) finite, and that value."""
+    def _entered(self, v: np.ndarray, error: float) -> tuple[float, float]:
+        """The largest theta <= 1 for which psi* is known to be finite at -theta v, and at least its value there.
+
+        v is known up to `error` times `sizes`.
+        """
         if self.loss.l2:
-            return 1.0, self._envelope(v)
+            return 1.0, self._envelope(v, error)
         if {"norm", "seminorm"} & self.penalty.properties:
-            polar = float(self.penalty.polar(v))
-            return (1.0 if polar <= 1 else (1 - ROUNDING) / polar), 0.0
-        conjugate = float(self.penalty.conjugate(-v))
+            polar = float(self.penalty.polar(v)) * (1.0 + factor(v.size)) + (error * self._polar if error else 0.0)
+            return (1.0 if polar <= 1 else (1.0 - 4 * EPS) / polar), 0.0
+        e = error * self.sizes
+        conjugate = conjugate_above(self.penalty, -v, e)
         if np.isfinite(conjugate):
             return 1.0, conjugate
         inside, outside, value = 0.0, 1.0, np.nan
         for _ in range(BISECTIONS):
             theta = 0.5 * (inside + outside)
-            conjugate = float(self.penalty.conjugate(-theta * v))
+            conjugate = conjugate_above(self.penalty, -theta * v, theta * e)
             if np.isfinite(conjugate):
                 inside, value = theta, conjugate
             else:
                 outside = theta
         return inside, value
 
-    def _envelope(self, v: np.ndarray) -> float:
-        """psi*(-v) for l2 > 0: the supremum is attained at p = prox(-v / l2) with steps 1 / l2."""
-        l2 = self.loss.l2
+    @cached_property
+    def _polar(self) -> float:
+        return float(self.penalty.polar(self.sizes))
+
+    def _envelope(self, v: np.ndarray, error: float) -> float:
+        """At least psi*(-v) for l2 > 0: the supremum is attained at p = prox(-v / l2) with steps 1 / l2, its gradient."""
+        l2, e = self.loss.l2, error * self.sizes
         p = np.asarray(self.penalty.prox(-v / l2, 1.0 / l2))
-        return float(-(p @ v) - 0.5 * l2 * (p @ p) - self.penalty.value(p))
+        phi, square, size = float(self.penalty.value(p)), 0.5 * l2 * float(p @ p), np.abs(p)
+        terms = float(size @ np.abs(v)) + square + abs(phi)
+        return (
+            -float(p @ v)
+            - square
+            - phi
+            + float(e @ size)
+            + float(e @ e) / (2 * l2)
+            + (accuracy(self.penalty) + factor(v.size)) * terms
+        )
 
 
-class MultinomialDual(LinearDual):
-    """Of the multinomial loss: u is one row per sample, and u + (1 at the sample's class) are probabilities p."""
-
-    def _targets(self):
-        indicators = np.zeros((len(self.loss.b), self.loss.classes))
-        indicators[np.arange(len(indicators)), self.loss.b] = 1.0
-        return indicators
-
-    def residuals(self, oracle, column):
-        return oracle.r.reshape(*self.b.shape, -1)[:, :, column or 0]
-
-    def multipliers(self, r):
-        p = super().multipliers(r) + self.b
-        p = np.maximum(p, 0.0)
-        return p / p.sum(axis=1, keepdims=True) - self.b
-
-    def _losses(self, u):
-        """sum_j w_j sum_c p log p"""
-        from scipy.special import entr
-
-        return -self.mean(entr(np.maximum(u + self.b, 0.0)).sum(axis=1))
-
-    def balanced(self, u):
-        """p mixed with one distribution for all samples, as little of it as gives every class its own share of samples."""
-        p = u + self.b
-        has, wanted = self.weight @ p, self.weight @ self.b
-        part = float(np.max(1.0 - np.divide(wanted, has, out=np.ones_like(has), where=has > 0), initial=0.0))
-        if part == 0.0:
-            return u.copy()
-        other = np.maximum(wanted - (1.0 - part) * has, 0.0) / part
-        return (1.0 - part) * p + part * (other / other.sum()) - self.b
-
-
-class QuadraticDual(Dual):
-    """Of a quadratic function: the dual point is its gradient g. For the dual of an SVM, D is the classifier's objective."""
-
-    def __init__(self, loss: Quadratic, penalty: Penalty):
-        self.loss, self.penalty = loss, penalty
-
-    def bound(self, x, g, r):
-        x, g = x.astype(np.float64), g.astype(np.float64)
-        conjugate = float(self.penalty.conjugate(-g))
-        if not np.isfinite(conjugate):
-            self.reason = f"the conjugate of {self.penalty.name} is infinite at the gradient"
-            return -np.inf, g
-        return -0.5 * float(x @ (g + self.loss.c)) - conjugate, g
-
-
-def dual_of(loss: Loss, penalty: Penalty) -> Dual | str:
-    """The dual function, or a phrase that says why there is none."""
-    if isinstance(loss, Quadratic):
-        kind: type[Any] = QuadraticDual
-    elif isinstance(loss, Multinomial):
-        kind = MultinomialDual
-    elif isinstance(loss, LinearModel) and loss.conjugate is not None:
-        kind = LinearDual
-    else:
-        return f"the conjugate of {type(loss).__name__} is not known"
-    if not getattr(loss, "l2", 0.0):
-        try:
-            assert loss.shape is not None
-            size = int(np.prod(loss.shape)) * (loss.shape[0] - loss.intercept) // loss.shape[0]
-            penalty.conjugate(np.zeros(size))
-        except ValueError as error:
-            return str(error).rstrip(".")
-    return kind(loss, penalty)
+def largest(values: np.ndarray) -> float:
+    """The largest absolute value."""
+    return max(float(values.max()), -float(values.min()))

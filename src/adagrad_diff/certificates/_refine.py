@@ -81,7 +81,9 @@ def refined(
     if A is None or samples.size == 0:
         return
     x, l2, intercept = x.astype(np.float64), loss.l2, loss.intercept
-    weight, b = dual.weight[samples].astype(np.float64), dual.b[samples].astype(np.float64)
+    if dual.center:
+        x[-1] -= dual.center
+    weight, b = dual.weight[samples].astype(np.float64), dual.b[samples] - dual.center
     low, high = weight * dual.low[samples], weight * dual.high[samples]
     r = weight * u[samples]
     fixed = np.append(v, dual.mean(u))[: x.size]  # and the sum for an intercept

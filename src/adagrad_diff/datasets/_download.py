@@ -1,19 +1,20 @@
-"""Fetching a file from the LIBSVM page, whole and checked or not at all."""
+"""Fetching a file from the LIBSVM page, whole and checked or not at all, within limits of size and time."""
 
 from __future__ import annotations
 
 import hashlib
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
 from .._extras import require
+from .._files import reason, write
 from ._registry import DataError, Entry, Unavailable
 
 TIMEOUT = (5, 20)  # seconds to connect, and between two pieces of the answer
+LONGEST = 600.0  # seconds for all of it
+PIECE = 1 << 16
 BY_HAND = (
     "put it into a directory and name that directory: directory=DIR in Python, --data DIR on the command line, "
     "or ADAGRAD_DIFF_DATA=DIR in the environment"
@@ -21,29 +22,44 @@ BY_HAND = (
 
 
 def download(entry: Entry, path: Path) -> None:
-    """Fetch into a temporary file beside `path`, check it there, and only then move it into place."""
-    pooch = require("pooch", "paper")
-    errors = require("requests.exceptions", "paper")
-    http = pooch.HTTPDownloader(timeout=TIMEOUT)
-
-    def checked(url: str, output: str, owner: Any) -> None:
-        http(url, output, owner)
-        content = Path(output).read_bytes()
-        found = hashlib.sha256(content).hexdigest()
-        if found != entry.sha256:  # pooch would notice as well, and say it at greater length
-            raise DataError(
-                f"{url} sent another file than expected, which was thrown away: {entry.compared(found, len(content))}. "
-                f"Open the address in a browser to see what it sends. If you get the right file by other means, {BY_HAND}."
-            )
-
+    """Fetch the file, check it, and only then write it."""
+    content = _fetch(entry)
+    found = hashlib.sha256(content).hexdigest()
+    if found != entry.sha256:
+        raise _another(entry, entry.compared(found, len(content)))
     try:
-        with _quiet(pooch.get_logger()):
-            pooch.retrieve(entry.url, known_hash=entry.sha256, fname=path.name, path=path.parent, downloader=checked)
-    except errors.RequestException as error:
-        raise Unavailable(ways_out(entry, _reason(error, errors, urlsplit(entry.url).hostname))) from None
-    except OSError as error:  # the errors of requests are OSErrors too, and were caught above
-        cause = error.strerror or type(error).__name__
-        raise Unavailable(ways_out(entry, f"the cache {path.parent} cannot be written: {cause}")) from None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, lambda file: file.write(content))
+    except OSError as error:
+        raise Unavailable(ways_out(entry, f"the cache {path.parent} cannot be written: {reason(error)}")) from None
+
+
+def _fetch(entry: Entry) -> bytes:
+    """What the page sends: no more than is expected, and no longer than is bearable."""
+    requests, errors = require("requests", "paper"), require("urllib3.exceptions", "paper")
+    host, deadline, content = urlsplit(entry.url).hostname, perf_counter() + LONGEST, bytearray()
+    try:
+        with requests.get(entry.url, stream=True, timeout=TIMEOUT, headers={"Accept-Encoding": "identity"}) as response:
+            response.raise_for_status()
+            read = getattr(
+                response.raw, "read1", response.raw.read
+            )  # what has come; urllib3 before 2.1 waits for a whole piece
+            while piece := read(PIECE):
+                content += piece
+                if len(content) > entry.size:
+                    raise _another(entry, f"it has more than the {entry.size:,} bytes that were expected")
+                if perf_counter() > deadline:
+                    raise Unavailable(ways_out(entry, f"{host} had not sent all of it after {LONGEST:g} seconds"))
+    except (requests.RequestException, errors.HTTPError) as error:
+        raise Unavailable(ways_out(entry, _reason(error, requests, errors, host))) from None
+    return bytes(content)
+
+
+def _another(entry: Entry, how: str) -> DataError:
+    return DataError(
+        f"{entry.url} sent another file than expected, which was thrown away: {how}. "
+        f"Open the address in a browser to see what it sends. If you get the right file by other means, {BY_HAND}."
+    )
 
 
 def ways_out(entry: Entry, reason: str) -> str:
@@ -54,29 +70,18 @@ def ways_out(entry: Entry, reason: str) -> str:
     )
 
 
-def _reason(error: Exception, errors: Any, host: str | None) -> str:
-    """A few words for what requests tells in five nested exceptions."""
-    if isinstance(error, errors.HTTPError) and error.response is not None:
+def _reason(error: Exception, requests: Any, errors: Any, host: str | None) -> str:
+    """A few words for what requests and urllib3 tell in five nested exceptions."""
+    if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"{host} answered {error.response.status_code} {error.response.reason}"
-    if isinstance(error, errors.Timeout):
+    if isinstance(error, requests.Timeout | errors.TimeoutError):
         return f"{host} did not answer in time"
-    if isinstance(error, errors.ChunkedEncodingError):
+    if isinstance(error, errors.ProtocolError):
         return f"the connection to {host} broke off"
-    if isinstance(error, errors.SSLError):
+    if isinstance(error, requests.exceptions.SSLError):
         return f"the certificate of {host} could not be verified"
-    if isinstance(error, errors.ProxyError):
+    if isinstance(error, requests.exceptions.ProxyError):
         return "the proxy could not be reached"
-    if isinstance(error, errors.ConnectionError):
+    if isinstance(error, requests.ConnectionError):
         return f"no connection to {host}"
     return f"{type(error).__name__} from {host}"
-
-
-@contextmanager
-def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Without pooch's account of what it does."""
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

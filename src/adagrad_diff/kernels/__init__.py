@@ -6,7 +6,8 @@ Numba is imported only when a run starts, so ``import adagrad_diff`` stays light
   concurrent runs in one process are safe whatever Numba's threading layer;
 - indices are unsigned before they are used: Numba's handling of negative ones doubles the time of a sparse product;
 - sums may be reordered (``reassoc``), but nothing assumes finite numbers: NaN and inf must survive to be reported. (So
-  compare with ``< np.inf`` in such a kernel: Numba's ``np.isfinite(x)`` is ``x - x``, which reordering turns into 0.)
+  compare with ``< np.inf`` in such a kernel: Numba's ``np.isfinite(x)`` is ``x - x``, which reordering turns into 0.) A loop
+  that adds up does not write to an array: whether it is vectorised, and so the order of its sum, would depend on addresses.
 """
 
 from ._compile import INLINE, compiled, named, plain

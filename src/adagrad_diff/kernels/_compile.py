@@ -13,6 +13,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from .. import _elementary
+from ._scalar import checked
 
 FASTMATH = {"reassoc", "contract", "nsz"}
 
@@ -65,7 +66,8 @@ def scalar_kernel(template: Callable) -> Callable:
     """One compiled copy of `template(scalar, residuals)` per scalar loss, cached in memory, and on disk if the loss is ours."""
 
     @cache
-    def specialise(scalar: Callable) -> Callable:
+    def specialise(scalar: Any) -> Callable:
+        scalar = checked(scalar)
         code = scalar.__code__
         content = repr((code.co_code, code.co_consts, code.co_names)).encode()
         for file in (__file__, _elementary.__file__):

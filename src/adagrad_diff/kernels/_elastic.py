@@ -52,6 +52,7 @@ def ridge(x, l2, g, out):
         total = 0.0
         for i in range(x.size):
             total += x[i] * x[i]
+        for i in range(x.size):  # by itself: a loop that adds and writes adds in another order when g lies close behind x
             g[i] = l2 * x[i]
         out[0] += 0.5 * l2 * total
     else:

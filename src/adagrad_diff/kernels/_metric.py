@@ -113,12 +113,12 @@ def advance(f, phi, x_new, g_new, f_old, phi_old, x, g, n, failed, norm, fun_bes
 
 
 @compiled
-def diagnose(x_prev, x, step, g_prev, g, out):
-    """out = np.sum(((x_prev - x) / step + g - g_prev)**2, axis=0), np.mean(step, axis=0)"""
+def diagnose(x_prev, x, step, g_prev, g, scale, out):
+    """out = np.sum((scale * ((x_prev - x) / step + g - g_prev))**2, axis=0), np.mean(step, axis=0); scale as in `forward`"""
     if x.ndim == 1:
         squares, steps = 0.0, 0.0
         for i in range(x.size):
-            u = (x_prev[i] - x[i]) / step[i] + (g[i] - g_prev[i])
+            u = scale[i if scale.size > 1 else 0] * ((x_prev[i] - x[i]) / step[i] + (g[i] - g_prev[i]))
             squares += np.float64(u) * u
             steps += step[i]
         out[0, 0] = squares
@@ -126,8 +126,9 @@ def diagnose(x_prev, x, step, g_prev, g, out):
     else:
         out[:] = 0
         for i in range(x.shape[0]):
+            factor = scale[i if scale.size > 1 else 0]
             for k in range(x.shape[1]):
-                u = (x_prev[i, k] - x[i, k]) / step[i, k] + (g[i, k] - g_prev[i, k])
+                u = factor * ((x_prev[i, k] - x[i, k]) / step[i, k] + (g[i, k] - g_prev[i, k]))
                 out[0, k] += np.float64(u) * u
                 out[1, k] += step[i, k]
         out[1] /= x.shape[0]

@@ -39,8 +39,14 @@ def residuals(scalar, column_residuals):
 
 @plain
 def softmax_residuals(z, b, weight, lo, hi, out):
-    """z (samples, classes, trajectories) <- weight * (softmax(z) - onehot(b)) for samples lo..hi;  out += their loss"""
+    """z (samples, classes, trajectories) <- weight * (softmax(z) - onehot(b)) for samples lo..hi;  out += their loss.
+
+    Samples of weight zero have residuals zero.
+    """
     for j in range(lo, hi):
+        if weight[j] == 0.0:  # also where a score is infinite
+            z[j] = 0.0
+            continue
         for k in range(z.shape[2]):
             top = z[j, 0, k]
             for c in range(1, z.shape[1]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import _check
+
+STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class Oracle(ABC):
@@ -48,7 +51,7 @@ class FunctionLoss(Loss):
     def __init__(self, function: Callable):
         self.function = function
 
-    def oracle(self, x):
+    def oracle(self, x: np.ndarray) -> FunctionOracle:
         return FunctionOracle(self.function)
 
 
@@ -56,7 +59,7 @@ class FunctionOracle(Oracle):
     def __init__(self, function: Callable):
         self.function = function
 
-    def __call__(self, x, out):
+    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         answer = self.function(x.copy())  # a copy: what the function keeps or changes is its own
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise TypeError(f"The loss must return a pair (value, gradient). Got {type(answer).__name__} instead.")
@@ -86,4 +89,7 @@ def as_loss(loss: Any) -> Loss:
         function = getattr(loss, "value_and_grad", loss)
         if callable(function):
             return FunctionLoss(function)
+    elif hasattr(loss, "value_and_grad"):
+        needed = [p.name for p in inspect.signature(loss).parameters.values() if p.default is p.empty and p.kind not in STARRED]
+        raise TypeError(f"'loss' is the class {loss.__name__}. Did you mean {loss.__name__}({', '.join(needed)})?")
     raise TypeError(f"'loss' must be a loss, or a function x -> (value, gradient). Got {loss!r} instead.")

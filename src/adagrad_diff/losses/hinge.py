@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .linear import BinaryModel
@@ -21,18 +23,19 @@ class Hinge(BinaryModel):
     """
 
     @staticmethod
-    def scalar(z, b, theta):
+    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         slack = 1.0 - b * z
         active = 1.0 if slack > 0.0 else 0.0  # factors instead of branches: half of the samples are either way
         return active * slack, -active * b
 
     @staticmethod
-    def jump(b, theta):
+    def jump(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         """The kink is where b z = 1, that is z = b."""
         return np.minimum(0.0, -b), np.maximum(0.0, -b)
 
     @staticmethod
-    def conjugate(u, b, theta):
+    @np.errstate(over="ignore")  # infinite is the answer, then
+    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """b u for b u in [-1, 0]"""
         p = b * u
         return np.where((p >= -1.0) & (p <= 0.0), p, np.inf)

@@ -29,13 +29,14 @@ class Huber(LinearModel):
     """
 
     smoothness = 1.0
+    translates = True
 
     def __init__(self, A: Any, b: Any, delta: float = 1.0, **options: Any):
         super().__init__(A, b, **options)
         self.theta = self.delta = _check.positive(delta, "delta", "Huber")
 
     @staticmethod
-    def scalar(z, b, theta):
+    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = z - b
         slope = max(-theta, min(t, theta))
         return slope * (t - 0.5 * slope), slope

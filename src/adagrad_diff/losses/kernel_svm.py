@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _check
 from ..penalties import Box
+from ._labels import signs
 from .quadratic import Quadratic
 
 
@@ -42,10 +43,10 @@ class KernelSVMDual(Quadratic):
         self.lam = _check.positive(lam, "lam", "KernelSVMDual")
         self.factor = 1.0 / self.lam
         super().__init__(K, b)
-        _check.first_where(
-            np.abs(self.c) != 1, self.c, lambda j, v: f"KernelSVMDual needs labels -1 and +1 in b, but b[{j}] is {v}."
-        )
         self.b = self.c
+
+    def check_linear_term(self, c: Any) -> np.ndarray:
+        return signs(c, "KernelSVMDual", self.shape[0], "one value per row of K")
 
     def box(self) -> Box:
         """The constraint 0 <= b_j alpha_j <= 1/N as a penalty."""

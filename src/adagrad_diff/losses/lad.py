@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .linear import LinearModel
@@ -20,18 +22,21 @@ class LAD(LinearModel):
     (0.5, [1.0])
     """
 
+    translates = True
+
     @staticmethod
-    def scalar(z, b, theta):
+    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = z - b
         sign = (1.0 if t > 0.0 else 0.0) - (1.0 if t < 0.0 else 0.0)  # zero at the kink
         return abs(t), sign
 
     @staticmethod
-    def jump(b, theta):
+    def jump(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         """The kink is at z = b."""
         return -1.0, 1.0
 
     @staticmethod
-    def conjugate(u, b, theta):
+    @np.errstate(over="ignore")  # infinite is the answer, then
+    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """b u for |u| <= 1"""
         return np.where(np.abs(u) <= 1.0, b * u, np.inf)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _check, kernels
 from .._threads import over_rows, thread_count
+from ._labels import signs
 from .base import Loss, Oracle
 from .matrix import CompressedRows, Dense, as_matrix, largest_eigenvalue
 
@@ -52,11 +53,12 @@ class LinearModel(Loss):
     """
 
     #: scalar(z, b, theta) -> (value, derivative with respect to z), at a kink the subgradient of smallest absolute value.
-    scalar: ClassVar[Any]
+    scalar: ClassVar[Any] = None
     #: conjugate(u, b, theta) = sup_z u z - value(z, b), elementwise, infinite outside its domain.
     conjugate: ClassVar[Callable | None] = None
     #: jump(b, theta) -> (slope left, slope right) of a loss that is two lines which meet at z = b; None for other losses.
     jump: ClassVar[Any] = None
+    translates: ClassVar[bool] = False  # whether only z - b matters: the targets may be centered
     differentiable: bool = False  # to be set if it is so although `smoothness` is infinite
     shape: tuple[int, ...]
     smoothness: float | None = None
@@ -96,6 +98,11 @@ class LinearModel(Loss):
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[0]:
             extra = " (features and intercept)" if self.intercept else ""
             raise ValueError(f"x must have {self.shape[0]} coordinates{extra}. Got shape {x.shape} instead.")
+        name, theta = type(self).__name__, self.theta
+        if self.scalar is None:
+            raise TypeError(f"{name} has no 'scalar': write a static method scalar(z, b, theta) -> (value, derivative).")
+        if isinstance(theta, str | bytes) or np.ndim(theta):
+            raise TypeError(f"The 'theta' of {name} must be a number. Got {theta!r} instead.")
         return LinearOracle(self, x.shape[1:])
 
     def lipschitz(self) -> float:
@@ -187,7 +194,7 @@ class LinearOracle(Oracle):
 
         return rows
 
-    def __call__(self, x, out):
+    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         loss, value = self.loss, self._value
         samples = loss.A.shape[0]
         weights, gradient = (x[:-1], out[:-1]) if loss.intercept else (x, out)
@@ -222,14 +229,5 @@ class LinearOracle(Oracle):
 class BinaryModel(LinearModel):
     """A linear model whose targets are the labels -1 and +1."""
 
-    def check_targets(self, b, samples):
-        b = super().check_targets(b, samples)
-        _check.first_where(
-            np.abs(b) != 1,
-            b,
-            lambda j, v: (
-                f"{type(self).__name__} needs labels -1 and +1 in b, but b[{j}] is {v}. "
-                "Map your classes first, for example b = np.where(y == positive_class, 1, -1)."
-            ),
-        )
-        return b
+    def check_targets(self, b: Any, samples: int) -> np.ndarray:
+        return signs(b, type(self).__name__, samples, "one value per row of A").astype(self.dtype)

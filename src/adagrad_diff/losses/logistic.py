@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._elementary import decay, log1p_unit
@@ -24,18 +26,19 @@ class Logistic(BinaryModel):
     smoothness = 0.25
 
     @staticmethod
-    def scalar(z, b, theta):
+    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         margin = b * z
         small = decay(-abs(margin))  # at most 1: no overflow
         value = log1p_unit(small) + (-margin if margin < 0.0 else 0.0)
         return value, -b * (small if margin > 0.0 else 1.0) / (1.0 + small)
 
     @staticmethod
-    def slopes(b, theta):
+    def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         return np.minimum(0.0, -b), np.maximum(0.0, -b)
 
     @staticmethod
-    def conjugate(u, b, theta):
+    @np.errstate(over="ignore")  # infinite is the answer, then
+    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """p log p + (1 - p) log(1 - p), p = -b u in [0, 1]"""
         from scipy.special import entr
 

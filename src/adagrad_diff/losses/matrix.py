@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _check, kernels
 from .._threads import over_rows, thread_count
+from ._indices import as_index, check_indices
 
 CACHE = 1 << 22  # bytes of A that are expected to stay in the cache between the two products
 DIRECT = 500  # size up to which eigenvalues are computed directly
@@ -145,16 +146,31 @@ class Operator(Matrix):
 
     divisible = False
 
-    def __init__(self, operator):
-        self.operator, self.shape, self.size = operator, operator.shape, operator.shape[0] * operator.shape[1]
+    def __init__(self, operator, name="A"):
+        self.operator, self.name, self.shape = operator, name, operator.shape
+        self.size = operator.shape[0] * operator.shape[1]
         self.dtype = np.dtype(np.float32 if operator.dtype == np.float32 else np.float64)
 
     def dot(self, x, lo, hi, z):
-        z[...] = self.operator.matvec(x) if x.ndim == 1 else self.operator.matmat(x)
+        z[...] = self._product("matvec" if x.ndim == 1 else "matmat", x, z.shape)
 
     def tdot(self, r, lo, hi, g, add=False):
-        product = self.operator.rmatvec(r) if r.ndim == 1 else self.operator.rmatmat(r)
+        product = self._product("rmatvec" if r.ndim == 1 else "rmatmat", r, g.shape)
         g[...] = g + product if add else product
+
+    def _product(self, method: str, vector: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        what = f"{self.name}{'.T @ r' if method[0] == 'r' else ' @ x'} of the LinearOperator {self.name} must"
+        try:
+            product = np.asarray(getattr(self.operator, method)(vector))
+        except NotImplementedError:
+            raise ValueError(f"the LinearOperator {self.name} has no {method}, which the gradient needs.") from None
+        except ValueError as error:  # SciPy's, for example, about a shape
+            raise ValueError(f"{what} have shape {shape}. Its {method} failed: {error}") from error
+        if product.shape != shape:
+            raise ValueError(f"{what} have shape {shape}. Got {product.shape} instead.")
+        if product.dtype.kind not in "fiub":
+            raise ValueError(f"{what} be real numbers. Got dtype {product.dtype} instead.")
+        return product
 
 
 def as_matrix(A: Any, name: str = "A") -> Matrix:
@@ -165,42 +181,50 @@ def as_matrix(A: Any, name: str = "A") -> Matrix:
     if isinstance(A, LinearOperator):
         if np.dtype(A.dtype).kind not in "fiub":
             raise ValueError(f"{name} must be real. Got a LinearOperator of dtype {A.dtype} instead.")
-        matrix: Matrix = Operator(A)
+        matrix: Matrix = Operator(A, name)
     elif sparse.issparse(A):
         if A.ndim != 2:
             raise ValueError(f"{name} must be a matrix (samples, features). Got shape {A.shape} instead.")
+        check_indices(A, name)
         if A.format not in ("csr", "csc"):
             A = A.tocsr()
-        data = _check.real_array(A.data, name)
+            check_indices(A, name)
+        data = _check.real_array(A.data[: A.indptr[-1]], name)
         try:
             _check.finite(data, name)
         except ValueError:  # say where in the matrix, not where in its data
             entries = A.tocoo()
             p = int(np.argmax(~np.isfinite(entries.data)))
             raise ValueError(
-                f"{name} contains {entries.data[p]} at index ({entries.row[p]}, {entries.col[p]}): "
-                "remove or impute missing and infinite entries first."
+                f"{name} contains {entries.data[p]} at index ({entries.row[p]}, {entries.col[p]}): {_check.MISSING}."
             ) from None
         kind = CompressedRows if A.format == "csr" else CompressedColumns
-        matrix = kind(A.indptr, A.indices, data, A.shape)
+        matrix = kind(as_index(A.indptr), as_index(A.indices), data, A.shape)
     else:
+        _check.refuse_text_columns(A, name)
         array = _check.real_array(A, name)
         if array.ndim != 2:
             raise ValueError(f"{name} must be a matrix (samples, features). Got shape {array.shape} instead.")
-        matrix = Dense(_check.finite(array, name))
+        matrix = Dense(_check.finite(array, name, getattr(A, "columns", None)))
     if 0 in matrix.shape:
         raise ValueError(f"{name} is empty: it has shape {matrix.shape}. At least one sample and one feature are needed.")
     return matrix
 
 
+@np.errstate(all="ignore")
 def largest_eigenvalue(product: Callable[[np.ndarray], np.ndarray], size: int) -> float:
-    """The largest eigenvalue of a symmetric positive semidefinite matrix, given its product with columns (size, k)."""
+    """The largest eigenvalue of a symmetric positive semidefinite matrix, given its product with columns (size, k).
+
+    Infinite if it overflows.
+    """
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     if size <= DIRECT:
-        return float(np.linalg.eigvalsh(product(np.eye(size)).astype(np.float64))[-1])
+        matrix = product(np.eye(size)).astype(np.float64)
+        return float(np.linalg.eigvalsh(matrix)[-1]) if np.isfinite(matrix).all() else np.inf
     operator = LinearOperator((size, size), matvec=lambda v: product(v.reshape(size, 1))[:, 0], dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(size)
-    if not np.any(operator @ start):
-        return 0.0
+    first = operator @ start
+    if not (np.any(first) and np.isfinite(first).all()):
+        return 0.0 if not np.any(first) else np.inf
     return float(eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False)[0])

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check, kernels
+from .. import kernels
+from ._labels import class_count, classes
 from .linear import LinearModel, LinearOracle
 
 
@@ -35,25 +36,13 @@ class Multinomial(LinearModel):
 
     def __init__(self, A: Any, b: Any, classes: int | None = None, **options: Any):
         super().__init__(A, b, **options)
-        found = int(self.b.max()) + 1
-        least = max(found, 2)
-        if classes is not None and not hasattr(classes, "__index__"):
-            raise ValueError(f"The 'classes' parameter of Multinomial must be an integer. Got {classes!r} instead.")
-        if classes is not None and classes < least:
-            raise ValueError(f"The 'classes' parameter of Multinomial must be at least {least}. Got {classes!r} instead.")
-        self.classes = least if classes is None else int(classes)
+        self.classes = class_count(self.b, classes, "Multinomial")
         self.shape, self.predictions = (*self.shape, self.classes), self.predictions * self.classes
 
-    def check_targets(self, b, samples):
-        b = _check.vector(b, "b", samples)
-        _check.first_where(
-            (b < 0) | (b != np.floor(b)),
-            b,
-            lambda j, v: f"Multinomial needs classes 0, 1, ... in b, but b[{j}] is {v}.",
-        )
-        return b.astype(np.int64)
+    def check_targets(self, b: Any, samples: int) -> np.ndarray:
+        return classes(b, "Multinomial", samples)
 
-    def oracle(self, x):
+    def oracle(self, x: np.ndarray) -> MultinomialOracle:
         if x.shape[:2] != self.shape or x.ndim > 3:
             raise ValueError(f"x must have shape {self.shape} (features, classes). Got shape {x.shape} instead.")
         return MultinomialOracle(self, x.shape[2:])
@@ -63,6 +52,7 @@ class MultinomialOracle(LinearOracle):
     """The linear oracle with one column per class and trajectory."""
 
     scalar = False
+    loss: Multinomial
 
     def __init__(self, loss: Multinomial, batch: tuple[int, ...]):
         self._batch, self._trajectories = batch, batch[0] if batch else 1
@@ -72,7 +62,7 @@ class MultinomialOracle(LinearOracle):
         loss, scores = self.loss, self.r.reshape(len(self.r), self.loss.classes, self._trajectories)
         return lambda z, lo, hi, value: kernels.softmax_residuals(scores, loss.b, loss.weight, lo, hi, value)
 
-    def __call__(self, x, out):
+    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         columns = (len(x), -1)
         total = super().__call__(x.reshape(columns), out.reshape(columns))
         # The kernel puts the loss into the places of the first class; the ridge term has one place per column.

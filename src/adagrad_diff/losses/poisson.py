@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -26,22 +27,22 @@ class Poisson(LinearModel):
 
     differentiable = True
 
-    def check_targets(self, b, samples):
+    def check_targets(self, b: Any, samples: int) -> np.ndarray:
         b = super().check_targets(b, samples)
         _check.first_where(b < 0, b, lambda j, v: f"Poisson needs targets b >= 0, but b[{j}] is {v}.")
         return b
 
     @staticmethod
-    def scalar(z, b, theta):
+    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         rate = math.exp(z) if z < 709.0 else math.inf
         return rate - b * z, rate - b
 
     @staticmethod
-    def slopes(b, theta):
+    def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         return -b, np.inf
 
     @staticmethod
-    def conjugate(u, b, theta):
+    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """v log v - v, v = b + u >= 0"""
         from scipy.special import xlogy
 

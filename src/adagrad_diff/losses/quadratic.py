@@ -31,6 +31,7 @@ class Quadratic(Loss):
     shape: tuple[int, ...]
     factor = 1.0  # f uses factor * Q
     names = ("Q", "c")  # of the matrix and the linear term, in messages
+    skew = 0.0  # how far Q is from symmetric: its largest |Q_ij - Q_ji|
 
     def __init__(self, Q: Any, c: Any):
         name = type(self).__name__
@@ -39,8 +40,11 @@ class Quadratic(Loss):
             raise ValueError(f"The matrix of {name} must be square. Got shape {self.Q.shape} instead.")
         self._check_symmetric(name)
         self.shape, self.dtype = self.Q.shape[:1], self.Q.dtype
-        c = _check.vector(c, self.names[1], self.shape[0], what=f"one value per row of {self.names[0]}")
-        self.c = _check.cast(c, self.dtype, self.names[1])
+        self.c = _check.cast(self.check_linear_term(c), self.dtype, self.names[1])
+
+    def check_linear_term(self, c: Any) -> np.ndarray:
+        """c as this loss wants it, or an error that says what is wrong with it."""
+        return _check.vector(c, "c", self.shape[0], what="one value per row of Q")
 
     def _check_symmetric(self, name: str) -> None:
         from scipy import sparse
@@ -54,12 +58,13 @@ class Quadratic(Loss):
         else:
             return  # an operator is taken at its word
         largest = abs(Q).max()
-        if abs(Q - Q.T).max() > 1e-6 * largest:
+        self.skew = float(abs(Q - Q.T).max())
+        if self.skew > 1e-6 * largest:
             raise ValueError(f"The matrix of {name} must be symmetric. Use (Q + Q.T) / 2.")
         if Q.diagonal().min() < -1e-6 * largest:
             raise ValueError(f"The matrix of {name} has a negative diagonal entry: f is not convex.")
 
-    def oracle(self, x):
+    def oracle(self, x: np.ndarray) -> QuadraticOracle:
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[0]:
             raise ValueError(f"x must have {self.shape[0]} coordinates. Got shape {x.shape} instead.")
         return QuadraticOracle(self)
@@ -82,11 +87,11 @@ class QuadraticOracle(Oracle):
     def __init__(self, loss: Quadratic):
         self.loss = loss
 
-    def __call__(self, x, out):
+    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         with np.errstate(all="ignore"):  # what overflows is seen in the value
             return self._evaluate(x, out)
 
-    def _evaluate(self, x, out):
+    def _evaluate(self, x: np.ndarray, out: np.ndarray) -> Any:
         loss = self.loss
         loss.Q.dot(x, 0, loss.shape[0], out)
         if loss.factor != 1.0:

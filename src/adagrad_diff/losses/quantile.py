@@ -28,6 +28,8 @@ class Quantile(LinearModel):
     (1.8, [-0.9])
     """
 
+    translates = True
+
     def __init__(self, A: Any, b: Any, tau: float = 0.5, **options: Any):
         super().__init__(A, b, **options)
         if not 0.0 < _check.positive(tau, "tau", "Quantile") < 1.0:
@@ -35,17 +37,18 @@ class Quantile(LinearModel):
         self.theta = self.tau = float(tau)
 
     @staticmethod
-    def scalar(z, b, theta):
+    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = b - z
         slope = (theta if t > 0.0 else 0.0) - (1.0 - theta if t < 0.0 else 0.0)  # zero at the kink
         return slope * t, -slope
 
     @staticmethod
-    def jump(b, theta):
+    def jump(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         """The kink is at z = b."""
         return -theta, 1.0 - theta
 
     @staticmethod
-    def conjugate(u, b, theta):
+    @np.errstate(over="ignore")  # infinite is the answer, then
+    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """b u for -tau <= u <= 1 - tau"""
         return np.where((u >= -theta) & (u <= 1.0 - theta), b * u, np.inf)

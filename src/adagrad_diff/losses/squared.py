@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .linear import LinearModel
 
 
@@ -19,13 +21,15 @@ class Squared(LinearModel):
     """
 
     smoothness = 1.0
+    translates = True
 
     @staticmethod
-    def scalar(z, b, theta):
+    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = z - b
         return 0.5 * t * t, t
 
     @staticmethod
-    def conjugate(u, b, theta):
+    @np.errstate(over="ignore")  # infinite is the answer, then
+    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """u^2 / 2 + b u"""
-        return 0.5 * u * u + b * u
+        return u * (0.5 * u + b)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .linear import BinaryModel
@@ -23,17 +25,18 @@ class SquaredHinge(BinaryModel):
     smoothness = 2.0
 
     @staticmethod
-    def scalar(z, b, theta):
+    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         slack = 1.0 - b * z
         active = 1.0 if slack > 0.0 else 0.0
         return active * slack * slack, -2.0 * active * b * slack
 
     @staticmethod
-    def slopes(b, theta):
+    def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         return np.where(b > 0, -np.inf, 0.0), np.where(b > 0, 0.0, np.inf)
 
     @staticmethod
-    def conjugate(u, b, theta):
+    @np.errstate(over="ignore")  # infinite is the answer, then
+    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """p + p^2 / 4, p = b u <= 0"""
         p = b * u
-        return np.where(p <= 0.0, p + 0.25 * p * p, np.inf)
+        return np.where(p <= 0.0, p * (1.0 + 0.25 * p), np.inf)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+
+from .._files import partial, put, reason
 
 Writer = Callable[[Path], Any]
 
@@ -33,26 +34,17 @@ def write_all(out: Any, writers: Mapping[str, Writer]) -> list[Path]:
     ['answer.txt']
     """
     out = Path(out)
-    # The process number keeps two runs that write into one directory apart.
-    partial = {name: out / f".{name}.{os.getpid()}.partial" for name in writers}
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name, write in writers.items():
-            write(partial[name])
-        for name, path in partial.items():
-            os.replace(path, out / name)
+        with ExitStack() as stack:
+            files = {name: stack.enter_context(partial(out / name)) for name in writers}
+            for name, write in writers.items():
+                write(Path(files[name].name))
+            for name, file in files.items():
+                put(file, out / name)
     except OSError as error:
-        reason = error.strerror or str(error)
-        files = ", ".join(writers)
+        names = ", ".join(writers)
         raise OSError(
-            f"Cannot write {files} into {str(out)!r}: {reason}. Choose another directory, or make room there."
+            f"Cannot write {names} into {str(out)!r}: {reason(error)}. Choose another directory, or make room there."
         ) from error
-    finally:
-        for path in partial.values():
-            _remove(path)
     return [out / name for name in writers]
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):  # where there is no directory, there is nothing to remove
-        path.unlink(missing_ok=True)

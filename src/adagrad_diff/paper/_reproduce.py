@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from .. import _check
+from .._files import clear, reason
 from .._threads import cores
 from . import figures, table
 from ._files import write_all
@@ -146,7 +148,10 @@ def _chosen(targets: tuple[str, ...]) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def _directory(out: str | os.PathLike, resume: bool) -> Path:
-    """The output directory, which must not hold somebody's unfinished work unless it is to be resumed."""
+    """The output directory, which must not hold somebody's unfinished work unless it is to be resumed.
+
+    What a killed run has left half-written there is removed.
+    """
     path = Path(out)
     if not resume and (path / "checkpoints").exists():
         raise ValueError(
@@ -154,11 +159,10 @@ def _directory(out: str | os.PathLike, resume: bool) -> Path:
         )
     try:
         path.mkdir(parents=True, exist_ok=True)
-        probe = path / f".{os.getpid()}.partial"
-        probe.touch()
-        probe.unlink()
+        with TemporaryFile(dir=path):  # whether that is possible
+            clear(path)
     except OSError as error:
-        raise OSError(f"The output directory {path} cannot be written: {error.strerror}. Choose another --out.") from error
+        raise OSError(f"The output directory {path} cannot be written: {reason(error)}. Choose another --out.") from error
     return path
 
 

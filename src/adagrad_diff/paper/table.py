@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
@@ -34,6 +35,7 @@ HEADINGS = {
     "reference_eta": "reference eta",
     "paper_eta": "paper's",
 }
+MARKUP = re.compile(r"[\\`*_{}\[\]<>&#|~!$]")  # what Markdown does not take literally, somewhere
 WORDS = 3  # columns of words; the others are numbers and aligned to the right
 EXPLANATION = (
     "Gaps F(x) - F_star are means over the starts, after the budget of iterations. 'within 10x' (of the method's own best gap) "
@@ -180,6 +182,7 @@ def to_markdown(frame: pd.DataFrame) -> str:
     """The table of `summary` in Markdown, with what its columns mean."""
     head, *rows = _cells(frame, at_least="≥")
     ruler = ["---" if k < WORDS else "---:" for k in range(len(head))]
+    rows = [[MARKUP.sub(r"\\\g<0>", cell) for cell in row] for row in rows]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ruler, *rows))
     return "\n\n".join([table, *_notes(frame, "≥")]) + "\n"
 
@@ -188,13 +191,18 @@ def _cells(frame: pd.DataFrame, at_least: str) -> list[list[str]]:
     """The heading and the rows, as strings."""
     rows = [list(HEADINGS.values())]
     for row in frame.to_dict("records"):
-        cells = {name: row[name] if isinstance(row[name], str) else f"{row[name]:.3g}" for name in HEADINGS}
+        cells = {name: _line(row[name]) if isinstance(row[name], str) else f"{row[name]:.3g}" for name in HEADINGS}
         for name in RANGES:
             cells[f"decades_{name}"] = (at_least if row[f"at_edge_{name}"] else "") + f"{row[f'decades_{name}']:.2f}"
         if not row["real"] and "stand-in" not in row["data"]:
             cells["data"] += " (stand-in)"
         rows.append(list(cells.values()))
     return rows
+
+
+def _line(text: str) -> str:
+    """The text without line breaks, or anything else that a terminal acts upon."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _notes(frame: pd.DataFrame, at_least: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Penalties: convex functions phi with their proximal operator in a diagonal metric, one per file."""
 
+from ._foreign import as_penalty
 from .affine import Affine
-from .base import Penalty, as_penalty
+from .base import Penalty
 from .box import Box
 from .box_hyperplane import BoxHyperplane
 from .elastic_net import ElasticNet

@@ -7,6 +7,7 @@ import numpy as np
 from .._threads import over_rows, thread_count
 from ..kernels import compiled, plain
 from ._rows import as_rows, from_rows
+from ._sizes import at_moderate_size
 
 WORK = 20  # of one sample of a string, in multiplications
 CALM = 1e4  # largest ratio of weights for `quick_string`: rounding then costs u about 1e-12 lam
@@ -23,7 +24,7 @@ def chain_value(x, l1, tv, out):
             total += abs(np.float64(x[i]))
         for i in range(1, x.size):
             jumps += abs(np.float64(x[i]) - x[i - 1])
-        out[0] = l1 * total + tv * jumps
+        out[0] = (l1 * total if l1 > 0.0 else 0.0) + tv * jumps  # where the sum is infinite, too
     else:
         out[:] = 0
         for i in range(x.shape[0]):
@@ -40,40 +41,42 @@ def chain_prox(z, step, l1, tv, out):
 
     def share(part, lo, hi):
         mine = (slice(None), slice(lo, hi)) if z.ndim == 2 else slice(None)
-        x = strings(as_rows(z[mine]), as_rows(step[mine]), l1, tv, threads if trajectories == 1 else 1)
+        rows = as_rows(z[mine])
+        x = np.empty_like(rows)
+        at_moderate_size(strings, strengths=(l1, tv), others=(threads if trajectories == 1 else 1,))(
+            rows, as_rows(step[mine]), x
+        )
         from_rows(x, out[mine])
 
     over_rows(share, trajectories, max(1, min(threads, trajectories)))
-    return out
 
 
-def strings(z, step, l1, tv, threads):
-    """The prox for each row, by one string, or by two: see `FusedLasso`."""
-    weight = 1.0 / step
+def strings(z, step, l1, tv, threads, x):
+    """x = the prox for each row, by one string, or by two: see `FusedLasso`."""
     if l1 == 0:
-        x = np.empty(z.shape)
-        each_string(z, weight, tv, x)
-        return x
+        each_string(z, step, 0.0, tv, x)
+        return
     halves = np.empty((2, *z.shape))
 
     def half(part, lo, hi):
         for k in range(lo, hi):
-            shifted = step * (-l1, l1)[k]
-            shifted += z
-            each_string(shifted, weight, tv, halves[k])
+            each_string(z, step, (-l1, l1)[k], tv, halves[k])
             (np.maximum, np.minimum)[k](halves[k], 0.0, out=halves[k])
 
     over_rows(half, 2, min(threads, 2))
-    return np.add(halves[0], halves[1], out=halves[0])
+    np.add(halves[0], halves[1], out=x)
 
 
 @plain
-def each_string(z, weight, lam, x):
-    """`taut_string`, by `quick_string` where that is accurate and quick."""
-    n = z.shape[1]
-    for k in range(z.shape[0]):
-        if not (lam > 0.0 and n > 0 and calm(weight[k]) and quick_string(z[k], weight[k], lam, x[k])):
-            taut_string(z[k : k + 1], weight[k : k + 1], lam, x[k : k + 1])
+def each_string(z, step, shift, lam, x):
+    """`taut_string` of z + step * shift, by `quick_string` where that is accurate and quick."""
+    rows, n = z.shape
+    moved, weight = np.empty((1, n)), np.empty((1, n))
+    for k in range(rows):
+        for i in range(n):
+            moved[0, i], weight[0, i] = z[k, i] + step[k, i] * shift, 1.0 / step[k, i]
+        if not (lam > 0.0 and calm(weight[0]) and quick_string(moved[0], weight[0], lam, x[k])):
+            taut_string(moved, weight, lam, x[k : k + 1])
 
 
 @compiled

@@ -6,16 +6,21 @@ group) in the columns of a small matrix they do not, and the compiler puts them 
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._threads import over_rows, thread_count
 from ..kernels import compiled
 from ._roots import by_rows, group_rows
-from .base import prepare
+
+if TYPE_CHECKING:
+    from .group_l2 import GroupL2
 
 TILE = 128  # problems that are solved side by side
+LEAST, MOST, TINY = 1e-100, 1e100, 1e-300  # see `_roots`; constants of another file would be missed by Numba's disk cache
+SUBNORMAL = 2.0**-1074  # the smallest number: a pull that vanishes is not one of strength zero
 SMALL = 256  # coordinates of the largest group for which that pays
 
 
@@ -25,11 +30,25 @@ def solve_tile(c, a, size, count, work, active):
 
     As `_roots.secular_newton`, for the first `count` columns of the first `size` rows; columns with a = 0 stay.
     """
-    low, least, h, square, slope = work[0], work[1], work[2], work[3], work[4]
+    low, least, h, square, slope, factor = work[0], work[1], work[2], work[3], work[4], work[5]
     for t in range(count):
-        low[t], least[t], active[t] = 0.0, np.inf, True
+        low[t], least[t], active[t], factor[t] = 0.0, np.inf, True, 0.0
     for i in range(size):
         for t in range(count):
+            factor[t] = max(factor[t], abs(c[i, t]))
+    scaled = False
+    for t in range(count):
+        most, factor[t] = factor[t], 1.0
+        if (most < LEAST or most > MOST) and 0.0 < most < np.inf:
+            factor[t], scaled = math.ldexp(1.0, min(-math.frexp(most)[1], 1000)), True
+    if scaled:
+        for i in range(size):
+            for t in range(count):
+                c[i, t] *= factor[t]
+                a[i, t] *= factor[t]
+    for i in range(size):
+        for t in range(count):
+            a[i, t] = TINY if 0.0 < a[i, t] < TINY else a[i, t]
             low[t] = max(low[t], abs(c[i, t]) - a[i, t])
             least[t] = min(least[t], a[i, t])
     for t in range(count):
@@ -61,6 +80,10 @@ def solve_tile(c, a, size, count, work, active):
     for i in range(size):
         for t in range(count):
             c[i, t] *= h[t] / (h[t] + a[i, t]) if a[i, t] > 0.0 else 1.0
+    if scaled:
+        for i in range(size):
+            for t in range(count):
+                c[i, t] /= factor[t]
 
 
 @compiled
@@ -69,7 +92,7 @@ def group_tiles(z, step, l1, strength, order, starts, lo, hi, most, out):
     B = z.shape[1]
     columns = min(B, TILE)
     together = TILE // columns
-    c, a, work, active = np.empty((most, TILE)), np.empty((most, TILE)), np.empty((5, TILE)), np.empty(TILE, np.bool_)
+    c, a, work, active = np.empty((most, TILE)), np.empty((most, TILE)), np.empty((6, TILE)), np.empty(TILE, np.bool_)
     for g0 in range(lo, hi, together):
         g1, size = min(g0 + together, hi), 0
         for g in range(g0, g1):
@@ -78,13 +101,14 @@ def group_tiles(z, step, l1, strength, order, starts, lo, hi, most, out):
             n = min(columns, B - k0)
             for g in range(g0, g1):
                 base, lam, own = (g - g0) * n, strength[g], starts[g + 1] - starts[g]
+                least = SUBNORMAL if lam > 0.0 else 0.0
                 for i in range(own):
                     place = np.uint64(order[np.uint64(starts[g] + i)])
                     for k in range(n):
                         s, v = np.float64(step[place, k0 + k]), np.float64(z[place, k0 + k])
                         rest = abs(v) - l1 * s
                         c[i, base + k] = np.copysign(0.0 if rest < 0.0 else rest, v)
-                        a[i, base + k] = lam * s
+                        a[i, base + k] = max(lam * s, least)
                 for i in range(own, size):  # padding that adds nothing
                     for k in range(n):
                         c[i, base + k], a[i, base + k] = 0.0, np.inf
@@ -100,7 +124,7 @@ def group_tiles(z, step, l1, strength, order, starts, lo, hi, most, out):
 @compiled
 def group_vector(z, step, l1, strength, order, starts, lo, hi, most, out):
     """As `group_tiles` for one vector: a tile is gathered in one go, so that the misses of the cache overlap."""
-    c, a, work, active = np.empty((most, TILE)), np.empty((most, TILE)), np.empty((5, TILE)), np.empty(TILE, np.bool_)
+    c, a, work, active = np.empty((most, TILE)), np.empty((most, TILE)), np.empty((6, TILE)), np.empty(TILE, np.bool_)
     point, steps = np.empty(most * TILE), np.empty(most * TILE)
     for g0 in range(lo, hi, TILE):
         g1, size, first = min(g0 + TILE, hi), 0, np.uint64(starts[g0])
@@ -112,11 +136,12 @@ def group_vector(z, step, l1, strength, order, starts, lo, hi, most, out):
             size = max(size, starts[g + 1] - starts[g])
         for g in range(g0, g1):
             t, at, lam, own = g - g0, starts[g] - starts[g0], strength[g], starts[g + 1] - starts[g]
+            least = SUBNORMAL if lam > 0.0 else 0.0
             for i in range(own):
                 v, s = point[np.uint64(at + i)], steps[np.uint64(at + i)]
                 rest = abs(v) - l1 * s
                 c[np.uint64(i), np.uint64(t)] = np.copysign(0.0 if rest < 0.0 else rest, v)
-                a[np.uint64(i), np.uint64(t)] = lam * s
+                a[np.uint64(i), np.uint64(t)] = max(lam * s, least)
             for i in range(own, size):  # padding that adds nothing
                 c[np.uint64(i), np.uint64(t)], a[np.uint64(i), np.uint64(t)] = 0.0, np.inf
         solve_tile(c, a, size, g1 - g0, work, active)
@@ -128,17 +153,17 @@ def group_vector(z, step, l1, strength, order, starts, lo, hi, most, out):
             out[np.uint64(order[first + np.uint64(j)])] = point[j]
 
 
-def group_prox(z: Any, step: Any, out: np.ndarray | None, l1: float, group: Any) -> np.ndarray:
+def group_prox(z: np.ndarray, step: np.ndarray, out: np.ndarray, l1: float, group: GroupL2) -> None:
     """The prox of l1 ||x||_1 plus a GroupL2."""
+    parts = group._strength, group._order, group._starts
     most = int(np.diff(group._starts).max())
     if most == 1 or most > SMALL:
-        return by_rows(group_rows, z, step, out, l1, group._strength, group._order, group._starts)
-    z, step, out = prepare(z, step, out)
+        by_rows(lambda z, step, x: group_rows(z, step, l1, *parts, x), z, step, out)
+        return
     kernel = group_vector if z.ndim == 1 else group_tiles
 
     def tiles(part, lo, hi):
-        kernel(z, step, l1, group._strength, group._order, group._starts, lo, hi, most, out)
+        kernel(z, step, l1, *parts, lo, hi, most, out)
 
     groups, threads = group._strength.size, thread_count(10 * z.size)
     over_rows(tiles, groups, threads) if threads > 1 else tiles(0, 0, groups)
-    return out

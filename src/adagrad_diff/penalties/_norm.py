@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base import RELATIVE, Penalty, as_float
+from ._points import point, quiet
+from ._sizes import all_moderate
+from .base import RELATIVE, Penalty
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 RELATIVE_FLOAT32 = 1e-6
 
 
 class Norm(Penalty):
-    """A norm (with strength 0, a seminorm). Subclasses write `value`, `prox` and `polar`."""
+    """A norm (with strength 0, a seminorm). Subclasses write `value`, `apply` and `polar`."""
 
     properties = frozenset({"norm"})
 
-    def conjugate(self, y):
-        return indicator(self.polar(y) <= 1.0 + tolerance(as_float(y)))
+    def conjugate(self, y: ArrayLike) -> Any:
+        y = point(self, y, "y")
+        return indicator(self.polar(y) <= 1.0 + tolerance(y))
 
 
 def tolerance(x: np.ndarray) -> float:
@@ -30,15 +36,23 @@ def indicator(inside: Any) -> Any:
     return np.where(inside, 0.0, np.inf)[()]
 
 
+@quiet
 def ratio(size: Any, strength: Any) -> Any:
     """size / strength, where a dual norm divided by the strength 0 is inf, unless it is 0 too."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(size == 0.0, 0.0, np.divide(size, strength))[()]
+    return np.where(size == 0.0, 0.0, np.divide(size, strength))[()]
 
 
 def euclidean(x: np.ndarray) -> Any:
     """The Euclidean norm of x, or of each trajectory, added up in float64."""
-    return np.sqrt(np.einsum("i...,i...->...", x, x, dtype=np.float64))
+    if all_moderate(x):
+        return np.sqrt(np.einsum("i...,i...->...", x, x, dtype=np.float64))
+    unit = unit_of(np.abs(x).max(axis=0))
+    return unit * np.sqrt(np.sum((x / unit) ** 2, axis=0))
+
+
+def unit_of(size: np.ndarray) -> Any:
+    """What to divide numbers of this size by, so that their squares neither overflow nor vanish."""
+    return np.where((size > 0) & (size < np.inf), size, 1.0)
 
 
 def absolute_sum(x: np.ndarray) -> Any:

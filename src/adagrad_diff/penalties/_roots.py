@@ -9,36 +9,38 @@ not notice when a function in another file is edited.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
 
 import numpy as np
 
 from ..kernels import compiled
-from .base import prepare
+from ._sizes import Rows
 
 EXACT = 1e-12  # a point of a set that misses its boundary by no more than this, relatively, is left as it is
 EXACT_FLOAT32 = 1e-6
+LEAST, MOST = 1e-100, 1e100  # sizes whose squares neither vanish nor overflow
+TINY = 1e-300  # beside moderate numbers, as good as zero, but not divided by with an infinite result
 SAMPLE = 32  # of a long vector, one coordinate in so many is looked at first
 
 
-def by_rows(kernel: Callable, z: Any, step: Any, out: np.ndarray | None, *parameters: Any) -> np.ndarray:
-    """kernel(z, step, *parameters, out) with each trajectory in a contiguous row: passes over a strided column are slow."""
-    z, step, out = prepare(z, step, out)
+def by_rows(solve: Rows, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+    """Solve for each trajectory, in the dtype of z and with the result where z may be.
+
+    Each trajectory becomes a contiguous row: passes over a strided column are slow.
+    """
     rows, steps = (np.ascontiguousarray(np.atleast_2d(array.T)) for array in (z, step))
     result = np.atleast_2d(out.T)
     if result.flags.c_contiguous:
-        kernel(rows, steps, *parameters, result)
+        solve(rows, steps, result)
     else:
         buffer = np.empty_like(rows)
-        kernel(rows, steps, *parameters, buffer)
+        solve(rows, steps, buffer)
         np.copyto(result, buffer)
-    return out
 
 
-def exact(z: Any) -> float:
+def exact(z: np.ndarray) -> float:
     """How closely a point of z's dtype can be expected to lie on the boundary of a set."""
-    return EXACT_FLOAT32 if np.asarray(z).dtype == np.float32 else EXACT
+    return EXACT_FLOAT32 if z.dtype == np.float32 else EXACT
 
 
 # ---------------------------------------------------------------- thresholds
@@ -98,8 +100,8 @@ def simplex_rows(z, step, radius, signed, close, out):
                 out[row, i] = 0.0 * z[row, i]  # not just 0: NaN must survive
             continue
         # v <- v - step tau does not change the solution, but makes it the more accurate the closer v is to it: where z is
-        # large beside the radius, the sum is right only the second time.
-        for _ in range(5):
+        # large beside the radius, the sum is right only the second time; where it is huge, later.
+        for _ in range(64):
             for i in range(d):
                 a[i] = v[i]
                 b[i] = step[row, i]
@@ -182,6 +184,14 @@ def secular_root(c, a, size):
 
 
 @compiled
+def power_of_two(size):
+    """What to multiply numbers of this size by, so that their squares neither overflow nor vanish; 1 if they do not"""
+    if LEAST < size < MOST or not 0.0 < size < np.inf:
+        return 1.0
+    return math.ldexp(1.0, min(-math.frexp(size)[1], 1000))
+
+
+@compiled
 def shrink_norm(z, step, size, lam):
     """z <- the prox of lam norm(.) at z, for the first `size` entries; those of z and step are overwritten"""
     if lam == 0.0:
@@ -194,17 +204,29 @@ def shrink_norm(z, step, size, lam):
     for i in range(size):
         square += z[i] * z[i]
         equal &= step[i] == step[0]
-    if equal:
-        norm, threshold = np.sqrt(square), lam * step[0]
-        factor = 0.0 if norm <= threshold else 1.0 - threshold / norm
+    factor = 1.0
+    if not LEAST < square < MOST:
+        largest = 0.0
+        for i in range(size):
+            largest = max(largest, abs(z[i]))
+        factor, square = power_of_two(largest), 0.0
         for i in range(size):
             z[i] *= factor
+            square += z[i] * z[i]
+    if equal:
+        norm, threshold = np.sqrt(square), lam * step[0] * factor
+        part = 0.0 if norm <= threshold else 1.0 - threshold / norm
+        for i in range(size):
+            z[i] *= part
     else:
         for i in range(size):
-            step[i] *= lam
+            step[i] = max(lam * step[i] * factor, TINY)
         h = secular_root(z, step, size)
         for i in range(size):
             z[i] *= h / (h + step[i])
+    if factor != 1.0:
+        for i in range(size):
+            z[i] /= factor
 
 
 @compiled
@@ -256,7 +278,8 @@ def l2_ball_rows(z, step, radius, close, out):
         else:
             for i in range(d):
                 a[i] = 1.0 / step[row, i]
-                c[i] = z[row, i] * a[i] / radius
-            mu = secular_root(c, a, d)
+                c[i] = z[row, i] * a[i]
+                a[i] *= radius
+            h = secular_root(c, a, d)  # radius times mu
             for i in range(d):
-                out[row, i] = z[row, i] / (1.0 + step[row, i] * mu)
+                out[row, i] = radius * (c[i] / (h + a[i]))

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from .base import RELATIVE, as_float
+from ._points import cast
+from ._sizes import Rows
+from .base import RELATIVE
 
 
 def tolerance(dtype: Any) -> float:
@@ -21,15 +23,22 @@ def as_rows(x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x.T if x.ndim == 2 else x[None], dtype=np.float64)
 
 
-def from_rows(rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+def from_rows(rows: np.ndarray, out: np.ndarray) -> None:
     """The inverse of `as_rows`, written into out."""
-    np.copyto(out, rows.T if out.ndim == 2 else rows[0], casting="same_kind")
-    return out
+    rows = rows.T if out.ndim == 2 else rows[0]
+    np.copyto(out, rows if out.dtype == np.float64 else cast(rows, out.dtype))
 
 
-def by_row(function: Callable[[np.ndarray], float], y: Any) -> Any:
+def in_double(solve: Rows, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+    """Solve for each trajectory, in float64."""
+    rows = as_rows(z)
+    x = np.empty_like(rows)
+    solve(rows, as_rows(step), x)
+    from_rows(x, out)
+
+
+def by_row(function: Callable[[np.ndarray], float], y: np.ndarray) -> Any:
     """A number for y of shape (d,), one per trajectory for y of shape (d, B)."""
-    y = as_float(y)
     values = [function(row) for row in as_rows(y)]
     return np.array(values) if y.ndim == 2 else values[0]
 
@@ -45,15 +54,16 @@ def normal(a: Any, owner: str) -> np.ndarray:
     return array
 
 
-def number(value: Any, name: str, owner: str) -> float:
-    """A finite number."""
-    try:
-        result = float(value)
-    except (TypeError, ValueError):
-        result = np.nan
-    if isinstance(value, bool) or not np.isfinite(result):
-        raise ValueError(f"The {name!r} parameter of {owner} must be a finite number. Got {value!r} instead.")
-    return result
+def scaled_equation(a: np.ndarray, beta: float, owner: str) -> tuple[np.ndarray, float]:
+    """The same equation with coefficients of at most 1."""
+    largest = np.abs(a).max()
+    with np.errstate(over="ignore"):
+        right = float(beta / largest)
+    if not np.isfinite(right):
+        raise ValueError(
+            f"The 'beta' parameter of {owner}, {beta}, is too large for its 'a', which is at most {largest}: no x is so large."
+        )
+    return a / largest, right
 
 
 def check_length(size: int, expected: int, owner: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lstsq, qr
@@ -10,8 +10,13 @@ from scipy.linalg import cho_factor, cho_solve, lstsq, qr
 from .. import _check
 from ..kernels import compiled
 from ._norm import indicator
-from ._rows import as_rows, by_row, check_length, from_rows, tolerance
-from .base import RELATIVE, Penalty, as_float, prepare
+from ._points import point, quiet
+from ._rows import by_row, check_length, in_double, tolerance
+from ._sizes import at_moderate_size
+from .base import RELATIVE, Penalty
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @compiled
@@ -62,7 +67,8 @@ class Affine(Penalty):
 
     properties = frozenset({"set"})
 
-    def __init__(self, A: Any, b: Any):
+    @quiet
+    def __init__(self, A: ArrayLike, b: ArrayLike):
         self.A = _check.real_array(A, "The 'A' parameter of Affine").astype(np.float64)
         if self.A.ndim != 2 or 0 in self.A.shape:
             raise ValueError(f"The 'A' parameter of Affine must be a matrix. Got shape {self.A.shape} instead.")
@@ -71,6 +77,7 @@ class Affine(Penalty):
         largest = np.abs(self.A).max(axis=1, initial=0.0)
         largest = np.where(largest > 0, largest, 1.0)
         rows, b = self.A / largest[:, None], self.b / largest
+        _check.finite(b, "The 'b' parameter of Affine, divided by the largest entry of each row of A,")
         # Rows that others span add nothing but the question whether b agrees with them.
         R, order = qr(rows.T, mode="r", pivoting=True)
         pivots = np.abs(np.diag(R))
@@ -80,8 +87,8 @@ class Affine(Penalty):
         kept = np.sort(order[:rank])
         self._A, self._b = rows[kept], b[kept]
         self._unit = self._factor(np.ones(rows.shape[1]))
-        point = self._move(np.zeros(rows.shape[1]), self._unit)
-        rounding = np.finfo(np.float64).eps * np.abs(rows).sum(axis=1) * np.abs(point).max()
+        point = self._move(np.zeros(rows.shape[1]), self._b, self._unit)
+        rounding = np.finfo(np.float64).eps * np.abs(rows).sum(axis=1) * np.abs(point).max() + np.finfo(np.float64).tiny
         off = np.abs(rows @ point - b) > RELATIVE * (np.abs(rows) @ np.abs(point) + np.abs(b)) + rounding
         if off.any():
             raise ValueError(
@@ -98,51 +105,61 @@ class Affine(Penalty):
         reduce(M, E)
         return E, M * np.sqrt(metric), cho_factor(M @ M.T)
 
-    def _move(self, z: np.ndarray, factor: tuple) -> np.ndarray:
-        """The proximal point of z in the metric of the factor."""
+    def _move(self, z: np.ndarray, b: np.ndarray, factor: tuple) -> np.ndarray:
+        """The point of A x = b that is nearest to z in the metric of the factor."""
         E, M, gram = factor
         x = z.copy()
-        for _ in range(2):  # once is the formula; its rounding errors, relative to z, may be large relative to x
-            x -= cho_solve(gram, E @ (self._A @ x - self._b)) @ M
+        before = np.full(len(b), np.inf)
+        for trial in range(64):  # once is the formula; its rounding errors, relative to z, may be large relative to x
+            excess = self._A @ x - b
+            if trial > 1 and not (np.abs(excess) < 1e-3 * before).any():  # what is left is rounding
+                break
+            x -= cho_solve(gram, E @ excess) @ M
+            before = np.abs(excess)
         return x
 
-    def value(self, x):
-        x = as_float(x)
-        self.check_size(len(x))
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         b = self._b[:, None] if x.ndim == 2 else self._b
         excess = np.abs(self._A @ x - b)
         # An equation with b = 0 gives no size: then 1, as for a box.
         slack = tolerance(x.dtype) * (np.abs(self._A) @ np.abs(x) + np.where(b == 0.0, 1.0, np.abs(b)))
         return indicator((excess <= slack).all(axis=0))
 
-    def prox(self, z, step, out=None):
-        z, step, out = prepare(z, step, out)
-        self.check_size(len(z))
-        rounding = 8 * np.finfo(z.dtype).eps
-        rows, steps = as_rows(z), as_rows(step)
-        size = np.abs(rows) @ np.abs(self._A.T) + np.abs(self._b)
+    @quiet
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        rounding = 8 * float(np.finfo(z.dtype).eps)
+        in_double(at_moderate_size(self._rows, lengths=(self._b,), others=(rounding,)), z, step, out)
+
+    def _rows(self, z, step, b, rounding, x):
+        """Each row: x = the proximal point of z, or z where that is a solution already"""
+        size = np.abs(z) @ np.abs(self._A.T) + np.abs(b)
         nothing = 1e-30 * np.maximum(size.max(axis=1, keepdims=True), 1.0)  # what is left of zeros that _move computes
-        moved = (np.abs(rows @ self._A.T - self._b) > rounding * size + nothing).any(axis=1)
-        x = rows.copy()
+        moved = (np.abs(z @ self._A.T - b) > rounding * size + nothing).any(axis=1)
+        x[:] = z
         x[~np.isfinite(size).all(axis=1)] = np.nan
-        known, factor = np.ones(len(z)), self._unit
+        known, factor = np.ones(z.shape[1]), self._unit
         for k in np.flatnonzero(moved):
-            metric = steps[k] / steps[k, 0]
+            metric = step[k] / step[k, 0]
             if (metric != known).any():
                 known, factor = metric, self._factor(metric)
-            x[k] = self._move(rows[k], factor)
-        return from_rows(x, out)
+            x[k] = self._move(z[k], b, factor)
 
-    def conjugate(self, y):
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
         """<b, t> if y = A' t, else inf."""
-        slack = tolerance(as_float(y).dtype)
+        y = point(self, y, "y")
+        slack = tolerance(y.dtype)
 
         def support(y):
+            if not np.isfinite(y).all():
+                return np.inf
             t = lstsq(self._A.T, y)[0]
             spanned = (np.abs(self._A.T @ t - y) <= slack * np.abs(y).max()).all()
             return float(self._b @ t) if spanned else np.inf
 
         return by_row(support, y)
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         check_length(size, self.A.shape[1], "Affine")

@@ -1,12 +1,17 @@
-"""The contract of a penalty, and the adapter for objects that fulfil it without knowing us."""
+"""The contract of a penalty."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from ._points import answer, can_hold, check_out, point, steps
+from ._sizes import all_moderate
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 RELATIVE = 1e-9  # how far outside a set, relative to its size, a point still counts as inside
 
@@ -16,8 +21,10 @@ class Penalty(ABC):
 
     .. math:: \text{prox}(z, s) = \arg\min_x\; \varphi(x) + \sum_i \frac{(x_i - z_i)^2}{2 s_i}
 
-    Subclasses write `value` and `prox`. Vectors have shape (d,), or (d, B) for B trajectories side by side; then a
-    step has shape (), (d,), (1, B) or (d, B), and a value has shape (B,).
+    Subclasses write `value` and `apply`: `prox` checks what a user hands in and calls `apply`, the formula, which is also what
+    a solver calls in its loop. (A subclass may write `prox` with its `out` itself instead; then nothing is checked.) Vectors
+    have shape (d,), or (d, B) for B trajectories side by side; then a step has shape (), (d,), (1, B) or (d, B), and a value
+    has shape (B,).
 
     `accepts` says which metrics the prox is exact in: "diagonal" (any step), "block" (steps constant on certain blocks, which
     `check_metric` knows) or "scalar" (one step for all coordinates). A solver asks `check_metric` before it starts, and
@@ -31,18 +38,39 @@ class Penalty(ABC):
     properties: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
-    def value(self, x: np.ndarray) -> Any:
+    def value(self, x: ArrayLike) -> Any:
         """phi(x): a number, or one per trajectory."""
 
-    @abstractmethod
-    def prox(self, z: np.ndarray, step: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """The proximal point of z, written into `out` (which may be z) when given."""
+    def prox(self, z: ArrayLike, step: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+        """The proximal point of z, written into `out` (which may be z) when given. Steps are positive."""
+        z = point(self, z, "z")
+        step = steps(step, z)
+        if out is not None:
+            check_out(out, z)
+        result = out if out is not None and can_hold(out, z, step) else np.empty_like(z)
+        self.apply(z, step, result)
+        if out is None or out is result:
+            return result
+        np.copyto(out, result)
+        return out
 
-    def conjugate(self, y: np.ndarray) -> Any:
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        """out = prox(z, step), the formula: z, step and out have been checked.
+
+        They are arrays of the dtype float32 or float64 and of one shape that fits the penalty, except that a "scalar" penalty
+        may get one step of shape (1,) or (1, B). `out` may be z, and shares no memory with the others otherwise.
+        """
+        if type(self).prox is Penalty.prox:
+            raise TypeError(f"{type(self).__name__} has no proximal operator: write its method apply(z, step, out).")
+        result = self.prox(z, step, out=out)
+        if result is not None and result is not out:  # it should be, but that is easily forgotten
+            np.copyto(out, answer(result, out.shape, f"{type(self).__name__}.prox"))
+
+    def conjugate(self, y: ArrayLike) -> Any:
         """phi*(y) = sup_x <x, y> - phi(x); for a set, its support function. Where it is an indicator, 0 or inf."""
         raise ValueError(f"The conjugate of {type(self).__name__} is not known in closed form.")
 
-    def polar(self, y: np.ndarray) -> Any:
+    def polar(self, y: ArrayLike) -> Any:
         """For a norm or seminorm, sup of <x, y> over phi(x) <= 1: y is a subgradient of t phi at 0 iff polar(y) <= t."""
         raise ValueError(f"{type(self).__name__} is not a norm or seminorm: it has no polar.")
 
@@ -74,101 +102,20 @@ def _needs_scalar(penalty: Penalty) -> str:
     )
 
 
-def scalar_step(penalty: Penalty, step: Any, z: np.ndarray) -> np.ndarray:
+def scalar_step(penalty: Penalty, step: np.ndarray, z: np.ndarray) -> np.ndarray:
     """The one step of a penalty that needs a scalar metric: shape () for z of shape (d,), (B,) for z of shape (d, B)."""
-    step = np.asarray(step, dtype=z.dtype)
-    if step.ndim == 1 and z.ndim == 2:
-        step = step[:, None]
-    if step.ndim and step.shape[0] > 1 and (step != step[:1]).any():
+    if len(step) > 1 and (step != step[:1]).any():
         raise ValueError(_needs_scalar(penalty))
-    first = step[0] if step.ndim else step
-    return np.broadcast_to(first, z.shape[1:])
+    return np.broadcast_to(step[0], z.shape[1:])
 
 
-class Foreign(Penalty):
-    """Anything with value(x) and prox(z, step), taken at its word about metrics. It need only know vectors: trajectories are
-    handed to it one by one.
-    """
-
-    def __init__(self, penalty: Any):
-        self.penalty = penalty
-        self.accepts = getattr(penalty, "accepts", "diagonal")  # type: ignore[misc]
-
-    @property
-    def name(self):
-        return type(self.penalty).__name__
-
-    def value(self, x):
-        if x.ndim == 1:
-            return float(self.penalty.value(x))
-        return np.array([self.value(column) for column in _columns(x)])
-
-    def prox(self, z, step, out=None):
-        if z.ndim == 2:
-            out = np.empty_like(z) if out is None else out
-            for k, column in enumerate(_columns(z)):
-                out[:, k] = self.prox(column, np.ascontiguousarray(step[:, k]) if np.ndim(step) == 2 else step)
-            return out
-        result = np.asarray(self.penalty.prox(z, step))
-        if result.shape != z.shape:
-            raise ValueError(f"{type(self.penalty).__name__}.prox must return shape {z.shape}. Got {result.shape} instead.")
-        if out is None:
-            return result
-        np.copyto(out, result)
-        return out
-
-
-def _columns(x: np.ndarray) -> Iterator[np.ndarray]:
-    return (np.ascontiguousarray(x[:, k]) for k in range(x.shape[1]))
-
-
-def as_penalty(penalty: Any) -> Penalty:
-    """A `Penalty`: None is the zero function, other objects need value(x) and prox(z, step)."""
-    from .zero import Zero
-
-    if penalty is None:
-        return Zero()
-    if isinstance(penalty, Penalty):
-        return penalty
-    if isinstance(penalty, type) or not (hasattr(penalty, "value") and hasattr(penalty, "prox")):
-        raise TypeError(f"'penalty' must be None or have methods value(x) and prox(z, step). Got {penalty!r} instead.")
-    return Foreign(penalty)
-
-
-def strength(lam: Any, name: str, owner: str) -> np.ndarray:
-    """A penalty's strength: one number >= 0, or one per coordinate, as a float64 vector of length 1 or d."""
-    try:
-        array = np.atleast_1d(np.asarray(lam, dtype=np.float64))
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.ndim != 1 or array.size == 0 or not (np.isfinite(array).all() and (array >= 0).all()):
-        raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r}.")
-    return array
-
-
-def as_float(x: Any) -> np.ndarray:
-    """x as a float32 or float64 array."""
-    x = np.asarray(x)
-    return x if x.dtype.char in "fd" else x.astype(np.float64)
-
-
-def prepare(z: Any, step: Any, out: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """z as a float array, a step of the same shape and dtype, and where to write the result."""
-    z, step = as_float(z), np.asarray(step)
-    if z.ndim not in (1, 2) or (out is not None and out.shape != z.shape):
-        raise ValueError(f"'z' must have shape (d,) or (d, B), and 'out' the same. Got z of shape {z.shape} instead.")
-    if step.ndim == 1 and z.ndim == 2:
-        step = step[:, None]
-    if step.shape != z.shape or step.dtype != z.dtype:
-        try:
-            full = np.broadcast_to(step, z.shape)
-        except ValueError:
-            raise ValueError(
-                f"'step' must have shape (), (d,), (1, B) or (d, B) for z of shape {z.shape}. Got {step.shape} instead."
-            ) from None
-        if not (step > 0).all():
-            raise ValueError("'step' must be positive.")
-        step = full.astype(z.dtype)
-    if out is None:
-        out = np.empty_like(z)
-    return z, step, out
+def inner_prox(penalty: Penalty, z: np.ndarray, step: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """The prox of a penalty inside another one, whose steps may be too large or too small for the dtype of z."""
+    if step.dtype != z.dtype or not all_moderate(step):
+        limits = np.finfo(z.dtype)
+        step = np.clip(step, limits.smallest_subnormal, limits.max).astype(z.dtype)
+    if penalty.accepts != "scalar" and step.shape != z.shape:
+        step = np.broadcast_to(step, z.shape).copy()
+    out = np.empty_like(z) if out is None else out
+    penalty.apply(z, step, out)
+    return out

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _check
 from ..kernels import compiled, plain
 from ._norm import indicator
-from .base import RELATIVE, Penalty, as_float
+from ._points import point, quiet
+from .base import RELATIVE, Penalty
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @plain
@@ -61,10 +66,12 @@ class Box(Penalty):
 
     properties = frozenset({"separable", "set"})
 
-    def __init__(self, lower: Any, upper: Any):
-        self.lower, self.upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
-        if max(self.lower.ndim, self.upper.ndim) > 1 or np.isnan(self.lower).any() or np.isnan(self.upper).any():
-            raise ValueError("The bounds of Box must be numbers or one-dimensional arrays without NaN.")
+    def __init__(self, lower: ArrayLike, upper: ArrayLike):
+        sentence = "The bounds of Box must be numbers or one-dimensional arrays without NaN."
+        self.lower, self.upper = _check.numbers(lower, sentence), _check.numbers(upper, sentence)
+        for bound in (self.lower, self.upper):
+            if bound.ndim > 1 or bound.size == 0 or np.isnan(bound).any():
+                raise ValueError(sentence)
         try:
             empty = ~(self.lower <= self.upper) | (self.lower == np.inf) | (self.upper == -np.inf)
         except ValueError:
@@ -77,31 +84,25 @@ class Box(Penalty):
         self._slack = np.atleast_1d(RELATIVE * np.where(size > 0, size, 1.0))
         self._lower, self._upper = np.atleast_1d(self.lower), np.atleast_1d(self.upper)
 
-    def value(self, x):
-        x = as_float(x)
-        self.check_size(len(x))
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         outside = np.empty(x[:1].size, np.int64)
         count_outside(x, self._lower, self._upper, self._slack, outside)
         return indicator(outside == 0) if x.ndim == 2 else (np.inf if outside[0] else 0.0)
 
-    def prox(self, z, step, out=None):
-        z = as_float(z)
-        self.check_size(len(z))
-        if out is None:
-            out = np.empty_like(z)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         clip(z, self._lower, self._upper, out)
-        return out
 
-    def conjugate(self, y):
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
         """sum of max(l_i y_i, u_i y_i), where an infinite bound allows y_i of its sign to be zero only."""
-        y = as_float(y).astype(np.float64, copy=False)
-        self.check_size(len(y))
+        y = point(self, y, "y").astype(np.float64, copy=False)
         lower, upper = (bound[:, None] if y.ndim == 2 else bound for bound in (self._lower, self._upper))
         bound = np.where(y > 0, upper, lower)
         zero = (y == 0) | (np.isinf(bound) & (np.abs(y) <= RELATIVE * np.abs(y).max(axis=0)))
         return np.sum(np.multiply(bound, y, out=np.zeros_like(y), where=~zero), axis=0)
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         for bound in (self.lower, self.upper):
             if bound.ndim and bound.size != size:
                 raise ValueError(f"Box has {bound.size} bounds, but there are {size} penalised coordinates.")

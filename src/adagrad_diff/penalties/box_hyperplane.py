@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _check
 from ..kernels import compiled
-from ._rows import as_rows, by_row, check_length, from_rows, normal, number, tolerance
-from .base import RELATIVE, Penalty, as_float, prepare
+from ._points import point, quiet
+from ._rows import by_row, check_length, in_double, normal, scaled_equation, tolerance
+from ._sizes import at_moderate_size
+from .base import RELATIVE, Penalty
 from .box import Box
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 ENOUGH = 2.0**-51  # a residual as small as this, relative to its terms, is rounding
 
@@ -108,7 +114,7 @@ def sample(z, step, a, lower, upper):
 @compiled
 def correct(x, step, a, lower, upper, beta):
     """Remove from a @ x - beta what rounding has left there, by moving the coordinates between their bounds"""
-    for _ in range(4):
+    for _ in range(64):
         dot, size, inner, outer = 0.0, 0.0, 0.0, 0.0
         for i in range(x.size):
             dot += a[i] * x[i]
@@ -129,7 +135,7 @@ def correct(x, step, a, lower, upper, beta):
 
 
 @compiled
-def project(z, step, a, lower, upper, beta, rounding, x):
+def project(z, step, lower, upper, beta, a, rounding, x):
     """Each row: x = clip(z - step * a * tau, lower, upper) with a @ x = beta; x = z where that is feasible already"""
     for k in range(z.shape[0]):
         tau, below, above, done = 0.0, -np.inf, np.inf, False
@@ -197,13 +203,14 @@ class BoxHyperplane(Penalty):
 
     properties = frozenset({"set"})
 
-    def __init__(self, lower: Any, upper: Any, a: Any, beta: float):
-        self.lower, self.upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
-        self.a, self.beta = normal(a, "BoxHyperplane"), number(beta, "beta", "BoxHyperplane")
-        self._box = Box(self.lower, self.upper)
+    @quiet
+    def __init__(self, lower: ArrayLike, upper: ArrayLike, a: ArrayLike, beta: float):
+        self._box = Box(lower, upper)
+        self.lower, self.upper = self._box.lower, self._box.upper
+        self.a, self.beta = normal(a, "BoxHyperplane"), _check.number(beta, "beta", "BoxHyperplane")
         self._box.check_size(self.a.size)
         largest = np.abs(self.a).max()
-        self._a, self._beta = self.a / largest, float(self.beta / largest)
+        self._a, self._beta = scaled_equation(self.a, self.beta, "BoxHyperplane")
         self._lower, self._upper = (np.broadcast_to(v, self.a.shape).copy() for v in (self.lower, self.upper))
         use = self._a != 0.0  # zero times an infinite bound is not a number
         ends = self._a[use] * self._lower[use], self._a[use] * self._upper[use]
@@ -223,25 +230,22 @@ class BoxHyperplane(Penalty):
         with np.errstate(over="ignore"):
             return self._lower.astype(dtype).astype(np.float64), self._upper.astype(dtype).astype(np.float64)
 
-    def value(self, x):
-        x = as_float(x)
-        self.check_size(len(x))
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         excess = np.abs(self._a @ x - self._beta)
         slack = tolerance(x.dtype) * (np.abs(self._a) @ np.abs(x) + (abs(self._beta) or 1.0))
         return np.where(excess <= slack, self._box.value(x), np.inf)[()]
 
-    def prox(self, z, step, out=None):
-        z, step, out = prepare(z, step, out)
-        self.check_size(len(z))
-        rows = as_rows(z)
-        x = np.empty_like(rows)
-        rounding = 8 * float(np.finfo(z.dtype).eps)
-        project(rows, as_rows(step), self._a, *self._bounds(z.dtype), self._beta, rounding, x)
-        return from_rows(x, out)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        lengths, others = (*self._bounds(z.dtype), self._beta), (self._a, 8 * float(np.finfo(z.dtype).eps))
+        in_double(at_moderate_size(project, lengths=lengths, others=others), z, step, out)
 
-    def conjugate(self, y):
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
         r"""min over t of beta t + sum_i max(l_i v_i, u_i v_i) with v = y - t a: convex, with bends at the y_i / a_i."""
-        slack = tolerance(as_float(y).dtype)
+        y = point(self, y, "y")
+        slack = tolerance(y.dtype)
         moving, free_up, free_down = self._a != 0.0, np.isinf(self._upper), np.isinf(self._lower)
         a = self._a
 
@@ -278,5 +282,5 @@ class BoxHyperplane(Penalty):
         finite = np.isfinite(bound)
         return self._beta - bound[finite] @ self._a[finite]
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         check_length(size, self.a.size, "BoxHyperplane")

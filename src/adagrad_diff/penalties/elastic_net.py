@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import kernels
 from ._norm import tolerance
-from .base import Penalty, as_float, prepare, strength
+from ._points import point, quiet, strength
+from .base import Penalty
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class ElasticNet(Penalty):
@@ -31,33 +35,40 @@ class ElasticNet(Penalty):
 
     properties = frozenset({"separable"})
 
-    def __init__(self, l1: Any, l2: Any):
+    def __init__(self, l1: ArrayLike, l2: ArrayLike):
         self.l1, self.l2 = strength(l1, "l1", "ElasticNet"), strength(l2, "l2", "ElasticNet")
 
-    def value(self, x):
-        x = as_float(x)
-        self.check_size(len(x))
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         total = np.empty(x[:1].size)
         kernels.elastic_value(x, self.l1, self.l2, total)
-        return total[0] if x.ndim == 1 else total
+        if x.ndim == 1:
+            return total[0] if total[0] < np.inf else self._large_value(x)
+        return total if total.max() < np.inf else self._large_value(x)
 
-    def prox(self, z, step, out=None):
-        z, step, out = prepare(z, step, out)
-        self.check_size(len(z))
+    @quiet
+    def _large_value(self, x: np.ndarray) -> Any:
+        """The value where the square of a number overflows."""
+        size, (l1, l2) = np.abs(x).astype(np.float64, copy=False), self._beside(x)
+        return np.sum(l1 * size + 0.5 * l2 * size * size, axis=0)
+
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         kernels.shrink(z, step, self.l1, self.l2, out)
-        return out
 
-    def conjugate(self, y):
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
         """sum of max(|y_i| - l1, 0)^2 / (2 l2); where l2 = 0, zero if |y_i| <= l1, else inf."""
-        y = as_float(y)
-        self.check_size(len(y))
-        l1, l2 = (lam[:, None] if y.ndim == 2 else lam for lam in (self.l1, self.l2))
+        y = point(self, y, "y")
+        l1, l2 = self._beside(y)
         excess = np.maximum(np.abs(y) - l1, 0.0)
         excess = np.where((l2 == 0) & (excess <= tolerance(y) * l1), 0.0, excess)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(excess == 0, 0.0, excess**2 / (2 * l2)).sum(axis=0)
+        return np.where(excess == 0, 0.0, excess * (excess / (2 * l2))).sum(axis=0)
 
-    def check_size(self, size):
+    def _beside(self, x: np.ndarray) -> list[np.ndarray]:
+        """Both strengths, as columns beside trajectories."""
+        return [lam[:, None] if x.ndim == 2 else lam for lam in (self.l1, self.l2)]
+
+    def check_size(self, size: int) -> None:
         for lam in (self.l1, self.l2):
             if lam.size not in (1, size):
                 raise ValueError(f"{self!r} has {lam.size} strengths, but there are {size} penalised coordinates.")

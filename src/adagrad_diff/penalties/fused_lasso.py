@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _check
 from ..kernels import plain
 from ._chain import chain_prox, chain_value
+from ._points import point, quiet
 from ._rows import as_rows, tolerance
-from .base import Penalty, as_float, prepare
+from .base import Penalty
 from .total_variation import TotalVariation1D
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class FusedLasso(Penalty):
@@ -38,32 +42,33 @@ class FusedLasso(Penalty):
 
     properties = frozenset({"norm"})
 
-    def __init__(self, l1: Any, tv: Any):
+    def __init__(self, l1: float, tv: float):
         self.l1, self.tv = (_check.nonnegative(v, name, "FusedLasso") for v, name in ((l1, "l1"), (tv, "tv")))
 
-    def value(self, x):
-        x = as_float(x)
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         total = np.empty(x[:1].size)
         chain_value(x, self.l1, self.tv, total)
         return total[0] if x.ndim == 1 else total
 
-    def prox(self, z, step, out=None):
-        z, step, out = prepare(z, step, out)
-        return chain_prox(z, step, self.l1, self.tv, out)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        chain_prox(z, step, self.l1, self.tv, out)
 
-    def polar(self, y):
+    @quiet
+    def polar(self, y: ArrayLike) -> Any:
         """The largest |sum of y over an interval| / phi(ones on it), as phi adds up over the level sets of x."""
         if self.l1 == 0:
             return TotalVariation1D(self.tv).polar(y)
-        y = as_float(y)
+        y = point(self, y, "y")
         polar = np.empty(y[:1].size)
         largest_ratio(as_rows(y), self.l1, self.tv, polar)
         polar = np.where(np.isfinite(y).all(axis=0), polar, np.inf)
         return polar if y.ndim == 2 else float(polar[0])
 
-    def conjugate(self, y):
-        conjugate = np.where(self.polar(y) <= 1.0 + tolerance(as_float(y).dtype), 0.0, np.inf)
-        return conjugate if np.ndim(y) == 2 else float(conjugate)
+    def conjugate(self, y: ArrayLike) -> Any:
+        y = point(self, y, "y")
+        conjugate = np.where(self.polar(y) <= 1.0 + tolerance(y.dtype), 0.0, np.inf)
+        return conjugate if y.ndim == 2 else float(conjugate)
 
 
 @plain

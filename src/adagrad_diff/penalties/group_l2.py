@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import kernels
-from .._check import nonnegative
+from .._check import nonnegative, numbers
 from ._groups import group_prox
-from ._norm import Norm, ratio
-from .base import as_float
+from ._norm import Norm, ratio, unit_of
+from ._points import point, quiet
+from ._sizes import all_moderate
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class GroupL2(Norm):
@@ -42,47 +46,60 @@ class GroupL2(Norm):
     [2.4, 0.0, 3.2]
     """
 
-    def __init__(self, lam: float, groups: Any, weights: Any = None):
+    def __init__(self, lam: float, groups: ArrayLike, weights: ArrayLike | None = None):
         self.lam = nonnegative(lam, "lam", "GroupL2")
-        self.groups = np.asarray(groups)
+        try:
+            self.groups = np.asarray(groups)
+        except ValueError:  # lists of different lengths
+            self.groups = np.empty(0)
         if self.groups.ndim != 1 or self.groups.size == 0 or self.groups.dtype.kind not in "iu":
             raise ValueError(
                 "The 'groups' parameter of GroupL2 must be a vector of integers, the label of each coordinate's group. "
                 f"Got {groups!r} instead."
             )
         names, labels, sizes = np.unique(self.groups, return_inverse=True, return_counts=True)
-        self.weights = weights if weights is None else np.asarray(weights, np.float64)
+        sentence = (
+            f"The 'weights' parameter of GroupL2 must hold one number >= 0 per group, here {names.size}, in the order of "
+            f"the sorted labels. Got {weights!r} instead."
+        )
+        self.weights = None if weights is None else numbers(weights, sentence)
         if self.weights is not None and (
             self.weights.shape != names.shape or not np.isfinite(self.weights).all() or (self.weights < 0).any()
         ):
-            raise ValueError(
-                f"The 'weights' parameter of GroupL2 must hold one number >= 0 per group, here {names.size}, in the order of "
-                f"the sorted labels. Got {weights!r} instead."
-            )
+            raise ValueError(sentence)
         self._labels = labels.astype(np.int64)
         self._order = np.argsort(self._labels, kind="stable")
         self._starts = np.concatenate(([0], np.cumsum(sizes)))
-        self._strength = self.lam * (np.ones(names.size) if self.weights is None else self.weights)
+        with np.errstate(over="ignore"):
+            self._strength = self.lam * (np.ones(names.size) if self.weights is None else self.weights)
+        if not np.isfinite(self._strength).all():
+            raise ValueError(f"The 'weights' parameter of GroupL2 is too large: times 'lam', {self.lam}, it is infinite.")
 
     def _norms(self, x: np.ndarray) -> np.ndarray:
         """The Euclidean norm of each group, with one column per trajectory."""
         x = np.ascontiguousarray(x, np.float64).reshape(len(x), -1)
-        squares = np.zeros((self._strength.size, x.shape[1]))
+        squares, unit = np.zeros((self._strength.size, x.shape[1])), 1.0
+        if not all_moderate(x):
+            largest = np.zeros_like(squares)
+            np.maximum.at(largest, self._labels, np.abs(x))
+            unit = unit_of(largest)
+            x = x / unit[self._labels]
         kernels.add_block_squares(squares, self._labels, x)
-        return np.sqrt(squares)
+        return unit * np.sqrt(squares)
 
-    def value(self, x):
-        x = as_float(x)
-        with np.errstate(invalid="ignore"):  # an infinite coordinate of weight 0
-            return (self._strength @ self._norms(x)).reshape(x.shape[1:])[()]
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
+        return (self._strength @ self._norms(x)).reshape(x.shape[1:])[()]
 
-    def prox(self, z, step, out=None):
-        return group_prox(z, step, out, 0.0, self)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        group_prox(z, step, out, 0.0, self)
 
-    def polar(self, y):
-        y = as_float(y)
+    @quiet
+    def polar(self, y: ArrayLike) -> Any:
+        y = point(self, y, "y")
         return ratio(self._norms(y), self._strength[:, None]).max(axis=0).reshape(y.shape[1:])[()]
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         if self.groups.size != size:
             raise ValueError(f"GroupL2 has {self.groups.size} group labels, but there are {size} penalised coordinates.")

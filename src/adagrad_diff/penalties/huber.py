@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .._check import nonnegative, positive
 from ..kernels import compiled
 from ._norm import tolerance
-from .base import Penalty, as_float, prepare
+from ._points import point, quiet
+from .base import Penalty
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @compiled
-def huber_shrink(z, step, lam, delta, out):
-    """out = np.where(abs(z) <= delta * (1 + lam * step), z / (1 + lam * step), z - lam * step * delta * np.sign(z))"""
+def huber_shrink(z, step, lam, slope, out):
+    """out = np.where(abs(z) <= delta * (1 + lam * step), z / (1 + lam * step), z - slope * step * np.sign(z))
+
+    where slope = lam * delta."""
     for i in range(z.shape[0]):
         for k in range(z.shape[1]):
-            ls, size = lam * step[i, k], abs(z[i, k])
-            inner, outer = size / (1.0 + ls), size - ls * delta
+            size = abs(z[i, k])
+            inner, outer = size / (1.0 + lam * step[i, k]), size - slope * step[i, k]
             out[i, k] = np.copysign(outer if outer > inner else inner, z[i, k])  # the larger one is the right one
 
 
@@ -47,18 +55,18 @@ class HuberPenalty(Penalty):
     def __init__(self, lam: float, delta: float):
         self.lam, self.delta = nonnegative(lam, "lam", "HuberPenalty"), positive(delta, "delta", "HuberPenalty")
 
-    def value(self, x):
-        size = np.abs(as_float(x)).astype(np.float64, copy=False)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        size = np.abs(point(self, x)).astype(np.float64, copy=False)
         inner = np.minimum(size, self.delta)
-        return self.lam * np.sum(inner * (size - 0.5 * inner), axis=0)
+        return np.sum(self.lam * inner * (size - 0.5 * inner), axis=0)
 
-    def prox(self, z, step, out=None):
-        z, step, out = prepare(z, step, out)
-        huber_shrink(np.atleast_2d(z), np.atleast_2d(step), self.lam, self.delta, np.atleast_2d(out))
-        return out
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        huber_shrink(np.atleast_2d(z), np.atleast_2d(step), self.lam, self.lam * self.delta, np.atleast_2d(out))
 
-    def conjugate(self, y):
-        y = as_float(y)
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
+        y = point(self, y, "y")
         size = np.abs(y).astype(np.float64, copy=False)
         outside = (size > self.lam * self.delta * (1.0 + tolerance(y))).any(axis=0)
         half = np.sum(size * (size / (2.0 * self.lam)), axis=0) if self.lam else 0.0

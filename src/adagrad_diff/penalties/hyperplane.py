@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _check
 from ..kernels import compiled
 from ._norm import indicator
-from ._rows import as_rows, by_row, check_length, from_rows, normal, number, tolerance
-from .base import Penalty, as_float, prepare
+from ._points import point, quiet
+from ._rows import by_row, check_length, in_double, normal, scaled_equation, tolerance
+from ._sizes import at_moderate_size
+from .base import Penalty
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+ENOUGH = 2.0**-51  # an excess as small as this, relative to its terms, is rounding
 
 
 @compiled
-def project(z, step, a, beta, below, rounding, x):
+def project(z, step, beta, a, below, rounding, x):
     """Each row: x = z - step * a * (a @ z - beta) / (a @ (step * a)); x = z where a @ z is beta already, or below if allowed"""
     for k in range(z.shape[0]):
         zk, sk, xk = z[k], step[k], x[k]
@@ -27,13 +35,14 @@ def project(z, step, a, beta, below, rounding, x):
         excess = dot - beta
         if abs(excess) <= rounding * (size + abs(beta)) or (below and excess < 0.0):
             continue
-        for _ in range(3):  # once is the formula; its rounding errors, relative to z, may be large relative to x
-            dot = 0.0
+        for trial in range(64):  # once is the formula; its rounding errors, relative to z, may be large relative to x
+            dot, size = 0.0, 0.0
             for i in range(a.size):
                 xk[i] -= sk[i] * a[i] * (excess / norm)
                 dot += a[i] * xk[i]
+                size += abs(a[i] * xk[i])
             excess = dot - beta
-            if excess == 0.0:
+            if excess == 0.0 or (trial > 1 and not abs(excess) > ENOUGH * (size + abs(beta))):
                 break
 
 
@@ -60,31 +69,28 @@ class Hyperplane(Penalty):
     properties = frozenset({"set"})
     _below = False
 
-    def __init__(self, a: Any, beta: float):
+    def __init__(self, a: ArrayLike, beta: float):
         owner = type(self).__name__
-        self.a, self.beta = normal(a, owner), number(beta, "beta", owner)
-        largest = np.abs(self.a).max()
-        self._a, self._beta = self.a / largest, float(self.beta / largest)
+        self.a, self.beta = normal(a, owner), _check.number(beta, "beta", owner)
+        self._a, self._beta = scaled_equation(self.a, self.beta, owner)
 
-    def value(self, x):
-        x = as_float(x)
-        self.check_size(len(x))
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         excess = self._a @ x - self._beta
         # Through the origin there is no size that the equation gives: then 1, as for a box.
         slack = tolerance(x.dtype) * (np.abs(self._a) @ np.abs(x) + (abs(self._beta) or 1.0))
         return indicator((excess if self._below else np.abs(excess)) <= slack)
 
-    def prox(self, z, step, out=None):
-        z, step, out = prepare(z, step, out)
-        self.check_size(len(z))
-        rows = as_rows(z)
-        x = np.empty_like(rows)
-        project(rows, as_rows(step), self._a, self._beta, self._below, 8 * float(np.finfo(z.dtype).eps), x)
-        return from_rows(x, out)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        others = self._a, self._below, 8 * float(np.finfo(z.dtype).eps)
+        in_double(at_moderate_size(project, lengths=(self._beta,), others=others), z, step, out)
 
-    def conjugate(self, y):
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
         """beta * t if y = t a (t >= 0 for a half-space), else inf."""
-        slack = tolerance(as_float(y).dtype)
+        y = point(self, y, "y")
+        slack = tolerance(y.dtype)
 
         def support(y):
             t = self._a @ y / (self._a @ self._a)
@@ -93,5 +99,5 @@ class Hyperplane(Penalty):
 
         return by_row(support, y)
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         check_length(size, self.a.size, type(self).__name__)

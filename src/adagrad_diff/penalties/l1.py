@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._norm import ratio
-from .base import as_float, strength
+from ._points import point, strength
 from .elastic_net import ElasticNet
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class L1(ElasticNet):
@@ -28,18 +31,17 @@ class L1(ElasticNet):
     [2.0, -0.0, -1.9]
     """
 
-    def __init__(self, lam: Any):
+    def __init__(self, lam: ArrayLike):
         self.l1, self.l2 = strength(lam, "lam", "L1"), np.zeros(1)
 
     @property
-    def properties(self):
+    def properties(self) -> frozenset[str]:  # type: ignore[override]
         """A norm, unless a strength is zero."""
         return frozenset({"separable", "norm" if (self.l1 > 0).all() else "seminorm"})
 
-    def polar(self, y):
-        y = as_float(y)
-        self.check_size(len(y))
-        return ratio(np.abs(y), self.l1[:, None] if y.ndim == 2 else self.l1).max(axis=0)
+    def polar(self, y: ArrayLike) -> Any:
+        y = point(self, y, "y")
+        return ratio(np.abs(y), self._beside(y)[0]).max(axis=0)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"L1(lam={self.l1!r})"

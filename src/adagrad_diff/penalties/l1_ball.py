@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .._check import nonnegative
 from ._norm import absolute_sum, indicator, largest, tolerance
+from ._points import point, quiet
 from ._roots import by_rows, exact, simplex_rows
-from .base import Penalty, as_float
+from ._sizes import at_moderate_size
+from .base import Penalty
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
 
 
 class L1Ball(Penalty):
@@ -32,12 +40,14 @@ class L1Ball(Penalty):
     def __init__(self, radius: float):
         self.radius = nonnegative(radius, "radius", "L1Ball")
 
-    def value(self, x):
-        x = as_float(x)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         return indicator(absolute_sum(x) <= self.radius * (1.0 + tolerance(x)))
 
-    def prox(self, z, step, out=None):
-        return by_rows(simplex_rows, z, step, out, self.radius, True, exact(z))
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        by_rows(at_moderate_size(simplex_rows, lengths=(self.radius,), others=(True, exact(z))), z, step, out)
 
-    def conjugate(self, y):
-        return self.radius * largest(as_float(y))
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
+        return self.radius * largest(point(self, y, "y"))

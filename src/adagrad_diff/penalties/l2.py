@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .._check import nonnegative
 from ._norm import Norm, euclidean, ratio
+from ._points import point, quiet
 from ._roots import by_rows, l2_rows
-from .base import as_float
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
 
 
 class L2(Norm):
@@ -32,11 +38,13 @@ class L2(Norm):
     def __init__(self, lam: float):
         self.lam = nonnegative(lam, "lam", "L2")
 
-    def value(self, x):
-        return self.lam * euclidean(as_float(x))
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        return self.lam * euclidean(point(self, x))
 
-    def prox(self, z, step, out=None):
-        return by_rows(l2_rows, z, step, out, self.lam)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        by_rows(lambda z, step, x: l2_rows(z, step, self.lam, x), z, step, out)
 
-    def polar(self, y):
-        return ratio(euclidean(as_float(y)), self.lam)
+    @quiet
+    def polar(self, y: ArrayLike) -> Any:
+        return ratio(euclidean(point(self, y, "y")), self.lam)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .._check import nonnegative
 from ._norm import euclidean, indicator, tolerance
+from ._points import point, quiet
 from ._roots import by_rows, exact, l2_ball_rows
-from .base import Penalty, as_float
+from ._sizes import at_moderate_size
+from .base import Penalty
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
 
 
 class L2Ball(Penalty):
@@ -32,12 +40,14 @@ class L2Ball(Penalty):
     def __init__(self, radius: float):
         self.radius = nonnegative(radius, "radius", "L2Ball")
 
-    def value(self, x):
-        x = as_float(x)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         return indicator(euclidean(x) <= self.radius * (1.0 + tolerance(x)))
 
-    def prox(self, z, step, out=None):
-        return by_rows(l2_ball_rows, z, step, out, self.radius, exact(z))
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        by_rows(at_moderate_size(l2_ball_rows, lengths=(self.radius,), others=(exact(z),)), z, step, out)
 
-    def conjugate(self, y):
-        return self.radius * euclidean(as_float(y))
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
+        return self.radius * euclidean(point(self, y, "y"))

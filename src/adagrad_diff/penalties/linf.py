@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .._check import nonnegative
 from ._norm import Norm, absolute_sum, largest, ratio
+from ._points import point, quiet
 from ._roots import by_rows, linf_rows
-from .base import as_float
+from ._sizes import at_moderate_size
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
 
 
 class LInf(Norm):
@@ -30,11 +37,13 @@ class LInf(Norm):
     def __init__(self, lam: float):
         self.lam = nonnegative(lam, "lam", "LInf")
 
-    def value(self, x):
-        return self.lam * largest(as_float(x))
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        return self.lam * largest(point(self, x))
 
-    def prox(self, z, step, out=None):
-        return by_rows(linf_rows, z, step, out, self.lam)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        by_rows(at_moderate_size(linf_rows, strengths=(self.lam,)), z, step, out)
 
-    def polar(self, y):
-        return ratio(absolute_sum(as_float(y)), self.lam)
+    @quiet
+    def polar(self, y: ArrayLike) -> Any:
+        return ratio(absolute_sum(point(self, y, "y")), self.lam)

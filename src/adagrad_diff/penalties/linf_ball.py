@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .._check import nonnegative
 from ._norm import absolute_sum
-from .base import as_float
+from ._points import point, quiet
 from .box import Box
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class LInfBall(Box):
@@ -32,8 +37,9 @@ class LInfBall(Box):
         self.radius = nonnegative(radius, "radius", "LInfBall")
         super().__init__(-self.radius, self.radius)
 
-    def conjugate(self, y):
-        return self.radius * absolute_sum(as_float(y))
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
+        return self.radius * absolute_sum(point(self, y, "y"))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"LInfBall(radius={self.radius!r})"

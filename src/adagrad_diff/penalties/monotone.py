@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..kernels import plain
-from ._rows import as_rows, from_rows, tolerance
-from .base import Penalty, as_float, prepare
+from ._points import point, quiet
+from ._rows import in_double, tolerance
+from ._sizes import at_moderate_size
+from .base import Penalty
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Monotone(Penalty):
@@ -32,29 +37,27 @@ class Monotone(Penalty):
 
     properties = frozenset({"set", "cone"})
 
-    def __init__(self, increasing: Any = True):
+    def __init__(self, increasing: bool = True):
         if not isinstance(increasing, (bool, np.bool_)):
             raise ValueError(f"The 'increasing' parameter of Monotone must be True or False. Got {increasing!r} instead.")
         self.increasing = bool(increasing)
         self._sign = 1.0 if increasing else -1.0
 
-    def value(self, x):
-        x = as_float(x)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         before, after = x[:-1] * x.dtype.type(self._sign), x[1:] * x.dtype.type(self._sign)
         slack = tolerance(x.dtype) * np.maximum(np.abs(before), np.abs(after))
         inside = np.all(before - after <= slack, axis=0) & ~np.isnan(x).any(axis=0)
         return np.where(inside, 0.0, np.inf) if x.ndim == 2 else (0.0 if inside else np.inf)
 
-    def prox(self, z, step, out=None):
-        z, step, out = prepare(z, step, out)
-        rows = as_rows(z)
-        x = np.empty(rows.shape)
-        pool(rows, 1.0 / as_rows(step), self._sign, x)
-        return from_rows(x, out)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        in_double(at_moderate_size(pool, others=(self._sign,)), z, step, out)
 
-    def conjugate(self, y):
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
         """0 where y sums to zero and no partial sum is negative (for nonincreasing vectors, positive), else infinite."""
-        y = as_float(y)
+        y = point(self, y, "y")
         sums = self._sign * np.cumsum(y, axis=0, dtype=np.float64)
         slack = tolerance(y.dtype) * np.sum(np.abs(y), axis=0, dtype=np.float64)
         inside = np.all(sums >= -slack, axis=0) & (sums[-1] <= slack)
@@ -62,7 +65,7 @@ class Monotone(Penalty):
 
 
 @plain
-def pool(z, weight, sign, x):
+def pool(z, step, sign, x):
     """Weighted isotonic regression of each row: a new sample is pooled with the blocks before it while it is below them.
 
     SciPy's isotonic_regression is three times slower, and rounds where there are ties.
@@ -73,7 +76,8 @@ def pool(z, weight, sign, x):
         p = 0
         for i in range(n):
             level = sign * z[k, i]  # what is monotone stays as it is, bit for bit
-            wi, si, first = weight[k, i], weight[k, i] * level, i
+            wi, first = 1.0 / step[k, i], i
+            si = wi * level
             while p > 0 and v[p - 1] > level:
                 p -= 1
                 wi += w[p]

@@ -19,8 +19,8 @@ class NonNegative(Box):
 
     properties = frozenset({"separable", "set", "cone"})
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(0.0, np.inf)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "NonNegative()"

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._check import nonnegative
 from ._norm import Norm, ratio
-from .base import as_float, scalar_step
+from ._points import point, quiet
+from ._rows import as_rows, in_double
+from ._sizes import at_moderate_size
+from .base import scalar_step
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Nuclear(Norm):
@@ -37,43 +43,50 @@ class Nuclear(Norm):
 
     def __init__(self, lam: float, shape: tuple[int, int]):
         self.lam = nonnegative(lam, "lam", "Nuclear")
-        sides = tuple(shape) if np.ndim(shape) == 1 else ()
-        if len(sides) != 2 or not all(hasattr(n, "__index__") and not isinstance(n, bool) and n >= 1 for n in sides):
+        try:
+            sides = tuple(shape)
+        except TypeError:
+            sides = ()
+        if len(sides) != 2 or not all(
+            hasattr(n, "__index__") and not isinstance(n, bool) and n.__index__() >= 1 for n in sides
+        ):
             raise ValueError(f"The 'shape' parameter of Nuclear must be two integers >= 1, for example (3, 4). Got {shape!r}.")
         self.shape = (int(sides[0]), int(sides[1]))
 
-    def _matrices(self, x: np.ndarray) -> np.ndarray:
-        """One matrix per trajectory, in float64."""
-        return np.atleast_2d(x.T).astype(np.float64).reshape(-1, *self.shape)
-
-    def _singular(self, x: Any) -> np.ndarray:
+    def _singular(self, x: np.ndarray) -> np.ndarray:
         """The singular values of each trajectory's matrix; NaN if it holds NaN or inf, for which there is no decomposition."""
-        matrices = self._matrices(as_float(x))
+        matrices = as_rows(x).reshape(-1, *self.shape)
         good = np.isfinite(matrices).all(axis=(1, 2))
         values = np.full((len(matrices), min(self.shape)), np.nan)
         values[good] = np.linalg.svd(matrices[good], compute_uv=False)
         return values
 
-    def value(self, x):
-        return (self.lam * self._singular(x).sum(axis=1)).reshape(np.shape(x)[1:])[()]
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
+        return (self.lam * self._singular(x).sum(axis=1)).reshape(x.shape[1:])[()]
 
-    def prox(self, z, step, out=None):
-        z = as_float(z)
-        threshold = self.lam * np.atleast_1d(scalar_step(self, step, z)).astype(np.float64)
-        matrices = self._matrices(z)
+    @quiet
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        step = np.broadcast_to(scalar_step(self, step, z), z.shape)
+        in_double(at_moderate_size(self._rows, strengths=(self.lam,)), z, step, out)
+
+    def _rows(self, z, step, lam, x):
+        """Each row, with its one step."""
+        matrices = z.reshape(-1, *self.shape)
         good = np.isfinite(matrices).all(axis=(1, 2))
-        u, values, v = np.linalg.svd(matrices[good], full_matrices=False)
-        matrices[~good] = np.nan
-        if self.lam > 0.0:
-            matrices[good] = (u * np.maximum(values - threshold[good, None], 0.0)[:, None, :]) @ v
-        result = np.empty_like(z) if out is None else out
-        result[...] = matrices.reshape(-1, len(z)).T.reshape(z.shape)
-        return result
+        x[:] = np.where(good[:, None], z, np.nan)
+        if lam > 0.0:
+            u, values, v = np.linalg.svd(matrices[good], full_matrices=False)
+            shrunk = np.maximum(values - lam * step[good, :1], 0.0)
+            x[good] = ((u * shrunk[:, None, :]) @ v).reshape(-1, z.shape[1])
 
-    def polar(self, y):
-        return ratio(self._singular(y).max(axis=1), self.lam).reshape(np.shape(y)[1:])[()]
+    @quiet
+    def polar(self, y: ArrayLike) -> Any:
+        y = point(self, y, "y")
+        return ratio(self._singular(y).max(axis=1), self.lam).reshape(y.shape[1:])[()]
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         rows, columns = self.shape
         if rows * columns != size:
             raise ValueError(f"Nuclear is of matrices of shape {self.shape}, but there are {size} penalised coordinates.")

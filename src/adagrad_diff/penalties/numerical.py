@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _check
-from ._rows import as_rows, from_rows
-from .base import as_penalty, prepare
+from ._foreign import as_penalty
+from ._points import quiet
+from ._rows import in_double
+from .base import inner_prox
 from .transformed import _Wrapped
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class NumericalProx(_Wrapped):
@@ -41,39 +46,39 @@ class NumericalProx(_Wrapped):
 
     def __init__(self, penalty: Any, accuracy: float = 1e-8, max_iter: int = 10_000):
         self.penalty, self.accuracy = as_penalty(penalty), _check.positive(accuracy, "accuracy", "NumericalProx")
-        if isinstance(max_iter, bool) or not hasattr(max_iter, "__index__") or max_iter.__index__() < 1:
-            raise ValueError(f"The 'max_iter' parameter of NumericalProx must be an integer >= 1. Got {max_iter!r} instead.")
-        self.max_iter = max_iter.__index__()
+        self.max_iter = _check.count(max_iter, "max_iter", "NumericalProx", 1)
 
-    def value(self, x):
+    def value(self, x: ArrayLike) -> Any:
         return self.penalty.value(x)
 
-    def conjugate(self, y):
+    def conjugate(self, y: ArrayLike) -> Any:
         return self.penalty.conjugate(y)
 
-    def polar(self, y):
+    def polar(self, y: ArrayLike) -> Any:
         return self.penalty.polar(y)
 
-    def check_metric(self, labels, isotropic):
+    def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
         """Any metric will do."""
 
-    def prox(self, z, step, out=None):
-        z, step, out = prepare(z, step, out)
-        self.check_size(len(z))
-        rows = [self._solve(*pair) for pair in zip(as_rows(z), as_rows(step), strict=True)]
-        return from_rows(np.array(rows), out)
+    @quiet
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        in_double(self._rows, z, step, out)
+
+    def _rows(self, z, step, x):
+        for k in range(len(z)):
+            x[k] = self._solve(z[k], step[k])
 
     def _solve(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         if not np.isfinite(z).all():
             return np.full_like(z, np.nan)
         t = step.min()
         rate = t / step
-        x = self.penalty.prox(z, np.array([t]))
+        x = inner_prox(self.penalty, z, np.array([t]))
         if (rate == 1.0).all() or (x == z).all():
             return x
         y, weight = x, 1.0
         for _ in range(self.max_iter):
-            x_prev, x = x, self.penalty.prox(y - rate * (y - z), np.array([t]))
+            x_prev, x = x, inner_prox(self.penalty, y - rate * (y - z), np.array([t]))
             # (y - x) (1 - rate) / t is a subgradient of the objective at x, so x is the prox of z less step times that.
             error = np.abs((y - x) * (1.0 - rate) / rate).max()
             if error <= self.accuracy * max(np.abs(z).max(), np.abs(x).max()):

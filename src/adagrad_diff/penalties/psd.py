@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _check
 from ._norm import indicator
+from ._points import point, quiet
 from ._rows import as_rows, check_length, from_rows, tolerance
-from .base import Penalty, as_float, scalar_step
+from .base import Penalty, scalar_step
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class PSD(Penalty):
@@ -35,29 +40,27 @@ class PSD(Penalty):
     properties = frozenset({"set", "cone"})
 
     def __init__(self, n: int):
-        if isinstance(n, bool) or not hasattr(n, "__index__") or n.__index__() < 1:
-            raise ValueError(f"The 'n' parameter of PSD must be an integer >= 1. Got {n!r} instead.")
-        self.n = n.__index__()
+        self.n = _check.count(n, "n", "PSD", 1)
 
     def _matrices(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One symmetric part per trajectory, the largest skew entry, and which are finite (the others are zeros here)."""
-        self.check_size(len(x))
         rows = as_rows(x).reshape(-1, self.n, self.n)
         finite = np.isfinite(rows).all(axis=(1, 2))
         rows = np.where(finite[:, None, None], rows, 0.0)
-        symmetric = (rows + rows.transpose(0, 2, 1)) / 2
+        symmetric = rows / 2 + rows.transpose(0, 2, 1) / 2
         return symmetric, np.abs(rows - symmetric).max(axis=(1, 2)), finite
 
-    def value(self, x):
-        x = as_float(x)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         matrices, skew, finite = self._matrices(x)
         eigenvalues = np.linalg.eigvalsh(matrices)
         slack = tolerance(x.dtype) * np.abs(eigenvalues).max(axis=1)
         value = indicator(finite & (eigenvalues[:, 0] >= -slack) & (skew <= slack))
         return value if x.ndim == 2 else value[0]
 
-    def prox(self, z, step, out=None):
-        z = as_float(z)
+    @quiet
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         scalar_step(self, step, z)  # the projection does not depend on it, but on its being one
         matrices, skew, finite = self._matrices(z)
         eigenvalues, vectors = np.linalg.eigh(matrices)
@@ -68,16 +71,17 @@ class PSD(Penalty):
         x = ((x + x.transpose(0, 2, 1)) / 2).reshape(len(x), -1)
         x[~finite] = np.nan
         x[unchanged] = as_rows(z)[unchanged]
-        return from_rows(x, np.empty_like(z) if out is None else out)
+        from_rows(x, out)
 
-    def conjugate(self, y: Any) -> Any:
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
         """0 if the symmetric part of y is negative semidefinite, else inf."""
-        y = as_float(y)
+        y = point(self, y, "y")
         matrices, skew, finite = self._matrices(y)
         eigenvalues = np.linalg.eigvalsh(matrices)
         slack = tolerance(y.dtype) * np.maximum(np.abs(eigenvalues).max(axis=1), skew)
         value = indicator(finite & (eigenvalues[:, -1] <= slack))
         return value if y.ndim == 2 else value[0]
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         check_length(size, self.n**2, f"PSD({self.n})")

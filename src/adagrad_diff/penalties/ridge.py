@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .base import strength
+from ._points import strength
 from .elastic_net import ElasticNet
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Ridge(ElasticNet):
@@ -27,8 +30,8 @@ class Ridge(ElasticNet):
     [1.5, -0.5]
     """
 
-    def __init__(self, lam: Any):
+    def __init__(self, lam: ArrayLike):
         self.l1, self.l2 = np.zeros(1), strength(lam, "lam", "Ridge")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Ridge(lam={self.l2!r})"

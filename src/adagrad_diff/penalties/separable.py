@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _check
+from ._foreign import as_penalty
 from ._norm import indicator
-from .base import Penalty, as_float, as_penalty, prepare
+from ._points import point, quiet
+from .base import Penalty
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Separable(Penalty):
@@ -47,23 +53,23 @@ class Separable(Penalty):
         self._indices(self._least_size(), front)
 
     @property
-    def accepts(self):
+    def accepts(self) -> str:  # type: ignore[override]
         """Any diagonal metric, if the parts do; else one that is constant on the parts that need it."""
         return "diagonal" if all(penalty.accepts == "diagonal" for _, penalty in self.parts) else "block"
 
     @property
-    def properties(self):
+    def properties(self) -> frozenset[str]:  # type: ignore[override]
         """What all parts are; norms make a seminorm, as there may be coordinates without a penalty."""
         kinds = [{"seminorm" if kind == "norm" else kind for kind in penalty.properties} for _, penalty in self.parts]
         return frozenset(set.intersection(*kinds)) if kinds else frozenset({"separable", "seminorm"})
 
-    def value(self, x):
-        x = as_float(x)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         _, pairs, _ = self._plan(len(x))
         return sum((penalty.value(x[where]) for where, penalty in pairs), np.zeros(x.shape[1:]))[()]
 
-    def prox(self, z, step, out=None):
-        z, step, out = prepare(z, step, out)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         if out is not z:
             np.copyto(out, z)
         for where, penalty in self._plan(len(z))[1]:
@@ -72,27 +78,28 @@ class Separable(Penalty):
                 if (steps != steps[:1]).any():
                     raise ValueError(f"{penalty.name}, on the coordinates {_text(where)}, needs one step for all of them.")
                 steps = steps[:1]
-            penalty.prox(part, steps, out=part)
+            penalty.apply(part, steps, part)
             if not isinstance(where, slice):  # then it is a copy
                 out[where] = part
-        return out
 
-    def conjugate(self, y):
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
         """The sum of the parts' conjugates; infinite unless y is zero where nothing is penalised."""
-        y = as_float(y)
+        y = point(self, y, "y")
         _, pairs, rest = self._plan(len(y))
         return sum((penalty.conjugate(y[where]) for where, penalty in pairs), indicator((y[rest] == 0).all(axis=0)))
 
-    def polar(self, y):
+    @quiet
+    def polar(self, y: ArrayLike) -> Any:
         """The largest of the parts' polars; infinite unless y is zero where nothing is penalised."""
-        y = as_float(y)
+        y = point(self, y, "y")
         _, pairs, rest = self._plan(len(y))
         return np.max([indicator((y[rest] == 0).all(axis=0)), *(penalty.polar(y[where]) for where, penalty in pairs)], axis=0)
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         self._plan(size)
 
-    def check_metric(self, labels, isotropic):
+    def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
         if isotropic or self.accepts == "diagonal":
             return
         size, pairs, _ = self._last or self._plan(self._least_size() if labels is None else len(labels))
@@ -111,6 +118,7 @@ class Separable(Penalty):
         """For vectors of this size: the size, the coordinates of each part with its penalty, and those without any."""
         plan = self._last
         if plan is None or plan[0] != size:
+            size = _check.count(size, "size", self.name)
             indices = self._indices(size, range(len(self._where)))
             pairs = [(index, penalty) for index, (_, penalty) in zip(indices, self.parts, strict=True) if index.size]
             for index, penalty in pairs:
@@ -165,19 +173,27 @@ class Unpenalised(Separable):
     def _indices(self, size, which):
         return [np.delete(np.arange(size), index) for index in super()._indices(size, which)]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Unpenalised(penalty={self.penalty!r}, free={self.free!r})"
 
 
 def _coordinates(where: Any, owner: str) -> Any:
     """A slice, or an array of integers."""
+    sentence = f"The coordinates of {owner} must be a slice or integers. Got {where!r} instead."
     if isinstance(where, slice):
+        try:
+            where.indices(0)
+        except (TypeError, ValueError):  # neither numbers nor None, or a step of zero
+            raise ValueError(sentence) from None
         return where
-    array = np.atleast_1d(np.asarray(where))
+    try:
+        array = np.atleast_1d(np.asarray(where))
+    except ValueError:  # lists of different lengths
+        raise ValueError(sentence) from None
     if array.size == 0:
         array = array.astype(np.intp)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"The coordinates of {owner} must be a slice or integers. Got {where!r} instead.")
+    if array.ndim != 1 or array.dtype.kind not in "iu" or array.max(initial=0) > np.iinfo(np.intp).max:
+        raise ValueError(sentence)
     return array.astype(np.intp)
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .._check import nonnegative
 from ._norm import indicator, tolerance
+from ._points import point, quiet
 from ._roots import by_rows, exact, simplex_rows
-from .base import Penalty, as_float
+from ._sizes import at_moderate_size
+from .base import Penalty
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Simplex(Penalty):
@@ -33,13 +40,15 @@ class Simplex(Penalty):
     def __init__(self, radius: float = 1.0):
         self.radius = nonnegative(radius, "radius", "Simplex")
 
-    def value(self, x):
-        x = as_float(x)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         slack = self.radius * tolerance(x)
         return indicator((np.abs(x.sum(axis=0, dtype=np.float64) - self.radius) <= slack) & (x.min(axis=0) >= -slack))
 
-    def prox(self, z, step, out=None):
-        return by_rows(simplex_rows, z, step, out, self.radius, False, exact(z))
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        by_rows(at_moderate_size(simplex_rows, lengths=(self.radius,), others=(False, exact(z))), z, step, out)
 
-    def conjugate(self, y):
-        return self.radius * as_float(y).max(axis=0).astype(np.float64)
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
+        return self.radius * point(self, y, "y").max(axis=0).astype(np.float64)

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._norm import Norm, ratio
-from .base import as_float, scalar_step
+from .._check import numbers
+from ._norm import Norm, ratio, unit_of
+from ._points import point, quiet
+from ._rows import in_double
+from ._sizes import at_moderate_size
+from .base import scalar_step
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+def slope_rows(z, step, lams, x):
+    """Each row: the nearest nonincreasing vector to the sorted |z| - step * lams, if not negative, in the order of z"""
+    from scipy.optimize import isotonic_regression
+
+    for k in range(len(z)):
+        if not np.isfinite(z[k]).all():
+            x[k] = np.nan
+            continue
+        size = np.abs(z[k])
+        order = np.argsort(-size, kind="stable")
+        nearest = isotonic_regression(size[order] - step[k] * lams, increasing=False).x
+        x[k, order] = np.maximum(nearest, 0.0)
+        x[k] = np.copysign(x[k], z[k])
 
 
 class SLOPE(Norm):
@@ -37,48 +59,37 @@ class SLOPE(Norm):
 
     accepts = "scalar"
 
-    def __init__(self, lams: Any):
-        self.lams = np.asarray(lams, np.float64)
+    def __init__(self, lams: ArrayLike):
+        sentence = f"The 'lams' parameter of SLOPE must be a vector of numbers >= 0. Got {lams!r} instead."
+        self.lams = numbers(lams, sentence)
         if self.lams.ndim != 1 or self.lams.size == 0 or not np.isfinite(self.lams).all() or (self.lams < 0).any():
-            raise ValueError(f"The 'lams' parameter of SLOPE must be a vector of numbers >= 0. Got {lams!r} instead.")
+            raise ValueError(sentence)
         if (np.diff(self.lams) > 0).any():
             raise ValueError(
                 "The 'lams' parameter of SLOPE must not increase: otherwise it is not convex. "
                 f"Sort it; entry {int(np.argmax(np.diff(self.lams) > 0)) + 1} is larger than the one before it."
             )
 
-    def _descending(self, x: Any) -> np.ndarray:
+    def _descending(self, x: np.ndarray) -> np.ndarray:
         """|x|, sorted from large to small along the coordinates, in float64."""
-        return np.sort(np.abs(as_float(x)), axis=0)[::-1].astype(np.float64)
+        return np.sort(np.abs(x), axis=0)[::-1].astype(np.float64)
 
-    def value(self, x):
-        return self.lams @ self._descending(x)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        return self.lams @ self._descending(point(self, x))
 
-    def prox(self, z, step, out=None):
-        z = as_float(z)
-        step = np.atleast_1d(scalar_step(self, step, z)).astype(np.float64)
-        result = np.empty_like(z) if out is None else out
-        columns, results = z.reshape(len(z), -1), result[:, None] if result.ndim == 1 else result
-        for k in range(columns.shape[1]):
-            results[:, k] = self._prox(columns[:, k].astype(np.float64), step[k])
-        return result
+    @quiet
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        step = np.broadcast_to(scalar_step(self, step, z), z.shape)
+        in_double(at_moderate_size(slope_rows, strengths=(self.lams,)), z, step, out)
 
-    def _prox(self, z: np.ndarray, step: float) -> np.ndarray:
-        from scipy.optimize import isotonic_regression
+    @quiet
+    def polar(self, y: ArrayLike) -> Any:
+        sizes = self._descending(point(self, y, "y"))
+        unit, own = unit_of(sizes[0]), unit_of(self.lams[0])
+        sums, strengths = np.cumsum(sizes / unit, axis=0), np.cumsum(self.lams / own)
+        return unit * ratio(sums, strengths.reshape(-1, *(1,) * (sums.ndim - 1))).max(axis=0) / own
 
-        if not np.isfinite(z).all():
-            return np.full_like(z, np.nan)
-        size = np.abs(z)
-        order = np.argsort(-size, kind="stable")
-        nearest = isotonic_regression(size[order] - step * self.lams, increasing=False).x
-        result = np.empty_like(z)
-        result[order] = np.maximum(nearest, 0.0)
-        return np.copysign(result, z)
-
-    def polar(self, y):
-        sums, strengths = np.cumsum(self._descending(y), axis=0), np.cumsum(self.lams)
-        return ratio(sums, strengths.reshape(-1, *(1,) * (sums.ndim - 1))).max(axis=0)
-
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         if self.lams.size != size:
             raise ValueError(f"SLOPE has {self.lams.size} strengths, but there are {size} penalised coordinates.")

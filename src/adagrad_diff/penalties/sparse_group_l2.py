@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._check import nonnegative
 from ._groups import group_prox
-from ._norm import Norm, absolute_sum, largest, ratio
-from .base import as_float
+from ._norm import Norm, absolute_sum, largest, ratio, unit_of
+from ._points import point, quiet
 from .group_l2 import GroupL2
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class SparseGroupL2(Norm):
@@ -37,7 +40,7 @@ class SparseGroupL2(Norm):
     [1.8, 0.0, 0.0, -2.4]
     """
 
-    def __init__(self, l1: float, l2: float, groups: Any):
+    def __init__(self, l1: float, l2: float, groups: ArrayLike):
         self.l1, self.l2 = nonnegative(l1, "l1", "SparseGroupL2"), nonnegative(l2, "l2", "SparseGroupL2")
         try:
             self._group = GroupL2(self.l2, groups)
@@ -45,19 +48,24 @@ class SparseGroupL2(Norm):
             raise ValueError(str(error).replace("GroupL2", "SparseGroupL2")) from None
         self.groups = self._group.groups
 
-    def value(self, x):
-        return self.l1 * absolute_sum(as_float(x)) + self._group.value(x)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
+        return self.l1 * absolute_sum(x) + self._group.value(x)
 
-    def prox(self, z, step, out=None):
-        return group_prox(z, step, out, self.l1, self._group)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        group_prox(z, step, out, self.l1, self._group)
 
-    def polar(self, y):
+    @quiet
+    def polar(self, y: ArrayLike) -> Any:
         """The largest t with norm(soft(y_g, l1 t)) = l2 t for a group g."""
-        y = np.abs(as_float(y)).astype(np.float64)
+        size = np.abs(point(self, y, "y")).astype(np.float64)
         if self.l1 == 0.0 or self.l2 == 0.0:
-            return ratio(largest(y), self.l1) if self.l1 else self._group.polar(y)
+            return ratio(largest(size), self.l1) if self.l1 else self._group.polar(size)
         # Newton's method from the left for the convex decreasing norm(soft(y_g, l1 t)) - l2 t, for all groups at once.
-        columns, labels = y.reshape(len(y), -1), self._group._labels
+        columns, labels = size.reshape(len(size), -1), self._group._labels
+        unit = unit_of(columns.max(axis=0))
+        columns = columns / unit
         t = np.zeros((self._group._strength.size, columns.shape[1]))
         for _ in range(200):
             excess = np.maximum(columns - self.l1 * t[labels], 0.0)
@@ -69,8 +77,8 @@ class SparseGroupL2(Norm):
                 break
             t += change
         t[np.isnan(gap)] = np.nan
-        return t.max(axis=0).reshape(y.shape[1:])[()]
+        return (unit * t.max(axis=0)).reshape(size.shape[1:])[()]
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         if self.groups.size != size:
             raise ValueError(f"SparseGroupL2 has {self.groups.size} group labels, but there are {size} penalised coordinates.")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _check
 from ._chain import chain_prox, chain_value
+from ._points import point, quiet
 from ._rows import tolerance
-from .base import Penalty, as_float, prepare
+from .base import Penalty
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class TotalVariation1D(Penalty):
@@ -40,22 +44,22 @@ class TotalVariation1D(Penalty):
 
     properties = frozenset({"seminorm"})
 
-    def __init__(self, lam: Any):
+    def __init__(self, lam: float):
         self.lam = _check.nonnegative(lam, "lam", "TotalVariation1D")
 
-    def value(self, x):
-        x = as_float(x)
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         total = np.empty(x[:1].size)
         chain_value(x, 0.0, self.lam, total)
         return total[0] if x.ndim == 1 else total
 
-    def prox(self, z, step, out=None):
-        z, step, out = prepare(z, step, out)
-        return chain_prox(z, step, 0.0, self.lam, out)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        chain_prox(z, step, 0.0, self.lam, out)
 
-    def polar(self, y):
+    @quiet
+    def polar(self, y: ArrayLike) -> Any:
         """The largest of the partial sums of y over lam; infinite unless y sums to zero, as phi is zero on constants."""
-        y = as_float(y)
+        y = point(self, y, "y")
         sums = np.abs(np.cumsum(y, axis=0, dtype=np.float64))
         size = np.sum(np.abs(y), axis=0, dtype=np.float64)
         largest = np.max(sums[:-1], axis=0, initial=0.0)
@@ -63,6 +67,7 @@ class TotalVariation1D(Penalty):
         polar = np.where(known, largest / (self.lam or 1.0), np.inf)
         return polar if y.ndim == 2 else float(polar)
 
-    def conjugate(self, y):
-        conjugate = np.where(self.polar(y) <= 1.0 + tolerance(as_float(y).dtype), 0.0, np.inf)
-        return conjugate if np.ndim(y) == 2 else float(conjugate)
+    def conjugate(self, y: ArrayLike) -> Any:
+        y = point(self, y, "y")
+        conjugate = np.where(self.polar(y) <= 1.0 + tolerance(y.dtype), 0.0, np.inf)
+        return conjugate if y.ndim == 2 else float(conjugate)

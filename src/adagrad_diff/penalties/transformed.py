@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _check
-from ._norm import indicator, ratio
+from ._foreign import as_penalty
+from ._norm import indicator, ratio, unit_of
+from ._points import point, quiet
 from ._rows import tolerance
-from .base import Penalty, as_float, as_penalty
+from .base import Penalty, inner_prox
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class _Wrapped(Penalty):
@@ -18,17 +23,17 @@ class _Wrapped(Penalty):
     penalty: Penalty
 
     @property
-    def accepts(self):
+    def accepts(self) -> str:  # type: ignore[override]
         return self.penalty.accepts
 
     @property
-    def properties(self):
+    def properties(self) -> frozenset[str]:  # type: ignore[override]
         return self.penalty.properties
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         self.penalty.check_size(size)
 
-    def check_metric(self, labels, isotropic):
+    def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
         self.penalty.check_metric(labels, isotropic)
 
     def _value(self, argument: np.ndarray, x: np.ndarray, size: np.ndarray) -> Any:
@@ -68,35 +73,38 @@ class Scaled(_Wrapped):
             )
 
     @property
-    def properties(self):
+    def properties(self) -> frozenset[str]:  # type: ignore[override]
         """Those of the penalty; zero times a norm is a seminorm."""
         inner = self.penalty.properties
         return frozenset({"seminorm" if k == "norm" else k for k in inner}) if self.factor == 0.0 and not self._set else inner
 
-    def value(self, x):
-        return self.penalty.value(as_float(x)) * (1.0 if self._set else self.factor)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
+        if self.factor == 0.0 and not self._set:
+            return np.zeros(x.shape[1:])[()]
+        return self.penalty.value(x) * (1.0 if self._set else self.factor)
 
-    def prox(self, z, step, out=None):
-        z = as_float(z)
+    @quiet
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         if self._set:
-            return self.penalty.prox(z, step, out)
-        if self.factor > 0.0:
-            return self.penalty.prox(z, np.multiply(step, self.factor, dtype=np.float64), out)
-        self.check_size(len(z))
-        out = np.empty_like(z) if out is None else out
-        np.copyto(out, z)
-        return out
+            self.penalty.apply(z, step, out)
+        elif self.factor > 0.0:
+            inner_prox(self.penalty, z, step * np.float64(self.factor), out)
+        else:
+            np.copyto(out, z)
 
-    def conjugate(self, y):
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
         """factor * phi*(y / factor)."""
-        y = as_float(y)
+        y = point(self, y, "y")
         if self._set:
             return self.penalty.conjugate(y)
         if self.factor == 0.0:
             return indicator((y == 0).all(axis=0))
         return self.factor * self.penalty.conjugate(y / self.factor)
 
-    def polar(self, y):
+    def polar(self, y: ArrayLike) -> Any:
         return ratio(self.penalty.polar(y), self.factor)
 
 
@@ -119,34 +127,37 @@ class Translated(_Wrapped):
     [5.0, 1.0]
     """
 
-    def __init__(self, penalty: Any, shift: Any):
+    def __init__(self, penalty: Any, shift: ArrayLike):
         self.penalty, self.shift = as_penalty(penalty), _per_coordinate(shift, "shift", "Translated")
 
     @property
-    def properties(self):
+    def properties(self) -> frozenset[str]:  # type: ignore[override]
         """A set stays a set; a norm or a cone does not."""
         return self.penalty.properties & {"separable", "set"}
 
-    def value(self, x):
-        x = as_float(x)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         shift = _beside(self.shift, x)
         return self._value((x - shift).astype(x.dtype, copy=False), x, np.maximum(np.abs(x), np.abs(shift)))
 
-    def prox(self, z, step, out=None):
-        z = as_float(z)
+    @quiet
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         shift = _beside(self.shift, z)
         moved = z - shift
-        x = self.penalty.prox(moved, step)
-        out = np.empty_like(z) if out is None else out
+        x = inner_prox(self.penalty, moved, step)
         np.copyto(out, np.where(x == moved, z, x + shift), casting="same_kind")  # what stays, stays without rounding
-        return out
 
-    def conjugate(self, y):
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
         """phi*(y) + <shift, y>."""
-        y = as_float(y)
-        return self.penalty.conjugate(y) + np.sum(_beside(self.shift, y) * y, axis=0, dtype=np.float64)
+        y = point(self, y, "y")
+        shift, conjugate = _beside(self.shift, y), self.penalty.conjugate(y)
+        one, other = unit_of(np.abs(shift).max(axis=0)), unit_of(np.abs(y).max(axis=0))  # so that the sum is not inf - inf
+        moved = np.sum((shift / one) * (y / other), axis=0, dtype=np.float64) * one * other
+        return np.where(conjugate == np.inf, np.inf, conjugate + moved)[()]
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         _check_length(self.shift, size, "shift", "Translated")
         super().check_size(size)
 
@@ -171,10 +182,16 @@ class Precomposed(_Wrapped):
     [1.0, 2.0]
     """
 
-    def __init__(self, penalty: Any, diagonal: Any):
+    def __init__(self, penalty: Any, diagonal: ArrayLike):
         self.penalty, self.diagonal = as_penalty(penalty), _per_coordinate(diagonal, "diagonal", "Precomposed")
         if (self.diagonal == 0).any():
             raise ValueError("The 'diagonal' parameter of Precomposed has a zero: leave such coordinates out by Unpenalised.")
+        with np.errstate(over="ignore", under="ignore"):
+            square = self.diagonal**2
+        if not ((square > 0) & (square < np.inf)).all():
+            raise ValueError(
+                "The 'diagonal' parameter of Precomposed has an entry whose square, which the prox needs, is zero or infinite."
+            )
         self._even = bool((np.abs(self.diagonal) == np.abs(self.diagonal[0])).all())
         if self.penalty.accepts == "scalar" and not self._even:
             raise ValueError(
@@ -182,38 +199,35 @@ class Precomposed(_Wrapped):
                 "sizes cannot give it. Use NumericalProx(penalty) inside."
             )
 
-    def value(self, x):
-        x = as_float(x)
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
         return self._value((_beside(self.diagonal, x) * x).astype(x.dtype, copy=False), x, np.abs(x))
 
-    def prox(self, z, step, out=None):
-        z, step = as_float(z), np.asarray(step, np.float64)
+    @quiet
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         a = _beside(self.diagonal, z)
-        if self.penalty.accepts == "scalar":
-            square = self.diagonal[0] ** 2
-        else:
-            square = a**2
-            step = step[:, None] if step.ndim == 1 and z.ndim == 2 else step
+        square = self.diagonal[0] ** 2 if self.penalty.accepts == "scalar" else a**2
         scaled = (a * z).astype(z.dtype, copy=False)
-        x = self.penalty.prox(scaled, step * square)
-        out = np.empty_like(z) if out is None else out
+        x = inner_prox(self.penalty, scaled, step * square)
         np.copyto(out, np.where(x == scaled, z, x / a), casting="same_kind")  # what stays, stays without rounding
-        return out
 
-    def conjugate(self, y):
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
         """phi*(y / a)."""
-        y = as_float(y)
+        y = point(self, y, "y")
         return self.penalty.conjugate((y / _beside(self.diagonal, y)).astype(y.dtype, copy=False))
 
-    def polar(self, y):
-        y = as_float(y)
+    @quiet
+    def polar(self, y: ArrayLike) -> Any:
+        y = point(self, y, "y")
         return self.penalty.polar((y / _beside(self.diagonal, y)).astype(y.dtype, copy=False))
 
-    def check_size(self, size):
+    def check_size(self, size: int) -> None:
         _check_length(self.diagonal, size, "diagonal", "Precomposed")
         super().check_size(size)
 
-    def check_metric(self, labels, isotropic):
+    def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
         if self.diagonal.size > 1 and not self._even:
             # Only where both the metric and |a| are constant is their product known to be.
             if labels is not None:
@@ -227,9 +241,10 @@ class Precomposed(_Wrapped):
 
 def _per_coordinate(value: Any, name: str, owner: str) -> np.ndarray:
     """One finite number, or one per coordinate, as a float64 vector of length 1 or d."""
-    array = np.atleast_1d(_check.real_array(value, f"The {name!r} parameter of {owner}").astype(np.float64))
+    sentence = f"The {name!r} parameter of {owner} must be a finite number, or one per coordinate. Got {value!r}."
+    array = np.atleast_1d(_check.numbers(value, sentence))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise ValueError(f"The {name!r} parameter of {owner} must be a finite number, or one per coordinate. Got {value!r}.")
+        raise ValueError(sentence)
     return array
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ._norm import indicator
+from ._points import point
 from .base import Penalty
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Zero(Penalty):
@@ -20,18 +26,16 @@ class Zero(Penalty):
 
     properties = frozenset({"separable", "seminorm"})
 
-    def value(self, x):
-        return 0.0 if np.ndim(x) == 1 else np.zeros(np.shape(x)[1])
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
+        return 0.0 if x.ndim == 1 else np.zeros(x.shape[1])
 
-    def prox(self, z, step, out=None):
-        if out is None:
-            return np.array(z)
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         if out is not z:
             np.copyto(out, z)
-        return out
 
-    def conjugate(self, y):
-        return indicator(np.all(np.asarray(y) == 0, axis=0))
+    def conjugate(self, y: ArrayLike) -> Any:
+        return indicator(np.all(point(self, y, "y") == 0, axis=0))
 
-    def polar(self, y):
+    def polar(self, y: ArrayLike) -> Any:
         return self.conjugate(y)

@@ -2,6 +2,6 @@
 
 from .adagrad import AdaGrad
 from .adagrad_diff import AdaGradDiff
-from .base import Metric, Rule
+from .base import Metric, Rule, as_rule
 
-__all__ = ["AdaGrad", "AdaGradDiff", "Metric", "Rule"]
+__all__ = ["AdaGrad", "AdaGradDiff", "Metric", "Rule", "as_rule"]

@@ -36,12 +36,12 @@ class Rule(ABC):
     A rule is written by saying what `update` adds to `metric.total`; see `AdaGradDiff` for the parameters.
     """
 
-    eta: float | Sequence[float] | Callable[[int], float]
+    eta: float | Sequence[float] | np.ndarray | Callable[[int], float]
     eps: float = 1e-8
     blocks: Any = None
     scale: Any = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         name = type(self).__name__
         if callable(self.eta):
             pass  # checked each time it is called
@@ -90,10 +90,34 @@ class Rule(ABC):
             if self.scale.size not in (size, size - last):
                 raise ValueError(f"'scale' must hold one value per coordinate: {size}. Got {self.scale.size} instead.")
             scale = np.ones(size, x.dtype)
-            scale[: self.scale.size] = self.scale
-        eta = np.empty(batch or 1, x.dtype)
-        eta[:] = np.nan if callable(self.eta) else self.eta
+            scale[: self.scale.size] = self._cast(self.scale, x.dtype, "scale")
+        eta = np.full(batch or 1, np.nan, x.dtype)
+        if not callable(self.eta):
+            eta[:] = self._cast_eta(self.eta, x.dtype, "eta")
         return Metric(np.zeros((count, *batch)), labels, scale, eta)
+
+    def _cast(self, values: Any, dtype: np.dtype, name: str) -> np.ndarray:
+        """Numbers in the precision of x, or a sentence if one of them turns zero or infinite there."""
+        values = np.asarray(values)
+        with np.errstate(over="ignore", under="ignore"):
+            result = values.astype(dtype)
+        bad = ~(np.isfinite(result) & (result > 0))
+        if bad.any():
+            raise ValueError(
+                f"The {name!r} parameter of {type(self).__name__} must be a positive number of {dtype}. "
+                f"Got {values[bad].flat[0].item()!r} instead."
+            )
+        return result
+
+    def _cast_eta(self, eta: Any, dtype: np.dtype, name: str) -> np.ndarray:
+        """The same for step sizes, with the longest step they lead to: the one of a coordinate whose gradient is zero."""
+        result = self._cast(eta, dtype, name)
+        if float(result.max()) > float(np.finfo(dtype).max) * self.eps:
+            raise ValueError(
+                f"{name} / eps, the longest step of {type(self).__name__}, is too large for {dtype}: {name} is "
+                f"{float(result.max()):g} and eps is {self.eps:g}. Use a smaller eta, or a larger eps."
+            )
+        return result
 
     @abstractmethod
     def update(self, metric: Metric, g: np.ndarray, g_prev: np.ndarray) -> None:
@@ -106,9 +130,18 @@ class Rule(ABC):
         """
         if callable(self.eta):
             values = [_check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__) for k in np.atleast_1d(n)]
-            metric.eta[:] = values
+            metric.eta[:] = self._cast_eta(values, metric.eta.dtype, "eta" if np.ndim(n) else f"eta({n})")
         if metric.labels is None:
             kernels.forward(metric.total, self.eps, metric.eta, metric.scale, x, g, step, out)
         else:
             total, x, g, step, out = (a.reshape(-1, metric.eta.size) for a in (metric.total, x, g, step, out))
             kernels.block_forward(total, metric.labels, self.eps, metric.eta, metric.scale, x, g, step, out)
+
+
+def as_rule(rule: Any) -> Rule:
+    """The rule, or a sentence if it is none."""
+    if isinstance(rule, Rule):
+        return rule
+    if isinstance(rule, type) and issubclass(rule, Rule):
+        raise TypeError(f"'rule' is the class {rule.__name__}. Did you mean {rule.__name__}(eta=0.1)?")
+    raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")

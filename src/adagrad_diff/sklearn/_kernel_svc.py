@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._intercept import balance
 from ..losses import KernelSVMDual
 from ..penalties import Box, BoxHyperplane, Penalty
 from ._base import Estimator
@@ -16,7 +17,6 @@ from ._data import refuse_huge, validated
 from ._ends import is_converged
 from ._kernels import choose_gamma, kernel_matrix
 from ._merge import Merged, merge
-from ._null import balance
 from ._solve import Solution, solve
 
 TOLERANCES = 0.1 ** np.arange(6)  # of the runs that follow each other, in units of tol

@@ -12,7 +12,7 @@ from .._minimize import minimize
 from .._status import Status
 from ..losses import LinearModel, Loss
 from ..penalties import Penalty
-from ._null import null_solution
+from ._null import null_gap, null_point
 
 EVERY = 2.0  # seconds between two lines of progress
 
@@ -31,10 +31,13 @@ class Solution:
 
 def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_iter: int, verbose: bool, label: str) -> Solution:
     """The minimiser of loss + penalty, with what is certified about it."""
-    x = null_solution(loss, penalty) if isinstance(loss, LinearModel) else None
-    if x is not None:
-        fun = float(loss.value_and_grad(x)[0])  # a penalty with such a solution is zero there
-        solution = Solution(x, fun, 0.0, 1, "certified", "All coefficients are zero: the penalty is that strong.")
+    null = None
+    if isinstance(loss, LinearModel):
+        x = null_point(loss)
+        null = null_gap(loss, penalty, x, tol)
+        x0 = x if x0 is None else x0
+    if null is not None:
+        solution = Solution(x, *null, 1, "certified", "All coefficients are zero: the penalty is that strong.")
     else:
         solution = _iterate(loss, penalty, x0, eta, tol, max_iter, verbose, label)
     if verbose:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from llvmlite import ir
 from numba import carray, types
 from numba.extending import intrinsic, register_jitable
 from torch import Tensor
@@ -50,9 +49,11 @@ def entry(p: Tensor, state: dict[str, Any], names: tuple[str, ...]) -> Entry | N
 @intrinsic
 def _pointer(context, address):
     """An address as a pointer."""
-    return types.voidptr(types.uint64), lambda _, builder, signature, args: builder.inttoptr(
-        args[0], ir.IntType(8).as_pointer()
-    )
+
+    def code(context, builder, signature, args):
+        return builder.inttoptr(args[0], context.get_value_type(types.voidptr))
+
+    return types.voidptr(types.uint64), code
 
 
 NOTHING, SHRINK, EVERYTHING = range(3)  # what the proximal step consists of, known when a kernel is compiled

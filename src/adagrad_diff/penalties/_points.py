@@ -1,0 +1,87 @@
+"""What users hand to a penalty, as the arrays that its formulas take: the only way in to the kernels.
+
+A kernel neither checks nor converts. It gets arrays of float32 or float64 in the order of the machine, contiguous, writeable
+and of the right size, or it is not called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _check
+
+if TYPE_CHECKING:
+    from .base import Penalty
+
+quiet = np.errstate(all="ignore")  # a decorator: what overflows is infinite, without a warning
+
+
+def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
+    """x as an array of shape (d,) or (d, B) whose size fits the penalty; it is copied only where it must be."""
+    if not (type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative):
+        x = _check.real_array(x, repr(name))
+    if not (0 < x.ndim < 3 and x.size):
+        raise ValueError(
+            f"{name!r} must have shape (d,), or (d, B) for B trajectories, and not be empty. Got shape {x.shape} instead."
+        )
+    penalty.check_size(len(x))
+    return x if x.flags.carray else x.copy()
+
+
+def steps(step: Any, z: np.ndarray) -> np.ndarray:
+    """The steps, one per entry of z and in its dtype: positive and finite numbers."""
+    given = _check.real_array(step, "'step'")
+    step = cast(given[:, None] if given.ndim == 1 and z.ndim == 2 else given, z.dtype)
+    try:
+        full = step if step.shape == z.shape else np.broadcast_to(step, z.shape)
+    except ValueError:
+        raise ValueError(
+            f"'step' must have shape (), (d,), (1, B) or (d, B) for z of shape {z.shape}. Got {given.shape} instead."
+        ) from None
+    if not (step.min() > 0 and step.max() < np.inf):  # nor is either true of NaN
+        bad = given.ravel()[np.argmin(((step > 0) & (step < np.inf)).ravel())]
+        raise ValueError(f"'step' must be positive and finite, in the {z.dtype} of z. Got {bad} instead.")
+    return full if full.flags.carray else full.copy()
+
+
+@quiet
+def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """The array in another precision, where what is too large is infinite and what is too small zero."""
+    return array.astype(dtype, copy=False)
+
+
+def check_out(out: Any, z: np.ndarray) -> None:
+    """Raise unless the proximal point of z can be written into `out`."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"'out' must be None or an array. Got {type(out).__name__} instead.")
+    if out.shape != z.shape or out.dtype != z.dtype:
+        raise ValueError(
+            f"'out' must have the shape and dtype of z, {z.shape} and {z.dtype}. Got {out.shape} and {out.dtype} instead."
+        )
+    if not out.flags.writeable:
+        raise ValueError("'out' is read-only: the result cannot be written into it.")
+
+
+def can_hold(out: np.ndarray, z: np.ndarray, step: np.ndarray) -> bool:
+    """Whether a kernel may write into `out` while it reads z and the steps. `out` may be z itself."""
+    mine = type(out) is np.ndarray and out.flags.carray
+    return mine and (out is z or not np.may_share_memory(out, z)) and not np.may_share_memory(out, step)
+
+
+def answer(result: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """What a user's method has returned, as an array of real numbers of the given shape."""
+    array = _check.real_array(result, f"What {what} returns")
+    if array.shape != shape:
+        raise ValueError(f"{what} must return shape {shape}. Got {array.shape} instead.")
+    return array
+
+
+def strength(lam: Any, name: str, owner: str) -> np.ndarray:
+    """A penalty's strength: one number >= 0, or one per coordinate, as a float64 vector of length 1 or d."""
+    sentence = f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r}."
+    array = np.atleast_1d(_check.numbers(lam, sentence))
+    if array.ndim != 1 or array.size == 0 or not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(sentence)
+    return array

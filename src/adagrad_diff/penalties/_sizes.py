@@ -1,0 +1,88 @@
+"""Numbers of any size: where squares or quotients might overflow or vanish, a prox is computed at a moderate size.
+
+Powers of two multiply without rounding, and for any f, g > 0 the prox of a norm of strength lam fulfils
+
+    prox(z, s, lam) = prox(f z, f s / g, g lam) / f.
+
+So does the projection upon a set, if the lengths that define the set are multiplied by f; what the steps are multiplied by
+does not matter there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..kernels import plain
+from ._points import quiet
+
+Rows = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # of z, step and the result, one trajectory per row
+
+LEAST, MOST = 1e-100, 1e100  # the moderate sizes
+EXPONENT = 200  # of two: the size that large or small numbers get, with the more room below as sets may be small beside z
+FLOOR = 2.0**-700  # steps that are smaller than this part of the largest one are no different from it
+CEILING = 2.0**960  # a strength as large as this is as good as infinite
+
+
+@plain
+def moderate(values):
+    """np.all((values == 0) | (LEAST <= np.abs(values)) & (np.abs(values) <= MOST) | ~np.isfinite(values)) of a vector"""
+    others = 0
+    for i in range(values.size):
+        size = abs(values[i])
+        others += ((size > 0.0) & (size < LEAST)) | ((size > MOST) & (size < np.inf))
+    return others == 0
+
+
+def all_moderate(*arrays: Any) -> bool:
+    """Of numbers and arrays; those of float32 always are."""
+    for array in arrays:
+        if type(array) is float:
+            if not (LEAST <= abs(array) <= MOST or array == 0.0):
+                return False
+        elif array.dtype.char == "d" and not moderate(array.ravel()):
+            return False
+    return True
+
+
+def at_moderate_size(kernel: Callable, lengths: tuple = (), strengths: tuple = (), others: tuple = ()) -> Rows:
+    """kernel(z, step, *lengths, *strengths, *others, x) as a function of z, step and x, for numbers of any size."""
+
+    def solve(z: np.ndarray, step: np.ndarray, x: np.ndarray) -> None:
+        if all_moderate(*lengths, *strengths, z, step):
+            kernel(z, step, *lengths, *strengths, *others, x)
+        else:
+            _row_by_row(kernel, z, step, x, lengths, strengths, others)
+
+    return solve
+
+
+@quiet
+def _row_by_row(kernel, z, step, x, lengths, strengths, others):
+    usual = all_moderate(*lengths, *strengths)
+    for k in range(len(z)):
+        row = slice(k, k + 1)
+        if usual and all_moderate(z[row], step[row]):
+            kernel(z[row], step[row], *lengths, *strengths, *others, x[row])
+        else:
+            x[row] = _rescaled(kernel, z[row], step[row], lengths, strengths, others)
+
+
+def _rescaled(kernel, z, step, lengths, strengths, others):
+    """One row, multiplied by powers of two before and after."""
+    f, g = EXPONENT - _exponent(z, *lengths), _exponent(step)
+    scaled = np.ldexp(z.astype(np.float64), f)
+    steps = np.maximum(np.ldexp(step.astype(np.float64), -g), FLOOR)
+    lengths = tuple(np.ldexp(v, f) for v in lengths)
+    strengths = tuple(np.minimum(np.ldexp(v, f + g), CEILING) for v in strengths)
+    x = np.empty_like(scaled)
+    kernel(scaled, steps, *lengths, *strengths, *others, x)
+    return np.where(x == scaled, z, np.ldexp(x, -f))  # what stays, stays without rounding
+
+
+def _exponent(*values: Any) -> int:
+    """Of two: that of the largest finite one among some numbers."""
+    sizes = np.abs(np.concatenate([np.ravel(v) for v in values]), dtype=np.float64)
+    return int(np.frexp(sizes[np.isfinite(sizes)].max(initial=0.0))[1])

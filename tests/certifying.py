@@ -1,0 +1,260 @@
+"""Certificates recomputed independently: the primal and the dual function as formulas, in extended precision.
+
+Nothing here calls the package. Of its objects only the data are read: A, b, the weights, the parameters. A dual point that is
+infeasible by rounding is moved into the dual set first, so what `lower_bound` returns is below F_star but for the rounding
+of extended precision.
+"""
+
+import numpy as np
+from scipy import sparse
+
+LONG = np.longdouble
+PRECISION = LONG(np.finfo(LONG).eps)
+MOST = 300_000  # entries of A up to which a certificate is recomputed
+
+
+def xlogx(p):
+    return np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0)
+
+
+def inside(u, low, high, values):
+    return np.where((u >= low) & (u <= high), values, np.inf)
+
+
+# By name: the loss l(z, b), its conjugate l*(u, b), and the ends of the conjugate's domain.
+LOSSES = {
+    "Squared": (lambda z, b, t: (z - b) ** 2 / 2, lambda u, b, t: u**2 / 2 + b * u, lambda b, t: (-np.inf, np.inf)),
+    "Huber": (
+        lambda z, b, t: np.where(np.abs(z - b) <= t, (z - b) ** 2 / 2, t * (np.abs(z - b) - t / 2)),
+        lambda u, b, t: inside(u, -t, t, u**2 / 2 + b * u),
+        lambda b, t: (-t, t),
+    ),
+    "LAD": (lambda z, b, t: np.abs(z - b), lambda u, b, t: inside(u, -1, 1, b * u), lambda b, t: (-1, 1)),
+    "Quantile": (
+        lambda z, b, t: np.maximum(t * (b - z), (t - 1) * (b - z)),
+        lambda u, b, t: inside(u, -t, 1 - t, b * u),
+        lambda b, t: (-t, 1 - t),
+    ),
+    "Hinge": (
+        lambda z, b, t: np.maximum(0, 1 - b * z),
+        lambda u, b, t: inside(b * u, -1, 0, b * u),
+        lambda b, t: (np.minimum(0, -b), np.maximum(0, -b)),
+    ),
+    "SquaredHinge": (
+        lambda z, b, t: np.maximum(0, 1 - b * z) ** 2,
+        lambda u, b, t: inside(b * u, -np.inf, 0, b * u + (b * u) ** 2 / 4),
+        lambda b, t: (np.where(b > 0, -np.inf, 0), np.where(b > 0, 0, np.inf)),
+    ),
+    "Logistic": (
+        lambda z, b, t: np.logaddexp(0, -b * z),
+        lambda u, b, t: inside(-b * u, 0, 1, xlogx(-b * u) + xlogx(1 + b * u)),
+        lambda b, t: (np.minimum(0, -b), np.maximum(0, -b)),
+    ),
+    "Poisson": (
+        lambda z, b, t: np.exp(z) - b * z,
+        lambda u, b, t: inside(u, -b, np.inf, xlogx(np.maximum(b + u, 0)) - (b + u)),
+        lambda b, t: (-b, np.inf),
+    ),
+}
+TRANSLATED = ("Squared", "Huber", "LAD", "Quantile")  # l(z, b) = l(z - b, 0)
+
+
+def dense(matrix):
+    """The data matrix as an array of extended precision; None of an operator, or if it is large."""
+    if matrix.shape[0] * matrix.shape[1] > MOST:
+        return None
+    if hasattr(matrix, "array"):
+        return matrix.array.astype(LONG)
+    if hasattr(matrix, "parts"):
+        indptr, indices, data = matrix.parts
+        kind = (
+            sparse.csr_array
+            if len(indptr) == matrix.shape[0] + 1 and type(matrix).__name__.endswith("Rows")
+            else sparse.csc_array
+        )
+        return kind((data, indices, indptr), shape=matrix.shape).toarray().astype(LONG)
+    return None
+
+
+# ------------------------------------------------------------ penalties: value, polar of a norm, conjugate with a ridge term
+
+
+def groups_of(penalty, x):
+    return [x[penalty.groups == g] for g in np.unique(penalty.groups)]
+
+
+def norm(x):
+    return np.sqrt(np.sum(x**2))
+
+
+def group_weights(p):
+    return p.lam * (np.ones(len(np.unique(p.groups))) if p.weights is None else p.weights)
+
+
+def ratio(size, strength):
+    return np.max(np.where(size == 0, 0, size / np.where(strength > 0, strength, PRECISION**4)))
+
+
+def descending(x):
+    return np.sort(np.abs(x))[::-1]
+
+
+NORMS = {  # value, polar
+    "L1": (lambda p, x: np.sum(p.l1 * np.abs(x)), lambda p, y: ratio(np.abs(y), p.l1 + LONG(0))),
+    "L2": (lambda p, x: p.lam * norm(x), lambda p, y: ratio(norm(y), LONG(p.lam))),
+    "LInf": (lambda p, x: p.lam * np.max(np.abs(x)), lambda p, y: ratio(np.sum(np.abs(y)), LONG(p.lam))),
+    "GroupL2": (
+        lambda p, x: sum(w * norm(g) for w, g in zip(group_weights(p), groups_of(p, x), strict=True)),
+        lambda p, y: ratio(np.array([norm(g) for g in groups_of(p, y)]), group_weights(p) + LONG(0)),
+    ),
+    "SLOPE": (
+        lambda p, x: np.sum(p.lams * descending(x)),
+        lambda p, y: ratio(np.cumsum(descending(y)), np.cumsum(p.lams.astype(LONG))),
+    ),
+    "Zero": (lambda p, x: LONG(0), lambda p, y: LONG(0) if not np.any(y) else LONG(np.inf)),
+}
+
+
+def elastic(l1, l2, y):
+    excess = np.maximum(np.abs(y) - l1, 0)
+    return np.sum(np.where(excess == 0, 0, excess**2 / (2 * np.where(l2 > 0, l2, PRECISION**8))))
+
+
+def box(p, l2, y):
+    lower, upper = (np.broadcast_to(end, y.shape).astype(LONG) for end in (p.lower, p.upper))
+    if l2 == 0:
+        return np.sum(np.where(y == 0, 0, np.maximum(lower * np.where(y == 0, 1, y), upper * np.where(y == 0, 1, y))))
+    x = np.clip(y / l2, lower, upper)
+    return np.sum(x * y - l2 / 2 * x**2)
+
+
+CONJUGATES = {  # value, conjugate of phi + l2 / 2 |x|^2
+    "L1": (NORMS["L1"][0], lambda p, l2, y: elastic(p.l1, l2, y)),
+    "Zero": (NORMS["Zero"][0], lambda p, l2, y: elastic(0, LONG(l2), y)),
+    "Ridge": (lambda p, x: np.sum(p.l2 * x**2) / 2, lambda p, l2, y: elastic(0, p.l2 + LONG(l2), y)),
+    "ElasticNet": (
+        lambda p, x: np.sum(p.l1 * np.abs(x) + p.l2 * x**2 / 2),
+        lambda p, l2, y: elastic(p.l1, p.l2 + LONG(l2), y),
+    ),
+    "Box": (lambda p, x: LONG(0), box),
+    "NonNegative": (lambda p, x: LONG(0), box),
+    "LInfBall": (lambda p, x: LONG(0), box),
+    "L1Ball": (lambda p, x: LONG(0), lambda p, l2, y: p.radius * np.max(np.abs(y))),
+    "L2Ball": (lambda p, x: LONG(0), lambda p, l2, y: p.radius * norm(y)),
+    "Simplex": (lambda p, x: LONG(0), lambda p, l2, y: p.radius * np.max(y)),
+}
+RIDGED = ("L1", "Zero", "Ridge", "ElasticNet", "Box", "NonNegative", "LInfBall")  # these also for l2 > 0
+
+
+def is_known(loss, penalty):
+    """Whether the formulas of this problem are here."""
+    name, kind = type(penalty).__name__, type(loss).__name__
+    if kind in ("Quadratic", "KernelSVMDual"):
+        return name in CONJUGATES and dense(loss.Q) is not None
+    if kind not in (*LOSSES, "Multinomial") or dense(loss.A) is None:
+        return False
+    return name in (RIDGED if loss.l2 else {**NORMS, **CONJUGATES})
+
+
+# ------------------------------------------------------------ the two sides
+
+
+def weights_of(loss):
+    return loss.weight.astype(LONG)
+
+
+def objective(loss, penalty, x):
+    """F(x), for an x that lies in the penalty's set."""
+    x = np.asarray(x).astype(LONG)
+    part = x[:-1] if loss.intercept else x
+    name = type(penalty).__name__
+    phi = (NORMS.get(name) or CONJUGATES[name])[0](penalty, part.reshape(-1))
+    if type(loss).__name__ in ("Quadratic", "KernelSVMDual"):
+        Q = dense(loss.Q) * LONG(loss.factor)
+        return x @ Q @ x / 2 - loss.c.astype(LONG) @ x + phi
+    z = dense(loss.A) @ part + (x[-1] if loss.intercept else 0)
+    if type(loss).__name__ == "Multinomial":
+        top = z.max(axis=1)
+        values = np.log(np.exp(z - top[:, None]).sum(axis=1)) + top - z[np.arange(len(z)), loss.b]
+    else:
+        values = LOSSES[type(loss).__name__][0](z, loss.b.astype(LONG), LONG(loss.theta))
+    weight = weights_of(loss)
+    return np.sum(weight[weight > 0] * values[weight > 0]) + LONG(loss.l2) / 2 * np.sum(part**2) + phi
+
+
+def balanced(u, weight, low, high):
+    """u, moved a little towards an end of the domain so that sum w u = 0; None if there is no room."""
+    total = weight @ u
+    if total == 0:
+        return u
+    end = np.broadcast_to(low if total > 0 else high, u.shape)
+    end = np.where(np.isfinite(end), end, u - np.sign(total))
+    room = weight @ (u - end)
+    part = total / room if room != 0 else np.inf
+    return u + part * (end - u) if 0 <= part <= 1 else None
+
+
+def lower_bound(loss, penalty, point):
+    """The dual function at a dual point that was made feasible: a lower bound on F_star."""
+    point = np.asarray(point).astype(LONG)
+    if type(loss).__name__ in ("Quadratic", "KernelSVMDual"):
+        raise NotImplementedError("a gradient alone does not give the bound")
+    weight, A = weights_of(loss), dense(loss.A)
+    if type(loss).__name__ == "Multinomial":
+        u, conjugate = multinomial(loss, point, weight)
+    else:
+        u, conjugate = scalar(loss, point, weight)
+    if u is None:
+        return -LONG(np.inf)
+    name, y = type(penalty).__name__, -(A.T @ (weight[:, None] * u if u.ndim == 2 else weight * u)).reshape(-1)
+    if loss.l2 == 0 and name in NORMS:
+        scale = 1 / max(LONG(1), NORMS[name][1](penalty, y))
+        return -conjugate(scale * u)
+    psi = CONJUGATES[name][1](penalty, loss.l2, y)
+    return -conjugate(u) - psi
+
+
+def scalar(loss, u, weight):
+    _, conjugate, domain = LOSSES[type(loss).__name__]
+    b, theta = loss.b.astype(LONG), LONG(loss.theta)
+    low, high = domain(b, theta)
+    u = np.where(weight > 0, u, 0)
+    assert np.all((u >= low) & (u <= high)), "the dual point is outside the domain of the conjugate"
+    if loss.intercept:
+        u = balanced(u, weight, low, high)
+        if type(loss).__name__ in TRANSLATED:  # where sum w u = 0, a shift of b changes nothing
+            b = b - b[np.argsort(b)[b.size // 2]]
+    used = weight > 0
+    return u, lambda u: np.sum(weight[used] * conjugate(u, b, theta)[used])
+
+
+def multinomial(loss, u, weight):
+    onehot = np.eye(loss.classes, dtype=LONG)[loss.b]
+    p = np.maximum(u + onehot, 0)
+    p = p / p.sum(axis=1, keepdims=True)
+    if loss.intercept:  # mixed with one distribution for all samples, so that every class has its own share
+        has, wanted = weight @ p, weight @ onehot
+        part = max(LONG(0), np.max(1 - np.divide(wanted, has, out=np.ones_like(has), where=has > 0)))
+        if part > 0:
+            rest = np.maximum(wanted - (1 - part) * has, 0)
+            p = (1 - part) * p + part * rest / rest.sum()
+    return p - onehot, lambda u: np.sum(weight * xlogx(np.maximum(u + onehot, 0)).sum(axis=1))
+
+
+def check(loss, penalty, x, fun, bound, gap, point):
+    """Assert that nothing is claimed that extended precision does not confirm; says whether it was possible to tell."""
+    if not is_known(loss, penalty):
+        return False
+    assert not np.isnan(gap)
+    if not np.isfinite(bound):
+        assert gap == np.inf
+        return False
+    if hasattr(loss, "Q"):
+        return False
+    true = objective(loss, penalty, x)
+    best = lower_bound(loss, penalty, point)
+    rounding = 1000 * PRECISION * (abs(true) + abs(best))
+    assert bound <= best + rounding, f"the bound {bound!r} is above what its dual point proves, {best!r}"
+    assert gap >= true - best - rounding, f"the gap {gap!r} is below the true one, {true - best!r}"
+    assert abs(fun - true) <= 1e-3 * abs(true) + 1e-9 or np.isinf(fun)
+    return True

@@ -1,0 +1,50 @@
+"""What the package imports is what it says it needs."""
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import adagrad_diff
+
+PACKAGE = Path(adagrad_diff.__file__).parent
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
+DOORS = {"torch": "torch", "optax": "optax", "sklearn": "sklearn", "paper": "paper", "datasets": "paper", "theory": "paper"}
+DOORS |= {"cli.py": "paper", "_sweep.py": "sweep", "_chunks.py": "sweep", "_threads.py": "sweep"}
+DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+OPTIONAL = {"dask", "google"}  # looked for, and done without
+
+
+def imported(path):
+    """The libraries that a file imports, wherever it does so, or asks `require` for."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name.partition(".")[0] for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module.partition(".")[0]
+        elif (
+            isinstance(node, ast.Call) and getattr(node.func, "id", "") == "require" and isinstance(node.args[0], ast.Constant)
+        ):
+            yield node.args[0].value.partition(".")[0]
+
+
+def declared(project, extra=None):
+    entries = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    for entry in entries:
+        if inner := re.fullmatch(r"adagrad-diff\[(\w+)\]", entry):
+            yield from declared(project, inner[1])
+        else:
+            yield re.match(r"[\w-]+", entry)[0]
+
+
+@pytest.mark.skipif(not PROJECT.exists(), reason="only the package is here")
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_are_declared(path):
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    extra = DOORS.get(path.relative_to(PACKAGE).parts[0])
+    known = {*declared(project), *(declared(project, extra) if extra else ())}
+    found = {DISTRIBUTIONS.get(name, name) for name in imported(path)} - set(sys.stdlib_module_names) - {"adagrad_diff"}
+    assert found - OPTIONAL <= known

@@ -1,0 +1,289 @@
+"""Data as they come: broken sparse matrices, operators, masked arrays, data frames, labels. An answer or a sentence."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+
+from adagrad_diff import KernelSVMDual, Logistic, Multinomial, Quadratic, Squared, minimize
+from loss_zoo import EVERY, LINEAR, make, named, same
+
+A = np.arange(12.0).reshape(4, 3) - 5.5
+B = np.array([1.0, -1.0, 1.0, -1.0])
+
+
+def compressed(kind, **change):
+    """A compressed matrix with some of its arrays exchanged behind SciPy's back."""
+    M = kind(A)
+    for name, value in change.items():
+        setattr(M, name, value(getattr(M, name).copy()))
+    return M
+
+
+def put(place, value):
+    def change(array):
+        array[place] = value
+        return array
+
+    return change
+
+
+WRONG = {
+    "index too large": ({"indices": put(5, 10**6)}, r"indices\[5\] is 1000000"),
+    "index just too large": ({"indices": put(0, 4)}, r"indices\[0\] is 4"),  # of 3 columns, or 4 rows
+    "negative index": ({"indices": put(3, -1)}, r"indices\[3\] is -1"),
+    "int64 index too large": ({"indices": lambda i: put(1, 2**40)(i.astype(np.int64))}, r"indices\[1\] is 1099511627776"),
+    "pointer too large": ({"indptr": put(-1, 10**6)}, r"indptr ends with 1000000, but there are 12 "),
+    "negative pointer": ({"indptr": put(1, -5)}, r"indptr\[1\] is -5"),
+    "pointers that go back": ({"indptr": put(2, 0)}, r"indptr\[2\] is 0"),
+    "first pointer": ({"indptr": put(0, 1)}, r"indptr begins with 1, not with 0"),
+    "pointers too few": ({"indptr": lambda p: p[:-1]}, r"indptr has shape"),
+    "pointers too many": ({"indptr": lambda p: np.append(p, p[-1])}, r"indptr has shape"),
+    "indices too few": ({"indices": lambda i: i[:-4]}, r"indptr ends with 12, but there are 8 "),
+    "data too few": ({"data": lambda d: d[:-4]}, r"indptr ends with 12, but there are 8 "),
+    "indices that are no integers": ({"indices": lambda i: i + 0.5}, r"indices must be integers. Got dtype float64"),
+    "two-dimensional indices": ({"indices": lambda i: i.reshape(2, -1)}, r"indices has shape \(2, 6\)"),
+    "two-dimensional data": ({"data": lambda d: d.reshape(2, -1)}, r"data has shape \(2, 6\)"),
+}
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("case", WRONG)
+def test_broken_compressed_matrices(kind, case):
+    change, sentence = WRONG[case]
+    with pytest.raises(ValueError, match=rf"^A is not a valid {kind.__name__[:3].upper()} matrix: {sentence}.*\.$"):
+        Squared(compressed(kind, **change), B)
+
+
+def test_broken_matrices_of_other_formats():
+    coo, bsr = sparse.coo_array(A), sparse.bsr_array(A, blocksize=(2, 1))
+    coo.coords[1][2] = 77
+    with pytest.raises(ValueError, match=r"^A is not a valid COO matrix: .*77"):
+        Squared(coo, B)
+    bsr.indices[1] = 77
+    with pytest.raises(ValueError, match=r"^A is not a valid BSR matrix: indices\[1\] is 77"):
+        Squared(bsr, B)
+    with pytest.raises(ValueError, match=r"^Q is not a valid CSR matrix"):
+        Quadratic(compressed(lambda _: sparse.csr_array(np.eye(4)), indices=put(0, 9)), B)
+    with pytest.raises(ValueError, match=r"^K is not a valid CSR matrix"):
+        KernelSVMDual(compressed(lambda _: sparse.csr_array(np.eye(4)), indices=put(0, 9)), B, lam=1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, ">i4", np.uint64])
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
+def test_indices_of_every_integer_dtype(kind, dtype):
+    M = compressed(kind, indices=lambda i: i.astype(dtype), indptr=lambda p: p.astype(dtype))
+    before = [array.copy() for array in (M.indptr, M.indices, M.data)]
+    arrays = M.indptr, M.indices, M.data
+    for x in (np.ones(3), np.ones((3, 2))):
+        same(Squared(M, B).value_and_grad(x), Squared(A, B).value_and_grad(x))
+    for own, array, copy in zip((M.indptr, M.indices, M.data), arrays, before, strict=True):
+        assert own is array  # SciPy's own check would replace them
+        assert own.dtype == copy.dtype
+        np.testing.assert_array_equal(own, copy)
+
+
+def test_room_behind_the_last_entry_is_not_looked_at():
+    M = compressed(sparse.csr_array, indices=lambda i: np.append(i, [99, -7]), data=lambda d: np.append(d, [np.nan, np.inf]))
+    same(Squared(M, B).value_and_grad(np.ones(3)), Squared(A, B).value_and_grad(np.ones(3)))
+    assert M.data.size == 14
+
+
+@pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+@pytest.mark.parametrize("kind", [k for k in EVERY if k not in (Quadratic, KernelSVMDual)], ids=named)
+def test_every_format(kind, form):
+    loss, expected = (make(kind, M, np.arange(4)) for M in (sparse.csr_array(A).asformat(form), A))
+    x = np.full(loss.shape, 0.1)
+    same(loss.value_and_grad(x), expected.value_and_grad(x))
+
+
+def test_no_interpreter_is_lost():
+    """What used to crash, in an interpreter of its own."""
+    code = """
+import numpy as np, adagrad_diff
+from scipy import sparse
+for kind in (sparse.csr_array, sparse.csc_array):
+    M = kind(np.ones((4, 3)))
+    M.indices[0] = 2**30
+    try:
+        adagrad_diff.Squared(M, np.ones(4)).value_and_grad(np.ones(3))
+    except ValueError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout.count("1073741824")) == (0, 2), done.stderr
+
+
+def operator(**products):
+    return LinearOperator(A.shape, **{"matvec": lambda v: A @ v, "rmatvec": lambda v: A.T @ v, "dtype": float, **products})
+
+
+OPERATORS = [
+    ({"matvec": lambda v: np.ones(3)}, r"A @ x of the LinearOperator A must have shape \(4,\)"),
+    ({"rmatvec": lambda v: np.ones(4)}, r"A\.T @ r of the LinearOperator A must have shape \(3,\)"),
+    ({"matmat": lambda v: np.ones((4, 1))}, r"A @ x of the LinearOperator A must have shape \(4, 2\)"),
+    ({"rmatmat": lambda v: np.ones((2, 3))}, r"A\.T @ r of the LinearOperator A must have shape \(3, 2\)"),
+    ({"matvec": lambda v: (A + 1j) @ v}, r"A @ x of the LinearOperator A must be real"),
+    ({"rmatvec": None}, r"the LinearOperator A has no rmatvec"),
+]
+
+
+@pytest.mark.parametrize(("products", "sentence"), OPERATORS)
+def test_operators_with_wrong_products(products, sentence):
+    loss = Squared(operator(**products), B)
+    x = np.ones((3, 2)) if any("matmat" in name for name in products) else np.ones(3)
+    with pytest.raises(ValueError, match=sentence):
+        loss.value_and_grad(x)
+
+
+def test_errors_of_an_operator_are_not_hidden():
+    def matvec(v):
+        raise RuntimeError("the file server is down")
+
+    with pytest.raises(RuntimeError, match="file server"):
+        Squared(operator(matvec=matvec), B).value_and_grad(np.ones(3))
+
+
+def masked(array, place):
+    array = np.ma.masked_array(array, mask=np.zeros(np.shape(array), bool))
+    array[place] = np.ma.masked
+    return array
+
+
+def test_masked_arrays_are_refused_if_something_is_masked():
+    sentence = r"has 1 masked entry: remove or impute"
+    with pytest.raises(ValueError, match=rf"^A {sentence}"):
+        Squared(masked(A, (1, 2)), B)
+    with pytest.raises(ValueError, match=rf"^b {sentence}"):
+        Squared(A, masked(B, 2))
+    with pytest.raises(ValueError, match=rf"^sample_weight {sentence}"):
+        Squared(A, B, sample_weight=masked(np.ones(4), 0))
+    with pytest.raises(ValueError, match=rf"^x0 {sentence}"):
+        minimize(Squared(A, B), masked(np.ones(3), 0), eta=0.1)
+    with pytest.raises(ValueError, match=r"^A has 2 masked entries"):
+        Squared(masked(A, (slice(1, 3), 0)), B)
+    with pytest.raises(ValueError, match=r"^b has 1 masked entry"):
+        Squared(A, [1.0, -1.0, np.ma.masked, 0.0])
+    with pytest.raises(ValueError, match="blocks' has 1 masked entry"):
+        minimize(Squared(A, B), eta=0.1, blocks=masked([0, 1, 1], 0))
+
+
+def test_masked_arrays_without_a_mask_are_arrays():
+    x = np.ones(3)
+    plain, kept = (Squared(wrap(A), wrap(B), sample_weight=wrap(np.ones(4))) for wrap in (np.array, np.ma.masked_array))
+    same(kept.value_and_grad(x), plain.value_and_grad(x))
+    assert np.array_equal(
+        minimize(kept, np.ma.masked_array(x), eta=0.1, max_iter=3).x, minimize(plain, x, eta=0.1, max_iter=3).x
+    )
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames_name_the_column(library):
+    frames = pytest.importorskip(library)
+    columns = {"age": [30.0, 40.0, 50.0, 60.0], "member": [True, False, True, True]}
+    same(
+        Squared(frames.DataFrame(columns), B).value_and_grad(np.ones(2)),
+        Squared(np.transpose(list(columns.values())), B).value_and_grad(np.ones(2)),
+    )
+    with pytest.raises(
+        ValueError, match=r"^Column 'city' of A holds text \('Rome' in row 0\): encode it as numbers, or drop it"
+    ):
+        Squared(frames.DataFrame({**columns, "city": ["Rome", "Oslo", "Rome", "Bonn"]}), B)
+    with pytest.raises(ValueError, match=r"^Column 'age' of A contains nan in row 2: remove or impute"):
+        Squared(frames.DataFrame({**columns, "age": [30.0, 40.0, float("nan"), 60.0]}), B)
+    with pytest.raises(ValueError, match=r"^Column 'age' of A contains .* in row 1: remove or impute"):
+        Squared(frames.DataFrame({**columns, "age": [30, None, 50, 60]}), B)
+    with pytest.raises(ValueError, match=r"^Column 'city' of A holds text \('Rome' in row 1\)"):
+        Squared(frames.DataFrame({"city": [None, "Rome", "Oslo", "Rome"]}), B)
+
+
+@pytest.mark.peer
+def test_columns_of_pandas():
+    pd = pytest.importorskip("pandas")
+    whole = pd.DataFrame({"n": pd.array([1, 2, None, 4], "Int64"), "m": [1.0] * 4})
+    with pytest.raises(ValueError, match=r"^Column 'n' of A contains <NA> in row 2: remove or impute"):
+        Squared(whole, B)
+    with pytest.raises(ValueError, match=r"^Column 'when' of A holds Timestamp"):
+        Squared(pd.DataFrame({"m": [1.0] * 4, "when": pd.date_range("2020", periods=4)}), B)
+    with pytest.raises(ValueError, match=r"^Column 'kind' of A holds text \('a' in row 0\)"):
+        Squared(pd.DataFrame({"kind": pd.Categorical(list("abab"))}), B)
+    with pytest.raises(ValueError, match=r"^Column 7 of A holds text"):
+        Squared(pd.DataFrame({7: list("abab")}), B)
+    frame = pd.DataFrame(A, columns=list("xyx"))  # a name twice
+    same(Squared(frame, pd.Series(B)).value_and_grad(np.ones(3)), Squared(A, B).value_and_grad(np.ones(3)))
+
+
+def test_text_among_objects():
+    with pytest.raises(ValueError, match=r"^A must be an array of real numbers. It holds text, such as '1.5'"):
+        Squared(np.array([["1.5", 2.0]] * 4, dtype=object), B)
+    with pytest.raises(ValueError, match=r"^b must be an array of real numbers. It holds text, such as 'x'"):
+        Squared(A, np.array([1.0, "x", 0.0, 0.0], dtype=object))
+    with pytest.raises(ValueError, match=r"^A must be an array of real numbers"):
+        Squared(np.array([[10**400, 2.0]] * 4, dtype=object), B)
+
+
+BINARY = [k for k in LINEAR if issubclass(k, Logistic.__mro__[1])]
+SKLEARN = "adagrad_diff.sklearn"
+LABELS = {
+    "words": (["no", "yes", "yes", "no"], r"b\[0\] is 'no'\. Take b = np\.where\(y == 'yes', 1, -1\)"),
+    "objects": (np.array(["no", "yes", "no", "no"], object), r"b\[0\] is 'no'\. Take b = np\.where\(y == 'yes', 1, -1\)"),
+    "three words": (["a", "b", "c", "a"], r"b\[0\] is 'a'\. There are 3 classes: .*Multinomial"),
+    "zero and one": ([0, 1, 1, 0], r"b\[0\] is 0\.0\. Take b = 2\.0 \* y - 1"),
+    "truth values": ([True, False, True, True], r"b\[1\] is 0\.0\. Take b = 2\.0 \* y - 1"),
+    "other numbers": ([7, 3, 7, 3], r"b\[0\] is 7\.0\. Take b = np\.where\(y == 7\.0, 1, -1\)"),
+    "one number": ([5, 5, 5, 5], r"b\[0\] is 5\.0\. There is only one class"),
+    "three numbers": ([0, 1, 2, 1], r"b\[0\] is 0\.0\. There are 3 classes: .*Multinomial"),
+    "a stray zero": ([1, -1, 0, 1], r"b\[2\] is 0\.0\. There are 3 classes: .*Multinomial"),
+}
+
+
+@pytest.mark.parametrize("kind", [*BINARY, KernelSVMDual], ids=named)
+@pytest.mark.parametrize("case", LABELS)
+def test_labels_come_with_the_remedy(kind, case):
+    labels, sentence = LABELS[case]
+    arguments = (np.eye(4), labels, 1.0) if kind is KernelSVMDual else (A, labels)
+    with pytest.raises(ValueError, match=rf"^{kind.__name__} needs labels -1 and \+1 in b, but {sentence}.*{SKLEARN}"):
+        kind(*arguments)
+
+
+def test_the_remedies_are_right():
+    for y in (np.array([0, 1, 1, 0], np.uint8), np.array([False, True, True, False]), np.array([0.0, 1.0, 1.0, 0.0])):
+        assert Logistic(A, 2.0 * y - 1).b.tolist() == [-1.0, 1.0, 1.0, -1.0]
+    y = np.array(["no", "yes", "yes", "no"])
+    assert Logistic(A, np.where(y == "yes", 1, -1)).b.tolist() == [-1.0, 1.0, 1.0, -1.0]
+
+
+CLASSES = [
+    (["a", "b", "a", "c"], r"b\[0\] is 'a'\. .*names, b = np\.unique\(y, return_inverse=True\)"),
+    ([0, 1, 1, 1e19], r"b\[3\] is 1e\+19"),
+    ([0, 1, 1, 2**63 - 1], r"b\[3\] is 9\.2"),
+    ([0, 1, 1, 10**6], r"largest class in b is 1000000, but there are only 4 samples.*np\.unique.*'classes'"),
+]
+
+
+@pytest.mark.parametrize(("labels", "sentence"), CLASSES)
+def test_classes_come_with_the_remedy(labels, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Multinomial(A, labels)
+
+
+def test_counts_of_classes():
+    assert Multinomial(A, [0, 1, 1, 5000], classes=5001).shape == (3, 5001)  # if that is what is meant
+    assert Multinomial(A, [0, 1, 1, 900]).classes == 901
+    with pytest.raises(ValueError, match="The 'classes' parameter of Multinomial must be at most"):
+        Multinomial(A, [0, 1, 1, 0], classes=10**12)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray, sparse.csr_array])
+def test_a_sample_of_weight_zero_may_overflow(layout):
+    """Its scores are infinite, and would make the softmax NaN."""
+    rows = layout(np.array([[1e308, 1e308], [1.0, 2.0], [0.5, -1.0]]))
+    loss = Multinomial(rows, [2, 0, 1], sample_weight=[0, 1, 3])
+    alone = Multinomial([[1.0, 2.0], [0.5, -1.0]], [0, 1], classes=3, sample_weight=[1, 3])
+    x = np.array([[5.0, -9.0, 7.0], [8.0, 1.0, 2.0]])
+    for point in (x, np.stack([x, -x], axis=-1)):
+        same(loss.value_and_grad(point), alone.value_and_grad(point))

@@ -1,0 +1,171 @@
+"""State files under attack: every byte damaged, archives that lie about their size, threads, full disks and kills."""
+
+import io
+import threading
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+
+from adagrad_diff import load_state, minimize
+from damage import at_most, attempt, damaged
+from user_losses import Bowl
+
+REFUSED = r"run\.npz is not a readable state file of adagrad_diff: ."
+
+
+def run(n=7, size=3):
+    return minimize(Bowl(np.linspace(0.5, 3.0, size)), np.zeros(size), eta=0.3, max_iter=n).state
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def same(one, other):
+    names = ("n", "x", "f", "phi", "g", "total", "x_sum", "x_best", "fun_best", "f_first", "g_first", "norm", "failed", "rule")
+    return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=name != "rule") for name in names)
+
+
+@pytest.mark.parametrize("fault", ["flipped", "one bit", "zeroed", "cut out", "truncated", "doubled"])
+def test_every_byte_region(tmp_path, fault):
+    """It is refused in a sentence, or nothing is lost."""
+    path = tmp_path / "run.npz"
+    run().save(path)
+    expected, intact = load_state(path), path.read_bytes()
+    refused = 0
+    for content in damaged(intact, fault):
+        path.write_bytes(content)
+        state, sentence = attempt(load_state, path)
+        if sentence is None:
+            assert same(state, expected)
+        else:
+            refused += 1
+            assert sentence.startswith(f"{path} is not a readable state file of adagrad_diff: ")
+            assert sentence[-1] != " "
+    assert refused > 20
+
+
+def bomb(path, bytes_of_zeros, compression=zipfile.ZIP_DEFLATED):
+    """The state file with an x that is small on disk and large in memory."""
+    content = members(path)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (bytes_of_zeros // 8,)})
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name in content.keys() - {"x.npy"}:
+            archive.writestr(name, content[name])
+        with archive.open("x.npy", "w") as file:
+            file.write(header.getvalue())
+            for _ in range(bytes_of_zeros >> 20):
+                file.write(bytes(1 << 20))
+
+
+def claim(path, shape, descr="<f8"):
+    """The state file with an x whose header promises more than there is."""
+    content = members(path)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, old in content.items():
+            archive.writestr(name, header.getvalue() + bytes(24) if name == "x.npy" else old)
+
+
+def overlap(path):
+    """A thousand members that are all the same bytes of the file."""
+    content = members(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, old in content.items():
+            archive.writestr(name, old)
+        array = io.BytesIO()
+        np.save(array, np.zeros(1 << 17))
+        archive.writestr("y.npy", array.getvalue())
+        for _ in range(1000):
+            archive.filelist.append(archive.filelist[-1])
+
+
+def rewrite(path, name, content):
+    old = members(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        for other, its in old.items():
+            archive.writestr(other, content if other == name else its)
+
+
+HOSTILE = {
+    "a bomb": lambda path: bomb(path, 1 << 28),
+    "a stored bomb": lambda path: bomb(path, 1 << 20, zipfile.ZIP_STORED),
+    "bzip2": lambda path: bomb(path, 1 << 24, zipfile.ZIP_BZIP2),
+    "a large shape": lambda path: claim(path, (1 << 32,)),
+    "a larger shape": lambda path: claim(path, (1 << 40, 1 << 40)),
+    "a shape that wraps": lambda path: claim(path, (1 << 61, 8)),
+    "a negative shape": lambda path: claim(path, (-3,)),
+    "two negative axes": lambda path: claim(path, (-1, -3)),
+    "no bytes per entry": lambda path: claim(path, (1 << 40,), "|V0"),
+    "an unknown type": lambda path: claim(path, (3,), "<f7"),
+    "a compound type": lambda path: claim(path, (3,), [("a", "<f8")]),
+    "overlapping members": overlap,
+    "a long header": lambda path: rewrite(path, "x.npy", b"\x93NUMPY\x02\x00\x00\x00\x00\x40" + b" " * (1 << 20)),
+    "a header of brackets": lambda path: rewrite(path, "x.npy", b"\x93NUMPY\x01\x00\x00\x20" + b"(" * 8192),
+    "no array": lambda path: rewrite(path, "x.npy", b"x = 1"),
+    "an empty member": lambda path: rewrite(path, "x.npy", b""),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_archives_take_no_memory(tmp_path, case):
+    path = tmp_path / "run.npz"
+    run().save(path)
+    HOSTILE[case](path)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=REFUSED):
+            load_state(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * path.stat().st_size + (1 << 20), peak
+
+
+def test_threads_that_save_one_path(tmp_path):
+    """Nobody loses a file to another, and the last one written is whole."""
+    path, states, errors = tmp_path / "run.npz", [run(n, size=2000) for n in range(4)], []
+
+    def save(state):
+        try:
+            for _ in range(40):
+                state.save(path)
+                assert load_state(path).n in range(4)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=save, args=(state,)) for state in states]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_a_disk_that_is_full(tmp_path):
+    path, old = tmp_path / "run.npz", run(3)
+    old.save(path)
+    with (
+        at_most(20_000),
+        pytest.raises(OSError, match=r"run\.npz cannot be written: File too large\. What was there before is"),
+    ):
+        run(5, size=10_000).save(path)
+    assert same(load_state(path), old)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_a_place_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(NotADirectoryError, match=r"run\.npz cannot be written: Not a directory\."):
+        run().save(tmp_path / "file" / "run.npz")
+    (tmp_path / "run.npz").mkdir()
+    with pytest.raises(OSError, match=r"run\.npz cannot be written: Is a directory\."):
+        run().save(tmp_path / "run.npz")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "run.npz"]
