@@ -25,7 +25,7 @@ def main():
             model.fit(A[:n], b[:n])
             runs.append(perf_counter() - begin)
         seconds.append(min(runs))
-        print(f"{n:>8} samples: {seconds[-1]:.3f} s, {model.n_iter_} iterations, {model.converged_}", flush=True)
+        print(f"{n:>8} samples: {seconds[-1]:.3f} s, {model.n_iter_} iterations, {model.stop_reason_}", flush=True)
     figure = Figure(figsize=(5, 3.5), layout="constrained")
     axes = figure.subplots()
     axes.loglog(SAMPLES, seconds, "o-", label="LADRegressor, tol = 1e-4")

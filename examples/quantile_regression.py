@@ -30,7 +30,7 @@ def main():
         below[quantile] = (y < model.predict(X)).mean()
         ours, best = pinball(model, X, y), pinball(theirs, X, y)
         print(
-            f"quantile {quantile}: objective {ours:.6f}, certified to {model.dual_gap_ / ours:.0e} ({model.converged_} after "
+            f"quantile {quantile}: objective {ours:.6f}, certified to {model.dual_gap_ / ours:.0e} ({model.stop_reason_} after "
             f"{model.n_iter_} iterations), {best:.6f} by a linear program; {below[quantile]:.1%} of the times are below"
         )
         assert ours <= best * (1 + 1e-3)

@@ -64,9 +64,9 @@ def test_path(ctrl_c):
 
 
 class Impatient:
-    """A penalty that is interrupted the third time."""
+    """A penalty that is interrupted in the midst of a run."""
 
-    def __init__(self, calls=3):
+    def __init__(self, calls=100):
         self.calls = calls
 
     def value(self, x):

@@ -1,14 +1,15 @@
 """AdaGrad-Diff for scikit-learn: linear models with any loss and any penalty, and no step size to choose.
 
 Objectives are mean loss + alpha x penalty, with an intercept that is never penalised. After `fit`, `dual_gap_` says how far
-from the optimum the objective can be at most, and `converged_` why the run ended.
+from the optimum the objective can be at most, `converged_` whether that is as close as was asked for, and `stop_reason_` why
+the run ended; whatever did not converge warns.
 
 >>> import numpy as np
 >>> from adagrad_diff.sklearn import LADRegressor
 >>> X = np.random.default_rng(0).standard_normal((200, 5))
 >>> model = LADRegressor(alpha=0.01).fit(X, 2 * X[:, 0] + 1)
->>> model.converged_, bool(model.dual_gap_ <= 1e-4 * model.objective_)
-('certified', True)
+>>> model.converged_, model.stop_reason_, bool(model.dual_gap_ <= 1e-4 * model.objective_)
+(True, 'certified', True)
 """
 
 from .._extras import require

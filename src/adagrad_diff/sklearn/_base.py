@@ -72,7 +72,7 @@ class Estimator(BaseEstimator):
         if not self.converged_:
             number = sum(s.reason == worst.reason for s in solutions)
             where = f" in {number} of its {len(solutions)} problems" if several else ""
-            easier = "a smaller C" if self.alpha is None else "a larger alpha"
+            easier = "a smaller C" if self.alpha is None else "a larger alpha" if self.alpha else "a penalty (alpha > 0)"
             message = _ends.unconverged(type(self).__name__, worst, where, self.tol, self.max_iter, easier)
             warn(message, ConvergenceWarning)
 

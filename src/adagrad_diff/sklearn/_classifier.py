@@ -103,8 +103,10 @@ class LinearClassifier(BaseClassifier):
     intercept_ : array (1,) or (n_classes,)
     n_iter_, objective_, dual_gap_
         As for `LinearRegressor`; one per class for one-vs-rest.
-    converged_ : {"certified", "stalled", "max_iter", "failed"}
-        Why the run ended; the worst of one-vs-rest.
+    converged_ : bool
+        As for `LinearRegressor`; whether all problems of one-vs-rest are solved.
+    stop_reason_ : str
+        As for `LinearRegressor`; the worst of one-vs-rest.
 
     Examples
     --------
@@ -112,7 +114,7 @@ class LinearClassifier(BaseClassifier):
     >>> from adagrad_diff.sklearn import LinearClassifier
     >>> X = np.random.default_rng(0).standard_normal((100, 3))
     >>> model = LinearClassifier(loss="hinge", penalty="l1", alpha=0.05).fit(X, np.where(X[:, 0] > 0, "yes", "no"))
-    >>> model.coef_.shape, model.predict([[1.0, 0.0, 0.0]]).tolist(), model.converged_
+    >>> model.coef_.shape, model.predict([[1.0, 0.0, 0.0]]).tolist(), model.stop_reason_
     ((1, 3), ['yes'], 'certified')
     """
 

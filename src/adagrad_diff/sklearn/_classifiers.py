@@ -33,7 +33,7 @@ class LogisticRegression(BaseClassifier):
 
     Attributes
     ----------
-    classes_, coef_, intercept_, n_iter_, objective_, dual_gap_, converged_
+    classes_, coef_, intercept_, n_iter_, objective_, dual_gap_, converged_, stop_reason_
         As for `LinearClassifier`.
 
     Examples
@@ -84,7 +84,7 @@ class SparseSVC(BaseClassifier):
 
     Attributes
     ----------
-    classes_, coef_, intercept_, n_iter_, objective_, dual_gap_, converged_
+    classes_, coef_, intercept_, n_iter_, objective_, dual_gap_, converged_, stop_reason_
         As for `LinearClassifier`.
 
     Examples
@@ -135,7 +135,7 @@ class LinearSVC(BaseClassifier):
 
     Attributes
     ----------
-    classes_, coef_, intercept_, n_iter_, objective_, dual_gap_, converged_
+    classes_, coef_, intercept_, n_iter_, objective_, dual_gap_, converged_, stop_reason_
         As for `LinearClassifier`.
 
     Examples

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from ._solve import Solution
 
@@ -26,9 +24,9 @@ def severity(reason: str) -> int:
 
 def proven(fun: float, gap: float) -> str:
     """What is known about an objective, as the end of a sentence."""
-    if not np.isfinite(gap):
+    if not gap < abs(fun):  # no more than that no loss is negative
         return "nothing is proven about its objective"
-    return f"the certified relative gap of its objective is {gap / abs(fun) if fun else np.inf:.1e}"
+    return f"the certified relative gap of its objective is {gap / abs(fun):.1e}"
 
 
 def count(reasons: Iterable[str]) -> str:

@@ -66,8 +66,8 @@ class KernelSVC(Classes, Estimator):
     intercept_ : array (1,) or (n_classes,)
     objective_, dual_gap_
         The objective of the primal problem above, and how far it can be at most from the optimum.
-    n_iter_, converged_
-        As for `LinearClassifier`.
+    n_iter_, converged_, stop_reason_
+        As for `LinearClassifier`; here a gap is always known.
 
     Examples
     --------

@@ -71,7 +71,7 @@ class Path:
             proof = f"the largest certified relative gap of them is {max(known):.1e}"
             warn(
                 f"{owner}.path did not reach tol={estimator.tol} at {len(reasons)} of {values.size} strengths "
-                f"({_ends.count(reasons)}): {proof if np.isfinite(max(known)) else 'nothing is proven about some of them'}. "
+                f"({_ends.count(reasons)}): {proof if max(known) < 1 else 'nothing is proven about some of them'}. "
                 "Increase max_iter, or tol if such answers are good enough; scaled features (StandardScaler) make the problems "
                 "easier.",
                 ConvergenceWarning,

@@ -91,13 +91,14 @@ class LinearRegressor(BaseRegressor):
     fit_intercept : bool
         Whether to fit an intercept, which is never penalised.
     tol : float
-        Stop when the objective is certified to be within tol (relative) of the optimum, or when the best objective has
+        Stop when the objective is certified to be within tol (relative) of the optimum; of an optimum that is nearly zero,
+        within tol times a millionth of the problem's own scale. Also stop, without success, when the best objective has
         improved by less than tol (relative) over the last three quarters of the run, which has at least 512 iterations then.
     max_iter : int
         The most iterations to make.
     eta : "auto" or float
         The step size; there is no need to choose one. With a number, only the gap (or where none is known, the size of a
-        subgradient) ends a run before max_iter.
+        subgradient) ends a run before max_iter. Ctrl-C raises `adagrad_diff.Interrupted`.
     warm_start : bool
         Whether `fit` starts from the last solution.
     verbose : int
@@ -112,9 +113,20 @@ class LinearRegressor(BaseRegressor):
         Mean loss + alpha x penalty at the solution.
     dual_gap_ : float
         objective_ is proven to be within this of the optimum; inf if nothing is proven.
-    converged_ : {"certified", "stalled", "max_iter", "failed"}
-        Why the run ended: the gap is below tol; the objective no longer improves; the iterations are used up; a number was
-        not finite. The last two warn.
+    converged_ : bool
+        Whether tol was reached. If not, there is a `sklearn.exceptions.ConvergenceWarning`.
+    stop_reason_ : str
+        Why the run ended:
+
+        ============= ================================================================== ==========
+        stop_reason_  what happened                                                      converged_
+        ============= ================================================================== ==========
+        "certified"   `dual_gap_` is within tol: the answer is proven to be that good    True
+        "subgradient" no gap is known for this problem, but a subgradient is within tol  True
+        "stalled"     the objective hardly improves any more, and tol is not reached     False
+        "max_iter"    the iterations are used up                                         False
+        "failed"      a number was not finite; the best point before that is kept        False
+        ============= ================================================================== ==========
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -124,8 +136,8 @@ class LinearRegressor(BaseRegressor):
     >>> from adagrad_diff.sklearn import LinearRegressor
     >>> X = np.random.default_rng(0).standard_normal((100, 3))
     >>> model = LinearRegressor(loss="absolute", penalty="l1", alpha=0.01).fit(X, X[:, 0] - 2 * X[:, 2] + 5)
-    >>> model.coef_.round(1).tolist(), round(model.intercept_, 1), model.converged_
-    ([1.0, 0.0, -2.0], 5.0, 'certified')
+    >>> model.coef_.round(1).tolist(), round(model.intercept_, 1), model.converged_, model.stop_reason_
+    ([1.0, 0.0, -2.0], 5.0, True, 'certified')
     """
 
     def __init__(

@@ -27,7 +27,7 @@ class QuantileRegressor(BaseRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_
+    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_, stop_reason_
         As for `LinearRegressor`.
 
     Examples
@@ -37,7 +37,7 @@ class QuantileRegressor(BaseRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((200, 3))
     >>> y = X[:, 0] + rng.exponential(size=200)
-    >>> model = QuantileRegressor(quantile=0.9, alpha=0.0).fit(X, y)
+    >>> model = QuantileRegressor(quantile=0.9, alpha=0.01).fit(X, y)
     >>> bool(0.85 < (y <= model.predict(X)).mean() < 0.95)
     True
     """
@@ -74,7 +74,7 @@ class LADRegressor(BaseRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_
+    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_, stop_reason_
         As for `LinearRegressor`.
 
     Examples
@@ -112,7 +112,7 @@ class HuberRegressor(BaseRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_
+    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_, stop_reason_
         As for `LinearRegressor`.
 
     Examples
@@ -122,7 +122,7 @@ class HuberRegressor(BaseRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((200, 3))
     >>> y = 3 * X[:, 1] + 0.1 * rng.standard_cauchy(200)
-    >>> abs(HuberRegressor(epsilon=0.2, alpha=0.0).fit(X, y).coef_).round(1).tolist()
+    >>> abs(HuberRegressor(epsilon=0.2, alpha=0.001).fit(X, y).coef_).round(1).tolist()
     [0.0, 3.0, 0.0]
     """
 

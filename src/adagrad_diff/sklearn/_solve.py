@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from .._status import Status
 from ..losses import LinearModel, Loss
 from ..penalties import Penalty
 from ._null import null_gap, null_point
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 EVERY = 2.0  # seconds between two lines of progress
 
@@ -68,16 +71,16 @@ def _iterate(loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_it
         )
     x, fun = (result.x_best, float(result.fun_best)) if result.fun_best < result.fun else (result.x, float(result.fun))
     gap = max(fun - float(result.bound), 0.0)  # it may be less by rounding
-    return Solution(x, fun, gap, int(result.nit), _reason(result.status, fun, gap, tol), result.message)
+    return Solution(x, fun, gap, int(result.nit), _reason(result, fun, gap, tol), result.message)
 
 
-def _reason(status: int, fun: float, gap: float, tol: float) -> str:
+def _reason(result: OptimizeResult, fun: float, gap: float, tol: float) -> str:
     """The end of a run in one word."""
-    if not np.isfinite(fun) or status in (Status.NOT_FINITE, Status.DIVERGED):
+    if not np.isfinite(fun) or result.status in (Status.NOT_FINITE, Status.DIVERGED):
         return "failed"
-    if np.isfinite(gap) and (status == Status.CONVERGED or gap <= tol * abs(fun)):  # the best point may be closer than the last
+    if result.certified or gap <= tol * abs(fun):  # the best point may be closer than the last
         return "certified"
-    return {Status.CONVERGED: "subgradient", Status.STALLED: "stalled"}.get(Status(status), "max_iter")
+    return {Status.CONVERGED: "subgradient", Status.STALLED: "stalled"}.get(Status(result.status), "max_iter")
 
 
 def _inside(loss: Any, penalty: Penalty, x0: Any) -> np.ndarray:

@@ -19,7 +19,7 @@ class Lasso(BaseRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_
+    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_, stop_reason_
         As for `LinearRegressor`.
 
     Examples
@@ -55,7 +55,7 @@ class ElasticNet(BaseRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_
+    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_, stop_reason_
         As for `LinearRegressor`.
 
     Examples
@@ -94,7 +94,7 @@ class GroupLasso(BaseRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_
+    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_, stop_reason_
         As for `LinearRegressor`.
 
     Examples
