@@ -57,6 +57,7 @@ class Auto:
         first = start(loss, x0, penalty, AdaGradDiff(1.0, **self.options))
         if first.batched:
             raise ValueError(f"eta='auto' runs from one start, but x0 has {first.x.shape[-1]} trajectories. Give eta a number.")
+        self.etas = _within(self.etas, first.x.dtype)
         x = self.geometry.forward(first.x)
         self.state = start(self.loss, np.repeat(x[..., None], len(self.etas), axis=-1), penalty, self.rule)
         self.n, self.evaluations = 0, len(self.etas)
@@ -149,7 +150,7 @@ class Auto:
         winner = int(np.argmin(np.where(state.failed, np.inf, state.fun_best)))
         eta = float(self.etas[winner])
         rho = moved if moved > 0 else 0.1 * eta  # nothing was gained: steps were too large
-        self.etas = np.array([eta, *(factor * rho for factor in RESTARTS)])
+        self.etas = _within(np.array([eta, *(factor * rho for factor in RESTARTS)]), state.x.dtype)
         fresh = start(self.loss, np.repeat(self.x[..., None], count, axis=-1), self.penalty, self.rule)
         self.evaluations += 1
         for name in ("n", "x", "f", "phi", "g", "total"):
@@ -187,3 +188,9 @@ class Auto:
                 self.status = Status.CONVERGED
         extra = {"eta": self.eta, "rule": rule, "nfev": self.evaluations}
         return report(state, self.status, tol, self.history(), on_failure, certifier, extra)
+
+
+def _within(etas: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Step sizes that x, of this dtype, can move by."""
+    limits = np.finfo(dtype)
+    return np.clip(etas, float(limits.smallest_subnormal), float(limits.max))
