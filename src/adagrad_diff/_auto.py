@@ -63,6 +63,7 @@ class Race:
             raise ValueError(
                 f"eta='auto' runs from one start, but x0 has {leader.x.shape[-1]} trajectories. Give eta a number."
             )
+        self.etas = _within(self.etas, leader.x.dtype)
         self.best = self.ground = self.geometry.forward(leader.x)
         leader.rule, leader.total = "auto", np.zeros(1)
         leader.trajectories = self._begin(self.best, len(self.etas))
@@ -176,7 +177,7 @@ class Race:
         fresh.x_best, fresh.fun_best = fresh.x.copy(), fresh.fun  # a stage is judged by itself
         fresh.f_first = np.full(count, run.f_first[0])
         leader.committing = True
-        self.etas = np.array([eta, *(factor * rho for factor in RESTARTS)])
+        self.etas = _within(np.array([eta, *(factor * rho for factor in RESTARTS)]), run.x.dtype)
         self.evaluations += 1
         self.ground, self.stage_end, leader.trajectories = self.best, 2 * leader.n, fresh
         leader.committing = False
@@ -210,3 +211,9 @@ class Race:
         leader.fun_best = leader.fun
         self.keep(leader)
         return None if dual is None else dual.residuals(oracle, None)
+
+
+def _within(etas: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Step sizes that x, of this dtype, can move by."""
+    limits = np.finfo(dtype)
+    return np.clip(etas, float(limits.smallest_subnormal), float(limits.max))
