@@ -79,7 +79,7 @@ def sweep(directory, kills):
         directory,
         lambda place: t.digest(t.sweep(*t.problem(300), **t.OPTIONS, checkpoint=place)),
         kills,
-        lambda took: 0.4 * took,
+        lambda took: 0.6 * took,
     )
 
 
@@ -104,7 +104,7 @@ def reproduce(directory, kills):
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in made.files if path.name != "run.json"}
 
     compute(directory / "first")
-    return resumed(directory, compute, kills, lambda took: 0.7 * took)
+    return resumed(directory, compute, kills, lambda took: 1.2 * took)
 
 
 def save(directory, kills):

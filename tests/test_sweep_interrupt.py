@@ -209,7 +209,7 @@ def test_what_cannot_be_kept_is_said(tmp_path, monkeypatch):
     replace = os.replace
     monkeypatch.setattr(os, "replace", lambda source, target: begin(target)(source, target))
     with pytest.raises(
-        Interrupted, match=r"in progress could not be kept: 'checkpoint' cannot be written: .*No space left"
+        Interrupted, match=r"Besides, there was an error: 'checkpoint' cannot be written: .*No space left"
     ) as caught:
         sweep(*arguments, checkpoint=tmp_path)
     assert isinstance(caught.value.__cause__, OSError)

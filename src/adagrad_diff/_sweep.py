@@ -188,8 +188,8 @@ class _Run:
     def outcome(self) -> str:
         """A sentence or two for somebody who has interrupted it."""
         widths = [chunk.high - chunk.low for chunk in self.plan]
-        lost = f" What was in progress could not be kept: {self.error}" if self.error else ""
-        return f"{sum(widths[part] for part in self.complete)} of {sum(widths)} trajectories are finished.{lost}"
+        failure = f" Besides, there was an error: {self.error}" if self.error else ""
+        return f"{sum(widths[part] for part in self.complete)} of {sum(widths)} trajectories are finished.{failure}"
 
     def _done(self) -> int:
         """Iterations of trajectories so far."""
