@@ -124,7 +124,7 @@ def sweep(
             bar = stack.enter_context(progress_bar.tqdm(disable=None if progress is None else not progress, **options))
             run = _Run(trajectories, plan, keeper, jobs)
             run.finish(bar, interrupt)
-            result = trajectories.dataset(plan, run.parts)
+            result = trajectories.dataset(plan, list(run.parts))
             if run.interrupted or interrupt.requested:
                 raise Interrupted(f"The sweep was interrupted: {run.outcome} {_going_on(checkpoint)}", result) from run.error
             return result
@@ -160,15 +160,14 @@ class _Run:
                 for part in range(0 if interrupt.requested else len(self.plan)):
                     futures.append(pool.submit(self._part, part))
                 waiting: Any = True
-                while (
-                    waiting and not interrupt.requested and not any(future.done() and future.exception() for future in futures)
-                ):
+                while waiting and not interrupt.requested and not self.stopping:
                     waiting = wait(futures, LOOK, FIRST_EXCEPTION).not_done
                     bar.update(self._done() - bar.n)
             except KeyboardInterrupt:  # where Ctrl-C is not delayed
                 self.interrupted = True
-            try:
+            finally:
                 self._stop()
+            try:
                 pool.shutdown()  # whatever still runs keeps what it has
             except KeyboardInterrupt:  # the second: whatever still runs is left to itself, and writes nothing any more
                 self.interrupted, self.keeper = True, None
