@@ -36,7 +36,7 @@ _CONTENTS = {
         "SquaredHinge",
     ),
     "certificates": ("Certificate", "duality_gap"),
-    "checks": ("check_loss",),
+    "checks": ("check_loss", "check_penalty", "check_rule"),
     "critical": ("at_fraction", "critical_lam"),
     "penalties": (
         "Affine",
@@ -109,7 +109,7 @@ if TYPE_CHECKING:  # the same once more, in the form that exports a name for typ
     )
     from ._sweep import sweep as sweep
     from .certificates import Certificate as Certificate, duality_gap as duality_gap
-    from .checks import check_loss as check_loss
+    from .checks import check_loss as check_loss, check_penalty as check_penalty, check_rule as check_rule
     from .critical import at_fraction as at_fraction, critical_lam as critical_lam
     from .losses import (
         LAD as LAD,

@@ -2,5 +2,7 @@
 
 from ._report import Finding, Report
 from .loss import check_loss
+from .penalty import check_penalty
+from .rule import check_rule
 
-__all__ = ["Finding", "Report", "check_loss"]
+__all__ = ["Finding", "Report", "check_loss", "check_penalty", "check_rule"]

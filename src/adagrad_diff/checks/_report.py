@@ -41,7 +41,9 @@ class Report:
     def __repr__(self) -> str:
         count, wrong = len(self.findings), len(self.failures)
         verdict = (
-            f"{wrong} of {count} statements are false." if wrong else f"{count} statements, all of them true as far as tried."
+            f"{wrong} of {count} statements {'is' if wrong == 1 else 'are'} false."
+            if wrong
+            else f"{count} statements, all of them true as far as tried."
         )
         words = {True: "yes", False: "NO ", None: " - "}
         return "\n".join([f"{self.subject}: {verdict}", *(f"  {words[f.ok]} {f.sentence}" for f in self.findings)])
