@@ -166,7 +166,7 @@ def test_the_critical_strength(name, loss, intercept, fraction):
     if fraction > 1:
         assert model.converged_ == "certified"
         assert model.n_iter_ == 1
-        assert model.dual_gap_ == 0.0
+        assert 0.0 <= model.dual_gap_ <= 1e-12 * model.objective_
 
 
 def test_the_critical_strength_of_groups_and_classes():

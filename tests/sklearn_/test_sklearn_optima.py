@@ -92,7 +92,7 @@ def test_logistic(classification, penalty, options, C):
     ratio = {"l2": 0.0, "l1": 1.0}.get(penalty, options.get("l1_ratio"))
     kind = {"solver": "saga", "l1_ratio": ratio} if ratio else {}
     theirs = peers.LogisticRegression(C=C, tol=1e-10, max_iter=100_000, **kind).fit(X, y)
-    ours = door.LogisticRegression(penalty, C=C, **options).fit(X, y)
+    ours = door.LogisticRegression(penalty, C=C, tol=1e-6, **options).fit(X, y)
     compare(ours, theirs, twin.logistic, twin.elastic(1 / (C * len(y)), ratio), X, y, coefficients=0.05)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=0.02)
 

@@ -14,7 +14,6 @@ from sklearn_data import NAMES, REGRESSORS, data, make
 
 from adagrad_diff import L1, SLOPE, FusedLasso, Logistic, NonNegative, Quantile
 from adagrad_diff import sklearn as door
-from adagrad_diff.sklearn._null import balance
 
 pytestmark = pytest.mark.peer
 
@@ -190,16 +189,3 @@ def test_kernels():
     assert bound.all()
     laplacian = door.KernelSVC(kernel="laplacian", gamma="auto").fit(X, y)
     assert laplacian.score(X, y) > 0.9
-
-
-def test_the_best_offset_of_lines_with_a_kink():
-    rng = np.random.default_rng(0)
-    for samples in (1, 2, 7, 8):
-        kinks, weight = rng.integers(0, 4, samples).astype(float), rng.integers(1, 3, samples).astype(float)
-        for left, right in ((-1.0, 1.0), (-0.2, 0.8)):
-            value = lambda c: weight @ np.maximum(left * (c - kinks), right * (c - kinks))  # noqa: E731, B023
-            found = balance(kinks, left, right, weight)
-            assert value(found) == pytest.approx(min(value(c) for c in kinks))
-    assert balance(np.array([0.0, 1.0]), -1.0, 1.0, np.ones(2)) == 0.5  # the middle
-    assert balance(np.array([1.0, 1.0]), -1.0, 0.0, np.ones(2)) == 1.0  # flat for ever after
-    assert balance(np.array([1.0]), 1.0, 2.0, np.ones(1)) is None  # falls for ever
