@@ -24,7 +24,7 @@ from .. import kernels
 from ..losses import LinearModel
 from ..penalties import Penalty
 from ._noise import noise
-from ._rounding import EPS, accuracy, column_sizes, conjugate_above, factor
+from ._rounding import EPS, accuracy, column_sizes, conjugate_above, factor, largest
 
 BISECTIONS = 60
 CHUNK = 1 << 16  # samples whose conjugates are evaluated together
@@ -86,6 +86,11 @@ class LinearDual(Dual):
     def sizes(self) -> np.ndarray:
         """Of A'(w u) for |u| <= 1, coordinate by coordinate."""
         return column_sizes(self.loss.A, self.weight)
+
+    @cached_property
+    def typical(self) -> float:
+        """The mean size of the targets."""
+        return self.mean(np.abs(self.b))
 
     @cached_property
     def spread(self) -> float:
@@ -261,8 +266,3 @@ class LinearDual(Dual):
             + float(e @ e) / (2 * l2)
             + (accuracy(self.penalty) + factor(v.size)) * terms
         )
-
-
-def largest(values: np.ndarray) -> float:
-    """The largest absolute value."""
-    return max(float(values.max()), -float(values.min()))

@@ -12,7 +12,7 @@ from ._dual import LinearDual
 class MultinomialDual(LinearDual):
     """Rows of p sum to one, and with an intercept every class has its own share of samples; up to rounding."""
 
-    spread = 1.0
+    typical = spread = 1.0
 
     def _targets(self):
         indicators = np.zeros((len(self.loss.b), self.loss.classes))

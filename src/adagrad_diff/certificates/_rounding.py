@@ -42,6 +42,11 @@ def factor(count: int) -> float:
     return (count + 8) * EPS
 
 
+def largest(values: Any) -> float:
+    """The largest absolute value."""
+    return max(float(np.max(values)), -float(np.min(values)))
+
+
 def column_sizes(A: Matrix, weight: np.ndarray) -> np.ndarray:
     """sum_j w_j |a_ji| for every column i. An operator does not show its entries: theirs are guessed from one product."""
     (samples, features), weight = A.shape, weight.astype(np.float64)
