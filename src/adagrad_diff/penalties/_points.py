@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
+from ..kernels import plain
 
 if TYPE_CHECKING:
     from .base import Penalty
@@ -30,6 +31,18 @@ def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
     return x if x.flags.carray else x.copy()
 
 
+@plain
+def first_bad(step):
+    """np.argmin((step > 0) & (step < np.inf)) of a vector, or -1 if all of them are"""
+    bad = 0
+    for i in range(step.size):
+        bad += not (step[i] > 0.0) & (step[i] < np.inf)  # also NaN
+    for i in range(step.size if bad else 0):
+        if not (step[i] > 0.0 and step[i] < np.inf):
+            return i
+    return -1
+
+
 def steps(step: Any, z: np.ndarray) -> np.ndarray:
     """The steps, one per entry of z and in its dtype: positive and finite numbers."""
     given = _check.real_array(step, "'step'")
@@ -40,9 +53,8 @@ def steps(step: Any, z: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"'step' must have shape (), (d,), (1, B) or (d, B) for z of shape {z.shape}. Got {given.shape} instead."
         ) from None
-    if not (step.min() > 0 and step.max() < np.inf):  # nor is either true of NaN
-        bad = given.ravel()[np.argmin(((step > 0) & (step < np.inf)).ravel())]
-        raise ValueError(f"'step' must be positive and finite, in the {z.dtype} of z. Got {bad} instead.")
+    if (bad := first_bad(step.ravel())) >= 0:
+        raise ValueError(f"'step' must be positive and finite, in the {z.dtype} of z. Got {given.ravel()[bad]} instead.")
     return full if full.flags.carray else full.copy()
 
 
