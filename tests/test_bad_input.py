@@ -71,6 +71,11 @@ ARGUMENTS = [
     ({"x0": [0.0, np.nan, 0.0]}, ValueError, "x0 contains nan at index 1"),
     ({"x0": [[0.0, 0.0], [0.0, -np.inf]]}, ValueError, r"x0 contains -inf at index \(1, 1\)"),
     ({"x0": ["a", "b"]}, ValueError, "x0 must be real numbers"),
+    (
+        {"loss": LAD(A.astype(np.float32), REAL), "x0": [1e300] * 6},
+        ValueError,
+        r"x0\[0\] is 1e\+300, too large for float32, the precision of the loss",
+    ),
     ({"x0": [1.0, 1j, 0.0]}, ValueError, "x0 must be real numbers"),
     ({"x0": [[1.0], [1.0, 2.0]]}, ValueError, "x0"),
     ({"loss": LAD(A, REAL), "x0": np.zeros(5)}, ValueError, r"'x0' must have shape \(6,\), or that and .* Got shape \(5,\)"),

@@ -287,3 +287,59 @@ def test_a_sample_of_weight_zero_may_overflow(layout):
     x = np.array([[5.0, -9.0, 7.0], [8.0, 1.0, 2.0]])
     for point in (x, np.stack([x, -x], axis=-1)):
         same(loss.value_and_grad(point), alone.value_and_grad(point))
+
+
+def test_targets_are_kept_as_a_copy():
+    """Later changes do no harm, and kernels are compiled for one kind of array only, not for every stride."""
+    data = np.ones((4, 2))
+    frozen = np.ones(4)
+    frozen.flags.writeable = False
+    for b in (data[:, 0], data[::-1, 1], frozen, np.ones(4)):
+        for loss in (Squared(A, b), Logistic(A, b), Multinomial(A, b.astype(int)), Quadratic(np.eye(4), b)):
+            own = loss.c if isinstance(loss, Quadratic) else loss.b
+            assert own.flags.c_contiguous
+            assert own.flags.writeable
+            assert not np.shares_memory(own, b)
+
+
+def points(shape):
+    """x in many forms, with what it is in double precision."""
+    x = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    yield from (x.tolist(), np.asfortranarray(x), x[::-1].copy()[::-1], x.astype(">f4"), x.astype(int), x.astype(object), frozen)
+
+
+@pytest.mark.parametrize("loss", [Squared(A, B), Squared(A.astype(np.float32), B), Multinomial(A, [0, 1, 2, 0])])
+def test_x_in_every_form(loss):
+    expected = loss.value_and_grad(np.arange(1.0, 1.0 + np.prod(loss.shape)).reshape(loss.shape))
+    for x in points(loss.shape):
+        same(loss.value_and_grad(x), expected)
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        (["a", "b", "c"], "x must be real numbers. Got dtype"),
+        (np.array(["a", 1, 2], object), "x must be an array of real numbers. It holds text"),
+        ([1j, 0, 0], "x must be real numbers. Got dtype complex128"),
+        ([[1.0], [2.0, 3.0]], "x must be an array of real numbers"),
+        (np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0]), "x has 1 masked entry"),
+        (None, "x must be an array of real numbers"),
+        (1.0, r"x must have 3 coordinates. Got shape \(\)"),
+        (np.ones((3, 0)), r"x is empty: it has shape \(3, 0\)"),
+    ],
+)
+def test_x_that_is_none(bad, sentence):
+    for loss in (Squared(A, B), Quadratic(np.eye(3), np.ones(3))):
+        with pytest.raises(ValueError, match=f"^{sentence}"):
+            loss.value_and_grad(bad)
+
+
+def test_x_too_large_for_the_precision_of_the_loss():
+    loss = Squared(A.astype(np.float32), B)
+    with pytest.raises(ValueError, match=r"^x\[1\] is 1e\+300, too large for float32"):
+        loss.value_and_grad([0.0, 1e300, 0.0])
+    with pytest.raises(ValueError, match=r"^x\[2, 0\] is 1e\+300, too large for float32"):
+        loss.value_and_grad([[0.0], [0.0], [1e300]])
+    assert loss.value_and_grad([np.inf, 0.0, 0.0])[0] == np.inf  # what is infinite is so on purpose

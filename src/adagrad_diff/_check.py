@@ -154,10 +154,14 @@ def vector(value: Any, name: str, length: int, *, what: str = "one value per row
 
 
 def cast(array: np.ndarray, dtype: Any, name: str) -> np.ndarray:
-    """The array in another precision, or a sentence if a number is too large for it."""
-    with np.errstate(over="ignore"):
-        result = array.astype(dtype, copy=False)
-    first_where(np.isinf(result), array, lambda j, v: f"{name}[{j}] is {v}, too large for the {dtype} of A.")
+    """A contiguous copy in another precision, or a sentence if a number is too large for it."""
+    with np.errstate(over="ignore", under="ignore"):
+        result = np.array(array, dtype=dtype, order="C")
+    places = np.argwhere(np.isinf(result) & ~np.isinf(array))
+    if len(places):
+        place = tuple(places[0].tolist())
+        where = ", ".join(map(str, place))
+        raise ValueError(f"{name}[{where}] is {array[place]}, too large for {dtype}, the precision of the loss.")
     return result
 
 

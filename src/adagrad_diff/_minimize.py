@@ -111,7 +111,7 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
     if x0 is None and loss.shape is None:
         raise ValueError("'x0' is needed: the loss is a function, so the size of x is not known.")
     x = _check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
-    x = np.array(x, dtype=loss.dtype or x.dtype, order="C")  # a copy: x0 is never modified
+    x = _check.cast(x, loss.dtype or x.dtype, "x0")  # a copy: x0 is never modified
     dims = x.ndim if loss.shape is None else len(loss.shape)
     if x.ndim == 0 or (loss.shape is not None and (x.shape[:dims] != loss.shape or x.ndim > dims + 1)):
         wanted = "at least one dimension" if loss.shape is None else f"shape {loss.shape}, or that and a trajectory axis"

@@ -36,7 +36,10 @@ class Loss(ABC):
 
     def value_and_grad(self, x: Any) -> tuple[Any, np.ndarray]:
         """(f(x), a subgradient of f at x)."""
-        x = np.ascontiguousarray(x, dtype=self.dtype)
+        x = _check.real_array(x, "x")
+        if x.size == 0:
+            raise ValueError(f"x is empty: it has shape {x.shape}.")
+        x = _check.cast(x, self.dtype or x.dtype, "x")
         g = np.empty_like(x)
         return self.oracle(x)(x, g), g
 

@@ -230,4 +230,4 @@ class BinaryModel(LinearModel):
     """A linear model whose targets are the labels -1 and +1."""
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
-        return signs(b, type(self).__name__, samples, "one value per row of A").astype(self.dtype)
+        return _check.cast(signs(b, type(self).__name__, samples, "one value per row of A"), self.dtype, "b")
