@@ -171,7 +171,7 @@ def test_certified_stalled_or_out_of_budget():
     certified = minimize(LAD(A, b), penalty=L1(0.05), max_iter=5000, tol=1e-3)
     assert certified.status == Status.CONVERGED
     assert certified.gap <= 1e-3 * certified.fun
-    stalled = minimize(LAD(A, b), max_iter=50000, tol=1e-3)  # without a penalty there is no certificate
+    stalled = minimize(LAD(np.hstack([A, A]), b), max_iter=50000, tol=1e-3)  # with no penalty there is no certificate
     assert stalled.status == Status.STALLED
     assert stalled.success
     assert stalled.nit < 50000
