@@ -6,6 +6,8 @@ import signal
 
 import pytest
 
+import certifying
+
 
 @pytest.fixture
 def default_handler():
@@ -16,3 +18,22 @@ def default_handler():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield signal.default_int_handler
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True)
+def every_certificate_is_recomputed(monkeypatch):
+    """Whatever bound a test leads to is checked afterwards, in extended precision and from the formulas alone."""
+    from adagrad_diff import certificates
+
+    made = []
+
+    class Watched(certificates.Certifier):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            made.append(self)
+
+    monkeypatch.setattr(certificates, "Certifier", Watched)
+    yield
+    for certifier in made:
+        if not isinstance(certifier.dual, str):
+            certifying.check_bound(certifier.dual.loss, certifier.dual.penalty, certifier.bound, certifier.point)

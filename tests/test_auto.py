@@ -173,7 +173,7 @@ def test_certified_stalled_or_out_of_budget():
     assert certified.status == Status.CONVERGED
     assert certified.gap <= 1e-3 * certified.fun
     with pytest.warns(RuntimeWarning, match="nothing proves that it is optimal"):  # no penalty, no certificate
-        stalled = minimize(LAD(A, b), max_iter=50000, tol=1e-3)
+        stalled = minimize(LAD(np.hstack([A, A]), b), max_iter=50000, tol=1e-3)
     assert stalled.status == Status.STALLED
     assert not stalled.success
     assert stalled.nit < 50000

@@ -1,10 +1,13 @@
 """The critical strength: just above it the null is optimal, just below it is not, and cvxpy agrees."""
 
 import functools
+import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
 
 from adagrad_diff import (
     L1,
@@ -195,10 +198,16 @@ class Kinked(LinearModel):
         (Kinked(A, REAL), L1(1.0), "Kinked does not say where it has kinks"),
         (Logistic(A, np.ones(23), intercept=True), L1(1.0), "is there just one class"),
         (LAD(A, np.zeros(23)), L2(1.0), "not a linear program"),
-        (LAD(A, REAL, l2=0.1, intercept=True), L1(1.0), "not known in closed form"),
+        (LAD(A, REAL, l2=0.1), TotalVariation1D(1.0), "not known in closed form"),
+        (LAD(A, REAL), GroupL2(1.0, np.zeros(10_000, int)), "10000 group labels, but there are 6 penalised"),
+        (LAD(A, REAL, intercept=True), SLOPE(np.ones(7)), "7 strengths, but there are 6 penalised"),
+        (Hinge(A, np.ones(23), intercept=True), L1(1.0), None),
     ],
 )
 def test_refusals(loss, penalty, words):
+    if words is None:  # one class is no difficulty for the hinge
+        assert critical_lam(loss, penalty) == 0.0
+        return
     with pytest.raises(ValueError, match=words):
         critical_lam(loss, penalty)
 
@@ -207,3 +216,37 @@ def test_refusals(loss, penalty, words):
 def test_bad_fraction(fraction):
     with pytest.raises(ValueError, match="'fraction'"):
         at_fraction(Squared(A, REAL), L1(1.0), fraction)
+
+
+@pytest.mark.parametrize("kind", [LAD, Quantile, Hinge, Logistic, Squared])
+def test_memory(kind):
+    """A few vectors: neither samples squared nor features squared."""
+    rng = np.random.default_rng(0)
+    tall, labels = rng.standard_normal((3000, 4)), rng.choice([-1.0, 1.0], 3000)
+    wide = sparse.random_array((40, 20_000), density=0.01, format="csr", rng=rng)
+    for data, b in ((tall, labels), (wide, labels[:40])):
+        loss = kind(data, b, intercept=True)
+        tracemalloc.start()
+        assert critical_lam(loss, L1(1.0)) > 0
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1000 * 8 * max(data.shape)  # HiGHS has copies of its own
+
+
+@pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array, aslinearoperator])
+def test_every_kind_of_matrix(make):
+    for kind in ("LAD on integers", "Hinge"):
+        loss = LOSSES[kind](intercept=True)
+        same = type(loss)(make(loss.A.array), loss.b, intercept=True)
+        assert critical_lam(same, L1(1.0)) == pytest.approx(critical_lam(loss, L1(1.0)), rel=1e-9)
+
+
+@pytest.mark.parametrize("tau", [0.25, 0.5, 0.9])
+def test_total_variation_of_ties(tau):
+    """The null is one number: the kinks are at b / (sums of rows), and many of them are equal."""
+    loss = Quantile(np.abs(np.round(A)) + 1.0, np.round(REAL), tau)
+    lam = critical_lam(loss, TotalVariation1D(1.0))
+    z = loss.A.array.sum(axis=1)
+    values = [loss.value_and_grad(np.full(6, c))[0] for c in np.round(REAL) / z]
+    above = minimize(loss, penalty=TotalVariation1D(1.001 * lam), eta=0.1, max_iter=3000)
+    assert min(values) == pytest.approx(above.fun_best, rel=1e-3)

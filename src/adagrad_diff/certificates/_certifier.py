@@ -20,8 +20,8 @@ ENTRIES = 4_000_000  # numbers that are copied without asking how large A is
 FEW, LEAST, LATER = 100, 30, 1.3  # of samples and evaluations; by which factor the run grows between two refinements
 KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
-TINY = np.finfo(np.float64).tiny
 PREFIX, NUMBERS = "certifier.", ("tried", "value", "noise", "bound", "n", "refined_at", "next", "spent")  # of what it remembers
+TINY, LARGEST = np.finfo(np.float64).tiny, np.finfo(np.float64).max
 
 
 class Certifier:
@@ -68,9 +68,9 @@ class Certifier:
 
     def gap(self, fun: Any) -> Any:
         """F(x) - F_star is at most this: infinite where F(x) is not finite, or nothing is known."""
+        if np.ndim(fun):
+            return np.where(np.isfinite(fun) & isfinite(self.bound), fun - max(self.bound, -LARGEST), np.inf)
         gap = fun - self.bound
-        if np.ndim(gap):
-            return np.where(np.isfinite(gap), gap, np.inf)
         return gap if isfinite(gap) else np.inf
 
     def message(self, fun: float) -> str:

@@ -27,13 +27,17 @@ def noise(dual: Any, x: np.ndarray, r: np.ndarray | None) -> float:
         slopes = np.full(dual.b.shape, slope) * dual.weight.reshape(-1, *(1,) * (dual.b.ndim - 1))
     else:
         slopes = np.abs(r)
-    spread, curvature = float(dual.sizes @ np.abs(part)), loss.smoothness or 1.0
-    first = slope * spread + offset * float(slopes.sum()) + float(np.sum(slopes * np.abs(dual.b)))
-    second = len(slopes) * curvature * dual.coarse * (spread + offset + dual.typical) ** 2  # where slopes are zero
+    spread, curvature, eps = float(dual.sizes @ np.abs(part)), loss.smoothness or 1.0, float(np.finfo(loss.dtype).eps)
     losses = slope * (spread + shift + dual.spread) + dual.terms
     phi = float(dual.penalty.value(part))
-    bound = dual.coarse * (first + second) + dual.rounding * losses + (factor(part.size) * abs(phi) if phi < np.inf else 0.0)
-    return bound + (_measured(dual, x, slopes, curvature) if dual.single else 0.0)
+    bound = (dual.rounding + 8.0 * eps) * losses + (factor(part.size) * abs(phi) if phi < np.inf else 0.0)
+    if not part.any():
+        return bound  # predictions are the intercept
+    if dual.single:
+        return bound + _measured(dual, x, slopes, curvature)
+    first = slope * spread + offset * float(slopes.sum()) + float(np.sum(slopes * np.abs(dual.b)))
+    second = len(slopes) * curvature * dual.coarse * (spread + offset + dual.typical) ** 2  # where slopes are zero
+    return bound + dual.coarse * (first + second)
 
 
 def _measured(dual: Any, x: np.ndarray, slopes: np.ndarray, curvature: float) -> float:
