@@ -23,6 +23,16 @@ class Case:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def sample(self) -> Any:
+        """A penalty, to ask for what all of them have in common."""
+        return self.make(self.size(9), np.random.default_rng(0))
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The kinds of steps that it accepts."""
+        return STEPS if self.sample.accepts == "diagonal" else STEPS[:1]
+
 
 def draw_step(kind: str, d: int, rng: np.random.Generator) -> np.ndarray:
     """Steps for d coordinates: one for all, mildly different, or as different as AdaGrad-Diff's first ones can be."""

@@ -96,7 +96,9 @@ def naive_simplex(penalty, z, step):
     if penalty.radius == 0:
         return np.zeros(len(z))
     tau = hinges(z, step, penalty.radius)
-    return np.array([max(0.0, float(Fraction(float(v)) - Fraction(float(s)) * tau)) for v, s in zip(z, step, strict=True)])
+    return np.array(
+        [float(max(Fraction(0), Fraction(float(v)) - Fraction(float(s)) * tau)) for v, s in zip(z, step, strict=True)]
+    )
 
 
 def naive_l1_ball(penalty, z, step):

@@ -167,6 +167,13 @@ def violation_both(penalty, z, step, x):
 # ---------------------------------------------------------------- convex programs
 
 
+def cvx_affine(penalty, x):
+    """The equations that do not follow from others: a solver may stumble over those."""
+    A = penalty.A / np.abs(penalty.A).max(axis=1, keepdims=True)
+    kept = scipy.linalg.qr(A.T, mode="r", pivoting=True)[1][: np.linalg.matrix_rank(A)]
+    return 0, [penalty.A[kept] @ x == penalty.b[kept]]
+
+
 def cvx_box_hyperplane(penalty, x):
     lower, upper = (np.broadcast_to(bound, penalty.a.shape) for bound in (penalty.lower, penalty.upper))
     bounds = [x[i] >= lower[i] for i in np.flatnonzero(np.isfinite(lower))]
@@ -248,7 +255,7 @@ CASES = [
         lambda p, x: (0, [p.a @ x <= p.beta]),
         violation_half_space,
     ),
-    Case("Affine", affine, lambda p, z, s: project(p.A, p.b, z, s), lambda p, x: (0, [p._A @ x == p._b]), violation_affine),
+    Case("Affine", affine, lambda p, z, s: project(p.A, p.b, z, s), cvx_affine, violation_affine),
     Case("BoxHyperplane", box_hyperplane, naive_box_hyperplane, cvx_box_hyperplane, violation_both),
     Case("BoxHyperplane, narrow", narrow, naive_box_hyperplane, cvx_box_hyperplane, violation_both),
     Case(

@@ -32,6 +32,10 @@ def run(monkeypatch, tmp_path):
     return lambda *args: click_testing.CliRunner().invoke(main, list(args))
 
 
+def interrupted(*args, **options):
+    raise KeyboardInterrupt
+
+
 def contents(directory):
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in Path(directory).iterdir() if p.is_file()}
 
@@ -199,9 +203,6 @@ def test_interrupted_and_resumed(run, tmp_path):
 def test_the_hint_can_be_pasted(run, tmp_path, monkeypatch):
     """Names with spaces and worse come back as they were given."""
 
-    def interrupted(*args, **options):
-        raise KeyboardInterrupt
-
     arguments = ["reproduce", "hinge", "--out", "my results; $(rm x) 'now'", "--memory", "1 GB"]
     monkeypatch.setattr("adagrad_diff.paper._reproduce.study", interrupted)
     monkeypatch.setattr(sys, "argv", ["adagrad-diff", *arguments, "--resume"])
@@ -222,9 +223,6 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_ctrl_c_in_any_command(run, command, monkeypatch):
-    def interrupted(*args, **options):
-        raise KeyboardInterrupt
-
     arguments, inside = COMMANDS[command]
     importlib.import_module("adagrad_diff.theory")
     monkeypatch.setattr(inside, interrupted)
@@ -254,14 +252,16 @@ def test_ctrl_c_from_outside(tmp_path):
     assert "Traceback" not in err
 
 
-def test_leftovers_of_killed_runs_are_removed(run, tmp_path):
+def test_leftovers_of_killed_runs_are_removed(run, tmp_path, monkeypatch):
+    """At the start of the next one."""
+    monkeypatch.setattr("adagrad_diff.paper._reproduce.study", interrupted)
     out = tmp_path / "out"
     out.mkdir()
     ours = [out / f"{name}.0123456789abcdef.partial" for name in ("fig2.pdf", "fig1.pdf", "table.md")]
     theirs = [out / "film.partial", out / "fig2.pdf.partial"]
     for path in (*ours, *theirs):
         path.write_text("half")
-    assert run("reproduce", "2moons", *TINY, "--out", "out").exit_code == 0
+    assert run("reproduce", "2moons", *TINY, "--out", "out").exit_code == 130
     assert not any(path.exists() for path in ours)
     assert all(path.read_text() == "half" for path in theirs)
 

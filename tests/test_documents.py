@@ -26,6 +26,8 @@ def test_snippets_run(snippet):
 
 @pytest.mark.peer
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_examples_run(path, capsys):
+def test_examples_run(path, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.argv", [path.name])
+    monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out

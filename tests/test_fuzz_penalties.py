@@ -92,8 +92,9 @@ def test_the_prox_of_any_numbers(case, data):
     value = penalty.value(x)
     if "set" not in penalty.properties:
         assert value >= 0.0
-    elif finite.all() and (not x.any() or np.abs(x).max() > 1e6 * limits.tiny):  # rounding is relative
-        assert value == 0.0
+    elif not x.any() or 1e6 * limits.tiny < np.abs(x).max() < np.inf:  # rounding is relative
+        # Equations that are solved together have rounding errors relative to the largest terms of all.
+        assert value == 0.0 or (case.name == "Affine" and np.abs(z).max() > 1e20)
 
 
 @every
@@ -117,7 +118,7 @@ def test_the_inequalities_that_define_polar_and_conjugate(case, data):
         polar = LONG(penalty.polar(y))
         assert polar >= 0
         if value > 0:
-            assert product.sum() <= value * polar * LONG(1 + 1e-9) + slack
+            assert product.sum() <= value * (polar * LONG(1 + 1e-9) + LONG(1e-322)) + slack  # the last of a small one's digits
 
 
 @every

@@ -337,7 +337,16 @@ def test_where_it_cannot(penalty):
 
 # ---------------------------------------------------------------- constructors
 
-NUMBERS = ["1", b"1", True, np.True_, 1j, np.complex128(1), None, np.array("1"), [1.0], 10**400, np.array([1.0]), object()]
+
+class Thing:
+    """No number at all."""
+
+    def __repr__(self):
+        return "thing"
+
+
+THING = Thing()
+NUMBERS = ["1", b"1", True, np.True_, 1j, np.complex128(1), None, np.array("1"), [1.0], 10**400, np.array([1.0]), THING]
 ONE_NUMBER = {
     "GroupL2 lam": lambda v: p.GroupL2(v, LABELS),
     "SparseGroupL2 l1": lambda v: p.SparseGroupL2(v, 1.0, LABELS),
@@ -360,7 +369,7 @@ ONE_NUMBER = {
     "Scaled factor": lambda v: p.Scaled(p.L1(1.0), v),
     "NumericalProx accuracy": lambda v: p.NumericalProx(p.L1(1.0), v),
 }
-LISTS = ["1", b"1", True, [True, False], 1j, [1j], ["1", "2"], np.array(["1"], object), None, [[1.0], [1.0, 2.0]], object()]
+LISTS = ["1", b"1", True, [True, False], 1j, [1j], ["1", "2"], np.array(["1"], object), None, [[1.0], [1.0, 2.0]], THING]
 MANY = {
     "L1 lam": p.L1,
     "Ridge lam": p.Ridge,

@@ -15,7 +15,7 @@ from adagrad_diff.penalties.nuclear import Nuclear
 from adagrad_diff.penalties.simplex import Simplex
 from adagrad_diff.penalties.slope import SLOPE
 from adagrad_diff.penalties.sparse_group_l2 import SparseGroupL2
-from prox_harness import STEPS, draw_step, points
+from prox_harness import draw_step, points
 from prox_norms import CASES
 
 GROUPS = [5, -2, 5, 0, 0, 5, -2, 9]
@@ -34,10 +34,6 @@ every = pytest.mark.parametrize("case", CASES, ids=str)
 each_norm = pytest.mark.parametrize("penalty", NORMS, ids=lambda p: type(p).__name__)
 
 
-def kinds(penalty):
-    return STEPS[:1] if penalty.accepts == "scalar" else STEPS
-
-
 def distance(x, y, step):
     """In the metric of the prox: a relative error of z changes the prox by no more than that, in this norm."""
     return np.sqrt(np.sum((x.astype(float) - y) ** 2 / step, axis=0))
@@ -49,7 +45,7 @@ def test_prox(case, d):
     """Against the twin and the optimality condition."""
     rng, d = np.random.default_rng(d), case.size(d)
     penalty = case.make(d, rng)
-    for kind in kinds(penalty):
+    for kind in case.steps:
         step = draw_step(kind, d, rng)
         for z in points(d, rng):
             before = z.copy()
@@ -68,21 +64,22 @@ def test_large(case):
     d = case.size({"Nuclear": 10_000, "SLOPE": 20_000}.get(case.name, 1_000_000))
     penalty = case.make(d, rng) if "GroupL2" not in case.name else GroupL2(0.7, np.arange(d) // (d // 7))
     violation = case.violation if "GroupL2" not in case.name else CASES[0].violation
-    step = draw_step(kinds(penalty)[-1], d, rng)
+    step = draw_step(case.steps[-1], d, rng)
     z = rng.standard_normal(d)
     assert violation(penalty, z, step, penalty.prox(z, step)) <= 1e-11
     x = penalty.prox(z.astype(np.float32), step.astype(np.float32))
     assert np.isfinite(penalty.value(x))
 
 
-@every
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize(
+    ("case", "bad"),
+    [(case, bad) for case in CASES for bad in (np.nan, np.inf) if (case.name, bad) != ("LInfBall", np.inf)],  # it is finite
+    ids=str,
+)
 def test_what_is_not_finite_stays_so(case, bad):
     rng, d = np.random.default_rng(3), case.size(20)
     penalty = case.make(d, rng)
-    if bad == np.inf and case.name == "LInfBall":
-        return  # whose prox is finite
-    for kind in kinds(penalty):
+    for kind in case.steps:
         step = draw_step(kind, d, rng)
         z = rng.standard_normal((d, 3))
         z[d // 2, 1] = bad

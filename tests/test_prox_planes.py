@@ -10,15 +10,11 @@ from adagrad_diff.penalties.box_hyperplane import BoxHyperplane
 from adagrad_diff.penalties.half_space import HalfSpace
 from adagrad_diff.penalties.hyperplane import Hyperplane
 from adagrad_diff.penalties.psd import PSD
-from prox_harness import STEPS, draw_step, points
+from prox_harness import draw_step, points
 from prox_planes import CASES
 
 INF = np.inf
 every = pytest.mark.parametrize("case", CASES, ids=str)
-
-
-def kinds(penalty):
-    return STEPS[:1] if penalty.accepts == "scalar" else STEPS
 
 
 def distance(x, y, step):
@@ -35,7 +31,7 @@ def test_prox(case, d):
     """Against the twin and the optimality condition; what it returns stays, bit for bit."""
     rng, d = np.random.default_rng(d), case.size(d)
     penalty = case.make(d, rng)
-    for kind in kinds(penalty):
+    for kind in case.steps:
         step = draw_step(kind, d, rng)
         for z in points(d, rng):
             before = z.copy()
@@ -138,7 +134,8 @@ def test_support_of_a_box_in_a_plane_by_linear_programming(case):
         d = int(rng.integers(1, 9))
         penalty = case.make(d, rng)
         y = rng.standard_normal(d) if seed % 3 else rng.standard_normal() * penalty.a
-        best = linprog(-y, A_eq=penalty.a[None], b_eq=[penalty.beta], bounds=np.column_stack([penalty._lower, penalty._upper]))
+        bounds = np.column_stack([np.broadcast_to(bound, d) for bound in (penalty.lower, penalty.upper)])
+        best = linprog(-y, A_eq=penalty.a[None], b_eq=[penalty.beta], bounds=bounds)
         assert best.status in (0, 3)
         expected = -best.fun if best.status == 0 else INF
         np.testing.assert_allclose(penalty.conjugate(y), expected, rtol=1e-7, atol=1e-9)

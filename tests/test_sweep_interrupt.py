@@ -110,12 +110,12 @@ def slow(x):
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_signal(tmp_path, default_handler, kept):
-    arguments = slow, None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 1000
+    arguments = slow, None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 10_000
     sender = press(0.4)
     begin = time.perf_counter()
     with pytest.raises(Interrupted, match="goes on from here" if kept else "begins anew") as caught:
         sweep(*arguments, n_jobs=2, checkpoint=tmp_path if kept else None)
-    assert time.perf_counter() - begin < 1.9
+    assert time.perf_counter() - begin < 10.0  # all of it takes twice as long
     sender.join()
     assert signal.getsignal(signal.SIGINT) is default_handler
     assert (caught.value.result.nit > 3).all()
@@ -195,7 +195,7 @@ def test_a_signal_before_it_begins(default_handler):
 
 
 def test_what_cannot_be_kept_is_said(tmp_path, monkeypatch):
-    arguments = slow, None, [AdaGradDiff], [0.1, 0.2], np.zeros((3, 2)), 1000
+    arguments = slow, None, [AdaGradDiff], [0.1, 0.2], np.zeros((3, 2)), 10_000
     interrupt_after(monkeypatch, 20)
 
     def full(source, target):
@@ -209,7 +209,7 @@ def test_what_cannot_be_kept_is_said(tmp_path, monkeypatch):
     replace = os.replace
     monkeypatch.setattr(os, "replace", lambda source, target: begin(target)(source, target))
     with pytest.raises(
-        Interrupted, match=r"in progress could not be kept: 'checkpoint' cannot be written: .*No space left"
+        Interrupted, match=r"Besides, there was an error: 'checkpoint' cannot be written: .*No space left"
     ) as caught:
         sweep(*arguments, checkpoint=tmp_path)
     assert isinstance(caught.value.__cause__, OSError)

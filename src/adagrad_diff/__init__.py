@@ -36,6 +36,7 @@ _CONTENTS = {
         "SquaredHinge",
     ),
     "certificates": ("Certificate", "duality_gap"),
+    "checks": ("check_loss", "check_penalty", "check_rule"),
     "critical": ("at_fraction", "critical_lam"),
     "penalties": (
         "Affine",
@@ -76,6 +77,7 @@ _HOME = {name: module for module, names in _CONTENTS.items() for name in names}
 _MODULES = (
     "blocks",
     "certificates",
+    "checks",
     "critical",
     "datasets",
     "kernels",
@@ -93,8 +95,8 @@ __all__ = [*_HOME, "__version__"]  # noqa: PLE0604
 
 
 if TYPE_CHECKING:  # the same once more, in the form that exports a name for type checkers
-    from . import blocks as blocks, certificates as certificates, critical as critical, losses as losses
-    from . import penalties as penalties, rules as rules, theory as theory
+    from . import blocks as blocks, certificates as certificates, checks as checks, critical as critical
+    from . import losses as losses, penalties as penalties, rules as rules, theory as theory
     from ._driver import History as History
     from ._minimize import iterate as iterate, minimize as minimize
     from ._scipy import scipy_method as scipy_method
@@ -107,6 +109,7 @@ if TYPE_CHECKING:  # the same once more, in the form that exports a name for typ
     )
     from ._sweep import sweep as sweep
     from .certificates import Certificate as Certificate, duality_gap as duality_gap
+    from .checks import check_loss as check_loss, check_penalty as check_penalty, check_rule as check_rule
     from .critical import at_fraction as at_fraction, critical_lam as critical_lam
     from .losses import (
         LAD as LAD,

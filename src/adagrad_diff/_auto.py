@@ -45,7 +45,7 @@ class Race:
         self.original, self.penalty = loss, penalty
         self.geometry = _geometry.of(loss, penalty, blocks)
         self.loss = self.geometry.loss
-        self.options = {"eps": eps, "blocks": self.geometry.blocks, "scale": self.geometry.scale}
+        self.options: dict[str, Any] = {"eps": eps, "blocks": self.geometry.blocks, "scale": self.geometry.scale}
         self.identity = {"class": "auto", "eps": eps, "blocks": blocks}
         # What is remembered beside the trajectories, all of it in their coordinates.
         self.etas = self.geometry.unit * (ETAS if loss.predictions < MANY else ETAS[1::3])
@@ -56,6 +56,11 @@ class Race:
     def rule(self, eta: Any) -> AdaGradDiff:
         return AdaGradDiff(eta, **self.options)
 
+    def _within(self, etas: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """Step sizes that x, of this dtype, can move by."""
+        limits = np.finfo(dtype)
+        return np.clip(etas, float(limits.smallest_subnormal), 0.5 * float(limits.max) * min(self.options["eps"], 1.0))
+
     def start(self, x0: Any) -> State:
         """The leader before the first iteration."""
         leader = start(self.original, x0, self.penalty, self.rule(1.0))
@@ -63,6 +68,7 @@ class Race:
             raise ValueError(
                 f"eta='auto' runs from one start, but x0 has {leader.x.shape[-1]} trajectories. Give eta a number."
             )
+        self.etas = self._within(self.etas, leader.x.dtype)
         self.best = self.ground = self.geometry.forward(leader.x)
         leader.rule, leader.total = "auto", np.zeros(1)
         leader.trajectories = self._begin(self.best, len(self.etas))
@@ -176,7 +182,7 @@ class Race:
         fresh.x_best, fresh.fun_best = fresh.x.copy(), fresh.fun  # a stage is judged by itself
         fresh.f_first = np.full(count, run.f_first[0])
         leader.committing = True
-        self.etas = np.array([eta, *(factor * rho for factor in RESTARTS)])
+        self.etas = self._within(np.array([eta, *(factor * rho for factor in RESTARTS)]), run.x.dtype)
         self.evaluations += 1
         self.ground, self.stage_end, leader.trajectories = self.best, 2 * leader.n, fresh
         leader.committing = False

@@ -124,7 +124,7 @@ def sweep(
             bar = stack.enter_context(progress_bar.tqdm(disable=None if progress is None else not progress, **options))
             run = _Run(trajectories, plan, keeper, jobs)
             run.finish(bar, interrupt)
-            result = trajectories.dataset(plan, run.parts)
+            result = trajectories.dataset(plan, list(run.parts))
             if run.interrupted or interrupt.requested:
                 raise Interrupted(f"The sweep was interrupted: {run.outcome} {_going_on(checkpoint)}", result) from run.error
             return result
@@ -160,15 +160,14 @@ class _Run:
                 for part in range(0 if interrupt.requested else len(self.plan)):
                     futures.append(pool.submit(self._part, part))
                 waiting: Any = True
-                while (
-                    waiting and not interrupt.requested and not any(future.done() and future.exception() for future in futures)
-                ):
+                while waiting and not interrupt.requested and not self.stopping:
                     waiting = wait(futures, LOOK, FIRST_EXCEPTION).not_done
                     bar.update(self._done() - bar.n)
             except KeyboardInterrupt:  # where Ctrl-C is not delayed
                 self.interrupted = True
-            try:
+            finally:
                 self._stop()
+            try:
                 pool.shutdown()  # whatever still runs keeps what it has
             except KeyboardInterrupt:  # the second: whatever still runs is left to itself, and writes nothing any more
                 self.interrupted, self.keeper = True, None
@@ -188,8 +187,8 @@ class _Run:
     def outcome(self) -> str:
         """A sentence or two for somebody who has interrupted it."""
         widths = [chunk.high - chunk.low for chunk in self.plan]
-        lost = f" What was in progress could not be kept: {self.error}" if self.error else ""
-        return f"{sum(widths[part] for part in self.complete)} of {sum(widths)} trajectories are finished.{lost}"
+        failure = f" Besides, there was an error: {self.error}" if self.error else ""
+        return f"{sum(widths[part] for part in self.complete)} of {sum(widths)} trajectories are finished.{failure}"
 
     def _done(self) -> int:
         """Iterations of trajectories so far."""

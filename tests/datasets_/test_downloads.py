@@ -109,7 +109,7 @@ def test_a_page_that_takes_for_ever(page, cache, monkeypatch, length):
     begin = time.perf_counter()
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1 had not sent all of it after 0\.3 seconds\. Ways out"):
         datasets.load("tiny")
-    assert time.perf_counter() - begin < 1.5
+    assert time.perf_counter() - begin < 5.0
     assert files(cache) == {}
     assert datasets.load("tiny", stand_in=True).source == "stand-in"
 

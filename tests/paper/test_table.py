@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from studies import STAND_IN, by_formula, by_running, hinge
 
 from adagrad_diff.paper.table import BELOW, decades, summary, to_markdown, to_text, write
+from damage import at_most
 
 CELLS = 2000  # of the dense grid, per interval
 
@@ -240,3 +241,16 @@ def test_unwritable_directory_is_a_sentence(tmp_path):
     with pytest.raises(OSError, match=r"Cannot write table.csv, table.md into .*file.*Choose another directory"):
         write({"hinge": by_formula()}, tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.peer
+def test_a_disk_that_is_full(tmp_path):
+    """The files of before stay, all of them."""
+    write({"hinge": by_formula()}, tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with (
+        at_most(500),
+        pytest.raises(OSError, match=r"Cannot write table.csv, table.md into .*: File too large\. Choose another"),
+    ):
+        write(many(), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -23,8 +23,9 @@ import numpy as np
 from .. import kernels
 from ..losses import LinearModel
 from ..penalties import Penalty
+from ._free import cost_to_enter, independence
 from ._noise import noise
-from ._rounding import EPS, accuracy, column_sizes, conjugate_above, factor
+from ._rounding import EPS, accuracy, column_sizes, conjugate_above, factor, largest
 
 BISECTIONS = 60
 CHUNK = 1 << 16  # samples whose conjugates are evaluated together
@@ -89,6 +90,16 @@ class LinearDual(Dual):
         return column_sizes(self.loss.A, self.weight)
 
     @cached_property
+    def independence(self) -> float:
+        """Of the columns of A, and that of the intercept: at most the smallest eigenvalue of their Gram matrix."""
+        return independence(self.loss.A, self.weight, self.sizes, self.loss.intercept)
+
+    @cached_property
+    def typical(self) -> float:
+        """The mean size of the targets."""
+        return self.mean(np.abs(self.b))
+
+    @cached_property
     def spread(self) -> float:
         """The mean distance of the targets from their center."""
         return self.mean(np.abs(self.b - self.center))
@@ -125,25 +136,28 @@ class LinearDual(Dual):
 
     def value(self, u: np.ndarray, v: np.ndarray | None = None) -> tuple[float, np.ndarray]:
         """D at u, made feasible: balanced for an intercept, and scaled into the domain of psi*. v is A'(w u), if known."""
-        self.steepest = size = self.size(u)
-        part, far, cost = 0.0, 0.0, 0.0
+        self.steepest, mixed = self.size(u), (0.0, 0.0, 0.0)
         if self.loss.intercept:
             u, v = self.balanced(u), None
-            size = self.size(u)
-            part, far, cost = self._imbalance(u, size)
+            mixed = self._imbalance(u)
         if v is None or self.single:
             v = self.product(u)
-        theta, psi = self._entered(v, self.rounding * size + part * (size + far) if size else 0.0)
-        if not theta > 0:
-            self.reason = (
-                f"no multiple of A'u is in the domain of the conjugate of {self.penalty.name}: scaling does not reach it"
-            )
-            return self.floor, np.zeros(u.shape)
-        u = np.multiply(u, theta, dtype=np.float64)
+        error, (part, far, cost) = self.rounding * self.size(u), mixed
+        theta, psi = self._entered(v, error + part * (self.size(u) + far))
+        more = 0.0
+        if theta > 0:
+            u = np.multiply(u, theta, dtype=np.float64)
+        else:
+            u, more = cost_to_enter(self, u, v, error)
+            part = psi = 0.0
         losses, self.terms = self._losses(u)
-        value = -losses - part * max(cost - losses, 0.0) - psi - self.chunked * (self.terms + abs(psi))
+        value = -losses - part * max(cost - losses, 0.0) - more - psi - self.chunked * (self.terms + abs(psi))
         if not np.isfinite(value):
-            self.reason = f"the conjugate of {type(self.loss).__name__} is infinite"
+            self.reason = (
+                f"the conjugate of {type(self.loss).__name__} is infinite"
+                if np.isfinite(more)
+                else f"no multiple of A'u is in the domain of the conjugate of {self.penalty.name}: scaling does not reach it"
+            )
             return self.floor, np.zeros(u.shape)
         return value, u
 
@@ -201,8 +215,9 @@ class LinearDual(Dual):
             return np.zeros_like(u)  # always balanced
         return shifted
 
-    def _imbalance(self, u: np.ndarray, size: float) -> tuple[float, float, float]:
+    def _imbalance(self, u: np.ndarray) -> tuple[float, float, float]:
         """(t, max |q|, the largest sum_j w_j l*(q_j)): some (1 - t) u + t q is balanced exactly."""
+        size = self.size(u)
         if size == 0.0:
             return 0.0, 0.0, 0.0
         room, far, cost = self._ends
@@ -242,6 +257,8 @@ class LinearDual(Dual):
         conjugate = conjugate_above(self.penalty, -v, e)
         if np.isfinite(conjugate):
             return 1.0, conjugate
+        if "set" in self.penalty.properties:  # then scaling changes nothing
+            return 0.0, 0.0
         inside, outside, value = 0.0, 1.0, np.nan
         for _ in range(BISECTIONS):
             theta = 0.5 * (inside + outside)
@@ -270,8 +287,3 @@ class LinearDual(Dual):
             + float(e @ e) / (2 * l2)
             + (accuracy(self.penalty) + factor(v.size)) * terms
         )
-
-
-def largest(values: np.ndarray) -> float:
-    """The largest absolute value."""
-    return max(float(values.max()), -float(values.min()))

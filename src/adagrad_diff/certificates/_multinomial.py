@@ -12,7 +12,8 @@ from ._dual import LinearDual
 class MultinomialDual(LinearDual):
     """Rows of p sum to one, and with an intercept every class has its own share of samples; up to rounding."""
 
-    spread = 1.0
+    typical = spread = 1.0
+    independence = 0.0  # not known
 
     def _targets(self):
         indicators = np.zeros((len(self.loss.b), self.loss.classes))
@@ -55,7 +56,7 @@ class MultinomialDual(LinearDual):
             return u.copy()
         return (1.0 - part) * p + part * (other / other.sum()) - self.b
 
-    def _imbalance(self, u, size):
+    def _imbalance(self, u):
         excess = self._excess(self.weight @ (u + self.b), self.weight @ self.b)
         return min(excess + 4.0 * self.rounding, 1.0), 1.0, 0.0  # and entropies are not negative
 

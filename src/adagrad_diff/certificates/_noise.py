@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..losses import LinearModel
-from ._rounding import factor
+from ._rounding import factor, largest
 
 SAFETY = 2.0  # errors of other iterates than the one looked at are alike, not equal
 
@@ -20,20 +20,23 @@ def noise(dual: Any, x: np.ndarray, r: np.ndarray | None) -> float:
     the predictions are measured.
     """
     loss: LinearModel = dual.loss
-    part, offset = (x[:-1], x[-1]) if loss.intercept else (x, np.zeros(1))
-    part, offset = part.astype(np.float64).reshape(-1), np.atleast_1d(offset)
+    part, offset = (x[:-1], x[-1]) if loss.intercept else (x, 0.0)
+    part, offset, shift = part.astype(np.float64).reshape(-1), largest(offset), largest(offset - dual.center)
     slope = max(-float(dual.low.min()), float(dual.high.max())) if dual.kinked else dual.steepest
-    slopes = slope * dual.weight if r is None else np.abs(r).reshape(len(dual.weight), -1).max(axis=1)
-    targets = np.abs(dual.b).reshape(len(slopes), -1).max(axis=1)
-    spread = float(dual.sizes @ np.abs(part))
-    predictions = slope * spread + float(np.abs(offset).max() * slopes.sum() + np.einsum("i,i->", slopes, targets))
-    losses = slope * (spread + float(np.abs(offset - dual.center).sum()) + dual.spread) + dual.terms
+    if r is None or dual.kinked:  # at a kink, a slope of zero says nothing about the neighbourhood
+        slopes = np.full(dual.b.shape, slope) * dual.weight.reshape(-1, *(1,) * (dual.b.ndim - 1))
+    else:
+        slopes = np.abs(r)
+    spread, curvature = float(dual.sizes @ np.abs(part)), loss.smoothness or 1.0
+    first = slope * spread + offset * float(slopes.sum()) + float(np.sum(slopes * np.abs(dual.b)))
+    second = len(slopes) * curvature * dual.coarse * (spread + offset + dual.typical) ** 2  # where slopes are zero
+    losses = slope * (spread + shift + dual.spread) + dual.terms
     phi = float(dual.penalty.value(part))
-    bound = dual.coarse * predictions + dual.rounding * losses + (factor(part.size) * abs(phi) if np.isfinite(phi) else 0.0)
-    return bound + (_measured(dual, x, r, slope) if dual.single else 0.0)
+    bound = dual.coarse * (first + second) + dual.rounding * losses + (factor(part.size) * abs(phi) if phi < np.inf else 0.0)
+    return bound + (_measured(dual, x, slopes, curvature) if dual.single else 0.0)
 
 
-def _measured(dual: Any, x: np.ndarray, r: np.ndarray | None, slope: float) -> float:
+def _measured(dual: Any, x: np.ndarray, slopes: np.ndarray, curvature: float) -> float:
     """sum_j |slope| |error of z_j|, predictions in single precision being compared with those in double precision."""
     loss, total = dual.loss, 0.0
     eps, features = float(np.finfo(loss.dtype).eps), loss.A.shape[1]
@@ -41,8 +44,8 @@ def _measured(dual: Any, x: np.ndarray, r: np.ndarray | None, slope: float) -> f
         z, rounded = (_predictions(loss, x.astype(dtype), features, lo, hi) for dtype in (np.float64, loss.dtype))
         b, weight = np.abs(dual.b[lo:hi]), dual.weight[lo:hi].reshape(-1, *(1,) * (z.ndim - 1))
         error = np.abs(z - rounded) + eps * (np.abs(z) + (b if loss.translates else 1.0))
-        slopes = weight * slope if r is None else np.abs(r[lo:hi])
-        total += float(np.sum((slopes if loss.translates else slopes + weight * b) * error, dtype=np.float64))
+        steepness = slopes[lo:hi] + weight * (curvature * error + (0.0 if loss.translates else b))
+        total += float(np.sum(steepness * error, dtype=np.float64))
     return SAFETY * total
 
 

@@ -7,10 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from ..losses import Quadratic
+from ..losses.matrix import Dense
 from ..penalties import Penalty
 from ._dual import Dual
+from ._free import MOST, outside, smallest_eigenvalue
 from ._noise import SAFETY
-from ._rounding import column_sizes, conjugate_above, factor
+from ._rounding import accuracy, column_sizes, conjugate_above, factor
 
 
 class QuadraticDual(Dual):
@@ -44,15 +46,30 @@ class QuadraticDual(Dual):
         skew = 0.5 * self.loss.factor * self.loss.skew * np.abs(x).sum()  # f has the gradient (Q + Q')/2 x - c
         return g, self.rounding * (self.sizes * np.abs(x).max() + np.abs(self.c)) + skew
 
+    @cached_property
+    def curvature(self) -> float:
+        """At most the smallest eigenvalue of Q; 0 if it is not known."""
+        Q = self.loss.Q
+        if not isinstance(Q, Dense) or Q.shape[0] > MOST:
+            return 0.0
+        array = self.loss.factor * Q.array.astype(np.float64)
+        return smallest_eigenvalue((array + array.T) / 2, 0)
+
     def bound(self, x, g, r):
-        x = x.astype(np.float64)
+        x, size = x.astype(np.float64), np.abs(x).astype(np.float64)
         g, e = self._gradient(x, g.astype(np.float64))
-        conjugate = conjugate_above(self.penalty, -g, e)
-        if not np.isfinite(conjugate):
+        point, more, conjugate = g, 0.0, conjugate_above(self.penalty, -g, e)
+        if not np.isfinite(conjugate) and self.curvature > 0 and {"norm", "seminorm", "set"} & self.penalty.properties:
+            # Some g + d is in the domain, the gradient at x + d / Q.
+            d, conjugate = outside(self.penalty, -g)
+            e = 2.0 * (e + (accuracy(self.penalty) + self.rounding) * np.abs(g))
+            point, more = g + d, float(x @ d + np.sum((np.abs(d) + e) ** 2) / (2.0 * self.curvature))
+        terms = size @ (np.abs(g) + np.abs(self.c))
+        value = -0.5 * float(x @ (g + self.c)) - conjugate - more - float(e @ size + self.rounding * terms)
+        if not np.isfinite(value):
             self.reason = f"the conjugate of {self.penalty.name} is infinite at the gradient"
             return -np.inf, g
-        terms = np.abs(x) @ (np.abs(g) + np.abs(self.c))
-        return -0.5 * float(x @ (g + self.c)) - conjugate - float(e @ np.abs(x) + self.rounding * terms), g
+        return value, point
 
     def noise(self, x, r):
         x, eps = x.astype(np.float64), float(np.finfo(self.loss.dtype).eps)

@@ -74,7 +74,8 @@ def each_string(z, step, shift, lam, x):
     moved, weight = np.empty((1, n)), np.empty((1, n))
     for k in range(rows):
         for i in range(n):
-            moved[0, i], weight[0, i] = z[k, i] + step[k, i] * shift, 1.0 / step[k, i]
+            moved[0, i] = z[k, i] + step[k, i] * shift if shift != 0.0 else z[k, i]  # which may be -0.0
+            weight[0, i] = 1.0 / step[k, i]
         if not (lam > 0.0 and calm(weight[0]) and quick_string(moved[0], weight[0], lam, x[k])):
             taut_string(moved, weight, lam, x[k : k + 1])
 

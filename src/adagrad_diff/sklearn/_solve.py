@@ -38,7 +38,8 @@ def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_it
     if isinstance(loss, LinearModel):
         x = null_point(loss)
         null = null_gap(loss, penalty, x, tol)
-        x0 = x if x0 is None else x0
+        if x0 is None and (loss.translates or loss.jump is None):  # for the hinge it is where whole classes are at their kinks
+            x0 = x
     if null is not None:
         solution = Solution(x, *null, 1, "certified", "All coefficients are zero: the penalty is that strong.")
     else:
