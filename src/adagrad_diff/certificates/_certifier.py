@@ -63,8 +63,11 @@ class Certifier:
 
     @property
     def hopeless(self) -> bool:
-        """Whether no dual point was found that says more than the loss's smallest value."""
-        return isinstance(self.dual, str) or (self.tried and self.value <= self.dual.floor)
+        """Whether no dual point was found that says more than the loss's smallest value, because none is feasible.
+
+        A feasible one that says less so far is no reason to give up: bounds become better as x does.
+        """
+        return isinstance(self.dual, str) or (self.tried and self.value <= self.dual.floor and self.dual.reason != "")
 
     def gap(self, fun: Any) -> Any:
         """F(x) - F_star is at most this: infinite where F(x) is not finite, or nothing is known."""

@@ -46,7 +46,7 @@ def refuse_masked(values: Any, name: str) -> None:
 def refuse_huge(values: Any, name: str, dtype: Any) -> None:
     """Numbers whose squares are infinite can neither be scaled nor fitted."""
     numbers = values.data if sparse.issparse(values) else values
-    largest = float(max(numbers.max(), -numbers.min())) if numbers.size else 0.0
+    largest = max(float(numbers.max()), -float(numbers.min())) if numbers.size else 0.0
     if largest > np.sqrt(ROOM * np.finfo(dtype).max):
         raise ValueError(
             f"{name} holds numbers as large as {largest:.1e}, whose squares overflow in {np.dtype(dtype).name}: scale it to "
