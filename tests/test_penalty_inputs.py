@@ -7,7 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+from adagrad_diff import Squared, critical_lam, minimize
 from adagrad_diff import penalties as p
+from adagrad_diff.certificates import duality_gap
 
 D, B = 4, 3
 RNG = np.random.default_rng(0)
@@ -145,6 +147,19 @@ def test_parts_of_vectors_that_are_too_short(penalty):
         for _, call in calls(penalty):
             message = outcome(call, x)
             assert "but there are" in message or "is not known" in message or "no polar" in message
+
+
+@pytest.mark.parametrize("penalty", [p.GroupL2(1.0, np.arange(10_000)), p.SparseGroupL2(1.0, 1.0, np.arange(10_000))], ids=type)
+def test_wrong_lengths_on_the_way(penalty):
+    loss = Squared(RNG.standard_normal((9, 3)), np.ones(9))
+    for call in (
+        lambda: critical_lam(loss, penalty),
+        lambda: duality_gap(loss, penalty, np.zeros(3)),
+        lambda: minimize(loss, penalty=penalty),
+        lambda: minimize(loss, penalty=penalty, eta=1.0),
+    ):
+        with pytest.raises(ValueError, match=r"has 10000 group labels, but there are 3 penalised coordinates"):
+            call()
 
 
 @sized

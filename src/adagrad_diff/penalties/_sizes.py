@@ -22,7 +22,7 @@ Rows = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # of z, step and th
 
 LEAST, MOST = 1e-100, 1e100  # the moderate sizes
 EXPONENT = 200  # of two: the size that large or small numbers get, with the more room below as sets may be small beside z
-FLOOR = 2.0**-700  # steps that are smaller than this part of the largest one are no different from it
+FLOOR = 2.0**-700  # a step is taken to be no smaller than this part of the largest one
 CEILING = 2.0**960  # a strength as large as this is as good as infinite
 
 
