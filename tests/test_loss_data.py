@@ -307,7 +307,15 @@ def points(shape):
     x = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
     frozen = x.copy()
     frozen.flags.writeable = False
-    yield from (x.tolist(), np.asfortranarray(x), x[::-1].copy()[::-1], x.astype(">f4"), x.astype(int), x.astype(object), frozen)
+    yield from (
+        x.tolist(),
+        np.asfortranarray(x),
+        x[::-1].copy()[::-1],
+        x.astype(">f4"),
+        x.astype(int),
+        x.astype(object),
+        frozen,
+    )
 
 
 @pytest.mark.parametrize("loss", [Squared(A, B), Squared(A.astype(np.float32), B), Multinomial(A, [0, 1, 2, 0])])
