@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn.datasets import load_wine
@@ -46,16 +46,19 @@ def test_a_strong_penalty_and_ties():
 
 @settings(max_examples=60, deadline=None)
 @given(
-    kinks=st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 3)), min_size=1, max_size=9),
+    kinks=st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0, 1, 1, 2])), min_size=1, max_size=9),
     tau=st.sampled_from([0.1, 0.25, 1 / 3, 0.5, 0.9]),
     shift=st.sampled_from([0.0, 0.1, 1e6]),
     dtype=st.sampled_from([np.float64, np.float32]),
 )
+@example(kinks=[(0, 1), (1, 1), (1, 1), (2, 1)], tau=0.5, shift=0.0, dtype=np.float64)
 def test_the_best_intercept_by_brute_force(kinks, tau, shift, dtype):
     """With a penalty that is strong enough, it is all there is: the best of all kinks, and of the middles between them."""
     y, weight = (np.array(column, dtype=float) for column in zip(*kinks, strict=True))
     y, weight = (y + shift).astype(dtype), weight if weight.any() else weight + 1.0
-    model = fit(door.QuantileRegressor(quantile=tau, alpha=1e3), np.zeros((len(y), 1), dtype), y, sample_weight=weight)
+    model = fit(
+        door.QuantileRegressor(quantile=tau, alpha=1e3), np.arange(len(y), dtype=dtype)[:, None], y, sample_weight=weight
+    )
     t = y.astype(float)
     values = [
         np.average(np.maximum(tau * (t - c), (tau - 1) * (t - c)), weights=weight) for c in [*t, *((t + t[:, None]) / 2).flat]
@@ -70,12 +73,12 @@ def test_the_best_intercept_by_brute_force(kinks, tau, shift, dtype):
 @given(
     seed=st.integers(0, 10**6),
     samples=st.sampled_from([1, 2, 4, 9]),
-    alpha=st.sampled_from([0.02, 0.2, 0.5, 5.0]),
+    alpha=st.sampled_from([0.02, 0.5, 5.0]),
     tau=st.sampled_from([0.25, 0.5]),
 )
 def test_integer_targets_against_highs(seed, samples, alpha, tau):
     rng = np.random.default_rng(seed)
-    X, y = rng.integers(-3, 4, (samples, 2)).astype(float), rng.integers(0, 4, samples).astype(float)
+    X, y = rng.integers(-9, 10, (samples, 2)).astype(float), rng.integers(0, 3, samples).astype(float)
     weight = np.maximum(rng.integers(0, 3, samples), np.arange(samples) == 0).astype(float)
     model = fit(door.QuantileRegressor(quantile=tau, alpha=alpha, max_iter=1000), X, y, sample_weight=weight)
     best = highs(X, y, weight / weight.sum(), alpha, tau)
