@@ -59,10 +59,11 @@ def test_sparse_is_never_made_dense(name, monkeypatch):
     dense = make(name).fit(X, y)
     for kind in (sparse.csr_array, sparse.csc_array, sparse.csr_matrix):
         data_ = kind(X)
-        for method in ("toarray", "todense"):
-            if name != "KernelSVC":  # whose kernels are dense by themselves
-                monkeypatch.setattr(type(data_), method, lambda *a, **k: pytest.fail("made dense"))
-        model = make(name).fit(data_, y)
+        with monkeypatch.context() as patch:
+            for method in ("toarray", "todense"):
+                if name != "KernelSVC":  # whose kernels are dense by themselves
+                    patch.setattr(type(data_), method, lambda *a, **k: pytest.fail("made dense"))
+            model = make(name).fit(data_, y)
         np.testing.assert_allclose(model.objective_, dense.objective_, rtol=3e-4)
         assert np.shape(model.predict(data_)) == (80,)
 
