@@ -159,17 +159,17 @@ def test_where_scaling_does_not_reach_the_dual_set(penalty):
     x = np.ones(4)
     assert np.unique(np.sign(loss.value_and_grad(x)[1])).size == 2  # no multiple of it is in a cone
     certificate = duality_gap(loss, penalty, x, refine=False)
-    assert certificate.gap == math.inf
-    assert certificate.relative == math.inf
+    assert certificate.gap == pytest.approx(certificate.fun, rel=1e-9)  # all that is known: the loss is not negative
+    assert "All that is proven" in certificate.message
     assert penalty.name in certificate.message
     assert "scaling" in certificate.message
     if penalty.name == "NonNegative":  # the mean over iterations may well be in the cone
         return
     twice = LAD(np.hstack([loss.A.array, loss.A.array]), loss.b)  # dependent columns: nothing else helps
     result = minimize(twice, penalty=penalty, eta=0.1, max_iter=50, stop="gap", tol=1e-4, on_failure="ignore")
-    assert result.gap == math.inf
+    assert result.gap == pytest.approx(result.fun, rel=1e-9)
     assert not result.success
-    assert "infinite" in result.message
+    assert "All that is proven" in result.message
 
 
 def test_a_function_has_no_certificate():

@@ -292,8 +292,9 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
 def _falls_for_ever(state: State) -> Any:
     """Whether the objective has fallen very far along a straight line, without an end in sight."""
     norm = np.sqrt(np.einsum("i...,i...->...", state.flat(state.g), state.flat(state.g), dtype=np.float64))
-    straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
-    return straight & (state.fun < -FAR * (1.0 + np.abs(state.f_first)))
+    with np.errstate(invalid="ignore"):  # where both are infinite
+        straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
+        return straight & (state.fun < -FAR * (1.0 + np.abs(state.f_first)))
 
 
 def _message(codes: np.ndarray, state: State, watch: Watch) -> str:
