@@ -60,7 +60,7 @@ class ForeignNorm:
 
 
 @pytest.mark.parametrize("kind", [Norm, ForeignNorm])
-@pytest.mark.parametrize("blocks", [None, "element", [0, 0, 1, 1]], ids=str)
+@pytest.mark.parametrize("blocks", ["element", [0, 0, 1, 1]], ids=str)
 def test_one_step_only_is_said_before_the_start(kind, blocks):
     with pytest.raises(ValueError, match=rf"\b{kind.__name__} has no exact proximal operator .*Use blocks='all'"):
         minimize(Squared(A, B), penalty=kind(1.0), eta=1.0, blocks=blocks)
@@ -449,7 +449,6 @@ def test_eta_auto_uses_one_step(kind):
     np.testing.assert_allclose(result.x, np.ravel(kind().prox(TARGET, np.ones(1))), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.xfail(raises=ValueError, strict=False, reason="minimize must choose the blocks when eta is given, too")
 @pytest.mark.parametrize("kind", ONE_STEP)
 def test_a_given_eta_uses_one_step(kind):
     result = minimize(Squared(2 * np.eye(4), 2 * TARGET), penalty=kind(), eta=3.0, max_iter=2000)

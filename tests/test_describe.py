@@ -69,7 +69,7 @@ EVERY = {
     "AdaGrad": ((0.1,), {"eta": 0.2, "eps": 1e-7, "blocks": "all", "scale": [1.0, 1.0, 1.0, 2.0]}),
     "AdaGradDiff": ((0.1,), {"eta": [0.1, 0.2], "eps": 1e-7, "blocks": [0, 0, 1, 1], "scale": [1.0, 1.0, 1.0, 2.0]}),
 }
-ABSTRACT = {"Loss", "LinearModel", "Penalty", "Rule", "Oracle", "Metric", "as_loss", "as_penalty"}
+ABSTRACT = {"Loss", "LinearModel", "Penalty", "Rule", "Oracle", "Metric", "as_loss", "as_penalty", "as_rule"}
 PAIRS = [(name, parameter) for name, (_, changes) in EVERY.items() for parameter in changes]
 
 

@@ -283,6 +283,8 @@ def minimize(
         watched: dict[str, Any] = {"tol": tol, "callback": callback, "every": every, "interrupt": interrupt}
         if automatic:
             return _race(loss, x0, penalty, eps, blocks, stop, state, on_failure, max_iter, deadline, **watched)
+        if loss.shape is not None:
+            penalty.check_size(int(np.prod(loss.shape)) // loss.shape[0] * (loss.shape[0] - loss.intercept))
         rule = _choose_rule(rule, eta, eps, blocks, penalty)
         certifier = _certifier(loss, penalty, stop)
         state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)

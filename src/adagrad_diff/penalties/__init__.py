@@ -1,6 +1,6 @@
 """Penalties: convex functions phi with their proximal operator in a diagonal metric, one per file."""
 
-from ._foreign import Foreign, as_penalty
+from ._foreign import as_penalty
 from .affine import Affine
 from .base import Penalty
 from .box import Box
@@ -40,7 +40,6 @@ __all__ = [
     "Box",
     "BoxHyperplane",
     "ElasticNet",
-    "Foreign",
     "FusedLasso",
     "GroupL2",
     "HalfSpace",
