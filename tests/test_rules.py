@@ -224,26 +224,6 @@ def test_rules_that_do_not_fit_the_problem(rule, words):
         minimize(Bowl(), np.zeros(3), rule=rule)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"eta": 1e300}, r"The 'eta' parameter of AdaGrad is 1e\+300, too large for the float32 of x\."),
-        ({"eta": 1e-60}, r"The 'eta' parameter of AdaGrad is 1e-60, too small for the float32 of x\."),
-        ({"eta": [0.1, 1e300]}, r"The 'eta' parameter of AdaGrad is 1e\+300, too large"),
-        ({"eta": lambda n: 1e-60 if n == 3 else 0.1}, r"The 'eta\(3\)' parameter of AdaGrad is 1e-60, too small"),
-        ({"eta": lambda n: 1e60}, r"The 'eta\(1\)' parameter of AdaGrad is 1e\+60, too large"),
-        ({"eta": 0.1, "scale": [1.0, 1e60, 1.0, 1.0, 1.0, 1.0]}, r"The 'scale' parameter of AdaGrad is 1e\+60, too large"),
-        ({"eta": 0.1, "scale": [1.0, 1.0, 1e-60, 1.0, 1.0, 1.0]}, r"The 'scale' parameter of AdaGrad is 1e-60, too small"),
-    ],
-)
-def test_numbers_that_float32_does_not_have(parameters, words):
-    loss = Squared(A.astype(np.float32), REAL)
-    with pytest.raises(ValueError, match=words):
-        minimize(loss, rule=AdaGrad(**parameters))
-    double = minimize(Squared(A, REAL), rule=AdaGrad(**parameters), max_iter=5, on_failure="ignore")
-    assert double.x.dtype == np.float64
-
-
 @pytest.mark.parametrize("size", [1e37, 1.0, 1e-42])
 def test_eta_auto_has_only_those_of_float32(size):
     b = REAL.astype(np.float32) * np.float32(size)

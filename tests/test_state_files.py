@@ -130,6 +130,8 @@ MEMORIES = {
         "memory.certifier.known_multipliers": np.array([0.0]),
     },
     "missing": {"memory.certifier.count": None},
+    "a value that its point does not have": {"memory.certifier.value": np.array(1e9), "memory.certifier.bound": np.array(1e9)},
+    "a bound above its value": {"memory.certifier.bound": np.array(1e9)},
     "words": {"memory.certifier.n": np.array("many")},
     "etas of a race": {"memory.race.etas": np.zeros(2)},
     "ground of a race": {"memory.race.ground": np.zeros(2)},

@@ -20,6 +20,7 @@ ENTRIES = 4_000_000  # numbers that are copied without asking how large A is
 FEW, LEAST, LATER = 100, 30, 1.3  # of samples and evaluations; by which factor the run grows between two refinements
 KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
+AGAIN = 1e-6  # part of itself by which a value of the dual function may change when it is evaluated again
 PREFIX, NUMBERS = "certifier.", ("tried", "value", "noise", "bound", "n", "refined_at", "next", "spent")  # of what it remembers
 TINY, LARGEST = np.finfo(np.float64).tiny, np.finfo(np.float64).max
 
@@ -143,26 +144,32 @@ class Certifier:
         if isinstance(self.dual, str) or not known:
             return
         try:
-            for name in NUMBERS:
-                setattr(self, name, type(getattr(self, name))(known[name].item()))
-            samples, multipliers = known["known_samples"], known["known_multipliers"]
-            like = np.empty_like(self.dual.loss.b) if self.dual.kinked else np.empty(0)
+            numbers = {name: type(getattr(self, name))(known[name].item()) for name in NUMBERS}
+            samples, multipliers, point = known["known_samples"], known["known_multipliers"], known.get("point")
+            like, mean = (np.empty_like(self.dual.loss.b) if self.dual.kinked else np.empty(0)), None
             fits = samples.ndim == 1 and samples.shape == multipliers.shape and samples.dtype.kind == "i"
             fits &= samples.size == 0 or (samples.min() >= 0 and samples.max() < like.size)
-            self.known_samples, self.known_multipliers = samples, multipliers
-            self.point = known.get("point")
             if "latest" in known:
-                self.mean = LateMean(like)
-                self.mean.latest[...], self.mean.before[...] = known["latest"], known["before"]
-                self.mean.count, self.mean.count_before = int(known["count"]), int(known["count_before"])
-                fits &= (
-                    known["latest"].shape == known["before"].shape == like.shape
-                    and self.mean.count >= 0 < self.mean.count_before
-                )
+                mean = LateMean(like)
+                mean.count, mean.count_before = int(known["count"]), int(known["count_before"])
+                fits &= known["latest"].shape == known["before"].shape == like.shape and mean.count >= 0 < mean.count_before
+                mean.latest[...], mean.before[...] = known["latest"], known["before"]
+            fits &= numbers["noise"] >= 0 and numbers["bound"] <= numbers["value"] and self._proves(point, numbers["value"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"'state' has a memory of its duality gap that does not fit: {error}.") from None
         if not fits:
             raise ValueError("'state' has a memory of its duality gap that does not fit this problem.")
+        self.__dict__.update(numbers)
+        self.known_samples, self.known_multipliers, self.point, self.mean = samples, multipliers, point, mean
+
+    def _proves(self, point: np.ndarray | None, value: float) -> bool:
+        """Whether a dual point has the value that it is said to have."""
+        if point is None or not hasattr(self.dual, "value"):
+            return point is not None or value == -np.inf
+        if point.shape != self.dual.b.shape or point.dtype.kind != "f":
+            return False
+        again = self.dual.value(point)[0]
+        return value <= again + AGAIN * max(abs(again), self.scale)
 
     def _affordable(self, last: bool) -> float:
         """How many seconds a refinement may take now."""
