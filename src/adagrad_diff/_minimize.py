@@ -16,7 +16,7 @@ from . import _check
 from ._driver import Watch, report
 from ._problem import check_same, identity, recognise
 from ._state import State
-from ._status import Status, delayed_interrupt
+from ._status import Status, interruptible
 from .losses import Loss, as_loss
 from .penalties import Penalty, as_penalty
 from .rules import AdaGradDiff, Rule, as_rule
@@ -279,7 +279,7 @@ def minimize(
     deadline = np.inf if max_time is None else perf_counter() + _check.positive(max_time, "max_time", "minimize")
     if callback is not None and not callable(callback):
         raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
-    with delayed_interrupt() as interrupt:
+    with interruptible() as interrupt:
         watched: dict[str, Any] = {"tol": tol, "callback": callback, "every": every, "interrupt": interrupt}
         if automatic:
             return _race(loss, x0, penalty, eps, blocks, stop, state, on_failure, max_iter, deadline, **watched)

@@ -111,7 +111,7 @@ class Interrupt:
 def delayed_interrupt() -> Iterator[Interrupt]:
     """Let the iteration in progress finish when the user presses Ctrl-C; a second Ctrl-C stops at once.
 
-    Both leave as `Interrupted`. "At once" is not between the parts of what belongs together (`held`): that takes microseconds,
+    "At once" is not between the parts of what belongs together (`held`): that takes microseconds,
     and ends the run as well.
     Only in the main thread, and only if nobody else handles the signal.
     """
@@ -128,10 +128,18 @@ def delayed_interrupt() -> Iterator[Interrupt]:
         signal.signal(signal.SIGINT, handler)
     try:
         yield interrupt
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def interruptible() -> Iterator[Interrupt]:
+    """`delayed_interrupt` for a run: what interrupts it while there is no iteration to finish leaves as `Interrupted`, too."""
+    try:
+        with delayed_interrupt() as interrupt:
+            yield interrupt
     except Interrupted:
         raise
     except KeyboardInterrupt as error:
         raise Interrupted("The run was interrupted before its first iteration, or after its last one.") from error
-    finally:
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)

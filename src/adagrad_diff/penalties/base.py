@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ._points import answer, can_hold, check_out, point, steps
 from ._sizes import all_moderate
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 RELATIVE = 1e-9  # how far outside a set, relative to its size, a point still counts as inside
 
@@ -38,10 +35,10 @@ class Penalty(ABC):
     properties: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
-    def value(self, x: ArrayLike) -> Any:
+    def value(self, x: Any) -> Any:
         """phi(x): a number, or one per trajectory."""
 
-    def prox(self, z: ArrayLike, step: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    def prox(self, z: Any, step: Any, out: np.ndarray | None = None) -> np.ndarray:
         """The proximal point of z, written into `out` (which may be z) when given. Steps are positive."""
         z = point(self, z, "z")
         step = steps(step, z)
@@ -66,11 +63,11 @@ class Penalty(ABC):
         if result is not None and result is not out:  # it should be, but that is easily forgotten
             np.copyto(out, answer(result, out.shape, f"{type(self).__name__}.prox"))
 
-    def conjugate(self, y: ArrayLike) -> Any:
+    def conjugate(self, y: Any) -> Any:
         """phi*(y) = sup_x <x, y> - phi(x); for a set, its support function. Where it is an indicator, 0 or inf."""
         raise ValueError(f"The conjugate of {type(self).__name__} is not known in closed form.")
 
-    def polar(self, y: ArrayLike) -> Any:
+    def polar(self, y: Any) -> Any:
         """For a norm or seminorm, sup of <x, y> over phi(x) <= 1: y is a subgradient of t phi at 0 iff polar(y) <= t."""
         raise ValueError(f"{type(self).__name__} is not a norm or seminorm: it has no polar.")
 
