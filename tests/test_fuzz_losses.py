@@ -113,6 +113,8 @@ def naive_answer(kind, A, b, x, options):
     else:
         b = b.astype(int) if kind is Multinomial else b
         theta = {k: v for k, v in PARAMETER.get(kind, {}).items() if k != "classes"}
+        if options.get("sample_weight") is not None:
+            options = {**options, "sample_weight": np.asarray(options["sample_weight"], np.float64)}
         loss = getattr(naive, kind.__name__)(A, b, **theta, **options)
     shape = (A.shape[1] + options.get("intercept", False), 3)[: 2 if kind is Multinomial else 1]
     columns = [x] if x.ndim == len(shape) else [x[..., k] for k in range(x.shape[-1])]

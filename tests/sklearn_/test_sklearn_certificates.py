@@ -7,6 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+
+pytest.importorskip("sklearn")
+
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 

@@ -54,7 +54,7 @@ class Quadratic(Loss):
             Q = self.Q.array
         elif isinstance(self.Q, CompressedRows | CompressedColumns):
             indptr, indices, data = self.Q.parts
-            Q = sparse.csr_array((data, indices, indptr), shape=self.Q.shape)
+            Q = sparse.csr_array((data, indices, indptr), shape=self.Q.shape, copy=True)  # SciPy sorts what it subtracts
         else:
             return  # an operator is taken at its word
         largest = abs(Q).max()
