@@ -153,10 +153,15 @@ def vector(value: Any, name: str, length: int, *, what: str = "one value per row
     return finite(array, name)
 
 
-def cast(array: np.ndarray, dtype: Any, name: str) -> np.ndarray:
-    """A contiguous copy in another precision, or a sentence if a number is too large for it."""
+def cast(array: np.ndarray, dtype: Any, name: str, copy: bool = True) -> np.ndarray:
+    """A contiguous copy in another precision, or a sentence if a number is too large for it.
+
+    Without `copy`, an array that is contiguous, writeable (as kernels want it) and of that precision is taken as it is.
+    """
     with np.errstate(over="ignore", under="ignore"):
-        result = np.array(array, dtype=dtype, order="C")
+        result = np.array(array, dtype=dtype, order="C", copy=True if copy or not array.flags.writeable else None)
+    if result.dtype == array.dtype:
+        return result
     places = np.argwhere(np.isinf(result) & ~np.isinf(array))
     if len(places):
         place = tuple(places[0].tolist())

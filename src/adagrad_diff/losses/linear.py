@@ -77,7 +77,7 @@ class LinearModel(Loss):
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
         """b as this loss wants it, or an error that names the first entry it does not accept."""
-        return _check.cast(_check.vector(b, "b", samples), self.dtype, "b")
+        return _check.cast(_check.vector(b, "b", samples), self.dtype, "b", copy=False)
 
     def _normalised(self, sample_weight: Any, samples: int) -> np.ndarray:
         if sample_weight is None:
@@ -230,4 +230,4 @@ class BinaryModel(LinearModel):
     """A linear model whose targets are the labels -1 and +1."""
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
-        return _check.cast(signs(b, type(self).__name__, samples, "one value per row of A"), self.dtype, "b")
+        return _check.cast(signs(b, type(self).__name__, samples, "one value per row of A"), self.dtype, "b", copy=False)
