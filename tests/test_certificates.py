@@ -65,7 +65,7 @@ def value(loss, penalty, x):
     return loss.value_and_grad(x)[0] + penalty.value(part.reshape(-1))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.0, 1e-3, 0.3, 3.0]))
 @pytest.mark.parametrize("options", TERMS, ids="+".join)
 @pytest.mark.parametrize("kind", LINEAR, ids=named)

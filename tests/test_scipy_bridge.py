@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult
 from scipy.optimize import minimize as scipy_minimize
 
-from adagrad_diff import L1, Box, ConvergenceWarning, Status, minimize, scipy_method
+from adagrad_diff import L1, Box, ConvergenceError, ConvergenceWarning, Interrupted, Status, minimize, scipy_method
 
 TARGET = np.array([3.0, -2.0, 0.5])
 ZEROS = np.zeros(3)
@@ -258,3 +258,22 @@ def test_unknown_options(name):
 def test_bad_input(arguments, words):
     with pytest.raises(ValueError, match=words):
         run(**arguments)
+
+
+@pytest.mark.parametrize("options", [{"eta": 0.5}, {}], ids=str)
+def test_interrupts_and_failures_come_through_with_the_result(options):
+    calls = []
+
+    def pressed(x):
+        calls.append(1)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+        return both(x)
+
+    with pytest.raises(Interrupted) as caught:
+        run(pressed, options=options)
+    assert caught.value.result.nfev == caught.value.result.njev >= 29
+    assert not caught.value.result.success
+    with pytest.raises(ConvergenceError) as failed:
+        run(options={**options, "on_failure": "raise", "maxiter": 3, "tol": 1e-12})
+    assert failed.value.result.nfev == failed.value.result.njev

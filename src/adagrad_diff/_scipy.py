@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._minimize import minimize
-from ._status import BUDGETS
+from ._status import BUDGETS, ConvergenceError, Interrupted
 from .penalties import Box
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ def scipy_method(
     if bounds is not None and penalty is not None:
         raise ValueError("'bounds' and a 'penalty' cannot be combined: give one of them (Box is the penalty for bounds).")
     calls = Calls(fun, jac, args)
-    result = minimize(
-        calls,
-        x0,
-        penalty if bounds is None else _box(bounds, len(x0)),
-        callback=callback and _as_scipy_calls(callback),
-        **options,
-    )
-    result.update(nfev=calls.count, njev=calls.count, success=bool(result.success and result.status not in BUDGETS))
+    penalty = penalty if bounds is None else _box(bounds, len(x0))
+    try:
+        result = minimize(calls, x0, penalty, callback=callback and _as_scipy_calls(callback), **options)
+    except (Interrupted, ConvergenceError) as ended:
+        if ended.result is not None:  # there is one, unless Ctrl-C came before the first iteration
+            calls.tell(ended.result)
+        raise
+    calls.tell(result)
     return result
 
 
@@ -80,6 +80,11 @@ class Calls:
             self.count += 1
             self._last = x.copy(), (self.fun(x.copy(), *self.args), np.copy(self.jac(x.copy(), *self.args)))
         return self._last[1]
+
+    def tell(self, result: OptimizeResult) -> None:
+        """What SciPy's conventions ask of a result."""
+        success = bool(result.success and result.status not in BUDGETS)
+        result.update(nfev=self.count, njev=self.count, success=success)
 
 
 def _as_scipy_calls(callback: Callable) -> Callable:

@@ -20,6 +20,6 @@ ESTIMATORS += [
 ]
 
 
-@parametrize_with_checks([estimator.set_params(max_iter=200) for estimator in ESTIMATORS])  # they pass with 10000, too
+@parametrize_with_checks([estimator.set_params(max_iter=60) for estimator in ESTIMATORS])  # they pass with 10000, too
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -42,10 +42,11 @@ class Huber(LinearModel):
         return slope * (t - 0.5 * slope), slope
 
     @staticmethod
-    def slopes(b, theta):
+    def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         return -theta, theta
 
     @staticmethod
-    def conjugate(u, b, theta):
+    @np.errstate(over="ignore")  # infinite is the answer, then
+    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """u^2 / 2 + b u for |u| <= delta"""
-        return np.where(np.abs(u) <= theta, 0.5 * u * u + b * u, np.inf)
+        return np.where(np.abs(u) <= theta, u * (0.5 * u + b), np.inf)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._driver import NOTHING
 from .._intercept import best_intercept
 from .._subgradients import smallest_polar
 from ..certificates import Certifier, LinearDual, dual_of
@@ -14,7 +15,6 @@ from ..losses import LinearModel
 from ..penalties import L1, ElasticNet, Penalty
 
 SORTED = 500_000  # samples up to which kinks are sorted, which takes several vectors of double precision
-ABSOLUTE = 1e-6  # of the scale of the problem: gaps relative to less than that are of no interest
 PROGRAM = 100_000  # kinks times features up to which a linear program looks for the best of many subgradients
 
 
@@ -55,7 +55,7 @@ def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float) -> 
         certifier.measure(x, r)
         return float(certifier.gap(fun))
 
-    enough = tol * max(abs(fun), ABSOLUTE * certifier.scale)
+    enough = tol * max(abs(fun), NOTHING * certifier.scale)
     if gap(r) > enough and 1 < kinks <= PROGRAM // loss.A.shape[1]:
         with suppress(ValueError):  # the best subgradient is not known
             gap(smallest_polar(loss, norm, x.astype(np.float64))[1])
