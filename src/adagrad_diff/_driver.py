@@ -146,7 +146,7 @@ class Watch:
 
     def _verdict(self, state: State, stop: int) -> Any:
         """The status of each trajectory: `stop`, unless it has an end of its own."""
-        reached, stalled = self._judge(state, STRICTER if state.trajectories is not None else 1.0)
+        reached, stalled = (False, False) if self.tol is None else self._judge(state, self.tol)
         if not state.batched:
             if state.failed:
                 return Status.NOT_FINITE
@@ -158,17 +158,15 @@ class Watch:
         status[state.failed] = Status.NOT_FINITE
         return status
 
-    def _judge(self, state: State, share: float) -> tuple[Any, Any]:
-        """Whether a share of the tolerance is reached, and whether the run is stalled."""
-        if self.tol is None:
-            return False, False
-        tol = share * self.tol
+    def _judge(self, state: State, tol: float) -> tuple[Any, Any]:
+        """Whether the tolerance is reached, and whether the run is stalled."""
+        share = STRICTER if state.trajectories is not None else 1.0
         reached = self.certified(state, share)
         if self._by_subgradient:
-            reached |= state.norm <= tol * state.g_first
+            reached |= state.norm <= share * tol * state.g_first
             if self.n % SELDOM == 0:  # if the first gradient was next to nothing
-                reached |= state.norm <= tol * NOTHING * state.change()
-        return reached, state.gain < np.inf and state.gain <= self.tol * self._unit(state)
+                reached |= state.norm <= share * tol * NOTHING * state.change()
+        return reached, state.gain < np.inf and state.gain <= tol * self._unit(state)
 
     def certified(self, state: State, share: float = 1.0) -> Any:
         """Whether a share of the tolerance is reached by the duality gap."""
