@@ -69,6 +69,9 @@ KINDS = {
     "LinearOperator": operator,
     "LinearOperator with matmat": batched_operator,
 }
+SEVERAL = (Logistic, LAD, Multinomial)
+# Numba compiles anew for memory that must not be written to: there one loss with a kernel is enough.
+EVERY_MATRIX = [(kind, layout) for kind in SEVERAL for layout in KINDS if (kind, layout) != (Logistic, "read-only")]
 IN_PLACE = ["C order", "Fortran order", "every second row", "every second column of Fortran order", "read-only"]
 
 
@@ -77,8 +80,7 @@ def points(loss, rng, trajectories):
     return [rng.standard_normal(loss.shape), *(rng.standard_normal((*loss.shape, B)) for B in trajectories)]
 
 
-@pytest.mark.parametrize("kind", [Logistic, LAD, Multinomial], ids=named)
-@pytest.mark.parametrize("layout", KINDS)
+@pytest.mark.parametrize(("kind", "layout"), EVERY_MATRIX)
 def test_every_matrix_gives_the_same_numbers(kind, layout):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((37, 6)) * (rng.random((37, 6)) < 0.6)
@@ -117,10 +119,10 @@ def test_memory_map(tmp_path):
     A = np.random.default_rng(0).standard_normal((20, 3))
     np.save(tmp_path / "A.npy", A)
     mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
-    loss = make(Logistic, mapped, np.arange(20))
+    loss = make(LAD, mapped, np.arange(20))
     assert isinstance(mapped, np.memmap)
     assert np.shares_memory(loss.A.array, mapped)
-    same(loss.value_and_grad(np.ones(3)), make(Logistic, A, np.arange(20)).value_and_grad(np.ones(3)))
+    same(loss.value_and_grad(np.ones(3)), make(LAD, A, np.arange(20)).value_and_grad(np.ones(3)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -128,7 +130,7 @@ def test_nothing_is_copied_or_changed(dtype):
     A = np.random.default_rng(0).standard_normal((20, 3)).astype(dtype)
     for layout in IN_PLACE:
         given = KINDS[layout](A)
-        loss = make(Squared, given, np.arange(20))
+        loss = make(LAD, given, np.arange(20))
         loss.value_and_grad(np.ones(3))
         assert np.shares_memory(loss.A.array, given), layout
         np.testing.assert_array_equal(given, A)
@@ -141,7 +143,7 @@ def test_nothing_is_copied_or_changed(dtype):
 @pytest.mark.parametrize("layout", [*IN_PLACE, "csr_array", "csc_array", "coo", "LinearOperator"])
 def test_float32_stays_float32(layout):
     A, x = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32), np.array([0.5, -0.25, 1.0])
-    for kind in (Logistic, LAD, Multinomial):
+    for kind in SEVERAL if layout != "read-only" else SEVERAL[1:]:
         loss = make(kind, KINDS[layout](A), np.arange(20), **TERMS[1])
         for point in (np.broadcast_to(x.reshape(-1, *[1] * (len(loss.shape) - 1)), loss.shape), np.ones((*loss.shape, 2))):
             value, gradient = loss.value_and_grad(point)
