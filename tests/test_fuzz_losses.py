@@ -193,7 +193,7 @@ def test_any_data(kind, data):
         f, slopes = naive_answer(kind, A, b, x, options)
         tolerance = 1e-9 if loss.dtype == np.float64 else 1e-4
         size = 1.0 + np.abs(f).max() + np.abs(slopes).max() * (1.0 + np.abs(np.asarray(x, float)).max())
-        if np.isfinite(size):
+        if size < np.finfo(loss.dtype).max / 10:  # beyond that, infinite is right
             np.testing.assert_allclose(np.ravel(value), f, rtol=tolerance, atol=tolerance * size)
             np.testing.assert_allclose(g.reshape(slopes.shape), slopes, rtol=tolerance, atol=tolerance * size)
 

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 MISSING = "remove or impute missing and infinite entries first"
+WIDTH = 100  # characters of a value that a message shows
 CHUNK = 1 << 18  # entries looked at together, so that checking a large array needs little memory
+
+
+def shown(value: Any) -> str:
+    """A value as it is shown in a message: in one line, and not all of a large one."""
+    line = " ".join(repr(value).split())
+    return line if len(line) <= WIDTH else f"{line[:WIDTH]}..."
 
 
 def _number(value: Any) -> float:
@@ -29,7 +36,7 @@ def positive(value: Any, name: str, owner: str) -> float:
     """A positive finite number, or a sentence saying what it is instead."""
     number = _number(value)
     if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"The {name!r} parameter of {owner} must be a positive number. Got {value!r} instead.")
+        raise ValueError(f"The {name!r} parameter of {owner} must be a positive number. Got {shown(value)} instead.")
     return number
 
 
@@ -37,7 +44,7 @@ def nonnegative(value: Any, name: str, owner: str) -> float:
     """A finite number >= 0."""
     number = _number(value)
     if not (np.isfinite(number) and number >= 0):
-        raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0. Got {value!r} instead.")
+        raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0. Got {shown(value)} instead.")
     return number
 
 
@@ -45,7 +52,7 @@ def number(value: Any, name: str, owner: str) -> float:
     """A finite number."""
     result = _number(value)
     if not np.isfinite(result):
-        raise ValueError(f"The {name!r} parameter of {owner} must be a finite number. Got {value!r} instead.")
+        raise ValueError(f"The {name!r} parameter of {owner} must be a finite number. Got {shown(value)} instead.")
     return result
 
 
@@ -56,7 +63,7 @@ def count(value: Any, name: str, owner: str, least: int = 0) -> int:
     except TypeError:
         number = least - 1
     if number < least:
-        raise ValueError(f"The {name!r} parameter of {owner} must be an integer >= {least}. Got {value!r} instead.")
+        raise ValueError(f"The {name!r} parameter of {owner} must be an integer >= {least}. Got {shown(value)} instead.")
     return number
 
 
@@ -174,7 +181,7 @@ def one_of(value: Any, allowed: tuple, name: str, owner: str) -> Any:
     """A member of a short list of strings."""
     if value not in allowed:
         options = ", ".join(repr(a) for a in allowed)
-        raise ValueError(f"The {name!r} parameter of {owner} must be one of {options}. Got {value!r} instead.")
+        raise ValueError(f"The {name!r} parameter of {owner} must be one of {options}. Got {shown(value)} instead.")
     return value
 
 

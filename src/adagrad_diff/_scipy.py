@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._check import shown
 from ._minimize import minimize
 from ._status import BUDGETS, ConvergenceError, Interrupted
 from .penalties import Box
@@ -107,7 +108,7 @@ def _box(bounds: Any, size: int) -> Box | None:
         try:
             pairs = [(low, high) for low, high in bounds]
         except (TypeError, ValueError):
-            raise ValueError(f"{wanted}. Got {bounds!r} instead.") from None
+            raise ValueError(f"{wanted}. Got {shown(bounds)} instead.") from None
         lower = np.array([-np.inf if low is None else low for low, _ in pairs])
         upper = np.array([np.inf if high is None else high for _, high in pairs])
         count = len(pairs)

@@ -55,7 +55,7 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
     if labels.dtype.kind not in "iu":
         raise ValueError(
             "The 'blocks' parameter must be None, 'element', 'all', 'row' or an array of integer labels. "
-            f"Got {blocks!r} instead."
+            f"Got {_check.shown(blocks)} instead."
         )
     rest = (shape[0] - 1, *shape[1:]) if intercept else shape  # without the intercept
     whole, part = (shape, (size,)), (rest, (int(np.prod(rest)),))

@@ -68,10 +68,10 @@ def class_count(b: np.ndarray, given: Any, owner: str) -> int:
             )
         return least
     if not hasattr(given, "__index__"):
-        raise ValueError(f"The 'classes' parameter of {owner} must be an integer. Got {given!r} instead.")
+        raise ValueError(f"The 'classes' parameter of {owner} must be an integer. Got {_check.shown(given)} instead.")
     for ok, bound in ((given >= least, f"at least {least}"), (given <= LARGEST, f"at most {LARGEST}")):
         if not ok:
-            raise ValueError(f"The 'classes' parameter of {owner} must be {bound}. Got {given!r} instead.")
+            raise ValueError(f"The 'classes' parameter of {owner} must be {bound}. Got {_check.shown(given)} instead.")
     return given.__index__()
 
 

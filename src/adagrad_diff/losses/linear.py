@@ -102,7 +102,7 @@ class LinearModel(Loss):
         if self.scalar is None:
             raise TypeError(f"{name} has no 'scalar': write a static method scalar(z, b, theta) -> (value, derivative).")
         if isinstance(theta, str | bytes) or np.ndim(theta):
-            raise TypeError(f"The 'theta' of {name} must be a number. Got {theta!r} instead.")
+            raise TypeError(f"The 'theta' of {name} must be a number. Got {_check.shown(theta)} instead.")
         return LinearOracle(self, x.shape[1:])
 
     def lipschitz(self) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import kernels
-from .._check import nonnegative, numbers
+from .._check import nonnegative, numbers, shown
 from ._groups import group_prox
 from ._norm import Norm, ratio, unit_of
 from ._points import point, quiet
@@ -55,12 +55,12 @@ class GroupL2(Norm):
         if self.groups.ndim != 1 or self.groups.size == 0 or self.groups.dtype.kind not in "iu":
             raise ValueError(
                 "The 'groups' parameter of GroupL2 must be a vector of integers, the label of each coordinate's group. "
-                f"Got {groups!r} instead."
+                f"Got {shown(groups)} instead."
             )
         names, labels, sizes = np.unique(self.groups, return_inverse=True, return_counts=True)
         sentence = (
             f"The 'weights' parameter of GroupL2 must hold one number >= 0 per group, here {names.size}, in the order of "
-            f"the sorted labels. Got {weights!r} instead."
+            f"the sorted labels. Got {shown(weights)} instead."
         )
         self.weights = None if weights is None else numbers(weights, sentence)
         if self.weights is not None and (

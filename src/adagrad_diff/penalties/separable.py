@@ -179,7 +179,7 @@ class Unpenalised(Separable):
 
 def _coordinates(where: Any, owner: str) -> Any:
     """A slice, or an array of integers."""
-    sentence = f"The coordinates of {owner} must be a slice or integers. Got {where!r} instead."
+    sentence = f"The coordinates of {owner} must be a slice or integers. Got {_check.shown(where)} instead."
     if isinstance(where, slice):
         try:
             where.indices(0)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import numbers
+from .._check import numbers, shown
 from ._norm import Norm, ratio, unit_of
 from ._points import point, quiet
 from ._rows import in_double
@@ -60,7 +60,7 @@ class SLOPE(Norm):
     accepts = "scalar"
 
     def __init__(self, lams: ArrayLike):
-        sentence = f"The 'lams' parameter of SLOPE must be a vector of numbers >= 0. Got {lams!r} instead."
+        sentence = f"The 'lams' parameter of SLOPE must be a vector of numbers >= 0. Got {shown(lams)} instead."
         self.lams = numbers(lams, sentence)
         if self.lams.ndim != 1 or self.lams.size == 0 or not np.isfinite(self.lams).all() or (self.lams < 0).any():
             raise ValueError(sentence)

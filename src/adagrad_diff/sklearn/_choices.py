@@ -39,7 +39,7 @@ def model_of(loss: Any, names: dict[str, type[LinearModel]], owner: str) -> Any:
     options = ", ".join(repr(name) for name in names)
     raise ValueError(
         f"The 'loss' parameter of {owner} must be one of {options}, a subclass of LinearModel, or a functools.partial of one "
-        f"such as partial(Quantile, tau=0.9). Got {loss!r} instead."
+        f"such as partial(Quantile, tau=0.9). Got {_check.shown(loss)} instead."
     )
 
 
@@ -101,6 +101,6 @@ def _labels(groups: Any, shape: tuple[int, int], owner: str) -> np.ndarray:
     if labels.shape != (features,) or labels.dtype.kind not in "iu":
         raise ValueError(
             f"The 'groups' parameter of {owner} must hold one integer per feature, the label of its group: {features} here. "
-            f"Got {groups!r} instead."
+            f"Got {_check.shown(groups)} instead."
         )
     return np.repeat(labels, columns)

@@ -68,7 +68,8 @@ class Classes(ClassifierMixin):
         """The weights of the classes, 1 for those without one."""
         parameter, given = f"The 'class_weight' parameter of {type(self).__name__}", self.class_weight
         if not isinstance(given, Mapping):
-            raise ValueError(f"{parameter} must be a dict from classes to weights, 'balanced' or None. Got {given!r} instead.")
+            wanted = "a dict from classes to weights, 'balanced' or None"
+            raise ValueError(f"{parameter} must be {wanted}. Got {_check.shown(given)} instead.")
         classes = self.classes_.tolist()
         for label, value in given.items():
             # Of classes that are not there, as in a part of the data, only if all others have a weight: it might be a misprint.

@@ -12,7 +12,7 @@ from .. import _check
 def flag(value: Any, name: str, owner: str) -> bool:
     """True or False, and nothing that merely looks like it."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"The {name!r} parameter of {owner} must be True or False. Got {value!r} instead.")
+        raise ValueError(f"The {name!r} parameter of {owner} must be True or False. Got {_check.shown(value)} instead.")
     return bool(value)
 
 
@@ -24,7 +24,7 @@ def step_size(value: Any, owner: str) -> float | str:
         return _check.positive(value, "eta", owner)
     except ValueError:
         raise ValueError(
-            f"The 'eta' parameter of {owner} must be 'auto' or a positive number. Got {value!r} instead."
+            f"The 'eta' parameter of {owner} must be 'auto' or a positive number. Got {_check.shown(value)} instead."
         ) from None
 
 
@@ -36,5 +36,5 @@ def verbosity(value: Any, owner: str) -> bool:
         return _check.count(value, "verbose", owner) > 0
     except ValueError:
         raise ValueError(
-            f"The 'verbose' parameter of {owner} must be an integer >= 0, or True or False. Got {value!r} instead."
+            f"The 'verbose' parameter of {owner} must be an integer >= 0, or True or False. Got {_check.shown(value)} instead."
         ) from None
