@@ -78,7 +78,7 @@ def same_block(blocks, shape, tail):
     else:
         labels = np.ravel(blocks)
         if labels.size == size - tail:
-            labels = np.append(labels, np.full(tail, labels.max() + 1))
+            labels = np.append(labels, np.full(tail, labels.max(initial=-1) + 1))
     return (labels[:, None] == labels[None, :]).astype(float)
 
 

@@ -99,7 +99,8 @@ def same_as(thing, before):
 def dense(matrix):
     """In double precision; None of an operator."""
     if hasattr(matrix, "matvec"):
-        return matrix @ np.eye(matrix.shape[1])
+        with np.errstate(invalid="ignore"):
+            return matrix @ np.eye(matrix.shape[1])
     return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=np.float64)
 
 
