@@ -124,6 +124,11 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
     g = np.empty_like(x)
     f = loss.oracle(x)(x, out=g)
     batched = np.ndim(f) == 1
+    if rule.trajectories and not batched:
+        raise ValueError(
+            "With several eta the loss must return one value per trajectory (column of x), "
+            f"shape {x.shape[-1:]} for x of shape {x.shape}. Got one number instead."
+        )
     metric = rule.init(x, batched, loss.intercept)
     rule.update(metric, g, np.zeros_like(g))  # g^0 = 0
     columns = g.reshape(-1, g.shape[-1] if batched else 1)

@@ -183,6 +183,7 @@ class Certifier:
         r = self.dual.residuals(state.oracle, column)
         self._consider(x, g, r, x if best is None else best, seconds)
 
+    @np.errstate(all="ignore")  # a bound that overflows is infinite, and proves nothing
     def _consider(self, x: Any, g: Any, r: Any, best: np.ndarray, seconds: float) -> None:
         if not self.dual.kinked:
             self.offer(*self.dual.bound(x, g, r))
