@@ -16,6 +16,7 @@ from adagrad_diff import (
     Interrupted,
     LinearModel,
     Logistic,
+    NonNegative,
     Poisson,
     Ridge,
     Simplex,
@@ -260,6 +261,13 @@ def test_huge_numbers_are_silent(size, path, tol):
         result = minimize(steep, stop=stop, **options)
         proven = np.isfinite(result.subgradient_norm)
         assert np.all(proven | (np.asarray(result.status) != Status.CONVERGED))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_infinities_of_both_signs_are_silent(path):
+    options = {**PATHS[path], "x0": PATHS[path]["x0"] - 1.0, "penalty": NonNegative(), "on_failure": "ignore"}
+    result = minimize(lambda x: (quadratic(x)[0] - np.inf, x - 1.0), **options)
+    assert np.all(np.asarray(result.status) == Status.NOT_FINITE)
 
 
 def test_an_overflow_in_a_certificate_is_no_error():

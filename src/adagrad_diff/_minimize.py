@@ -155,6 +155,8 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
     penalty.check_size(len(part))
     phi = penalty.value(part)
     state.phi = np.array(np.broadcast_to(phi, f.shape), np.float64) if batched else float(phi)
+    if batched:
+        state.f[np.isneginf(state.f) & np.isposinf(state.phi)] = np.nan  # as their sum, which would warn each time
     state.fun_best = state.fun
     if named:
         state.problem = identity(loss, penalty, rule)
