@@ -250,6 +250,8 @@ def test_what_cannot_be_checked():
         check_loss(3.0)
     with pytest.raises(ValueError, match="'x' is needed: the loss is a function"):
         check_loss(lambda x: (0.0, x))
+    with pytest.raises(ValueError, match=r"'x' must have shape \(d,\)"):
+        check_loss(lambda x: (0.0, x), 5.0)
     with pytest.raises(ValueError, match=r"'x' must have shape \(4,\)"):
         check_loss(Squared(A, B), np.ones(3))
     with pytest.raises(ValueError, match="x contains nan"):

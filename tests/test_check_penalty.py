@@ -305,3 +305,23 @@ def test_what_cannot_be_checked():
         check_penalty(L1([1.0, 2.0, 3.0]), 4)
     with pytest.raises(ValueError, match="'size' parameter of check_penalty must be an integer >= 1"):
         check_penalty(L1(1.0), 0)
+
+
+class Careless(L1):
+    """Right but for what it says about itself."""
+
+    properties = None
+
+
+class Fussy(L1):
+    def check_size(self, size):
+        raise KeyError(size)
+
+
+def test_faults_beside_value_and_prox_are_sentences():
+    assert "'properties' must be a set, such as {'norm'}. It is None." in check_penalty(Careless(1.0)).failures
+    for size in (None, 4):
+        with pytest.raises(
+            TypeError, match=r"Fussy.check_size\(.\) must do nothing, or raise a ValueError. It raised KeyError"
+        ):
+            check_penalty(Fussy(1.0), size)

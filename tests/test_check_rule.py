@@ -210,3 +210,17 @@ def test_what_cannot_be_checked():
         check_rule(AdaGrad)
     with pytest.raises(TypeError, match="'rule' must be a rule"):
         check_rule(0.1)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        (lambda n: 1 / (5 - n), "ZeroDivisionError: division by zero"),
+        (lambda n: "a", r"'eta\(1\)' parameter .* must be a positive number. Got 'a' instead"),
+        (lambda n: 3.0 - n, r"'eta\(3\)' parameter"),
+    ],
+)
+def test_schedules_that_fail(schedule, said):
+    report = check_rule(AdaGrad(schedule))
+    assert len(report.failures) == 1
+    assert re.search(said, report.failures[0])

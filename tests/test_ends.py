@@ -16,6 +16,9 @@ from adagrad_diff import (
     Interrupted,
     LinearModel,
     Logistic,
+    NonNegative,
+    Poisson,
+    Ridge,
     Simplex,
     Squared,
     Status,
@@ -225,6 +228,75 @@ def test_faults_leave(fault, path):
         result = caught.value.result
         assert np.all(np.asarray(result.status) == Status.INTERRUPTED)
         assert result.state is not None
+
+
+def turns_after(calls, value):
+    """A bowl whose value is as it should be for so many calls."""
+    left = iter(range(calls))
+
+    def loss(x):
+        return (quadratic(x)[0] if next(left, None) is not None else value), x - 1.0
+
+    return loss
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("tol", [None, 1.0])
+def test_the_last_call_of_a_race_counts(value, tol):
+    calls = minimize(turns_after(1000, value), np.zeros(3), tol=tol, max_iter=2).nfev
+    result = minimize(turns_after(calls - 1, value), np.zeros(3), tol=tol, max_iter=2, on_failure="ignore")
+    assert (result.status, result.success) == (Status.NOT_FINITE, False)
+
+
+@pytest.mark.parametrize("tol", [None, 0.0, 1e300])
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("size", [1e100, 1e153, 1e160])
+def test_huge_numbers_are_silent(size, path, tol):
+    def steep(x):
+        with np.errstate(over="ignore"):  # what the loss says about itself is its own affair
+            return size * np.sum(np.abs(x), axis=0), size * np.sign(x)
+
+    options = {**PATHS[path], "x0": PATHS[path]["x0"] + 700.0, "tol": tol, "max_iter": 40, "on_failure": "ignore"}
+    for stop in ("subgradient", "gap"):
+        result = minimize(steep, stop=stop, **options)
+        proven = np.isfinite(result.subgradient_norm)
+        assert np.all(proven | (np.asarray(result.status) != Status.CONVERGED))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_infinities_of_both_signs_are_silent(path):
+    options = {**PATHS[path], "x0": PATHS[path]["x0"] - 1.0, "penalty": NonNegative(), "on_failure": "ignore"}
+    result = minimize(lambda x: (quadratic(x)[0] - np.inf, x - 1.0), **options)
+    assert np.all(np.asarray(result.status) == Status.NOT_FINITE)
+
+
+def test_an_overflow_in_a_certificate_is_no_error():
+    loss = Poisson(np.eye(2), [1.0, 0.0])
+    minimize(loss, [-1e160, 0.0], L1(0.1), tol=1e-3, max_iter=40, on_failure="ignore")
+    rng = np.random.default_rng(0)
+    loss = LAD(1e150 * rng.standard_normal((4, 4)), rng.standard_normal(4), intercept=True)
+    result = minimize(loss, rng.standard_normal(5), L1(0.1), stop="gap", max_iter=600)
+    assert not result.certified
+
+
+def test_small_numbers_in_a_certificate_are_no_error():
+    rng = np.random.default_rng(1)
+    loss = LAD(1e-150 * rng.standard_normal((3, 3)), rng.standard_normal(3))
+    minimize(loss, None, Ridge(0.1), tol=1e-6, stop="gap", max_iter=17, on_failure="ignore")
+
+
+@pytest.mark.parametrize(("size", "eta"), [(3.0, 1e-17), (3.0, [1e-18, 1e-17]), (1e20, 1.0), (1e20, None)])
+@pytest.mark.parametrize("penalty", [None, L1(0.1)], ids=str)
+def test_standing_still_proves_nothing(size, eta, penalty):
+    # Steps of less than a unit in the last place of x are lost: x does not move, and is not stationary.
+    result = minimize(quadratic, np.array([size, -size]), penalty, eta=eta, tol=1e-6, max_iter=50, on_failure="ignore")
+    assert np.all(np.asarray(result.subgradient_norm) >= 0.5 * np.linalg.norm(result.jac, axis=0) - 1)
+    assert not np.any(result.success)
+
+
+def test_several_eta_need_one_value_each():
+    with pytest.raises(ValueError, match=r"one value per trajectory .* Got one number"):
+        minimize(lambda x: (np.sum(x * x), 2 * x), [1.0, 2.0], eta=[0.1, 1.0])
 
 
 # ------------------------------------------------------------ sweeps

@@ -209,6 +209,8 @@ OTHERS = {
     "gap, intercept": (lambda: Hinge(A, LABELS, intercept=True), {"eta": 0.3, "penalty": L1(0.05), **GAP}),
     "gap, smooth": (lambda: Logistic(A, LABELS), {"eta": 0.3, "penalty": L1(0.05), **GAP, "tol": 1e-9}),
     "gap, trajectories": (lambda: LAD(A, REAL), {"eta": [0.1, 0.3], "penalty": L1(0.05), **GAP}),
+    "gap, hopeless": (lambda: Logistic(A[:, :2], LABELS), {"eta": 3.0, **GAP, "tol": 1e-3}),
+    "auto, hopeless": (lambda: Squared(A[:, :2], REAL), {**GAP, "tol": 1e-6}),
     "auto": (lambda: LAD(A, REAL, intercept=True), {"penalty": L1(0.05)}),
     "auto, certified": (lambda: LAD(A, REAL, intercept=True), {"penalty": L1(0.05), **GAP, "tol": 1e-7}),
     "auto, float32": (lambda: Squared(A.astype(np.float32), REAL), {"penalty": Box(-0.3, 0.3)}),

@@ -219,6 +219,7 @@ def test_callback_with_x():
     assert [type(x) for x in seen] == [np.ndarray] * 5
     assert np.array_equal(seen[-1], result.x)
     assert not np.array_equal(seen[0], seen[-1])
+    assert run(callback=max, options={"eta": 0.5, "maxiter": 5}).nit == 5  # built in, without a signature
 
 
 @pytest.mark.parametrize(

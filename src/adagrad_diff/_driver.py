@@ -154,7 +154,7 @@ class Watch:
                 return Status.DIVERGED
             return Status.CONVERGED if reached else Status.STALLED if stalled else stop
         status = np.where(np.broadcast_to(reached, state.f.shape), int(Status.CONVERGED), int(stop))
-        status[np.abs(state.f) > DIVERGENCE * (1.0 + np.abs(state.f_first))] = Status.DIVERGED
+        status[np.abs(state.f) / DIVERGENCE > 1.0 + np.abs(state.f_first)] = Status.DIVERGED  # a product might overflow
         status[state.failed] = Status.NOT_FINITE
         return status
 
@@ -163,9 +163,11 @@ class Watch:
         share = STRICTER if state.trajectories is not None else 1.0
         reached = self.certified(state, share)
         if self._by_subgradient:
-            reached |= state.norm <= share * tol * state.g_first
-            if self.n % SELDOM == 0:  # if the first gradient was next to nothing
-                reached |= state.norm <= share * tol * NOTHING * state.change()
+            with np.errstate(over="ignore", invalid="ignore"):  # the sizes of gradients may be infinite
+                small = state.norm <= share * tol * state.g_first
+                if self.n % SELDOM == 0:  # if the first gradient was next to nothing
+                    small |= state.norm <= share * tol * NOTHING * state.change()
+            reached |= small & (state.norm < np.inf)
         return reached, state.gain < np.inf and state.gain <= tol * self._unit(state)
 
     def certified(self, state: State, share: float = 1.0) -> Any:
@@ -173,7 +175,8 @@ class Watch:
         if self.tol is None or self.certifier is None or not self.certifier.known:
             return False
         gap = self.certifier.gap(state.fun)
-        return (gap <= share * self.tol * self._unit(state)) & (gap < np.inf)
+        with np.errstate(over="ignore", invalid="ignore"):  # so may the objective
+            return (gap <= share * self.tol * self._unit(state)) & (gap < np.inf)
 
     def _unit(self, state: State) -> Any:
         """What gaps are measured in: the objective, or a millionth of its usual size."""
@@ -253,6 +256,7 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
     state.x_prev = state.g_prev = state.step = state.oracle = None  # only the run needed them
     codes = np.atleast_1d(status)
     broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
+    broken |= ~np.isfinite(state.f) | np.isnan(state.phi)  # a race calls the loss and the penalty once more in the end
     codes = np.where(np.atleast_1d(_falls_for_ever(state)) & np.isin(codes, BUDGETS), int(Status.DIVERGED), codes)
     codes = np.where(np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes)
     good, batched = succeeded(codes, watch.tol), state.batched
@@ -290,7 +294,7 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
 def _falls_for_ever(state: State) -> Any:
     """Whether the objective has fallen very far along a straight line, without an end in sight."""
     norm = np.sqrt(np.einsum("i...,i...->...", state.flat(state.g), state.flat(state.g), dtype=np.float64))
-    with np.errstate(invalid="ignore"):  # where both are infinite
+    with np.errstate(over="ignore", invalid="ignore"):  # where both are infinite
         straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
         return straight & (state.fun < -FAR * (1.0 + np.abs(state.f_first)))
 

@@ -124,6 +124,11 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
     g = np.empty_like(x)
     f = loss.oracle(x)(x, out=g)
     batched = np.ndim(f) == 1
+    if rule.trajectories and not batched:
+        raise ValueError(
+            "With several eta the loss must return one value per trajectory (column of x), "
+            f"shape {x.shape[-1:]} for x of shape {x.shape}. Got one number instead."
+        )
     metric = rule.init(x, batched, loss.intercept)
     rule.update(metric, g, np.zeros_like(g))  # g^0 = 0
     columns = g.reshape(-1, g.shape[-1] if batched else 1)
@@ -150,6 +155,8 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
     penalty.check_size(len(part))
     phi = penalty.value(part)
     state.phi = np.array(np.broadcast_to(phi, f.shape), np.float64) if batched else float(phi)
+    if batched:
+        state.f[np.isneginf(state.f) & np.isposinf(state.phi)] = np.nan  # as their sum, which would warn each time
     state.fun_best = state.fun
     if named:
         state.problem = identity(loss, penalty, rule)

@@ -90,7 +90,11 @@ class Calls:
 
 def _as_scipy_calls(callback: Callable) -> Callable:
     """SciPy's convention: a callback with a parameter `intermediate_result` gets the result, any other gets x."""
-    if "intermediate_result" in inspect.signature(callback).parameters:
+    try:
+        parameters = set(inspect.signature(callback).parameters)
+    except ValueError:  # of some that are built in
+        parameters = set()
+    if "intermediate_result" in parameters:
         return lambda result: callback(intermediate_result=result)
     return lambda result: callback(result.x)
 

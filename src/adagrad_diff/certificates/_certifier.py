@@ -131,6 +131,7 @@ class Certifier:
     def _memory(self) -> dict[str, np.ndarray]:
         known = {name: np.array(getattr(self, name)) for name in NUMBERS}
         known |= {"known_samples": self.known_samples, "known_multipliers": self.known_multipliers}
+        known["reason"] = np.array(self.dual.reason)  # it decides whether there is hope
         if self.point is not None:
             known["point"] = self.point
         if self.mean is not None:
@@ -146,6 +147,7 @@ class Certifier:
         try:
             numbers = {name: type(getattr(self, name))(known[name].item()) for name in NUMBERS}
             samples, multipliers, point = known["known_samples"], known["known_multipliers"], known.get("point")
+            reason = str(known["reason"].item())
             like, mean = (np.empty_like(self.dual.loss.b) if self.dual.kinked else np.empty(0)), None
             fits = samples.ndim == 1 and samples.shape == multipliers.shape and samples.dtype.kind == "i"
             fits &= samples.size == 0 or (samples.min() >= 0 and samples.max() < like.size)
@@ -160,6 +162,7 @@ class Certifier:
         if not fits:
             raise ValueError("'state' has a memory of its duality gap that does not fit this problem.")
         self.__dict__.update(numbers)
+        self.dual.reason = reason
         self.known_samples, self.known_multipliers, self.point, self.mean = samples, multipliers, point, mean
 
     def _proves(self, point: np.ndarray | None, value: float) -> bool:
@@ -183,6 +186,7 @@ class Certifier:
         r = self.dual.residuals(state.oracle, column)
         self._consider(x, g, r, x if best is None else best, seconds)
 
+    @np.errstate(all="ignore")  # a bound that overflows is infinite, and proves nothing
     def _consider(self, x: Any, g: Any, r: Any, best: np.ndarray, seconds: float) -> None:
         if not self.dual.kinked:
             self.offer(*self.dual.bound(x, g, r))

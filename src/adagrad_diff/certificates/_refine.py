@@ -148,9 +148,9 @@ def projected_gradient(
             excess = new - value - part * slope  # of the value over the tangent: a parabola suggests where to go
             part = min(0.5 * part, max(0.1 * part, -0.5 * part * part * slope / excess)) if excess > 0 else 0.5 * part
         moved, change = trial - r, gradient_new - gradient
-        curvature = float(moved @ change)
-        if curvature > 0:
-            length = float(moved @ moved) / curvature if evaluations % 2 else curvature / float(change @ change)
+        curvature, squares = float(moved @ change), float(change @ change)
+        if curvature > 0 and squares > 0:  # small squares are none
+            length = float(moved @ moved) / curvature if evaluations % 2 else curvature / squares
         r, value, gradient = trial, new, gradient_new
         recent = [*recent[1 - MEMORY :], value]
         best = min(best, (value, r), key=lambda pair: pair[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,11 @@ from ._report import NotTried, Report, show
 
 def check_dual(report: Report, points: Points) -> None:
     """Look at the conjugate and the polar at the subgradients that proxes are made of."""
+    if not isinstance(said := points.penalty.properties, Set):
+        report.look(
+            "It has the properties it says.", lambda: f"'properties' must be a set, such as {{'norm'}}. It is {said!r}."
+        )
+        return
     trial = DualTrial(points)
     report.look("The conjugate is that of the value.", trial.conjugate)
     if {"norm", "seminorm"} & points.penalty.properties:

@@ -73,7 +73,7 @@ class LossTrial:
         if x is None and loss.shape is None:
             raise ValueError("'x' is needed: the loss is a function, so the size of x is not known.")
         start = np.zeros(loss.shape or ()) if x is None else _check.real_array(x, "x")
-        if (loss.shape is not None and start.shape != loss.shape) or start.size == 0:
+        if (loss.shape is not None and start.shape != loss.shape) or start.size == 0 or start.ndim == 0:
             raise ValueError(f"'x' must have shape {loss.shape or '(d,)'}. Got shape {start.shape} instead.")
         self.loss, self.rng, self.dtype = loss, rng, np.dtype(loss.dtype or start.dtype)
         self.x = _check.finite(start, "x").astype(self.dtype)

@@ -71,12 +71,23 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
 def _size(penalty: Penalty, size: Any) -> int:
     if size is not None:
         size = _check.count(size, "size", "check_penalty", least=1)
-        penalty.check_size(size)
+        _try_size(penalty, size)
         return size
     for candidate in SIZES:
         try:
-            penalty.check_size(candidate)
+            _try_size(penalty, candidate)
         except ValueError:
             continue
         return candidate
     raise ValueError(f"'size' is needed: {penalty.name} accepts no vector of 1 to {SIZES[-1]} coordinates.")
+
+
+def _try_size(penalty: Penalty, size: int) -> None:
+    try:
+        penalty.check_size(size)
+    except ValueError:
+        raise
+    except Exception as error:  # whatever a user's code may raise
+        raise TypeError(
+            f"{penalty.name}.check_size({size}) must do nothing, or raise a ValueError. It raised {error!r}."
+        ) from error

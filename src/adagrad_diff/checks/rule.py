@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _check
 from .._minimize import iterate, minimize
 from .._state import State, load_state
 from ..rules import Rule, as_rule
@@ -48,8 +49,10 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
     >>> print(check_rule(Careless(eta=0.1)).failures[0])
     The sums metric.total must not become negative: after 1 gradients they are so.
     """
-    trial = RuleTrial(as_rule(rule), np.random.default_rng(seed))
-    report = Report(type(rule).__name__)
+    report = Report(type(as_rule(rule)).__name__)
+    if callable(rule.eta) and not report.look("Its schedule gives positive numbers.", lambda: _schedule(rule)):
+        return report
+    trial = RuleTrial(rule, np.random.default_rng(seed))
     if not report.look("The sums metric.total are finite and not negative.", trial.sums):
         return report
     report.look("update does not change the gradients it is given.", trial.update_leaves_gradients_alone)
@@ -192,6 +195,12 @@ class RuleTrial:
         if not end < start:
             return f"A quadratic function does not go down: from {start:.6g} to {end:.6g} at best, in 200 steps."
         return None
+
+
+def _schedule(rule: Any) -> None:
+    """Raises if the first values of eta(n) are no step sizes."""
+    for n in range(1, 2 * ITERATIONS + 1):
+        _check.positive(rule.eta(n), f"eta({n})", type(rule).__name__)
 
 
 MEMORY = "Whatever a rule remembers must be in metric.total: only that is saved, and it starts from zero."

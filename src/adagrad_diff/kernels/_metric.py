@@ -114,11 +114,16 @@ def advance(f, phi, x_new, g_new, f_old, phi_old, x, g, n, failed, norm, fun_bes
 
 @compiled
 def diagnose(x_prev, x, step, g_prev, g, scale, out):
-    """out = np.sum((scale * ((x_prev - x) / step + g - g_prev))**2, axis=0), np.mean(step, axis=0); scale as in `forward`"""
+    """out = np.sum((scale * ((x_prev - x) / step + g - g_prev))**2, axis=0), np.mean(step, axis=0); scale as in `forward`
+
+    A g_prev whose step is too small to change x_prev counts as zero, as in `forward`: that x stands still proves nothing.
+    """
+    half, zero = x.dtype.type(np.finfo(x.dtype).eps / 2), x.dtype.type(0)  # a smaller part of x_prev may be lost
     if x.ndim == 1:
         squares, steps = 0.0, 0.0
         for i in range(x.size):
-            u = scale[i if scale.size > 1 else 0] * ((x_prev[i] - x[i]) / step[i] + (g[i] - g_prev[i]))
+            before = zero if abs(step[i] * g_prev[i]) < half * abs(x_prev[i]) else g_prev[i]
+            u = scale[i if scale.size > 1 else 0] * ((x_prev[i] - x[i]) / step[i] + (g[i] - before))
             squares += np.float64(u) * u
             steps += step[i]
         out[0, 0] = squares
@@ -128,7 +133,8 @@ def diagnose(x_prev, x, step, g_prev, g, scale, out):
         for i in range(x.shape[0]):
             factor = scale[i if scale.size > 1 else 0]
             for k in range(x.shape[1]):
-                u = factor * ((x_prev[i, k] - x[i, k]) / step[i, k] + (g[i, k] - g_prev[i, k]))
+                before = zero if abs(step[i, k] * g_prev[i, k]) < half * abs(x_prev[i, k]) else g_prev[i, k]
+                u = factor * ((x_prev[i, k] - x[i, k]) / step[i, k] + (g[i, k] - before))
                 out[0, k] += np.float64(u) * u
                 out[1, k] += step[i, k]
         out[1] /= x.shape[0]
