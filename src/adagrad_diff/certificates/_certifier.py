@@ -88,7 +88,7 @@ class Certifier:
         gap = fun - self.bound
         if self.value <= self.dual.floor:
             known = f"All that is proven about F(x) = {fun:.6g} is that the optimum is at least {self.bound:.6g}"
-            return f"{known}: {self.dual.reason}."
+            return f"{known}: {self.dual.reason}." if self.dual.reason else f"{known}."
         return f"F(x) = {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY):.1e} relative)."
 
     def follow(self, state: Any) -> None:
@@ -162,6 +162,7 @@ class Certifier:
         self.__dict__.update(numbers)
         self.known_samples, self.known_multipliers, self.point, self.mean = samples, multipliers, point, mean
 
+    @np.errstate(all="ignore")
     def _proves(self, point: np.ndarray | None, value: float) -> bool:
         """Whether a dual point has the value that it is said to have."""
         if point is None or not hasattr(self.dual, "value"):
@@ -183,6 +184,7 @@ class Certifier:
         r = self.dual.residuals(state.oracle, column)
         self._consider(x, g, r, x if best is None else best, seconds)
 
+    @np.errstate(all="ignore")  # what overflows proves nothing
     def _consider(self, x: Any, g: Any, r: Any, best: np.ndarray, seconds: float) -> None:
         if not self.dual.kinked:
             self.offer(*self.dual.bound(x, g, r))
@@ -229,7 +231,8 @@ class Certifier:
     def measure(self, x: np.ndarray, r: np.ndarray | None) -> None:
         """See how precise objectives are near x, with residuals r."""
         if np.isfinite(self.value) and np.isfinite(x).all():
-            self.noise = self.dual.noise(x, r)
+            noise = self.dual.noise(x, r)
+            self.noise = np.inf if np.isnan(noise) else noise  # where something overflows
             self.bound = self.value - self.noise
 
 

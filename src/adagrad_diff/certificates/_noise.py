@@ -36,7 +36,8 @@ def noise(dual: Any, x: np.ndarray, r: np.ndarray | None) -> float:
     if dual.single:
         return bound + _measured(dual, x, slopes, curvature)
     first = slope * spread + offset * float(slopes.sum()) + float(np.sum(slopes * np.abs(dual.b)))
-    second = len(slopes) * curvature * dual.coarse * (spread + offset + dual.typical) ** 2  # where slopes are zero
+    reach = spread + offset + dual.typical
+    second = len(slopes) * curvature * dual.coarse * reach * reach  # where slopes are zero
     return bound + dual.coarse * (first + second)
 
 
