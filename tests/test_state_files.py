@@ -58,6 +58,8 @@ BROKEN = {
     "rule is a number": lambda path: rewritten(path, header=header(rule=3)),
     "problem is a list": lambda path: rewritten(path, header=header(problem=[])),
     "unknown in the header": lambda path: rewritten(path, header=header(more=1)),
+    "scratch memory": lambda path: rewritten(path, step=np.ones(1), x_prev=np.ones(1), g_prev=np.ones(1)),  # kernels would read
+    "scratch memory in the header": lambda path: rewritten(path, header=header(turning=True)),
     "header is a list": lambda path: rewritten(path, header=np.array("[]")),
 }
 

@@ -172,13 +172,14 @@ class State:
         write(Path(path), lambda file: np.savez(file, header=text, **arrays))
 
 
+ARRAYS = {f.name for f in fields(State)} - {*HEADER, *SCRATCH, "memory", "trajectories"}
+
+
 def _parts(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
     """What is kept of a state: JSON, and arrays by name."""
     header = {name: getattr(state, name) for name in HEADER}
     arrays = {
-        f.name: np.asarray(value)
-        for f in fields(state)
-        if f.name not in (*HEADER, *SCRATCH, "memory", "trajectories") and (value := getattr(state, f.name)) is not None
+        f.name: np.asarray(value) for f in fields(state) if f.name in ARRAYS and (value := getattr(state, f.name)) is not None
     }
     arrays |= {f"memory.{name}": array for name, array in state.memory.items()}
     if state.trajectories is not None:
@@ -194,6 +195,8 @@ def _whole(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     for name, array in arrays.items():
         room, _, rest = name.partition(".")
         parts[room if rest else ""][rest or name] = array
+    if unknown := [name for name in parts[""] if name not in ARRAYS] + [name for name in header if name not in HEADER]:
+        raise ValueError(f"it has {unknown[0]!r}, which is no part of a state file")
     values: dict[str, Any] = {"x_sum": np.array(None), "x_best": np.array(None), **parts[""]}
     values = {name: array.item() if array.ndim == 0 else array for name, array in values.items()}
     state = State(**values, **header, memory=parts["memory"])
