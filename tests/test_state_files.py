@@ -101,6 +101,18 @@ def test_missing_files(tmp_path):
         minimize(Bowl(), np.zeros(3), eta=0.3, max_iter=1).state.save(tmp_path / "absent" / "run.npz")
 
 
+@pytest.mark.parametrize("path", [None, True, 1.5, "run\0.npz", [], "number of an open file"], ids=repr)
+def test_paths_that_are_none(path, tmp_path):
+    """A number least of all: open() takes it for a file that is open already, and closes it."""
+    state = minimize(Bowl(), np.zeros(3), eta=0.3, max_iter=1).state
+    with open(tmp_path / "mine", "wb") as file:
+        path = file.fileno() if path == "number of an open file" else path
+        for call in (load_state, state.save):
+            with pytest.raises(ValueError, match=r"^'path' must be the path of a file or directory\. Got .* instead\.$"):
+                call(path)
+        file.write(b"still open")
+
+
 def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "run.npz"
     old, new = (minimize(Bowl(), np.zeros(3), eta=0.3, max_iter=n).state for n in (5, 9))

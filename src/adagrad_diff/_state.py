@@ -6,13 +6,12 @@ import json
 import math
 import os
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import kernels
-from ._files import read_arrays, write
+from ._files import as_path, read_arrays, write
 
 FORMAT = "adagrad-diff state 2"
 ONE = np.ones(1)
@@ -167,9 +166,10 @@ class State:
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the state to a file of arrays and JSON (no pickle), replacing an older one in a single step."""
+        target = as_path(path, "path")
         header, arrays = _parts(self)
         text = np.array(json.dumps({"format": FORMAT, **header}))
-        write(Path(path), lambda file: np.savez(file, header=text, **arrays))
+        write(target, lambda file: np.savez(file, header=text, **arrays))
 
 
 ARRAYS = {f.name for f in fields(State)} - {*HEADER, *SCRATCH, "memory", "trajectories"}
@@ -247,8 +247,9 @@ def load_state(path: str | os.PathLike) -> State:
     >>> int(load_state(path).n)
     5
     """
+    source = as_path(path, "path")
     try:
-        content: dict[str, Any] = dict(read_arrays(path))
+        content: dict[str, Any] = dict(read_arrays(source))
         header = json.loads(str(content.pop("header")))
         if (found := header.pop("format")) != FORMAT:
             raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
@@ -256,4 +257,4 @@ def load_state(path: str | os.PathLike) -> State:
     except FileNotFoundError:
         raise
     except Exception as error:
-        raise ValueError(f"{os.fspath(path)} is not a readable state file of adagrad_diff: {error}") from error
+        raise ValueError(f"{source} is not a readable state file of adagrad_diff: {error}") from error
