@@ -222,3 +222,9 @@ def test_a_function_that_reuses_its_memory():
     for name in ("x", "x_avg", "x_best", "jac", "fun"):
         np.testing.assert_allclose(result[name][..., 0], expected[name][..., 0], rtol=1e-12, err_msg=name)
     np.testing.assert_allclose(result.fun[1], minimize(Bowl(), **run).fun[1], rtol=1e-13)
+
+
+def test_values_whose_multiple_overflows():
+    """No warning on the way to the verdict: the starts are as large as what comes."""
+    result = minimize(LAD(A, 1e300 * REAL), np.zeros((A.shape[1], 2)), eta=[0.1, 1.0], max_iter=3)
+    assert (result.status == Status.MAX_ITER).all()

@@ -1,6 +1,7 @@
 """The duality gap: never below the truth, and closing as the run converges."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from adagrad_diff import (
     FusedLasso,
     GroupL2,
     Hinge,
+    Huber,
     L1Ball,
     L2Ball,
     Logistic,
@@ -270,6 +272,27 @@ def test_bad_input():
         duality_gap(loss, None, np.zeros(3))
     with pytest.raises(ValueError, match="x contains nan at index 1"):
         duality_gap(loss, None, [0.0, np.nan, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("kind", [Squared, LAD, Huber])
+@pytest.mark.parametrize(
+    ("size", "l2", "start"), [(1e300, 0.0, 0.0), (1e-290, 0.0, 0.0), (1.0, 1e-320, 0.0), (1.0, 1e-300, 1.0), (1.0, 0.0, 1e300)]
+)
+def test_numbers_whose_squares_overflow(kind, size, l2, start):
+    """Not a warning, nor an error: nothing is proven, or something that is true."""
+    A, b = np.array([[1.0, 0.5], [-0.5, 1.0], [0.3, -0.2]]), size * np.array([1.0, -1.0, 0.5])
+    loss, x = kind(A, b, l2=l2), np.full(2, start)
+    for penalty in (None, L1(0.1), SLOPE([0.2, 0.1])):
+        best = min(loss.value_and_grad(np.zeros(2))[0], minimize(kind(A, b), penalty=penalty, on_failure="ignore").fun)
+        assert duality_gap(loss, penalty, x).bound <= best * (1 + 1e-9)
+        for eta in ("auto", 1.0):
+            minimize(loss, x, penalty, eta=eta, stop="gap", tol=1e-6, max_iter=60, on_failure="ignore")
+
+
+def test_a_bound_that_says_nothing_is_a_sentence():
+    loss = Squared([[1.0, 0.0], [0.0, 2.0]], [3.0, 1.0], l2=1e-8)
+    message = duality_gap(loss, None, [5.0, 5.0]).message
+    assert re.fullmatch(r"All that is proven about F\(x\) = .* is that the optimum is at least -[0-9.e+]+\d\.", message)
 
 
 def test_before_the_first_iteration():

@@ -63,6 +63,12 @@ def test_broken_matrices_of_other_formats():
     coo.coords[1][2] = 77
     with pytest.raises(ValueError, match=r"^A is not a valid COO matrix: .*77"):
         Squared(coo, B)
+    coo = sparse.coo_array(A)
+    coo.data = coo.data[:2]
+    with pytest.raises(
+        ValueError, match=r"^A is not a valid COO matrix: coords\[0\] has shape \(\d+,\), but data has shape \(2,\)"
+    ):
+        Squared(coo, B)
     bsr.indices[1] = 77
     with pytest.raises(ValueError, match=r"^A is not a valid BSR matrix: indices\[1\] is 77"):
         Squared(bsr, B)
@@ -352,3 +358,8 @@ def test_x_too_large_for_the_precision_of_the_loss():
     with pytest.raises(ValueError, match=r"^x\[2, 0\] is 1e\+300, too large for float32"):
         loss.value_and_grad([[0.0], [0.0], [1e300]])
     assert loss.value_and_grad([np.inf, 0.0, 0.0])[0] == np.inf  # what is infinite is so on purpose
+
+
+def test_a_ridge_whose_inverse_overflows():
+    with pytest.raises(ValueError, match=r"^The 'lam' parameter of KernelSVMDual is too small: 1 / 1e-320 is infinite\.$"):
+        KernelSVMDual(np.eye(2), [1, -1], lam=1e-320)

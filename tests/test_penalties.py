@@ -156,6 +156,13 @@ def test_extreme_numbers(case, dtype):
     assert np.isnan(penalty.prox(np.full((len(z), 2), np.nan, dtype), 1.0)).all()
 
 
+@pytest.mark.parametrize("penalty", [L1(0.5), Ridge(0.5), ElasticNet(0.5, 0.5), L1([0.5, 0.0, 1.0])], ids=repr)
+def test_the_value_at_infinity_is_infinite(penalty):
+    for x in ([INF, 0.0, 1.0], [INF, -INF, 1.0], [[INF], [0.0], [0.0]]):
+        assert penalty.value(x) == INF
+    assert np.isnan(penalty.value([INF, 1.0, np.nan]))
+
+
 @pytest.mark.parametrize("bound", [1e300, np.finfo(np.float64).max])
 def test_bounds_beyond_the_numbers(bound):
     for dtype in (np.float32, np.float64):

@@ -362,6 +362,7 @@ class Thing:
 
 THING = Thing()
 NUMBERS = ["1", b"1", True, np.True_, 1j, np.complex128(1), None, np.array("1"), [1.0], 10**400, np.array([1.0]), THING]
+NUMBERS += [[[1.0], [1.0, 2.0]]]
 ONE_NUMBER = {
     "GroupL2 lam": lambda v: p.GroupL2(v, LABELS),
     "SparseGroupL2 l1": lambda v: p.SparseGroupL2(v, 1.0, LABELS),
@@ -426,6 +427,7 @@ def test_lists_of_numbers_are_that(which, value):
         (lambda: p.Box([], 1.0), r"bounds of Box must be numbers"),
         (lambda: p.Nuclear(1.0, ((1,), (1, 2))), r"'shape' parameter of Nuclear must be two integers >= 1"),
         (lambda: p.Nuclear(1.0, "22"), r"'shape' parameter of Nuclear must be two integers >= 1"),
+        (lambda: p.Nuclear(1.0, np.ones((2, 2))), r"'shape' parameter of Nuclear must be two integers >= 1"),
         (lambda: p.Hyperplane("12", 1.0), r"'a' parameter of Hyperplane must be real numbers"),
         (lambda: p.Hyperplane([1e-320, 0.0], 1.0), r"'beta' parameter of Hyperplane, 1.0, is too large for its 'a'"),
         (lambda: p.BoxHyperplane(0.0, 1.0, [1e-320], 1.0), r"'beta' parameter of BoxHyperplane, 1.0, is too large"),
@@ -437,6 +439,9 @@ def test_lists_of_numbers_are_that(which, value):
         (lambda: p.Separable([(slice(0, 3, 0), p.L1(1.0))]), r"coordinates of part 0 of Separable must be a slice or integers"),
         (lambda: p.Separable([([[0], [1, 2]], p.L1(1.0))]), r"coordinates of part 0 of Separable must be a slice or integers"),
         (lambda: p.Separable([([2**63], p.L1(1.0))]), r"coordinates of part 0 of Separable must be a slice or integers"),
+        (lambda: p.Separable([(slice(2**70, None), p.L1(1.0))]), r"coordinates of part 0 of Separable must be a slice or"),
+        (lambda: p.Unpenalised(p.L1(1.0), free=10**13).prox([1.0], 1.0), r"names 10000000000000, but there are 1 penalised"),
+        (lambda: p.Separable([(slice(10**13), p.L1(1.0))]).value([1.0]), r"names 10000000000000, but there are 1 penalised"),
         (lambda: p.Unpenalised(p.L1(1.0), free="a"), r"coordinates of part 0 of Separable must be a slice or integers"),
     ],
 )

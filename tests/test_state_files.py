@@ -58,6 +58,8 @@ BROKEN = {
     "rule is a number": lambda path: rewritten(path, header=header(rule=3)),
     "problem is a list": lambda path: rewritten(path, header=header(problem=[])),
     "unknown in the header": lambda path: rewritten(path, header=header(more=1)),
+    "scratch memory": lambda path: rewritten(path, step=np.ones(1), x_prev=np.ones(1), g_prev=np.ones(1)),  # kernels would read
+    "scratch memory in the header": lambda path: rewritten(path, header=header(turning=True)),
     "header is a list": lambda path: rewritten(path, header=np.array("[]")),
 }
 
@@ -97,6 +99,18 @@ def test_missing_files(tmp_path):
         load_state(tmp_path / "absent.npz")
     with pytest.raises(FileNotFoundError, match="absent"):
         minimize(Bowl(), np.zeros(3), eta=0.3, max_iter=1).state.save(tmp_path / "absent" / "run.npz")
+
+
+@pytest.mark.parametrize("path", [None, True, 1.5, "run\0.npz", [], "number of an open file"], ids=repr)
+def test_paths_that_are_none(path, tmp_path):
+    """A number least of all: open() takes it for a file that is open already, and closes it."""
+    state = minimize(Bowl(), np.zeros(3), eta=0.3, max_iter=1).state
+    with open(tmp_path / "mine", "wb") as file:
+        path = file.fileno() if path == "number of an open file" else path
+        for call in (load_state, state.save):
+            with pytest.raises(ValueError, match=r"^'path' must be the path of a file or directory\. Got .* instead\.$"):
+                call(path)
+        file.write(b"still open")
 
 
 def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):

@@ -164,6 +164,9 @@ BAD = [
     ({"etas": [np.nan]}, ValueError, "'etas' parameter of sweep must be a positive number"),
     ({"etas": [np.inf]}, ValueError, "'etas' parameter of sweep must be a positive number"),
     ({"etas": ["a"]}, ValueError, "'etas' parameter of sweep must be a positive number"),
+    ({"etas": np.ma.array([0.1, 0.2], mask=[0, 1])}, ValueError, "'etas' has 1 masked entry"),
+    ({"checkpoint": 5}, ValueError, "'checkpoint' must be the path of a file or directory. Got 5 instead"),
+    ({"checkpoint": "a\0b"}, ValueError, "'checkpoint' must be the path of a file or directory"),
     ({"etas": None}, ValueError, "'etas' parameter of sweep must be a positive number"),
     ({"x0s": np.zeros((5, 2))}, ValueError, r"'x0s' must have shape \(6, starts\)\. Got shape \(5, 2\) instead"),
     ({"x0s": np.zeros((2, 6))}, ValueError, r"'x0s' must have shape \(6, starts\)\. Got shape \(2, 6\) instead"),
@@ -206,7 +209,7 @@ BAD = [
 def test_bad_input(change, error, sentence, tmp_path):
     """It is said before anything is computed or written."""
     with pytest.raises(error, match=sentence):
-        sweep(**(GOOD | change), checkpoint=tmp_path / "none")
+        sweep(**(GOOD | {"checkpoint": tmp_path / "none"} | change))
     assert not (tmp_path / "none").exists()
 
 

@@ -167,6 +167,7 @@ class Race:
             if leader.n >= LEAST:
                 leader.gain = self.past[-3] - self.fun
 
+    @np.errstate(over="ignore")  # steps have a largest size
     def _fork(self, leader: State) -> None:
         """The trajectories of the next stage: the winner of this one, and restarts from the best iterate."""
         run, count = leader.trajectories, 1 + len(RESTARTS)

@@ -23,7 +23,7 @@ def shown(value: Any) -> str:
 def _number(value: Any) -> float:
     """The number, or NaN if it is none: a truth value, a text, a complex number or an array is none."""
     kind = getattr(getattr(value, "dtype", None), "kind", "f")
-    if isinstance(value, bool | str | bytes) or kind not in "fiu" or np.ndim(value):
+    if isinstance(value, bool | str | bytes | list | tuple) or kind not in "fiu" or np.ndim(value):
         return np.nan
     try:
         with np.errstate(over="ignore"):  # of extended precision

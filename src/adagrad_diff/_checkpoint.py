@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._describe import difference
-from ._files import clear, hold, read_arrays, reason, write
+from ._files import as_path, clear, hold, read_arrays, reason, write
 
 FORMAT = "adagrad-diff sweep 2"
 LOCK = "sweep.lock"
@@ -40,7 +40,8 @@ class Checkpoint:
     """
 
     def __init__(self, directory: str | os.PathLike, description: dict[str, Any], plan: Any, check: Callable[[Any], Any]):
-        self.directory, self.description, self.plan, self.check = Path(directory), description, plan, check
+        self.directory = as_path(directory, "checkpoint")
+        self.description, self.plan, self.check = description, plan, check
         self.manifest = self.directory / "manifest.json"
 
     def __enter__(self) -> Checkpoint:

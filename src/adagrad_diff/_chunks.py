@@ -46,6 +46,7 @@ class Trajectories:
 
     def __init__(self, loss: Any, penalty: Any, rules: Any, etas: Any, x0s: Any, n_iter: int, record: int, keep_x: bool):
         self.loss, self.penalty, makers = as_loss(loss), as_penalty(penalty), named(rules)
+        _check.refuse_masked(etas, "'etas'")
         self.etas = np.array([_check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
         if np.ndim(etas) > 1 or not self.etas.size or np.unique(self.etas).size != self.etas.size:
             raise ValueError("'etas' must be one or more positive numbers, each of them once.")

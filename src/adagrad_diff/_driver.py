@@ -150,7 +150,7 @@ class Watch:
         if not state.batched:
             if state.failed:
                 return Status.NOT_FINITE
-            if abs(state.f) > DIVERGENCE * (1.0 + abs(state.f_first)):
+            if abs(state.f) / DIVERGENCE > 1.0 + abs(state.f_first):
                 return Status.DIVERGED
             return Status.CONVERGED if reached else Status.STALLED if stalled else stop
         status = np.where(np.broadcast_to(reached, state.f.shape), int(Status.CONVERGED), int(stop))

@@ -25,6 +25,17 @@ HEADER = re.compile(rb"\{'descr': '([<>|][biufU]\d+)', 'fortran_order': (True|Fa
 PIECE = 1 << 20
 
 
+def as_path(value: Any, name: str) -> Path:
+    """A path, or a sentence: a number would be taken for an open file, which reading it closes."""
+    try:
+        path = os.fsdecode(value)
+    except TypeError:
+        path = "\0"
+    if "\0" in path:
+        raise ValueError(f"{name!r} must be the path of a file or directory. Got {value!r} instead.")
+    return Path(path)
+
+
 def write(path: Path, fill: Callable[[Any], Any]) -> None:
     """Write a file in one step: `fill(file)` fills it under another name first."""
     try:

@@ -15,6 +15,7 @@ from .losses.linear import BinaryModel
 from .losses.matrix import CompressedColumns, CompressedRows, Dense, Matrix
 from .penalties import Penalty
 
+LARGE = 1e140
 CONSTANT = 1e-12  # a column whose variance is less than this part of its mean square is constant
 
 
@@ -82,7 +83,10 @@ def _unit(loss: LinearModel) -> float:
         return 1.0
     b = loss.b.astype(np.float64)
     center = np.einsum("i,i->", loss.weight, b) if loss.intercept else 0.0
-    spread = float(np.sqrt(np.einsum("i,i->", loss.weight, (b - center) ** 2)))
+    b -= center
+    largest = float(np.abs(b).max())
+    size = largest if largest > LARGE else 1.0  # so that its square is a number
+    spread = size * float(np.sqrt(np.einsum("i,i->", loss.weight, (b / size) ** 2)))
     return spread if spread > 0 else 1.0
 
 

@@ -6,13 +6,12 @@ import json
 import math
 import os
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import kernels
-from ._files import read_arrays, write
+from ._files import as_path, read_arrays, write
 
 FORMAT = "adagrad-diff state 2"
 ONE = np.ones(1)
@@ -167,18 +166,20 @@ class State:
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the state to a file of arrays and JSON (no pickle), replacing an older one in a single step."""
+        target = as_path(path, "path")
         header, arrays = _parts(self)
         text = np.array(json.dumps({"format": FORMAT, **header}))
-        write(Path(path), lambda file: np.savez(file, header=text, **arrays))
+        write(target, lambda file: np.savez(file, header=text, **arrays))
+
+
+ARRAYS = {f.name for f in fields(State)} - {*HEADER, *SCRATCH, "memory", "trajectories"}
 
 
 def _parts(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
     """What is kept of a state: JSON, and arrays by name."""
     header = {name: getattr(state, name) for name in HEADER}
     arrays = {
-        f.name: np.asarray(value)
-        for f in fields(state)
-        if f.name not in (*HEADER, *SCRATCH, "memory", "trajectories") and (value := getattr(state, f.name)) is not None
+        f.name: np.asarray(value) for f in fields(state) if f.name in ARRAYS and (value := getattr(state, f.name)) is not None
     }
     arrays |= {f"memory.{name}": array for name, array in state.memory.items()}
     if state.trajectories is not None:
@@ -194,6 +195,8 @@ def _whole(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     for name, array in arrays.items():
         room, _, rest = name.partition(".")
         parts[room if rest else ""][rest or name] = array
+    if unknown := [name for name in parts[""] if name not in ARRAYS] + [name for name in header if name not in HEADER]:
+        raise ValueError(f"it has {unknown[0]!r}, which is no part of a state file")
     values: dict[str, Any] = {"x_sum": np.array(None), "x_best": np.array(None), **parts[""]}
     values = {name: array.item() if array.ndim == 0 else array for name, array in values.items()}
     state = State(**values, **header, memory=parts["memory"])
@@ -244,8 +247,9 @@ def load_state(path: str | os.PathLike) -> State:
     >>> int(load_state(path).n)
     5
     """
+    source = as_path(path, "path")
     try:
-        content: dict[str, Any] = dict(read_arrays(path))
+        content: dict[str, Any] = dict(read_arrays(source))
         header = json.loads(str(content.pop("header")))
         if (found := header.pop("format")) != FORMAT:
             raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
@@ -253,4 +257,4 @@ def load_state(path: str | os.PathLike) -> State:
     except FileNotFoundError:
         raise
     except Exception as error:
-        raise ValueError(f"{os.fspath(path)} is not a readable state file of adagrad_diff: {error}") from error
+        raise ValueError(f"{source} is not a readable state file of adagrad_diff: {error}") from error

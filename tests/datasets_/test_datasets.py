@@ -122,6 +122,8 @@ def test_directories_that_do_not_exist(stand_in, tmp_path, monkeypatch):
     monkeypatch.setenv("ADAGRAD_DIFF_DATA", str(tmp_path / "gone"))
     with pytest.raises(DataError, match=r"The environment variable ADAGRAD_DIFF_DATA names '.*gone', which is not a directory"):
         datasets.load("tiny", stand_in=stand_in)
+    with pytest.raises(ValueError, match=r"'directory' must be the path of a file or directory\. Got 5 instead"):
+        datasets.load("tiny", 5, stand_in=stand_in)
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="which is not a directory"):
         datasets.where("tiny", tmp_path / "file")

@@ -100,7 +100,9 @@ def test_files(tmp_path):
     assert table["bound_sum"] == pytest.approx(parts, rel=1e-3)
 
 
-@pytest.mark.parametrize("options", [{"problems": ["lasso"]}, {"etas": [-1.0]}, {"iterations": 0}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"problems": ["lasso"]}, {"etas": [-1.0]}, {"etas": [1e300]}, {"etas": [1e-320]}, {"iterations": 0}], ids=str
+)
 def test_bad_arguments(options):
     with pytest.raises(ValueError, match=f"The '{next(iter(options))}' parameter of verify"):
         verify(**{"problems": ["lad"], **options}, **quiet)

@@ -88,7 +88,7 @@ class Certifier:
         gap = fun - self.bound
         if self.value <= self.dual.floor:
             known = f"All that is proven about F(x) = {fun:.6g} is that the optimum is at least {self.bound:.6g}"
-            return f"{known}: {self.dual.reason}."
+            return f"{known}: {self.dual.reason}." if self.dual.reason else f"{known}."
         return f"F(x) = {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY):.1e} relative)."
 
     def follow(self, state: Any) -> None:
@@ -165,6 +165,7 @@ class Certifier:
         self.dual.reason = reason
         self.known_samples, self.known_multipliers, self.point, self.mean = samples, multipliers, point, mean
 
+    @np.errstate(all="ignore")
     def _proves(self, point: np.ndarray | None, value: float) -> bool:
         """Whether a dual point has the value that it is said to have."""
         if point is None or not hasattr(self.dual, "value"):
@@ -233,7 +234,8 @@ class Certifier:
     def measure(self, x: np.ndarray, r: np.ndarray | None) -> None:
         """See how precise objectives are near x, with residuals r."""
         if np.isfinite(self.value) and np.isfinite(x).all():
-            self.noise = self.dual.noise(x, r)
+            noise = self.dual.noise(x, r)
+            self.noise = np.inf if np.isnan(noise) else noise  # where something overflows
             self.bound = self.value - self.noise
 
 

@@ -277,6 +277,8 @@ class LinearDual(Dual):
     def _envelope(self, v: np.ndarray, error: float) -> float:
         """At least psi*(-v) for l2 > 0: the supremum is attained at p = prox(-v / l2) with steps 1 / l2, its gradient."""
         l2, e = self.loss.l2, error * self.sizes
+        if not np.isfinite(1.0 / np.float64(l2)):
+            return np.inf
         p = np.asarray(self.penalty.prox(-v / l2, 1.0 / l2))
         phi, square, size = float(self.penalty.value(p)), 0.5 * l2 * float(p @ p), np.abs(p)
         terms = float(size @ np.abs(v)) + square + abs(phi)

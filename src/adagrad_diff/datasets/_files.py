@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 from .._extras import require
+from .._files import as_path
 from . import _download
 from ._registry import DataError, DataWarning, Entry, Unavailable, entry_of
 
@@ -47,7 +48,7 @@ def in_directory(entry: Entry, directory: str | os.PathLike | None) -> Path | No
     named = directory if directory is not None else os.environ.get(VARIABLE) or None
     if named is None:
         return None
-    folder = Path(named).expanduser()
+    folder = as_path(named, "directory").expanduser()
     origin = "The 'directory' argument" if directory is not None else f"The environment variable {VARIABLE}"
     try:
         if not folder.is_dir():

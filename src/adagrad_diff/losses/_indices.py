@@ -15,6 +15,8 @@ def check_indices(A: Any, name: str) -> None:
     try:
         if A.format == "coo":
             for axis, index in enumerate(A.coords):
+                if np.shape(index) != A.data.shape:
+                    raise ValueError(f"coords[{axis}] has shape {np.shape(index)}, but data has shape {A.data.shape}")
                 _check_range(np.asarray(index), A.shape[axis], f"coords[{axis}]")
         elif A.format in ("csr", "csc", "bsr"):
             _check_compressed(A)

@@ -50,7 +50,8 @@ class ElasticNet(Penalty):
     def _large_value(self, x: np.ndarray) -> Any:
         """The value where the square of a number overflows."""
         size, (l1, l2) = np.abs(x).astype(np.float64, copy=False), self._beside(x)
-        return np.sum(l1 * size + 0.5 * l2 * size * size, axis=0)
+        # Where a strength is zero, what it multiplies may be infinite.
+        return np.sum(np.where(l1 > 0, l1 * size, 0.0) + np.where(l2 > 0, 0.5 * l2 * size * size, 0.0), axis=0)
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         kernels.shrink(z, step, self.l1, self.l2, out)

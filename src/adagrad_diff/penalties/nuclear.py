@@ -44,8 +44,8 @@ class Nuclear(Norm):
     def __init__(self, lam: float, shape: tuple[int, int]):
         self.lam = nonnegative(lam, "lam", "Nuclear")
         try:
-            sides = tuple(shape)
-        except TypeError:
+            sides = tuple(shape) if np.ndim(shape) == 1 else ()
+        except (TypeError, ValueError):  # nothing to count, or lists of different lengths
             sides = ()
         if len(sides) != 2 or not all(
             hasattr(n, "__index__") and not isinstance(n, bool) and n.__index__() >= 1 for n in sides

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+SMALL = 10_000_000  # coordinates that are looked at before anybody has so many
+
+
 class Separable(Penalty):
     r"""A sum of penalties, each on coordinates of its own.
 
@@ -50,7 +53,8 @@ class Separable(Penalty):
         self._last: tuple[int, list[tuple[Any, Penalty]], np.ndarray] | None = None  # see `_plan`
         # Parts that count from the front overlap, or not, whatever the size is.
         front = [k for k, where in enumerate(self._where) if (_numbers(where) >= 0).all()]
-        self._indices(self._least_size(), front)
+        if self._least_size() <= SMALL:  # larger ones when there is a vector of that size
+            self._indices(self._least_size(), front)
 
     @property
     def accepts(self) -> str:  # type: ignore[override]
@@ -183,7 +187,8 @@ def _coordinates(where: Any, owner: str) -> Any:
     if isinstance(where, slice):
         try:
             where.indices(0)
-        except (TypeError, ValueError):  # neither numbers nor None, or a step of zero
+            _numbers(where)
+        except (TypeError, ValueError, OverflowError):  # neither numbers nor None, too large, or a step of zero
             raise ValueError(sentence) from None
         return where
     try:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FACTORS = tuple(10.0**k for k in (-3, -1.5, 0, 1.5, 3))  # six decades around the paper's eta
 RATE_FACTORS = tuple(10.0**k for k in (-0.75, 0, 0.75))
+LARGEST = 1e100  # eta
 GROUP = 10  # coordinates per block of the partition into groups
 
 #: Iterations of the runs for the inequalities and of those for the rates. news20 has 62061 coordinates: 1.5 MB per iteration.
@@ -87,6 +88,10 @@ def verify(
     for name in names:
         _check.one_of(name, tuple(PROBLEMS), "problems", "verify")
     given = [_check.positive(eta, "etas", "verify") for eta in etas]
+    for eta in given:  # the inequalities have its square, and divide by it
+        if not 1 / LARGEST <= eta <= LARGEST:
+            ends = f"{1 / LARGEST:g} and {LARGEST:g}"
+            raise ValueError(f"The 'etas' parameter of verify must be between {ends}. Got {eta!r} instead.")
     if iterations is not None:
         _check.count(iterations, "iterations", "verify", least=1)
     found = Verification()
