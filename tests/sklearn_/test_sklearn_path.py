@@ -39,6 +39,18 @@ def test_warm_start_with_as_many_numbers_in_another_shape(intercept):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_warm_start_with_targets_in_other_units(name):
+    """The objective at such a start is no measure of anything."""
+    X, y = data(name)
+    cold = make(name).fit(X, y)
+    large = np.round(1e6 * np.abs(y)) if name == "PoissonRegressor" else 1e6 * y
+    warm = make(name, warm_start=True, max_iter=3000).fit(X, large).fit(X, y)
+    if warm.converged_ and cold.stop_reason_ == "certified":
+        assert warm.objective_ <= cold.objective_ + 2e-4 * abs(cold.objective_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])
 def test_path(name):
     X, y = data(name, classes=3)

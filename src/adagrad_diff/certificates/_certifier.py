@@ -88,7 +88,7 @@ class Certifier:
         gap = fun - self.bound
         if self.value <= self.dual.floor:
             known = f"All that is proven about F(x) = {fun:.6g} is that the optimum is at least {self.bound:.6g}"
-            return f"{known}: {self.dual.reason}."
+            return f"{known}: {self.dual.reason}." if self.dual.reason else f"{known}."
         return f"F(x) = {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY):.1e} relative)."
 
     def follow(self, state: Any) -> None:
