@@ -252,3 +252,19 @@ def test_total_variation_of_ties(tau):
     values = [loss.value_and_grad(np.full(6, c))[0] for c in np.round(REAL) / z]
     above = minimize(loss, penalty=TotalVariation1D(1.001 * lam), eta=0.1, max_iter=3000)
     assert min(values) == pytest.approx(above.fun_best, rel=1e-3)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kind", [Squared, Huber, Poisson, LAD])
+def test_total_variation_with_gradients_that_sum_to_rounding(kind, intercept):
+    """At the minimiser over constants they sum to zero, but for that: once the answer was infinite."""
+    A = np.array([[1.0, 2.0], [0.0, 1.0], [2.0, -1.0]])
+    for b in ([1.3, 2.7, 0.4], [1e4, 1e4 + 1, 1e4 + 3]):
+        assert critical_lam(kind(A[:, :1], b, intercept=intercept), TotalVariation1D(1.0)) == pytest.approx(0.0, abs=1e-12)
+        assert np.isfinite(critical_lam(kind(A, b, intercept=intercept), TotalVariation1D(1.0)))
+
+
+def test_total_variation_where_no_sample_with_a_weight_has_a_feature():
+    loss = LAD([[1.0, 0.0], [0.0, 0.0]], [1.0, 2.0], sample_weight=[0, 1])
+    with pytest.raises(ValueError, match="no minimiser"):
+        critical_lam(loss, TotalVariation1D(1.0))

@@ -124,6 +124,23 @@ def test_a_fit_without_an_error_ends(penalty, intercept):
     assert again.success  # also from a start where the objective is nothing already
 
 
+@pytest.mark.parametrize("options", [{}, {"eta": 100.0, "stop": "gap"}], ids=["auto", "eta"])
+@pytest.mark.parametrize("mean", [0.0, 1e5])
+def test_a_bad_start_does_not_loosen_the_tolerance(mean, options):
+    loss, penalty, start = Squared(A, B + mean, intercept=True), L1(0.01), np.full(6, 1e4) if mean == 0 else None
+    best = minimize(loss, np.r_[np.zeros(5), mean + B.mean()], penalty, tol=1e-4, max_iter=20000).fun
+    result = minimize(loss, start, penalty, tol=1e-3, max_iter=3000, on_failure="ignore", **options)
+    assert result.fun <= best * 1.002 or not result.success
+
+
+def test_what_the_tolerance_was_relative_to():
+    result = minimize(Squared(A, A @ np.ones(5)), penalty=L1(1e-12), tol=1e-4, max_iter=5000)
+    assert result.success
+    assert result.gap > 1e-4 * result.fun
+    assert "relative to a millionth of the objective's usual size" in result.message
+    assert ": ." not in result.message
+
+
 @pytest.mark.parametrize("options", [{}, {"eta": 0.1}], ids=["auto", "eta"])
 def test_a_start_outside_the_set_is_not_certified(options):
     result = minimize(Squared(A, B), penalty=Simplex(), stop="gap", tol=1e-3, max_iter=5000, **options)

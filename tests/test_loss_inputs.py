@@ -147,6 +147,15 @@ CASES = [
     (lambda: Quadratic(sparse.csc_array(put(Q, (0, 1), 1.0)), LABELS), r"The matrix of Quadratic must be symmetric"),
     (lambda: Quadratic(put(Q, (1, 1), -1.0), LABELS), r"The matrix of Quadratic has a negative diagonal entry: .* not convex"),
     (lambda: Quadratic(sparse.csr_array(put(Q, (1, 1), -1.0)), LABELS), r"Quadratic has a negative diagonal entry"),
+    (
+        lambda: Quadratic(put(put(Q, (0, 1), 5.0), (1, 0), 5.0), LABELS),
+        r"Quadratic has a negative eigenvalue \(-3.5\): f is not",
+    ),
+    (lambda: KernelSVMDual(np.eye(900) - 0.01, np.ones(900), 1.0), r"KernelSVMDual has a negative eigenvalue \(-8\): f is not"),
+    (
+        lambda: Quadratic(sparse.eye_array(900) * 1.0 - sparse.csr_array(np.eye(900)[::-1] * 1.1), np.ones(900)),
+        "negative eigen",
+    ),
     (lambda: Quadratic(put(Q, (2, 1), np.inf), LABELS), r"Q contains inf at index \(2, 1\)"),
     (lambda: Quadratic(sparse.csr_array(put(Q, (2, 1), np.nan)), LABELS), r"Q.*contains nan at index"),
     (lambda: Quadratic(np.ones((0, 0)), []), r"Q is empty: it has shape \(0, 0\)"),

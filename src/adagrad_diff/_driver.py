@@ -13,6 +13,7 @@ from ._state import State
 from ._status import (
     BUDGETS,
     CERTIFIED,
+    CERTIFIED_SMALL,
     DECIDED,
     EXPLANATIONS,
     MISSED,
@@ -179,10 +180,13 @@ class Watch:
             return (gap <= share * self.tol * self._unit(state)) & (gap < np.inf)
 
     def _unit(self, state: State) -> Any:
-        """What gaps are measured in: the objective, or a millionth of its usual size."""
+        """What gaps are measured in: the objective, or a millionth of its usual size.
+
+        The size at the start is that only if no other is known: a bad start must not loosen the tolerance.
+        """
         larger = np.maximum if state.batched else max
         scale = self.certifier.scale if self.certifier is not None else 0.0
-        return larger(abs(state.fun), NOTHING * larger(abs(state.f_first), scale))
+        return larger(abs(state.fun), NOTHING * (scale or abs(state.f_first)))
 
     def reconsider(self, state: State, status: Any, by_gap: bool) -> Any:
         """The status of a run whose last point has been looked at more closely; `by_gap` says how it has converged."""
@@ -307,7 +311,10 @@ def _message(codes: np.ndarray, state: State, watch: Watch) -> str:
     sentences = []
     for code in np.unique(codes):
         here = codes == code
-        sentence = EXPLANATIONS.get(Status(code)) or (CERTIFIED if certified[here].all() else SUBGRADIENT)
+        sentence = EXPLANATIONS.get(Status(code)) or SUBGRADIENT
+        if code == Status.CONVERGED and certified[here].all():
+            relative = np.atleast_1d(certifier.gap(state.fun) <= watch.tol * np.abs(state.fun))  # type: ignore[union-attr]
+            sentence = CERTIFIED if relative[here].all() else CERTIFIED_SMALL
         if watch.tol is not None and code in BUDGETS:
             sentence += MISSED.format(remedy)
         n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, state.norm, state.g_first))

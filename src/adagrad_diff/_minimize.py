@@ -234,7 +234,8 @@ def minimize(
         `adagrad_diff.certificates`). Looking at it takes about a tenth of the run's time, and some milliseconds in the end.
         Where no dual point is found (without a penalty, for example), a small subgradient will do as well.
         Both have an absolute part, so that an optimum, or a first gradient, of zero can be reached: |F(x)| counts as at least
-        a millionth of the objective's size at the start, ||g^1|| as a millionth of what gradients have changed by since.
+        a millionth of the objective's usual size (of linear models: for constant predictions; else: at the start), ||g^1|| as
+        a millionth of what gradients have changed by since.
     callback : callable, optional
         Called with an `OptimizeResult` (x, fun, nit, state) after every iteration; it may raise StopIteration.
     history : int

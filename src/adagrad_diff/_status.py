@@ -41,6 +41,7 @@ def succeeded(codes: Any, tol: float | None) -> np.ndarray:
 
 SUBGRADIENT = "Converged: the subgradient of the objective at x is within the tolerance, relative to the first gradient"
 CERTIFIED = "Converged: the duality gap is within the tolerance, relative to the objective"
+CERTIFIED_SMALL = "Converged: the duality gap is within the tolerance, relative to a millionth of the objective's usual size"
 
 EXPLANATIONS = {
     Status.MAX_ITER: "The budget of iterations (max_iter) is used up",

@@ -25,7 +25,10 @@ def smallest_polar(loss: Any, penalty: Penalty, x: np.ndarray) -> tuple[float, n
     if isinstance(loss, LinearModel) and loss.smoothness is None and not loss.differentiable:
         raise ValueError(f"{type(loss).__name__} does not say where it has kinks: set 'smoothness' or 'differentiable'.")
     g = loss.value_and_grad(x.reshape(loss.shape))[1].astype(np.float64)
-    return float(penalty.polar(-(g[:-1] if loss.intercept else g).ravel())), None
+    g = (g[:-1] if loss.intercept else g).ravel()
+    if "seminorm" in penalty.properties:  # x is best among the constants, where g sums to zero but for rounding
+        g = g - g.mean()
+    return float(penalty.polar(-g)), None
 
 
 def _smallest_polar_at_kinks(loss: LinearModel, penalty: Penalty, x: np.ndarray) -> tuple[float, np.ndarray]:

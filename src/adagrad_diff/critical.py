@@ -150,7 +150,7 @@ def _minimise_piecewise_linear(loss: LinearModel, basis: np.ndarray) -> np.ndarr
         kinks = np.divide(b, z, out=np.zeros_like(b), where=z != 0)
         c = (
             balance(kinks, np.where(z > 0, left, -right), np.where(z > 0, right, -left), weight * np.abs(z))
-            if z.any()
+            if z[weight > 0].any()
             else None
         )
         if c is None:

@@ -39,6 +39,30 @@ def test_warm_start_with_as_many_numbers_in_another_shape(intercept):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_warm_start_with_targets_in_other_units(name):
+    """The objective at such a start is no measure of anything."""
+    X, y = data(name)
+    cold = make(name).fit(X, y)
+    large = np.round(1e6 * np.abs(y)) if name == "PoissonRegressor" else 1e6 * y
+    warm = make(name, warm_start=True, max_iter=3000).fit(X, large).fit(X, y)
+    if warm.converged_ and cold.stop_reason_ == "certified":
+        assert warm.objective_ <= cold.objective_ + 2e-4 * abs(cold.objective_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_a_warm_start_that_is_worse_than_zero_is_not_used(loss):
+    """Without a proof, a subgradient is compared with that at the start: there it says nothing."""
+    X, y = data("Lasso")
+    X = np.hstack([X, X])
+    cold = door.LinearRegressor(loss=loss, alpha=0.0).fit(X, y)
+    warm = door.LinearRegressor(loss=loss, alpha=0.0, warm_start=True).fit(X, 1e6 * y).fit(X, y)
+    assert warm.objective_ <= cold.objective_ * (1 + 1e-3)
+    assert warm.converged_ == cold.converged_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])
 def test_path(name):
     X, y = data(name, classes=3)

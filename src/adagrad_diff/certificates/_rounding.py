@@ -88,8 +88,9 @@ def conjugate_above(penalty: Penalty, y: np.ndarray, e: np.ndarray) -> float:
     """At least phi* at every point within e of y, coordinate by coordinate; inf where that is not known to be finite."""
     if {"norm", "seminorm"} & penalty.properties:
         return 0.0 if float(penalty.polar(y)) * (1.0 + factor(y.size)) + float(penalty.polar(e)) <= 1.0 else np.inf
-    value, terms = _above(penalty, y, e)
-    value = float(value) + factor(y.size) * float(terms)
+    with np.errstate(over="ignore", invalid="ignore"):  # of a ridge next to nothing: then it is infinite
+        value, terms = _above(penalty, y, e)
+        value = float(value) + factor(y.size) * float(terms)
     return value if value < np.inf else np.inf  # never NaN
 
 

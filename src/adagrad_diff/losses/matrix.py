@@ -17,6 +17,7 @@ from .._threads import over_rows, thread_count
 from ._indices import as_index, check_indices
 
 CACHE = 1 << 22  # bytes of A that are expected to stay in the cache between the two products
+STEPS = 30  # of Lanczos' method, where a rough answer will do
 DIRECT = 500  # size up to which eigenvalues are computed directly
 
 
@@ -209,6 +210,32 @@ def as_matrix(A: Any, name: str = "A") -> Matrix:
     if 0 in matrix.shape:
         raise ValueError(f"{name} is empty: it has shape {matrix.shape}. At least one sample and one feature are needed.")
     return matrix
+
+
+@np.errstate(all="ignore")
+def extreme_eigenvalues(product: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[float, float]:
+    """(smallest, largest) eigenvalue of a symmetric matrix, as far as a few steps of Lanczos' method see them.
+
+    Never below the smallest nor above the largest, but for rounding. NaN if something overflows.
+    """
+    basis = np.zeros((min(size, STEPS), size))
+    image = np.zeros_like(basis)
+    v = np.random.default_rng(0).standard_normal(size)
+    for k in range(len(basis)):
+        for _ in range(2):  # once is not enough
+            v -= basis[:k].T @ (basis[:k] @ v)
+        norm = float(np.linalg.norm(v))
+        if k and not norm > 1e-10 * float(np.linalg.norm(image[k - 1])):  # the space is complete
+            basis, image = basis[:k], image[:k]
+            break
+        basis[k] = v / norm
+        image[k] = product(basis[k])
+        v = image[k].copy()
+    small = basis @ image.T
+    if not np.isfinite(small).all():
+        return np.nan, np.nan
+    values = np.linalg.eigvalsh((small + small.T) / 2)
+    return float(values[0]), float(values[-1])
 
 
 @np.errstate(all="ignore")

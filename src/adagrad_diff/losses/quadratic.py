@@ -8,7 +8,9 @@ import numpy as np
 
 from .. import _check
 from .base import Loss, Oracle
-from .matrix import CompressedColumns, CompressedRows, Dense, as_matrix, largest_eigenvalue
+from .matrix import CompressedColumns, CompressedRows, Dense, as_matrix, extreme_eigenvalues, largest_eigenvalue
+
+INDEFINITE = {4: 1e-4, 8: 1e-6}  # part of the largest eigenvalue that a negative one may have, by the bytes of a number
 
 
 class Quadratic(Loss):
@@ -17,7 +19,8 @@ class Quadratic(Loss):
     Parameters
     ----------
     Q : array (d, d), sparse matrix or LinearOperator
-        Symmetric. That it is positive semidefinite is checked on its diagonal only.
+        Symmetric and positive semidefinite: what is clearly not, on a few products with Q, is refused. An operator is taken at
+        its word.
     c : array (d,)
 
     Examples
@@ -63,6 +66,12 @@ class Quadratic(Loss):
             raise ValueError(f"The matrix of {name} must be symmetric. Use (Q + Q.T) / 2.")
         if Q.diagonal().min() < -1e-6 * largest:
             raise ValueError(f"The matrix of {name} has a negative diagonal entry: f is not convex.")
+        low, high = extreme_eigenvalues(lambda v: Q @ v.astype(Q.dtype), Q.shape[0])
+        if low < -INDEFINITE[Q.dtype.itemsize] * high:
+            raise ValueError(
+                f"The matrix of {name} has a negative eigenvalue ({low:.2g}): f is not convex. A kernel must be positive "
+                "semidefinite; if rounding has spoilt that, add a small multiple of the identity."
+            )
 
     def oracle(self, x: np.ndarray) -> QuadraticOracle:
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[0]:

@@ -59,7 +59,14 @@ class Estimator(BaseEstimator):
         """alpha, or what it follows from: C = 1 / (total weight of the samples * alpha)."""
         if self.alpha is not None or not hasattr(self, "C"):
             return _check.nonnegative(self.alpha, "alpha", type(self).__name__)
-        return 1.0 / (_check.positive(self.C, "C", type(self).__name__) * total)
+        product = _check.positive(self.C, "C", type(self).__name__) * total
+        alpha = 1.0 / product if product > 0 else np.inf
+        if not 0 < alpha < np.inf:
+            raise ValueError(
+                f"{type(self).__name__}: 1 / (C * sum of the weights of the samples) is {alpha}, which is no strength of a "
+                f"penalty. C is {self.C}, the sum {total}: choose others, or give 'alpha' instead of C."
+            )
+        return alpha
 
     def _report(self, solutions: list[Solution]) -> None:
         """n_iter_, dual_gap_, objective_ (numbers, or one per problem), stop_reason_ (the worst), converged_ (all); warn."""

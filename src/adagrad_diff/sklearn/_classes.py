@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from .. import _check
-from ._data import weights_of
+from ._data import summable, weights_of
 
 
 class Classes(ClassifierMixin):
@@ -55,7 +55,8 @@ class Classes(ClassifierMixin):
             counts = np.bincount(labels, weights=weight)
             weight = weight * np.divide(weight.sum(), len(counts) * counts, out=np.zeros(len(counts)), where=counts > 0)[labels]
         elif self.class_weight is not None:
-            weight = weight * self._of_classes()[labels]
+            with np.errstate(over="ignore"):  # what overflows is refused
+                weight = summable(weight * self._of_classes()[labels])
         present = np.bincount(labels, weights=weight > 0) > 0
         if present.sum() < 2:
             raise ValueError(

@@ -32,7 +32,18 @@ def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
     refuse_masked(sample_weight, "sample_weight")
     if (text := first_text(sample_weight)) is not None:
         raise ValueError(f"sample_weight holds text ({text!r}): give one number >= 0 per sample.")
-    return _check_sample_weight(sample_weight, X, dtype=np.float64)
+    return summable(_check_sample_weight(sample_weight, X, dtype=np.float64))
+
+
+def summable(weight: np.ndarray) -> np.ndarray:
+    """Weights whose sum is finite."""
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if total == np.inf:
+        raise ValueError(
+            "The sum of the weights of the samples overflows: divide sample_weight and class_weight by a large number."
+        )
+    return weight
 
 
 def refuse_masked(values: Any, name: str) -> None:

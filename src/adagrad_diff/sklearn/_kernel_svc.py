@@ -13,7 +13,7 @@ from ..losses import KernelSVMDual
 from ..penalties import Box, BoxHyperplane, Penalty
 from ._base import Estimator
 from ._classes import Classes, one_vs_rest
-from ._data import refuse_huge, validated
+from ._data import ROOM, refuse_huge, validated
 from ._ends import is_converged
 from ._kernels import choose_gamma, kernel_matrix
 from ._merge import Merged, merge
@@ -138,6 +138,8 @@ class KernelSVC(Classes, Estimator):
             gamma = choose_gamma(self.gamma, X[kinds.first], share)
             self._kernel = partial(kernel_matrix, self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
             K = self._kernel(*[X[kinds.first]] * 2)
+        if max(K.max(), -K.min()) > alpha * ROOM * np.finfo(K.dtype).max:
+            raise ValueError(f"The 'alpha' parameter of KernelSVC is too small: the kernel matrix / {alpha} overflows.")
         targets = one_vs_rest(labels[kinds.first], len(self.classes_))
         solutions, offsets = [], []
         for k, (b, x0) in enumerate(zip(targets, self._starts(len(targets), kinds, alpha), strict=True)):

@@ -38,6 +38,8 @@ def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_it
     if isinstance(loss, LinearModel):
         x = null_point(loss)
         null = null_gap(loss, penalty, x, tol)
+        if x0 is not None and not _objective(loss, penalty, x0) <= _objective(loss, penalty, x):
+            x0 = None  # the solution of a problem in other units, say: no good start, and nothing to compare a subgradient with
         if x0 is None and (loss.translates or loss.jump is None):  # for the hinge it is where whole classes are at their kinks
             x0 = x
     if null is not None:
@@ -82,6 +84,12 @@ def _reason(result: OptimizeResult, fun: float, gap: float, tol: float) -> str:
     if result.certified or gap <= tol * abs(fun):  # the best point may be closer than the last
         return "certified"
     return {Status.CONVERGED: "subgradient", Status.STALLED: "stalled"}.get(Status(result.status), "max_iter")
+
+
+def _objective(loss: LinearModel, penalty: Penalty, x: Any) -> float:
+    x = np.array(x, dtype=loss.dtype, order="C")
+    with np.errstate(all="ignore"):  # what overflows is seen in the value
+        return float(loss.oracle(x)(x, np.empty_like(x))) + float(penalty.value((x[:-1] if loss.intercept else x).reshape(-1)))
 
 
 def _inside(loss: Any, penalty: Penalty, x0: Any) -> np.ndarray:
