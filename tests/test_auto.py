@@ -261,3 +261,13 @@ def test_what_overflows_is_left_behind():
 
 def value(loss, x):
     return loss.value_and_grad(x)[0]
+
+
+@pytest.mark.parametrize("level", [3.0, -1e6, 1e-9])
+@pytest.mark.parametrize("kind", [Squared, LAD])
+def test_constant_targets(kind, level):
+    """Their spread is nothing but rounding: no measure of a step."""
+    A = np.random.default_rng(0).standard_normal((40, 5))
+    result = minimize(kind(A, np.full(40, level), intercept=True), penalty=L1(0.1), tol=1e-4, max_iter=3000)
+    assert result.success, result.message
+    assert result.x[-1] == pytest.approx(level, rel=1e-2)

@@ -195,6 +195,19 @@ def test_states_that_do_not_fit(change, words):
         minimize(**{"loss": LAD(A, REAL), "rule": AdaGradDiff(0.3), "state": state, **change})
 
 
+@pytest.mark.parametrize("options", [{"eta": 0.3}, {}], ids=["eta", "auto"])
+@pytest.mark.parametrize("kind", [Squared, Logistic])
+def test_other_data_where_they_are_not_used(kind, options):
+    """Of a column with a coefficient of zero: it is in the gradient."""
+    b = REAL if kind is Squared else LABELS
+    first = minimize(kind(A, b), penalty=L1(0.2), max_iter=3, **options)
+    place = (7, int(np.flatnonzero(first.x == 0)[0]))
+    other = A.copy()
+    other[place] += 1e-3
+    with pytest.raises(ValueError, match="the data of the loss are not the same"):
+        minimize(kind(other, b), penalty=L1(0.2), state=first.state, **options)
+
+
 @pytest.mark.parametrize("state", ["run.npz", {"x": np.zeros(6)}, minimize(LAD(A, REAL), eta=0.3, max_iter=3)])
 def test_only_a_state_is_a_state(state):
     with pytest.raises(TypeError, match="'state' must be"):

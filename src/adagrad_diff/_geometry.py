@@ -15,7 +15,7 @@ from .losses.linear import BinaryModel
 from .losses.matrix import CompressedColumns, CompressedRows, Dense, Matrix
 from .penalties import Penalty
 
-LARGE = 1e140
+LARGE = 1e140  # targets whose squares are not added up as they are
 CONSTANT = 1e-12  # a column whose variance is less than this part of its mean square is constant
 
 
@@ -87,7 +87,7 @@ def _unit(loss: LinearModel) -> float:
     largest = float(np.abs(b).max())
     size = largest if largest > LARGE else 1.0  # so that its square is a number
     spread = size * float(np.sqrt(np.einsum("i,i->", loss.weight, (b / size) ** 2)))
-    return spread if spread > 0 else 1.0
+    return spread if spread > CONSTANT * abs(center) else abs(center) or 1.0
 
 
 def _moments(loss: LinearModel) -> tuple[Any, Any, Any]:

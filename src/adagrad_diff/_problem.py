@@ -20,7 +20,7 @@ from .penalties import Penalty
 WRITTEN = 8  # numbers up to which an array is written out
 DATA = ("A", "Q", "center", "predictions", "function")  # of a loss: seen in its values, or derived from them
 UNITS = 1e4  # in the last place, by which values may differ: another machine adds in another order
-KINKS = 1e-3  # part of itself by which a gradient may differ
+SMOOTH, KINKS = 1e-8, 1e-3  # part of itself by which a gradient may differ, and the same if there may be kinks
 OTHER = (
     "'state' belongs to another problem: {}. Give what the state was made with, or start anew from its iterate with x0=state.x."
 )
@@ -69,7 +69,7 @@ def check_same(kept: dict[str, Any], now: dict[str, Any]) -> None:
 def recognise(loss: Loss, state: State, phi: Any) -> None:
     """Raise if f, its gradient or phi are not at the state's x what the state says: then data or penalty are others.
 
-    The gradient need agree to a few digits only: at a kink, rounding decides about it.
+    With kinks the gradient need agree to a few digits only: there rounding decides about it.
     """
     g = np.empty_like(state.x)
     with np.errstate(all="ignore"):
@@ -77,7 +77,9 @@ def recognise(loss: Loss, state: State, phi: Any) -> None:
         exact = UNITS * float(np.finfo(state.x.dtype).eps)
         size = np.maximum(np.abs(state.f), np.abs(state.f_first))
         change, gradient = (np.abs(state.flat(array)).max(axis=0) for array in (g - state.g, state.g))
-        same_data = (np.abs(f - state.f) <= exact * size) & (change <= KINKS * np.maximum(gradient, state.g_first))
+        smooth = getattr(loss, "differentiable", False) or getattr(loss, "smoothness", None) is not None
+        near = max(SMOOTH, exact) if smooth else KINKS
+        same_data = (np.abs(f - state.f) <= exact * size) & (change <= near * np.maximum(gradient, state.g_first))
         same_penalty = (np.abs(phi - state.phi) <= exact * (size + np.abs(state.phi))) | (phi == state.phi)
         parts = {"the data of the loss are": same_data, "the penalty is": same_penalty}
     for what, same in parts.items():

@@ -32,6 +32,7 @@ class Quadratic(Loss):
     """
 
     shape: tuple[int, ...]
+    differentiable = True
     factor = 1.0  # f uses factor * Q
     names = ("Q", "c")  # of the matrix and the linear term, in messages
     skew = 0.0  # how far Q is from symmetric: its largest |Q_ij - Q_ji|
