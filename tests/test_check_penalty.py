@@ -325,3 +325,14 @@ def test_faults_beside_value_and_prox_are_sentences():
             TypeError, match=r"Fussy.check_size\(.\) must do nothing, or raise a ValueError. It raised KeyError"
         ):
             check_penalty(Fussy(1.0), size)
+
+
+def test_a_penalty_written_for_one_size_is_tried_there():
+    class Toward:
+        def value(self, x):
+            return float(np.abs(x - np.arange(4)).sum())
+
+        def prox(self, z, step):
+            return np.arange(4) + np.sign(z - np.arange(4)) * np.maximum(np.abs(z - np.arange(4)) - step, 0)
+
+    assert check_penalty(Toward())

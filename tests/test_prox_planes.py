@@ -276,3 +276,12 @@ ERRORS = [
 def test_errors(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+@pytest.mark.parametrize(
+    "penalty", [Hyperplane(np.ones(3), 1.0), HalfSpace(np.ones(3), 1.0), Affine(np.ones((1, 3)), [1.0])], ids=str
+)
+def test_points_far_outside(penalty):
+    for x in ([np.inf, 1.0, 1.0], [1e308, 1e308, 1.0], [1e308, -9e307, 0.0]):
+        assert penalty.value(x) == np.inf
+    assert penalty.value([9e307, -9e307, 1.0]) == 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ._penalty_points import Points
 from ._penalty_prox import check_prox
 from ._report import Report
 
-SIZES = (6, *range(1, 101))  # where to look for one that a penalty accepts
+SIZES = (6, *range(2, 101), 1)  # where to look for one that a penalty accepts; a single number fits wherever NumPy broadcasts
 
 
 def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Report:
@@ -73,13 +74,18 @@ def _size(penalty: Penalty, size: Any) -> int:
         size = _check.count(size, "size", "check_penalty", least=1)
         _try_size(penalty, size)
         return size
+    accepted = []
     for candidate in SIZES:
-        try:
+        with suppress(ValueError):
             _try_size(penalty, candidate)
-        except ValueError:
-            continue
-        return candidate
-    raise ValueError(f"'size' is needed: {penalty.name} accepts no vector of 1 to {SIZES[-1]} coordinates.")
+            accepted.append(candidate)
+    for candidate in accepted:  # one that says nothing of sizes may still have been written for one
+        with suppress(Exception):
+            penalty.value(np.zeros(candidate))
+            return candidate
+    if accepted:  # whatever is wrong with its value will be said
+        return accepted[0]
+    raise ValueError(f"'size' is needed: {penalty.name} accepts no vector of 1 to {max(SIZES)} coordinates.")
 
 
 def _try_size(penalty: Penalty, size: int) -> None:

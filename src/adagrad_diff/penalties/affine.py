@@ -124,8 +124,9 @@ class Affine(Penalty):
         b = self._b[:, None] if x.ndim == 2 else self._b
         excess = np.abs(self._A @ x - b)
         # An equation with b = 0 gives no size: then 1, as for a box.
-        slack = tolerance(x.dtype) * (np.abs(self._A) @ np.abs(x) + np.where(b == 0.0, 1.0, np.abs(b)))
-        return indicator((excess <= slack).all(axis=0))
+        part = tolerance(x.dtype)
+        slack = (part * np.abs(self._A)) @ np.abs(x) + part * np.where(b == 0.0, 1.0, np.abs(b))
+        return indicator(((excess <= slack) & (excess < np.inf)).all(axis=0))
 
     @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:

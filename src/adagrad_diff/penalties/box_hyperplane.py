@@ -234,8 +234,9 @@ class BoxHyperplane(Penalty):
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
         excess = np.abs(self._a @ x - self._beta)
-        slack = tolerance(x.dtype) * (np.abs(self._a) @ np.abs(x) + (abs(self._beta) or 1.0))
-        return np.where(excess <= slack, self._box.value(x), np.inf)[()]
+        part = tolerance(x.dtype)
+        slack = (part * np.abs(self._a)) @ np.abs(x) + part * (abs(self._beta) or 1.0)
+        return np.where((excess <= slack) & (excess < np.inf), self._box.value(x), np.inf)[()]
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         lengths, others = (*self._bounds(z.dtype), self._beta), (self._a, 8 * float(np.finfo(z.dtype).eps))

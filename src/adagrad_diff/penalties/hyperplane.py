@@ -79,8 +79,10 @@ class Hyperplane(Penalty):
         x = point(self, x)
         excess = self._a @ x - self._beta
         # Through the origin there is no size that the equation gives: then 1, as for a box.
-        slack = tolerance(x.dtype) * (np.abs(self._a) @ np.abs(x) + (abs(self._beta) or 1.0))
-        return indicator((excess if self._below else np.abs(excess)) <= slack)
+        part = tolerance(x.dtype)
+        slack = (part * np.abs(self._a)) @ np.abs(x) + part * (abs(self._beta) or 1.0)
+        excess = excess if self._below else np.abs(excess)
+        return indicator((excess <= slack) & (excess < np.inf))
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         others = self._a, self._below, 8 * float(np.finfo(z.dtype).eps)
