@@ -324,7 +324,7 @@ def test_methods_differ_in_colour_line_and_marker():
     assert not set(one.get_markevery()) & set(two.get_markevery())
 
 
-@pytest.mark.parametrize(("columns", "standing_in"), [(1, True), (2, False), (3, True)])
+@pytest.mark.parametrize(("columns", "standing_in"), [(1, False), (3, True)])
 def test_everything_is_on_the_page_and_legible(columns, standing_in):
     about = STAND_IN if standing_in else {"title": "Logistic regression on splice.t"}
     names = figures.SMOOTH[:columns]
@@ -359,8 +359,9 @@ def test_stand_ins_say_so_on_the_figure():
     marked = [[t.get_text() for t in ax.texts].count("stand-in") for ax in figure.axes]
     assert marked == [1, 0, 1, 0]  # the panels themselves
     three = figures.draw_three_panels(study)
-    assert "Generated data" in words(three)
-    assert "Logistic regression on stand-in for splice.t" in words(three)
+    said = words(three)
+    assert "Generated data" in said
+    assert "Logistic regression on stand-in for splice.t" in said
     assert "stand-in" not in words(figures.draw_figure_2({"2moons": both["2moons"]}))
     coy = by_formula("splice", **{**STAND_IN, "title": "Logistic regression"})  # says so even if the title does not
     assert "Logistic regression (stand-in)" in words(figures.draw_three_panels(coy))
@@ -447,7 +448,7 @@ def test_bands_survive_the_logarithm():
         assert edges[10] == pytest.approx((max(fmean(gaps) - pstdev(gaps), min(gaps)), fmean(gaps) + pstdev(gaps)))
 
 
-@pytest.mark.parametrize(("seeds", "n_iter"), [(1, 20), (1, 1), (10, 20)])
+@pytest.mark.parametrize(("seeds", "n_iter"), [(1, 1), (10, 20)])
 def test_small_studies(tmp_path, seeds, n_iter):
     study = by_formula(seeds=seeds, n_iter=n_iter)
     figure = figures.draw_figure_1({"hinge": study})
