@@ -12,14 +12,15 @@ DATA ?= $(wildcard ../shared/data)
 reproduce: .venv/.paper
 	$(BIN)/adagrad-diff reproduce --resume $(if $(DATA),--data $(DATA))
 
-test: test-main test-wheel test-oldest
+test: test-main
+	$(MAKE) -j 2 test-wheel test-oldest
 
 test-main: .venv/.dev
 	$(BIN)/python -m pytest -n auto
 
 # The oldest supported NumPy, SciPy and Numba: what needs no other library. Whether the mathematics is right (trajectories, optima,
 # certificates, closed forms of prox) does not depend on versions; whether kernels compile and data, files and errors are handled does.
-MATHEMATICS := auto critical fuzz_penalties prox trajectories optima optima_gaps certificates certificates_exact check_loss check_penalty check_rule custom_penalties \
+MATHEMATICS := auto batched critical ends resume fuzz_penalties prox trajectories optima optima_gaps certificates certificates_exact check_loss check_penalty check_rule custom_penalties \
 	prox_balls prox_calculus prox_chains prox_groups prox_metrics prox_norms prox_planes
 test-oldest: .venv-oldest/.ready
 	.venv-oldest/bin/python -m pytest -q -n auto -m "not peer" --ignore=tests/theory --ignore=tests/paper $(MATHEMATICS:%=--ignore=tests/test_%.py)

@@ -106,6 +106,7 @@ def test_verify_usage(run):
     assert "must be a positive number" in refused.stderr
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_stand_in_is_named_everywhere(run):
     result = run("reproduce", "fig3", "--etas", "3", "--starts", "1", "--out", "out")
     assert result.exit_code == 0, result.output
@@ -164,6 +165,7 @@ def test_datasets(run, tmp_path):
     assert "--data DIR" in fetched.stderr
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_real_data(run):
     real = Path(__file__).parents[2] / "shared" / "data"
     if not (real / "splice.t").exists():
@@ -174,7 +176,7 @@ def test_real_data(run):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.usefixtures("default_handler")
+@pytest.mark.usefixtures("default_handler", "unsaved")
 def test_interrupted_and_resumed(run, tmp_path):
     arguments = ["reproduce", "hinge", "--etas", "6", "--starts", "3", "--out"]
     process = subprocess.Popen(

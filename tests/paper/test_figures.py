@@ -6,7 +6,6 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean, pstdev
 
 import numpy as np
@@ -83,14 +82,6 @@ def plain():
     """A study and its figure, to be looked at only."""
     study = by_formula()
     return study, figures.draw_figure_1({"hinge": study})
-
-
-@pytest.fixture
-def unsaved(monkeypatch):
-    """Figures are drawn, but not written: half the time of a test that looks at the numbers beside them."""
-    from matplotlib.figure import Figure
-
-    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: Path(path).touch())
 
 
 def studies_of(name):
