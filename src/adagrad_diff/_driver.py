@@ -154,7 +154,8 @@ class Watch:
             if abs(state.f) / DIVERGENCE > 1.0 + abs(state.f_first):
                 return Status.DIVERGED
             return Status.CONVERGED if reached else Status.STALLED if stalled else stop
-        status = np.where(np.broadcast_to(reached, state.f.shape), int(Status.CONVERGED), int(stop))
+        status = np.full(state.f.shape, int(stop))
+        np.copyto(status, int(Status.CONVERGED), where=reached)
         status[np.abs(state.f) / DIVERGENCE > 1.0 + np.abs(state.f_first)] = Status.DIVERGED  # a product might overflow
         status[state.failed] = Status.NOT_FINITE
         return status
@@ -176,6 +177,8 @@ class Watch:
         if self.tol is None or self.certifier is None or not self.certifier.known:
             return False
         gap = self.certifier.gap(state.fun)
+        if not state.batched:
+            return gap <= share * self.tol * self._unit(state) and gap < np.inf
         with np.errstate(over="ignore", invalid="ignore"):  # so may the objective
             return (gap <= share * self.tol * self._unit(state)) & (gap < np.inf)
 
