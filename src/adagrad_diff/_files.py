@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ._check import shown
+
 try:
     import fcntl as locks
 except ImportError:  # on Windows, an open file can neither be moved nor deleted, which is lock enough for a half-written one
@@ -32,7 +34,7 @@ def as_path(value: Any, name: str) -> Path:
     except TypeError:
         path = "\0"
     if "\0" in path:
-        raise ValueError(f"{name!r} must be the path of a file or directory. Got {value!r} instead.")
+        raise ValueError(f"{name!r} must be the path of a file or directory. Got {shown(value)} instead.")
     return Path(path)
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from .._check import refuse_masked
+
 FLOATS = (np.float64, np.float32)
 ROOM = 1e-6  # how much smaller than the largest number a square must be, so that sums and products of some do not overflow
 IMPUTE = "remove or impute missing values, for example with SimpleImputer"
@@ -44,14 +46,6 @@ def summable(weight: np.ndarray) -> np.ndarray:
             "The sum of the weights of the samples overflows: divide sample_weight and class_weight by a large number."
         )
     return weight
-
-
-def refuse_masked(values: Any, name: str) -> None:
-    """What is under a mask would be taken for data."""
-    masked = int(np.ma.getmaskarray(values).sum()) if isinstance(values, np.ma.MaskedArray) else 0
-    if masked:
-        entries = "entry" if masked == 1 else "entries"
-        raise ValueError(f"{name} has {masked} masked {entries}: {IMPUTE}.")
 
 
 def refuse_huge(values: Any, name: str, dtype: Any) -> None:

@@ -38,7 +38,7 @@ def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_it
     if isinstance(loss, LinearModel):
         x = null_point(loss)
         null = null_gap(loss, penalty, x, tol)
-        if x0 is not None and not _objective(loss, penalty, x0) <= _objective(loss, penalty, x):
+        if null is None and x0 is not None and not _objective(loss, penalty, x0) <= _objective(loss, penalty, x):
             x0 = None  # the solution of a problem in other units, say: no good start, and nothing to compare a subgradient with
         if x0 is None and (loss.translates or loss.jump is None):  # for the hinge it is where whole classes are at their kinks
             x0 = x
