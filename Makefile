@@ -20,10 +20,11 @@ test-main: .venv/.dev
 
 # The oldest supported NumPy, SciPy and Numba, and nothing else: kernels compile, and data, files and errors are handled as with the
 # newest. Whether the mathematics is right does not depend on versions.
-OLDEST := bad_input dependencies extras fuzz_losses interrupt kernels loss_data loss_inputs losses minimize package penalty_inputs rules \
-	scipy_bridge state_damage state_files threads user_scalars
+OLDEST := common/test_extras common/test_threads data/test_loss_data kernels/test_kernels rules/test_rules \
+	penalties/test_penalty_inputs solve/test_bad_input solve/test_interrupt solve/test_minimize solve/test_scipy_bridge \
+	solve/test_state_damage solve/test_state_files test_dependencies test_package
 test-oldest: .venv-oldest/.ready
-	.venv-oldest/bin/python -m pytest -q -n auto -m "not peer" tests/datasets_ $(OLDEST:%=tests/test_%.py)
+	.venv-oldest/bin/python -m pytest -q -n auto -m "not peer" $(wildcard $(OLDEST:%=tests/%.py) tests/losses tests/datasets_)
 
 # The wheel, installed alone into an empty environment, must import, solve and be typed.
 test-wheel: .venv/.dev

@@ -219,7 +219,7 @@ COMMANDS = {
     "datasets list": (["datasets", "list"], "adagrad_diff.datasets.names"),
     "datasets where": (["datasets", "where", "splice"], "adagrad_diff.datasets.where"),
     "datasets fetch": (["datasets", "fetch", "splice"], "adagrad_diff.datasets.fetch"),
-    "info": (["info"], "adagrad_diff._threads.cores"),
+    "info": (["info"], "adagrad_diff.common.threads.cores"),
 }
 
 

@@ -43,8 +43,8 @@ from adagrad_diff import (
     minimize,
     scipy_method,
 )
-from adagrad_diff.blocks import block_labels
 from adagrad_diff.rules import Metric
+from adagrad_diff.rules.blocks import block_labels
 
 Vector = NDArray[np.float64]
 A: Vector = np.eye(3)

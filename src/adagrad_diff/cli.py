@@ -10,8 +10,8 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from . import __version__
-from ._extras import require
+from .common.extras import require
+from .common.version import __version__
 
 if TYPE_CHECKING:
     import click
@@ -162,7 +162,7 @@ def info() -> None:
     """Versions, and what this machine has: to be pasted into a bug report."""
     import platform
 
-    from ._threads import cores
+    from .common.threads import cores
     from .datasets import cache
 
     click.echo(

@@ -10,11 +10,12 @@ from scipy import sparse
 
 import adagrad_diff
 import naive
-from adagrad_diff import AdaGrad, AdaGradDiff, Quadratic, Status, _sweep, minimize, sweep
+from adagrad_diff import AdaGrad, AdaGradDiff, Quadratic, Status, minimize, sweep
 from adagrad_diff.datasets import Dataset
 from adagrad_diff.losses.linear import LinearOracle
 from adagrad_diff.paper import PROBLEMS, Problem, hinge, lad, protocol, study
 from adagrad_diff.penalties import Zero
+from adagrad_diff.sweeps import run as _sweep
 
 pytestmark = pytest.mark.peer  # xarray, and scikit-learn for the moons
 

@@ -125,4 +125,4 @@ def test_the_program_of_a_user(default_handler):
     out, err = process.communicate(timeout=60)
     assert "the end" not in out
     assert process.returncode != 0
-    assert err.splitlines()[-1].startswith(("adagrad_diff._status.Interrupted", "KeyboardInterrupt"))
+    assert err.splitlines()[-1].startswith(("adagrad_diff.solve.status.Interrupted", "KeyboardInterrupt"))

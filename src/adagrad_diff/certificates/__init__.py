@@ -21,18 +21,21 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 from ..losses import LinearModel, Loss, Multinomial, Quadratic, as_loss
 from ..penalties import Penalty, as_penalty
-from ._certifier import TINY, Certifier
-from ._dual import Dual, LinearDual
+from ._certifier import TINY
+from ._certifier import Certifier as Certifier
+from ._dual import Dual
+from ._dual import LinearDual as LinearDual
 from ._multinomial import MultinomialDual
 from ._quadratic import QuadraticDual
 from ._refine import refined, samples_at_kinks
+from .critical import at_fraction, critical_lam
 
 ROUNDS, EVALUATIONS = 8, 300  # of the refinement, for a single x that has no history
 
-__all__ = ["Certificate", "Certifier", "LinearDual", "dual_of", "duality_gap"]
+__all__ = ["Certificate", "at_fraction", "critical_lam", "duality_gap"]
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
     dual = dual_of(loss, penalty)
-    x = np.ascontiguousarray(_check.finite(_check.real_array(x, "x"), "x"), dtype=loss.dtype)
+    x = np.ascontiguousarray(check.finite(check.real_array(x, "x"), "x"), dtype=loss.dtype)
     if loss.shape is not None and x.shape != loss.shape:
         raise ValueError(f"x must have shape {loss.shape}. Got shape {x.shape} instead.")
     oracle, g = loss.oracle(x), np.empty_like(x)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..losses.matrix import CompressedRows, Dense, Matrix
+from ..data.matrix import CompressedRows, Dense, Matrix
 from ..penalties import Penalty
 from ._rounding import accuracy, factor
 

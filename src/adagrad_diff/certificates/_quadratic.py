@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ..data.matrix import Dense
 from ..losses import Quadratic
-from ..losses.matrix import Dense
 from ..penalties import Penalty
 from ._dual import Dual
 from ._free import MOST, outside, smallest_eigenvalue

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..losses.matrix import Matrix
+from ..data.matrix import Matrix
 from ._dual import CHUNK, LinearDual
 
 RADIUS = 100.0  # rho, in units of ||x|| / ||A'(w u)||: beyond that the duals are nearly exact, and harder to solve

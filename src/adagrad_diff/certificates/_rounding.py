@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..losses.matrix import CompressedColumns, CompressedRows, Dense, Matrix
+from ..data.matrix import CompressedColumns, CompressedRows, Dense, Matrix
 from ..penalties import (
     PSD,
     Affine,

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
-from .._minimize import iterate, minimize
-from .._state import State, load_state
+from ..common import check
 from ..rules import Rule, as_rule
+from ..solve.algorithm import iterate
+from ..solve.run import minimize
+from ..solve.state import State, load_state
 from ._report import Report, show
 
 ITERATIONS = 20
@@ -200,7 +201,7 @@ class RuleTrial:
 def _schedule(rule: Any) -> None:
     """Raises if the first values of eta(n) are no step sizes."""
     for n in range(1, 2 * ITERATIONS + 1):
-        _check.positive(rule.eta(n), f"eta({n})", type(rule).__name__)
+        check.positive(rule.eta(n), f"eta({n})", type(rule).__name__)
 
 
 MEMORY = "Whatever a rule remembers must be in metric.total: only that is saved, and it starts from zero."

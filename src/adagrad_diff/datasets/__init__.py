@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._extras import require
+from ..common.extras import require
 from ._files import cache, cached_or_fetched, check_own, fetch, in_directory, where
 from ._registry import REGISTRY, DataError, DataWarning, Entry, Unavailable, entry_of
 

@@ -7,8 +7,8 @@ import os
 import warnings
 from pathlib import Path
 
-from .._extras import require
-from .._files import as_path
+from ..common.extras import require
+from ..common.files import as_path
 from . import _download
 from ._registry import DataError, DataWarning, Entry, Unavailable, entry_of
 

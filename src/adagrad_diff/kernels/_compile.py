@@ -12,7 +12,7 @@ from uuid import uuid4
 from numba import njit
 from numba.extending import register_jitable
 
-from .. import _elementary
+from . import elementary
 from ._scalar import checked
 
 FASTMATH = {"reassoc", "contract", "nsz"}
@@ -70,7 +70,7 @@ def scalar_kernel(template: Callable) -> Callable:
         scalar = checked(scalar)
         code = scalar.__code__
         content = repr((code.co_code, code.co_consts, code.co_names)).encode()
-        for file in (__file__, _elementary.__file__):
+        for file in (__file__, elementary.__file__):
             content += Path(file).read_bytes()
         inlined = register_jitable(**INLINE)(scalar)
         residuals = register_jitable(named(_over_samples(inlined), content))

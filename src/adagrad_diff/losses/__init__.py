@@ -1,6 +1,8 @@
 """Losses: convex functions f with a (sub)gradient, one per file, most of them in a shared linear model."""
 
-from .base import Loss, Oracle, as_loss
+from .base import Loss
+from .base import Oracle as Oracle
+from .base import as_loss as as_loss
 from .hinge import Hinge
 from .huber import Huber
 from .kernel_svm import KernelSVMDual
@@ -23,11 +25,9 @@ __all__ = [
     "Logistic",
     "Loss",
     "Multinomial",
-    "Oracle",
     "Poisson",
     "Quadratic",
     "Quantile",
     "Squared",
     "SquaredHinge",
-    "as_loss",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 
 MANY = 1000  # classes that nobody minds, whatever the number of samples
 LARGEST = 2**31 - 1
@@ -15,9 +15,9 @@ LARGEST = 2**31 - 1
 def signs(b: Any, owner: str, samples: int, what: str) -> np.ndarray:
     """Labels -1 and +1, or a sentence with the way to get them."""
     text = _text(b)
-    labels = _check.vector(b, "b", samples, what=what) if text is None else text
+    labels = check.vector(b, "b", samples, what=what) if text is None else text
     wrong = np.ones(labels.shape, bool) if text is not None else np.abs(labels) != 1
-    _check.first_where(
+    check.first_where(
         wrong,
         labels,
         lambda j, v: (
@@ -42,11 +42,11 @@ def _remedy(labels: np.ndarray) -> str:
 def classes(b: Any, owner: str, samples: int) -> np.ndarray:
     """Labels 0, 1, ... as integers, or a sentence with the way to get them."""
     text = _text(b)
-    labels = _check.vector(b, "b", samples) if text is None else text
+    labels = check.vector(b, "b", samples) if text is None else text
     wrong = np.ones(labels.shape, bool)
     if text is None:
         wrong = (labels < 0) | (labels != np.floor(labels)) | (labels > LARGEST)
-    _check.first_where(
+    check.first_where(
         wrong,
         labels,
         lambda j, v: f"{owner} needs classes 0, 1, ... in b, but b[{j}] is {v!r}. {NUMBERS}.",
@@ -68,10 +68,10 @@ def class_count(b: np.ndarray, given: Any, owner: str) -> int:
             )
         return least
     if not hasattr(given, "__index__"):
-        raise ValueError(f"The 'classes' parameter of {owner} must be an integer. Got {_check.shown(given)} instead.")
+        raise ValueError(f"The 'classes' parameter of {owner} must be an integer. Got {check.shown(given)} instead.")
     for ok, bound in ((given >= least, f"at least {least}"), (given <= LARGEST, f"at most {LARGEST}")):
         if not ok:
-            raise ValueError(f"The 'classes' parameter of {owner} must be {bound}. Got {_check.shown(given)} instead.")
+            raise ValueError(f"The 'classes' parameter of {owner} must be {bound}. Got {check.shown(given)} instead.")
     return given.__index__()
 
 
@@ -81,5 +81,5 @@ def _text(b: Any) -> np.ndarray | None:
         labels = np.asarray(b)
     except ValueError:
         return None
-    words = labels.ndim == 1 and labels.size and (labels.dtype.kind in "US" or _check.first_text(labels) is not None)
+    words = labels.ndim == 1 and labels.size and (labels.dtype.kind in "US" or check.first_text(labels) is not None)
     return labels.astype(str) if words else None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 
 STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -36,10 +36,10 @@ class Loss(ABC):
 
     def value_and_grad(self, x: Any) -> tuple[Any, np.ndarray]:
         """(f(x), a subgradient of f at x)."""
-        x = _check.real_array(x, "x")
+        x = check.real_array(x, "x")
         if x.size == 0:
             raise ValueError(f"x is empty: it has shape {x.shape}.")
-        x = _check.cast(x, self.dtype or x.dtype, "x")
+        x = check.cast(x, self.dtype or x.dtype, "x")
         g = np.empty_like(x)
         return self.oracle(x)(x, g), g
 
@@ -67,8 +67,8 @@ class FunctionOracle(Oracle):
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise TypeError(f"The loss must return a pair (value, gradient). Got {type(answer).__name__} instead.")
         try:
-            value = _check.real_array(answer[0], "the value").astype(np.float64)
-            g = _check.real_array(answer[1], "the gradient")
+            value = check.real_array(answer[0], "the value").astype(np.float64)
+            g = check.real_array(answer[1], "the gradient")
         except ValueError as error:
             raise ValueError(f"The loss must return a real value and a real gradient: {error}") from None
         if x.ndim == 1 and value.size == 1:

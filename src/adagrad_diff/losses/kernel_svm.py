@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 from ..penalties import Box
 from ._labels import signs
 from .quadratic import Quadratic
@@ -40,7 +40,7 @@ class KernelSVMDual(Quadratic):
     names = ("K", "b")
 
     def __init__(self, K: Any, b: Any, lam: float):
-        self.lam = _check.positive(lam, "lam", "KernelSVMDual")
+        self.lam = check.positive(lam, "lam", "KernelSVMDual")
         self.factor = 1.0 / self.lam
         if np.isinf(self.factor):
             raise ValueError(f"The 'lam' parameter of KernelSVMDual is too small: 1 / {self.lam} is infinite.")

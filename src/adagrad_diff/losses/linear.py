@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _check, kernels
-from .._threads import over_rows, thread_count
+from .. import kernels
+from ..common import check
+from ..common.threads import over_rows, thread_count
+from ..data.matrix import CompressedRows, Dense, as_matrix, largest_eigenvalue
 from ._labels import signs
 from .base import Loss, Oracle
-from .matrix import CompressedRows, Dense, as_matrix, largest_eigenvalue
 
 
 class LinearModel(Loss):
@@ -71,19 +72,19 @@ class LinearModel(Loss):
         self.dtype = self.A.dtype
         self.b = self.check_targets(b, samples)
         self.weight = self._normalised(sample_weight, samples)
-        self.l2 = _check.nonnegative(l2, "l2", type(self).__name__)
+        self.l2 = check.nonnegative(l2, "l2", type(self).__name__)
         self.intercept, self.center = bool(intercept), np.empty(0, self.dtype)
         self.shape, self.predictions = (features + self.intercept,), samples
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
         """b as this loss wants it, or an error that names the first entry it does not accept."""
-        return _check.cast(_check.vector(b, "b", samples), self.dtype, "b", copy=False)
+        return check.cast(check.vector(b, "b", samples), self.dtype, "b", copy=False)
 
     def _normalised(self, sample_weight: Any, samples: int) -> np.ndarray:
         if sample_weight is None:
             return np.full(samples, 1.0 / samples, self.dtype)
-        weight = _check.vector(sample_weight, "sample_weight", samples).astype(np.float64)
-        _check.first_where(weight < 0, weight, lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.")
+        weight = check.vector(sample_weight, "sample_weight", samples).astype(np.float64)
+        check.first_where(weight < 0, weight, lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.")
         if weight.max() == 0:
             raise ValueError("sample_weight is zero for every sample: at least one must be positive.")
         weight /= weight.max()  # the sum of very large weights would overflow
@@ -102,7 +103,7 @@ class LinearModel(Loss):
         if self.scalar is None:
             raise TypeError(f"{name} has no 'scalar': write a static method scalar(z, b, theta) -> (value, derivative).")
         if isinstance(theta, str | bytes) or np.ndim(theta):
-            raise TypeError(f"The 'theta' of {name} must be a number. Got {_check.shown(theta)} instead.")
+            raise TypeError(f"The 'theta' of {name} must be a number. Got {check.shown(theta)} instead.")
         return LinearOracle(self, x.shape[1:])
 
     def lipschitz(self) -> float:
@@ -230,4 +231,4 @@ class BinaryModel(LinearModel):
     """A linear model whose targets are the labels -1 and +1."""
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
-        return _check.cast(signs(b, type(self).__name__, samples, "one value per row of A"), self.dtype, "b", copy=False)
+        return check.cast(signs(b, type(self).__name__, samples, "one value per row of A"), self.dtype, "b", copy=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._elementary import decay, log1p_unit
+from ..kernels.elementary import decay, log1p_unit
 from .linear import BinaryModel
 
 

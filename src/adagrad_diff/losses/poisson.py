@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 from .linear import LinearModel
 
 
@@ -29,7 +29,7 @@ class Poisson(LinearModel):
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
         b = super().check_targets(b, samples)
-        _check.first_where(b < 0, b, lambda j, v: f"Poisson needs targets b >= 0, but b[{j}] is {v}.")
+        check.first_where(b < 0, b, lambda j, v: f"Poisson needs targets b >= 0, but b[{j}] is {v}.")
         return b
 
     @staticmethod

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
+from ..data.matrix import CompressedColumns, CompressedRows, Dense, as_matrix, extreme_eigenvalues, largest_eigenvalue
 from .base import Loss, Oracle
-from .matrix import CompressedColumns, CompressedRows, Dense, as_matrix, extreme_eigenvalues, largest_eigenvalue
 
 INDEFINITE = {4: 1e-4, 8: 1e-6}  # part of the largest eigenvalue that a negative one may have, by the bytes of a number
 
@@ -44,11 +44,11 @@ class Quadratic(Loss):
             raise ValueError(f"The matrix of {name} must be square. Got shape {self.Q.shape} instead.")
         self._check_symmetric(name)
         self.shape, self.dtype = self.Q.shape[:1], self.Q.dtype
-        self.c = _check.cast(self.check_linear_term(c), self.dtype, self.names[1])
+        self.c = check.cast(self.check_linear_term(c), self.dtype, self.names[1])
 
     def check_linear_term(self, c: Any) -> np.ndarray:
         """c as this loss wants it, or an error that says what is wrong with it."""
-        return _check.vector(c, "c", self.shape[0], what="one value per row of Q")
+        return check.vector(c, "c", self.shape[0], what="one value per row of Q")
 
     def _check_symmetric(self, name: str) -> None:
         from scipy import sparse

@@ -10,7 +10,7 @@
 >>> params = optax.apply_updates(params, updates)
 """
 
-from .._extras import require
+from ..common.extras import require
 
 require("optax", "optax")
 

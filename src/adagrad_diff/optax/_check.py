@@ -8,16 +8,16 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .. import _check
+from ..common import check
 from ._blocks import BLOCKS
 
 KNOWN = (int, float, np.generic, str, type(None))
 
 
-def known(check: Callable[[Any, str, str], Any], value: Any, name: str, owner: str) -> None:
+def known(test: Callable[[Any, str, str], Any], value: Any, name: str, owner: str) -> None:
     """Apply a check to a value that is known now."""
     if isinstance(value, KNOWN):
-        check(value, name, owner)
+        test(value, name, owner)
 
 
 def fraction(value: Any, name: str, owner: str) -> None:
@@ -28,8 +28,8 @@ def fraction(value: Any, name: str, owner: str) -> None:
 
 def scaling(eps: Any, blocks: Any, accumulator_dtype: Any, owner: str) -> Any:
     """The options that both scalings have; returns the dtype, if there is one."""
-    known(_check.positive, eps, "eps", owner)
-    _check.one_of(blocks, BLOCKS, "blocks", owner)
+    known(check.positive, eps, "eps", owner)
+    check.one_of(blocks, BLOCKS, "blocks", owner)
     if accumulator_dtype is None:
         return None
     try:

@@ -22,7 +22,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .. import _check as core_check
+from ..common import check as core_check
 from . import _check
 from ._blocks import block_sum, inner
 

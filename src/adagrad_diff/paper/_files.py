@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from .._files import partial, put, reason
+from ..common.files import partial, put, reason
 
 Writer = Callable[[Path], Any]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._extras import require
+from ..common.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,9 @@ from tempfile import TemporaryFile
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from .. import _check
-from .._files import clear, reason
-from .._threads import cores
+from ..common import check
+from ..common.files import clear, reason
+from ..common.threads import cores
 from . import figures, table
 from ._files import write_all
 from .problems import PROBLEMS, Problem
@@ -102,7 +102,7 @@ def reproduce(
     >>> [path.name for path in made.files if path.suffix == ".png"]
     ['fig2.png', 'figA_2moons.png']
     """
-    _check.one_of(scale, tuple(SCALES), "scale", "reproduce")
+    check.one_of(scale, tuple(SCALES), "scale", "reproduce")
     names, drawn = _chosen(tuple(targets))
     out = _directory(out, resume)
     begin = perf_counter()

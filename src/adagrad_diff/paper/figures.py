@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import __version__
-from .._extras import require
+from ..common.extras import require
+from ..common.version import __version__
 from . import _numbers as numbers
 from ._files import write_all
 from ._panels import BAND, GREY, OFF_CHART, RED, SMALL, STYLES, TITLE, draw, limits, style

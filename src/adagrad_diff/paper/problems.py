@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
-from .._extras import require
+from ..common import check
+from ..common.extras import require
 from ..losses import LAD, Hinge, KernelSVMDual, Logistic, Loss
 from ..penalties import L1, Penalty, Zero
 
@@ -310,20 +310,20 @@ def _choices(given: dict[str, Any], owner: str) -> dict[str, Any]:
     choices = {name: value for name, value in given.items() if name not in ("data", "download")}
     for name, least in {"samples": 1, "features": 1, "nonzeros": 0, "n_iter": 1, "starts": 1, "seed": 0}.items():
         if name in choices:
-            choices[name] = _check.count(choices[name], name, owner, least)
+            choices[name] = check.count(choices[name], name, owner, least)
     if choices.get("nonzeros", 0) > choices.get("features", 0):
         raise ValueError(f"The 'nonzeros' parameter of {owner} must be at most 'features', {choices['features']}.")
     for name in {"lam", "width", "start_scale"} & choices.keys():
-        choices[name] = _check.positive(choices[name], name, owner)
+        choices[name] = check.positive(choices[name], name, owner)
     for name in {"noise", "sigma"} & choices.keys():
-        choices[name] = _check.nonnegative(choices[name], name, owner)
+        choices[name] = check.nonnegative(choices[name], name, owner)
     for name in {"stand_in", "intercept"} & choices.keys():
         choices[name] = bool(choices[name])
     if "scaling" in choices:
-        _check.one_of(choices["scaling"], ("none", "rows", "columns"), "scaling", owner)
+        check.one_of(choices["scaling"], ("none", "rows", "columns"), "scaling", owner)
     starts = ("normal", "uniform", "zeros") if owner != "two_moons" else ("feasible", "zeros", "normal", "uniform")
-    _check.one_of(choices["start"], starts, "start", owner)
-    ends = [_check.positive(end, "eta_range", owner) for end in np.ravel(choices["eta_range"])]
+    check.one_of(choices["start"], starts, "start", owner)
+    ends = [check.positive(end, "eta_range", owner) for end in np.ravel(choices["eta_range"])]
     if len(ends) != 2 or ends[0] >= ends[1]:
         raise ValueError(f"The 'eta_range' parameter of {owner} must be two increasing numbers. Got {ends} instead.")
     choices["eta_range"] = ends

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import __version__, _check
-from .._status import Status
+from ..common import check
+from ..common.version import __version__
 from ..rules import AdaGrad, AdaGradDiff
+from ..solve.status import Status
 from .problems import Problem
 
 if TYPE_CHECKING:
@@ -134,10 +135,10 @@ def study(
     >>> bool((found.gap >= 0).all()), found.curves.sizes["iteration"]
     (True, 100)
     """
-    etas = _check.count(etas, "etas", "study", least=2)
+    etas = check.count(etas, "etas", "study", least=2)
 
     def run(stage: str, rules: Any, values: Any, n_iter: int, record: int) -> xr.Dataset:
-        from .._sweep import sweep
+        from ..sweeps.run import sweep
 
         return sweep(
             problem.loss,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._extras import require
+from ..common.extras import require
 from ._files import write_all
 from ._numbers import METHODS, over_seeds
 

@@ -1,6 +1,6 @@
 """Penalties: convex functions phi with their proximal operator in a diagonal metric, one per file."""
 
-from ._foreign import as_penalty
+from ._foreign import as_penalty as as_penalty
 from .affine import Affine
 from .base import Penalty
 from .box import Box
@@ -64,5 +64,4 @@ __all__ = [
     "Translated",
     "Unpenalised",
     "Zero",
-    "as_penalty",
 ]

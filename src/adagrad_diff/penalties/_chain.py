@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._threads import over_rows, thread_count
+from ..common.threads import over_rows, thread_count
 from ..kernels import compiled, plain
 from ._rows import as_rows, from_rows
 from ._sizes import at_moderate_size

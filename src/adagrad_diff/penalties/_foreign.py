@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 from ._points import answer, point, quiet
 from .base import Penalty
 
@@ -32,7 +32,7 @@ class Foreign(Penalty):
     def __init__(self, penalty: Any):
         self.penalty = penalty
         declared = getattr(penalty, "accepts", None)
-        self._accepts = declared if declared is None else _check.one_of(declared, KINDS, "accepts", self.name)
+        self._accepts = declared if declared is None else check.one_of(declared, KINDS, "accepts", self.name)
 
     @property
     def accepts(self) -> str:  # type: ignore[override]

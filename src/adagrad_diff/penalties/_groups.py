@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._threads import over_rows, thread_count
+from ..common.threads import over_rows, thread_count
 from ..kernels import compiled
 from ._roots import by_rows, group_rows
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 from ..kernels import plain
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ quiet = np.errstate(all="ignore")  # a decorator: what overflows is infinite, wi
 def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
     """x as an array of shape (d,) or (d, B) whose size fits the penalty; it is copied only where it must be."""
     if not (type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative):
-        x = _check.real_array(x, repr(name))
+        x = check.real_array(x, repr(name))
     if not (0 < x.ndim < 3 and x.size):
         raise ValueError(
             f"{name!r} must have shape (d,), or (d, B) for B trajectories, and not be empty. Got shape {x.shape} instead."
@@ -45,7 +45,7 @@ def first_bad(step):
 
 def steps(step: Any, z: np.ndarray) -> np.ndarray:
     """The steps, one per entry of z and in its dtype: positive and finite numbers."""
-    given = _check.real_array(step, "'step'")
+    given = check.real_array(step, "'step'")
     step = cast(given[:, None] if given.ndim == 1 and z.ndim == 2 else given, z.dtype)
     try:
         full = step if step.shape == z.shape else np.broadcast_to(step, z.shape)
@@ -84,7 +84,7 @@ def can_hold(out: np.ndarray, z: np.ndarray, step: np.ndarray) -> bool:
 
 def answer(result: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     """What a user's method has returned, as an array of real numbers of the given shape."""
-    array = _check.real_array(result, f"What {what} returns")
+    array = check.real_array(result, f"What {what} returns")
     if array.shape != shape:
         raise ValueError(f"{what} must return shape {shape}. Got {array.shape} instead.")
     return array
@@ -93,7 +93,7 @@ def answer(result: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
 def strength(lam: Any, name: str, owner: str) -> np.ndarray:
     """A penalty's strength: one number >= 0, or one per coordinate, as a float64 vector of length 1 or d."""
     sentence = f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r}."
-    array = np.atleast_1d(_check.numbers(lam, sentence))
+    array = np.atleast_1d(check.numbers(lam, sentence))
     if array.ndim != 1 or array.size == 0 or not (np.isfinite(array).all() and (array >= 0).all()):
         raise ValueError(sentence)
     return array

@@ -77,7 +77,7 @@ class Penalty(ABC):
     def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
         """Raise if the prox is not exact in a metric with these blocks.
 
-        `labels` are those of `adagrad_diff.blocks.block_labels`; `isotropic` means one weight for all coordinates.
+        `labels` are those of `adagrad_diff.rules.block_labels`; `isotropic` means one weight for all coordinates.
         """
         if self.accepts != "diagonal" and not isotropic:
             raise ValueError(_needs_scalar(self))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 from ..kernels import compiled, plain
 from ._norm import indicator
 from ._points import point, quiet
@@ -68,7 +68,7 @@ class Box(Penalty):
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike):
         sentence = "The bounds of Box must be numbers or one-dimensional arrays without NaN."
-        self.lower, self.upper = _check.numbers(lower, sentence), _check.numbers(upper, sentence)
+        self.lower, self.upper = check.numbers(lower, sentence), check.numbers(upper, sentence)
         for bound in (self.lower, self.upper):
             if bound.ndim > 1 or bound.size == 0 or np.isnan(bound).any():
                 raise ValueError(sentence)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 from ..kernels import plain
 from ._chain import chain_prox, chain_value
 from ._points import point, quiet
@@ -43,7 +43,7 @@ class FusedLasso(Penalty):
     properties = frozenset({"norm"})
 
     def __init__(self, l1: float, tv: float):
-        self.l1, self.tv = (_check.nonnegative(v, name, "FusedLasso") for v, name in ((l1, "l1"), (tv, "tv")))
+        self.l1, self.tv = (check.nonnegative(v, name, "FusedLasso") for v, name in ((l1, "l1"), (tv, "tv")))
 
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)

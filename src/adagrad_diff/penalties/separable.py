@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 from ._foreign import as_penalty
 from ._norm import indicator
 from ._points import point, quiet
@@ -122,7 +122,7 @@ class Separable(Penalty):
         """For vectors of this size: the size, the coordinates of each part with its penalty, and those without any."""
         plan = self._last
         if plan is None or plan[0] != size:
-            size = _check.count(size, "size", self.name)
+            size = check.count(size, "size", self.name)
             indices = self._indices(size, range(len(self._where)))
             pairs = [(index, penalty) for index, (_, penalty) in zip(indices, self.parts, strict=True) if index.size]
             for index, penalty in pairs:
@@ -183,7 +183,7 @@ class Unpenalised(Separable):
 
 def _coordinates(where: Any, owner: str) -> Any:
     """A slice, or an array of integers."""
-    sentence = f"The coordinates of {owner} must be a slice or integers. Got {_check.shown(where)} instead."
+    sentence = f"The coordinates of {owner} must be a slice or integers. Got {check.shown(where)} instead."
     if isinstance(where, slice):
         try:
             where.indices(0)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 from ._chain import chain_prox, chain_value
 from ._points import point, quiet
 from ._rows import tolerance
@@ -45,7 +45,7 @@ class TotalVariation1D(Penalty):
     properties = frozenset({"seminorm"})
 
     def __init__(self, lam: float):
-        self.lam = _check.nonnegative(lam, "lam", "TotalVariation1D")
+        self.lam = check.nonnegative(lam, "lam", "TotalVariation1D")
 
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)

@@ -26,7 +26,7 @@ class AdaGradDiff(Rule):
     eps : float
         Added to every weight, outside the root.
     blocks : None, "element", "all", "row" or array of int
-        The blocks of x that share one weight; see `adagrad_diff.blocks.block_labels`.
+        The blocks of x that share one weight; see `adagrad_diff.rules.block_labels`.
     scale : array, optional
         One positive factor per coordinate, a fixed diagonal geometry. For single coordinates, scale_i is the change of
         variables x_i = scale_i y_i: 1 / (size of column i) makes unscaled data behave like scaled data.

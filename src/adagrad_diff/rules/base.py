@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check, kernels
-from ..blocks import block_labels
+from .. import kernels
+from ..common import check
+from .blocks import block_labels
 
 
 @dataclass
@@ -46,18 +47,18 @@ class Rule(ABC):
         if callable(self.eta):
             pass  # checked each time it is called
         elif np.ndim(self.eta) == 0:
-            object.__setattr__(self, "eta", _check.positive(self.eta, "eta", name))
+            object.__setattr__(self, "eta", check.positive(self.eta, "eta", name))
         else:
-            eta = [_check.positive(e, "eta", name) for e in np.ravel(self.eta)]
+            eta = [check.positive(e, "eta", name) for e in np.ravel(self.eta)]
             if np.ndim(self.eta) != 1 or not eta:
                 raise ValueError(
                     f"The 'eta' parameter of {name} must be a number, a function of n, or a one-dimensional array with "
                     f"one value per trajectory. Got an array of shape {np.shape(self.eta)} instead."
                 )
             object.__setattr__(self, "eta", np.array(eta))
-        object.__setattr__(self, "eps", _check.positive(self.eps, "eps", name))
+        object.__setattr__(self, "eps", check.positive(self.eps, "eps", name))
         if self.scale is not None:
-            scale = _check.real_array(self.scale, "scale")
+            scale = check.real_array(self.scale, "scale")
             if scale.ndim != 1 or not (np.isfinite(scale).all() and (scale > 0).all()):
                 raise ValueError(
                     f"The 'scale' parameter of {name} must be a one-dimensional array of positive numbers, one per coordinate."
@@ -129,7 +130,7 @@ class Rule(ABC):
         All have one axis of coordinates: shape (d,) or (d, trajectories).
         """
         if callable(self.eta):
-            values = [_check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__) for k in np.atleast_1d(n)]
+            values = [check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__) for k in np.atleast_1d(n)]
             metric.eta[:] = self._cast_eta(values, metric.eta.dtype, "eta" if np.ndim(n) else f"eta({n})")
         if metric.labels is None:
             kernels.forward(metric.total, self.eps, metric.eta, metric.scale, x, g, step, out)

@@ -12,7 +12,7 @@ the run ended; whatever did not converge warns.
 (True, 'certified', True)
 """
 
-from .._extras import require
+from ..common.extras import require
 
 require("sklearn", "sklearn")
 

@@ -10,9 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _check
-from .._status import warn
+from ..common import check
 from ..losses import LinearModel
+from ..solve.status import warn
 from . import _ends
 from ._choices import kind_of, model_of, penalty_of
 from ._data import validated
@@ -47,19 +47,19 @@ class Estimator(BaseEstimator):
         owner = type(self).__name__
         flag(self.fit_intercept, "fit_intercept", owner)
         flag(self.warm_start, "warm_start", owner)
-        _check.nonnegative(0.0 if self.alpha is None else self.alpha, "alpha", owner)
+        check.nonnegative(0.0 if self.alpha is None else self.alpha, "alpha", owner)
         return {
             "eta": step_size(self.eta, owner),
-            "tol": _check.nonnegative(self.tol, "tol", owner),
-            "max_iter": _check.count(self.max_iter, "max_iter", owner, least=1),
+            "tol": check.nonnegative(self.tol, "tol", owner),
+            "max_iter": check.count(self.max_iter, "max_iter", owner, least=1),
             "verbose": verbosity(self.verbose, owner),
         }
 
     def _strength(self, total: float) -> float:
         """alpha, or what it follows from: C = 1 / (total weight of the samples * alpha)."""
         if self.alpha is not None or not hasattr(self, "C"):
-            return _check.nonnegative(self.alpha, "alpha", type(self).__name__)
-        product = _check.positive(self.C, "C", type(self).__name__) * total
+            return check.nonnegative(self.alpha, "alpha", type(self).__name__)
+        product = check.positive(self.C, "C", type(self).__name__) * total
         alpha = 1.0 / product if product > 0 else np.inf
         if not 0 < alpha < np.inf:
             raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 from ..losses import LAD, Hinge, Huber, LinearModel, Logistic, Multinomial, Poisson, Quantile, Squared, SquaredHinge
 from ..penalties import L1, ElasticNet, GroupL2, Penalty, Ridge, Scaled, Zero, as_penalty
 
@@ -39,7 +39,7 @@ def model_of(loss: Any, names: dict[str, type[LinearModel]], owner: str) -> Any:
     options = ", ".join(repr(name) for name in names)
     raise ValueError(
         f"The 'loss' parameter of {owner} must be one of {options}, a subclass of LinearModel, or a functools.partial of one "
-        f"such as partial(Quantile, tau=0.9). Got {_check.shown(loss)} instead."
+        f"such as partial(Quantile, tau=0.9). Got {check.shown(loss)} instead."
     )
 
 
@@ -78,14 +78,14 @@ def penalty_of(
         if alpha == 0 and not {"set", "norm", "seminorm"} & inner.properties:
             return Zero()
         return Scaled(inner, alpha)
-    _check.one_of(penalty, PENALTIES, "penalty", owner)
+    check.one_of(penalty, PENALTIES, "penalty", owner)
     named: Penalty = Zero()
     if penalty == "l1":
         named = L1(alpha)
     elif penalty == "l2":
         named = Ridge(alpha)
     elif penalty == "elasticnet":
-        share = _check.nonnegative(l1_ratio, "l1_ratio", owner)
+        share = check.nonnegative(l1_ratio, "l1_ratio", owner)
         if share > 1:
             raise ValueError(f"The 'l1_ratio' parameter of {owner} must lie between 0 and 1. Got {l1_ratio!r} instead.")
         named = ElasticNet(alpha * share, alpha * (1.0 - share))
@@ -101,6 +101,6 @@ def _labels(groups: Any, shape: tuple[int, int], owner: str) -> np.ndarray:
     if labels.shape != (features,) or labels.dtype.kind not in "iu":
         raise ValueError(
             f"The 'groups' parameter of {owner} must hold one integer per feature, the label of its group: {features} here. "
-            f"Got {_check.shown(groups)} instead."
+            f"Got {check.shown(groups)} instead."
         )
     return np.repeat(labels, columns)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from .. import _check
+from ..common import check
 from ._data import summable, weights_of
 
 
@@ -50,7 +50,7 @@ class Classes(ClassifierMixin):
         if sample_weight is None and self.class_weight is None:
             return None
         weight, owner = weights_of(sample_weight, X), type(self).__name__
-        _check.first_where(weight < 0, weight, lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.")
+        check.first_where(weight < 0, weight, lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.")
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             counts = np.bincount(labels, weights=weight)
             weight = weight * np.divide(weight.sum(), len(counts) * counts, out=np.zeros(len(counts)), where=counts > 0)[labels]
@@ -70,7 +70,7 @@ class Classes(ClassifierMixin):
         parameter, given = f"The 'class_weight' parameter of {type(self).__name__}", self.class_weight
         if not isinstance(given, Mapping):
             wanted = "a dict from classes to weights, 'balanced' or None"
-            raise ValueError(f"{parameter} must be {wanted}. Got {_check.shown(given)} instead.")
+            raise ValueError(f"{parameter} must be {wanted}. Got {check.shown(given)} instead.")
         classes = self.classes_.tolist()
         for label, value in given.items():
             # Of classes that are not there, as in a part of the data, only if all others have a weight: it might be a misprint.
@@ -78,7 +78,7 @@ class Classes(ClassifierMixin):
                 known = ", ".join(repr(c) for c in classes)
                 raise ValueError(f"{parameter} has a weight for {label!r}, which is none of the classes {known}.")
             try:
-                _check.nonnegative(value, "class_weight", "")
+                check.nonnegative(value, "class_weight", "")
             except ValueError:
                 raise ValueError(f"{parameter} must hold numbers >= 0. That of class {label!r} is {value!r}.") from None
         return np.array([float(given.get(c, 1.0)) for c in classes])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _check
+from ..common import check
 from ._classifier import BaseClassifier
 
 
@@ -168,5 +168,5 @@ class LinearSVC(BaseClassifier):
         self._keep(locals())
 
     def _model(self):
-        _check.one_of(self.loss, ("hinge", "squared_hinge"), "loss", type(self).__name__)
+        check.one_of(self.loss, ("hinge", "squared_hinge"), "loss", type(self).__name__)
         return super()._model()

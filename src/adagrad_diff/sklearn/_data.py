@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .._check import refuse_masked
+from ..common.check import refuse_masked
 
 FLOATS = (np.float64, np.float32)
 ROOM = 1e-6  # how much smaller than the largest number a square must be, so that sums and products of some do not overflow

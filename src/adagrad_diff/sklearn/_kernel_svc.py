@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._intercept import balance
+from ..certificates.intercept import balance
 from ..losses import KernelSVMDual
 from ..penalties import Box, BoxHyperplane, Penalty
 from ._base import Estimator

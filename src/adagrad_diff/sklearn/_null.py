@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._driver import NOTHING
-from .._intercept import best_intercept
-from .._subgradients import smallest_polar
 from ..certificates import Certifier, LinearDual, dual_of
+from ..certificates.intercept import best_intercept
+from ..certificates.subgradients import smallest_polar
 from ..losses import LinearModel
 from ..penalties import L1, ElasticNet, Penalty
+from ..solve.driver import NOTHING
 
 SORTED = 500_000  # samples up to which kinks are sorted, which takes several vectors of double precision
 PROGRAM = 100_000  # kinks times features up to which a linear program looks for the best of many subgradients

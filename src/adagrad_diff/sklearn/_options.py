@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 
 
 def flag(value: Any, name: str, owner: str) -> bool:
     """True or False, and nothing that merely looks like it."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"The {name!r} parameter of {owner} must be True or False. Got {_check.shown(value)} instead.")
+        raise ValueError(f"The {name!r} parameter of {owner} must be True or False. Got {check.shown(value)} instead.")
     return bool(value)
 
 
@@ -21,10 +21,10 @@ def step_size(value: Any, owner: str) -> float | str:
     if isinstance(value, str) and value == "auto":
         return value
     try:
-        return _check.positive(value, "eta", owner)
+        return check.positive(value, "eta", owner)
     except ValueError:
         raise ValueError(
-            f"The 'eta' parameter of {owner} must be 'auto' or a positive number. Got {_check.shown(value)} instead."
+            f"The 'eta' parameter of {owner} must be 'auto' or a positive number. Got {check.shown(value)} instead."
         ) from None
 
 
@@ -33,8 +33,8 @@ def verbosity(value: Any, owner: str) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     try:
-        return _check.count(value, "verbose", owner) > 0
+        return check.count(value, "verbose", owner) > 0
     except ValueError:
         raise ValueError(
-            f"The 'verbose' parameter of {owner} must be an integer >= 0, or True or False. Got {_check.shown(value)} instead."
+            f"The 'verbose' parameter of {owner} must be an integer >= 0, or True or False. Got {check.shown(value)} instead."
         ) from None

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .. import _check
-from .._status import warn
+from ..common import check
+from ..solve.status import warn
 from . import _ends
 
 
@@ -50,7 +50,7 @@ class Path:
         ([100.0, 0.1], (3, 2), [0, 1])
         """
         owner = type(self).__name__
-        values = np.array([_check.nonnegative(a, "alphas", f"{owner}.path") for a in np.ravel(alphas)])
+        values = np.array([check.nonnegative(a, "alphas", f"{owner}.path") for a in np.ravel(alphas)])
         if not values.size:
             raise ValueError(f"The 'alphas' parameter of {owner}.path is empty: give at least one strength.")
         values = np.sort(values)[::-1]

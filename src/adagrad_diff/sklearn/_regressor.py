@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .. import _check
+from ..common import check
 from ..losses import Poisson
 from ._base import LinearEstimator
 from ._choices import REGRESSION, kind_of
@@ -39,7 +39,7 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         """
         self._refuse_text(y)
         X, y = validated(self, X, y=y, y_numeric=True)
-        _check.finite(y, "y")  # scikit-learn does not see None
+        check.finite(y, "y")  # scikit-learn does not see None
         refuse_huge(X, "X", X.dtype)
         refuse_huge(y, "y", X.dtype)
         weight = None if sample_weight is None else weights_of(sample_weight, X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from .. import _check
+from ..common import check
 from ..losses import Huber, Quantile
 from ._regressor import BaseRegressor
 
@@ -51,7 +51,7 @@ class QuantileRegressor(BaseRegressor):
         self._keep(locals())
 
     def _model(self):
-        tau = _check.positive(self.quantile, "quantile", type(self).__name__)
+        tau = check.positive(self.quantile, "quantile", type(self).__name__)
         if tau >= 1:
             raise ValueError(
                 f"The 'quantile' parameter of {type(self).__name__} must lie strictly between 0 and 1. Got {self.quantile!r} "
@@ -144,4 +144,4 @@ class HuberRegressor(BaseRegressor):
         self._keep(locals())
 
     def _model(self):
-        return partial(Huber, delta=_check.positive(self.epsilon, "epsilon", type(self).__name__))
+        return partial(Huber, delta=check.positive(self.epsilon, "epsilon", type(self).__name__))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._minimize import minimize
-from .._status import Status
 from ..losses import LinearModel, Loss
 from ..penalties import Penalty
+from ..solve.run import minimize
+from ..solve.status import Status
 from ._null import null_gap, null_point
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._extras import require
+from ..common.extras import require
 from ..paper._files import write_all
 from ..paper._panels import GREY, RED, SMALL, STYLES, style, thin
 from ._report import Bound, Verification

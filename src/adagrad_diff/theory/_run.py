@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
-from .._minimize import iterate, start
+from ..common import check
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import Rule
+from ..solve.algorithm import iterate, start
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def record(loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = N
     >>> run.x.shape, run.w.shape, run.N
     ((21, 2), (21, 2), 20)
     """
-    iterations = _check.count(iterations, "iterations", "record", least=1)
+    iterations = check.count(iterations, "iterations", "record", least=1)
     loss, penalty = as_loss(loss), as_penalty(penalty)
     if not isinstance(rule, Rule):
         raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")

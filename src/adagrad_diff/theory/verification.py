@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check
+from ..common import check
 from ..rules import AdaGrad, AdaGradDiff
 from ._inequality import Inequality
 from ._optimum import solve
@@ -86,14 +86,14 @@ def verify(
 
     names = tuple(problems) or tuple(PROBLEMS)
     for name in names:
-        _check.one_of(name, tuple(PROBLEMS), "problems", "verify")
-    given = [_check.positive(eta, "etas", "verify") for eta in etas]
+        check.one_of(name, tuple(PROBLEMS), "problems", "verify")
+    given = [check.positive(eta, "etas", "verify") for eta in etas]
     for eta in given:  # the inequalities have its square, and divide by it
         if not 1 / LARGEST <= eta <= LARGEST:
             ends = f"{1 / LARGEST:g} and {LARGEST:g}"
             raise ValueError(f"The 'etas' parameter of verify must be between {ends}. Got {eta!r} instead.")
     if iterations is not None:
-        _check.count(iterations, "iterations", "verify", least=1)
+        check.count(iterations, "iterations", "verify", least=1)
     found = Verification()
     for name in PROBLEMS:
         if name not in names:
@@ -179,10 +179,10 @@ def _rows(problem: Problem, x_star: np.ndarray, etas: Sequence[float], iteration
                 record(problem.loss, start, problem.penalty, kind(eta, blocks=labels), iterations)
                 for kind in (AdaGradDiff, AdaGrad)
             )
-            for name, check in statements(run, rival, x_star, other, L):
+            for name, statement in statements(run, rival, x_star, other, L):
                 here = checked.setdefault(name, [])
                 try:
-                    said = check()
+                    said = statement()
                     here.append(Row(label, name, *said.smallest, eta, blocks, said.rounding, 1))
                 except ValueError as error:
                     refused[name] = str(error)

@@ -8,7 +8,7 @@
 >>> optimizer.step()
 """
 
-from .._extras import require
+from ..common.extras import require
 
 require("torch", "torch")
 

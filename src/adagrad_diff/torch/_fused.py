@@ -16,7 +16,7 @@ from numba import carray, types
 from numba.extending import intrinsic, register_jitable
 from torch import Tensor
 
-from .._threads import thread_count
+from ..common.threads import thread_count
 from ..kernels import INLINE, compiled, named
 from ._team import over_team
 

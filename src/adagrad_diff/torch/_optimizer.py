@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.optim.optimizer import Optimizer, _use_grad_for_differentiable
 
-from .. import _check
+from ..common import check
 from . import _fused
 from ._blocks import BLOCKS, block_zeros, zeros
 from .penalties import Penalty, from_config
@@ -311,7 +311,7 @@ def _check_options(options: dict[str, Any], owner: str) -> None:
     for k, beta in enumerate(options.get("betas", ())):
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {k}: {beta}")
-    _check.one_of(options["blocks"], BLOCKS, "blocks", owner)
+    check.one_of(options["blocks"], BLOCKS, "blocks", owner)
     if not isinstance(options["penalty"], Penalty | None):
         raise TypeError(
             f"The 'penalty' parameter of {owner} must be a penalty of adagrad_diff.torch. Got {options['penalty']!r}."

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import _check
+from ..common import check
 from ._blocks import block_sum
 
 INNER = 50  # Newton steps in GroupL2 at most
@@ -67,7 +67,7 @@ class L1(_Elementwise):
     lam: float
 
     def __post_init__(self):
-        _check.nonnegative(self.lam, "lam", "L1")
+        check.nonnegative(self.lam, "lam", "L1")
 
     def limits(self):
         return self.lam, 0.0, -math.inf, math.inf
@@ -84,7 +84,7 @@ class Ridge(_Elementwise):
     lam: float
 
     def __post_init__(self):
-        _check.nonnegative(self.lam, "lam", "Ridge")
+        check.nonnegative(self.lam, "lam", "Ridge")
 
     def limits(self):
         return 0.0, self.lam, -math.inf, math.inf
@@ -98,8 +98,8 @@ class ElasticNet(_Elementwise):
     l2: float
 
     def __post_init__(self):
-        _check.nonnegative(self.l1, "l1", "ElasticNet")
-        _check.nonnegative(self.l2, "l2", "ElasticNet")
+        check.nonnegative(self.l1, "l1", "ElasticNet")
+        check.nonnegative(self.l2, "l2", "ElasticNet")
 
     def limits(self):
         return self.l1, self.l2, -math.inf, math.inf
@@ -140,8 +140,8 @@ class GroupL2(Penalty):
     over: str = "row"  # or "tensor"
 
     def __post_init__(self):
-        _check.nonnegative(self.lam, "lam", "GroupL2")
-        _check.one_of(self.over, ("row", "tensor"), "over", "GroupL2")
+        check.nonnegative(self.lam, "lam", "GroupL2")
+        check.one_of(self.over, ("row", "tensor"), "over", "GroupL2")
 
     def _rows(self, x: Tensor) -> Tensor:
         """The groups as rows of a matrix. Of a vector, every entry is a row."""

@@ -1,0 +1,164 @@
+"""Files that are complete or not there, and that take no more memory to read than they have bytes."""
+
+from __future__ import annotations
+
+import glob
+import math
+import os
+import re
+import secrets
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .check import shown
+
+try:
+    import fcntl as locks
+except ImportError:  # on Windows, an open file can neither be moved nor deleted, which is lock enough for a half-written one
+    locks = None  # type: ignore[assignment]
+
+TOKEN = 8  # random bytes in the name of a half-written file: no two writers share one, be they threads or processes
+HEADER = re.compile(rb"\{'descr': '([<>|][biufU]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n")
+PIECE = 1 << 20
+
+
+def as_path(value: Any, name: str) -> Path:
+    """A path, or a sentence: a number would be taken for an open file, which reading it closes."""
+    try:
+        path = os.fsdecode(value)
+    except TypeError:
+        path = "\0"
+    if "\0" in path:
+        raise ValueError(f"{name!r} must be the path of a file or directory. Got {shown(value)} instead.")
+    return Path(path)
+
+
+def write(path: Path, fill: Callable[[Any], Any]) -> None:
+    """Write a file in one step: `fill(file)` fills it under another name first."""
+    try:
+        with partial(path) as file:
+            fill(file)
+            file.flush()
+            os.fsync(file.fileno())  # what the disk does not take must be known before the old file goes
+            put(file, path)
+    except OSError as error:
+        failure = type(error)(f"{path} cannot be written: {reason(error)}. What was there before is unchanged.")
+        failure.errno = error.errno
+        raise failure from error
+
+
+def reason(error: OSError) -> str:
+    """What the system says, without number and name."""
+    return os.strerror(error.errno) if error.errno else str(error)
+
+
+@contextmanager
+def partial(path: Path) -> Iterator[Any]:
+    """A new file beside `path` to write to, which is gone in the end, unless `put` has given it its name.
+
+    It is held while it is open, so that those of other processes can be told from what a kill has left.
+    """
+    clear(path.parent, path.name)
+    while True:
+        file = open(path.with_name(f"{path.name}.{secrets.token_hex(TOKEN)}.partial"), "xb")  # noqa: SIM115
+        with suppress(OSError):  # a file system without locks: nobody will clear it away there
+            hold(file)
+        if os.path.exists(file.name):
+            break
+        file.close()  # somebody took it for a leftover in the moment before it was held
+    try:
+        with file:
+            yield file
+    finally:
+        with suppress(OSError):
+            os.unlink(file.name)
+
+
+def put(file: Any, path: Path) -> None:
+    """Give a partial file its name."""
+    if locks is None:
+        file.close()
+    os.replace(file.name, path)
+
+
+def clear(directory: Path, name: str = "") -> None:
+    """Remove what killed processes have left half-written in a directory: of one file, or of any."""
+    pattern = f"{glob.escape(name) or '*'}.{'[0-9a-f]' * 2 * TOKEN}.partial"
+    for path in directory.glob(pattern):
+        with suppress(OSError):  # somebody is writing it
+            if locks is None:
+                path.unlink()
+                continue
+            with open(path, "r+b") as file:
+                hold(file, wait=False)
+                path.unlink()
+
+
+def hold(file: Any, *, wait: bool = True) -> None:
+    """Hold an open file until it is closed, be it by a kill. BlockingIOError if somebody else does, and we do not wait."""
+    if locks is not None:
+        locks.flock(file, locks.LOCK_EX | (0 if wait else locks.LOCK_NB))
+        return
+    import msvcrt
+
+    file.seek(1 << 30)  # a byte behind everything that anybody reads
+    try:
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+    except PermissionError as error:
+        raise BlockingIOError(error.errno, error.strerror) from None
+    finally:
+        file.seek(0)
+
+
+def read_arrays(path: str | os.PathLike, limit: int | None = None) -> dict[str, np.ndarray]:
+    """The arrays of a file that `np.savez` wrote: without pickle, and without memory beyond the size of the file.
+
+    Sizes and headers are compared with each other, and with `limit` (bytes that the whole file may have), before anything is
+    allocated; the checksums tell whether the rest is as it was written. An OSError says that there is no such file, a
+    ValueError what is wrong with it, without its name.
+    """
+    with open(path, "rb") as raw:
+        size = os.fstat(raw.fileno()).st_size
+        if limit is not None and size > limit:
+            raise ValueError(f"it has {size:,} bytes, and can have {limit:,} at most")
+        try:
+            with zipfile.ZipFile(raw) as archive:
+                members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+                _check_members(archive.infolist(), len(members), size)
+                return {name: _read_array(archive, member) for name, member in members.items()}
+        except Exception as error:  # zipfile has many ways to say that a file is damaged
+            raise ValueError(str(error) or type(error).__name__) from error
+
+
+def _check_members(members: list[zipfile.ZipInfo], names: int, size: int) -> None:
+    """What `np.savez` writes is not compressed, and no two members share a name or bytes."""
+    if names < len(members):
+        raise ValueError("it has two arrays of one name")
+    if any(m.compress_type != zipfile.ZIP_STORED or m.compress_size != m.file_size for m in members):
+        raise ValueError("its arrays are compressed, which those that this package writes are not")
+    if sum(member.file_size for member in members) > size:
+        raise ValueError("its arrays are said to be larger than the file")
+
+
+def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    """An array of plain numbers or text, whose header must be as NumPy writes it."""
+    with archive.open(member) as file:
+        magic = file.read(10)
+        length = int.from_bytes(magic[8:], "little")
+        header = HEADER.fullmatch(file.read(length)) if magic[:8] == b"\x93NUMPY\x01\x00" else None
+        if header is None:
+            raise ValueError(f"{member.filename!r} is not an array of numbers")
+        dtype, shape = np.dtype(header[1].decode()), tuple(int(n) for n in header[3].decode().split(",") if n.strip())
+        left = member.file_size - 10 - length
+        if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != left:
+            raise ValueError(f"{member.filename!r} does not have as many bytes as shape {shape} and dtype {dtype} need")
+        content = np.empty(left, np.uint8)
+        for low in range(0, left, PIECE):
+            high = min(low + PIECE, left)
+            content[low:high] = np.frombuffer(file.read(high - low), np.uint8)
+        return content.view(dtype).reshape(shape, order="F" if header[2] == b"True" else "C")

@@ -1,0 +1,1 @@
+"""Where A lives."""

@@ -1,0 +1,174 @@
+"""Algorithm 1 over an explicit state: how it starts, goes on, and is taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..common import check
+from ..losses import Loss, as_loss
+from ..penalties import Penalty, as_penalty
+from ..rules import Rule, as_rule
+from .problem import check_same, identity, recognise
+from .state import State
+
+
+def iterate(
+    loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = None, *, state: State | None = None
+) -> Iterator[State]:
+    r"""Algorithm 1, for ever: yields the state after each iteration.
+
+    .. math:: x^{n+1} = \text{prox}^{W_n}_{\eta\varphi}(x^n - \eta W_n^{-1} g^n), \quad g^n \in \partial f(x^n)
+
+    Parameters
+    ----------
+    loss, x0, penalty, rule
+        As for `minimize`.
+    state : State, optional
+        Where to start from instead of x0. It is not modified.
+
+    Yields
+    ------
+    State
+        The same object every time, valid until the next one is drawn; `state.copy()` keeps it. The n-th holds x^{n+1}.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> from adagrad_diff import AdaGradDiff, iterate
+    >>> states = iterate(lambda x: (0.5 * x @ x, x), [1.0], rule=AdaGradDiff(eta=0.5))
+    >>> [round(float(s.x[0]), 3) for s in islice(states, 3)]
+    [0.5, 0.276, 0.155]
+    """
+    loss, penalty, rule = as_loss(loss), as_penalty(penalty), as_rule(rule)
+    state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
+    return iterations(loss, penalty, rule, state)
+
+
+def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterator[State]:
+    """The loop. The two buffers that end in _prev hold what comes next until the iteration is complete.
+
+    Whoever draws the states sets `committing` back: until then a state must not be taken apart.
+    """
+    state.oracle = None  # that of an earlier run, whose memory is needed again
+    oracle = state.oracle = loss.oracle(state.x)
+    flat = state.flat if state.x.ndim > 1 else lambda array: array
+    metric = rule.init(state.x, state.batched, loss.intercept)
+    metric.total = state.total
+    state.x_prev, state.g_prev, state.step = np.empty_like(state.x), np.empty_like(state.x), np.empty_like(flat(state.x))
+    part = penalised(loss, state)
+    size = len(part(state.x))
+    penalty.check_size(size)
+    penalty.check_metric(*metric.restricted(size))
+    if state.batched and (found := np.shape(penalty.value(part(state.x)))) != state.f.shape:
+        raise ValueError(
+            f"{type(penalty).__name__}.value must return one number per trajectory, shape {state.f.shape}, for x of shape "
+            f"{part(state.x).shape}. Got shape {found} instead."
+        )
+    prox_step = part(state.step.reshape(state.x.shape))
+    if penalty.accepts == "scalar":
+        prox_step = prox_step[:1]  # one step for all coordinates
+
+    while True:
+        x = state.x_prev
+        rule.forward(metric, state.n + 1, flat(state.x), flat(state.g), state.step, out=flat(x))  # x^n - eta W_n^{-1} g^n
+        z = part(x)
+        penalty.apply(z, prox_step, out=z)  # x^{n+1}
+        f, phi = oracle(x, out=state.g_prev), penalty.value(z)  # f, g^{n+1} and phi
+        state.committing = True
+        state.advance(f, phi)
+        if state.failed is not True:
+            rule.update(metric, state.g, state.g_prev)  # the metric W_{n+1}
+        yield state
+
+
+def penalised(loss: Loss, state: State) -> Callable[[np.ndarray], np.ndarray]:
+    """The part of x that the penalty sees: all but the intercept, as one axis of coordinates."""
+    if loss.intercept:
+        return lambda x: state.flat(x[:-1])
+    return (lambda x: x) if state.x.ndim == 1 + state.batched else state.flat
+
+
+def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = True, named: bool = False) -> State:
+    """The state before the first iteration: x = x^1, n = 0.
+
+    Without `averages`, x_sum and x_best are not kept. If it is `named`, it knows the problem it belongs to.
+    """
+    if x0 is None and loss.shape is None:
+        raise ValueError("'x0' is needed: the loss is a function, so the size of x is not known.")
+    x = check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
+    x = check.cast(x, loss.dtype or x.dtype, "x0")  # a copy: x0 is never modified
+    dims = x.ndim if loss.shape is None else len(loss.shape)
+    if x.ndim == 0 or (loss.shape is not None and (x.shape[:dims] != loss.shape or x.ndim > dims + 1)):
+        wanted = "at least one dimension" if loss.shape is None else f"shape {loss.shape}, or that and a trajectory axis"
+        raise ValueError(f"'x0' must have {wanted}. Got shape {x.shape} instead.")
+    if x.size == 0:
+        raise ValueError(f"'x0' is empty: it has shape {x.shape}.")
+    check.finite(x, "x0")
+    if rule.trajectories and x.ndim == (dims if loss.shape is not None else 1):
+        x = np.repeat(x[..., None], rule.trajectories, axis=-1)  # the same start for every eta
+    g = np.empty_like(x)
+    f = loss.oracle(x)(x, out=g)
+    batched = np.ndim(f) == 1
+    if rule.trajectories and not batched:
+        raise ValueError(
+            "With several eta the loss must return one value per trajectory (column of x), "
+            f"shape {x.shape[-1:]} for x of shape {x.shape}. Got one number instead."
+        )
+    metric = rule.init(x, batched, loss.intercept)
+    rule.update(metric, g, np.zeros_like(g))  # g^0 = 0
+    columns = g.reshape(-1, g.shape[-1] if batched else 1)
+    with np.errstate(all="ignore"):
+        norm = np.linalg.norm(columns.astype(np.float64, copy=False), axis=0)
+    state = State(
+        n=np.zeros(f.shape, np.int64) if batched else 0,
+        x=x,
+        f=np.array(f, np.float64) if batched else float(f),
+        phi=0.0,
+        g=g,
+        total=metric.total,
+        x_sum=np.zeros(x.shape) if averages else None,
+        x_best=x.copy() if averages else None,
+        fun_best=np.inf,
+        f_first=np.array(f, np.float64) if batched else float(f),
+        g_first=norm if batched else float(norm[0]),
+        norm=np.full(norm.shape, np.nan) if batched else np.nan,
+        failed=~np.isfinite(f + norm) if batched else not np.isfinite(f + norm[0]),
+        rule=type(rule).__name__,
+        batched=batched,
+    )
+    part = penalised(loss, state)(x)
+    penalty.check_size(len(part))
+    phi = penalty.value(part)
+    state.phi = np.array(np.broadcast_to(phi, f.shape), np.float64) if batched else float(phi)
+    if batched:
+        state.f[np.isneginf(state.f) & np.isposinf(state.phi)] = np.nan  # as their sum, which would warn each time
+    state.fun_best = state.fun
+    if named:
+        state.problem = identity(loss, penalty, rule)
+    return state
+
+
+def resume(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) -> State:
+    """A copy of `state`, checked against the problem it is to continue. `rule` is a rule, or a race."""
+    if not isinstance(state, State):
+        raise TypeError(
+            f"'state' must be a State, such as result.state or load_state(path). Got {type(state).__name__} instead."
+        )
+    if state.x_sum is None:
+        raise ValueError("'state' is one of a sweep, which does without the average: minimize cannot continue it.")
+    if loss.dtype is not None and state.x.dtype != loss.dtype:
+        raise ValueError(f"'state' has x of dtype {state.x.dtype}, but this loss works in {loss.dtype}.")
+    if x0 is not None and np.shape(x0) != state.x.shape:
+        raise ValueError(f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out.")
+    if loss.shape is not None and state.x.shape[: len(loss.shape)] != loss.shape:
+        raise ValueError(f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}.")
+    check_same(state.problem, identity(loss, penalty, rule if isinstance(rule, Rule) else rule.identity))
+    if not isinstance(rule, Rule):
+        return rule.resume(state)
+    if rule.init(state.x, state.batched, loss.intercept).total.shape != state.total.shape:
+        raise ValueError("'state' was made with other blocks than this rule's.")
+    recognise(loss, state, penalty.value(penalised(loss, state)(state.x)))
+    return state.copy()

@@ -1,0 +1,219 @@
+r"""eta = "auto": no step size to choose.
+
+A few trajectories race as columns of one matrix, in stages that double the length of the run. The first stage has eight etas
+over seven decades. After every stage the best iterate so far is the ground for the next one, in which three trajectories run:
+
+- the winner goes on as it is;
+- two restart from the best iterate, with empty accumulators and eta = rho and rho / 5, where rho is how far (root mean square
+  over coordinates) the best iterate has moved during the stage.
+
+A restart forgets steps that were too large, which Algorithm 1 would remember for ever, and its eta shrinks with the distance
+that is left: so the method is often ahead of the best constant eta. It costs about three gradients per iteration, which share
+one pass over the data.
+
+Coordinates are scaled by the sizes of the columns of A, and with an intercept columns are centered, both inside the products:
+the data are neither copied nor, if sparse, filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..losses import Loss
+from ..penalties import Penalty
+from ..rules import AdaGradDiff
+from . import geometry
+from .algorithm import iterations, penalised, start
+from .problem import recognise
+from .state import State
+
+ETAS = np.logspace(-5, 2, 8)  # of the first stage, in units of the typical size of a coordinate
+FIRST = 16  # its iterations
+RESTARTS = (1.0, 0.2)  # etas of the restarts, in units of the distance moved
+MANY = 500_000  # predictions from which on the first stage saves memory: a third of the etas
+LEAST = 512  # iterations before a run may count as stalled
+PREFIX = "race."
+
+
+class Race:
+    """The trajectories of a run without a step size, and the state of their leader: the best iterate of all."""
+
+    def __init__(self, loss: Loss, penalty: Penalty, eps: float, blocks: Any):
+        self.original, self.penalty = loss, penalty
+        self.geometry = geometry.of(loss, penalty, blocks)
+        self.loss = self.geometry.loss
+        self.options: dict[str, Any] = {"eps": eps, "blocks": self.geometry.blocks, "scale": self.geometry.scale}
+        self.identity = {"class": "auto", "eps": eps, "blocks": blocks}
+        # What is remembered beside the trajectories, all of it in their coordinates.
+        self.etas = self.geometry.unit * (ETAS if loss.predictions < MANY else ETAS[1::3])
+        self.eta, self.evaluations, self.stage_end = float(self.etas[0]), 2, FIRST
+        self.fun, self.past = np.inf, [np.inf]  # the best objective, and what it was after each stage
+        self.best = self.ground = np.empty(0)  # the best iterate, and the one at the beginning of the stage
+
+    def rule(self, eta: Any) -> AdaGradDiff:
+        return AdaGradDiff(eta, **self.options)
+
+    def _within(self, etas: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """Step sizes that x, of this dtype, can move by."""
+        limits = np.finfo(dtype)
+        return np.clip(etas, float(limits.smallest_subnormal), 0.5 * float(limits.max) * min(self.options["eps"], 1.0))
+
+    def start(self, x0: Any) -> State:
+        """The leader before the first iteration."""
+        leader = start(self.original, x0, self.penalty, self.rule(1.0))
+        if leader.batched:
+            raise ValueError(
+                f"eta='auto' runs from one start, but x0 has {leader.x.shape[-1]} trajectories. Give eta a number."
+            )
+        self.etas = self._within(self.etas, leader.x.dtype)
+        self.best = self.ground = self.geometry.forward(leader.x)
+        leader.rule, leader.total = "auto", np.zeros(1)
+        leader.trajectories = self._begin(self.best, len(self.etas))
+        leader.g_first = self._size(leader.trajectories.g[..., 0])
+        self.fun = leader.fun
+        self.past = [self.fun]
+        return leader
+
+    def resume(self, leader: State) -> State:
+        """A copy of the leader's state, checked; the race goes on where it was."""
+        leader = leader.copy()
+        memory = {name.removeprefix(PREFIX): value for name, value in leader.memory.items() if name.startswith(PREFIX)}
+        run = leader.trajectories
+        try:
+            self.etas, self.past = memory["etas"], memory["past"].tolist()
+            self.eta, self.fun, self.evaluations = float(memory["eta"]), float(memory["fun"]), int(memory["evaluations"])
+            self.stage_end, self.best, self.ground = int(memory["stage_end"]), memory["best"], memory["ground"]
+            wanted = (*leader.x.shape, self.etas.size)
+            fits = run is not None and run.batched and run.x.shape == wanted and run.x.dtype == leader.x.dtype
+            fits &= self.best.shape == self.ground.shape == leader.x.shape and len(self.past) > 0
+            fits &= self.best.dtype == self.ground.dtype == leader.x.dtype and self.etas.dtype == np.float64
+        except (KeyError, TypeError, ValueError):
+            fits = False
+        if not fits or run is None:
+            raise ValueError(
+                "'state' is not one of a run with eta='auto', or does not fit this loss. Give the rule it was made with."
+            )
+        blocks = self.rule(self.etas).init(run.x, True, self.loss.intercept).total
+        if blocks.shape != run.total.shape:
+            raise ValueError("'state' was made with other blocks than this rule's.")
+        recognise(self.loss, run, self.penalty.value(penalised(self.loss, run)(run.x)))
+        if np.isfinite(leader.g).all():  # centered data do not show that all rows were shifted
+            recognise(self.original, leader, self.penalty.value(penalised(self.original, leader)(leader.x)))
+        leader.f, leader.phi, leader.fun_best = self.fun, 0.0, self.fun
+        leader.gain = np.inf  # who goes on wants more
+        run.scale = self._scale(leader.x)
+        return leader
+
+    def _begin(self, x: np.ndarray, count: int) -> State:
+        """As many trajectories at x; one evaluation of the loss is enough for all."""
+        one = start(self.loss, x[..., None], self.penalty, self.rule(1.0))
+        run = one.select(np.zeros(count, int))
+        run.scale = self._scale(x)
+        return run
+
+    def _scale(self, x: np.ndarray) -> np.ndarray | None:
+        """The scale of every coordinate of x, an intercept included."""
+        if self.geometry.scale is None:
+            return None
+        scale = np.ones(x.size)
+        scale[: self.geometry.scale.size] = self.geometry.scale
+        return scale
+
+    def _size(self, g: np.ndarray) -> float:
+        """The norm of a gradient in scaled coordinates."""
+        scale = self._scale(g)
+        with np.errstate(all="ignore"):
+            return float(np.linalg.norm(g.reshape(-1) if scale is None else g.reshape(-1) * scale))
+
+    def iterations(self, leader: State) -> Iterator[State]:
+        """The leader's state after each iteration of all trajectories."""
+        while True:
+            if leader.n >= self.stage_end:
+                self._fork(leader)
+            run = leader.trajectories
+            assert run is not None
+            for _ in iterations(self.loss, self.penalty, self.rule(self.etas), run):
+                self._lead(leader, run)
+                yield leader
+                if leader.n >= self.stage_end:
+                    break
+
+    def _lead(self, leader: State, run: State) -> None:
+        """The leader after an iteration of the trajectories: it is the best iterate so far."""
+        leader.committing = True
+        run.committing = False
+        values, all_failed = run.fun_best.tolist(), all(run.failed.tolist())
+        fun = min(values)
+        self.evaluations += len(values)
+        if all_failed and len(self.past) == 1 and not fun < self.fun:
+            leader.failed = True  # nothing near the start is finite
+            return
+        if fun < self.fun:
+            column = values.index(fun)
+            self.best, self.eta = run.x_best[..., column], float(self.etas[column])  # a view: copied when the stage ends
+            self.fun = fun
+        leader.f, leader.phi, leader.fun_best = self.fun, 0.0, self.fun  # their parts are not known until they are shown
+        leader.n += 1
+        leader.norm = np.nan
+        if all_failed:  # there is nothing to go on with
+            self.stage_end = leader.n
+        leader.turning, leader.gain = leader.n >= self.stage_end, np.inf
+        if leader.turning:
+            self.best = self.best.copy()
+            self.past.append(self.fun)
+            if leader.n >= LEAST:
+                leader.gain = self.past[-3] - self.fun
+
+    @np.errstate(over="ignore")  # steps have a largest size
+    def _fork(self, leader: State) -> None:
+        """The trajectories of the next stage: the winner of this one, and restarts from the best iterate."""
+        run, count = leader.trajectories, 1 + len(RESTARTS)
+        assert run is not None
+        run.oracle = None  # its memory is needed again
+        winner = int(np.argmin(np.where(run.failed, np.inf, run.fun_best)))
+        moved = float(np.sqrt(np.mean(self.geometry.unscaled(self.best - self.ground) ** 2)))
+        eta = float(self.etas[winner])
+        rho = moved if moved > 0 else 0.1 * float(self.etas.min() if run.failed.all() else eta)  # steps were too large
+        fresh = self._begin(self.best, count)
+        for name in ("n", "x", "f", "phi", "g", "total"):
+            getattr(fresh, name)[..., 0] = getattr(run, name)[..., winner]
+        fresh.x_best, fresh.fun_best = fresh.x.copy(), fresh.fun  # a stage is judged by itself
+        fresh.f_first = np.full(count, run.f_first[0])
+        leader.committing = True
+        self.etas = self._within(np.array([eta, *(factor * rho for factor in RESTARTS)]), run.x.dtype)
+        self.evaluations += 1
+        self.ground, self.stage_end, leader.trajectories = self.best, 2 * leader.n, fresh
+        leader.committing = False
+
+    def show(self, leader: State) -> None:
+        """Make the leader's state what a caller may see and keep: the best iterate, and what it takes to go on."""
+        leader.x = self.geometry.back(self.best)
+        leader.phi = float(self.penalty.value(penalised(self.original, leader)(leader.x)))
+        leader.f = self.fun - leader.phi
+        leader.g = np.full_like(leader.x, np.nan)  # not known before the run has ended
+        self.keep(leader)
+
+    def keep(self, leader: State) -> None:
+        """The leader as the average and the best iterate, and the race in its memory."""
+        leader.x_best, leader.x_sum = leader.x.copy(), max(leader.n, 1) * leader.x.astype(np.float64)
+        numbers = {"eta": self.eta, "evaluations": self.evaluations, "stage_end": self.stage_end, "fun": self.fun}
+        known = {"etas": self.etas, "past": self.past, "best": self.best.copy(), "ground": self.ground, **numbers}
+        leader.memory |= {f"{PREFIX}{name}": np.asarray(value) for name, value in known.items()}
+
+    def settle(self, leader: State, stationary: bool, dual: Any) -> Any:
+        """After the run: the loss and its gradient at the answer, in the caller's coordinates. Returns the residuals.
+
+        The answer is the best iterate, or the one that was found stationary.
+        """
+        run = leader.trajectories
+        assert run is not None
+        leader.x = self.geometry.back(run.x[..., run.ahead()] if stationary else self.best)
+        oracle, leader.g = self.original.oracle(leader.x), np.empty_like(leader.x)
+        leader.f = float(oracle(leader.x, out=leader.g))
+        leader.phi = float(self.penalty.value(penalised(self.original, leader)(leader.x)))
+        leader.fun_best = leader.fun
+        self.keep(leader)
+        return None if dual is None else dual.residuals(oracle, None)

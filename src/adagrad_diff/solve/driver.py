@@ -1,0 +1,329 @@
+"""Watching the iteration from outside: when to stop, what to record, what to report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..rules import Rule
+from .state import State
+from .status import (
+    BUDGETS,
+    CERTIFIED,
+    CERTIFIED_SMALL,
+    DECIDED,
+    EXPLANATIONS,
+    MISSED,
+    REMEDIES,
+    SUBGRADIENT,
+    ConvergenceError,
+    Interrupt,
+    Interrupted,
+    Status,
+    succeeded,
+    warn,
+)
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+    from ..certificates import Certifier
+
+RUNNING = -1
+SELDOM = 16  # iterations between two looks at how much gradients have changed
+DIVERGENCE = 1e30
+FAR = 1e6  # times its first value that a loss may fall along a straight line
+STRICTER = 0.9  # the share of the tolerance that a race must reach: its point is judged again in the caller's coordinates
+NOTHING = 1e-6  # an objective, or a gradient, of less than this part of what it was counts as none in a relative tolerance
+
+
+@dataclass
+class History:
+    """What was recorded, one entry per recorded iteration; with trajectories, (entries, B), NaN after one has ended."""
+
+    iteration: np.ndarray  # n, counted from the very first start
+    objective: np.ndarray  # F(x^{n+1})
+    mean_step: np.ndarray  # mean over coordinates of eta / w^n
+    subgradient_norm: np.ndarray  # ||u^{n+1}||
+    time: np.ndarray  # seconds since this call began
+
+
+class Watch:
+    """Follows a run and decides when it ends."""
+
+    def __init__(
+        self,
+        max_iter: int,
+        deadline: float,
+        tol: float | None,
+        callback: Callable | None,
+        every: int,
+        state: State,
+        norms: bool = True,
+        certifier: Certifier | None = None,
+        interrupt: Interrupt | None = None,
+        show: Callable[[State], None] | None = None,
+    ):
+        self.left, self.deadline, self.tol, self.callback, self.every = max_iter, deadline, tol, callback, every
+        self.certifier, self.interrupt = certifier, interrupt or Interrupt()
+        self.show = show  # makes a state what a caller may see, if the source of states does not do that by itself
+        self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
+        self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
+        self.rows: list[tuple] = []
+        self._seen: Any = None  # the subgradient norm and mean step at the current iterate, once computed
+
+    def run(self, iterations: Callable[[Rule, State], Iterator[State]], rule: Rule, state: State) -> Any:
+        """Run to the end. Returns the status, of each trajectory if there are several.
+
+        Trajectories that have ended leave: the others go on in smaller arrays and are written back in the end.
+        """
+        if not state.batched:
+            return self._follow(iterations(rule, state), state)
+        self.full, self.columns = state, np.arange(state.f.size)
+        status, part = np.full(state.f.shape, RUNNING), state
+        while self.columns.size:
+            codes = self._follow(iterations(rule.select(self.columns), part), part)
+            part.committing = True  # until they are written back
+            status[self.columns] = codes
+            if part is not state:
+                state.put(self.columns, part)
+            self.columns = self.columns[codes == RUNNING]
+            part.committing = False
+            part = state.select(self.columns)
+        return status
+
+    def _follow(self, iterations: Iterator[State], state: State) -> Any:
+        """Draw states until a trajectory ends; the status of each, RUNNING for those that have not ended."""
+        self.interrupt.held = lambda: state.committing or (state.trajectories is not None and state.trajectories.committing)
+        status = self._verdict(state, Status.MAX_ITER if self.left == 0 else RUNNING)
+        try:
+            if self.interrupt.requested:
+                status = _end(status)
+            while np.all(status == RUNNING) if state.batched else status == RUNNING:
+                next(iterations)
+                state.committing = False
+                status = self._look(state)
+                if self.interrupt.requested:
+                    status = _end(status)
+            if state.failed is not True and state.step is not None and np.any(np.isnan(state.norm)):
+                state.diagnose()
+        except KeyboardInterrupt:
+            self.interrupt.requested = True
+            status = _end(status)
+        return status
+
+    def _look(self, state: State) -> Any:
+        """One more iteration is complete: record it, and see what it means."""
+        if state.failed is True:  # it is not: x is still the one before
+            return Status.NOT_FINITE
+        self.left -= 1
+        self.n += 1
+        self._seen = None
+        if self.every and self.n % self.every == 0:
+            self._record(state)
+        if self.certifier is not None:
+            self.certifier.follow(state)
+        stop = RUNNING  # what ends all trajectories alike
+        if self.callback is not None and self._called_off(state):
+            stop = Status.CALLBACK
+        elif self.left == 0:
+            stop = Status.MAX_ITER
+        elif perf_counter() > self.deadline:
+            stop = Status.MAX_TIME
+        if self.certifier is not None and stop != RUNNING and state.trajectories is None:
+            self.certifier.look_closely(state)
+        if self.tol is not None and self._by_subgradient:
+            self._diagnose(state)
+        return self._verdict(state, stop)
+
+    @property
+    def _by_subgradient(self) -> bool:
+        """Whether the subgradient decides, because no duality gap does."""
+        return self.certifier is None or self.certifier.hopeless
+
+    def _verdict(self, state: State, stop: int) -> Any:
+        """The status of each trajectory: `stop`, unless it has an end of its own."""
+        reached, stalled = (False, False) if self.tol is None else self._judge(state, self.tol)
+        if not state.batched:
+            if state.failed:
+                return Status.NOT_FINITE
+            if abs(state.f) / DIVERGENCE > 1.0 + abs(state.f_first):
+                return Status.DIVERGED
+            return Status.CONVERGED if reached else Status.STALLED if stalled else stop
+        status = np.full(state.f.shape, int(stop))
+        np.copyto(status, int(Status.CONVERGED), where=reached)
+        status[np.abs(state.f) / DIVERGENCE > 1.0 + np.abs(state.f_first)] = Status.DIVERGED  # a product might overflow
+        status[state.failed] = Status.NOT_FINITE
+        return status
+
+    def _judge(self, state: State, tol: float) -> tuple[Any, Any]:
+        """Whether the tolerance is reached, and whether the run is stalled."""
+        share = STRICTER if state.trajectories is not None else 1.0
+        reached = self.certified(state, share)
+        if self._by_subgradient:
+            with np.errstate(over="ignore", invalid="ignore"):  # the sizes of gradients may be infinite
+                small = state.norm <= share * tol * state.g_first
+                if self.n % SELDOM == 0:  # if the first gradient was next to nothing
+                    small |= state.norm <= share * tol * NOTHING * state.change()
+            reached |= small & (state.norm < np.inf)
+        return reached, state.gain < np.inf and state.gain <= tol * self._unit(state)
+
+    def certified(self, state: State, share: float = 1.0) -> Any:
+        """Whether a share of the tolerance is reached by the duality gap."""
+        if self.tol is None or self.certifier is None or not self.certifier.known:
+            return False
+        gap = self.certifier.gap(state.fun)
+        if not state.batched:
+            return gap <= share * self.tol * self._unit(state) and gap < np.inf
+        with np.errstate(over="ignore", invalid="ignore"):  # so may the objective
+            return (gap <= share * self.tol * self._unit(state)) & (gap < np.inf)
+
+    def _unit(self, state: State) -> Any:
+        """What gaps are measured in: the objective, or a millionth of its usual size.
+
+        The size at the start is that only if no other is known: a bad start must not loosen the tolerance.
+        """
+        larger = np.maximum if state.batched else max
+        scale = self.certifier.scale if self.certifier is not None else 0.0
+        return larger(abs(state.fun), NOTHING * (scale or abs(state.f_first)))
+
+    def reconsider(self, state: State, status: Any, by_gap: bool) -> Any:
+        """The status of a run whose last point has been looked at more closely; `by_gap` says how it has converged."""
+        if status in (*BUDGETS, Status.STALLED, Status.CONVERGED) and self.certified(state):
+            return Status.CONVERGED
+        return Status.STALLED if by_gap and status == Status.CONVERGED else status
+
+    def _diagnose(self, state: State) -> tuple[Any, Any]:
+        if self._seen is None:
+            self._seen = state.diagnose() if self.norms else (np.nan, state.step.mean(axis=0, dtype=np.float64))
+        return self._seen
+
+    def _called_off(self, state: State) -> bool:
+        from scipy.optimize import OptimizeResult
+
+        norm, mean_step = self._diagnose(state)
+        if state.batched:  # the callback sees all trajectories, also those that have ended
+            norm, mean_step = self._widen(norm), self._widen(mean_step)
+            if state is not self.full:
+                self.full.put(self.columns, state)
+            state = self.full
+        if self.show is not None:
+            self.show(state)
+        if self.certifier is not None:
+            state.memory |= self.certifier.memory()
+        now = OptimizeResult(x=state.x.copy(), fun=state.fun, fun_best=np.copy(state.fun_best)[()], nit=np.copy(state.n)[()])
+        now.update(subgradient_norm=norm, mean_step=mean_step, state=state)
+        try:
+            self.callback(now)  # type: ignore[misc]
+        except StopIteration:
+            return True
+        return False
+
+    def _record(self, state: State) -> None:
+        norm, mean_step = self._diagnose(state)
+        if state.trajectories is not None:
+            row: tuple = (float(state.trajectories.fun[state.trajectories.ahead()]), mean_step, norm)
+        else:
+            row = (state.fun, mean_step, norm)
+        if state.batched:
+            row = tuple(self._widen(np.where(state.failed, np.nan, value)) for value in row)
+        self.rows.append((self.n, *row, perf_counter() - self.begin))
+
+    def _widen(self, values: np.ndarray) -> np.ndarray:
+        """Values of the trajectories that are still running among NaN for the others."""
+        full = np.full(self.shape, np.nan)
+        full[self.columns] = values
+        return full
+
+    def history(self) -> History:
+        """What was recorded, as arrays."""
+        columns = list(zip(*self.rows, strict=True)) or [()] * 5
+        shapes = [(), self.shape, self.shape, self.shape, ()]
+        arrays = [np.array(c, np.float64).reshape(-1, *s) for c, s in zip(columns, shapes, strict=True)]
+        return History(arrays[0].astype(np.int64), *arrays[1:])
+
+
+def _end(status: Any) -> Any:
+    """INTERRUPTED for whatever is still running."""
+    code = Status.INTERRUPTED
+    return np.where(status == RUNNING, int(code), status) if np.ndim(status) else (code if status == RUNNING else status)
+
+
+def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: Any) -> OptimizeResult:
+    """The result of a run; a warning or an error if it was not a success, and `Interrupted` if it was interrupted."""
+    from scipy.optimize import OptimizeResult
+
+    certifier = watch.certifier
+    if certifier is not None:
+        state.memory |= certifier.memory()
+    state.x_prev = state.g_prev = state.step = state.oracle = None  # only the run needed them
+    codes = np.atleast_1d(status)
+    broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
+    broken |= ~np.isfinite(state.f) | np.isnan(state.phi)  # a race calls the loss and the penalty once more in the end
+    codes = np.where(np.atleast_1d(_falls_for_ever(state)) & np.isin(codes, BUDGETS), int(Status.DIVERGED), codes)
+    codes = np.where(np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes)
+    good, batched = succeeded(codes, watch.tol), state.batched
+    result = OptimizeResult(
+        x=state.x.copy(),
+        fun=state.fun,
+        jac=state.g.copy(),
+        x_avg=state.x_avg,
+        x_best=state.x_best.copy(),
+        fun_best=state.fun_best,
+        subgradient_norm=state.norm,
+        nit=state.n,
+        nfev=state.n + 1,
+        status=codes if batched else int(codes[0]),
+        success=good if batched else bool(good[0]),
+        message=_message(codes, state, watch),
+        history=watch.history(),
+        state=state,
+    )
+    if certifier is not None:
+        certified = np.broadcast_to(watch.certified(state), codes.shape)
+        result.update(gap=certifier.gap(state.fun), bound=certifier.bound, dual_point=certifier.point)
+        result.update(certified=certified.copy() if batched else bool(certified[0]))
+    result.update(extra)
+    if watch.interrupt.requested:
+        raise Interrupted(result.message, result)
+    alarming = ~good & ~np.isin(codes, DECIDED)
+    if alarming.any() and on_failure == "raise":
+        raise ConvergenceError(result.message, result)
+    if alarming.any() and on_failure == "warn":
+        warn(result.message)
+    return result
+
+
+def _falls_for_ever(state: State) -> Any:
+    """Whether the objective has fallen very far along a straight line, without an end in sight."""
+    norm = np.sqrt(np.einsum("i...,i...->...", state.flat(state.g), state.flat(state.g), dtype=np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):  # where both are infinite
+        straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
+        return straight & (state.fun < -FAR * (1.0 + np.abs(state.f_first)))
+
+
+def _message(codes: np.ndarray, state: State, watch: Watch) -> str:
+    """What happened, what it means, what to do."""
+    certifier, certified = watch.certifier, np.broadcast_to(watch.certified(state), codes.shape)
+    by_gap = certifier is not None and not certifier.hopeless
+    remedy = REMEDIES["auto" if state.trajectories is not None else "gap" if by_gap else "subgradient"]
+    sentences = []
+    for code in np.unique(codes):
+        here = codes == code
+        sentence = EXPLANATIONS.get(Status(code)) or SUBGRADIENT
+        if code == Status.CONVERGED and certified[here].all():
+            relative = np.atleast_1d(certifier.gap(state.fun) <= watch.tol * np.abs(state.fun))  # type: ignore[union-attr]
+            sentence = CERTIFIED if relative[here].all() else CERTIFIED_SMALL
+        if watch.tol is not None and code in BUDGETS:
+            sentence += MISSED.format(remedy)
+        n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, state.norm, state.g_first))
+        subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
+        norms = f"; norm of the subgradient {u:.2e}, of the first gradient {first:.2e}" if not np.isnan(u) else ""
+        sentences.append(f"{subject}{sentence} ({n} {'iteration' if n == 1 else 'iterations'}{norms}).")
+    if certifier is not None:
+        sentences.append(certifier.message(np.min(state.fun)))
+    return " ".join(sentences)

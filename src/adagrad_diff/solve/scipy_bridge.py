@@ -1,0 +1,124 @@
+"""The bridge to scipy.optimize.minimize(method=adagrad_diff.scipy_method)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..common.check import shown
+from ..penalties import Box
+from .run import minimize
+from .status import BUDGETS, ConvergenceError, Interrupted
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+UNUSED = ("hess", "hessp", "disp")
+
+
+def scipy_method(
+    fun: Callable,
+    x0: Any,
+    args: tuple = (),
+    jac: Any = None,
+    bounds: Any = None,
+    constraints: Any = (),
+    callback: Callable | None = None,
+    **options: Any,
+) -> OptimizeResult:
+    """AdaGrad-Diff as a method of `scipy.optimize.minimize`.
+
+    Parameters are those SciPy passes; `options` are the arguments of `adagrad_diff.minimize` (and maxiter for max_iter),
+    among them `penalty`. The result follows SciPy's conventions: nfev and njev are the calls made, and a run that only came to
+    the end of its budget is no success. Without `tol` that is how every run ends.
+
+    Examples
+    --------
+    >>> import scipy.optimize
+    >>> from adagrad_diff import scipy_method
+    >>> f = lambda x: (((x - 3.0) ** 2).sum(), 2.0 * (x - 3.0))
+    >>> result = scipy.optimize.minimize(f, [0.0, 0.0], jac=True, bounds=[(0, 1), (0, None)],
+    ...                                  method=scipy_method, options={"eta": 1.0})
+    >>> result.x.round(6).tolist()
+    [1.0, 3.0]
+    """
+    if not callable(jac):
+        raise ValueError("'jac' is needed: pass jac=True with fun returning (value, gradient), or a function for the gradient.")
+    if constraints is not None and len(np.atleast_1d(constraints)):
+        raise ValueError("scipy_method handles bounds but no other constraints; use adagrad_diff.minimize with a penalty.")
+    for name in UNUSED:
+        options.pop(name, None)
+    x0 = np.atleast_1d(x0)
+    if "maxiter" in options:
+        options["max_iter"] = options.pop("maxiter")
+    penalty = options.pop("penalty", None)
+    if bounds is not None and penalty is not None:
+        raise ValueError("'bounds' and a 'penalty' cannot be combined: give one of them (Box is the penalty for bounds).")
+    calls = Calls(fun, jac, args)
+    penalty = penalty if bounds is None else _box(bounds, len(x0))
+    try:
+        result = minimize(calls, x0, penalty, callback=callback and _as_scipy_calls(callback), **options)
+    except (Interrupted, ConvergenceError) as ended:
+        if ended.result is not None:  # there is one, unless Ctrl-C came before the first iteration
+            calls.tell(ended.result)
+        raise
+    calls.tell(result)
+    return result
+
+
+class Calls:
+    """SciPy's two functions as one of ours. It counts how often they are called: not for the same x twice in a row."""
+
+    def __init__(self, fun: Callable, jac: Callable, args: tuple):
+        self.fun, self.jac, self.args, self.count = fun, jac, args, 0
+        self._last: tuple[np.ndarray, Any] | None = None
+
+    def __call__(self, x: np.ndarray) -> tuple[Any, Any]:
+        if self._last is None or not np.array_equal(self._last[0], x):
+            self.count += 1
+            self._last = x.copy(), (self.fun(x.copy(), *self.args), np.copy(self.jac(x.copy(), *self.args)))
+        return self._last[1]
+
+    def tell(self, result: OptimizeResult) -> None:
+        """What SciPy's conventions ask of a result."""
+        success = bool(result.success and result.status not in BUDGETS)
+        result.update(nfev=self.count, njev=self.count, success=success)
+
+
+def _as_scipy_calls(callback: Callable) -> Callable:
+    """SciPy's convention: a callback with a parameter `intermediate_result` gets the result, any other gets x."""
+    try:
+        parameters = set(inspect.signature(callback).parameters)
+    except ValueError:  # of some that are built in
+        parameters = set()
+    if "intermediate_result" in parameters:
+        return lambda result: callback(intermediate_result=result)
+    return lambda result: callback(result.x)
+
+
+def _box(bounds: Any, size: int) -> Box | None:
+    if bounds is None:
+        return None
+    wanted = f"'bounds' must hold {size} pairs (lower, upper) with lower <= upper"
+    if hasattr(bounds, "lb"):
+        lower, upper = np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub)
+        count = max(lower.size, upper.size)
+        if count == 1:  # of Bounds(0.0, 1.0): the same for all
+            lower, upper, count = np.repeat(lower, size), np.repeat(upper, size), size
+    else:
+        try:
+            pairs = [(low, high) for low, high in bounds]
+        except (TypeError, ValueError):
+            raise ValueError(f"{wanted}. Got {shown(bounds)} instead.") from None
+        lower = np.array([-np.inf if low is None else low for low, _ in pairs])
+        upper = np.array([np.inf if high is None else high for _, high in pairs])
+        count = len(pairs)
+    if count != size:
+        raise ValueError(f"{wanted}. Got {count} instead.")
+    try:
+        return Box(lower, upper)
+    except ValueError as error:
+        raise ValueError(f"{wanted}: {error}") from None

@@ -1,0 +1,260 @@
+"""Where a run stands: everything Algorithm 1 needs to go on, exactly, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from ..common.files import as_path, read_arrays, write
+
+FORMAT = "adagrad-diff state 2"
+ONE = np.ones(1)
+HEADER = ("rule", "batched", "problem")  # kept as JSON; everything else is an array
+SCRATCH = ("x_prev", "g_prev", "step", "oracle", "scale", "committing", "turning")
+
+
+@dataclass
+class State:
+    """The state after n iterations: x is x^{n+1}, g is g^{n+1}.
+
+    Arrays have the shape of x, which ends in an axis of trajectories if there are several; numbers are then arrays (B,).
+    A state drawn from `iterate` is valid until the next one is drawn: `copy()` keeps it. `save` writes it to a file.
+    """
+
+    n: Any  # iterations done
+    x: np.ndarray  # the iterate
+    f: Any  # loss at x
+    phi: Any  # penalty at x
+    g: np.ndarray  # (sub)gradient of f at x
+    total: np.ndarray  # the rule's sums, one per block, up to and with g
+    x_sum: Any  # x^2 + ... + x^{n+1}, in double precision; None if nobody wants the average
+    x_best: Any  # the iterate with the smallest objective; None likewise
+    fun_best: Any  # its objective
+    f_first: Any  # f(x^1), against which divergence is judged
+    g_first: Any  # ||g^1||, against which the subgradient is judged
+    norm: Any  # ||u||, u the subgradient of F at x that `diagnose` speaks of; NaN until it is asked for
+    failed: Any  # a value at the next iterate was not finite: x stays the last good one
+    rule: str  # name of the rule the sums belong to
+    batched: bool  # whether there is a trailing axis of trajectories
+    gain: Any = math.inf  # what the best objective has lately gained, once that says something about the run's end
+    problem: dict[str, Any] = field(default_factory=dict)  # the one it belongs to, if anybody is to ask
+    memory: dict[str, np.ndarray] = field(default_factory=dict)  # what those who watch or lead the run remember, by name
+    trajectories: State | None = None  # those that race, if this is the state of their leader
+    # Not needed to go on: the iterate and the gradient before x and g, and the steps eta / w that led from there to x.
+    x_prev: Any = None
+    g_prev: Any = None
+    step: Any = None
+    oracle: Any = None  # the loss's oracle, last called at x
+    scale: Any = None  # factors of the coordinates in which subgradients are measured, if they are not x's own
+    committing: bool = False  # an iteration is being completed, and must be
+    turning: bool = False  # trajectories have come to the end of a stage: the next iteration begins another one
+
+    @property
+    def fun(self) -> Any:
+        """The objective F(x) = f(x) + phi(x)."""
+        return self.f + self.phi
+
+    @property
+    def x_avg(self) -> np.ndarray:
+        """The paper's average, of x^2 to x^{n+1}; x itself before the first iteration."""
+        average = self.x_sum / np.maximum(self.n, 1)
+        return np.where(np.equal(self.n, 0), self.x, average).astype(self.x.dtype, copy=False)
+
+    def flat(self, array: np.ndarray) -> np.ndarray:
+        """The same memory with one axis of coordinates: (d,), or (d, trajectories)."""
+        if array.ndim == 1 + self.batched:
+            return array
+        return array.reshape(-1, array.shape[-1]) if self.batched else array.reshape(-1)
+
+    def diagnose(self) -> tuple[Any, Any]:
+        """||u|| and the mean over coordinates of eta / w^n; both NaN before the first iteration.
+
+        u = W_n (x^n - x^{n+1}) / eta + g^{n+1} - g^n is a subgradient of F at x^{n+1}.
+        """
+        if self.trajectories is not None:  # of the one that is ahead
+            column = self.trajectories.ahead()
+            norm, step = (float(values[column]) for values in self.trajectories.diagnose())
+            self.norm = norm
+            return norm, step
+        if self.step is None:
+            nan = np.full(self.f.shape, np.nan) if self.batched else math.nan
+            return nan, nan
+        out = np.empty((2, self.f.size if self.batched else 1))
+        arrays = (self.x_prev, self.x, self.g_prev, self.g)
+        x_prev, x, g_prev, g = arrays if self.x.ndim == 1 else map(self.flat, arrays)
+        kernels.diagnose(x_prev, x, self.step, g_prev, g, ONE if self.scale is None else self.scale, out)
+        if not self.batched:
+            self.norm = math.sqrt(out[0, 0])
+            return self.norm, float(out[1, 0])
+        self.norm = np.where(self.failed, self.norm, np.sqrt(out[0]))  # a failed trajectory has not moved
+        return self.norm.copy(), out[1]  # `advance` writes to it
+
+    def change(self) -> Any:
+        """The norm of what the rule has summed up: how much gradients have changed, or how large they were."""
+        if self.trajectories is None:
+            return np.sqrt(self.total.sum(axis=0))
+        run = self.trajectories
+        total = run.total[:, run.ahead()]
+        return np.sqrt(np.sum(total if run.scale is None or run.scale.size != total.size else total * run.scale**2))
+
+    def ahead(self) -> int:
+        """The trajectory with the smallest objective of those that have not failed."""
+        return int(np.argmin(np.where(self.failed, np.inf, self.fun)))
+
+    @property
+    def subgradient_norm(self) -> Any:
+        """||u||; see `diagnose`."""
+        return self.diagnose()[0]
+
+    @property
+    def mean_step(self) -> Any:
+        """The mean over coordinates of eta / w^n."""
+        return self.diagnose()[1]
+
+    def advance(self, f: Any, phi: Any) -> None:
+        """Complete an iteration: x_prev and g_prev hold the new iterate and its gradient, f and phi its values.
+
+        Nothing is changed before this point, so an iteration that is interrupted leaves the state as it was.
+        """
+        flat = self.flat
+        if self.batched:  # trajectories that fail stay where they are
+            averages = (None, None) if self.x_sum is None else (flat(self.x_sum), flat(self.x_best))
+            new, old = (flat(self.x_prev), flat(self.g_prev)), (flat(self.x), flat(self.g))
+            counts = (self.n, self.failed, self.norm, self.fun_best)
+            kernels.advance(f, phi, *new, self.f, self.phi, *old, *counts, *averages)
+        elif not math.isfinite(f + phi + kernels.overflow(flat(self.g_prev))):
+            self.failed = True
+            return
+        self.x, self.x_prev = self.x_prev, self.x
+        self.g, self.g_prev = self.g_prev, self.g
+        self.f, self.phi = f, phi
+        if not self.batched:
+            self.n += 1
+            self.norm = math.nan
+            np.add(self.x_sum, self.x, out=self.x_sum)
+            if f + phi < self.fun_best:
+                np.copyto(self.x_best, self.x)
+                self.fun_best = f + phi
+
+    def _map(self, change) -> State:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{k: change(v) if isinstance(v, np.ndarray) else v for k, v in values.items()})
+
+    def copy(self) -> State:
+        """An independent copy."""
+        copy = self._map(np.copy)
+        copy.memory = {name: array.copy() for name, array in self.memory.items()}
+        copy.trajectories = None if self.trajectories is None else self.trajectories.copy()
+        return copy
+
+    def select(self, columns: np.ndarray) -> State:
+        """The state of some of the trajectories."""
+        return self._map(lambda array: np.ascontiguousarray(array[..., columns]))
+
+    def put(self, columns: np.ndarray, part: State) -> None:
+        """Write the state of some of the trajectories back."""
+        for name in (f.name for f in fields(self)):
+            array = getattr(self, name)
+            if isinstance(array, np.ndarray):
+                array[..., columns] = getattr(part, name)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the state to a file of arrays and JSON (no pickle), replacing an older one in a single step."""
+        target = as_path(path, "path")
+        header, arrays = _parts(self)
+        text = np.array(json.dumps({"format": FORMAT, **header}))
+        write(target, lambda file: np.savez(file, header=text, **arrays))
+
+
+ARRAYS = {f.name for f in fields(State)} - {*HEADER, *SCRATCH, "memory", "trajectories"}
+
+
+def _parts(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is kept of a state: JSON, and arrays by name."""
+    header = {name: getattr(state, name) for name in HEADER}
+    arrays = {
+        f.name: np.asarray(value) for f in fields(state) if f.name in ARRAYS and (value := getattr(state, f.name)) is not None
+    }
+    arrays |= {f"memory.{name}": array for name, array in state.memory.items()}
+    if state.trajectories is not None:
+        header["trajectories"], inner = _parts(state.trajectories)
+        arrays |= {f"trajectories.{name}": array for name, array in inner.items()}
+    return header, arrays
+
+
+def _whole(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
+    """The inverse of `_parts`, checked."""
+    inner = header.pop("trajectories", None)
+    parts: dict[str, dict[str, np.ndarray]] = {"": {}, "memory": {}, "trajectories": {}}
+    for name, array in arrays.items():
+        room, _, rest = name.partition(".")
+        parts[room if rest else ""][rest or name] = array
+    if unknown := [name for name in parts[""] if name not in ARRAYS] + [name for name in header if name not in HEADER]:
+        raise ValueError(f"it has {unknown[0]!r}, which is no part of a state file")
+    values: dict[str, Any] = {"x_sum": np.array(None), "x_best": np.array(None), **parts[""]}
+    values = {name: array.item() if array.ndim == 0 else array for name, array in values.items()}
+    state = State(**values, **header, memory=parts["memory"])
+    _check_fields(state)
+    if inner is not None:
+        state.trajectories = _whole(inner, parts["trajectories"])
+    return state
+
+
+# What a state's arrays must be: the kernels trust them, so a file that was tampered with must not reach them.
+KINDS = {"n": "iu", "failed": "b"}  # and all others "f"
+SIGNED = ("x", "f", "phi", "g", "x_sum", "x_best", "fun_best", "f_first")  # the others are not negative
+
+
+def _check_fields(state: State) -> None:
+    if not (isinstance(state.batched, bool) and isinstance(state.rule, str) and isinstance(state.problem, dict)):
+        raise ValueError("its header is not that of a state")
+    batch = state.x.shape[-1:] if state.batched else ()
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("x", "g", "x_sum", "x_best"), state.x.shape)
+    if state.batched and state.x_sum is None and state.x_best is None:  # of a sweep
+        del shapes["x_sum"], shapes["x_best"]
+    shapes["total"] = (len(state.total), *batch)
+    shapes["gain"] = ()
+    shapes |= dict.fromkeys(("n", "f", "phi", "fun_best", "f_first", "g_first", "norm", "failed"), batch)
+    for name, shape in shapes.items():
+        value = np.asarray(getattr(state, name))
+        dtype = state.x.dtype if name in ("x", "g", "x_best") else value.dtype if name in KINDS else np.dtype(np.float64)
+        if value.shape != shape or value.dtype.kind not in KINDS.get(name, "f") or value.dtype != dtype or not dtype.isnative:
+            raise ValueError(f"{name} is of shape {value.shape} and dtype {value.dtype}, which does not fit the rest")
+        if name not in SIGNED and (value < 0).any():
+            raise ValueError(f"{name} is negative")
+    if state.x.dtype not in (np.float32, np.float64):
+        raise ValueError(f"x is of dtype {state.x.dtype}")
+    for name in ("x", "x_best", "x_sum"):
+        if name in shapes and not np.isfinite(getattr(state, name)).all():
+            raise ValueError(f"{name} is not finite")
+
+
+def load_state(path: str | os.PathLike) -> State:
+    """Read a state that `State.save` wrote.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from adagrad_diff import load_state, minimize
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.npz"
+    >>> minimize(lambda x: (0.5 * x @ x, x), [1.0], eta=0.1, max_iter=5).state.save(path)
+    >>> int(load_state(path).n)
+    5
+    """
+    source = as_path(path, "path")
+    try:
+        content: dict[str, Any] = dict(read_arrays(source))
+        header = json.loads(str(content.pop("header")))
+        if (found := header.pop("format")) != FORMAT:
+            raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
+        return _whole(header, content)
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{source} is not a readable state file of adagrad_diff: {error}") from error

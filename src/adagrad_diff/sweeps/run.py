@@ -1,0 +1,248 @@
+"""Many (rule, eta, start) trajectories at once: columns of one matrix, through the iteration of `minimize`.
+
+The columns are cut into chunks that stay in the cache and in the memory budget. Chunks run side by side in threads, each
+with a single-threaded BLAS, so that what a trajectory computes depends on its chunk only: a sweep that was killed and
+goes on gives the same bits.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..common import check
+from ..common.extras import require
+from ..common.threads import cores
+from ..solve.driver import Watch
+from ..solve.status import Interrupted, delayed_interrupt
+from .checkpoint import Checkpoint
+from .chunks import Chunk, Trajectories
+
+if TYPE_CHECKING:
+    import xarray
+
+SAVE = 30.0  # seconds of work on a chunk that a killed sweep may lose
+LOOK = 0.3  # seconds between two looks at the progress
+
+
+def sweep(
+    loss: Any,
+    penalty: Any,
+    rules: Any,
+    etas: Any,
+    x0s: Any,
+    n_iter: int,
+    *,
+    record: int = 1,
+    checkpoint: str | os.PathLike | None = None,
+    memory: str | float = "2GB",
+    n_jobs: int | None = None,
+    keep_x: bool = True,
+    progress: bool | None = None,
+    label: str = "sweep",
+) -> xarray.Dataset:
+    r"""Run every rule with every eta from every start.
+
+    Parameters
+    ----------
+    loss, penalty
+        As for `minimize`. A function as loss must accept columns: x of shape (d, B) -> values (B,), gradients (d, B). It is
+        called in `n_jobs` threads at once.
+    rules : Rule class, callable, or several of them
+        Each makes a rule of eta, a number: `AdaGradDiff`, or `lambda eta: AdaGradDiff(eta, blocks="all")`. Rules that differ
+        in eta only run side by side, others, such as schedules (a callable eta), one eta at a time. A dict gives the rules
+        names of your choice.
+    etas : array
+        Step sizes.
+    x0s : array (d, starts)
+        One start per column.
+    n_iter : int
+        Iterations of each trajectory.
+    record : int
+        Record every k-th iteration (and always the last).
+    checkpoint : path, optional
+        A directory for what is finished. The same call continues from there and gives bit-identical results, also after a
+        kill; at most half a minute of work on each core is lost. One sweep at a time works in it.
+    memory : str or number
+        What the trajectories that run at once may use, such as "2GB" or a number of bytes.
+    n_jobs : int, optional
+        Chunks that run side by side, as far as the memory allows; every core by default.
+    keep_x : bool
+        Whether to return the final iterates.
+    progress : bool, optional
+        Whether to show a progress bar on stderr; by default, if that is a terminal.
+    label : str
+        What the progress bar is called.
+
+    Returns
+    -------
+    xarray.Dataset
+        objective :math:`F(x^{n+1})` and mean_step (mean over coordinates of :math:`\eta / w^n`) of dims rule, eta, seed,
+        iteration, NaN after a trajectory has ended; objective_best, the smallest objective of all iterations and the start;
+        status (see `Status`) and nit; the starts and their objective; the final iterates x. The attributes say what was
+        computed, with which versions.
+
+    Raises
+    ------
+    Interrupted
+        After Ctrl-C, a subclass of KeyboardInterrupt. Its `result` is what there is: trajectories that are not finished have
+        the status INTERRUPTED, and NaN from where they stopped. What runs is kept in the checkpoint first; a second Ctrl-C
+        does not wait for that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, sweep
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((50, 5))
+    >>> result = sweep(LAD(A, A[:, 0]), L1(0.01), [AdaGradDiff, AdaGrad], [0.1, 1, 10], rng.standard_normal((5, 4)), 100)
+    >>> result.objective.sizes
+    Frozen({'rule': 2, 'eta': 3, 'seed': 4, 'iteration': 100})
+    >>> final = result.objective.isel(iteration=-1).mean("seed")
+    >>> bool((final.sel(rule="AdaGradDiff", eta=10) < final.sel(rule="AdaGrad", eta=10)).all())
+    True
+    """
+    _, progress_bar, _ = (require(name, "sweep") for name in ("xarray", "tqdm", "threadpoolctl"))  # before any work is done
+    try:
+        with delayed_interrupt() as interrupt, ExitStack() as stack:
+            trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x)
+            jobs = cores() if n_jobs in (None, -1) else check.count(n_jobs, "n_jobs", "sweep", least=1)
+            budget = _bytes(memory)
+            plan = trajectories.plan(budget, jobs)
+            keeper = None
+            if checkpoint is not None:
+                keeper = stack.enter_context(Checkpoint(checkpoint, trajectories.description, plan, trajectories.check_plan))
+                plan = keeper.plan
+            widest = max(chunk.high - chunk.low for chunk in plan)
+            jobs = max(1, min(jobs, int(budget / (widest * trajectories.column))))
+            total = sum(chunk.high - chunk.low for chunk in plan) * trajectories.n_iter
+            options = {"desc": label, "total": total, "unit": "it", "unit_scale": True, "dynamic_ncols": True}
+            bar = stack.enter_context(progress_bar.tqdm(disable=None if progress is None else not progress, **options))
+            run = _Run(trajectories, plan, keeper, jobs)
+            run.finish(bar, interrupt)
+            result = trajectories.dataset(plan, list(run.parts))
+            if run.interrupted or interrupt.requested:
+                raise Interrupted(f"The sweep was interrupted: {run.outcome} {_going_on(checkpoint)}", result) from run.error
+            return result
+    except KeyboardInterrupt as error:
+        if isinstance(error, Interrupted):
+            raise
+        raise Interrupted(f"The sweep was interrupted at once. {_going_on(checkpoint)}") from error
+
+
+def _going_on(checkpoint: str | os.PathLike | None) -> str:
+    if checkpoint is None:
+        return "The same call begins anew; with a directory as 'checkpoint' it would go on."
+    return f"The same call with checkpoint={os.fspath(checkpoint)!r} goes on from here."
+
+
+class _Run:
+    """Chunks in threads, `jobs` at a time: the work is done outside the interpreter's lock."""
+
+    def __init__(self, trajectories: Trajectories, plan: list[Chunk], keeper: Checkpoint | None, jobs: int):
+        self.trajectories, self.plan, self.keeper, self.jobs = trajectories, plan, keeper, jobs
+        self.parts: list[dict[str, np.ndarray] | None] = [None] * len(plan)
+        self.watches: dict[int, Watch] = {}  # of the chunks that run
+        self.complete: set[int] = set()
+        self.stopping = self.interrupted = False
+        self.error: BaseException | None = None
+
+    def finish(self, bar: Any, interrupt: Any) -> None:
+        """Run all chunks, or until somebody interrupts them, or one fails."""
+        limits = require("threadpoolctl", "sweep").threadpool_limits
+        pool, futures = ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep"), list[Future]()
+        with limits(1, user_api="blas"):
+            try:
+                for part in range(0 if interrupt.requested else len(self.plan)):
+                    futures.append(pool.submit(self._part, part))
+                waiting: Any = True
+                while waiting and not interrupt.requested and not self.stopping:
+                    waiting = wait(futures, LOOK, FIRST_EXCEPTION).not_done
+                    bar.update(self._done() - bar.n)
+            except KeyboardInterrupt:  # where Ctrl-C is not delayed
+                self.interrupted = True
+            finally:
+                self._stop()
+            try:
+                pool.shutdown()  # whatever still runs keeps what it has
+            except KeyboardInterrupt:  # the second: whatever still runs is left to itself, and writes nothing any more
+                self.interrupted, self.keeper = True, None
+                pool.shutdown(wait=False, cancel_futures=True)
+        errors = [future.exception() for future in futures if future.done() and not future.cancelled()]
+        self.error = next((error for error in errors if error and not isinstance(error, KeyboardInterrupt)), None)
+        self.interrupted |= any(isinstance(error, KeyboardInterrupt) for error in errors) or interrupt.requested
+        if self.error and not self.interrupted:
+            raise self.error
+
+    def _stop(self) -> None:
+        self.stopping = True
+        for watch in tuple(self.watches.values()):
+            watch.deadline = 0.0
+
+    @property
+    def outcome(self) -> str:
+        """A sentence or two for somebody who has interrupted it."""
+        widths = [chunk.high - chunk.low for chunk in self.plan]
+        failure = f" Besides, there was an error: {self.error}" if self.error else ""
+        return f"{sum(widths[part] for part in self.complete)} of {sum(widths)} trajectories are finished.{failure}"
+
+    def _done(self) -> int:
+        """Iterations of trajectories so far."""
+        done = dict.fromkeys(tuple(self.complete), self.trajectories.n_iter)
+        n = {part: watch.n for part, watch in tuple(self.watches.items())} | done
+        return sum((self.plan[part].high - self.plan[part].low) * count for part, count in n.items())
+
+    def _part(self, part: int) -> None:
+        """Compute one chunk, as far as there is time; an error stops the others, too."""
+        try:
+            if not self.stopping:
+                self._work(part)
+        except BaseException:
+            self._stop()
+            raise
+
+    def _work(self, part: int) -> None:
+        layout = self.trajectories.layout(self.plan[part].high - self.plan[part].low)
+        answer, finished = keeper.finished(part, layout) if (keeper := self.keeper) else None, True
+        if answer is None:
+            answer, finished = self._compute(part)
+            if finished and (keeper := self.keeper):
+                keeper.finish(part, answer)
+        self.parts[part] = answer
+        if finished:
+            self.complete.add(part)
+        self.watches.pop(part, None)
+
+    def _compute(self, part: int) -> tuple[dict[str, np.ndarray], bool]:
+        def kept(layout: dict[str, Any]) -> dict[str, np.ndarray] | None:
+            return keeper.progress(part, layout) if (keeper := self.keeper) else None
+
+        def watched(watch: Watch) -> None:
+            self.watches[part] = watch
+            if self.stopping:  # just now, perhaps too early for this watch
+                watch.deadline = 0.0
+
+        def pause(arrays: dict[str, np.ndarray]) -> bool:
+            if keeper := self.keeper:
+                keeper.keep(part, arrays)
+            return self.stopping
+
+        return self.trajectories.run(self.plan[part], kept, SAVE, watched, pause)
+
+
+def _bytes(memory: Any) -> float:
+    """A number of bytes: 2e9, "2GB", "512 MiB"."""
+    units = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+    text = str(memory).strip().upper()
+    number = text.rstrip("BIKMGT ")
+    try:
+        value = float(number) * units[text[len(number) :].strip()]
+    except (ValueError, KeyError):
+        value = 0.0
+    if not 0 < value < np.inf:
+        raise ValueError(f"The 'memory' parameter of sweep must be a size such as '2GB' or 2e9. Got {memory!r} instead.")
+    return value

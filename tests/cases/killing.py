@@ -1,0 +1,139 @@
+"""Processes that are killed at random moments: python killing.py sweep|reproduce|save DIRECTORY SEED KILLS.
+
+Each kind kills forks of itself, which begin with everything imported and compiled, and lets the next one go on. What is
+wrong ends in an error; what was seen is printed as JSON.
+"""
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def killed(work, seconds):
+    """Whether a fork that does `work` was killed, after at most so many seconds, before it was through."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    time.sleep(random.uniform(0.0, seconds))
+    os.kill(pid, signal.SIGKILL)
+    status = os.waitpid(pid, 0)[1]
+    assert status in (0, signal.SIGKILL), status
+    return status == signal.SIGKILL
+
+
+def names(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*")) if directory.exists() else []
+
+
+def resumed(directory, compute, kills, seconds):
+    """Kill `compute(directory)` so many times; whenever it gets through, its answer must be that of one in one go."""
+    begin = time.perf_counter()
+    expected = json.loads(json.dumps(compute(directory / "whole")))
+    whole, place, answer = names(directory / "whole"), directory / "cut", directory / "answer.json"
+    took = time.perf_counter() - begin
+    done, seen, completed = 0, set(), 0
+
+    def work():
+        answer.write_text(json.dumps(compute(place)))
+
+    while done < kills or completed == 0:
+        if done < kills and killed(work, seconds(took)):
+            done += 1
+            seen |= {kind for kind in (".progress.npz", ".partial", "sweep.lock") if kind in " ".join(names(place))}
+            continue
+        if not answer.exists():
+            assert os.waitpid(os.fork() or child(work), 0)[1] == 0
+        completed += 1
+        assert json.loads(answer.read_text()) == expected
+        assert names(place) == whole
+        shutil.rmtree(place)
+        answer.unlink()
+    return {"kills": done, "completed": completed, "seen": sorted(seen)}
+
+
+def child(work):
+    work()
+    os._exit(0)
+
+
+def sweep(directory, kills):
+    import checkpointing as t
+    from adagrad_diff.sweeps import run as _sweep
+
+    _sweep.SAVE = 0.01
+    t.uninterrupted()  # everything is compiled now
+    return resumed(
+        directory,
+        lambda place: t.digest(t.sweep(*t.problem(300), **t.OPTIONS, checkpoint=place)),
+        kills,
+        lambda took: 0.6 * took,
+    )
+
+
+def reproduce(directory, kills):
+    """Without the drawing, which takes most of the time: figures are files like others here."""
+    from matplotlib.figure import Figure
+
+    from adagrad_diff.paper import reproduce
+    from adagrad_diff.sweeps import run as _sweep
+
+    def savefig(figure, path, **options):
+        with open(path, "wb") as file:
+            for _ in range(20):
+                file.write(bytes(10_000))
+                time.sleep(1e-3)
+
+    _sweep.SAVE, Figure.savefig, Figure.draw_without_rendering = 0.01, savefig, lambda figure: None
+
+    def compute(place):
+        options = {"etas": 3, "starts": 2, "resume": True, "progress": False, "say": lambda line: None}
+        made = reproduce(["2moons"], out=place, **options)
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in made.files if path.name != "run.json"}
+
+    compute(directory / "first")
+    return resumed(directory, compute, kills, lambda took: 1.2 * took)
+
+
+def save(directory, kills):
+    """A file that was complete once is complete ever after, and goes on exactly."""
+    from adagrad_diff import load_state, minimize
+    from user_losses import Bowl
+
+    loss, x0 = Bowl(np.linspace(0.5, 3.0, 100_000)), np.linspace(-1.0, 1.0, 100_000)
+    states = [minimize(loss, x0, eta=0.3, max_iter=n).state for n in range(3)]
+    expected, path, left = minimize(loss, x0, eta=0.3, max_iter=5), directory / "run.npz", 0
+    states[0].save(path)
+
+    def work():
+        while True:
+            for state in states:
+                state.save(path)
+
+    for _ in range(kills):
+        assert killed(work, 0.1)
+        left += len(names(directory)) > 1
+        found = load_state(path)
+        rest = minimize(loss, eta=0.3, max_iter=5 - found.n, state=found)
+        assert all(np.array_equal(rest[key], expected[key]) for key in ("x", "x_avg", "x_best", "fun"))
+        found.save(path)
+        assert names(directory) == ["run.npz"]
+    return {"kills": kills, "completed": kills, "seen": [".partial"] * bool(left)}
+
+
+if __name__ == "__main__":
+    kind, place, seed, count = sys.argv[1:]
+    random.seed(int(seed))
+    print(json.dumps({"sweep": sweep, "reproduce": reproduce, "save": save}[kind](Path(place), int(count))))

@@ -1,0 +1,268 @@
+"""Rules and blocks: the metric w = eps + sqrt(total) per block and the step eta * scale / w, against plain formulas."""
+
+from dataclasses import FrozenInstanceError, dataclass
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from adagrad_diff import L1, AdaGrad, AdaGradDiff, Logistic, Multinomial, Rule, Squared, iterate, minimize
+from adagrad_diff.rules.blocks import block_labels
+from user_losses import Bowl, data
+
+A, REAL, LABELS, CLASSES = data()
+RULES = [AdaGradDiff, AdaGrad]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "shape", "intercept", "expected"),
+    [
+        (None, (3,), False, None),
+        ("element", (3,), True, None),
+        ("element", (2, 2), False, None),
+        ("all", (3,), False, [0, 0, 0]),
+        ("all", (2, 3), False, [0] * 6),
+        ("all", (3,), True, [0, 0, 0]),
+        ("row", (2, 3), False, [0, 0, 0, 1, 1, 1]),
+        ("row", (3, 2), True, [0, 0, 1, 1, 2, 2]),
+        ([7, 7, 3], (3,), False, [1, 1, 0]),
+        ([-1, 5, -1], (3,), False, [0, 1, 0]),
+        (np.array([2, 2, 9], np.uint8), (3,), False, [0, 0, 1]),
+        ([[0, 1], [1, 0]], (2, 2), False, [0, 1, 1, 0]),
+        ([0, 1, 1, 0], (2, 2), False, [0, 1, 1, 0]),
+        ([4, 4], (3,), True, [0, 0, 1]),  # the intercept is left out: a block of its own
+        ([4, 4, 4], (3,), True, [0, 0, 0]),
+        ([0, 1, 1, 0], (3, 2), True, [0, 1, 1, 0, 2, 2]),
+        ([5], (1,), False, [0]),
+        (np.array([0, 255], np.uint8), (3,), True, [0, 1, 2]),  # 255 + 1 is 0 there
+        (np.array([127, -128], np.int8), (3,), True, [1, 0, 2]),
+        ([2**63 - 1, 0, 0], (3,), False, [1, 0, 0]),
+        (np.array([2**64 - 1, 0], np.uint64), (3,), True, [1, 0, 2]),
+        ([-5, -5], (3,), True, [0, 0, 1]),
+        ([[7], [7]], (3, 1), True, [0, 0, 1]),
+    ],
+)
+def test_block_labels(blocks, shape, intercept, expected):
+    labels = block_labels(blocks, shape, intercept)
+    if expected is None:
+        assert labels is None
+    else:
+        assert labels.dtype == np.int64
+        assert labels.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("blocks", "shape", "intercept", "words"),
+    [
+        ("rows", (3,), False, "'blocks' parameter must be .* Got 'rows'"),
+        ("row", (3,), False, r"two-dimensional x. Got x of shape \(3,\)"),
+        ([0.0, 1.0, 1.0], (3,), False, "integer labels"),
+        ([True, False, True], (3,), False, "integer labels"),
+        ([0, 1], (3,), False, r"one label per coordinate: 3 for x of shape \(3,\). Got labels of shape \(2,\)"),
+        ([0, 1, 1, 1], (3,), True, r"one label per coordinate: 3"),
+        ([0], (3,), True, r"one label per coordinate: 3"),
+        ([], (3,), False, "blocks"),
+        ([[0, 1], [0]], (3,), False, "blocks"),
+        ([0, 10**30, 1], (3,), False, "integer labels"),
+        ([[0, 1, 1]], (3,), False, r"one label per coordinate: 3 for x of shape \(3,\). Got labels of shape \(1, 3\)"),
+        (np.zeros((3, 2), int), (2, 3), False, r"Got labels of shape \(3, 2\)"),
+        (np.zeros((2, 2), int), (5,), True, r"Got labels of shape \(2, 2\)"),
+        ({0, 1, 2}, (3,), False, "integer labels"),
+        (7, (1,), False, r"Got labels of shape \(\)"),
+    ],
+)
+def test_bad_blocks(blocks, shape, intercept, words):
+    with pytest.raises(ValueError, match=words):
+        block_labels(blocks, shape, intercept)
+
+
+def expected_weights(gradients, rule, labels, eps):
+    """w = eps + sqrt(sum over k and over the block of (g^k - g^{k-1})^2), or of (g^k)^2, as written."""
+    before = np.vstack([np.zeros_like(gradients[:1]), gradients[:-1]])
+    squares = ((gradients - before if rule is AdaGradDiff else gradients) ** 2).sum(axis=0)
+    return eps + np.sqrt(np.array([squares[labels == label].sum() for label in labels]))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("blocks", [None, "all", [0, 0, 1, 2, 1, 0]])
+@pytest.mark.parametrize("scale", [None, np.linspace(0.5, 3.0, 6)])
+@pytest.mark.parametrize("eta", [0.3, lambda n: 1.0 / n])
+def test_steps(rule, blocks, scale, eta):
+    labels = {"None": np.arange(6), "all": np.zeros(6)}.get(str(blocks), np.array(blocks))
+    factor = np.ones(6) if scale is None else scale
+    f = Logistic(A, LABELS)
+    x, g = np.zeros(6), f.value_and_grad(np.zeros(6))[1]
+    gradients = [g]
+    for state in islice(iterate(f, x, None, rule(eta, eps=0.01, blocks=blocks, scale=scale)), 25):
+        weights = expected_weights(np.array(gradients), rule, labels, 0.01)
+        step = (eta(state.n) if callable(eta) else eta) * factor / weights
+        np.testing.assert_allclose(state.step, step, rtol=1e-12)
+        np.testing.assert_allclose(state.mean_step, step.mean(), rtol=1e-12)
+        np.testing.assert_allclose(state.x, x - step * g, rtol=1e-9, atol=1e-13)
+        x, g = state.x.copy(), state.g.copy()
+        gradients.append(g)
+        assert state.total.shape == (len(np.unique(labels)),)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rows_share_a_weight(rule):
+    f = Multinomial(A, CLASSES, intercept=True)
+    state = next(islice(iterate(f, None, None, rule(0.3, blocks="row")), 9, None))
+    steps = state.step.reshape(f.shape)
+    assert (steps == steps[:, :1]).all()
+    assert len(np.unique(steps[:, 0])) == len(steps)
+
+
+def test_eps_is_outside_the_root():
+    state = next(iterate(lambda x: (2.0 * x[0], np.array([2.0])), [0.0], None, AdaGradDiff(1.0, eps=0.5)))
+    assert state.x.tolist() == [-2.0 / 2.5]
+
+
+def test_constant_gradients_keep_the_step_of_adagrad_diff_and_shrink_that_of_adagrad():
+    slope = np.array([1.0, -2.0])
+    diff, plain = (minimize(lambda x: (slope @ x, slope), np.zeros(2), rule=rule(0.1), max_iter=16) for rule in RULES)
+    np.testing.assert_allclose(diff.history.mean_step, diff.history.mean_step[0], rtol=1e-15)
+    np.testing.assert_allclose(plain.history.mean_step * np.sqrt(np.arange(1, 17)), plain.history.mean_step[0], rtol=1e-7)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_scale_is_a_change_of_variables(rule):
+    """x = scale * y: unscaled data behave like scaled data (up to eps)."""
+    size = np.array([1e-3, 1.0, 20.0, 0.1, 5.0, 300.0])
+    y = minimize(Squared(A, REAL), penalty=L1(0.1), rule=rule(0.3, eps=1e-12), max_iter=60).x
+    x = minimize(Squared(A * size, REAL), penalty=L1(0.1 * size), rule=rule(0.3, eps=1e-12, scale=1 / size), max_iter=60).x
+    np.testing.assert_allclose(x * size, y, rtol=1e-7, atol=1e-9)
+
+
+def test_scale_may_leave_out_the_intercept():
+    f, scale = Logistic(A, LABELS, intercept=True), np.linspace(0.5, 2.0, 6)
+    short, full = (minimize(f, rule=AdaGradDiff(0.3, scale=s), max_iter=30).x for s in (scale, np.append(scale, 1.0)))
+    assert np.array_equal(short, full)
+
+
+def test_callable_eta_is_called_with_n_from_one():
+    seen = []
+    minimize(Bowl(), np.zeros(3), eta=lambda n: seen.append(n) or 0.5, max_iter=5)
+    assert seen == [1, 2, 3, 4, 5]
+    assert all(type(n) is int for n in seen)
+
+
+def test_rules_are_frozen_values():
+    rule = AdaGradDiff(np.float32(0.5), blocks="all")
+    assert (rule.eta, rule.eps, rule.blocks, rule.scale, rule.trajectories) == (0.5, 1e-8, "all", None, None)
+    with pytest.raises(FrozenInstanceError):
+        rule.eta = 1.0
+    assert rule.select(np.array([0])) is rule
+
+
+def test_one_eta_per_trajectory():
+    rule = AdaGrad([0.1, 0.2, 0.4], eps=0.5)
+    assert rule.trajectories == 3
+    part = rule.select(np.array([0, 2]))
+    assert (type(part), part.eta.tolist(), part.eps) == (AdaGrad, [0.1, 0.4], 0.5)
+    values = np.array([0.1, 0.2])
+    rule = AdaGradDiff(values)
+    values[:] = -1.0
+    assert rule.eta.tolist() == [0.1, 0.2]
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Rule):
+    """Nothing is added to the sums: with eps = 1 this is gradient descent."""
+
+    def update(self, metric, g, g_prev):
+        """total stays zero"""
+
+
+def test_a_rule_of_your_own():
+    bowl, x = Bowl(), np.zeros(3)
+    for _ in range(40):
+        x = x - 0.2 * bowl(x)[1]
+    np.testing.assert_allclose(minimize(bowl, np.zeros(3), rule=Constant(0.2, eps=1.0), max_iter=40).x, x, rtol=1e-13)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("parameter", ["eta", "eps"])
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, -np.inf, "a", "0.1", None, True, 1j, {}])
+def test_bad_numbers(rule, parameter, value):
+    with pytest.raises(ValueError, match=f"The '{parameter}' parameter of {rule.__name__} must be a positive number. Got"):
+        rule(**{"eta": 0.1, parameter: value})
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"eta": [0.1, -0.2]}, "'eta' parameter of AdaGrad must be a positive number. Got .*-0.2"),
+        ({"eta": [0.1, np.nan]}, "'eta' parameter of AdaGrad must be a positive number. Got .*nan"),
+        ({"eta": []}, r"'eta' parameter of AdaGrad must be .* shape \(0,\)"),
+        ({"eta": [[0.1, 0.2]]}, r"'eta' parameter of AdaGrad must be .* shape \(1, 2\)"),
+        ({"eta": 0.1, "scale": [1.0, 0.0]}, "'scale' parameter of AdaGrad must be .* positive"),
+        ({"eta": 0.1, "scale": [1.0, np.nan]}, "'scale' parameter of AdaGrad must be .* positive"),
+        ({"eta": 0.1, "scale": [[1.0, 1.0]]}, "'scale' parameter of AdaGrad must be a one-dimensional array"),
+        ({"eta": 0.1, "scale": 2.0}, "'scale' parameter of AdaGrad must be a one-dimensional array"),
+        ({"eta": 0.1, "scale": ["a"]}, "scale must be real numbers"),
+    ],
+)
+def test_bad_parameters(parameters, words):
+    with pytest.raises(ValueError, match=words):
+        AdaGrad(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (AdaGradDiff(0.1, scale=[1.0, 1.0]), "'scale' must hold one value per coordinate: 3. Got 2"),
+        (AdaGradDiff(0.1, blocks=[0, 1]), r"'blocks' must hold one label per coordinate: 3 for x of shape \(3,\). Got .*2"),
+        (AdaGradDiff(0.1, blocks="row"), "blocks='row' needs a two-dimensional x"),
+        (AdaGradDiff(lambda n: 2.0 - n), r"'eta\(2\)' parameter of AdaGradDiff must be a positive number. Got 0.0"),
+        (AdaGradDiff(lambda n: np.nan), r"'eta\(1\)' parameter of AdaGradDiff must be a positive number. Got nan"),
+        (AdaGradDiff(lambda n: None), r"'eta\(1\)' parameter of AdaGradDiff must be a positive number. Got None"),
+    ],
+)
+def test_rules_that_do_not_fit_the_problem(rule, words):
+    with pytest.raises(ValueError, match=words):
+        minimize(Bowl(), np.zeros(3), rule=rule)
+
+
+@pytest.mark.parametrize("size", [1e37, 1.0, 1e-42])
+def test_eta_auto_has_only_those_of_float32(size):
+    b = REAL.astype(np.float32) * np.float32(size)
+    x = minimize(Squared(np.float32(1e-2) * A.astype(np.float32), b), max_iter=3, on_failure="ignore").x
+    assert x.dtype == np.float32
+
+
+def test_rule_is_abstract():
+    with pytest.raises(TypeError, match="abstract"):
+        Rule(0.1)
+
+
+EXTREMES = [
+    ({"eta": 1e300}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e\+300 instead"),
+    ({"eta": 1e-320}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320 instead"),
+    ({"eta": [0.1, 1e-320]}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320"),
+    ({"eta": lambda n: 1e300}, np.float32, r"'eta\(1\)' parameter of AdaGradDiff must be a positive number of float32"),
+    ({"eta": 0.1, "scale": [1.0, 1e300]}, np.float32, r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e\+300"),
+    ({"eta": 0.1, "scale": [1e-320, 1.0]}, np.float32, r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e-320"),
+    ({"eta": 1.0, "eps": 1e-320}, np.float64, r"eta / eps, the longest step of AdaGradDiff, is too large for float64"),
+    ({"eta": 1e305}, np.float64, r"eta / eps, the longest step of AdaGradDiff, is too large for float64"),
+    ({"eta": 1e32}, np.float32, r"eta / eps, the longest step of AdaGradDiff, is too large for float32"),
+    ({"eta": lambda n: 1e305}, np.float64, r"eta\(1\) / eps, the longest step of AdaGradDiff, is too large for float64"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "dtype", "words"), EXTREMES)
+@pytest.mark.parametrize("blocks", [None, "all"])
+def test_numbers_that_x_cannot_hold(parameters, dtype, words, blocks):
+    with pytest.raises(ValueError, match=words):
+        minimize(Squared(A[:, :2].astype(dtype), REAL), rule=AdaGradDiff(**parameters, blocks=blocks), max_iter=3)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    "parameters", [{"eta": 1e290}, {"eta": 1e-320}, {"eta": 0.1, "eps": 1e300}, {"eta": 1e-9, "eps": 1e-305}]
+)
+@pytest.mark.parametrize("scale", [None, np.geomspace(1e-320, 1e10, 6)])
+def test_numbers_that_x_can_just_hold(rule, parameters, scale):
+    """No warning leaks: they are errors here."""
+    result = minimize(Squared(A, REAL), rule=rule(**parameters, scale=scale), max_iter=5, on_failure="ignore")
+    assert np.isfinite(result.x).all()

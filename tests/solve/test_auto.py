@@ -1,0 +1,273 @@
+"""eta="auto": as good as a tuned eta, in any units, and honest about how a run ended."""
+
+import signal
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from adagrad_diff import (
+    L1,
+    LAD,
+    AdaGradDiff,
+    Box,
+    GroupL2,
+    Interrupted,
+    KernelSVMDual,
+    Logistic,
+    Multinomial,
+    Nuclear,
+    Poisson,
+    Quadratic,
+    Quantile,
+    Simplex,
+    Squared,
+    Status,
+    minimize,
+)
+from adagrad_diff.penalties import Zero
+from adagrad_diff.solve import geometry
+from loss_zoo import LINEAR, named, problem
+
+
+def data(samples=80, features=6, seed=0):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((samples, features)) + 0.5
+    return A, A @ rng.standard_normal(features) + rng.standard_t(3, samples)
+
+
+# ------------------------------------------------------------ as good as a tuned eta
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kind", LINEAR, ids=named)
+def test_against_a_grid(kind, intercept):
+    """The gap after 500 iterations is at most ten times that of the best of 30 constant etas, or tiny."""
+    loss, _ = problem(kind, samples=60, intercept=intercept)
+    penalty = L1(0.02)
+    grid = minimize(loss, penalty=penalty, eta=np.geomspace(1e-4, 1e2, 30), max_iter=500, history=0, on_failure="ignore")
+    auto = minimize(loss, penalty=penalty, max_iter=500, history=0)
+    best = min(minimize(loss, penalty=penalty, max_iter=20000, tol=1e-12, history=0, on_failure="ignore").fun, auto.fun)
+    assert auto.fun - best <= max(10 * (np.nanmin(grid.fun_best) - best), 1e-5 * abs(best))
+
+
+@pytest.mark.parametrize("factors", [1e-6, 1e6])
+@pytest.mark.parametrize("kind", [LAD, Squared, Logistic], ids=named)
+def test_units_of_columns_do_not_matter(kind, factors):
+    """Column i in units of s_i: the same problem in x_i / s_i, and so the same run."""
+    A, b = data()
+    b = np.sign(b) if kind is Logistic else b
+    s = np.geomspace(1.0, factors, A.shape[1])
+    plain = minimize(kind(A, b, intercept=True), penalty=L1(0.05), max_iter=300)
+    scaled = minimize(kind(A * s, b, intercept=True), penalty=L1(0.05 * s), max_iter=300)
+    assert scaled.fun == pytest.approx(plain.fun, rel=1e-4)
+    np.testing.assert_allclose(scaled.x[:-1] * s, plain.x[:-1], atol=2e-2)
+
+
+def test_units_of_targets_do_not_matter():
+    A, b = data()
+    small, large = (minimize(LAD(A, c * b), penalty=L1(0.05), max_iter=300).fun / c for c in (1e-6, 1e6))
+    assert small == pytest.approx(large, rel=1e-5)
+
+
+def test_shifted_columns_do_not_matter():
+    A, b = data()
+    far = A + np.array([0.0, 1e3, -1e3, 10.0, 0.0, 1e2])
+    near, shifted = (minimize(LAD(X, b, intercept=True), penalty=L1(0.05), max_iter=400) for X in (A, far))
+    assert shifted.fun == pytest.approx(near.fun, rel=1e-4)
+
+
+# ------------------------------------------------------------ the geometry
+
+
+FORMATS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "float32": lambda A: A.astype(np.float32),
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_array,
+}
+
+
+@pytest.mark.parametrize("convert", FORMATS.values(), ids=FORMATS)
+@pytest.mark.parametrize("kind", [LAD, Multinomial, Poisson], ids=named)
+@pytest.mark.parametrize("batch", [(), (3,), (10,)], ids=str)
+def test_centered_columns(kind, convert, batch):
+    """The moved loss has the same values at moved points, and its gradient is that of the composition."""
+    plain, rng = problem(kind, samples=30, intercept=True)
+    A = plain.A.array + 2.0
+    loss = kind(convert(A), plain.b, intercept=True, sample_weight=rng.uniform(1, 2, 30))
+    moved = geometry.of(loss, L1(0.1), None)
+    x = rng.standard_normal((*loss.shape, *batch)).astype(loss.dtype)
+    y = x.copy()
+    y[-1] += np.tensordot(moved.center, x[:-1], 1)
+    if not batch:
+        np.testing.assert_allclose(moved.forward(x), y, rtol=1e-5)
+        np.testing.assert_allclose(moved.back(moved.forward(x)), x, rtol=1e-4, atol=1e-5)
+    rtol = 1e-4 if loss.dtype == np.float32 else 1e-10
+    (f, g), (h, k) = loss.value_and_grad(x), moved.loss.value_and_grad(y)
+    np.testing.assert_allclose(h, f, rtol=rtol)
+    np.testing.assert_allclose(k[-1], g[-1], rtol=rtol, atol=rtol)
+    wanted = g[:-1] - np.multiply.outer(moved.center, g[-1])
+    np.testing.assert_allclose(k[:-1], wanted, rtol=rtol, atol=10 * rtol)
+    weight, dense = loss.weight.astype(float), np.asarray(A)
+    mean = weight @ dense
+    spread = np.sqrt(weight @ (dense - mean) ** 2)
+    scale = moved.scale.reshape(A.shape[1], -1)
+    np.testing.assert_allclose(moved.center, mean, rtol=1e-5)
+    np.testing.assert_allclose(scale, np.repeat(1 / spread[:, None], scale.shape[1], axis=1), rtol=1e-4)
+
+
+def test_sparse_data_stay_sparse_and_constant_columns_are_harmless():
+    A, b = data()
+    A[:, 2], A[:, 4] = 7.0, 0.0
+    dense = minimize(LAD(A, b, intercept=True), penalty=L1(0.05), max_iter=300)
+    thin = minimize(LAD(sparse.csr_array(A), b, intercept=True), penalty=L1(0.05), max_iter=300)
+    assert thin.fun == pytest.approx(dense.fun, rel=1e-6)
+    assert dense.x[4] == 0
+    assert abs(dense.x[2]) < 1e-6
+
+
+# ------------------------------------------------------------ every kind of problem
+
+
+def test_functions():
+    result = minimize(lambda x: (0.5 * x @ x - x.sum(), x - 1), np.zeros(3), max_iter=3000, tol=1e-8)
+    np.testing.assert_allclose(result.x, 1.0, atol=1e-6)
+    assert result.success
+    assert result.gap == np.inf
+    matrix = minimize(lambda x: (0.5 * np.sum((x - 2) ** 2), x - 2), np.zeros((2, 3)), max_iter=300)
+    np.testing.assert_allclose(matrix.x, 2.0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "penalty", [Zero(), Box(-0.1, 0.3), Simplex(), GroupL2(0.1, [0, 0, 1, 1, 2, 2]), Nuclear(0.1, (2, 3))], ids=str
+)
+def test_penalties(penalty):
+    A, b = data()
+    result = minimize(Squared(A, b), penalty=penalty, max_iter=2000, tol=1e-8, on_failure="ignore")
+    z = result.x - 1e-3 * Squared(A, b).value_and_grad(result.x)[1]
+    np.testing.assert_allclose(penalty.prox(z, 1e-3), result.x, atol=1e-5)  # a fixed point of a proximal step: optimal
+
+
+def test_support_vector_machine():
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((40, 2))
+    K = np.exp(-np.square(points[:, None] - points).sum(axis=2))
+    dual = KernelSVMDual(K, np.where(points[:, 0] > 0, 1.0, -1.0), lam=0.1)
+    result = minimize(dual, penalty=dual.box(), max_iter=5000, tol=1e-6)
+    assert result.status == Status.CONVERGED
+
+
+def test_quadratic():
+    result = minimize(Quadratic(np.diag([1.0, 1e6]), [1.0, 1e3]), max_iter=500)
+    np.testing.assert_allclose(result.x, [1.0, 1e-3], rtol=1e-5)
+
+
+# ------------------------------------------------------------ how a run ends
+
+
+def test_certified_stalled_or_out_of_budget():
+    A, b = data()
+    certified = minimize(LAD(A, b), penalty=L1(0.05), max_iter=5000, tol=1e-3)
+    assert certified.status == Status.CONVERGED
+    assert certified.gap <= 1e-3 * certified.fun
+    with pytest.warns(RuntimeWarning, match="nothing proves that it is optimal"):  # no penalty, no certificate
+        stalled = minimize(LAD(np.hstack([A, A]), b), max_iter=50000, tol=1e-3)
+    assert stalled.status == Status.STALLED
+    assert not stalled.success
+    assert stalled.nit < 50000
+    assert "three quarters" in stalled.message
+    with pytest.warns(RuntimeWarning, match="budget of iterations"):
+        short = minimize(LAD(A, b), penalty=L1(0.05), max_iter=20, tol=1e-9)
+    assert short.status == Status.MAX_ITER
+    assert short.nit == 20
+
+
+def test_budgets_and_callbacks():
+    A, b = data()
+    seen = []
+
+    def callback(now):
+        seen.append((now.nit, now.fun))
+        if now.nit == 40:
+            raise StopIteration
+
+    result = minimize(LAD(A, b, intercept=True), penalty=L1(0.05), callback=callback)
+    assert result.status == Status.CALLBACK
+    assert [n for n, _ in seen] == list(range(1, 41))
+    assert np.all(np.diff([f for _, f in seen]) <= 0)
+    assert result.fun == pytest.approx(seen[-1][1], rel=1e-12)
+    assert minimize(LAD(A, b), max_iter=10**9, max_time=0.2).status == Status.MAX_TIME
+    zero = minimize(LAD(A, b), max_iter=0)
+    assert zero.nit == 0
+    assert not zero.x.any()
+
+
+@pytest.mark.usefixtures("default_handler")
+def test_interrupt():
+    A, b = data()
+
+    def callback(now):
+        if now.nit == 30:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Interrupted) as caught:
+        minimize(LAD(A, b), penalty=L1(0.05), callback=callback)
+    assert caught.value.result.status == Status.INTERRUPTED
+    assert caught.value.result.nit == 30
+
+
+def test_the_record():
+    A, b = data()
+    result = minimize(LAD(A, b), penalty=L1(0.05), max_iter=100, history=10)
+    np.testing.assert_array_equal(result.history.iteration, np.arange(10, 101, 10))
+    assert result.fun <= result.history.objective.min()
+    assert minimize(LAD(A, b), max_iter=5, history=0).history.iteration.size == 0
+
+
+def test_two_runs_are_the_same_run():
+    A, b = data()
+    first, second = (minimize(Quantile(A, b, intercept=True), penalty=L1(0.05), max_iter=3000, tol=1e-3) for _ in range(2))
+    np.testing.assert_array_equal(first.x, second.x)
+    assert first.gap == second.gap
+    assert first.nit == second.nit
+
+
+def test_what_was_found_is_a_start_for_a_constant_eta():
+    A, b = data()
+    found = minimize(LAD(A, b, intercept=True), penalty=L1(0.05), max_iter=100)
+    assert isinstance(found.rule, AdaGradDiff)
+    assert found.rule.eta == found.eta
+    more = minimize(LAD(A, b, intercept=True), found.x, L1(0.05), rule=found.rule, max_iter=200)
+    assert more.fun_best <= found.fun
+
+
+def test_a_start_at_the_optimum_stays_there():
+    A, b = data()
+    loss = LAD(A, b)
+    best = minimize(loss, penalty=L1(0.05), max_iter=20000, tol=1e-9, on_failure="ignore")
+    again = minimize(loss, best.x, L1(0.05), max_iter=100)
+    assert again.fun <= best.fun
+
+
+def test_what_overflows_is_left_behind():
+    A, b = data()
+    loss = Poisson(A, np.abs(b).round())
+    result = minimize(loss, penalty=L1(0.05), max_iter=500)
+    assert np.isfinite(result.fun)
+    assert result.fun < value(loss, np.zeros(A.shape[1]))
+
+
+def value(loss, x):
+    return loss.value_and_grad(x)[0]
+
+
+@pytest.mark.parametrize("level", [3.0, -1e6, 1e-9])
+@pytest.mark.parametrize("kind", [Squared, LAD])
+def test_constant_targets(kind, level):
+    """Their spread is nothing but rounding: no measure of a step."""
+    A = np.random.default_rng(0).standard_normal((40, 5))
+    result = minimize(kind(A, np.full(40, level), intercept=True), penalty=L1(0.1), tol=1e-4, max_iter=3000)
+    assert result.success, result.message
+    assert result.x[-1] == pytest.approx(level, rel=1e-2)

@@ -1,0 +1,209 @@
+"""Directories that hold the checkpoint of another sweep, something else, or damaged files; and disks that are full."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Box, Squared, sweep
+from adagrad_diff.sweeps import run as module
+from checkpointing import REAL, X0S, A, digest, interrupt_after, schedule, snapshot
+from user_losses import Bowl
+
+pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
+
+
+def quadratic(c):
+    return lambda x: (0.5 * np.sum(c * x**2, axis=0), c * x)
+
+
+BASE = {
+    "loss": lambda: Squared(A, REAL),
+    "penalty": lambda: Box(-1.0, 1.0),
+    "rules": lambda: [AdaGradDiff, AdaGrad],
+    "etas": lambda: [0.1, 0.2],
+    "x0s": lambda: X0S,
+    "n_iter": lambda: 20,
+}
+X0S_CHANGED = X0S + np.eye(8)[:, :3] * 1e-15
+A_CHANGED = A.copy()
+A_CHANGED[-1, -1] = np.nextafter(A[-1, -1], 10.0)
+OTHER = {
+    "A": ({"loss": Squared(A_CHANGED, REAL)}, "loss.A.array.sha256"),
+    "b": ({"loss": Squared(A, -REAL)}, "loss.b.sha256"),
+    "l2": ({"loss": Squared(A, REAL, l2=1e-9)}, "loss.l2"),
+    "weights": ({"loss": Squared(A, REAL, sample_weight=np.arange(1, 61))}, "loss.weight.sha256"),
+    "class": ({"loss": LAD(A, REAL)}, "loss.class"),
+    "format": ({"loss": Squared(sparse.csr_array(A), REAL)}, "loss.A.class"),
+    "precision": ({"loss": Squared(A.astype(np.float32), REAL)}, "loss.A.array.dtype"),
+    "samples": ({"loss": Squared(A[:-1], REAL[:-1])}, "loss.A.array.shape[0]"),
+    "penalty": ({"penalty": L1(0.1)}, "penalty.class"),
+    "no penalty": ({"penalty": None}, "penalty.class"),
+    "bound": ({"penalty": Box(-1.0, 1.5)}, "penalty.upper"),
+    "infinite bound": ({"penalty": Box(-np.inf, 1.0)}, "penalty.lower"),
+    "eta": ({"etas": [0.1, 0.3]}, "etas[1]"),
+    "more etas": ({"etas": [0.1, 0.2, 0.3]}, "etas"),
+    "order of etas": ({"etas": [0.2, 0.1]}, "etas[0]"),
+    "starts": ({"x0s": X0S_CHANGED}, "x0s.sha256"),
+    "fewer starts": ({"x0s": X0S[:, :2]}, "x0s.shape[1]"),
+    "precision of the starts": ({"x0s": X0S.astype(np.float32)}, "x0s.dtype"),
+    "n_iter": ({"n_iter": 21}, "n_iter"),
+    "record": ({"record": 2}, "record"),
+    "keep_x": ({"keep_x": False}, "keep_x"),
+    "eps": ({"rules": {"AdaGradDiff": lambda eta: AdaGradDiff(eta, eps=1e-7), "AdaGrad": AdaGrad}}, "rules.AdaGradDiff.eps"),
+    "eta of a rule": (
+        {"rules": {"AdaGradDiff": AdaGradDiff, "AdaGrad": lambda eta: AdaGrad(min(eta, 0.15))}},
+        "rules.AdaGrad.eta",
+    ),
+    "one rule": ({"rules": AdaGradDiff}, "rules.AdaGrad"),
+    "another name": ({"rules": {"AdaGradDiff": AdaGradDiff, "Ada": AdaGrad}}, "rules.AdaGrad"),
+    "a schedule": ({"rules": {"AdaGradDiff": schedule, "AdaGrad": AdaGrad}}, "rules.AdaGradDiff"),
+    "a function": ({"loss": quadratic(1.0)}, "loss.class"),
+}
+
+
+def run(directory, **changes):
+    return sweep(**{name: make() for name, make in BASE.items()} | changes, checkpoint=directory)
+
+
+def assert_refused(directory, where, **changes):
+    before = snapshot(directory)
+    with pytest.raises(ValueError, match="belongs to another sweep") as caught:
+        run(directory, **changes)
+    sentence = str(caught.value)
+    assert f"another sweep: {where}" in sentence
+    assert f"The checkpoint in {directory} belongs" in sentence
+    assert sentence.endswith("is not the same. Choose another directory; nothing was changed in this one.")
+    assert snapshot(directory) == before
+
+
+@pytest.fixture(scope="module")
+def of_another(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("another")
+    run(directory)
+    return directory
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_the_checkpoint_of_another_problem(case, of_another):
+    changes, where = OTHER[case]
+    assert_refused(of_another, where, **changes)
+    run(of_another)  # and it is still that of the first
+
+
+def test_the_checkpoint_of_another_function(tmp_path):
+    class Loss:
+        def __init__(self, c):
+            self._c = c
+
+        def value_and_grad(self, x):
+            return quadratic(self._c)(x)
+
+    for k, (one, other, where) in enumerate(
+        (
+            (quadratic(1.0), quadratic(2.0), "loss.function.uses[0]"),
+            (quadratic(REAL[:8, None]), quadratic(REAL[1:9, None]), "loss.function.uses[0]"),
+            (Loss(1.0), Loss(2.0), "loss.function.of._c"),
+            (Bowl(np.ones(8)), Bowl(2 * np.ones(8)), "loss.function.curvature"),
+        )
+    ):
+        directory = tmp_path / str(k)
+        run(directory, loss=one)
+        assert_refused(directory, where, loss=other)
+
+
+def test_an_unfinished_checkpoint_of_another_problem(tmp_path, monkeypatch):
+    interrupt_after(monkeypatch, 0)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path)
+    monkeypatch.undo()
+    assert_refused(tmp_path, "penalty.upper", penalty=Box(-1.0, 2.0))
+
+
+def test_a_directory_of_something_else(tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    before = snapshot(tmp_path)
+    with pytest.raises(ValueError, match=r"'checkpoint' must be an empty or new directory.* holds 'thesis\.tex'"):
+        run(tmp_path)
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("inside", ["", "below"])
+def test_a_file_where_the_directory_should_be(tmp_path, inside):
+    path = tmp_path / "file"
+    path.write_text("precious")
+    with pytest.raises(OSError, match=r"'checkpoint' cannot be written: .*file.*: (File exists|Not a directory)\.$"):
+        run(path / inside)
+    assert path.read_text() == "precious"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_an_unwritable_directory(tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        for directory in (tmp_path, tmp_path / "inside"):
+            with pytest.raises(OSError, match=r"'checkpoint' cannot be written: .*: Permission denied\.$"):
+                run(directory)
+    finally:
+        tmp_path.chmod(0o700)
+
+
+@pytest.mark.parametrize("target", ["manifest.json", "part-0000.npz", "part-0000.progress.npz"])
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+def test_nothing_can_be_written(tmp_path, monkeypatch, target, code):
+    """A disk that is full, or a directory that is not ours: a sentence, and what was there stays."""
+    replace = os.replace
+
+    def failing(source, destination):
+        if Path(destination).name == target:
+            raise OSError(code, os.strerror(code))
+        replace(source, destination)
+
+    monkeypatch.setattr(os, "replace", failing)
+    monkeypatch.setattr(module, "SAVE", 0.0)
+    with pytest.raises(OSError, match=rf"'checkpoint' cannot be written: .*: {os.strerror(code)}\.$"):
+        run(tmp_path)
+    assert not list(tmp_path.glob("*.partial"))
+    monkeypatch.undo()
+    assert digest(run(tmp_path)) == digest(run(None))
+
+
+GARBAGE = {
+    "empty": b"",
+    "not text": b"\xff\xfe\x00\x01",
+    "not JSON": b"hello",
+    "a list": b"[]",
+    "a number": b"3",
+    "nothing": b"null",
+    "no entries": b"{}",
+    "another format": b'{"format": "adagrad-diff sweep 0", "description": {}, "plan": []}',
+    "of other software": b'{"name": "my extension", "manifest_version": 3}',
+}
+
+
+@pytest.mark.parametrize("case", GARBAGE)
+def test_a_manifest_that_is_none(case, tmp_path):
+    (tmp_path / "manifest.json").write_bytes(GARBAGE[case])
+    before = snapshot(tmp_path)
+    with pytest.raises(ValueError, match=r"manifest\.json is not the manifest of a sweep: .*\. Choose another 'checkpoint'\."):
+        run(tmp_path)
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("plan", [None, 3, [3], [["AdaGrad", 0]], [["AdaGrad", 0, "x"]], {}, []])
+def test_a_manifest_with_another_plan(plan, tmp_path):
+    run(tmp_path)
+    path = tmp_path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {"plan": plan}))
+    before = snapshot(tmp_path)
+    with pytest.raises(ValueError, match=r"manifest\.json is not the manifest of a sweep: .*Choose another 'checkpoint'"):
+        run(tmp_path)
+    path.write_text(json.dumps(manifest)[:-20])
+    with pytest.raises(ValueError, match=r"manifest\.json is not the manifest of a sweep: .*Choose another 'checkpoint'"):
+        run(tmp_path)
+    assert {name: before[name] for name in before if name != path.name}.items() <= snapshot(tmp_path).items()

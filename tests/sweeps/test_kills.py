@@ -1,0 +1,31 @@
+"""Random kills (SIGKILL) of sweeps, reproductions and saves: they go on bit for bit, and nothing is left behind.
+
+ADAGRAD_DIFF_KILLS=125 in the environment kills each of them that many times.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KILLS = int(os.environ.get("ADAGRAD_DIFF_KILLS", "0"))
+FEW = {"sweep": 8, "reproduce": 3, "save": 20}  # and which files are sure to be seen half done then
+SEEN = {"sweep": {".progress.npz", "sweep.lock"}, "reproduce": {"sweep.lock"}, "save": {".partial"}}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks of itself")
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind == "save" else [pytest.mark.peer]) for kind in FEW])
+def test_killed_at_random_moments(tmp_path, kind):
+    seed, kills = int.from_bytes(os.urandom(4)), KILLS or FEW[kind]
+    script = Path(__file__).parents[1] / "cases" / "killing.py"
+    run = [sys.executable, str(script), kind, str(tmp_path), str(seed), str(kills)]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=120 + 20 * kills, check=False)
+    assert done.returncode == 0, (seed, done.stderr)
+    report = json.loads(done.stdout)
+    print(kind, report)
+    assert report["kills"] == kills
+    assert report["completed"] > 0
+    assert set(report["seen"]) >= SEEN[kind], (seed, report)
