@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from adagrad_diff import L1, LAD, _state, load_state, minimize
+from adagrad_diff import L1, LAD, load_state, minimize
+from adagrad_diff.solve import state as _state
 from user_losses import Bowl
 
 
