@@ -11,7 +11,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from adagrad_diff import LAD, Logistic, Multinomial, minimize
-from adagrad_diff.common import threads
+from adagrad_diff.common import threads as module
 from user_losses import data
 
 A, REAL, LABELS, CLASSES = data(samples=3000, features=300)  # enough work for four threads
@@ -26,25 +26,25 @@ LOSSES = {
 @pytest.fixture
 def four_threads(monkeypatch):
     """As if the machine had four cores, whatever it has."""
-    monkeypatch.setattr(threads, "cores", lambda: 4)
-    monkeypatch.setattr(threads, "_blas", list)
-    threads._pool.cache_clear()
+    monkeypatch.setattr(module, "cores", lambda: 4)
+    monkeypatch.setattr(module, "_blas", list)
+    module._pool.cache_clear()
     yield
-    threads._pool.cache_clear()
+    module._pool.cache_clear()
 
 
 def test_small_work_is_done_in_one_thread(four_threads):
-    per_thread = threads.WORK_PER_THREAD
-    assert [threads.thread_count(k * per_thread) for k in (0, 1, 1.9, 2, 3.5, 4, 100)] == [1, 1, 1, 2, 3, 4, 4]
+    per_thread = module.WORK_PER_THREAD
+    assert [module.thread_count(k * per_thread) for k in (0, 1, 1.9, 2, 3.5, 4, 100)] == [1, 1, 1, 2, 3, 4, 4]
 
 
 def test_threadpoolctl_is_obeyed(monkeypatch):
-    monkeypatch.setattr(threads, "cores", lambda: 4)
+    monkeypatch.setattr(module, "cores", lambda: 4)
     for limit in (1, 2):
         with threadpool_limits(limit):
-            assert threads.thread_count(1e9) == limit
+            assert module.thread_count(1e9) == limit
     with threadpool_limits(1, user_api="blas"):
-        assert threads.thread_count(1e9) == 1
+        assert module.thread_count(1e9) == 1
 
 
 def count_in_a_fresh_interpreter(**environment):
@@ -75,7 +75,7 @@ def test_environment_that_says_nothing(text):
 def test_result_does_not_depend_on_threads(case, four_threads):
     loss = LOSSES[case]()
     many = minimize(loss, eta=0.1, max_iter=15)
-    threads.cores = lambda: 1  # the fixture puts it back
+    module.cores = lambda: 1  # the fixture puts it back
     one = minimize(loss, eta=0.1, max_iter=15)
     assert not np.array_equal(one.x, many.x) or case in ("Fortran", "Multinomial")  # the sums are in another order
     np.testing.assert_allclose(many.x, one.x, rtol=1e-9, atol=1e-12)
@@ -98,7 +98,7 @@ def test_an_error_in_a_worker_reaches_the_caller(four_threads):
             raise ZeroDivisionError(f"rows {lo} to {hi}")
 
     with pytest.raises(ZeroDivisionError, match="rows 50 to 75"):
-        threads.over_rows(worker, 100, 4)
+        module.over_rows(worker, 100, 4)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
@@ -108,7 +108,7 @@ def test_every_row_once(threads):
     def worker(part, lo, hi):
         seen[lo:hi] += 1
 
-    threads.over_rows(worker, 50, threads)
+    module.over_rows(worker, 50, threads)
     assert (seen == 1).all()
 
 
@@ -116,13 +116,13 @@ FORK = """
 import os, sys
 import numpy as np
 from adagrad_diff import LAD, minimize
-from adagrad_diff.common import threads
+from adagrad_diff.common import threads as module
 
-threads.cores, threads._blas = (lambda: 4), list
+module.cores, module._blas = (lambda: 4), list
 A = np.random.default_rng(0).standard_normal((3000, 300))
 loss = LAD(A, A[:, 0] - A[:, 1])
 before = minimize(loss, eta=0.1, max_iter=10).x
-assert threads.thread_count(A.size) == 4
+assert module.thread_count(A.size) == 4
 child = os.fork()
 if child == 0:
     same = np.array_equal(minimize(loss, eta=0.1, max_iter=10).x, before)

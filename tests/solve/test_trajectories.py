@@ -12,7 +12,7 @@ from scipy.sparse.linalg import aslinearoperator
 import adagrad_diff
 import naive
 from adagrad_diff import AdaGrad, AdaGradDiff, iterate, minimize
-from adagrad_diff.common import threads
+from adagrad_diff.common import threads as module
 from adagrad_diff.losses import linear, matrix
 
 ITERATIONS = 200
@@ -334,7 +334,7 @@ def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
 
     def over_rows(worker, rows, threads):
         used.append(threads)
-        return threads.over_rows(worker, rows, threads)
+        return module.over_rows(worker, rows, threads)
 
     monkeypatch.setattr(linear, "over_rows", over_rows)
     weights = {"sample_weight": np.linspace(0, 1, samples)} if options == "all" else {}
@@ -342,9 +342,9 @@ def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
     arguments = (problem.loss, problem.start(*batch), problem.penalty, AdaGradDiff(0.3))
     alone = [s.copy() for s in islice(iterate(*arguments), 50)]
     assert used == []
-    monkeypatch.setattr(threads, "WORK_PER_THREAD", 1)
-    monkeypatch.setattr(threads, "cores", lambda: 4)
-    monkeypatch.setattr(threads, "_blas", list)
+    monkeypatch.setattr(module, "WORK_PER_THREAD", 1)
+    monkeypatch.setattr(module, "cores", lambda: 4)
+    monkeypatch.setattr(module, "_blas", list)
     monkeypatch.setattr(matrix, "CACHE", 1)  # the smallest blocks: 256 rows
     shared = [s.copy() for s in islice(iterate(*arguments), 50)]
     if kind == "CSR" or (kind == "C" and loss != "Multinomial" and not batch):  # the others leave threads to BLAS
