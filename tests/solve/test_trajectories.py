@@ -13,7 +13,8 @@ import adagrad_diff
 import naive
 from adagrad_diff import AdaGrad, AdaGradDiff, iterate, minimize
 from adagrad_diff.common import threads as module
-from adagrad_diff.losses import linear, matrix
+from adagrad_diff.data import matrix
+from adagrad_diff.losses import linear
 
 ITERATIONS = 200
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-4}  # of ||x - x_naive|| / max(1, ||x_naive||), at every iterate
