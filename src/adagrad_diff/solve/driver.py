@@ -214,7 +214,7 @@ class Watch:
         if self.show is not None:
             self.show(state)
         if self.certifier is not None:
-            state.memory |= self.certifier.memory()
+            state.notes |= self.certifier.memory()
         now = OptimizeResult(x=state.x.copy(), fun=state.fun, fun_best=np.copy(state.fun_best)[()], nit=np.copy(state.n)[()])
         now.update(subgradient_norm=norm, mean_step=mean_step, state=state)
         try:
@@ -259,8 +259,8 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
 
     certifier = watch.certifier
     if certifier is not None:
-        state.memory |= certifier.memory()
-    state.x_prev = state.g_prev = state.step = state.oracle = None  # only the run needed them
+        state.notes |= certifier.memory()
+    state.x_prev = state.g_prev = state.step = state.pull = state.oracle = None  # only the run needed them
     codes = np.atleast_1d(status)
     broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
     broken |= ~np.isfinite(state.f) | np.isnan(state.phi)  # a race calls the loss and the penalty once more in the end

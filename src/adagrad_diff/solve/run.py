@@ -136,7 +136,7 @@ def minimize(
         certifier = _certifier(loss, penalty, stop)
         state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
         if certifier is not None:
-            certifier.remember(state.memory)
+            certifier.remember(state.notes)
         watch = Watch(max_iter, deadline, state=state, certifier=certifier, **watched)
         status = watch.run(lambda rule, state: iterations(loss, penalty, rule, state), rule, state)
         return report(watch, state, status, on_failure)
@@ -162,7 +162,7 @@ def _race(
     leader.problem = identity(loss, penalty, race.identity)
     dual = certifier.dual if certifier is not None and certifier.known else None
     if certifier is not None and dual is not None:
-        certifier.remember(leader.memory)
+        certifier.remember(leader.notes)
         certifier.back = race.geometry.back
     watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=race.show, **watched)
     status = watch.run(lambda rule, state: race.iterations(state), race.rule(1.0), leader)
