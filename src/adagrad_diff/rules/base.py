@@ -115,7 +115,7 @@ class Rule(ABC):
                 f"The {name!r} parameter of {type(self).__name__} must be a positive number of {dtype}. "
                 f"Got {values[bad].flat[0].item()!r} instead."
             )
-        return result
+        return np.asarray(result)
 
     def _cast_eta(self, eta: Any, dtype: np.dtype, name: str) -> np.ndarray:
         """The same for step sizes, with the longest step they lead to: the one of a coordinate whose gradient is zero."""

@@ -63,10 +63,6 @@ class View:
         """What belongs to blocks, for each of their coordinates."""
         return values if self.labels is None else values[self.labels]
 
-    def scaled(self, values: np.ndarray) -> np.ndarray:
-        """scale * values, by coordinates."""
-        return values * (self.scale[:, None] if values.ndim == 2 and self.scale.size > 1 else self.scale)
-
     def restricted(self, size: int) -> tuple[np.ndarray | None, bool]:
         """The blocks of the first `size` coordinates, and whether these share one and the same step."""
         labels = None if self.labels is None else self.labels[:size]

@@ -176,8 +176,8 @@ def check_memory(rule: Rule, state: State, intercept: bool) -> None:
         raise ValueError("'state' was made with other blocks than this rule's.")
 
 
-def resume(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) -> State:
-    """A copy of `state`, checked against the problem it is to continue. `rule` is a rule, or a race."""
+def check_state(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) -> None:
+    """Raise if `state` belongs to another problem, or another rule."""
     if not isinstance(state, State):
         raise TypeError(
             f"'state' must be a State, such as result.state or load_state(path). Got {type(state).__name__} instead."
@@ -190,9 +190,12 @@ def resume(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) -> St
         raise ValueError(f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out.")
     if loss.shape is not None and state.x.shape[: len(loss.shape)] != loss.shape:
         raise ValueError(f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}.")
-    check_same(state.problem, identity(loss, penalty, rule if isinstance(rule, Rule) else rule.identity))
-    if not isinstance(rule, Rule):
-        return rule.resume(state)
+    check_same(state.problem, identity(loss, penalty, rule))
+
+
+def resume(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, state: State) -> State:
+    """A copy of `state`, checked against the problem it is to continue."""
+    check_state(loss, x0, penalty, rule, state)
     check_memory(rule, state, loss.intercept)
     recognise(loss, state, penalty.value(penalised(loss, state)(state.x)))
     return state.copy()

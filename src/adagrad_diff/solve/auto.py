@@ -59,7 +59,9 @@ class Race:
     def _within(self, etas: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """Step sizes that x, of this dtype, can move by."""
         limits = np.finfo(dtype)
-        return np.clip(etas, float(limits.smallest_subnormal), 0.5 * float(limits.max) * min(self.options["eps"], 1.0))
+        return np.asarray(
+            np.clip(etas, float(limits.smallest_subnormal), 0.5 * float(limits.max) * min(self.options["eps"], 1.0))
+        )
 
     def start(self, x0: Any) -> State:
         """The leader before the first iteration."""

@@ -12,10 +12,11 @@ from ..common import check
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import AdaGradDiff, Rule, as_rule
-from .algorithm import iterations, resume, start
+from .algorithm import check_state, iterations, resume, start
 from .auto import RESTARTS, Race
-from .driver import Watch, report
+from .driver import Watch
 from .problem import identity
+from .report import report
 from .state import State
 from .status import Status, interruptible
 
@@ -158,7 +159,9 @@ def _race(
     """`minimize` with eta="auto": what is watched is the leader of several trajectories."""
     race = Race(loss, penalty, 1e-8 if eps is None else eps, blocks)
     certifier = _certifier(loss, penalty, stop, 1 + len(RESTARTS))
-    leader = race.start(x0) if state is None else resume(loss, x0, penalty, race, state)
+    if state is not None:
+        check_state(loss, x0, penalty, race.identity, state)
+    leader = race.start(x0) if state is None else race.resume(state)
     leader.problem = identity(loss, penalty, race.identity)
     dual = certifier.dual if certifier is not None and certifier.known else None
     if certifier is not None and dual is not None:

@@ -13,11 +13,9 @@ import numpy as np
 
 from .. import kernels
 from ..common.files import as_path, read_arrays, write
+from .archive import FORMAT, check_fields, pack, unpack
 
-FORMAT = "adagrad-diff state 3"
 ONE = np.ones(1)
-HEADER = ("rule", "batched", "problem")  # kept as JSON; everything else is an array
-SCRATCH = ("x_prev", "g_prev", "step", "pull", "oracle", "scale", "committing", "turning")
 
 
 @dataclass
@@ -188,88 +186,24 @@ class State:
         for name, array in self.memory.items():
             array[..., columns] = part.memory[name]
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file of arrays and JSON (no pickle), replacing an older one in a single step."""
         target = as_path(path, "path")
-        header, arrays = _parts(self)
+        header, arrays = pack(self)
         text = np.array(json.dumps({"format": FORMAT, **header}))
         write(target, lambda file: np.savez(file, header=text, **arrays))
 
 
-ARRAYS = {f.name for f in fields(State)} - {*HEADER, *SCRATCH, "memory", "notes", "trajectories"}
-
-
-def _parts(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is kept of a state: JSON, and arrays by name."""
-    header = {name: getattr(state, name) for name in HEADER}
-    arrays = {
-        f.name: np.asarray(value) for f in fields(state) if f.name in ARRAYS and (value := getattr(state, f.name)) is not None
-    }
-    for room in ("memory", "notes"):
-        arrays |= {f"{room}.{name}": array for name, array in getattr(state, room).items()}
-    if state.trajectories is not None:
-        header["trajectories"], inner = _parts(state.trajectories)
-        arrays |= {f"trajectories.{name}": array for name, array in inner.items()}
-    return header, arrays
-
-
 def _whole(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
-    """The inverse of `_parts`, checked."""
-    inner = header.pop("trajectories", None)
-    parts: dict[str, dict[str, np.ndarray]] = {"": {}, "memory": {}, "notes": {}, "trajectories": {}}
-    for name, array in arrays.items():
-        room, _, rest = name.partition(".")
-        parts[room if rest else ""][rest or name] = array
-    if unknown := [name for name in parts[""] if name not in ARRAYS] + [name for name in header if name not in HEADER]:
-        raise ValueError(f"it has {unknown[0]!r}, which is no part of a state file")
-    values: dict[str, Any] = {"x_sum": np.array(None), "x_best": np.array(None), **parts[""]}
-    values = {name: array.item() if array.ndim == 0 else array for name, array in values.items()}
-    state = State(**values, **header, memory=parts["memory"], notes=parts["notes"])
-    _check_fields(state)
+    values, inner = unpack(header, arrays)
+    state = State(**values)
+    check_fields(state)
     if inner is not None:
-        state.trajectories = _whole(inner, parts["trajectories"])
+        state.trajectories = _whole(*inner)
     return state
 
 
-# What a state's arrays must be: the kernels trust them, so a file that was tampered with must not reach them.
-KINDS = {"n": "iu", "failed": "b"}  # and all others "f"
-SIGNED = ("x", "f", "phi", "g", "x_sum", "x_best", "fun_best", "f_first")  # the others are not negative
-
-
-def _check_fields(state: State) -> None:
-    if not (isinstance(state.batched, bool) and isinstance(state.rule, str) and isinstance(state.problem, dict)):
-        raise ValueError("its header is not that of a state")
-    batch = state.x.shape[-1:] if state.batched else ()
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("x", "g", "x_sum", "x_best"), state.x.shape)
-    if state.batched and state.x_sum is None and state.x_best is None:  # of a sweep
-        del shapes["x_sum"], shapes["x_best"]
-    shapes["gain"] = ()
-    shapes |= dict.fromkeys(("n", "f", "phi", "fun_best", "f_first", "g_first", "norm", "failed"), batch)
-    for name, shape in shapes.items():
-        value = np.asarray(getattr(state, name))
-        dtype = state.x.dtype if name in ("x", "g", "x_best") else value.dtype if name in KINDS else np.dtype(np.float64)
-        if value.shape != shape or value.dtype.kind not in KINDS.get(name, "f") or value.dtype != dtype or not dtype.isnative:
-            raise ValueError(f"{name} is of shape {value.shape} and dtype {value.dtype}, which does not fit the rest")
-        if name not in SIGNED and (value < 0).any():
-            raise ValueError(f"{name} is negative")
-    for name, array in state.memory.items():
-        if (
-            array.dtype != np.float64
-            or not array.dtype.isnative
-            or array.shape[array.ndim - len(batch) :] != batch
-            or array.ndim > 2
-        ):
-            raise ValueError(f"{name} is of shape {array.shape} and dtype {array.dtype}, which does not fit the rest")
-        if name == "total" and (array < 0).any():
-            raise ValueError("total is negative")
-    if state.x.dtype not in (np.float32, np.float64):
-        raise ValueError(f"x is of dtype {state.x.dtype}")
-    for name in ("x", "x_best", "x_sum"):
-        if name in shapes and not np.isfinite(getattr(state, name)).all():
-            raise ValueError(f"{name} is not finite")
-
-
-def load_state(path: str | os.PathLike) -> State:
+def load_state(path: str | os.PathLike[str]) -> State:
     """Read a state that `State.save` wrote.
 
     Examples
