@@ -12,7 +12,7 @@ from ..certificates.intercept import best_intercept
 from ..certificates.subgradients import smallest_polar
 from ..losses import LinearModel
 from ..penalties import L1, ElasticNet, Penalty
-from ..solve.driver import NOTHING
+from ..solve.status import unit
 
 SORTED = 500_000  # samples up to which kinks are sorted, which takes several vectors of double precision
 PROGRAM = 100_000  # kinks times features up to which a linear program looks for the best of many subgradients
@@ -55,7 +55,7 @@ def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float) -> 
         certifier.measure(x, r)
         return float(certifier.gap(fun))
 
-    enough = tol * max(abs(fun), NOTHING * certifier.scale)
+    enough = tol * unit(fun, certifier.scale)
     if gap(r) > enough and 1 < kinks <= PROGRAM // loss.A.shape[1]:
         with suppress(ValueError):  # the best subgradient is not known
             gap(smallest_polar(loss, norm, x.astype(np.float64))[1])
