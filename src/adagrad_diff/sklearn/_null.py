@@ -64,8 +64,7 @@ def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float) -> 
 
 def _balance_kinks(loss: LinearModel, x: np.ndarray, r: np.ndarray) -> int:
     """How many samples are at a kink; they get one slope, such that the slope of the intercept is zero if possible."""
-    offset = x[-1] if loss.intercept else loss.dtype.type(0)  # type: ignore[union-attr]
-    kinks = np.flatnonzero((loss.b == offset) & (loss.weight > 0))
+    kinks = loss.at_kinks(np.full_like(loss.b, x[-1] if loss.intercept else 0.0))
     left, right = (np.broadcast_to(s, loss.b.shape)[kinks] for s in loss.jump(loss.b, loss.theta))
     r[kinks] = 0
     wanted = -r.sum(dtype=np.float64) / loss.weight[kinks].sum() if loss.intercept and kinks.size else 0.0
