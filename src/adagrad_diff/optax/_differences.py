@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from ..common.blocks import block_sum
 from . import _check
-from ._blocks import block_sum, block_zeros, like, real
+from ._coordinates import block_zeros, like, real
 from ._diagonal import DiagonalTransformation, after, root
 
 

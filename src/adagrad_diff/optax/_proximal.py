@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import optax
 
-from ._blocks import like, real, wide
+from ._coordinates import like, real, wide
 from ._diagonal import DiagonalTransformation
 from .penalties import Penalty
 

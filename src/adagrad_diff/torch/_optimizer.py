@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.optim.optimizer import Optimizer, _use_grad_for_differentiable
 
 from ..common import check
+from ..common.blocks import BLOCKS
 from . import _fused
-from ._blocks import BLOCKS, block_zeros, zeros
+from ._buffers import block_zeros, zeros
 from .penalties import Penalty, from_config
 
 HALF = (torch.float16, torch.bfloat16)

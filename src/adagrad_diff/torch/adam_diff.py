@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..common.blocks import block_sum
 from . import _fused
-from ._blocks import block_sum
 from ._optimizer import DifferenceOptimizer
 from .penalties import Penalty
 
