@@ -10,10 +10,10 @@ from scipy.linalg import cho_factor, cho_solve, lstsq, qr
 from ..common import check
 from ..kernels import compiled
 from ._norm import indicator
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import by_row, check_length, in_double, tolerance
 from ._sizes import at_moderate_size
-from .base import RELATIVE, Penalty
+from .base import RELATIVE, Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
+from ..common.six_penalties import is_empty
 from ..kernels import compiled, plain
 from ._norm import indicator
-from ._points import point, quiet
-from .base import RELATIVE, Penalty
+from ._points import quiet
+from .base import RELATIVE, Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -55,7 +56,7 @@ class Box(Penalty):
     Parameters
     ----------
     lower, upper : float or array
-        Bounds, one for all coordinates or one per coordinate; infinite ones are allowed.
+        Bounds, one for all coordinates or one per coordinate; infinite, that is none, by default.
 
     Examples
     --------
@@ -66,14 +67,14 @@ class Box(Penalty):
 
     properties = frozenset({"separable", "set"})
 
-    def __init__(self, lower: ArrayLike, upper: ArrayLike):
+    def __init__(self, lower: ArrayLike = -np.inf, upper: ArrayLike = np.inf):
         sentence = "The bounds of Box must be numbers or one-dimensional arrays without NaN."
         self.lower, self.upper = check.numbers(lower, sentence), check.numbers(upper, sentence)
         for bound in (self.lower, self.upper):
             if bound.ndim > 1 or bound.size == 0 or np.isnan(bound).any():
                 raise ValueError(sentence)
         try:
-            empty = ~(self.lower <= self.upper) | (self.lower == np.inf) | (self.upper == -np.inf)
+            empty = is_empty(self.lower, self.upper)
         except ValueError:
             raise ValueError(
                 f"The bounds of Box must have the same length. Got {self.lower.size} and {self.upper.size}."
@@ -106,3 +107,22 @@ class Box(Penalty):
         for bound in (self.lower, self.upper):
             if bound.ndim and bound.size != size:
                 raise ValueError(f"Box has {bound.size} bounds, but there are {size} penalised coordinates.")
+
+
+class NonNegative(Box):
+    r"""The indicator of the nonnegative orthant: prox(z) = max(z, 0).
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import NonNegative
+    >>> NonNegative().prox([-1.0, 0.5], step=1.0).tolist()
+    [0.0, 0.5]
+    """
+
+    properties = frozenset({"separable", "set", "cone"})
+
+    def __init__(self) -> None:
+        super().__init__(0.0, np.inf)
+
+    def __repr__(self) -> str:
+        return "NonNegative()"

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..common import check
 from ..kernels import compiled
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import by_row, check_length, in_double, normal, scaled_equation, tolerance
 from ._sizes import at_moderate_size
-from .base import RELATIVE, Penalty
+from .base import RELATIVE, Penalty, point
 from .box import Box
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 from ..common import check
 from ..kernels import plain
 from ._chain import chain_prox, chain_value
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import as_rows, tolerance
-from .base import Penalty
+from .base import Penalty, point
 from .total_variation import TotalVariation1D
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 from ..common.check import nonnegative, positive
 from ..kernels import compiled
 from ._norm import tolerance
-from ._points import point, quiet
-from .base import Penalty
+from ._points import quiet
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -9,10 +9,10 @@ import numpy as np
 from ..common import check
 from ..kernels import compiled
 from ._norm import indicator
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import by_row, check_length, in_double, normal, scaled_equation, tolerance
 from ._sizes import at_moderate_size
-from .base import Penalty
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

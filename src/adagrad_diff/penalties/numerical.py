@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
-from ._foreign import as_penalty
 from ._points import quiet
 from ._rows import in_double
 from .base import inner_prox
+from .foreign import as_penalty
 from .transformed import _Wrapped
 
 if TYPE_CHECKING:

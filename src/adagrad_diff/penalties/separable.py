@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
-from ._foreign import as_penalty
 from ._norm import indicator
-from ._points import point, quiet
-from .base import Penalty
+from ._points import quiet
+from .base import Penalty, point
+from .foreign import as_penalty
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

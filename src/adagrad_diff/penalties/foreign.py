@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
-from ._points import answer, point, quiet
-from .base import Penalty
+from ._points import answer, quiet
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
