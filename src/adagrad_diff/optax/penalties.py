@@ -66,7 +66,7 @@ def _tree(kind: Kind) -> Kind:
         return [getattr(penalty, name) for name in names], getattr(penalty, "over", None)
 
     def unflatten(over: str | None, leaves: Any) -> Any:
-        penalty = object.__new__(kind)
+        penalty: Any = object.__new__(kind)
         for name, leaf in zip(names, leaves, strict=True):
             object.__setattr__(penalty, name, leaf)
         if over is not None:
@@ -118,7 +118,7 @@ def _climb(change: Callable[..., jax.Array], h: jax.Array, z: jax.Array, a: jax.
     """As `group_root.climb`, traced. One more step has the derivatives of the root: loops have none in reverse mode."""
     start, fixed = jax.lax.stop_gradient(h), jax.lax.stop_gradient((z, a))
 
-    def climbs(loop: Any) -> jax.Array:
+    def climbs(loop: Any) -> Any:
         n, h, before = loop
         return (n < group_root.GROUP_STEPS) & (h > before).any()
 

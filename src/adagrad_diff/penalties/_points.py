@@ -17,7 +17,7 @@ quiet = np.errstate(all="ignore")  # a decorator: what overflows is infinite, wi
 
 
 @plain
-def first_bad(step):
+def first_bad(step: Any) -> Any:
     """np.argmin((step > 0) & (step < np.inf)) of a vector, or -1 if all of them are"""
     bad = 0
     for i in range(step.size):

@@ -104,7 +104,8 @@ def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
             f"{name!r} must have shape (d,), or (d, B) for B trajectories, and not be empty. Got shape {x.shape} instead."
         )
     penalty.check_size(len(x))
-    return x if x.flags.carray else x.copy()
+    array: np.ndarray = x if x.flags.carray else x.copy()
+    return array
 
 
 def _needs_scalar(penalty: Penalty) -> str:

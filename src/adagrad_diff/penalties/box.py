@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @plain
-def clip(z, lower, upper, out):
+def clip(z: Any, lower: Any, upper: Any, out: Any) -> None:
     """out = np.clip(z, lower, upper), bounds of size 1 or one per row"""
     for i in range(z.shape[0]):
         low, high = z.dtype.type(lower[i if lower.size > 1 else 0]), z.dtype.type(upper[i if upper.size > 1 else 0])
@@ -32,7 +32,7 @@ def clip(z, lower, upper, out):
 
 
 @compiled
-def count_outside(x, lower, upper, slack, out):
+def count_outside(x: Any, lower: Any, upper: Any, slack: Any, out: Any) -> None:
     """out = np.sum(~((x >= lower - slack) & (x <= upper + slack)), axis=0), bounds of size 1 or one per row"""
     out[:] = 0
     for i in range(x.shape[0]):

@@ -72,7 +72,7 @@ class FusedLasso(Penalty):
 
 
 @plain
-def largest_ratio(y, l1, tv, out):
+def largest_ratio(y: Any, l1: Any, tv: Any, out: Any) -> None:
     """Over intervals, the largest |sum of y| / (l1 length + tv ends inside the chain), for each row.
 
     Dinkelbach: with the best ratio so far, find the interval where |sum| - ratio * denominator is largest (a running

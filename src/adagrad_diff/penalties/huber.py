@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @compiled
-def huber_shrink(z, step, lam, slope, out):
+def huber_shrink(z: Any, step: Any, lam: Any, slope: Any, out: Any) -> None:
     """out = np.where(abs(z) <= delta * (1 + lam * step), z / (1 + lam * step), z - slope * step * np.sign(z))
 
     where slope = lam * delta."""

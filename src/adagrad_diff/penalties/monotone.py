@@ -65,7 +65,7 @@ class Monotone(Penalty):
 
 
 @plain
-def pool(z, step, sign, x):
+def pool(z: Any, step: Any, sign: Any, x: Any) -> None:
     """Weighted isotonic regression of each row: a new sample is pooled with the blocks before it while it is below them.
 
     SciPy's isotonic_regression is three times slower, and rounds where there are ties.

@@ -64,7 +64,7 @@ class NumericalProx(_Wrapped):
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         in_double(self._rows, z, step, out)
 
-    def _rows(self, z, step, x):
+    def _rows(self, z: Any, step: Any, x: Any) -> None:
         for k in range(len(z)):
             x[k] = self._solve(z[k], step[k])
 

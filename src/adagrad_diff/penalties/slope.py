@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def slope_rows(z, step, lams, x):
+def slope_rows(z: Any, step: Any, lams: Any, x: Any) -> None:
     """Each row: the nearest nonincreasing vector to the sorted |z| - step * lams, if not negative, in the order of z"""
     from scipy.optimize import isotonic_regression
 
