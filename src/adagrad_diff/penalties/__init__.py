@@ -1,5 +1,6 @@
 """Penalties: convex functions phi with their proximal operator in a diagonal metric, one per file."""
 
+from ._foreign import Foreign as Foreign
 from ._foreign import as_penalty as as_penalty
 from .affine import Affine
 from .base import Penalty
