@@ -68,7 +68,7 @@ def test_what_has_no_name():
         return quadratic(x)
 
     nameless = {
-        "lambda": lambda x: quadratic(x),
+        "lambda": lambda x: quadratic(2 * x),
         "inner": inner,
         "partial": functools.partial(quadratic, 1.0),
         "Hidden": Hidden(1.0),
@@ -83,7 +83,7 @@ def test_what_has_no_name():
 
 
 def test_names_that_a_user_gives():
-    function = lambda x: quadratic(x)  # noqa: E731
+    function = lambda x: quadratic(2 * x)  # noqa: E731
     assert named("half the square", function) is function
     assert describe(function) == {"named": "half the square"}
     assert list(known_by_name(describe([function]))) == [("[0]", "half the square")]
@@ -128,7 +128,7 @@ def test_the_identity_of_a_problem_leaves_the_data_out():
     assert "A" not in about["loss"]
     assert about["loss"]["b"] == describe(REAL)
     assert about["rule"] == describe(AdaGradDiff(0.1))
-    functions = [identity(as_loss(loss), as_penalty(None), None) for loss in (quadratic, lambda x: quadratic(x))]
+    functions = [identity(as_loss(loss), as_penalty(None), None) for loss in (quadratic, lambda x: quadratic(2 * x))]
     assert functions[0] == functions[1]  # told apart by their values
     assert functions[0]["loss"] == {"class": "FunctionLoss"}
 

@@ -150,9 +150,9 @@ def test_interrupted_before_all_chunks_are_known(tmp_path, monkeypatch):
         return future
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    arguments = named("slow", slow), None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 2000
     with pytest.raises(KeyboardInterrupt):
-        rules, starts = [AdaGradDiff, AdaGrad], np.zeros((3, 2))
-        sweep(named("slow", slow), None, rules, [0.1, 0.2], starts, 2000, n_jobs=2, checkpoint=tmp_path)
+        sweep(*arguments, n_jobs=2, checkpoint=tmp_path)
     assert len(calls) < 1000
 
 

@@ -1,4 +1,4 @@
-"""Many trajectories at once: `sweep`, its chunks, checkpoint and dataset, and the names by which a checkpoint knows functions."""
+"""Many trajectories at once: `sweep`, and `named`, for what its checkpoint is to know again."""
 
 from ..common.describe import named
 from .run import sweep
