@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from studies import STAND_IN, by_formula, by_running, hinge
 
-from adagrad_diff.paper import _files, _panels, figures
+from adagrad_diff.paper import figures
+from adagrad_diff.study.files import write_all
+from adagrad_diff.study.style import style
 
 pytestmark = pytest.mark.peer
 
@@ -29,7 +31,7 @@ def texts(figure):
     """Every text on a figure but the numbers at the axes, as drawn."""
     from matplotlib.text import Text
 
-    with _panels.style():
+    with style():
         figure.draw_without_rendering()
     found = [(t, t.get_text().strip()) for t in figure.findobj(Text) if t.get_visible()]
     return [t for t, said in found if said and not said.isdigit() and "mathdefault" not in said]
@@ -138,6 +140,8 @@ settings = lambda: {{name: matplotlib.rcParams[name] for name in matplotlib.rcPa
 before = settings()
 from studies import by_formula
 from adagrad_diff.paper import figures
+from adagrad_diff.study.files import write_all
+from adagrad_diff.study.style import style
 figures.three_panels(by_formula(), {str(tmp_path)!r}, "odd")
 assert settings() == before
 assert "matplotlib.pyplot" not in sys.modules
@@ -163,9 +167,9 @@ def test_nothing_is_replaced_until_everything_is_written(tmp_path):
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space left on device"):
-        _files.write_all(tmp_path, {"a.txt": lambda path: path.write_text("new"), "b.txt": full})
+        write_all(tmp_path, {"a.txt": lambda path: path.write_text("new"), "b.txt": full})
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.txt": "old"}
-    _files.write_all(tmp_path, {"a.txt": lambda path: path.write_text("new")})
+    write_all(tmp_path, {"a.txt": lambda path: path.write_text("new")})
     assert (tmp_path / "a.txt").read_text() == "new"
 
 
@@ -324,7 +328,7 @@ def test_everything_is_on_the_page_and_legible(columns, standing_in):
         found = [t for t in texts(figure) if t.get_text() != "stand-in"]
         numbers = [label for ax in figure.axes for label in (*ax.get_xticklabels(), *ax.get_yticklabels())]
         assert min(t.get_fontsize() for t in (*found, *numbers)) >= 7
-        with _panels.style():
+        with style():
             said = [t.get_window_extent().padded(-1) for t in found]
             axes = [axis.get_tightbbox() for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)]
             panels = [ax.get_window_extent() for ax in figure.axes]
