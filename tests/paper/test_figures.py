@@ -6,13 +6,15 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from statistics import fmean, pstdev
 
 import numpy as np
 import pytest
-from studies import STAND_IN, by_formula, by_running, hinge
 
+import studies
 from adagrad_diff.paper import _files, _panels, figures
+from studies import STAND_IN, by_formula, by_running, hinge
 
 pytestmark = pytest.mark.peer
 
@@ -131,7 +133,7 @@ def test_the_same_study_gives_the_same_files(tmp_path):
 def test_pyplot_and_the_users_settings_are_left_alone(tmp_path):
     program = f"""
 import sys
-sys.path.insert(0, {str(__file__.rpartition("/")[0])!r})
+sys.path.insert(0, {str(Path(studies.__file__).parent)!r})
 import matplotlib
 matplotlib.rcParams.update({{"axes.facecolor": "red", "font.size": 30.0}})
 settings = lambda: {{name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}}

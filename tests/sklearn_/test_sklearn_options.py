@@ -9,10 +9,9 @@ from scipy import sparse
 
 pytest.importorskip("sklearn")
 
-from sklearn_data import NAMES, REGRESSORS, data, make
-
 from adagrad_diff import L1, SLOPE, FusedLasso, Logistic, NonNegative, Quantile
 from adagrad_diff import sklearn as door
+from sklearn_data import NAMES, REGRESSORS, data, make
 
 pytestmark = pytest.mark.peer
 

@@ -11,9 +11,9 @@ pytest.importorskip("sklearn")
 
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn_data import NAMES, REGRESSORS, data, make
 
 from adagrad_diff import sklearn as door
+from sklearn_data import NAMES, REGRESSORS, data, make
 
 pytestmark = pytest.mark.peer
 CLASSIFIERS = [name for name in NAMES if name not in REGRESSORS]

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_problems import SMOOTH, problem
-from wrong_rules import Lagging, WithoutSquare
 
 import naive
 from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Hinge, Huber, Logistic, Squared, iterate
@@ -28,6 +26,8 @@ from adagrad_diff.theory import (
 )
 from adagrad_diff.theory._optimum import solve
 from adagrad_diff.theory.verification import FACTORS, FALSE, statements
+from small_problems import SMOOTH, problem
+from wrong_rules import Lagging, WithoutSquare
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 real_data = pytest.mark.skipif(not (SHARED / "splice.t").exists(), reason="the LIBSVM files are not here")
