@@ -69,9 +69,7 @@ def test_public_names_are_documented():
     for name in NAMES:
         thing = getattr(adagrad_diff, name)
         assert thing.__doc__, f"{name} has no docstring"
-        assert thing.__doc__.strip()[0].isupper() or thing.__doc__.strip()[0] == "(", (
-            f"{name}: begin with a capital"
-        )
+        assert thing.__doc__.strip()[0].isupper() or thing.__doc__.strip()[0] == "(", f"{name}: begin with a capital"
         assert name in dir(adagrad_diff)
         if not inspect.isclass(thing):
             continue
