@@ -43,7 +43,7 @@ from adagrad_diff import (
     minimize,
     scipy_method,
 )
-from adagrad_diff.rules import Metric
+from adagrad_diff.rules import Memory, View
 from adagrad_diff.rules.blocks import block_labels
 
 Vector = NDArray[np.float64]
@@ -94,8 +94,8 @@ class LogCosh(LinearModel):
 
 @dataclass(frozen=True, eq=False)
 class Constant(Rule):
-    def update(self, metric: Metric, g: NDArray[Any], g_prev: NDArray[Any]) -> None:
-        metric.total[:] = 1.0
+    def learn(self, memory: Memory, now: View) -> None:
+        memory.total = 1.0
 
 
 class Ball(Penalty):

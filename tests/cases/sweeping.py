@@ -60,8 +60,8 @@ def schedule(eta):
 class Mine(Rule):
     power: float = 1.5
 
-    def update(self, metric, g, g_prev):
-        metric.total += np.abs(g) ** self.power
+    def learn(self, memory, now):
+        memory.total += np.abs(now.g) ** self.power
 
 
 def only_numbers(eta):

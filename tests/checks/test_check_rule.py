@@ -31,26 +31,19 @@ def test_every_rule_passes(kind, parameters):
         assert check_rule(kind(**parameters), seed=seed)
 
 
-def squares(metric, g):
-    """What AdaGrad adds, for any blocks."""
-    g = g.reshape(-1, metric.eta.size).astype(np.float64)
-    total = metric.total.reshape(len(metric.total), -1)
-    np.add.at(total, np.arange(len(g)) if metric.labels is None else metric.labels, g**2)
-
-
 @dataclass(frozen=True, eq=False)
 class Mine(Rule):
-    def update(self, metric, g, g_prev):
-        squares(metric, g)
+    def learn(self, memory, now):
+        memory.total += now.sums(now.g**2)
 
 
 @dataclass(frozen=True, eq=False)
 class Shrinking(Mine):
     """A mean that forgets: sums need not grow."""
 
-    def update(self, metric, g, g_prev):
-        metric.total *= 0.9
-        squares(metric, g)
+    def learn(self, memory, now):
+        memory.total *= 0.9
+        memory.total += now.sums(now.g**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +52,8 @@ class WithMore(Mine):
 
     power: float = 1.0
 
-    def update(self, metric, g, g_prev):
-        squares(metric, np.abs(g) ** self.power)
+    def learn(self, memory, now):
+        memory.total += now.sums(np.abs(now.g) ** (2 * self.power))
 
 
 @pytest.mark.parametrize("kind", [Mine, Shrinking, WithMore])
@@ -71,58 +64,58 @@ def test_rules_of_ones_own(kind):
 
 @dataclass(frozen=True, eq=False)
 class NaNs(Mine):
-    def update(self, metric, g, g_prev):
-        metric.total[:] = np.nan
+    def learn(self, memory, now):
+        memory.total = np.nan
 
 
 @dataclass(frozen=True, eq=False)
 class Negative(Mine):
-    def update(self, metric, g, g_prev):
-        metric.total -= 1.0
+    def learn(self, memory, now):
+        memory.total -= 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Infinite(Mine):
-    def update(self, metric, g, g_prev):
-        metric.total[:] = np.inf
+    def learn(self, memory, now):
+        memory.total = np.inf
 
 
 @dataclass(frozen=True, eq=False)
 class ChangesG(Mine):
-    def update(self, metric, g, g_prev):
-        squares(metric, g)
-        g *= 0.5
+    def learn(self, memory, now):
+        memory.total += now.sums(now.g**2)
+        now.g *= 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class ChangesPrevious(Mine):
-    def update(self, metric, g, g_prev):
-        squares(metric, g - g_prev)
-        g_prev[:] = 0.0
+    def learn(self, memory, now):
+        memory.total += now.sums((now.g - now.g_prev) ** 2)
+        now.g_prev[:] = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Remembers(Mine):
     """Keeps a sum of its own, which no state knows of."""
 
-    memory: list = field(default_factory=lambda: [0.0])
+    own: list = field(default_factory=lambda: [0.0])
 
-    def update(self, metric, g, g_prev):
-        self.memory[0] += 1.0
-        metric.total[:] = self.memory[0]
+    def learn(self, memory, now):
+        self.own[0] += 1.0
+        memory.total = self.own[0]
 
 
 @dataclass(frozen=True, eq=False)
 class NoBlocks(Mine):
-    def update(self, metric, g, g_prev):
-        metric.total += g**2
+    def learn(self, memory, now):
+        memory.total += now.g**2
 
 
 @dataclass(frozen=True, eq=False)
 class MixesColumns(Mine):
-    def update(self, metric, g, g_prev):
-        squares(metric, g)
-        metric.total[:] = metric.total.max()
+    def learn(self, memory, now):
+        memory.total += now.sums(now.g**2)
+        memory.total = memory.total.max()
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,35 +132,46 @@ class SelectsAnother(Mine):
 
 @dataclass(frozen=True, eq=False)
 class Uphill(Mine):
-    def forward(self, metric, n, x, g, step, out):
-        super().forward(metric, n, x, g, step, out)
-        out[:] = x + step * g
+    def move(self, memory, now):
+        super().move(memory, now)
+        now.point[:] = now.x + now.step * now.g
 
 
 @dataclass(frozen=True, eq=False)
 class NegativeSteps(Mine):
-    def forward(self, metric, n, x, g, step, out):
-        super().forward(metric, n, x, g, step, out)
-        step *= -1.0
+    def move(self, memory, now):
+        super().move(memory, now)
+        now.step *= -1.0
 
 
 @dataclass(frozen=True, eq=False)
 class ChangesX(Mine):
-    def forward(self, metric, n, x, g, step, out):
-        super().forward(metric, n, x, g, step, out)
-        x[:] = out
+    def move(self, memory, now):
+        super().move(memory, now)
+        now.x[:] = now.point
 
 
 @dataclass(frozen=True, eq=False)
-class StepsThatAreNotTaken(Mine):
-    def forward(self, metric, n, x, g, step, out):
-        super().forward(metric, n, x, g, step, out)
-        step *= 2.0
+class MovesToNowhere(Mine):
+    def move(self, memory, now):
+        super().move(memory, now)
+        now.point[:] = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Undeclared(Mine):
+    def learn(self, memory, now):
+        memory.mean = 0.9 * memory.mean + 0.1 * now.g
+
+
+@dataclass(frozen=True, eq=False)
+class UnknownKind(Mine):
+    memory = {"total": "per row"}
 
 
 @dataclass(frozen=True, eq=False)
 class Raises(Mine):
-    def update(self, metric, g, g_prev):
+    def learn(self, memory, now):
         raise RuntimeError("not written yet")
 
 
@@ -175,17 +179,19 @@ WRONG = {
     NaNs: "total .* NaN",
     Negative: "total .* negative",
     Infinite: "total .* infinite",
-    ChangesG: "update changes its argument g",
-    ChangesPrevious: "update changes its argument g_prev",
-    Remembers: "(different answers|goes on differently).*metric.total",
+    ChangesG: "learn changes now.g,",
+    ChangesPrevious: "learn changes now.g_prev,",
+    Remembers: "(different answers|goes on differently).*`memory`",
     NoBlocks: "blocks=",
     MixesColumns: "side by side",
     SelectsNothing: "select",
     SelectsAnother: "select",
-    Uphill: "out must be x - step \\* g",
+    Uphill: "does not go down",
     NegativeSteps: "step must be positive",
-    ChangesX: "forward changes its argument x",
-    StepsThatAreNotTaken: "out must be x - step \\* g",
+    ChangesX: "move changes now.x,",
+    MovesToNowhere: "must be finite",
+    Undeclared: "remembers no 'mean'. Name it in its `memory`",
+    UnknownKind: "'total' of UnknownKind must be POINT, BLOCK or NUMBER",
     Raises: "RuntimeError: not written yet",
 }
 

@@ -101,7 +101,7 @@ def test_steps(rule, blocks, scale, eta):
         np.testing.assert_allclose(state.x, x - step * g, rtol=1e-9, atol=1e-13)
         x, g = state.x.copy(), state.g.copy()
         gradients.append(g)
-        assert state.total.shape == (len(np.unique(labels)),)
+        assert state.memory["total"].shape == (len(np.unique(labels)),)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -170,7 +170,7 @@ def test_one_eta_per_trajectory():
 class Constant(Rule):
     """Nothing is added to the sums: with eps = 1 this is gradient descent."""
 
-    def update(self, metric, g, g_prev):
+    def learn(self, memory, now):
         """total stays zero"""
 
 

@@ -35,14 +35,14 @@ def assert_continues(result, x0, rule, penalty=None):
     so_far, whole = (minimize(Bowl(), x0, penalty, rule, max_iter=n) for n in (np.max(result.nit), 50))
     for name in ("x", "x_avg", "x_best", "fun", "fun_best", "jac", "nit", "nfev"):
         assert np.array_equal(result[name], so_far[name]), name
-    assert np.array_equal(result.state.total, so_far.state.total)
+    assert np.array_equal(result.state.memory["total"], so_far.state.memory["total"])
     unknown = np.isnan(result.subgradient_norm)  # is fine, as long as it is said
     np.testing.assert_array_equal(np.where(unknown, so_far.subgradient_norm, result.subgradient_norm), so_far.subgradient_norm)
     assert np.array_equal(result.history.objective, so_far.history.objective)
     rest = minimize(Bowl(), penalty=penalty, rule=rule, max_iter=50 - np.max(result.nit), state=result.state)
     for name in ("x", "x_avg", "x_best", "fun", "nit"):
         assert np.array_equal(rest[name], whole[name]), name
-    assert np.array_equal(rest.state.total, whole.state.total)
+    assert np.array_equal(rest.state.memory["total"], whole.state.memory["total"])
 
 
 @pytest.mark.parametrize("rule", [AdaGradDiff(0.3), AdaGrad(0.3, blocks="all")])
@@ -227,8 +227,8 @@ def test_the_second_signal_never_tears_an_iteration(default_handler):
     class Slow(AdaGradDiff):
         armed = False
 
-        def update(self, metric, g, g_prev):
-            super().update(metric, g, g_prev)
+        def learn(self, memory, now):
+            super().learn(memory, now)
             if Slow.armed:
                 Slow.armed = False
                 signal.raise_signal(signal.SIGINT)
@@ -244,7 +244,7 @@ def test_the_second_signal_never_tears_an_iteration(default_handler):
         minimize(Bowl(), rule=Slow(0.3), max_iter=20, state=result.state),
     )
     assert np.array_equal(rest.x, whole.x)
-    assert np.array_equal(rest.state.total, whole.state.total)
+    assert np.array_equal(rest.state.memory["total"], whole.state.memory["total"])
 
 
 SCRIPT = """

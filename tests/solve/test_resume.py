@@ -58,6 +58,11 @@ NAMES = ("x", "x_avg", "x_best", "fun", "fun_best", "jac", "nit", "nfev", "subgr
 def assert_same_state(left, right):
     for field in fields(left):
         one, other = getattr(left, field.name), getattr(right, field.name)
+        if isinstance(one, dict):
+            assert one.keys() == other.keys()
+            for name in one:
+                np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+            continue
         np.testing.assert_array_equal(one, other, err_msg=field.name)  # NaN is equal to NaN
         assert np.asarray(one).dtype == np.asarray(other).dtype, field.name
 

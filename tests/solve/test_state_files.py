@@ -50,7 +50,7 @@ BROKEN = {
     "negative n": lambda path: rewritten(path, n=np.array(-1)),
     "n is no integer": lambda path: rewritten(path, n=np.array(0.5)),
     "negative norm": lambda path: rewritten(path, g_first=np.array(-1.0)),
-    "negative sums": lambda path: rewritten(path, total=np.array([-1.0, 0.0, 0.0])),
+    "negative sums": lambda path: rewritten(path, **{"memory.total": np.array([-1.0, 0.0, 0.0])}),
     "failed is no truth value": lambda path: rewritten(path, failed=np.array(0.0)),
     "x is not finite": lambda path: rewritten(path, x=np.array([np.nan, 0.0, 0.0])),
     "x_best is not finite": lambda path: rewritten(path, x_best=np.array([np.inf, 0.0, 0.0])),
@@ -135,24 +135,24 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 MEMORIES = {
-    "short mean": {"memory.certifier.latest": np.zeros(3)},
+    "short mean": {"notes.certifier.latest": np.zeros(3)},
     "samples out of range": {
-        "memory.certifier.known_samples": np.array([10**6]),
-        "memory.certifier.known_multipliers": np.array([0.0]),
+        "notes.certifier.known_samples": np.array([10**6]),
+        "notes.certifier.known_multipliers": np.array([0.0]),
     },
     "negative samples": {
-        "memory.certifier.known_samples": np.array([-5]),
-        "memory.certifier.known_multipliers": np.array([0.0]),
+        "notes.certifier.known_samples": np.array([-5]),
+        "notes.certifier.known_multipliers": np.array([0.0]),
     },
-    "missing": {"memory.certifier.count": None},
-    "a value that its point does not have": {"memory.certifier.value": np.array(1e9), "memory.certifier.bound": np.array(1e9)},
-    "a bound above its value": {"memory.certifier.bound": np.array(1e9)},
-    "words": {"memory.certifier.n": np.array("many")},
-    "etas of a race": {"memory.race.etas": np.zeros(2)},
-    "ground of a race": {"memory.race.ground": np.zeros(2)},
-    "best of a race": {"memory.race.best": np.zeros(5, np.float32)},
-    "no past": {"memory.race.past": np.zeros(0)},
-    "sums of the trajectories": {"trajectories.total": np.zeros((2, 3))},
+    "missing": {"notes.certifier.count": None},
+    "a value that its point does not have": {"notes.certifier.value": np.array(1e9), "notes.certifier.bound": np.array(1e9)},
+    "a bound above its value": {"notes.certifier.bound": np.array(1e9)},
+    "words": {"notes.certifier.n": np.array("many")},
+    "etas of a race": {"notes.race.etas": np.zeros(2)},
+    "ground of a race": {"notes.race.ground": np.zeros(2)},
+    "best of a race": {"notes.race.best": np.zeros(5, np.float32)},
+    "no past": {"notes.race.past": np.zeros(0)},
+    "sums of the trajectories": {"trajectories.memory.total": np.zeros((2, 3))},
 }
 
 

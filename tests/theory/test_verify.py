@@ -76,13 +76,13 @@ def test_a_violation_is_reported():
 
 def test_a_wrong_algorithm_is_found(monkeypatch):
     """Weights that are too large by a part in a million are seen in the whole report."""
-    update = theory.verification.AdaGradDiff.update
+    learn = theory.verification.AdaGradDiff.learn
 
-    def wrong(self, metric, g, g_prev):
-        update(self, metric, g, g_prev)
-        metric.total *= 1 + 1e-6
+    def wrong(self, memory, now):
+        learn(self, memory, now)
+        memory.total *= 1 + 1e-6
 
-    monkeypatch.setattr(theory.verification.AdaGradDiff, "update", wrong)
+    monkeypatch.setattr(theory.verification.AdaGradDiff, "learn", wrong)
     found = verify(["lad"], [0.05], iterations=40, **quiet)
     assert [row.statement for row in found.rows if not row.holds and row.statement != FALSE] == ["identity of w"]
 

@@ -73,7 +73,7 @@ def _size(penalty: Penalty, size: Any) -> int:
     if size is not None:
         size = check.count(size, "size", "check_penalty", least=1)
         _try_size(penalty, size)
-        return size
+        return int(size)
     accepted = []
     for candidate in SIZES:
         with suppress(ValueError):
@@ -82,9 +82,9 @@ def _size(penalty: Penalty, size: Any) -> int:
     for candidate in accepted:  # one that says nothing of sizes may still have been written for one
         with suppress(Exception):
             penalty.value(np.zeros(candidate))
-            return candidate
+            return int(candidate)
     if accepted:  # whatever is wrong with its value will be said
-        return accepted[0]
+        return int(accepted[0])
     raise ValueError(f"'size' is needed: {penalty.name} accepts no vector of 1 to {max(SIZES)} coordinates.")
 
 

@@ -1,9 +1,9 @@
-"""Is it a rule: positive steps, nothing remembered but `metric.total`, and trajectories that do not know of each other?"""
+"""Is it a rule: positive steps, nothing remembered but its memory, and trajectories that do not know of each other?"""
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..common import check
-from ..rules import Rule, as_rule
+from ..rules import Memory, Rule, View, as_rule
 from ..solve.algorithm import iterate
 from ..solve.run import minimize
 from ..solve.state import State, load_state
@@ -45,19 +45,19 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
     True
     >>> @dataclass(frozen=True, eq=False)
     ... class Careless(Rule):
-    ...     def update(self, metric, g, g_prev):
-    ...         metric.total -= g**2
+    ...     def learn(self, memory, now):
+    ...         memory.total -= now.g**2
     >>> print(check_rule(Careless(eta=0.1)).failures[0])
-    The sums metric.total must not become negative: after 1 gradients they are so.
+    What it remembers as memory.total must not become negative: after 1 gradients it is so.
     """
     report = Report(type(as_rule(rule)).__name__)
     if callable(rule.eta) and not report.look("Its schedule gives positive numbers.", lambda: _schedule(rule)):
         return report
     trial = RuleTrial(rule, np.random.default_rng(seed))
-    if not report.look("The sums metric.total are finite and not negative.", trial.sums):
+    if not report.look("What it remembers is finite, and a total is not negative.", trial.remembers):
         return report
-    report.look("update does not change the gradients it is given.", trial.update_leaves_gradients_alone)
-    report.look("Steps are positive, and what they lead to is x - step * g.", trial.steps)
+    report.look("learn and move do not change what they are given.", trial.leaves_arguments_alone)
+    report.look("Steps are positive, and moves are finite.", trial.steps)
     report.look("It works with blocks of every kind.", trial.blocks)
     report.look("The same run gives the same answer twice.", trial.repeats)
     report.look("A run that is saved and continued goes on as if it had never stopped.", trial.resumes)
@@ -74,7 +74,8 @@ class RuleTrial:
         self.rule, self.rng = rule, rng
         self.shape = self._shape()
         self.etas = rule.eta if isinstance(rule.eta, np.ndarray) else None
-        self.unit = float(np.min(rule.eta(1) if callable(rule.eta) else rule.eta))  # distances that suit the step size
+        eta = rule.eta(1) if callable(rule.eta) else rule.eta
+        self.unit = 1.0 if eta is None else float(np.min(eta))  # distances that suit the step size
         scale = np.ones(int(np.prod(self.shape))) if rule.scale is None else rule.scale.astype(np.float64)
         self.curvature = (10.0 ** rng.uniform(-1, 1, self.shape)) / scale.reshape(self.shape) ** 2
         self.target = self.unit * scale.reshape(self.shape) * (1.0 + 3.0 * rng.random(self.shape))
@@ -95,58 +96,71 @@ class RuleTrial:
         slope = self.curvature.reshape(*self.shape, *extra) * away
         return 0.5 * np.sum(slope * away, axis=tuple(range(len(self.shape)))), slope
 
-    def run(self, rule: Rule, iterations: int = ITERATIONS, state: State | None = None) -> State:
+    def run(self, rule: Rule, iterations: int = ITERATIONS, state: State | None = None, width: tuple[int, ...] = ()) -> State:
         """The state after some iterations."""
-        width = () if rule.trajectories is None else (rule.trajectories,)
+        width = width if rule.trajectories is None else (rule.trajectories,)
         x0 = None if state is not None else np.zeros((*self.shape, *width))
         return next(islice(iterate(self.loss, x0, None, rule, state=state), iterations - 1, None)).copy()
 
-    def gradients(self, width: tuple[int, ...] = ()) -> list[np.ndarray]:
-        return [np.zeros((*self.shape, *width)), *(self.rng.standard_normal((*self.shape, *width)) for _ in range(5))]
-
-    def sums(self) -> str | None:
+    def begun(self) -> tuple[Memory, View]:
+        """The rule's memory and view at the first of some random gradients."""
         width = () if self.etas is None else (len(self.etas),)
-        gradients = self.gradients(width)
-        metric = self.rule.init(gradients[0], bool(width))
-        for n in range(1, len(gradients)):
-            self.rule.update(metric, gradients[n].copy(), gradients[n - 1].copy())
-            for word, bad in (("NaN", np.isnan), ("infinite", np.isinf), ("negative", lambda total: total < 0)):
-                if bad(metric.total).any():
-                    return f"The sums metric.total must not become {word}: after {n} gradients they are so."
+        x = self.rng.standard_normal((*self.shape, *width))
+        now = self.rule.view(x, bool(width))
+        memory = Memory(self.rule.remember(x, bool(width), now.labels))
+        now.x = now.x_prev = x.reshape(-1, *width)
+        now.g, now.g_prev = self.rng.standard_normal(now.x.shape), np.zeros(now.x.shape)
+        now.step, now.point = np.full(now.x.shape, np.nan), np.full(now.x.shape, np.nan)
+        now.n, now.f = (np.ones(width, np.int64), np.ones(width)) if width else (1, 1.0)
+        self.rule.begin(memory, now)
+        self.rule.learn(memory, now)
+        return memory, now
+
+    def remembers(self) -> str | None:
+        memory, now = self.begun()
+        for n in range(1, 6):
+            for name in self.rule.memory:
+                array = getattr(memory, name)
+                for word, bad in (("NaN", np.isnan), ("infinite", np.isinf), ("negative", lambda total: total < 0)):
+                    if bad(array).any() and (name == "total" or word != "negative"):
+                        return f"What it remembers as memory.{name} must not become {word}: after {n} gradients it is so."
+            now.n, now.x_prev, now.g_prev = now.n + 1, now.x, now.g
+            now.x, now.g = now.x + self.rng.standard_normal(now.x.shape), self.rng.standard_normal(now.x.shape)
+            self.rule.learn(memory, now)
         return None
 
-    def update_leaves_gradients_alone(self) -> str | None:
-        width = () if self.etas is None else (len(self.etas),)
-        before, after = self.gradients(width)[1:3]
-        metric, g, g_prev = self.rule.init(after, bool(width)), after.copy(), before.copy()
-        self.rule.update(metric, g, g_prev)
-        for name, given, kept in (("g", g, after), ("g_prev", g_prev, before)):
-            if not np.array_equal(given, kept):
-                return f"The method update changes its argument {name}."
+    def leaves_arguments_alone(self) -> str | None:
+        memory, now = self.begun()
+        now.x_prev, now.g_prev = self.rng.standard_normal((2, *now.x.shape))
+        for method in ("move", "learn"):
+            given = {name: getattr(now, name) for name in ("x", "g", "x_prev", "g_prev")}
+            kept = {name: array.copy() for name, array in given.items()}
+            getattr(self.rule, method)(memory, now)
+            for name, array in given.items():
+                if not np.array_equal(array, kept[name]):
+                    return f"The method {method} changes now.{name}, which it should only read."
         return None
 
     def steps(self) -> str | None:
-        width = () if self.etas is None else (len(self.etas),)
-        flat = (int(np.prod(self.shape)), *width)
-        g_prev, g = self.gradients(width)[:2]
-        metric = self.rule.init(g, bool(width))
-        self.rule.update(metric, g, g_prev)
-        x, slope = self.rng.standard_normal(flat), g.reshape(flat)
-        given, step, out = x.copy(), np.full(flat, np.nan), np.full(flat, np.nan)
-        self.rule.forward(metric, np.ones(width, np.int64) if width else 1, given, slope.copy(), step, out)  # type: ignore[arg-type]
-        if not np.array_equal(given, x):
-            return "The method forward changes its argument x."
-        if not (np.isfinite(step).all() and (step > 0).all()):
-            return f"Every step must be positive and finite. The method forward makes them {show(step)}."
-        if not np.allclose(out, x - step * slope, rtol=1e-9, atol=1e-9 * float(np.abs(out).max())):
-            return "The method forward takes other steps than it says: out must be x - step * g."
+        memory, now = self.begun()
+        self.rule.schedule(now)
+        self.rule.move(memory, now)
+        if not (np.isfinite(now.step).all() and (now.step > 0).all()):
+            return f"Every step must be positive and finite. The method move makes them {show(now.step)}."
+        if not np.isfinite(now.point).all():
+            return f"The point that move leads to must be finite. It is {show(now.point)}."
         return None
+
+    def with_(self, **parameters: Any) -> Rule:
+        """The rule with other parameters, as far as it has them."""
+        known = {field.name for field in fields(self.rule) if field.init}
+        return replace(self.rule, **{name: value for name, value in parameters.items() if name in known})
 
     def blocks(self) -> str | None:
         size = int(np.prod(self.shape))
         for blocks in (None, "all", np.arange(size) // 2):
             for eta in (self.unit, np.array([self.unit, 2 * self.unit])):
-                rule = replace(self.rule, eta=eta, blocks=blocks)
+                rule = self.with_(eta=eta, blocks=blocks)
                 try:
                     state = self.run(rule, 5)
                 except Exception as error:
@@ -170,17 +184,19 @@ class RuleTrial:
 
     def columns(self) -> str | None:
         etas = np.array([self.unit, 3 * self.unit]) if self.etas is None else self.etas
-        together = self.run(replace(self.rule, eta=etas))
+        together = self.run(self.with_(eta=etas), width=(2,))
         for k, eta in enumerate(etas):
-            alone = self.run(replace(self.rule, eta=float(eta)))
+            alone = self.run(self.with_(eta=float(eta)))
             if not np.allclose(together.x[..., k], alone.x, rtol=1e-9, atol=1e-12 * float(np.abs(alone.x).max())):
                 found = f"{show(together.x[..., k])}, and {show(alone.x)}"
                 return f"Trajectories side by side differ from each alone: with eta = {eta:g} x is {found}."
         return None
 
     def selects(self) -> str | None:
-        rule = self.rule if self.etas is not None else replace(self.rule, eta=np.array([self.unit, 2 * self.unit]))
-        last = len(rule.eta) - 1  # type: ignore[arg-type]
+        rule = self.rule if self.etas is not None else self.with_(eta=np.array([self.unit, 2 * self.unit]))
+        if rule.trajectories is None:
+            return None if rule.select(np.array([0])) is rule else "The method select must return the rule: it has no eta."
+        last = rule.trajectories - 1
         part = rule.select(np.array([last]))
         if type(part) is not type(rule) or part.trajectories != 1:
             return f"The method select must return a {type(rule).__name__} for the chosen trajectories. It returned {part!r}."
@@ -190,7 +206,7 @@ class RuleTrial:
         return None
 
     def goes_down(self) -> str | None:
-        rule = replace(self.rule, eta=self.unit) if self.etas is not None else self.rule
+        rule = self.with_(eta=self.unit) if self.etas is not None else self.rule
         start = float(self.loss(np.zeros(self.shape))[0])
         end = minimize(self.loss, np.zeros(self.shape), rule=rule, max_iter=200, on_failure="ignore").fun_best
         if not end < start:
@@ -204,8 +220,9 @@ def _schedule(rule: Any) -> None:
         check.positive(rule.eta(n), f"eta({n})", type(rule).__name__)
 
 
-MEMORY = "Whatever a rule remembers must be in metric.total: only that is saved, and it starts from zero."
+MEMORY = "Whatever a rule remembers must be named in its `memory`: only that is saved."
 
 
 def _same(first: State, second: State) -> bool:
-    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in ("x", "g", "total", "f"))
+    same = all(np.array_equal(getattr(first, name), getattr(second, name)) for name in ("x", "g", "f"))
+    return same and all(np.array_equal(array, second.memory[name]) for name, array in first.memory.items())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from .. import kernels
-from .base import Metric, Rule
+from .base import Rule
+from .memory import Memory, View
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +29,10 @@ class AdaGrad(Rule):
     Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and stochastic optimization, 2011.
     """
 
-    def update(self, metric: Metric, g: np.ndarray, g_prev: np.ndarray) -> None:
+    def learn(self, memory: Memory, now: View) -> None:
         """total_i += ||g_i^n||^2"""
-        if metric.labels is None:
-            kernels.add_squares(metric.total.reshape(-1), g.reshape(-1))
+        if now.labels is None:
+            kernels.add_squares(memory.total.reshape(-1), now.g.reshape(-1))
         else:
-            total = metric.total.reshape(len(metric.total), -1)
-            kernels.add_block_squares(total, metric.labels, g.reshape(metric.labels.size, -1))
+            total = memory.total.reshape(len(memory.total), -1)
+            kernels.add_block_squares(total, now.labels, now.g.reshape(now.labels.size, -1))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from .. import kernels
-from .base import Metric, Rule
+from .base import Rule
+from .memory import Memory, View
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +42,11 @@ class AdaGradDiff(Rule):
     Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive Gradient Algorithm, Algorithm 1.
     """
 
-    def update(self, metric: Metric, g: np.ndarray, g_prev: np.ndarray) -> None:
+    def learn(self, memory: Memory, now: View) -> None:
         """total_i += ||g_i^n - g_i^{n-1}||^2"""
-        if metric.labels is None:
-            kernels.add_squared_differences(metric.total.reshape(-1), g.reshape(-1), g_prev.reshape(-1))
+        if now.labels is None:
+            kernels.add_squared_differences(memory.total.reshape(-1), now.g.reshape(-1), now.g_prev.reshape(-1))
         else:
-            shape = (metric.labels.size, -1)
-            total = metric.total.reshape(len(metric.total), -1)
-            kernels.add_block_squared_differences(total, metric.labels, g.reshape(shape), g_prev.reshape(shape))
+            shape = (now.labels.size, -1)
+            total = memory.total.reshape(len(memory.total), -1)
+            kernels.add_block_squared_differences(total, now.labels, now.g.reshape(shape), now.g_prev.reshape(shape))

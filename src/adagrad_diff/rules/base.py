@@ -1,41 +1,34 @@
-"""What every rule shares: w = eps + sqrt(total) per block, and the step eta * scale / w."""
+"""What every rule shares: it remembers, learns from each gradient, and moves.
+
+Unless a rule says otherwise it remembers one total per block, and moves by the metric w = eps + sqrt(total).
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import kernels
 from ..common import check
 from .blocks import block_labels
-
-
-@dataclass
-class Metric:
-    """The memory of a rule during one run; `total` is all that has to be kept to continue it."""
-
-    total: np.ndarray  # one sum of squares per block, float64: shape (blocks,) or (blocks, trajectories)
-    labels: np.ndarray | None  # the block of every coordinate; None for single coordinates
-    scale: np.ndarray  # one factor per coordinate, or one for all
-    eta: np.ndarray  # one step size per trajectory, that of the current iteration
-
-    def restricted(self, size: int) -> tuple[np.ndarray | None, bool]:
-        """The blocks of the first `size` coordinates, and whether these share one and the same step."""
-        labels = None if self.labels is None else self.labels[:size]
-        one = size == 1 or (labels is not None and bool((labels == labels[0]).all()))
-        return labels, one and self.scale.size == 1
+from .memory import BLOCK, NUMBER, POINT, Memory, View
 
 
 @dataclass(frozen=True, eq=False)
 class Rule(ABC):
-    """A diagonal metric w^n = eps + sqrt(total^n) per block, with step_i = eta_n scale_i / w_i.
+    """How gradients become steps.
 
-    A rule is written by saying what `update` adds to `metric.total`; see `AdaGradDiff` for the parameters.
+    A rule names what it remembers (`memory`), says how a gradient changes that (`learn`) and how it makes a step (`move`).
+    Both are written for arrays whose first axis are coordinates, and whose last are trajectories if there are several; see
+    `View` for what they find. By default a rule moves in the metric w = eps + sqrt(total), with the parameters of
+    `AdaGradDiff`; one that does not need some of these declares them with ``field(default=..., init=False)``.
     """
+
+    memory: ClassVar[dict[str, str]] = {"total": BLOCK}  # names, and for each of them POINT, BLOCK or NUMBER
 
     eta: float | Sequence[float] | np.ndarray | Callable[[int], float]
     eps: float = 1e-8
@@ -46,6 +39,8 @@ class Rule(ABC):
         name = type(self).__name__
         if callable(self.eta):
             pass  # checked each time it is called
+        elif self.eta is None and not next(field.init for field in fields(self) if field.name == "eta"):
+            pass  # a rule that has none
         elif np.ndim(self.eta) == 0:
             object.__setattr__(self, "eta", check.positive(self.eta, "eta", name))
         else:
@@ -74,8 +69,8 @@ class Rule(ABC):
         """The same rule for some of the trajectories."""
         return replace(self, eta=self.eta[columns]) if isinstance(self.eta, np.ndarray) else self
 
-    def init(self, x: np.ndarray, batched: bool = False, intercept: bool = False) -> Metric:
-        """An empty metric for iterates like x: shape (...,), or (..., trajectories) when batched."""
+    def view(self, x: np.ndarray, batched: bool = False, intercept: bool = False) -> View:
+        """What this rule will see of a run with iterates like x: shape (...,), or (..., trajectories) when batched."""
         shape, batch = (x.shape[:-1], x.shape[-1:]) if batched else (x.shape, ())
         size = int(np.prod(shape))
         if self.trajectories not in (None, *batch):
@@ -83,8 +78,7 @@ class Rule(ABC):
                 f"'eta' has {self.trajectories} values, one per trajectory, but x has "
                 f"{batch[0] if batch else 1} trajectories. Give x0 one column per value."
             )
-        labels = block_labels(self.blocks, shape, intercept)
-        count = size if labels is None else int(labels.max()) + 1
+        labels = None if self.blocks is None else block_labels(self.blocks, shape, intercept)
         scale = np.ones(1, x.dtype)
         if self.scale is not None:
             last = size // shape[0] if intercept else 0  # an intercept that `scale` leaves out has scale 1
@@ -92,10 +86,23 @@ class Rule(ABC):
                 raise ValueError(f"'scale' must hold one value per coordinate: {size}. Got {self.scale.size} instead.")
             scale = np.ones(size, x.dtype)
             scale[: self.scale.size] = self._cast(self.scale, x.dtype, "scale")
-        eta = np.full(batch or 1, np.nan, x.dtype)
-        if not callable(self.eta):
+        eta = np.ones(batch or 1, x.dtype)
+        if self.eta is not None and not callable(self.eta):
             eta[:] = self._cast_eta(self.eta, x.dtype, "eta")
-        return Metric(np.zeros((count, *batch)), labels, scale, eta)
+        return View(labels, scale, eta)
+
+    def remember(self, x: np.ndarray, batched: bool, labels: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Its memory for iterates like x, in double precision, before it has learned anything."""
+        batch = x.shape[-1:] if batched else ()
+        size = x[..., 0].size if batched else x.size
+        sizes = {POINT: (size,), BLOCK: (size if labels is None else int(labels.max()) + 1,), NUMBER: ()}
+        for name, kind in self.memory.items():
+            if kind not in sizes:
+                raise ValueError(f"The memory {name!r} of {type(self).__name__} must be POINT, BLOCK or NUMBER. Got {kind!r}.")
+        return {name: np.zeros((*sizes[kind], *batch)) for name, kind in self.memory.items()}
+
+    def begin(self, memory: Memory, now: View) -> None:  # noqa: B027
+        """What is remembered before the first gradient, if it is not zero: `now` has x^1 and g^1."""
 
     def _cast(self, values: Any, dtype: np.dtype, name: str) -> np.ndarray:
         """Numbers in the precision of x, or a sentence if one of them turns zero or infinite there."""
@@ -108,7 +115,7 @@ class Rule(ABC):
                 f"The {name!r} parameter of {type(self).__name__} must be a positive number of {dtype}. "
                 f"Got {values[bad].flat[0].item()!r} instead."
             )
-        return result
+        return np.asarray(result)
 
     def _cast_eta(self, eta: Any, dtype: np.dtype, name: str) -> np.ndarray:
         """The same for step sizes, with the longest step they lead to: the one of a coordinate whose gradient is zero."""
@@ -121,22 +128,27 @@ class Rule(ABC):
         return result
 
     @abstractmethod
-    def update(self, metric: Metric, g: np.ndarray, g_prev: np.ndarray) -> None:
-        """Add to `metric.total` what the gradient g^n, coming after g^{n-1}, says about each block."""
+    def learn(self, memory: Memory, now: View) -> None:
+        """Take in the gradient g^n, which comes after g^{n-1}."""
 
-    def forward(self, metric: Metric, n: int, x: np.ndarray, g: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        """step = eta_n * scale / (eps + sqrt(total)), then out = x - step * g.
-
-        All have one axis of coordinates: shape (d,) or (d, trajectories).
-        """
-        if callable(self.eta):
-            values = [check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__) for k in np.atleast_1d(n)]
-            metric.eta[:] = self._cast_eta(values, metric.eta.dtype, "eta" if np.ndim(n) else f"eta({n})")
-        if metric.labels is None:
-            kernels.forward(metric.total, self.eps, metric.eta, metric.scale, x, g, step, out)
+    def move(self, memory: Memory, now: View) -> None:
+        """step = eta_n * scale / (eps + sqrt(total));  point = x - step * g"""
+        if now.labels is None:
+            kernels.forward(memory.total, self.eps, now.eta, now.scale, now.x, now.g, now.step, now.point)
         else:
-            total, x, g, step, out = (a.reshape(-1, metric.eta.size) for a in (metric.total, x, g, step, out))
-            kernels.block_forward(total, metric.labels, self.eps, metric.eta, metric.scale, x, g, step, out)
+            arrays = (memory.total, now.x, now.g, now.step, now.point)
+            total, x, g, step, point = (array.reshape(-1, now.eta.size) for array in arrays)
+            kernels.block_forward(total, now.labels, self.eps, now.eta, now.scale, x, g, step, point)
+
+    def accepts(self, memory: Memory, now: View) -> Any:
+        """Whether to go to x_next; if not, x stays where it is, and the next iteration tries again."""
+        return True
+
+    def schedule(self, now: View) -> None:
+        """eta_n, if eta is a function of n."""
+        if callable(self.eta):
+            values = [check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__) for k in np.atleast_1d(now.n)]
+            now.eta[:] = self._cast_eta(values, now.eta.dtype, "eta" if np.ndim(now.n) else f"eta({now.n})")
 
 
 def as_rule(rule: Any) -> Rule:

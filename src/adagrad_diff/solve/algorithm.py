@@ -10,7 +10,7 @@ import numpy as np
 from ..common import check
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
-from ..rules import Rule, as_rule
+from ..rules import Memory, Rule, as_rule
 from .problem import check_same, identity, recognise
 from .state import State
 
@@ -55,13 +55,13 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
     state.oracle = None  # that of an earlier run, whose memory is needed again
     oracle = state.oracle = loss.oracle(state.x)
     flat = state.flat if state.x.ndim > 1 else lambda array: array
-    metric = rule.init(state.x, state.batched, loss.intercept)
-    metric.total = state.total
+    memory, now = Memory(state.memory), rule.view(state.x, state.batched, loss.intercept)
     state.x_prev, state.g_prev, state.step = np.empty_like(state.x), np.empty_like(state.x), np.empty_like(flat(state.x))
+    state.pull = None if type(rule).move is Rule.move else np.empty_like(state.step)
     part = penalised(loss, state)
     size = len(part(state.x))
     penalty.check_size(size)
-    penalty.check_metric(*metric.restricted(size))
+    penalty.check_metric(*now.restricted(size))
     if state.batched and (found := np.shape(penalty.value(part(state.x)))) != state.f.shape:
         raise ValueError(
             f"{type(penalty).__name__}.value must return one number per trajectory, shape {state.f.shape}, for x of shape "
@@ -70,17 +70,29 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
     prox_step = part(state.step.reshape(state.x.shape))
     if penalty.accepts == "scalar":
         prox_step = prox_step[:1]  # one step for all coordinates
+    doubtful = type(rule).accepts is not Rule.accepts
+    now.n, now.x, now.g, now.f, now.step = state.n + 1, flat(state.x), flat(state.g), state.f, state.step
 
     while True:
-        x = state.x_prev
-        rule.forward(metric, state.n + 1, flat(state.x), flat(state.g), state.step, out=flat(x))  # x^n - eta W_n^{-1} g^n
-        z = part(x)
-        penalty.apply(z, prox_step, out=z)  # x^{n+1}
-        f, phi = oracle(x, out=state.g_prev), penalty.value(z)  # f, g^{n+1} and phi
+        x_next, g_next = state.x_prev, state.g_prev
+        now.point, now.prox = flat(x_next), True
+        rule.schedule(now)
+        rule.move(memory, now)  # x^n - eta W_n^{-1} g^n
+        z = part(x_next)
+        if state.pull is not None:
+            state.pulled(now.x, now.point)
+        if now.prox:
+            penalty.apply(z, prox_step, out=z)  # x^{n+1}
+        f, phi = oracle(x_next, out=g_next), penalty.value(z)  # f, g^{n+1} and phi
         state.committing = True
+        if doubtful:
+            now.x_next, now.g_next, now.f_next = flat(x_next), flat(g_next), f
+            f, phi = state.stay_unless(rule.accepts(memory, now), f, phi)
         state.advance(f, phi)
         if state.failed is not True:
-            rule.update(metric, state.g, state.g_prev)  # the metric W_{n+1}
+            now.n, now.x, now.g, now.f = state.n + 1, flat(state.x), flat(state.g), state.f
+            now.x_prev, now.g_prev = flat(state.x_prev), flat(state.g_prev)
+            rule.learn(memory, now)  # the metric W_{n+1}
         yield state
 
 
@@ -117,8 +129,6 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
             "With several eta the loss must return one value per trajectory (column of x), "
             f"shape {x.shape[-1:]} for x of shape {x.shape}. Got one number instead."
         )
-    metric = rule.init(x, batched, loss.intercept)
-    rule.update(metric, g, np.zeros_like(g))  # g^0 = 0
     columns = g.reshape(-1, g.shape[-1] if batched else 1)
     with np.errstate(all="ignore"):
         norm = np.linalg.norm(columns.astype(np.float64, copy=False), axis=0)
@@ -128,7 +138,7 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
         f=np.array(f, np.float64) if batched else float(f),
         phi=0.0,
         g=g,
-        total=metric.total,
+        memory={},
         x_sum=np.zeros(x.shape) if averages else None,
         x_best=x.copy() if averages else None,
         fun_best=np.inf,
@@ -139,6 +149,12 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
         rule=type(rule).__name__,
         batched=batched,
     )
+    now = rule.view(x, batched, loss.intercept)
+    state.memory = rule.remember(x, batched, now.labels)
+    now.x = now.x_prev = state.flat(x)
+    now.g, now.g_prev, now.n, now.f = state.flat(g), np.zeros_like(state.flat(g)), state.n + 1, state.f  # g^0 = 0
+    rule.begin(Memory(state.memory), now)
+    rule.learn(Memory(state.memory), now)
     part = penalised(loss, state)(x)
     penalty.check_size(len(part))
     phi = penalty.value(part)
@@ -151,8 +167,17 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
     return state
 
 
-def resume(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) -> State:
-    """A copy of `state`, checked against the problem it is to continue. `rule` is a rule, or a race."""
+def check_memory(rule: Rule, state: State, intercept: bool) -> None:
+    """Raise if the state's memory is not one of this rule's."""
+    wanted = rule.remember(state.x, state.batched, rule.view(state.x, state.batched, intercept).labels)
+    if wanted.keys() != state.memory.keys():
+        raise ValueError(f"'state' was made with another rule than {type(rule).__name__}: it remembers other things.")
+    if any(array.shape != state.memory[name].shape for name, array in wanted.items()):
+        raise ValueError("'state' was made with other blocks than this rule's.")
+
+
+def check_state(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) -> None:
+    """Raise if `state` belongs to another problem, or another rule."""
     if not isinstance(state, State):
         raise TypeError(
             f"'state' must be a State, such as result.state or load_state(path). Got {type(state).__name__} instead."
@@ -165,10 +190,12 @@ def resume(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) -> St
         raise ValueError(f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out.")
     if loss.shape is not None and state.x.shape[: len(loss.shape)] != loss.shape:
         raise ValueError(f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}.")
-    check_same(state.problem, identity(loss, penalty, rule if isinstance(rule, Rule) else rule.identity))
-    if not isinstance(rule, Rule):
-        return rule.resume(state)
-    if rule.init(state.x, state.batched, loss.intercept).total.shape != state.total.shape:
-        raise ValueError("'state' was made with other blocks than this rule's.")
+    check_same(state.problem, identity(loss, penalty, rule))
+
+
+def resume(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, state: State) -> State:
+    """A copy of `state`, checked against the problem it is to continue."""
+    check_state(loss, x0, penalty, rule, state)
+    check_memory(rule, state, loss.intercept)
     recognise(loss, state, penalty.value(penalised(loss, state)(state.x)))
     return state.copy()

@@ -26,7 +26,7 @@ from ..losses import Loss
 from ..penalties import Penalty
 from ..rules import AdaGradDiff
 from . import geometry
-from .algorithm import iterations, penalised, start
+from .algorithm import check_memory, iterations, penalised, start
 from .problem import recognise
 from .state import State
 
@@ -59,7 +59,9 @@ class Race:
     def _within(self, etas: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """Step sizes that x, of this dtype, can move by."""
         limits = np.finfo(dtype)
-        return np.clip(etas, float(limits.smallest_subnormal), 0.5 * float(limits.max) * min(self.options["eps"], 1.0))
+        return np.asarray(
+            np.clip(etas, float(limits.smallest_subnormal), 0.5 * float(limits.max) * min(self.options["eps"], 1.0))
+        )
 
     def start(self, x0: Any) -> State:
         """The leader before the first iteration."""
@@ -70,7 +72,7 @@ class Race:
             )
         self.etas = self._within(self.etas, leader.x.dtype)
         self.best = self.ground = self.geometry.forward(leader.x)
-        leader.rule, leader.total = "auto", np.zeros(1)
+        leader.rule, leader.memory = "auto", {}
         leader.trajectories = self._begin(self.best, len(self.etas))
         leader.g_first = self._size(leader.trajectories.g[..., 0])
         self.fun = leader.fun
@@ -80,7 +82,7 @@ class Race:
     def resume(self, leader: State) -> State:
         """A copy of the leader's state, checked; the race goes on where it was."""
         leader = leader.copy()
-        memory = {name.removeprefix(PREFIX): value for name, value in leader.memory.items() if name.startswith(PREFIX)}
+        memory = {name.removeprefix(PREFIX): value for name, value in leader.notes.items() if name.startswith(PREFIX)}
         run = leader.trajectories
         try:
             self.etas, self.past = memory["etas"], memory["past"].tolist()
@@ -96,9 +98,7 @@ class Race:
             raise ValueError(
                 "'state' is not one of a run with eta='auto', or does not fit this loss. Give the rule it was made with."
             )
-        blocks = self.rule(self.etas).init(run.x, True, self.loss.intercept).total
-        if blocks.shape != run.total.shape:
-            raise ValueError("'state' was made with other blocks than this rule's.")
+        check_memory(self.rule(self.etas), run, self.loss.intercept)
         recognise(self.loss, run, self.penalty.value(penalised(self.loss, run)(run.x)))
         if np.isfinite(leader.g).all():  # centered data do not show that all rows were shifted
             recognise(self.original, leader, self.penalty.value(penalised(self.original, leader)(leader.x)))
@@ -178,8 +178,10 @@ class Race:
         eta = float(self.etas[winner])
         rho = moved if moved > 0 else 0.1 * float(self.etas.min() if run.failed.all() else eta)  # steps were too large
         fresh = self._begin(self.best, count)
-        for name in ("n", "x", "f", "phi", "g", "total"):
+        for name in ("n", "x", "f", "phi", "g"):
             getattr(fresh, name)[..., 0] = getattr(run, name)[..., winner]
+        for name, array in fresh.memory.items():
+            array[..., 0] = run.memory[name][..., winner]
         fresh.x_best, fresh.fun_best = fresh.x.copy(), fresh.fun  # a stage is judged by itself
         fresh.f_first = np.full(count, run.f_first[0])
         leader.committing = True
@@ -197,11 +199,11 @@ class Race:
         self.keep(leader)
 
     def keep(self, leader: State) -> None:
-        """The leader as the average and the best iterate, and the race in its memory."""
+        """The leader as the average and the best iterate, and the race in its notes."""
         leader.x_best, leader.x_sum = leader.x.copy(), max(leader.n, 1) * leader.x.astype(np.float64)
         numbers = {"eta": self.eta, "evaluations": self.evaluations, "stage_end": self.stage_end, "fun": self.fun}
         known = {"etas": self.etas, "past": self.past, "best": self.best.copy(), "ground": self.ground, **numbers}
-        leader.memory |= {f"{PREFIX}{name}": np.asarray(value) for name, value in known.items()}
+        leader.notes |= {f"{PREFIX}{name}": np.asarray(value) for name, value in known.items()}
 
     def settle(self, leader: State, stationary: bool, dual: Any) -> Any:
         """After the run: the loss and its gradient at the answer, in the caller's coordinates. Returns the residuals.

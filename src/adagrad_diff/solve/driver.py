@@ -1,4 +1,4 @@
-"""Watching the iteration from outside: when to stop, what to record, what to report."""
+"""Watching the iteration from outside: when to stop, and what to record."""
 
 from __future__ import annotations
 
@@ -13,30 +13,16 @@ from ..rules import Rule
 from .state import State
 from .status import (
     BUDGETS,
-    CERTIFIED,
-    CERTIFIED_SMALL,
-    DECIDED,
-    EXPLANATIONS,
-    MISSED,
-    REMEDIES,
-    SUBGRADIENT,
-    ConvergenceError,
     Interrupt,
-    Interrupted,
     Status,
-    succeeded,
-    warn,
 )
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
-
     from ..certificates import Certifier
 
 RUNNING = -1
 SELDOM = 16  # iterations between two looks at how much gradients have changed
 DIVERGENCE = 1e30
-FAR = 1e6  # times its first value that a loss may fall along a straight line
 STRICTER = 0.9  # the share of the tolerance that a race must reach: its point is judged again in the caller's coordinates
 NOTHING = 1e-6  # an objective, or a gradient, of less than this part of what it was counts as none in a relative tolerance
 
@@ -60,7 +46,7 @@ class Watch:
         max_iter: int,
         deadline: float,
         tol: float | None,
-        callback: Callable | None,
+        callback: Callable[..., Any] | None,
         every: int,
         state: State,
         norms: bool = True,
@@ -73,8 +59,8 @@ class Watch:
         self.show = show  # makes a state what a caller may see, if the source of states does not do that by itself
         self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
         self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
-        self.rows: list[tuple] = []
-        self._seen: Any = None  # the subgradient norm and mean step at the current iterate, once computed
+        self.rows: list[tuple[Any, ...]] = []
+        self._seen: tuple[Any, Any] | None = None  # the subgradient norm and mean step at the current iterate, once computed
 
     def run(self, iterations: Callable[[Rule, State], Iterator[State]], rule: Rule, state: State) -> Any:
         """Run to the end. Returns the status, of each trajectory if there are several.
@@ -214,7 +200,7 @@ class Watch:
         if self.show is not None:
             self.show(state)
         if self.certifier is not None:
-            state.memory |= self.certifier.memory()
+            state.notes |= self.certifier.memory()
         now = OptimizeResult(x=state.x.copy(), fun=state.fun, fun_best=np.copy(state.fun_best)[()], nit=np.copy(state.n)[()])
         now.update(subgradient_norm=norm, mean_step=mean_step, state=state)
         try:
@@ -226,7 +212,7 @@ class Watch:
     def _record(self, state: State) -> None:
         norm, mean_step = self._diagnose(state)
         if state.trajectories is not None:
-            row: tuple = (float(state.trajectories.fun[state.trajectories.ahead()]), mean_step, norm)
+            row: tuple[Any, ...] = (float(state.trajectories.fun[state.trajectories.ahead()]), mean_step, norm)
         else:
             row = (state.fun, mean_step, norm)
         if state.batched:
@@ -251,79 +237,3 @@ def _end(status: Any) -> Any:
     """INTERRUPTED for whatever is still running."""
     code = Status.INTERRUPTED
     return np.where(status == RUNNING, int(code), status) if np.ndim(status) else (code if status == RUNNING else status)
-
-
-def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: Any) -> OptimizeResult:
-    """The result of a run; a warning or an error if it was not a success, and `Interrupted` if it was interrupted."""
-    from scipy.optimize import OptimizeResult
-
-    certifier = watch.certifier
-    if certifier is not None:
-        state.memory |= certifier.memory()
-    state.x_prev = state.g_prev = state.step = state.oracle = None  # only the run needed them
-    codes = np.atleast_1d(status)
-    broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
-    broken |= ~np.isfinite(state.f) | np.isnan(state.phi)  # a race calls the loss and the penalty once more in the end
-    codes = np.where(np.atleast_1d(_falls_for_ever(state)) & np.isin(codes, BUDGETS), int(Status.DIVERGED), codes)
-    codes = np.where(np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes)
-    good, batched = succeeded(codes, watch.tol), state.batched
-    result = OptimizeResult(
-        x=state.x.copy(),
-        fun=state.fun,
-        jac=state.g.copy(),
-        x_avg=state.x_avg,
-        x_best=state.x_best.copy(),
-        fun_best=state.fun_best,
-        subgradient_norm=state.norm,
-        nit=state.n,
-        nfev=state.n + 1,
-        status=codes if batched else int(codes[0]),
-        success=good if batched else bool(good[0]),
-        message=_message(codes, state, watch),
-        history=watch.history(),
-        state=state,
-    )
-    if certifier is not None:
-        certified = np.broadcast_to(watch.certified(state), codes.shape)
-        result.update(gap=certifier.gap(state.fun), bound=certifier.bound, dual_point=certifier.point)
-        result.update(certified=certified.copy() if batched else bool(certified[0]))
-    result.update(extra)
-    if watch.interrupt.requested:
-        raise Interrupted(result.message, result)
-    alarming = ~good & ~np.isin(codes, DECIDED)
-    if alarming.any() and on_failure == "raise":
-        raise ConvergenceError(result.message, result)
-    if alarming.any() and on_failure == "warn":
-        warn(result.message)
-    return result
-
-
-def _falls_for_ever(state: State) -> Any:
-    """Whether the objective has fallen very far along a straight line, without an end in sight."""
-    norm = np.sqrt(np.einsum("i...,i...->...", state.flat(state.g), state.flat(state.g), dtype=np.float64))
-    with np.errstate(over="ignore", invalid="ignore"):  # where both are infinite
-        straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
-        return straight & (state.fun < -FAR * (1.0 + np.abs(state.f_first)))
-
-
-def _message(codes: np.ndarray, state: State, watch: Watch) -> str:
-    """What happened, what it means, what to do."""
-    certifier, certified = watch.certifier, np.broadcast_to(watch.certified(state), codes.shape)
-    by_gap = certifier is not None and not certifier.hopeless
-    remedy = REMEDIES["auto" if state.trajectories is not None else "gap" if by_gap else "subgradient"]
-    sentences = []
-    for code in np.unique(codes):
-        here = codes == code
-        sentence = EXPLANATIONS.get(Status(code)) or SUBGRADIENT
-        if code == Status.CONVERGED and certified[here].all():
-            relative = np.atleast_1d(certifier.gap(state.fun) <= watch.tol * np.abs(state.fun))  # type: ignore[union-attr]
-            sentence = CERTIFIED if relative[here].all() else CERTIFIED_SMALL
-        if watch.tol is not None and code in BUDGETS:
-            sentence += MISSED.format(remedy)
-        n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, state.norm, state.g_first))
-        subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
-        norms = f"; norm of the subgradient {u:.2e}, of the first gradient {first:.2e}" if not np.isnan(u) else ""
-        sentences.append(f"{subject}{sentence} ({n} {'iteration' if n == 1 else 'iterations'}{norms}).")
-    if certifier is not None:
-        sentences.append(certifier.message(np.min(state.fun)))
-    return " ".join(sentences)

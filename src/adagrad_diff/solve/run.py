@@ -12,10 +12,11 @@ from ..common import check
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import AdaGradDiff, Rule, as_rule
-from .algorithm import iterations, resume, start
+from .algorithm import check_state, iterations, resume, start
 from .auto import RESTARTS, Race
-from .driver import Watch, report
+from .driver import Watch
 from .problem import identity
+from .report import report
 from .state import State
 from .status import Status, interruptible
 
@@ -136,7 +137,7 @@ def minimize(
         certifier = _certifier(loss, penalty, stop)
         state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
         if certifier is not None:
-            certifier.remember(state.memory)
+            certifier.remember(state.notes)
         watch = Watch(max_iter, deadline, state=state, certifier=certifier, **watched)
         status = watch.run(lambda rule, state: iterations(loss, penalty, rule, state), rule, state)
         return report(watch, state, status, on_failure)
@@ -158,11 +159,13 @@ def _race(
     """`minimize` with eta="auto": what is watched is the leader of several trajectories."""
     race = Race(loss, penalty, 1e-8 if eps is None else eps, blocks)
     certifier = _certifier(loss, penalty, stop, 1 + len(RESTARTS))
-    leader = race.start(x0) if state is None else resume(loss, x0, penalty, race, state)
+    if state is not None:
+        check_state(loss, x0, penalty, race.identity, state)
+    leader = race.start(x0) if state is None else race.resume(state)
     leader.problem = identity(loss, penalty, race.identity)
     dual = certifier.dual if certifier is not None and certifier.known else None
     if certifier is not None and dual is not None:
-        certifier.remember(leader.memory)
+        certifier.remember(leader.notes)
         certifier.back = race.geometry.back
     watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=race.show, **watched)
     status = watch.run(lambda rule, state: race.iterations(state), race.rule(1.0), leader)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -12,11 +13,9 @@ import numpy as np
 
 from .. import kernels
 from ..common.files import as_path, read_arrays, write
+from .archive import FORMAT, check_fields, pack, unpack
 
-FORMAT = "adagrad-diff state 2"
 ONE = np.ones(1)
-HEADER = ("rule", "batched", "problem")  # kept as JSON; everything else is an array
-SCRATCH = ("x_prev", "g_prev", "step", "oracle", "scale", "committing", "turning")
 
 
 @dataclass
@@ -32,7 +31,7 @@ class State:
     f: Any  # loss at x
     phi: Any  # penalty at x
     g: np.ndarray  # (sub)gradient of f at x
-    total: np.ndarray  # the rule's sums, one per block, up to and with g
+    memory: dict[str, np.ndarray]  # what the rule remembers, by name, up to and with g
     x_sum: Any  # x^2 + ... + x^{n+1}, in double precision; None if nobody wants the average
     x_best: Any  # the iterate with the smallest objective; None likewise
     fun_best: Any  # its objective
@@ -40,16 +39,17 @@ class State:
     g_first: Any  # ||g^1||, against which the subgradient is judged
     norm: Any  # ||u||, u the subgradient of F at x that `diagnose` speaks of; NaN until it is asked for
     failed: Any  # a value at the next iterate was not finite: x stays the last good one
-    rule: str  # name of the rule the sums belong to
+    rule: str  # name of the rule it belongs to
     batched: bool  # whether there is a trailing axis of trajectories
     gain: Any = math.inf  # what the best objective has lately gained, once that says something about the run's end
     problem: dict[str, Any] = field(default_factory=dict)  # the one it belongs to, if anybody is to ask
-    memory: dict[str, np.ndarray] = field(default_factory=dict)  # what those who watch or lead the run remember, by name
+    notes: dict[str, np.ndarray] = field(default_factory=dict)  # what those who watch or lead the run remember, by name
     trajectories: State | None = None  # those that race, if this is the state of their leader
     # Not needed to go on: the iterate and the gradient before x and g, and the steps eta / w that led from there to x.
     x_prev: Any = None
     g_prev: Any = None
     step: Any = None
+    pull: Any = None  # of a rule that does not move along g: what takes its place, (x - point) / step; see `View`
     oracle: Any = None  # the loss's oracle, last called at x
     scale: Any = None  # factors of the coordinates in which subgradients are measured, if they are not x's own
     committing: bool = False  # an iteration is being completed, and must be
@@ -86,7 +86,7 @@ class State:
             nan = np.full(self.f.shape, np.nan) if self.batched else math.nan
             return nan, nan
         out = np.empty((2, self.f.size if self.batched else 1))
-        arrays = (self.x_prev, self.x, self.g_prev, self.g)
+        arrays = (self.x_prev, self.x, self.g_prev if self.pull is None else self.pull, self.g)
         x_prev, x, g_prev, g = arrays if self.x.ndim == 1 else map(self.flat, arrays)
         kernels.diagnose(x_prev, x, self.step, g_prev, g, ONE if self.scale is None else self.scale, out)
         if not self.batched:
@@ -96,11 +96,11 @@ class State:
         return self.norm.copy(), out[1]  # `advance` writes to it
 
     def change(self) -> Any:
-        """The norm of what the rule has summed up: how much gradients have changed, or how large they were."""
+        """The root of the rule's total, if it has one: how much gradients have changed, or how large they were."""
         if self.trajectories is None:
-            return np.sqrt(self.total.sum(axis=0))
+            return np.sqrt(self.memory["total"].sum(axis=0)) if "total" in self.memory else 0.0
         run = self.trajectories
-        total = run.total[:, run.ahead()]
+        total = run.memory["total"][:, run.ahead()]
         return np.sqrt(np.sum(total if run.scale is None or run.scale.size != total.size else total * run.scale**2))
 
     def ahead(self) -> int:
@@ -116,6 +116,25 @@ class State:
     def mean_step(self) -> Any:
         """The mean over coordinates of eta / w^n."""
         return self.diagnose()[1]
+
+    def pulled(self, x: np.ndarray, point: np.ndarray) -> None:
+        """A rule moves from x to `point` before the prox: as if by a gradient `pull`, with the step of the prox."""
+        np.subtract(x, point, out=self.pull)
+        with np.errstate(all="ignore"):  # a step may be zero
+            np.divide(self.pull, self.step, out=self.pull)
+
+    def stay_unless(self, accepted: Any, f: Any, phi: Any) -> tuple[Any, Any]:
+        """The values with which to `advance` if a rule rejects what was tried: there, what comes next is what is.
+
+        That x stands still proves nothing, so there is no step, and no subgradient, until it moves again.
+        """
+        rejected = ~np.broadcast_to(np.asarray(accepted, bool), np.shape(self.f))
+        if rejected.any():
+            for new, old in ((self.x_prev, self.x), (self.g_prev, self.g)):
+                np.copyto(new, old, where=rejected)
+            np.copyto(self.step, np.nan, where=rejected)
+            f, phi = np.where(rejected, self.f, f), np.where(rejected, self.phi, phi)
+        return (f, phi) if self.batched else (float(f), float(phi))
 
     def advance(self, f: Any, phi: Any) -> None:
         """Complete an iteration: x_prev and g_prev hold the new iterate and its gradient, f and phi its values.
@@ -142,14 +161,15 @@ class State:
                 np.copyto(self.x_best, self.x)
                 self.fun_best = f + phi
 
-    def _map(self, change) -> State:
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(self, **{k: change(v) if isinstance(v, np.ndarray) else v for k, v in values.items()})
+    def _map(self, change: Callable[[np.ndarray], np.ndarray]) -> State:
+        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        values = {k: change(v) if isinstance(v, np.ndarray) else v for k, v in values.items()}
+        return replace(self, **values | {"memory": {name: change(array) for name, array in self.memory.items()}})
 
     def copy(self) -> State:
         """An independent copy."""
         copy = self._map(np.copy)
-        copy.memory = {name: array.copy() for name, array in self.memory.items()}
+        copy.notes = {name: array.copy() for name, array in self.notes.items()}
         copy.trajectories = None if self.trajectories is None else self.trajectories.copy()
         return copy
 
@@ -163,79 +183,27 @@ class State:
             array = getattr(self, name)
             if isinstance(array, np.ndarray):
                 array[..., columns] = getattr(part, name)
+        for name, array in self.memory.items():
+            array[..., columns] = part.memory[name]
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file of arrays and JSON (no pickle), replacing an older one in a single step."""
         target = as_path(path, "path")
-        header, arrays = _parts(self)
+        header, arrays = pack(self)
         text = np.array(json.dumps({"format": FORMAT, **header}))
         write(target, lambda file: np.savez(file, header=text, **arrays))
 
 
-ARRAYS = {f.name for f in fields(State)} - {*HEADER, *SCRATCH, "memory", "trajectories"}
-
-
-def _parts(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is kept of a state: JSON, and arrays by name."""
-    header = {name: getattr(state, name) for name in HEADER}
-    arrays = {
-        f.name: np.asarray(value) for f in fields(state) if f.name in ARRAYS and (value := getattr(state, f.name)) is not None
-    }
-    arrays |= {f"memory.{name}": array for name, array in state.memory.items()}
-    if state.trajectories is not None:
-        header["trajectories"], inner = _parts(state.trajectories)
-        arrays |= {f"trajectories.{name}": array for name, array in inner.items()}
-    return header, arrays
-
-
 def _whole(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
-    """The inverse of `_parts`, checked."""
-    inner = header.pop("trajectories", None)
-    parts: dict[str, dict[str, np.ndarray]] = {"": {}, "memory": {}, "trajectories": {}}
-    for name, array in arrays.items():
-        room, _, rest = name.partition(".")
-        parts[room if rest else ""][rest or name] = array
-    if unknown := [name for name in parts[""] if name not in ARRAYS] + [name for name in header if name not in HEADER]:
-        raise ValueError(f"it has {unknown[0]!r}, which is no part of a state file")
-    values: dict[str, Any] = {"x_sum": np.array(None), "x_best": np.array(None), **parts[""]}
-    values = {name: array.item() if array.ndim == 0 else array for name, array in values.items()}
-    state = State(**values, **header, memory=parts["memory"])
-    _check_fields(state)
+    values, inner = unpack(header, arrays)
+    state = State(**values)
+    check_fields(state)
     if inner is not None:
-        state.trajectories = _whole(inner, parts["trajectories"])
+        state.trajectories = _whole(*inner)
     return state
 
 
-# What a state's arrays must be: the kernels trust them, so a file that was tampered with must not reach them.
-KINDS = {"n": "iu", "failed": "b"}  # and all others "f"
-SIGNED = ("x", "f", "phi", "g", "x_sum", "x_best", "fun_best", "f_first")  # the others are not negative
-
-
-def _check_fields(state: State) -> None:
-    if not (isinstance(state.batched, bool) and isinstance(state.rule, str) and isinstance(state.problem, dict)):
-        raise ValueError("its header is not that of a state")
-    batch = state.x.shape[-1:] if state.batched else ()
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("x", "g", "x_sum", "x_best"), state.x.shape)
-    if state.batched and state.x_sum is None and state.x_best is None:  # of a sweep
-        del shapes["x_sum"], shapes["x_best"]
-    shapes["total"] = (len(state.total), *batch)
-    shapes["gain"] = ()
-    shapes |= dict.fromkeys(("n", "f", "phi", "fun_best", "f_first", "g_first", "norm", "failed"), batch)
-    for name, shape in shapes.items():
-        value = np.asarray(getattr(state, name))
-        dtype = state.x.dtype if name in ("x", "g", "x_best") else value.dtype if name in KINDS else np.dtype(np.float64)
-        if value.shape != shape or value.dtype.kind not in KINDS.get(name, "f") or value.dtype != dtype or not dtype.isnative:
-            raise ValueError(f"{name} is of shape {value.shape} and dtype {value.dtype}, which does not fit the rest")
-        if name not in SIGNED and (value < 0).any():
-            raise ValueError(f"{name} is negative")
-    if state.x.dtype not in (np.float32, np.float64):
-        raise ValueError(f"x is of dtype {state.x.dtype}")
-    for name in ("x", "x_best", "x_sum"):
-        if name in shapes and not np.isfinite(getattr(state, name)).all():
-            raise ValueError(f"{name} is not finite")
-
-
-def load_state(path: str | os.PathLike) -> State:
+def load_state(path: str | os.PathLike[str]) -> State:
     """Read a state that `State.save` wrote.
 
     Examples

@@ -36,7 +36,7 @@ DECIDED = (Status.CALLBACK, Status.INTERRUPTED)
 
 def succeeded(codes: Any, tol: float | None) -> np.ndarray:
     """Which of these ends are a success. (The table in docs/ends.md.)"""
-    return (np.asarray(codes) == Status.CONVERGED) | (np.isin(codes, BUDGETS) & (tol is None))
+    return np.asarray((np.asarray(codes) == Status.CONVERGED) | (np.isin(codes, BUDGETS) & (tol is None)))
 
 
 SUBGRADIENT = "Converged: the subgradient of the objective at x is within the tolerance, relative to the first gradient"
@@ -120,7 +120,7 @@ def delayed_interrupt() -> Iterator[Interrupt]:
     main = threading.current_thread() is threading.main_thread()
     ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-    def handler(number, frame):
+    def handler(number: int, frame: Any) -> None:
         if interrupt.requested and not interrupt.held():
             raise KeyboardInterrupt
         interrupt.requested = True

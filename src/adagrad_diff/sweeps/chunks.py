@@ -30,6 +30,7 @@ WIDE = 32  # columns that a chunk has at least, if memory and their number allow
 LEAST = 4  # columns that it keeps when it is cut for the sake of another core,
 LARGE = 1e4  # unless a single one has so many coordinates or predictions that it is worth a core
 RECORDED = ("objective", "mean_step")
+MEMORY = "state.memory."
 ENDS = (Status.MAX_ITER, Status.NOT_FINITE, Status.DIVERGED)
 
 
@@ -141,6 +142,7 @@ class Trajectories:
         layout["state.n"] = layout["state.n"]._replace(values=range(self.n_iter + 1))
         if (arrays := kept(layout)) is not None:
             record = {name: arrays.pop(name) for name in RECORDED}
+            state.memory = {name: arrays.pop(f"{MEMORY}{name}") for name in state.memory}
             state = replace(state, **{name.removeprefix("state."): array for name, array in arrays.items()})
         regular = self.n_iter - self.n_iter % self.record
         while True:
@@ -196,7 +198,8 @@ class Trajectories:
 def _arrays(state: State) -> dict[str, np.ndarray]:
     """The arrays of a state, by the names that they have in a file."""
     values = {f"state.{field.name}": getattr(state, field.name) for field in fields(state)}
-    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    return arrays | {f"{MEMORY}{name}": array for name, array in state.memory.items()}
 
 
 def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:

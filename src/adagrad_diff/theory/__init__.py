@@ -12,9 +12,10 @@ True
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._inequality import Inequality
+from ._report import Verification
 from ._run import Run, record
 from .basic import adagrad_inequality, corollary, lemma_1, lemma_1_smooth
 from .bounds import main_bound, squared_differences
@@ -23,7 +24,7 @@ from .metric import weights
 from .rates import Rate, rate
 
 if TYPE_CHECKING:
-    from .verification import Verification, verify
+    from .verification import verify
 
 __all__ = [
     "Inequality",
@@ -47,12 +48,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """What needs the paper's problems is imported when it is first used."""
-    if name in ("Verification", "verify"):
-        from importlib import import_module
+    if name == "verify":
+        from .verification import verify
 
-        return getattr(import_module(".verification", __name__), name)
+        return verify
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..common import check
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
-from ..rules import Rule
+from ..rules import Rule, as_rule
 from ..solve.algorithm import iterate, start
 
 
@@ -44,7 +44,7 @@ class Run:
     @property
     def F(self) -> np.ndarray:
         """F(x^1) ... F(x^{N+1})."""
-        return self.f + self.phi
+        return np.asarray(self.f + self.phi)
 
     @property
     def rounding(self) -> float:
@@ -65,12 +65,12 @@ class Run:
     @cached_property
     def v(self) -> np.ndarray:
         """v_i^n = sqrt(sum_{k<=n} ||g_i^k - g_i^{k-1}||^2), from the recorded gradients."""
-        return np.sqrt(np.cumsum(self.squares, axis=0))
+        return np.asarray(np.sqrt(np.cumsum(self.squares, axis=0)))
 
     @cached_property
     def size(self) -> np.ndarray:
         """The magnitude of what F(x^k) is summed up from. A quadratic f may cancel; then <g, x> shows how much."""
-        return np.abs(self.f) + np.abs(self.phi) + np.sum(np.abs(self.g * self.x), axis=1)
+        return np.asarray(np.abs(self.f) + np.abs(self.phi) + np.sum(np.abs(self.g * self.x), axis=1))
 
     @cached_property
     def average(self) -> tuple[np.ndarray, np.ndarray]:
@@ -88,11 +88,11 @@ class Run:
         if blocks == squared.shape[-1]:
             return squared
         if blocks == 1:
-            return squared.sum(axis=-1, keepdims=True)
+            return np.asarray(squared.sum(axis=-1, keepdims=True))
         from scipy.sparse import csr_array
 
         member = csr_array((np.ones(self.labels.size), (np.arange(self.labels.size), self.labels)))
-        return squared @ member
+        return np.asarray(squared @ member)
 
     def objective(self, x: Any) -> tuple[float, float]:
         """F(x) and its magnitude, as `size`."""
@@ -126,22 +126,22 @@ def record(loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = N
     """
     iterations = check.count(iterations, "iterations", "record", least=1)
     loss, penalty = as_loss(loss), as_penalty(penalty)
-    if not isinstance(rule, Rule):
-        raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
+    rule = as_rule(rule)
+    if type(rule).move is not Rule.move:
+        raise ValueError(f"The statements are about metrics: {type(rule).__name__} does not move in one.")
     if rule.scale is not None:
         raise ValueError("The paper's metric has no 'scale': record a run without it, on columns that are scaled instead.")
     first = start(loss, x0, penalty, rule)
     if first.batched:
         raise ValueError("The statements are about one trajectory: give x0 no trajectory axis and the rule one eta.")
-    metric = rule.init(first.x, False, loss.intercept)
-    d, m = first.x.size, metric.total.size
-    labels = np.arange(d) if metric.labels is None else metric.labels
+    d, found = first.x.size, rule.view(first.x, False, loss.intercept).labels
+    labels = np.arange(d) if found is None else found
     member = np.unique(labels, return_index=True)[1]  # one coordinate of every block: all have the same step
 
     x, g, w = np.empty((iterations + 1, d), first.x.dtype), np.empty((iterations + 1, d), first.x.dtype), []
     x[0], g[0] = first.x.ravel(), first.g.ravel()
     f, phi, eta = [first.f], [first.phi], []
-    total = first.total.copy()
+    total = first.memory["total"].copy()
     for k, state in enumerate(islice(iterate(loss, penalty=penalty, rule=rule, state=first), iterations), start=1):
         if state.failed:
             break
@@ -150,11 +150,11 @@ def record(loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = N
         x[k], g[k] = state.x.ravel(), state.g.ravel()
         f.append(state.f)
         phi.append(state.phi)
-        np.copyto(total, state.total)
+        np.copyto(total, state.memory["total"])
     N = len(eta)
     if N == 0:
         raise ValueError("The first step led to a value that is not finite: there is nothing to record. Try a smaller eta.")
-    w.append(rule.eps + np.sqrt(total.reshape(m)))
+    w.append(rule.eps + np.sqrt(total))
     return Run(
         loss=loss,
         penalty=penalty,

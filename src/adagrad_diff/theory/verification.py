@@ -47,8 +47,8 @@ def verify(
     *,
     iterations: int | None = None,
     seed: int = 0,
-    data: str | os.PathLike | None = None,
-    output: str | os.PathLike | None = None,
+    data: str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
     say: Callable[[str], Any] = lambda line: print(line, file=sys.stderr),
 ) -> Verification:
     """Check every statement on the paper's problems.

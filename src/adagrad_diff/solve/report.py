@@ -1,0 +1,106 @@
+"""What a run has come to: the result, and the sentences that explain it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .driver import NOTHING, Watch
+from .state import State
+from .status import (
+    BUDGETS,
+    CERTIFIED,
+    CERTIFIED_SMALL,
+    DECIDED,
+    EXPLANATIONS,
+    MISSED,
+    REMEDIES,
+    SUBGRADIENT,
+    ConvergenceError,
+    Interrupted,
+    Status,
+    succeeded,
+    warn,
+)
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+FALLEN = 1e6  # times its first value that a loss may fall along a straight line
+
+
+def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: Any) -> OptimizeResult:
+    """The result of a run; a warning or an error if it was not a success, and `Interrupted` if it was interrupted."""
+    from scipy.optimize import OptimizeResult
+
+    certifier = watch.certifier
+    if certifier is not None:
+        state.notes |= certifier.memory()
+    state.x_prev = state.g_prev = state.step = state.pull = state.oracle = None  # only the run needed them
+    codes = np.atleast_1d(status)
+    broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
+    broken |= ~np.isfinite(state.f) | np.isnan(state.phi)  # a race calls the loss and the penalty once more in the end
+    codes = np.where(np.atleast_1d(_falls_for_ever(state)) & np.isin(codes, BUDGETS), int(Status.DIVERGED), codes)
+    codes = np.where(np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes)
+    good, batched = succeeded(codes, watch.tol), state.batched
+    result = OptimizeResult(
+        x=state.x.copy(),
+        fun=state.fun,
+        jac=state.g.copy(),
+        x_avg=state.x_avg,
+        x_best=state.x_best.copy(),
+        fun_best=state.fun_best,
+        subgradient_norm=state.norm,
+        nit=state.n,
+        nfev=state.n + 1,
+        status=codes if batched else int(codes[0]),
+        success=good if batched else bool(good[0]),
+        message=_message(codes, state, watch),
+        history=watch.history(),
+        state=state,
+    )
+    if certifier is not None:
+        certified = np.broadcast_to(watch.certified(state), codes.shape)
+        result.update(gap=certifier.gap(state.fun), bound=certifier.bound, dual_point=certifier.point)
+        result.update(certified=certified.copy() if batched else bool(certified[0]))
+    result.update(extra)
+    if watch.interrupt.requested:
+        raise Interrupted(result.message, result)
+    alarming = ~good & ~np.isin(codes, DECIDED)
+    if alarming.any() and on_failure == "raise":
+        raise ConvergenceError(result.message, result)
+    if alarming.any() and on_failure == "warn":
+        warn(result.message)
+    return result
+
+
+def _falls_for_ever(state: State) -> Any:
+    """Whether the objective has fallen very far along a straight line, without an end in sight."""
+    norm = np.sqrt(np.einsum("i...,i...->...", state.flat(state.g), state.flat(state.g), dtype=np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):  # where both are infinite
+        straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
+        return straight & (state.fun < -FALLEN * (1.0 + np.abs(state.f_first)))
+
+
+def _message(codes: np.ndarray, state: State, watch: Watch) -> str:
+    """What happened, what it means, what to do."""
+    certifier, certified = watch.certifier, np.broadcast_to(watch.certified(state), codes.shape)
+    by_gap = certifier is not None and not certifier.hopeless
+    remedy = REMEDIES["auto" if state.trajectories is not None else "gap" if by_gap else "subgradient"]
+    sentences = []
+    for code in np.unique(codes):
+        here = codes == code
+        sentence = EXPLANATIONS.get(Status(code)) or SUBGRADIENT
+        if code == Status.CONVERGED and certified[here].all():
+            relative = np.atleast_1d(certifier.gap(state.fun) <= watch.tol * np.abs(state.fun))  # type: ignore[union-attr]
+            sentence = CERTIFIED if relative[here].all() else CERTIFIED_SMALL
+        if watch.tol is not None and code in BUDGETS:
+            sentence += MISSED.format(remedy)
+        n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, state.norm, state.g_first))
+        subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
+        norms = f"; norm of the subgradient {u:.2e}, of the first gradient {first:.2e}" if not np.isnan(u) else ""
+        sentences.append(f"{subject}{sentence} ({n} {'iteration' if n == 1 else 'iterations'}{norms}).")
+    if certifier is not None:
+        sentences.append(certifier.message(np.min(state.fun)))
+    return " ".join(sentences)
