@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import json
 import os
 import re
 import shlex
@@ -17,14 +18,24 @@ import pytest
 click_testing = pytest.importorskip("click.testing")
 from adagrad_diff import datasets  # noqa: E402
 from adagrad_diff.cli import main  # noqa: E402
+from adagrad_diff.paper import _reproduce  # noqa: E402
 
 pytestmark = pytest.mark.peer
 TINY = ["--etas", "5", "--starts", "2"]
+BRIEF = 100  # iterations instead of 1000
+PROGRAM = f"""
+from adagrad_diff.paper import _reproduce
+_reproduce.SCALES["quick"]["hinge"] = 6, {{"n_iter": {BRIEF}}}
+from adagrad_diff.__main__ import main
+main()
+"""
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Run a command in an empty directory, with an empty cache and no network."""
+    """Run a command in an empty directory, with an empty cache, no network and few iterations."""
+    for name in ("hinge", "splice"):
+        monkeypatch.setitem(_reproduce.SCALES["quick"], name, (6, {"n_iter": BRIEF}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("ADAGRAD_DIFF_DATA", raising=False)
@@ -48,6 +59,7 @@ def test_help_and_info(run):
     assert "numpy" in info.stdout
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_reproduce(run, tmp_path):
     result = run("reproduce", "2moons", *TINY, "--out", "out")
     assert result.exit_code == 0, result.output
@@ -180,7 +192,7 @@ def test_real_data(run):
 def test_interrupted_and_resumed(run, tmp_path):
     arguments = ["reproduce", "hinge", "--etas", "6", "--starts", "3", "--out"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "adagrad_diff", *arguments, "cut"],
+        [sys.executable, "-c", PROGRAM, *arguments, "cut"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -268,47 +280,58 @@ def test_leftovers_of_killed_runs_are_removed(run, tmp_path, monkeypatch):
     assert all(path.read_text() == "half" for path in theirs)
 
 
-def test_click_alone(tmp_path):
-    """With click and nothing else of the extras, what needs no more works, and the rest says what it needs."""
-    code = """
-import sys
+WITHOUT = """
+import contextlib, io, json, sys
 
-for name in ("xarray", "tqdm", "threadpoolctl", "pandas", "sklearn", "matplotlib", "pooch", "requests"):
+for name in sys.argv[1].split():
     sys.modules[name] = None  # as if it were not installed
 from adagrad_diff.__main__ import main
-main()
+
+for sys.argv in json.loads(sys.argv[2]):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
 """
 
-    def call(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path
-        )
-        assert "Traceback" not in done.stderr
-        return done
 
+def without(packages, *commands, cwd):
+    """What commands end with, print and complain of, one after another in an interpreter that lacks the packages."""
+    calls = json.dumps([["adagrad-diff", *command] for command in commands])
+    done = subprocess.run([sys.executable, "-c", WITHOUT, packages, calls], capture_output=True, text=True, check=True, cwd=cwd)
+    assert "Traceback" not in done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_click_alone(tmp_path):
+    """With click and nothing else of the extras, what needs no more works, and the rest says what it needs."""
     import adagrad_diff
 
-    assert call("--version").stdout == f"adagrad-diff, version {adagrad_diff.__version__}\n"
-    info = call("info")
-    assert info.returncode == 0, info.stderr
-    assert "numba" in info.stdout
-    assert (
-        call("datasets", "list").stderr
-        == "Error: This needs pooch, which is not installed: pip install 'adagrad-diff[paper]'\n"
+    missing = "xarray tqdm threadpoolctl pandas sklearn matplotlib pooch requests"
+    version, info, listing, *refused = without(
+        missing,
+        ["--version"],
+        ["info"],
+        ["datasets", "list"],
+        ["reproduce", "hinge"],
+        ["datasets", "fetch", "splice"],
+        cwd=tmp_path,
     )
-    for command in (["reproduce", "hinge"], ["datasets", "fetch", "splice"]):
-        refused = call(*command)
-        assert refused.returncode == 1
-        assert re.search(r"This needs \w+, which is not installed: pip install 'adagrad-diff\[\w+\]'", refused.stderr), (
-            refused.stderr
-        )
+    assert version == [0, f"adagrad-diff, version {adagrad_diff.__version__}\n", ""]
+    assert info[0] == 0, info
+    assert "numba" in info[1]
+    assert listing[2] == "Error: This needs pooch, which is not installed: pip install 'adagrad-diff[paper]'\n"
+    for code, _, err in refused:
+        assert code == 1
+        assert "Traceback" not in err
+        assert re.search(r"This needs \w+, which is not installed: pip install 'adagrad-diff\[\w+\]'", err), err
 
 
 def test_without_click(tmp_path):
-    code = "import sys; sys.modules['click'] = None; from adagrad_diff.__main__ import main; main()"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert result.stderr.strip() == "This needs click, which is not installed: pip install 'adagrad-diff[paper]'"
+    ((code, out, _),) = without("click", [], cwd=tmp_path)
+    assert (code, out) == ("This needs click, which is not installed: pip install 'adagrad-diff[paper]'", "")
 
 
 def test_installed_command():

@@ -1,4 +1,4 @@
-"""What the documents show runs: snippets and examples."""
+"""What the documents show runs, snippets and examples, and the files they name exist."""
 
 import re
 import runpy
@@ -31,3 +31,12 @@ def test_examples_run(path, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out
+
+
+def test_contributing_names_files_that_exist():
+    named = re.findall(
+        r"`((?:src|tests|docs|benchmarks|tools|\.ci)/[\w./]*|[A-Z]+\.md)`", (ROOT / "CONTRIBUTING.md").read_text()
+    )
+    assert len(named) > 25  # it has looked
+    for name in named:
+        assert (ROOT / name).exists(), f"CONTRIBUTING.md names {name}, which is not there: say where it is now"

@@ -140,10 +140,10 @@ def test_nothing_is_copied_or_changed(dtype):
             assert np.shares_memory(part, own)
 
 
-@pytest.mark.parametrize("layout", [*IN_PLACE, "csr_array", "csc_array", "coo", "LinearOperator"])
+@pytest.mark.parametrize("layout", [*IN_PLACE[:-1], "csr_array", "csc_array", "coo", "LinearOperator"])
 def test_float32_stays_float32(layout):
     A, x = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32), np.array([0.5, -0.25, 1.0])
-    for kind in SEVERAL if layout != "read-only" else SEVERAL[1:]:
+    for kind in SEVERAL:
         loss = make(kind, KINDS[layout](A), np.arange(20), **TERMS[1])
         for point in (np.broadcast_to(x.reshape(-1, *[1] * (len(loss.shape) - 1)), loss.shape), np.ones((*loss.shape, 2))):
             value, gradient = loss.value_and_grad(point)

@@ -7,9 +7,9 @@ import threading
 import time
 
 import pytest
-from tiny import CONTENT, ENTRY
 
 from adagrad_diff.datasets import _files, _registry
+from tiny_dataset import CONTENT, ENTRY
 
 
 @pytest.fixture(autouse=True)

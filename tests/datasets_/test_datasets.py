@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny import CONTENT, DENSE, ENTRY, WRONG, files
 
 from adagrad_diff import datasets
 from adagrad_diff.datasets import DataError, Dataset, _registry, stand_ins
+from tiny_dataset import CONTENT, DENSE, ENTRY, WRONG, files
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"  # the real files, on machines that have them
 

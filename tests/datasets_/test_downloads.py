@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny import CONTENT, DENSE, ENTRY, WRONG, files
 
 from adagrad_diff import datasets
 from adagrad_diff.datasets import DataError, DataWarning, Unavailable, _download, _files, _registry
+from tiny_dataset import CONTENT, DENSE, ENTRY, WRONG, files
 
 
 @pytest.mark.peer

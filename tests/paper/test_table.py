@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from studies import STAND_IN, by_formula, by_running, hinge
 
 from adagrad_diff.paper.table import BELOW, decades, summary, to_markdown, to_text, write
 from damage import at_most
+from studies import STAND_IN, by_formula, by_running, hinge
 
 CELLS = 2000  # of the dense grid, per interval
 

@@ -11,13 +11,9 @@ from adagrad_diff import sklearn as door
 pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")]
 
 ESTIMATORS = [getattr(door, name)() for name in door.__all__]
-ESTIMATORS += [
-    door.LinearRegressor(loss="quantile", penalty="elasticnet"),
-    door.LinearRegressor(loss="poisson", penalty="none"),
-    door.LinearClassifier(loss="multinomial", penalty="group"),
-    door.LinearClassifier(loss="logistic", penalty="l1"),
-    door.KernelSVC(fit_intercept=True),
-]
+# What is handled differently: a matrix of coefficients, and another solver. Other losses and penalties take the same way as the
+# estimators that are named after them.
+ESTIMATORS += [door.LinearClassifier(loss="multinomial", penalty="group"), door.KernelSVC(fit_intercept=True)]
 
 
 @parametrize_with_checks([estimator.set_params(max_iter=60) for estimator in ESTIMATORS])  # they pass with 10000, too

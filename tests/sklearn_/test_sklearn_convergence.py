@@ -7,16 +7,16 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-import sklearn_twin as twin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn_data import NAMES, data, make
 
 import adagrad_diff.penalties as P
+import sklearn_twin as twin
 from adagrad_diff import LinearModel
 from adagrad_diff import sklearn as door
+from sklearn_data import NAMES, data, make
 
 pytestmark = pytest.mark.peer
 WORDS = ["certified", "subgradient", "stalled", "max_iter", "failed"]  # from the best end to the worst

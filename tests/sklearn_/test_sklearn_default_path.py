@@ -11,11 +11,11 @@ from scipy import sparse
 
 pytest.importorskip("sklearn")
 
-import sklearn_twin as twin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn_data import NAMES, REGRESSORS
 
+import sklearn_twin as twin
 from adagrad_diff import sklearn as door
+from sklearn_data import NAMES, REGRESSORS
 
 pytestmark = pytest.mark.peer
 

@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn_data import NAMES, data, make
 
 from adagrad_diff import sklearn as door
+from sklearn_data import NAMES, data, make
 
 pytestmark = pytest.mark.peer
 

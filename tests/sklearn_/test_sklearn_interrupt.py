@@ -13,10 +13,10 @@ pytest.importorskip("sklearn")
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
-from sklearn_data import NAMES, data, make
 
 from adagrad_diff import Interrupted
 from adagrad_diff import sklearn as door
+from sklearn_data import NAMES, data, make
 
 pytestmark = pytest.mark.peer
 

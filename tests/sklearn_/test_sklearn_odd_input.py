@@ -5,9 +5,8 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from sklearn_data import NAMES, REGRESSORS, data, make
-
 from adagrad_diff import sklearn as door
+from sklearn_data import NAMES, REGRESSORS, data, make
 
 pytestmark = pytest.mark.peer
 CLASSIFIERS = [name for name in NAMES if name not in REGRESSORS]

@@ -8,9 +8,9 @@ pytest.importorskip("sklearn")
 
 import sklearn.linear_model as peers
 import sklearn.svm as machines
-import sklearn_twin as twin
 from sklearn.datasets import make_classification, make_regression
 
+import sklearn_twin as twin
 from adagrad_diff import sklearn as door
 
 pytestmark = pytest.mark.peer

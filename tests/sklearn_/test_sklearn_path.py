@@ -6,9 +6,9 @@ import pytest
 pytest.importorskip("sklearn")
 
 from sklearn.base import clone
-from sklearn_data import NAMES, REGRESSORS, data, make
 
 from adagrad_diff import sklearn as door
+from sklearn_data import NAMES, REGRESSORS, data, make
 
 pytestmark = pytest.mark.peer
 

@@ -246,7 +246,7 @@ def test_what_was_found_is_a_start_for_a_constant_eta():
 def test_a_start_at_the_optimum_stays_there():
     A, b = data()
     loss = LAD(A, b)
-    best = minimize(loss, penalty=L1(0.05), max_iter=20000, tol=1e-9, on_failure="ignore")
+    best = minimize(loss, penalty=L1(0.05), max_iter=4000, tol=1e-9, on_failure="ignore")
     again = minimize(loss, best.x, L1(0.05), max_iter=100)
     assert again.fun <= best.fun
 

@@ -94,7 +94,7 @@ def rewrite(path, name, content):
 
 
 HOSTILE = {
-    "a bomb": lambda path: bomb(path, 1 << 28),
+    "a bomb": lambda path: bomb(path, 1 << 26),
     "a stored bomb": lambda path: bomb(path, 1 << 20, zipfile.ZIP_STORED),
     "bzip2": lambda path: bomb(path, 1 << 24, zipfile.ZIP_BZIP2),
     "a large shape": lambda path: claim(path, (1 << 32,)),

@@ -177,7 +177,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import checkpointing as t
 
-t.sweep(*t.problem(1500), record=250, n_jobs=2, checkpoint=sys.argv[2])
+t.sweep(*t.problem(800), record=250, n_jobs=2, checkpoint=sys.argv[2])
 print("finished")
 """
 
@@ -198,5 +198,5 @@ def test_ctrl_c(tmp_path):
     assert re.search(r"Interrupted: The sweep was interrupted: \d+ of 36 trajectories .* goes on from here\.$", err.rstrip())
     assert list(tmp_path.glob("part-*.progress.npz"))
     assert not list(tmp_path.glob("*.partial"))
-    continued = sweep(*problem(1500), record=250, n_jobs=2, checkpoint=tmp_path)
-    assert digest(continued) == digest(sweep(*problem(1500), record=250, n_jobs=2))
+    continued = sweep(*problem(800), record=250, n_jobs=2, checkpoint=tmp_path)
+    assert digest(continued) == digest(sweep(*problem(800), record=250, n_jobs=2))

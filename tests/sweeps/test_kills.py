@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 KILLS = int(os.environ.get("ADAGRAD_DIFF_KILLS", "0"))
-FEW = {"sweep": 8, "reproduce": 3, "save": 20}  # and which files are sure to be seen half done then
+FEW = {"sweep": 8, "reproduce": 3, "save": 12}  # and which files are sure to be seen half done then
 SEEN = {"sweep": {".progress.npz", "sweep.lock"}, "reproduce": {"sweep.lock"}, "save": {".partial"}}
 
 

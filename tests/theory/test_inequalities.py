@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_problems import SMOOTH, problem
-from wrong_rules import Lagging, WithoutSquare
 
 import naive
 from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Hinge, Huber, Logistic, Squared, iterate
@@ -28,6 +26,8 @@ from adagrad_diff.theory import (
 )
 from adagrad_diff.theory._optimum import solve
 from adagrad_diff.theory.verification import FACTORS, FALSE, statements
+from small_problems import SMOOTH, problem
+from wrong_rules import Lagging, WithoutSquare
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 real_data = pytest.mark.skipif(not (SHARED / "splice.t").exists(), reason="the LIBSVM files are not here")
@@ -121,38 +121,39 @@ def test_against_the_formulas(blocks):
     def parts(v):
         return np.array([np.sum(v[labels == i] ** 2) for i in range(m)])
 
+    totals = np.cumsum([np.zeros(m), *(parts(g[k] - g[k - 1]) for k in range(1, len(g)))], axis=0)  # totals[n]: up to k = n
+
     def W(n):
-        w = eps + np.sqrt(sum((parts(g[k] - g[k - 1]) for k in range(1, n + 1)), np.zeros(m)))
-        return np.diag(w[labels])
+        return np.diag((eps + np.sqrt(totals[n]))[labels])
 
     def norm2(v, M):
         return v @ M @ v
 
+    lemma, smooth, change, u_n = lemma_1(run, x), lemma_1_smooth(run, x), chi(run), subgradients(run)
+    fejer, after_fejer = quasi_fejer(run, x), quasi_fejer(run, x, "next")
     for n in (1, 2, 3, 40, 200):
         turn = norm2(g[n + 1] - g[n], np.linalg.inv(W(n)))
         right = norm2(X[n] - x, W(n)) - norm2(X[n + 1] - x, W(n)) + eta**2 * turn
-        said = lemma_1(run, x)
-        assert said.n[n - 1] == n
-        assert said.left[n - 1] == pytest.approx(2 * eta * (F(X[n + 1]) - F(x)), abs=1e-10)
-        assert said.right[n - 1] == pytest.approx(right, rel=1e-9, abs=1e-9)
+        assert lemma.n[n - 1] == n
+        assert lemma.left[n - 1] == pytest.approx(2 * eta * (F(X[n + 1]) - F(x)), abs=1e-10)
+        assert lemma.right[n - 1] == pytest.approx(right, rel=1e-9, abs=1e-9)
         lost = eta / L * np.sum((g[n + 1] - g[n]) ** 2)
-        assert said.right[n - 1] - lemma_1_smooth(run, x).right[n - 1] == pytest.approx(lost, rel=1e-6, abs=1e-9)
-        assert chi(run)[n - 1] == pytest.approx(np.max(np.diag(W(n)) / np.diag(W(n - 1))) - 1, rel=1e-9, abs=1e-12)
+        assert lemma.right[n - 1] - smooth.right[n - 1] == pytest.approx(lost, rel=1e-6, abs=1e-9)
+        assert change[n - 1] == pytest.approx(np.max(np.diag(W(n)) / np.diag(W(n - 1))) - 1, rel=1e-9, abs=1e-12)
         previous = norm2(X[n] - x, W(n - 1)) * np.max(np.diag(W(n)) / np.diag(W(n - 1))) + eta**2 * turn
-        assert quasi_fejer(run, x).left[n - 1] == pytest.approx(norm2(X[n + 1] - x, W(n)), rel=1e-9)
-        assert quasi_fejer(run, x).right[n - 1] == pytest.approx(previous, rel=1e-9)
+        assert fejer.left[n - 1] == pytest.approx(norm2(X[n + 1] - x, W(n)), rel=1e-9)
+        assert fejer.right[n - 1] == pytest.approx(previous, rel=1e-9)
         after = (norm2(X[n] - x, W(n)) + eta**2 * turn) * np.max(np.diag(W(n + 1)) / np.diag(W(n)))
-        assert quasi_fejer(run, x, "next").left[n - 1] == pytest.approx(norm2(X[n + 1] - x, W(n + 1)), rel=1e-9)
-        assert quasi_fejer(run, x, "next").right[n - 1] == pytest.approx(after, rel=1e-9)
+        assert after_fejer.left[n - 1] == pytest.approx(norm2(X[n + 1] - x, W(n + 1)), rel=1e-9)
+        assert after_fejer.right[n - 1] == pytest.approx(after, rel=1e-9)
         u = W(n) @ (X[n] - X[n + 1]) / eta + g[n + 1] - g[n]
-        assert subgradients(run)[n - 1] == pytest.approx(u, abs=1e-9)
+        assert u_n[n - 1] == pytest.approx(u, abs=1e-9)
+    said, norm, sums = main_bound(run, x), main_bound(run, x, "norm"), corollary(run, x)
     for n in (2, 3, 40, 200):
         delta = max(parts(X[k] - x).max() for k in range(1, n))
-        V = np.sqrt(sum(parts(g[k] - g[k - 1]) for k in range(1, n + 1)))
-        w = [None] + [eps + np.sqrt(sum(parts(g[k] - g[k - 1]) for k in range(1, j + 1))) for j in range(1, n + 1)]
+        V, w = np.sqrt(totals[n]), eps + np.sqrt(totals)
         growth = sum(np.sum((1 / w[k - 1] - 1 / w[k]) * parts(g[k] - g[k - 1])) for k in range(2, n + 1))
         head, tail = eps * np.sum((X[1] - x) ** 2) / (2 * eta * (n - 1)), eta * growth / (2 * (n - 1))
-        said, norm = main_bound(run, x), main_bound(run, x, "norm")
         assert said.n[n - 2] == n
         assert said.left[n - 2] == pytest.approx(F(X[2 : n + 1].mean(axis=0)) - F(x), abs=1e-10)
         assert said.right[n - 2] == pytest.approx(head + (delta / (2 * eta) + eta) * V.sum() / (n - 1) + tail, rel=1e-9)
@@ -160,8 +161,8 @@ def test_against_the_formulas(blocks):
         assert norm.right[n - 2] == pytest.approx(head + (delta / (2 * eta) + eta) * total / (n - 1) + tail, rel=1e-9)
         turns = sum(eta**2 * norm2(g[k] - g[k - 1], np.linalg.inv(W(k - 1))) for k in range(2, n + 1))
         right = eps / 2 * np.sum((X[1] - x) ** 2) + delta * w[n - 1].sum() / 2 + turns / 2
-        assert corollary(run, x).left[n - 2] == pytest.approx(sum(eta * (F(X[k]) - F(x)) for k in range(2, n + 1)), rel=1e-9)
-        assert corollary(run, x).right[n - 2] == pytest.approx(right, rel=1e-9)
+        assert sums.left[n - 2] == pytest.approx(sum(eta * (F(X[k]) - F(x)) for k in range(2, n + 1)), rel=1e-9)
+        assert sums.right[n - 2] == pytest.approx(right, rel=1e-9)
 
 
 def test_adagrad_against_the_formula():

@@ -4,11 +4,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from small_problems import SMOOTH, problem
 
 from adagrad_diff import LAD, AdaGrad, AdaGradDiff, Hinge, Squared, minimize
 from adagrad_diff.paper import PROBLEMS
 from adagrad_diff.theory import rate, record
+from small_problems import SMOOTH, problem
 
 NAMES = [pytest.param(name, marks=pytest.mark.peer) if name == "2moons" else name for name in PROBLEMS]
 LENGTH = 8000

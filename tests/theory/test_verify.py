@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import small_problems
 
+import small_problems
 from adagrad_diff import datasets, theory
 from adagrad_diff.theory import verification, verify
 from adagrad_diff.theory.report import FALSE, Row, Verification, to_text
