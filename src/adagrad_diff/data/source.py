@@ -11,7 +11,7 @@ A source of your own computes or reads its blocks when they are asked for:
 ...         t = np.arange(self.cuts[k], self.cuts[k + 1]) / 1000.0
 ...         return t[:, None] ** np.arange(4)
 >>> t = np.arange(1000) / 1000.0
->>> minimize(Squared(Polynomials(), 1.0 + t), penalty=L1(0.0), stop="gap", tol=1e-6).success
+>>> minimize(Squared(Polynomials(), 1.0 + t), penalty=L1(0.01), tol=1e-4).success
 True
 """
 
