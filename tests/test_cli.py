@@ -304,11 +304,24 @@ main()
         )
 
 
-def test_without_click(tmp_path):
+def test_without_click():
+    """What somebody with a problem is asked for needs nothing; the rest says what it needs."""
     code = "import sys; sys.modules['click'] = None; from adagrad_diff.__main__ import main; main()"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert result.stderr.strip() == "This needs click, which is not installed: pip install 'adagrad-diff[paper]'"
+
+    def call(*arguments):
+        return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+
+    for arguments in ([], ["reproduce"], ["info", "more"]):
+        result = call(*arguments)
+        assert result.returncode == 1
+        assert result.stderr.strip() == "This needs click, which is not installed: pip install 'adagrad-diff[paper]'"
+    for arguments in (["--version"], ["info"]):
+        result, full = (
+            call(*arguments),
+            subprocess.run([sys.executable, "-m", "adagrad_diff", *arguments], capture_output=True, text=True, check=True),
+        )
+        assert result.returncode == 0, result.stderr
+        assert full.stdout.startswith(result.stdout)
 
 
 def test_installed_command():

@@ -21,7 +21,7 @@ NAMES = [name for name in adagrad_diff.__all__ if name != "__version__"]
 MODULES = ["adagrad_diff", *(found.name for found in pkgutil.walk_packages(adagrad_diff.__path__, "adagrad_diff."))]
 OPTIONAL = {"torch": "torch", "optax": "optax", "jax": "jax", "dask": "dask", "sklearn": "sklearn", "cli": "click"}
 NAME_OF = {"scikit-learn": "sklearn"}  # of a distribution, where it is another one
-PEER = ("_sweep", "cli", "datasets", "paper")  # modules whose examples need more than the core dependencies
+PEER = ("sweeps", "cli", "datasets", "paper")  # modules whose examples need more than the core dependencies
 HEAVY = (
     "scipy",
     "numba",
@@ -97,6 +97,14 @@ def test_all_and_dir():
     listed = dir(adagrad_diff)
     assert listed == sorted(set(listed))
     assert {*adagrad_diff.__all__, "certificates", "losses", "penalties", "rules"} <= set(listed)
+
+
+def test_help_opens_no_door():
+    """On a core installation it would fail; on a full one it would take a minute."""
+    code = f"import pydoc, sys; sys.modules |= dict.fromkeys({tuple(OPTIONAL.values())}); import adagrad_diff"
+    assert {"minimize(loss:", "AdaGradDiff(eta:"} <= set(
+        python(f"{code}; print(pydoc.render_doc(adagrad_diff, renderer=pydoc.plaintext))")
+    )
 
 
 def test_every_public_class_of_the_parts_is_exported():
