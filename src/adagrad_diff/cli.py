@@ -69,7 +69,9 @@ def reproduce(targets: tuple[str, ...], scale: str, out: str, jobs: int | None, 
     from .paper import reproduce as run
     from .paper.table import to_text
 
-    say = lambda line: click.echo(line, err=True)  # noqa: E731
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
     try:
         made = run(targets, scale=scale, out=out, n_jobs=jobs, say=say, **options)
     except KeyboardInterrupt:

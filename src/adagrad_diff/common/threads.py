@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import Any
 
 WORK_PER_THREAD = 200_000  # multiplications below which a second thread costs more than it brings
 
@@ -22,13 +23,13 @@ def cores() -> int:
 
 
 @cache
-def _blas():
+def _blas() -> list[Any]:
     """The BLAS libraries that threadpoolctl can limit, if it is installed (otherwise nobody is limiting them)."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
         return []
-    return ThreadpoolController().select(user_api="blas").lib_controllers
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 def thread_count(work: float) -> int:

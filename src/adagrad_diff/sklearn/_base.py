@@ -139,9 +139,9 @@ class LinearEstimator(Path, Estimator):
         """X coef_' + intercept_."""
         check_is_fitted(self, "coef_")
         X = validated(self, X, reset=False)
-        return np.asarray(safe_sparse_dot(X, np.asarray(self.coef_).T, dense_output=True)) + self.intercept_
+        return np.asarray(safe_sparse_dot(X, np.asarray(self.coef_).T, dense_output=True) + self.intercept_)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

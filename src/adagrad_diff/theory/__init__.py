@@ -12,7 +12,7 @@ True
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._inequality import Inequality
 from ._run import Run, record
@@ -23,7 +23,8 @@ from .metric import weights
 from .rates import Rate, rate
 
 if TYPE_CHECKING:
-    from .verification import Verification, verify
+    from .report import Verification
+    from .verification import verify
 
 __all__ = [
     "Inequality",
@@ -47,7 +48,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """What needs the paper's problems is imported when it is first used."""
     if name in ("Verification", "verify"):
         from importlib import import_module

@@ -41,7 +41,7 @@ class Inequality:
     @property
     def slack(self) -> np.ndarray:
         """right - left."""
-        return self.right - self.left
+        return np.asarray(self.right - self.left)
 
     @property
     def relative(self) -> np.ndarray:

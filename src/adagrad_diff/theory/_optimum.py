@@ -61,7 +61,7 @@ def linear_program(loss: Any, lam: float) -> np.ndarray:
             method="highs-ds",
         )
         x = found.x[2 * N :]
-    return x[:d] - x[d:]
+    return np.asarray(x[:d] - x[d:])
 
 
 def quasi_newton(loss: Loss, penalty: Penalty, x0: np.ndarray) -> np.ndarray:
@@ -77,9 +77,9 @@ def quasi_newton(loss: Loss, penalty: Penalty, x0: np.ndarray) -> np.ndarray:
             return f + float(penalty.l1[0]) * z.sum(), np.concatenate([g, -g]) + penalty.l1[0]
 
         found = minimize(split, np.zeros(2 * d), jac=True, method="L-BFGS-B", bounds=[(0, None)] * (2 * d), options=options)
-        return found.x[:d] - found.x[d:]
+        return np.asarray(found.x[:d] - found.x[d:])
     bounds = None if isinstance(penalty, Zero) else list(zip(penalty.lower, penalty.upper, strict=True))  # type: ignore[attr-defined]
-    return minimize(loss.value_and_grad, 0 * x0, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    return np.asarray(minimize(loss.value_and_grad, 0 * x0, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)
 
 
 def newton(loss: Loss, penalty: Penalty, x: np.ndarray) -> np.ndarray:
@@ -139,10 +139,10 @@ def _newton_direction(
         h = 1e-5 * (1 + np.linalg.norm(x)) / size
         e = np.zeros_like(x)
         e[where] = h * v
-        return (loss.value_and_grad(x + e)[1] - loss.value_and_grad(x - e)[1])[where] / (2 * h) + ridge * v
+        return np.asarray((loss.value_and_grad(x + e)[1] - loss.value_and_grad(x - e)[1])[where] / (2 * h) + ridge * v)
 
     if where.size <= SOLVED:
         H = np.column_stack([product(e) for e in np.eye(where.size)])
-        return np.linalg.lstsq((H + H.T) / 2, slope, rcond=1e-13)[0]
+        return np.asarray(np.linalg.lstsq((H + H.T) / 2, slope, rcond=1e-13)[0])
     operator = LinearOperator((where.size, where.size), matvec=product, dtype=x.dtype)
-    return cg(operator, slope, rtol=1e-3, maxiter=200)[0]
+    return np.asarray(cg(operator, slope, rtol=1e-3, maxiter=200)[0])

@@ -44,7 +44,7 @@ class Run:
     @property
     def F(self) -> np.ndarray:
         """F(x^1) ... F(x^{N+1})."""
-        return self.f + self.phi
+        return np.asarray(self.f + self.phi)
 
     @property
     def rounding(self) -> float:
@@ -65,12 +65,12 @@ class Run:
     @cached_property
     def v(self) -> np.ndarray:
         """v_i^n = sqrt(sum_{k<=n} ||g_i^k - g_i^{k-1}||^2), from the recorded gradients."""
-        return np.sqrt(np.cumsum(self.squares, axis=0))
+        return np.asarray(np.sqrt(np.cumsum(self.squares, axis=0)))
 
     @cached_property
     def size(self) -> np.ndarray:
         """The magnitude of what F(x^k) is summed up from. A quadratic f may cancel; then <g, x> shows how much."""
-        return np.abs(self.f) + np.abs(self.phi) + np.sum(np.abs(self.g * self.x), axis=1)
+        return np.asarray(np.abs(self.f) + np.abs(self.phi) + np.sum(np.abs(self.g * self.x), axis=1))
 
     @cached_property
     def average(self) -> tuple[np.ndarray, np.ndarray]:
@@ -88,11 +88,11 @@ class Run:
         if blocks == squared.shape[-1]:
             return squared
         if blocks == 1:
-            return squared.sum(axis=-1, keepdims=True)
+            return np.asarray(squared.sum(axis=-1, keepdims=True))
         from scipy.sparse import csr_array
 
         member = csr_array((np.ones(self.labels.size), (np.arange(self.labels.size), self.labels)))
-        return squared @ member
+        return np.asarray(squared @ member)
 
     def objective(self, x: Any) -> tuple[float, float]:
         """F(x) and its magnitude, as `size`."""

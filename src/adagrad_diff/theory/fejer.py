@@ -11,7 +11,7 @@ from ._inequality import Inequality, algorithm_1, minimiser, point
 from ._run import Run
 from .basic import pieces
 
-FORMS = ("previous", "next", "printed")
+FEJER_FORMS = ("previous", "next", "printed")
 
 
 def chi(run: Run) -> np.ndarray:
@@ -20,7 +20,7 @@ def chi(run: Run) -> np.ndarray:
     The sum of them is finite if f is L-smooth; for another f it need not be.
     """
     earlier = np.vstack([np.full((1, run.w.shape[1]), run.rule.eps), run.w[:-1]])
-    return np.max(run.w / earlier, axis=1) - 1
+    return np.asarray(np.max(run.w / earlier, axis=1) - 1)
 
 
 def quasi_fejer(run: Run, x_star: Any, form: str = "previous") -> Inequality:
@@ -51,7 +51,7 @@ def quasi_fejer(run: Run, x_star: Any, form: str = "previous") -> Inequality:
     (True, True)
     """
     owner = "the quasi-Fejer inequality"
-    check.one_of(form, FORMS, "form", "quasi_fejer")
+    check.one_of(form, FEJER_FORMS, "form", "quasi_fejer")
     algorithm_1(run, owner, constant=False)
     x, value, size = minimiser(run, x_star, owner)
     p, ratio = pieces(run, x, value, size), 1 + chi(run)
@@ -94,7 +94,7 @@ def subgradients(run: Run) -> np.ndarray:
     ((50, 1), True)
     """
     weight = run.w[:-1][:, run.labels] / run.eta[:, None]
-    return -weight * np.diff(run.x, axis=0) + np.diff(run.g, axis=0)
+    return np.asarray(-weight * np.diff(run.x, axis=0) + np.diff(run.g, axis=0))
 
 
 def subgradient_inequality(run: Run, x: Any) -> Inequality:
