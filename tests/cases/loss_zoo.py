@@ -2,23 +2,14 @@
 
 import numpy as np
 
-from adagrad_diff.losses import (
-    LAD,
-    Hinge,
-    Huber,
-    KernelSVMDual,
-    Logistic,
-    Multinomial,
-    Poisson,
-    Quadratic,
-    Quantile,
-    Squared,
-    SquaredHinge,
-)
+from adagrad_diff import losses
+from adagrad_diff.losses import Huber, KernelSVMDual, LinearModel, Loss, Multinomial, Poisson, Quadratic, Quantile
+from adagrad_diff.losses.linear import BinaryModel
 
-SCALAR = [Logistic, Hinge, SquaredHinge, LAD, Quantile, Squared, Huber, Poisson]
-LINEAR = [*SCALAR, Multinomial]
-EVERY = [*LINEAR, Quadratic, KernelSVMDual]
+EVERY = [kind for name in losses.__all__ if (kind := getattr(losses, name)) not in (Loss, LinearModel)]
+LINEAR = [kind for kind in EVERY if issubclass(kind, LinearModel)]
+SCALAR = [kind for kind in LINEAR if kind is not Multinomial]
+# What a loss of the package needs beside this: its parameters, here, and targets that it accepts, below.
 PARAMETER = {Quantile: {"tau": 0.25}, Huber: {"delta": 0.5}, Multinomial: {"classes": 3}}
 TERMS = [{}, {"l2": 0.3}, {"sample_weight": True}, {"intercept": True}, {"l2": 0.3, "sample_weight": True, "intercept": True}]
 
@@ -31,7 +22,7 @@ def named(kind):
 def targets(kind, codes):
     """Targets that `kind` accepts, made of small integers."""
     codes = np.asarray(codes)
-    if kind in (Logistic, Hinge, SquaredHinge, KernelSVMDual):
+    if issubclass(kind, BinaryModel | KernelSVMDual):
         return np.where(codes % 2, 1.0, -1.0)
     return codes % 3 if kind in (Poisson, Multinomial) else codes.astype(float)
 
