@@ -15,7 +15,7 @@ from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, GroupL2  # noqa: E402
 pytestmark = pytest.mark.peer
 
 SHAPES = [(3, 4), (5,), ()]
-STEPS = 200
+STEPS = 100
 
 
 @pytest.fixture(autouse=True, scope="module")
