@@ -10,7 +10,7 @@ jax = pytest.importorskip("jax")
 optax = pytest.importorskip("optax")
 
 import jax.numpy as jnp  # noqa: E402
-from optax_twin import OPTIMIZERS, PENALTIES, Twin  # noqa: E402
+from optax_twin import OPTIMIZERS, PENALTIES  # noqa: E402
 
 import adagrad_diff as core  # noqa: E402
 from adagrad_diff.optax import (  # noqa: E402
@@ -25,6 +25,7 @@ from adagrad_diff.optax import (  # noqa: E402
     scale_by_adamdiff,
     scale_by_gradient_differences,
 )
+from prox_twin import Twin  # noqa: E402
 
 pytestmark = pytest.mark.peer
 
@@ -61,7 +62,7 @@ def follow(make, options, *, dtype=np.float64, tolerance=1e-10, lr=0.03, steps=6
     rng = np.random.default_rng(0)
     params = {name: jnp.asarray(random(rng, shape, dtype)) for name, shape in SHAPES.items()}
     known = {name: value for name, value in options.items() if name != "accumulator_dtype"}
-    twins = {name: Twin(real(x), make, lr, **known) for name, x in params.items()}
+    twins = {name: Twin(real(x), make is adamdiff, lr, **known) for name, x in params.items()}
     optimizer = make(lr, **options)
     state = optimizer.init(params)
     for n in range(steps):
