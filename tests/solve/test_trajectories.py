@@ -13,7 +13,7 @@ import adagrad_diff
 import naive
 from adagrad_diff import AdaGrad, AdaGradDiff, iterate, minimize
 from adagrad_diff.common import threads as module
-from adagrad_diff.data import matrix
+from adagrad_diff.data import block
 from adagrad_diff.losses import linear
 
 ITERATIONS = 200
@@ -346,7 +346,7 @@ def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
     monkeypatch.setattr(module, "WORK_PER_THREAD", 1)
     monkeypatch.setattr(module, "cores", lambda: 4)
     monkeypatch.setattr(module, "_blas", list)
-    monkeypatch.setattr(matrix, "CACHE", 1)  # the smallest blocks: 256 rows
+    monkeypatch.setattr(block, "CACHE_BYTES", 1)  # the smallest blocks: 256 rows
     shared = [s.copy() for s in islice(iterate(*arguments), 50)]
     if kind == "CSR" or (kind == "C" and loss != "Multinomial" and not batch):  # the others leave threads to BLAS
         assert set(used) == {4}

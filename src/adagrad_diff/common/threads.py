@@ -25,7 +25,7 @@ def cores() -> int:
 
 
 @cache
-def _blas():
+def _blas() -> Any:
     """The BLAS libraries that threadpoolctl can limit, if it is installed (otherwise nobody is limiting them)."""
     try:
         from threadpoolctl import ThreadpoolController

@@ -95,7 +95,7 @@ class LinearModel(Loss):
         if weight.max() == 0:
             raise ValueError("sample_weight is zero for every sample: at least one must be positive.")
         weight /= weight.max()  # the sum of very large weights would overflow
-        return (weight / weight.sum()).astype(self.dtype)
+        return np.asarray(weight / weight.sum(), self.dtype)
 
     @classmethod
     def slopes(cls, b: np.ndarray, theta: float) -> tuple[Any, Any]:
@@ -181,7 +181,7 @@ class LinearModel(Loss):
 
     def kink_distances(self, z: np.ndarray) -> np.ndarray:
         """How far predictions are from the kinks of a loss that has a `jump`; infinite for samples without a weight."""
-        distance = z - self.b
+        distance: np.ndarray = z - self.b
         np.abs(distance, out=distance)
         distance[self.weight == 0] = np.inf
         return distance
