@@ -14,7 +14,6 @@ import naive
 from adagrad_diff import AdaGrad, AdaGradDiff, iterate, minimize
 from adagrad_diff.common import threads as module
 from adagrad_diff.data import block
-from adagrad_diff.losses import linear
 
 ITERATIONS = 200
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-4}  # of ||x - x_naive|| / max(1, ||x_naive||), at every iterate
@@ -331,13 +330,13 @@ def test_a_trajectory_that_ends_leaves_the_others_alone():
 @pytest.mark.parametrize("loss", ["Logistic", "Hinge", "Multinomial"])
 def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
     """Rows shared among four threads, and read in several blocks by each, give the result of one thread and one block."""
-    samples, used = 2100, []
+    samples, used, original = 2100, [], module.over_rows
 
     def over_rows(worker, rows, threads):
         used.append(threads)
-        return module.over_rows(worker, rows, threads)
+        return original(worker, rows, threads)
 
-    monkeypatch.setattr(linear, "over_rows", over_rows)
+    monkeypatch.setattr(module, "over_rows", over_rows)
     weights = {"sample_weight": np.linspace(0, 1, samples)} if options == "all" else {}
     problem = Problem(loss, "L1", kind, samples=samples, **(ALL_OPTIONS | weights if weights else {}))
     arguments = (problem.loss, problem.start(*batch), problem.penalty, AdaGradDiff(0.3))

@@ -72,7 +72,7 @@ def _above(penalty: Any, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
 def _(penalty: Box, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     ends = []
     for point in (y + e, y - e):  # convex in each coordinate: the largest value is at an end
-        bound = np.where(point > 0, penalty._upper, penalty._lower)
+        bound = np.where(point > 0, penalty.upper, penalty.lower)
         ends.append(np.multiply(bound, point, out=np.zeros_like(point), where=point != 0))
     values = np.maximum(*ends)
     return values.sum(), np.abs(values).sum()
@@ -88,11 +88,13 @@ def _(penalty: Any, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
 
 @_above.register
 def _(penalty: BoxHyperplane, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
-    reach = np.maximum(np.abs(penalty._lower), np.abs(penalty._upper))
+    reach = np.broadcast_to(np.maximum(np.abs(penalty.lower), np.abs(penalty.upper)), y.shape)
     if not np.isfinite(reach).all():
         return _unknown(y, e)
-    slope = np.abs(np.divide(y, penalty._a, out=np.zeros_like(y), where=penalty._a != 0)).max()
-    terms = reach @ (np.abs(y) + slope * np.abs(penalty._a)) + slope * abs(penalty._beta)
+    unit = np.abs(penalty.a).max() or 1.0  # of the equation, which may be multiplied by any number
+    a, beta = np.abs(penalty.a / unit), abs(penalty.beta / unit)
+    slope = np.abs(np.divide(y, a, out=np.zeros_like(y), where=a != 0)).max()
+    terms = reach @ (np.abs(y) + slope * a) + slope * beta
     return penalty.conjugate(y) + reach @ e, terms
 
 
@@ -141,7 +143,7 @@ def _(penalty: NumericalProx, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
 
 @_above.register
 def _(penalty: Separable, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
-    _, pairs, rest = penalty._plan(y.size)
+    pairs, rest = penalty.split(y.size)
     parts = [_near(part, y[where], e[where]) for where, part in pairs] + [_unknown(y[rest], e[rest])]
     return sum(value for value, _ in parts), sum(terms for _, terms in parts)
 

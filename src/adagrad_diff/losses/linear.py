@@ -115,7 +115,7 @@ class LinearModel(Loss):
 
     def samples(self, r: np.ndarray) -> Samples:
         """What belongs to the samples, with memory for residuals."""
-        return Samples(self.b, self.weight, r, self.theta, self.scalar, self.intercept)
+        return Samples(self.b, self.weight, r, r[:1].size, self.theta, self.scalar, self.intercept)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """z = A x, with an intercept of x added in the precision of x; x is one vector or several columns."""
