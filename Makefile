@@ -15,8 +15,8 @@ reproduce: .venv/.paper
 test: test-main
 	$(MAKE) -j 2 test-wheel test-oldest
 
-# Kernels are compiled once, by all cores, before the workers begin: each of them would compile them all. Workers take files from
-# two ends of the list and steal from each other at last, so that what the tests of a file share is computed once.
+# Kernels are compiled once, by all cores, before the workers begin: each of them would compile them all. Each worker takes its part
+# of the list, in order, and steals at last: what the tests of a file share is computed once.
 test-main: .venv/.dev
 	$(BIN)/python tests/cases/compiling.py
 	$(BIN)/python -m pytest -n auto --dist worksteal

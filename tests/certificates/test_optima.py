@@ -89,7 +89,7 @@ def check(result, best, smooth):
 
 def run(loss, penalty, smooth):
     """Minimise with settings that suit this size of problem."""
-    return minimize(loss, penalty=penalty, eta=1.0 if smooth else 0.1, max_iter=6000 if smooth else 3000, history=0)
+    return minimize(loss, penalty=penalty, eta=1.0 if smooth else 0.1, max_iter=2500 if smooth else 2000, history=0)
 
 
 def named(kind):
