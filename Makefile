@@ -5,7 +5,7 @@ BIN := .venv/bin
 INSTALL := -m pip install --quiet --no-compile --disable-pip-version-check
 PIP := $(BIN)/python $(INSTALL)
 
-.PHONY: reproduce test test-main test-oldest test-wheel lint bench clean
+.PHONY: reproduce test test-main test-oldest test-wheel lint graph bench clean
 
 # The paper's experiments at a size of two minutes; DATA is a directory with LIBSVM files, if there is one.
 DATA ?= $(wildcard ../shared/data)
@@ -42,6 +42,10 @@ lint: .venv/.dev
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
+
+# Which room depends on which, read from the code: a table, and docs/graph.svg.
+graph:
+	$(PYTHON) tools/graph.py
 
 # One command prints the tables: all of them, or make bench ONLY=core.
 bench: .venv/.bench

@@ -101,7 +101,7 @@ def test_verify(run, tmp_path):
 
 def test_verify_that_fails(run, monkeypatch):
     from adagrad_diff.theory import verification
-    from adagrad_diff.theory._report import Row, Verification
+    from adagrad_diff.theory.report import Row, Verification
 
     bad = Verification([Row("lad", "Lemma 1", -1.0, 1, 0.1, "groups", 1e-12, 1)])
     monkeypatch.setattr(verification, "verify", lambda *args, **options: bad)

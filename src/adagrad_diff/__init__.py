@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from .common.version import __version__ as __version__
 
 _ROOMS = ("solve", "sweeps", "rules", "losses", "penalties", "certificates", "checks")  # whose names are ours, too
-_MODULES = ("cli", "data", "datasets", "kernels", "optax", "paper", "sklearn", "theory", "torch")
 
 if TYPE_CHECKING:
     from .certificates import *
@@ -38,17 +37,20 @@ else:  # the same, when a name is first used: SciPy and Numba take a second, thi
                     contents |= dict.fromkeys(ast.literal_eval(node.value), room)
         return contents
 
+    def _modules():
+        return [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+
     def __getattr__(name):
         if name == "__all__":
             value = [*_contents(), "__version__"]
-        elif name in (*_ROOMS, *_MODULES):
-            value = import_module(f".{name}", __name__)
-        elif not name.startswith("__") and name in _contents():
+        elif not name.startswith("_") and name in _contents():
             value = getattr(import_module(f".{_contents()[name]}", __name__), name)
+        elif name in _modules():
+            value = import_module(f".{name}", __name__)
         else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = value
         return value
 
     def __dir__():
-        return sorted({*globals(), *_contents(), "__all__", *_ROOMS, *_MODULES})
+        return sorted({*globals(), *_contents(), "__all__", *_modules()})

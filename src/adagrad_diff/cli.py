@@ -103,7 +103,7 @@ def verify(problems: tuple[str, ...], etas: tuple[float, ...], **options: Any) -
     and where it is. The exit code is 1 if one is violated that the paper states rightly.
     """
     from .theory import verify as run
-    from .theory._report import to_text
+    from .theory.report import to_text
 
     found = run(problems, etas, say=lambda line: click.echo(line, err=True), **options)
     click.echo(to_text(found))

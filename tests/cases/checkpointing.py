@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from adagrad_diff import L1, AdaGrad, AdaGradDiff, Poisson, Status, sweep
+from adagrad_diff import L1, AdaGrad, AdaGradDiff, Poisson, Status, named, sweep
 from adagrad_diff.sweeps import run as module
 from user_losses import data
 
@@ -20,7 +20,7 @@ X0S = np.random.default_rng(1).standard_normal((8, 3))
 
 
 def schedule(eta):
-    return AdaGradDiff(lambda n: eta / np.sqrt(n))
+    return AdaGradDiff(named("eta / sqrt(n)", lambda n: eta / np.sqrt(n)))
 
 
 def problem(n_iter=300):

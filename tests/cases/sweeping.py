@@ -23,6 +23,7 @@ from adagrad_diff import (
     Squared,
     Zero,
     minimize,
+    named,
 )
 from user_losses import Bowl, data
 
@@ -34,14 +35,13 @@ ETAS = [0.3, 0.02, 0.1]
 
 
 def operator(array):
-    return LinearOperator(
-        array.shape,
-        matvec=lambda v: array @ v,
-        rmatvec=lambda v: array.T @ v,
-        matmat=lambda v: array @ v,
-        rmatmat=lambda v: array.T @ v,
-        dtype=array.dtype,
-    )
+    functions = {
+        "matvec": lambda v: array @ v,
+        "rmatvec": lambda v: array.T @ v,
+        "matmat": lambda v: array @ v,
+        "rmatmat": lambda v: array.T @ v,
+    }
+    return named("products with an array", LinearOperator(array.shape, **functions, dtype=array.dtype))
 
 
 def one_block(eta):
@@ -53,7 +53,7 @@ def scaled(eta):
 
 
 def schedule(eta):
-    return AdaGradDiff(lambda n: eta / np.sqrt(n))
+    return AdaGradDiff(named("eta / sqrt(n)", lambda n: eta / np.sqrt(n)))
 
 
 @dataclass(frozen=True, eq=False)

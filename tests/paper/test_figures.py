@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import studies
-from adagrad_diff.paper import _files, _panels, figures
+from adagrad_diff.paper import figures
+from adagrad_diff.study.files import write_all
+from adagrad_diff.study.style import style
 from figure_parts import rows, texts, words
 from studies import STAND_IN, by_formula
 
@@ -88,9 +90,9 @@ def test_nothing_is_replaced_until_everything_is_written(tmp_path):
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space left on device"):
-        _files.write_all(tmp_path, {"a.txt": lambda path: path.write_text("new"), "b.txt": full})
+        write_all(tmp_path, {"a.txt": lambda path: path.write_text("new"), "b.txt": full})
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.txt": "old"}
-    _files.write_all(tmp_path, {"a.txt": lambda path: path.write_text("new")})
+    write_all(tmp_path, {"a.txt": lambda path: path.write_text("new")})
     assert (tmp_path / "a.txt").read_text() == "new"
 
 
@@ -109,7 +111,7 @@ def test_everything_is_on_the_page_and_legible(columns, standing_in):
         found = [t for t in texts(figure) if t.get_text() != "stand-in"]
         numbers = [label for ax in figure.axes for label in (*ax.get_xticklabels(), *ax.get_yticklabels())]
         assert min(t.get_fontsize() for t in (*found, *numbers)) >= 7
-        with _panels.style():
+        with style():
             said = [t.get_window_extent().padded(-1) for t in found]
             axes = [axis.get_tightbbox() for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)]
             panels = [ax.get_window_extent() for ax in figure.axes]

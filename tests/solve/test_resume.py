@@ -187,7 +187,7 @@ def test_checkpoints_from_the_callback(tmp_path):
         ({"loss": LAD(A, REAL, sample_weight=np.arange(40) + 1.0)}, "another problem: loss.weight.sha256 is not the same"),
         ({"loss": LAD(A, REAL, l2=0.1)}, "another problem: loss.l2 is not the same"),
         ({"loss": LAD(A * (1 + 1e-7), REAL)}, "another problem: the data of the loss are not the same"),
-        ({"loss": lambda x: (x @ x, 2 * x)}, "another problem: loss is not the same"),
+        ({"loss": lambda x: (x @ x, 2 * x)}, "another problem: loss.class is not the same"),
         ({"loss": LAD(A[:, :4], REAL)}, r"'state' has x of shape \(6,\), but this loss needs \(4,\)"),
         ({"loss": LAD(A, REAL, intercept=True)}, r"'state' has x of shape \(6,\), but this loss needs \(7,\)"),
         ({"loss": LAD(A.astype(np.float32), REAL)}, "'state' .*float64.*float32"),

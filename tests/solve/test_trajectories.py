@@ -13,8 +13,7 @@ import adagrad_diff
 import naive
 from adagrad_diff import AdaGrad, AdaGradDiff, iterate, minimize
 from adagrad_diff.common import threads as module
-from adagrad_diff.data import matrix
-from adagrad_diff.losses import linear
+from adagrad_diff.data import block
 
 ITERATIONS = 200
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-4}  # of ||x - x_naive|| / max(1, ||x_naive||), at every iterate
@@ -331,13 +330,13 @@ def test_a_trajectory_that_ends_leaves_the_others_alone():
 @pytest.mark.parametrize("loss", ["Logistic", "Hinge", "Multinomial"])
 def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
     """Rows shared among four threads, and read in several blocks by each, give the result of one thread and one block."""
-    samples, used = 2100, []
+    samples, used, shares = 2100, [], module.over_rows
 
     def over_rows(worker, rows, threads):
         used.append(threads)
-        return module.over_rows(worker, rows, threads)
+        return shares(worker, rows, threads)
 
-    monkeypatch.setattr(linear, "over_rows", over_rows)
+    monkeypatch.setattr(module, "over_rows", over_rows)
     weights = {"sample_weight": np.linspace(0, 1, samples)} if options == "all" else {}
     problem = Problem(loss, "L1", kind, samples=samples, **(ALL_OPTIONS | weights if weights else {}))
     arguments = (problem.loss, problem.start(*batch), problem.penalty, AdaGradDiff(0.3))
@@ -346,7 +345,7 @@ def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
     monkeypatch.setattr(module, "WORK_PER_THREAD", 1)
     monkeypatch.setattr(module, "cores", lambda: 4)
     monkeypatch.setattr(module, "_blas", list)
-    monkeypatch.setattr(matrix, "CACHE", 1)  # the smallest blocks: 256 rows
+    monkeypatch.setattr(block, "CACHE_BYTES", 1)  # the smallest blocks: 256 rows
     shared = [s.copy() for s in islice(iterate(*arguments), 50)]
     if kind == "CSR" or (kind == "C" and loss != "Multinomial" and not batch):  # the others leave threads to BLAS
         assert set(used) == {4}

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adagrad_diff import AdaGrad, AdaGradDiff, sweep
+from adagrad_diff import AdaGrad, AdaGradDiff, named, sweep
 from adagrad_diff.sweeps import run as module
 from checkpointing import OPTIONS, Crash, crash_at, digest, interrupt_after, problem, schedule, snapshot, uninterrupted
 from user_losses import Bowl
@@ -41,7 +41,9 @@ def test_what_is_finished_is_not_computed_again(tmp_path):
         return Bowl()(x)
 
     def run():
-        return sweep(loss, None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 20, checkpoint=str(tmp_path))
+        return sweep(
+            named("loss", loss), None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 20, checkpoint=str(tmp_path)
+        )
 
     first = run()
     counted.clear()
@@ -78,7 +80,7 @@ def test_fewer_threads_for_wide_chunks(tmp_path, monkeypatch):
             active[0] -= 1
         return Bowl()(x)
 
-    arguments = loss, None, schedule, [0.1, 0.2, 0.3, 0.4], np.zeros((3, 20)), 30
+    arguments = named("loss", loss), None, schedule, [0.1, 0.2, 0.3, 0.4], np.zeros((3, 20)), 30
     interrupt_after(monkeypatch, 0)
     with pytest.raises(KeyboardInterrupt):
         sweep(*arguments, checkpoint=tmp_path, memory="1GB", n_jobs=1)
@@ -115,7 +117,7 @@ def test_an_interruption_loses_nothing(tmp_path, monkeypatch):
         time.sleep(1e-3)
         return Bowl()(x)
 
-    arguments = slow, None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 10_000
+    arguments = named("slow", slow), None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 10_000
     interrupt_after(monkeypatch, 20)
     begin = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
@@ -148,8 +150,9 @@ def test_interrupted_before_all_chunks_are_known(tmp_path, monkeypatch):
         return future
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    arguments = named("slow", slow), None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 2000
     with pytest.raises(KeyboardInterrupt):
-        sweep(slow, None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 2000, n_jobs=2, checkpoint=tmp_path)
+        sweep(*arguments, n_jobs=2, checkpoint=tmp_path)
     assert len(calls) < 1000
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adagrad_diff import AdaGrad, AdaGradDiff, Interrupted, load_state, minimize, sweep
+from adagrad_diff import AdaGrad, AdaGradDiff, Interrupted, load_state, minimize, named, sweep
 from checkpointing import OPTIONS, digest, half_way, interrupt_after, problem, snapshot, uninterrupted
 from user_losses import Bowl
 
@@ -62,7 +62,7 @@ def test_another_thread(tmp_path):
         return Bowl()(x)
 
     def run():
-        return sweep(slow, None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 100, checkpoint=tmp_path)
+        return sweep(named("slow", slow), None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 100, checkpoint=tmp_path)
 
     thread = threading.Thread(target=lambda: answers.append(run()))
     thread.start()

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
 
-from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Box, Squared, sweep
+from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Box, Squared, named, sweep
 from adagrad_diff.sweeps import run as module
 from checkpointing import REAL, X0S, A, digest, interrupt_after, schedule, snapshot
 from user_losses import Bowl
@@ -62,7 +63,7 @@ OTHER = {
     "one rule": ({"rules": AdaGradDiff}, "rules.AdaGrad"),
     "another name": ({"rules": {"AdaGradDiff": AdaGradDiff, "Ada": AdaGrad}}, "rules.AdaGrad"),
     "a schedule": ({"rules": {"AdaGradDiff": schedule, "AdaGrad": AdaGrad}}, "rules.AdaGradDiff"),
-    "a function": ({"loss": quadratic(1.0)}, "loss.class"),
+    "a function": ({"loss": named("f", quadratic(1.0))}, "loss.class"),
 }
 
 
@@ -95,25 +96,68 @@ def test_the_checkpoint_of_another_problem(case, of_another):
     run(of_another)  # and it is still that of the first
 
 
-def test_the_checkpoint_of_another_function(tmp_path):
-    class Loss:
-        def __init__(self, c):
-            self._c = c
+class Hidden:
+    def __init__(self, c):
+        self._c = c
 
-        def value_and_grad(self, x):
-            return quadratic(self._c)(x)
+    def value_and_grad(self, x):
+        return quadratic(self._c)(x)
 
+    def value(self, x):
+        return self._c * np.abs(x).sum()
+
+    def prox(self, z, step):
+        return z - np.clip(z, -self._c * step, self._c * step)
+
+
+def falling(eta):
+    return AdaGradDiff(lambda n: eta / n)
+
+
+NAMELESS = {
+    "a lambda": ({"loss": quadratic(1.0)}, "loss.function"),
+    "an object as loss": ({"loss": Hidden(1.0)}, "loss.function.of"),
+    "an object as penalty": ({"penalty": Hidden(1.0)}, "penalty.penalty"),
+    "an operator": ({"loss": Squared(aslinearoperator(A), REAL)}, "loss.A.operator"),
+    "a schedule": ({"rules": {"falling": falling}}, "rules.falling[0].eta"),
+}
+
+
+@pytest.mark.parametrize("case", NAMELESS)
+def test_what_has_no_name_is_refused(case, tmp_path):
+    changes, where = NAMELESS[case]
+    with pytest.raises(ValueError, match=r"adagrad_diff\.named\('a name', it\)") as caught:
+        run(tmp_path / "new", **changes)
+    assert str(caught.value).startswith(f"'checkpoint' needs a name for {where}, ")
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_has_a_name_goes_on(tmp_path):
+    def changes():
+        return {
+            "loss": named("loss", quadratic(1.0)),
+            "penalty": named("penalty", Hidden(0.1)),
+            "rules": {"falling": lambda eta: AdaGradDiff(named("falling", lambda n: eta / n))},
+        }
+
+    whole = run(None, **changes())
+    assert digest(run(tmp_path, **changes())) == digest(run(tmp_path, **changes())) == digest(whole)
+    assert_refused(tmp_path, "loss.function.named", **changes() | {"loss": named("other", quadratic(1.0))})
+
+
+def test_another_function_of_the_same_name(tmp_path):
+    """Code is known by its name, but its values at the starts are looked at."""
     for k, (one, other, where) in enumerate(
         (
-            (quadratic(1.0), quadratic(2.0), "loss.function.uses[0]"),
-            (quadratic(REAL[:8, None]), quadratic(REAL[1:9, None]), "loss.function.uses[0]"),
-            (Loss(1.0), Loss(2.0), "loss.function.of._c"),
-            (Bowl(np.ones(8)), Bowl(2 * np.ones(8)), "loss.function.curvature"),
+            ({"loss": named("f", quadratic(1.0))}, {"loss": named("f", quadratic(2.0))}, "starts.loss[0]"),
+            ({"loss": named("f", Hidden(1.0))}, {"loss": named("f", Hidden(1.001))}, "starts.loss[0]"),
+            ({"loss": named("f", Bowl(np.ones(8)))}, {"loss": named("f", Bowl(2 * np.ones(8)))}, "starts.loss[0]"),
+            ({"penalty": named("p", Hidden(1.0))}, {"penalty": named("p", Hidden(2.0))}, "starts.penalty[0]"),
         )
     ):
         directory = tmp_path / str(k)
-        run(directory, loss=one)
-        assert_refused(directory, where, loss=other)
+        run(directory, **one)
+        assert_refused(directory, where, **other)
 
 
 def test_an_unfinished_checkpoint_of_another_problem(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from adagrad_diff import (
     Nuclear,
     Poisson,
     Status,
+    named,
     sweep,
 )
 from adagrad_diff.sweeps import run as module
@@ -111,7 +112,7 @@ def test_an_error_in_the_loss(jobs, where, tmp_path):
     arguments = None, schedule, [0.3, 0.2, 0.02], np.zeros((3, 2)), 10_000
     begin = time.perf_counter()
     with pytest.raises(Wrong, match="in iteration five") as caught:
-        sweep(lambda x: loss(x, 5), *arguments, n_jobs=jobs, checkpoint=tmp_path)
+        sweep(named("loss", lambda x: loss(x, 5)), *arguments, n_jobs=jobs, checkpoint=tmp_path)
     assert time.perf_counter() - begin < 8.0  # 10,000 iterations take more
     assert str(caught.value) == "in iteration five"
     assert caught.value.__notes__[0] in [f"This was rule 'schedule' of the sweep, eta = {eta}." for eta in arguments[2]]
@@ -134,10 +135,10 @@ def test_an_error_in_a_rule(tmp_path):
         return 0.1
 
     first = {"good": AdaGrad, "bad one": lambda eta: AdaGrad(eta) if eta > 0.1 else made(eta)}
-    second = {"good": AdaGrad, "bad one": lambda eta: AdaGradDiff(later)}
+    second = {"good": AdaGrad, "bad one": lambda eta: AdaGradDiff(named("later", later))}
     for rules, sentence, eta in ((first, "when it is made", 0.02), (second, "when it runs", 0.3)):
         with pytest.raises(Wrong, match=sentence) as caught:
-            sweep(Bowl(), None, rules, ETAS, np.zeros((3, 2)), 10, checkpoint=tmp_path / sentence, n_jobs=1)
+            sweep(named("bowl", Bowl()), None, rules, ETAS, np.zeros((3, 2)), 10, checkpoint=tmp_path / sentence, n_jobs=1)
         assert str(caught.value) == sentence
         assert caught.value.__notes__ == [f"This was rule 'bad one' of the sweep, eta = {eta}."]
     assert not (tmp_path / "when it is made").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adagrad_diff import AdaGrad, AdaGradDiff, Interrupted, Status, sweep
+from adagrad_diff import AdaGrad, AdaGradDiff, Interrupted, Status, named, sweep
 from adagrad_diff.sweeps import run as module
 from checkpointing import OPTIONS, digest, interrupt_after, problem, uninterrupted
 from user_losses import Bowl
@@ -82,7 +82,8 @@ def test_a_loss_that_is_interrupted(tmp_path):
 
     def run(at, **options):
         calls.clear()
-        return sweep(lambda x: loss(x, at[0]), None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 30, **options)
+        function = named("loss", lambda x: loss(x, at[0]))
+        return sweep(function, None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 30, **options)
 
     for checkpoint in (None, tmp_path / "kept"):
         with pytest.raises(Interrupted, match="The sweep was interrupted: 0 of 8") as caught:
@@ -138,9 +139,8 @@ def test_the_second_signal_stops_at_once(tmp_path, default_handler, kept):
         return Bowl()(x)
 
     def run():
-        return sweep(
-            loss, None, [AdaGradDiff], [0.1, 0.2], np.zeros((3, 2)), 30, n_jobs=1, checkpoint=tmp_path if kept else None
-        )
+        problem = named("loss", loss), None, [AdaGradDiff], [0.1, 0.2], np.zeros((3, 2)), 30
+        return sweep(*problem, n_jobs=1, checkpoint=tmp_path if kept else None)
 
     def send():
         waiting.wait(60)

@@ -8,7 +8,7 @@ import pytest
 import small_problems
 from adagrad_diff import datasets, theory
 from adagrad_diff.theory import verification, verify
-from adagrad_diff.theory._report import FALSE, Row, Verification, to_text
+from adagrad_diff.theory.report import FALSE, Row, Verification, to_text
 
 STATEMENTS = {
     "Lemma 1",

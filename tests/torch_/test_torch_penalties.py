@@ -1,4 +1,4 @@
-"""Proximal steps of tensors against those of the core."""
+"""Proximal steps of tensors against the statement that all doors share."""
 
 import math
 
@@ -9,38 +9,25 @@ torch = pytest.importorskip("torch")
 
 from torch_twin import MODES, OPTIMIZERS, PENALTIES  # noqa: E402
 
-import adagrad_diff  # noqa: E402
-from adagrad_diff.torch import L1, Box, ElasticNet, GroupL2, NonNegative, Penalty, Ridge  # noqa: E402
+import adagrad_diff.torch as door  # noqa: E402
+from adagrad_diff.common import six_penalties as six  # noqa: E402
+from adagrad_diff.torch import Box, GroupL2, NonNegative, Penalty  # noqa: E402
 from adagrad_diff.torch.penalties import from_config  # noqa: E402
+from prox_six import ARGUMENTS, BAD_IN_A_DOOR, SHAPE, STRENGTHS, make, points, prox, value  # noqa: E402
 
 pytestmark = pytest.mark.peer
 
-SHAPE = (6, 7)
 
-
-def core(penalty):
-    if isinstance(penalty, GroupL2):
-        groups = np.repeat(np.arange(6), 7) if penalty.over == "row" else np.zeros(42, int)
-        return adagrad_diff.GroupL2(penalty.lam, groups)
-    config = penalty.config()
-    return getattr(adagrad_diff, config.pop("name"))(**config)
-
-
-@pytest.mark.parametrize("strength", [1e-6, 0.3, 1e4])
-@pytest.mark.parametrize("make", [L1, Ridge, lambda s: ElasticNet(s, 2 * s), lambda s: Box(-s, s / 2), lambda s: Box(upper=s),
-                                  lambda s: NonNegative(), GroupL2, lambda s: GroupL2(s, "tensor")])  # fmt: skip
-def test_prox_and_value_are_those_of_the_core(make, strength):
-    rng = np.random.default_rng(0)
-    penalty = make(strength)
-    for wildness in (0.0, 1.0, 8.0):
-        for size in (1e-4, 1.0, 1e5):
-            z, step = size * rng.standard_normal(SHAPE), 10 ** rng.uniform(-wildness, wildness, SHAPE)
-            z[rng.random(SHAPE) < 0.1] = 0
-            x = torch.tensor(z)
-            penalty.prox_(x, torch.tensor(step))
-            expected = core(penalty).prox(z.ravel(), step.ravel()).reshape(SHAPE)
-            np.testing.assert_allclose(x.numpy(), expected, rtol=1e-10, atol=1e-10 * size)
-            np.testing.assert_allclose(penalty.value(x).item(), core(penalty).value(x.numpy().ravel()), rtol=1e-10)
+@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_prox_and_value_are_those_of_the_statement(name, strength):
+    penalty, stated = make(door, name, strength), make(six, name, strength)
+    for size, z, step in points():
+        x = torch.tensor(z)
+        penalty.prox_(x, torch.tensor(step))
+        np.testing.assert_allclose(x.numpy(), prox(stated, z, step), rtol=1e-13, atol=1e-14 * size)
+        np.testing.assert_allclose(penalty.value(x).item(), value(stated, x.numpy()), rtol=1e-13)
+        assert penalty.value(x.float()).dtype == torch.float32
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
@@ -88,17 +75,13 @@ def test_values_outside_the_domain():
     assert Box(-1.0, 2.0).value(x) == 0
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: L1(-1.0), "'lam' parameter of L1 must be a number >= 0"),
-        (lambda: Ridge(math.nan), "'lam' parameter of Ridge"),
-        (lambda: ElasticNet(0.1, -1.0), "'l2' parameter of ElasticNet"),
-        (lambda: Box(1.0, 0.0), "Box is empty"),
-        (lambda: Box(math.nan, 0.0), "Box is empty"),
-        (lambda: GroupL2(1.0, "column"), "'over' parameter of GroupL2 must be one of 'row', 'tensor'"),
-    ],
-)
-def test_bad_penalties(make, message):
+@pytest.mark.parametrize(("name", "arguments", "message"), BAD_IN_A_DOOR, ids=str)
+def test_bad_penalties(name, arguments, message):
     with pytest.raises(ValueError, match=message):
-        make()
+        getattr(door, name)(**arguments)
+
+
+def test_nan_in_a_group_is_not_hidden():
+    x = torch.tensor([[1.0, math.nan], [3.0, 4.0]])
+    GroupL2(1.0).prox_(x, torch.ones(()))
+    assert x.isnan().all(1).tolist() == [True, False]

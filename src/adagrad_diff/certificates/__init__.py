@@ -30,7 +30,7 @@ from ._dual import Dual
 from ._dual import LinearDual as LinearDual
 from ._multinomial import MultinomialDual
 from ._quadratic import QuadraticDual
-from ._refine import refined, samples_at_kinks
+from ._refine import refined, samples_nearest_kinks
 from .critical import at_fraction, critical_lam
 
 ROUNDS, EVALUATIONS = 8, 300  # of the refinement, for a single x that has no history
@@ -125,7 +125,7 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
     certifier.offer(*dual.bound(x, g, r))
     if refine and dual.kinked and isinstance(dual, LinearDual):
         u = dual.multipliers(r)  # type: ignore[arg-type]
-        samples = samples_at_kinks(dual, x, len(u))
+        samples = samples_nearest_kinks(dual, x, len(u))
         for better in refined(dual, x, u, dual.product(u), samples, rounds=ROUNDS, evaluations=EVALUATIONS):
             certifier.try_(better.u, better.v)
     certifier.measure(x, r)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._dual import Dual
-from ._refine import EVALUATIONS, ROUNDS, refined, samples_at_kinks
+from ._refine import EVALUATIONS, ROUNDS, refined, samples_nearest_kinks
 
 LOOKS, REFINEMENTS, AUTO = 0.02, 0.025, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
 # A model of the machine, in seconds, so that two runs of one problem look at the same iterations.
@@ -204,7 +204,7 @@ class Certifier:
         matrix = self.dual.loss.A
         row = 4 * MULTIPLICATION * max(matrix.size / matrix.shape[0], 1.0)
         most = int((seconds / (ROUNDS * LEAST) - TRIAL) / row)  # samples that there is time for
-        samples = samples_at_kinks(self.dual, x, min(most, self.most))
+        samples = samples_nearest_kinks(self.dual, x, min(most, self.most))
         cost = ROUNDS * (TRIAL + row * samples.size)
         evaluations = min(EVALUATIONS, int(seconds / cost))
         if evaluations < LEAST:

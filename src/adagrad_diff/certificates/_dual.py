@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..data import Block
 from ..losses import LinearModel
 from ..penalties import Penalty
 from ._free import cost_to_enter, independence
 from ._noise import noise
-from ._rounding import EPS, accuracy, column_sizes, conjugate_above, factor, largest
+from ._rounding import EPS, accuracy, conjugate_above, factor, largest
 
 BISECTIONS = 60
 CHUNK = 1 << 16  # samples whose conjugates are evaluated together
@@ -87,7 +88,7 @@ class LinearDual(Dual):
     @cached_property
     def sizes(self) -> np.ndarray:
         """Of A'(w u) for |u| <= 1, coordinate by coordinate."""
-        return column_sizes(self.loss.A, self.weight)
+        return self.loss.A.column_sizes(self.weight) * (1.0 + factor(len(self.weight)))
 
     @cached_property
     def independence(self) -> float:
@@ -167,10 +168,7 @@ class LinearDual(Dual):
 
     def product(self, u: np.ndarray) -> np.ndarray:
         """A'(w u) in double precision, as one vector of penalised coordinates."""
-        A, v = self.loss.A, np.zeros((self.loss.A.shape[1], *u.shape[1:]))
-        for lo, hi in A.row_blocks(0, len(u)):
-            r = u[lo:hi] * self.weight[lo:hi].reshape(-1, *(1,) * (u.ndim - 1)).astype(np.float64)
-            A.tdot(r, lo, hi, v, add=True)
+        v: np.ndarray = self.loss.A.fold(_weighted_sum, u, self.weight)
         return v.reshape(-1)
 
     def size(self, u: np.ndarray) -> float:
@@ -290,3 +288,10 @@ class LinearDual(Dual):
             + float(e @ e) / (2 * l2)
             + (accuracy(self.penalty) + factor(v.size)) * terms
         )
+
+
+def _weighted_sum(block: Block, u: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """A'(w u) of one block, in double precision."""
+    r = block.part(u) * block.part(weight).reshape(-1, *(1,) * (u.ndim - 1)).astype(np.float64)
+    block.tdot(r, v := np.empty((block.shape[1], *u.shape[1:])))
+    return v

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.matrix import CompressedRows, Dense, Matrix
+from ..data import Block, Source
 from ..penalties import Penalty
 from ._rounding import accuracy, factor
 
@@ -84,29 +84,24 @@ def smallest_eigenvalue(G: np.ndarray, terms: int) -> float:
     return float(np.linalg.eigvalsh(G)[0]) - factor(terms + len(G)) * float(np.trace(G))
 
 
-def independence(A: Matrix, weight: np.ndarray, sizes: np.ndarray, intercept: bool) -> float:
+def independence(A: Source, weight: np.ndarray, sizes: np.ndarray, intercept: bool) -> float:
     """At most the smallest eigenvalue of G, columns being scaled by their sizes, with one of ones for an intercept.
 
     0 if it is not known.
     """
     used, samples = np.flatnonzero(sizes > 0), A.shape[0]
     size = used.size + intercept
-    if used.size == 0 or size > MOST or samples * size**2 > OPERATIONS or A.rows(np.arange(1)) is None:
+    if used.size == 0 or size > MOST or samples * size**2 > OPERATIONS or A.opaque:
         return 0.0
-    G = np.zeros((size, size))
-    for lo in range(0, samples, ROWS):
-        part = np.arange(lo, min(lo + ROWS, samples))
-        rows = np.ones((part.size, size))
-        rows[:, : used.size] = _dense(A.rows(part))[:, used] / sizes[used]
-        G += rows.T @ (weight[part, None].astype(np.float64) * rows)
-    return smallest_eigenvalue(G, samples)
+    return smallest_eigenvalue(A.fold(_gram, weight, sizes, used, intercept), samples)
 
 
-def _dense(rows: Any) -> np.ndarray:
-    if isinstance(rows, CompressedRows):
-        from scipy import sparse
-
-        indptr, indices, data = rows.parts
-        return sparse.csr_array((data, indices, indptr), shape=rows.shape).toarray()
-    assert isinstance(rows, Dense)
-    return rows.array
+def _gram(block: Block, weight: np.ndarray, sizes: np.ndarray, used: np.ndarray, intercept: bool) -> np.ndarray:
+    """The share of a block in G; some of its rows at a time become dense."""
+    G = np.zeros((used.size + intercept, used.size + intercept))
+    for lo in range(0, block.shape[0], ROWS):
+        part = np.arange(lo, min(lo + ROWS, block.shape[0]))
+        rows = np.ones((part.size, len(G)))
+        rows[:, : used.size] = block.rows(part).to_dense()[:, used] / sizes[used]
+        G += rows.T @ (block.part(weight)[part, None].astype(np.float64) * rows)
+    return G

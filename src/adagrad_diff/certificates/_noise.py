@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data import Block
 from ..losses import LinearModel
 from ._rounding import factor, largest
 
@@ -43,18 +44,24 @@ def noise(dual: Any, x: np.ndarray, r: np.ndarray | None) -> float:
 
 def _measured(dual: Any, x: np.ndarray, slopes: np.ndarray, curvature: float) -> float:
     """sum_j |slope| |error of z_j|, predictions in single precision being compared with those in double precision."""
-    loss, total = dual.loss, 0.0
-    eps, features = float(np.finfo(loss.dtype).eps), loss.A.shape[1]
-    for lo, hi in loss.A.row_blocks(0, loss.A.shape[0]):
-        z, rounded = (_predictions(loss, x.astype(dtype), features, lo, hi) for dtype in (np.float64, loss.dtype))
-        b, weight = np.abs(dual.b[lo:hi]), dual.weight[lo:hi].reshape(-1, *(1,) * (z.ndim - 1))
-        error = np.abs(z - rounded) + eps * (np.abs(z) + (b if loss.translates else 1.0))
-        steepness = slopes[lo:hi] + weight * (curvature * error + (0.0 if loss.translates else b))
-        total += float(np.sum(steepness * error, dtype=np.float64))
-    return SAFETY * total
+    loss = dual.loss
+    samples = slopes, dual.b, dual.weight
+    return SAFETY * float(loss.A.fold(_error, x, samples, curvature, loss.intercept, loss.translates))
 
 
-def _predictions(loss: LinearModel, x: np.ndarray, features: int, lo: int, hi: int) -> np.ndarray:
-    z = np.empty((hi - lo, *x.shape[1:]), x.dtype)
-    loss.A.dot(x[:features], lo, hi, z)
-    return z + x[-1] if loss.intercept else z
+def _error(
+    block: Block, x: np.ndarray, samples: tuple[np.ndarray, ...], curvature: float, intercept: bool, translates: bool
+) -> float:
+    """That of one block."""
+    slopes, b, weight = (block.part(vector) for vector in samples)
+    z, rounded = (_predictions(block, x.astype(dtype), intercept) for dtype in (np.float64, block.dtype))
+    b, weight = np.abs(b), weight.reshape(-1, *(1,) * (z.ndim - 1))
+    error = np.abs(z - rounded) + float(np.finfo(block.dtype).eps) * (np.abs(z) + (b if translates else 1.0))
+    steepness = slopes + weight * (curvature * error + (0.0 if translates else b))
+    return float(np.sum(steepness * error, dtype=np.float64))
+
+
+def _predictions(block: Block, x: np.ndarray, intercept: bool) -> np.ndarray:
+    z = np.empty((block.shape[0], *x.shape[1:]), x.dtype)
+    block.dot(x[: block.shape[1]], z)
+    return z + x[-1] if intercept else z

@@ -6,13 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ..data.matrix import Dense
 from ..losses import Quadratic
 from ..penalties import Penalty
 from ._dual import Dual
 from ._free import MOST, outside, smallest_eigenvalue
 from ._noise import SAFETY
-from ._rounding import accuracy, column_sizes, conjugate_above, factor
+from ._rounding import accuracy, conjugate_above, factor
 
 
 class QuadraticDual(Dual):
@@ -30,13 +29,13 @@ class QuadraticDual(Dual):
     @cached_property
     def sizes(self) -> np.ndarray:
         """sum_j |Q_ij|, which the rounding of Q x is measured in."""
-        return self.loss.factor * column_sizes(self.loss.Q, np.ones(self.loss.shape[0]))
+        size = self.loss.shape[0]
+        return self.loss.factor * self.loss.Q.column_sizes(np.ones(size)) * (1.0 + factor(size))
 
     def _product(self, x: np.ndarray) -> np.ndarray:
         """Q x in the precision of x."""
-        Q, product = self.loss.Q, np.empty(x.size, x.dtype)
-        for lo, hi in Q.row_blocks(0, x.size):
-            Q.dot(x, lo, hi, product[lo:hi])
+        product = np.empty(x.size, x.dtype)
+        self.loss.Q.dot(x, product)
         return self.loss.factor * product
 
     def _gradient(self, x: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -50,9 +49,9 @@ class QuadraticDual(Dual):
     def curvature(self) -> float:
         """At most the smallest eigenvalue of Q; 0 if it is not known."""
         Q = self.loss.Q
-        if not isinstance(Q, Dense) or Q.shape[0] > MOST:
+        if Q.opaque or Q.shape[0] > MOST:
             return 0.0
-        array = self.loss.factor * Q.array.astype(np.float64)
+        array = self.loss.factor * Q.to_dense().astype(np.float64)
         return smallest_eigenvalue((array + array.T) / 2, 0)
 
     def bound(self, x, g, r):

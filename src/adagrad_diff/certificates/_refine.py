@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.matrix import Matrix
+from ..data import Block
 from ._dual import CHUNK, LinearDual
 
 RADIUS = 100.0  # rho, in units of ||x|| / ||A'(w u)||: beyond that the duals are nearly exact, and harder to solve
@@ -27,19 +27,12 @@ FEW = 10  # samples that are at their kinks in any case
 MEMORY, DECREASE = 8, 1e-4  # of the line search: values it compares with, and what it asks for
 
 
-def samples_at_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndarray:
+def samples_nearest_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndarray:
     """The samples whose multipliers are unknowns, at most `most`.
 
     Those nearest to their kinks at x, somewhat more than x has degrees of freedom: a vertex of a polyhedron has as many.
     """
-    loss = dual.loss
-    distance = np.empty(len(dual.b), loss.dtype)
-    loss.A.dot(x[: loss.A.shape[1]].astype(loss.dtype), 0, distance.size, distance)
-    if loss.intercept:
-        distance += x[-1].astype(distance.dtype)
-    distance -= dual.b
-    np.abs(distance, out=distance)
-    distance[dual.weight == 0] = np.inf
+    distance = dual.loss.kink_distances(dual.loss.predict(x))
     number = min(int(NEAR * np.count_nonzero(x)) + FEW, int(np.count_nonzero(dual.weight)), most)
     if number <= 0:
         return np.empty(0, int)
@@ -77,9 +70,9 @@ def refined(
     v is A'(w u), and `start` are multipliers of these samples to begin with, if they are better than those in u.
     """
     loss, penalty = dual.loss, dual.penalty
-    A = loss.A.rows(samples)
-    if A is None or samples.size == 0:
+    if loss.A.opaque or samples.size == 0:  # an operator has no rows but by a product for each
         return
+    A = loss.A.rows(samples)
     x, l2, intercept = x.astype(np.float64), loss.l2, loss.intercept
     if dual.center:
         x[-1] -= dual.center
@@ -112,7 +105,7 @@ def refined(
         v, y = point(r)
         part = y[:coordinates]
         psi = float(penalty.value(part)) + 0.5 * l2 * float(part @ part)
-        A.dot(part, 0, scores.size, scores)
+        A.dot(part, scores)
         if intercept:
             scores[...] += y[-1]
         return float(b @ r - (psi + y @ v + (y - x) @ (y - x) / (2 * rho))), b - scores
@@ -157,10 +150,10 @@ def projected_gradient(
     return best[1]
 
 
-def transposed(A: Matrix, r: np.ndarray, intercept: bool) -> np.ndarray:
+def transposed(A: Block, r: np.ndarray, intercept: bool) -> np.ndarray:
     """A' r, and the sum of r for an intercept."""
     product = np.empty(A.shape[1] + intercept)
-    A.tdot(r, 0, r.size, product[: A.shape[1]])
+    A.tdot(r, product[: A.shape[1]])
     if intercept:
         product[-1] = r.sum()
     return product

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..data.matrix import CompressedColumns, CompressedRows, Dense, Matrix
 from ..penalties import (
     PSD,
     Affine,
@@ -33,7 +32,6 @@ from ..penalties import (
 )
 
 EPS = float(np.finfo(np.float64).eps)
-ENTRIES = 1 << 16  # of A whose sizes are copied together
 PROX = 1e-13  # relative accuracy of a proximal operator in closed form
 
 
@@ -45,37 +43,6 @@ def factor(count: int) -> float:
 def largest(values: Any) -> float:
     """The largest absolute value."""
     return max(float(np.max(values)), -float(np.min(values)))
-
-
-def column_sizes(A: Matrix, weight: np.ndarray) -> np.ndarray:
-    """sum_j w_j |a_ji| for every column i. An operator does not show its entries: theirs are guessed from one product."""
-    (samples, features), weight = A.shape, weight.astype(np.float64)
-    sizes = np.zeros(features)
-    if isinstance(A, Dense | CompressedRows):
-        step = max(1, ENTRIES * samples // max(A.size, 1))
-        for lo in range(0, samples, step):
-            rows = slice(lo, min(lo + step, samples))
-            _absolute(A, rows).tdot(weight[rows], 0, rows.stop - lo, sizes, add=True)
-    elif isinstance(A, CompressedColumns):
-        step = max(1, ENTRIES * features // max(A.size, 1))
-        for lo in range(0, features, step):
-            columns = slice(lo, min(lo + step, features))
-            _absolute(A, columns).tdot(weight, 0, samples, sizes[columns])
-    else:
-        A.tdot(weight * np.random.default_rng(0).choice([-1.0, 1.0], samples), 0, samples, sizes)
-        sizes[...] = np.sqrt(samples) * np.abs(sizes).max()
-    return sizes * (1.0 + factor(samples))
-
-
-def _absolute(A: Dense | CompressedRows | CompressedColumns, part: slice) -> Matrix:
-    """The sizes of the entries in some of the rows, of compressed columns in some of the columns."""
-    if isinstance(A, Dense):
-        return Dense(np.abs(A.array[part]))
-    indptr, indices, data = A.parts
-    lo, hi = indptr[part.start], indptr[part.stop]
-    count, other = part.stop - part.start, A.shape[1 if isinstance(A, CompressedRows) else 0]
-    shape = (count, other) if isinstance(A, CompressedRows) else (other, count)
-    return type(A)(indptr[part.start : part.stop + 1] - lo, indices[lo:hi], np.abs(data[lo:hi]), shape)
 
 
 def accuracy(penalty: Any) -> float:

@@ -10,7 +10,7 @@ from ..common import check
 from ..losses import LinearModel, Quadratic, as_loss
 from ..penalties import L1, Penalty, Scaled, TotalVariation1D, as_penalty
 from .intercept import balance, best_intercept
-from .subgradients import predictions, smallest_polar
+from .subgradients import smallest_polar
 
 NO_MINIMISER = "The loss has no minimiser over the penalty's null (and the intercept): is there just one class?"
 
@@ -143,7 +143,7 @@ def _minimise_piecewise_linear(loss: LinearModel, basis: np.ndarray) -> np.ndarr
 
     if loss.l2:
         raise ValueError("The critical strength of a loss with kinks, l2 > 0 and a free direction is not known in closed form.")
-    Z, b, weight = predictions(loss, basis), loss.b.astype(np.float64), loss.weight.astype(np.float64)
+    Z, b, weight = loss.predict(basis).astype(np.float64), loss.b.astype(np.float64), loss.weight.astype(np.float64)
     left, right = (np.asarray(s, dtype=np.float64) * np.ones(len(b)) for s in loss.jump(b, loss.theta))
     if basis.shape[1] == 1:
         z = Z[:, 0]

@@ -8,11 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from .. import kernels
-from ..data.matrix import CompressedRows, Dense, Matrix
 from ..losses import LinearModel
 from ..penalties import L1, FusedLasso, LInf, Penalty, TotalVariation1D
-
-FLAT = 1e-7  # how close, relatively, a sample must be to its kink to count as being there
 
 
 def smallest_polar(loss: Any, penalty: Penalty, x: np.ndarray) -> tuple[float, np.ndarray | None]:
@@ -36,14 +33,14 @@ def _smallest_polar_at_kinks(loss: LinearModel, penalty: Penalty, x: np.ndarray)
     from scipy.optimize import linprog
 
     samples, features = loss.A.shape
-    z = predictions(loss, x[:, None])[:, 0]
-    kinks = np.flatnonzero((np.abs(z - loss.b) <= FLAT * (1.0 + np.abs(loss.b))) & (loss.weight > 0))
+    z = loss.predict(x)
+    kinks = loss.at_kinks(z)
     r = z.astype(loss.dtype)
     kernels.residuals(loss.scalar)(r, loss.b, loss.weight, loss.theta, 0, samples, np.zeros(1))
     r = r.astype(np.float64)
     r[kinks] = 0  # their part is open
     g = np.zeros(features)
-    loss.A.tdot(r, 0, samples, g)
+    loss.A.tdot(r, g)
     g += loss.l2 * x[:features]
     if kinks.size == 0:
         return float(penalty.polar(-g)), r
@@ -86,16 +83,7 @@ def _smallest_polar_at_kinks(loss: LinearModel, penalty: Penalty, x: np.ndarray)
 
 def _weighted_rows(loss: LinearModel, samples: np.ndarray, weight: np.ndarray) -> Any:
     """Rows of A times weights, as the columns of a sparse matrix."""
-    rows = loss.A.rows(samples)
-    if isinstance(rows, Dense):
-        return sparse.csc_array((rows.array * weight[:, None]).T)
-    if isinstance(rows, CompressedRows):
-        indptr, indices, data = rows.parts
-        return sparse.csc_array((data * np.repeat(weight, np.diff(indptr)), indices, indptr), shape=rows.shape[::-1])
-    unit, columns = np.zeros((loss.A.shape[0], samples.size)), np.empty((loss.A.shape[1], samples.size))
-    unit[samples, np.arange(samples.size)] = weight  # an operator only knows whole products
-    loss.A.tdot(unit, 0, loss.A.shape[0], columns)
-    return sparse.csc_array(columns)
+    return sparse.csc_array(loss.A.rows(samples).to_sparse().T @ sparse.diags_array(weight))
 
 
 def _polar_as_inequalities(penalty: Penalty, rows: Any, g: np.ndarray) -> Any:
@@ -116,12 +104,3 @@ def _polar_as_inequalities(penalty: Penalty, rows: Any, g: np.ndarray) -> Any:
         sides = [stack(s * partial, np.full((size, 1), -lam)) for s in (1.0, -1.0)]
         return sparse.vstack(sides), np.concatenate([-sums, sums]), 0
     return None
-
-
-def predictions(loss: LinearModel, columns: np.ndarray) -> np.ndarray:
-    """A (with a column of ones for the intercept) times columns of x."""
-    A: Matrix = loss.A
-    features = A.shape[1]
-    z = np.empty((A.shape[0], columns.shape[1]), loss.dtype)
-    A.dot(np.ascontiguousarray(columns[:features], loss.dtype), 0, A.shape[0], z)
-    return z.astype(np.float64) + (columns[features:] if loss.intercept else 0.0)

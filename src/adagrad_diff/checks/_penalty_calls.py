@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from ..penalties._foreign import Foreign
+from ..penalties import Foreign
 from ._penalty_points import STEPS, Points
 from ._report import NotTried, show
 

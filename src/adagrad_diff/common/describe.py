@@ -1,27 +1,62 @@
-"""What a problem consists of, as plain data: to write down with results, and to tell one problem from another."""
+"""What a problem consists of, as plain data: to write down with results, and to tell one problem from another.
+
+Data are known by what is in them, and code by its name: nobody can tell two functions apart by looking into them.
+"""
 
 from __future__ import annotations
 
-import copyreg
-import dis
 import hashlib
 import math
-from collections.abc import Mapping
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from types import MethodType, ModuleType
+from typing import Any, TypeVar
 
 import numpy as np
 
-SMALL = 8  # arrays up to this size are written out,
-PLAIN = (np.float64, np.int64, np.bool_)  # if they are of a dtype that their entries tell
+T = TypeVar("T")
+WRITTEN_OUT = 8  # entries up to which an array is written out,
+TELLING = (np.float64, np.int64, np.bool_)  # if it is of a dtype that its entries tell
+OURS = __name__.partition(".")[0]
+NAME = "_adagrad_diff_name"  # where an object keeps the name that `named` gave it
 
 
-def describe(value: Any) -> Any:
+def named(name: str, thing: T) -> T:
+    """Give a name to a function or an object that is none of this package's, so that a checkpoint can know it again.
+
+    Whoever changes what the function computes gives it another name, or takes another checkpoint.
+
+    Parameters
+    ----------
+    name : str
+        A name of your own.
+    thing : function or object
+        A loss, a penalty, an operator or a schedule. It is returned, and knows its name from now on.
+
+    Examples
+    --------
+    >>> from adagrad_diff import AdaGradDiff, named
+    >>> rule = AdaGradDiff(eta=named("1 / sqrt(n)", lambda n: n**-0.5))
+    """
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"The 'name' parameter of named must be a text that is not empty. Got {name!r} instead.")
+    if isinstance(thing, MethodType) or not isinstance(getattr(thing, "__dict__", None), dict):
+        raise TypeError(
+            f"{type(thing).__name__} cannot keep a name: put it into a function, such as lambda x: it(x), and name that."
+        )
+    vars(thing)[NAME] = name
+    return thing
+
+
+def describe(value: Any, leave_out: tuple[str, ...] = ()) -> Any:
     """Numbers, strings, lists and dicts that say what `value` is: JSON can hold it.
 
-    Arrays become dtype, shape and sha256; functions, the sha256 of their code and what they use: closure, defaults,
-    globals; objects of this package, their class and public attributes; other objects, the code of their class and what a
-    copy of them is made of. Compiled code is not seen.
+    - Arrays: dtype, shape and sha256; small ones are written out.
+    - Objects of this package's classes, and of classes derived from them: the class and the public attributes, but for those
+      to `leave_out`.
+    - Other objects, and functions: {"named": the name that `named` gave them}; those that a module knows, module.name;
+      {"unnamed": what they look like} else.
 
     Examples
     --------
@@ -29,79 +64,58 @@ def describe(value: Any) -> Any:
     >>> from adagrad_diff.common.describe import describe
     >>> describe(L1(0.5))
     {'class': 'L1', 'l1': [0.5], 'l2': [0.0]}
+    >>> describe([print, lambda x: x])
+    ['builtins.print', {'unnamed': 'lambda'}]
     """
-    return _describe(value, ())
+    return _describe(value, (), leave_out)
 
 
-def _describe(value: Any, above: tuple[int, ...]) -> Any:
+def _describe(value: Any, above: tuple[int, ...], leave_out: tuple[str, ...] = ()) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else str(value)  # JSON has finite numbers only
-    if isinstance(value, type | ModuleType):
-        return value.__name__
-    if isinstance(value, np.dtype | range | slice):
+    if isinstance(value, np.dtype | range | slice | complex | os.PathLike):
         return str(value)
     if isinstance(value, np.generic | bytes | bytearray):
         value = np.asarray(value) if isinstance(value, np.generic) else np.frombuffer(value, np.uint8)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        written = 0 < value.size <= SMALL and value.dtype in PLAIN
+        written = 0 < value.size <= WRITTEN_OUT and value.dtype in TELLING
         return _describe(value.tolist(), above) if written else _digest(value)
     if id(value) in above:
         return "..."  # it contains itself
     above = (*above, id(value))
     if isinstance(value, Mapping):
         return {str(key): _describe(item, above) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _describe(value.tolist(), above)
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | np.ndarray):
         return [_describe(item, above) for item in value]
     if isinstance(value, set | frozenset):
         return sorted((_describe(item, above) for item in value), key=repr)
     if isinstance(value, MethodType):
-        return {"method": _describe(value.__func__, above), "of": _describe(value.__self__, above)}
-    if isinstance(value, FunctionType):
-        function = {"function": value.__qualname__, "code": _code(value.__code__)}
-        return {**function, **_describe(_used(value), above)}
-    return {"class": type(value).__qualname__, **_describe(_attributes(value), above)}
-
-
-def _used(function: FunctionType) -> dict[str, Any]:
-    """What a function finds outside its code. A global function of another module stands for itself."""
-    uses = [cell.cell_contents for cell in function.__closure__ or ()]
-    uses += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
-    names = sorted(_global_names(function.__code__) & function.__globals__.keys())
-    found = {name: function.__globals__[name] for name in names}
-    for name, item in found.items():
-        if isinstance(item, FunctionType) and item.__module__ != function.__module__:
-            found[name] = _code(item.__code__)
-    return {"uses": uses, "globals": found} if found else {"uses": uses}
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """What makes an object what it is."""
-    kind = type(value)
-    if kind.__module__.partition(".")[0] == "adagrad_diff":  # what these hide is for themselves
-        return {name: item for name, item in sorted(vars(value).items()) if not name.startswith("_")}
-    for name in ("py_func", "__wrapped__"):  # compiled or cached functions
-        if isinstance(inner := getattr(value, name, None), FunctionType):
-            return {"of": inner}
-    if hasattr(value, "tocsr"):  # a sparse matrix: it also keeps what it found out about itself
+        return {"method": value.__name__, "of": _describe(value.__self__, above)}
+    if hasattr(value, "tocsr") and hasattr(value, "nnz"):  # a sparse matrix
         rows = value.tocsr()
-        return {name: getattr(rows, name) for name in ("shape", "data", "indices", "indptr")}
-    about: dict[str, Any] = {"code": code} if (code := _class_code(kind)) else {}
-    try:
-        parts: Any = copyreg.dispatch_table.get(kind, lambda value: value.__reduce_ex__(4))(value)
-    except TypeError:  # it cannot be copied
-        return about
-    if isinstance(parts, str):  # it is known by this name
-        return {"name": parts}
-    parts = [*parts[1:], None, None, None]  # arguments, state, items of a list, items of a dict
-    about["made of"] = [item for item in parts[0] if item is not kind]
-    about["made of"] += [list(items) for items in parts[2:4] if items is not None]
-    state = parts[1] if isinstance(parts[1], dict) else {"state": parts[1]}
-    # SciPy's operators keep their adjoint once it was asked for.
-    return about | {name: item for name, item in state.items() if not str(name).endswith("__adj")}
+        return {name: _describe(getattr(rows, name), above) for name in ("shape", "data", "indices", "indptr")}
+    if any(kind.__module__.partition(".")[0] == OURS for kind in type(value).__mro__):
+        public = {name: item for name, item in sorted(vars(value).items()) if not name.startswith("_")}
+        kept = {name: _describe(item, above) for name, item in public.items() if name not in leave_out}
+        return {"class": _name(value, type(value)), **kept}
+    return _name(value, value)
+
+
+def _name(value: Any, known: Any) -> Any:
+    """The name that `value` was given, or else the one by which a module knows `known`."""
+    if NAME in getattr(value, "__dict__", {}):
+        return {"named": vars(value)[NAME]}
+    if isinstance(known, ModuleType):
+        return known.__name__
+    home, name = str(getattr(known, "__module__", None)), str(getattr(known, "__qualname__", ""))
+    found: Any = sys.modules.get(home)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is None or found is not known:
+        return {"unnamed": name.rpartition(".")[2].strip("<>") or type(known).__qualname__}
+    return name if home.partition(".")[0] == OURS else f"{home}.{name}"
 
 
 def _digest(array: np.ndarray) -> dict[str, Any]:
@@ -112,35 +126,17 @@ def _digest(array: np.ndarray) -> dict[str, Any]:
     return {"dtype": str(array.dtype), "shape": list(array.shape), "sha256": digest.hexdigest()}
 
 
-def _code(code: CodeType) -> str:
-    return _hash([code.co_code, code.co_names, *map(_constant, code.co_consts)])
-
-
-def _constant(item: Any) -> str:
-    if isinstance(item, CodeType):
-        return _code(item)
-    return repr(sorted(map(repr, item)) if isinstance(item, frozenset) else item)  # a set has no order
-
-
-def _class_code(kind: type) -> str | None:
-    """The methods and constants of a class; None if they are compiled."""
-    found = []
-    for name, item in sorted(vars(kind).items()):
-        function = getattr(item, "__func__", item)
-        if isinstance(function, FunctionType):
-            found.append((name, _code(function.__code__)))
-        elif isinstance(item, int | float | str) and not name.startswith("__"):
-            found.append((name, repr(item)))
-    return _hash(found) if found else None
-
-
-def _global_names(code: CodeType) -> set[str]:
-    names = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
-    return names.union(*(_global_names(item) for item in code.co_consts if isinstance(item, CodeType)))
-
-
-def _hash(value: Any) -> str:
-    return hashlib.sha256(repr(value).encode()).hexdigest()
+def known_by_name(description: Any, path: str = "") -> Iterator[tuple[str, str | None]]:
+    """Where a description has functions or foreign objects, as a path such as loss.function, and their name or None."""
+    if isinstance(description, dict):
+        if description.keys() in ({"named"}, {"unnamed"}):
+            yield path, description.get("named")
+        else:
+            for key, item in description.items():
+                yield from known_by_name(item, f"{path}.{key}" if path else key)
+    elif isinstance(description, list):
+        for k, item in enumerate(description):
+            yield from known_by_name(item, f"{path}[{k}]")
 
 
 def difference(one: Any, other: Any, path: str = "") -> str | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import compiled
 
 
 @compiled
-def shrink(z, step, l1, l2, out):
+def shrink(z: Any, step: Any, l1: Any, l2: Any, out: Any) -> None:
     """out = np.sign(z) * np.maximum(np.abs(z) - step * l1, 0) / (1 + step * l2), l1 and l2 of size 1 or one per row"""
     if z.ndim == 1:
         for i in range(z.size):
@@ -29,7 +31,7 @@ def shrink(z, step, l1, l2, out):
 
 
 @compiled
-def elastic_value(x, l1, l2, out):
+def elastic_value(x: Any, l1: Any, l2: Any, out: Any) -> None:
     """out = np.sum(l1 * np.abs(x) + l2 / 2 * x**2, axis=0), l1 and l2 of size 1 or one per row"""
     if x.ndim == 1:
         total = 0.0
@@ -46,7 +48,7 @@ def elastic_value(x, l1, l2, out):
 
 
 @compiled
-def ridge(x, l2, g, out):
+def ridge(x: Any, l2: Any, g: Any, out: Any) -> None:
     """g = l2 * x;  out += l2 / 2 * np.sum(x**2, axis=0)"""
     if x.ndim == 1:
         total = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,16 @@ class Oracle(ABC):
     @abstractmethod
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         """f(x), a number or one per trajectory; the gradient goes into `out`."""
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Those in which a loss is easiest, for step sizes that suit all of them."""
+
+    loss: Loss  # for several trajectories side by side; with an intercept, its columns may be centered
+    scale: np.ndarray | None = None  # one over the size of each column, if known
+    center: np.ndarray | None = None  # what was subtracted from each column
+    unit: float = 1.0  # typical size of a scaled coordinate
 
 
 class Loss(ABC):
@@ -47,19 +58,26 @@ class Loss(ABC):
         """L such that the gradient is L-Lipschitz."""
         raise ValueError(f"{type(self).__name__} has no known Lipschitz constant: its gradient is not Lipschitz continuous.")
 
+    def coordinates(self) -> Coordinates:
+        """By default those that it has."""
+        return Coordinates(self)
+
 
 class FunctionLoss(Loss):
     """Any function x -> (value, gradient), or object with value_and_grad(x)."""
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable[..., Any]):
         self.function = function
 
     def oracle(self, x: np.ndarray) -> FunctionOracle:
         return FunctionOracle(self.function)
 
+    def coordinates(self) -> Coordinates:
+        return Coordinates(Columns(self))
+
 
 class FunctionOracle(Oracle):
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable[..., Any]):
         self.function = function
 
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
@@ -82,6 +100,28 @@ class FunctionOracle(Oracle):
             )
         np.copyto(out, g)
         return value if value.ndim else float(value)
+
+
+class Columns(Loss):
+    """A function of one x, applied to every trajectory by itself."""
+
+    def __init__(self, loss: FunctionLoss):
+        self.loss = loss
+
+    def oracle(self, x: np.ndarray) -> ColumnsOracle:
+        return ColumnsOracle(self.loss.oracle(x[..., 0]))
+
+
+class ColumnsOracle(Oracle):
+    def __init__(self, oracle: Oracle):
+        self.oracle = oracle
+
+    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
+        values, g = np.empty(x.shape[-1]), np.empty(x.shape[:-1], out.dtype)
+        for k in range(x.shape[-1]):
+            values[k] = self.oracle(np.ascontiguousarray(x[..., k]), g)
+            out[..., k] = g
+        return values
 
 
 def as_loss(loss: Any) -> Loss:

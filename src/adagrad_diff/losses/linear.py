@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -9,10 +10,14 @@ import numpy as np
 
 from .. import kernels
 from ..common import check
-from ..common.threads import over_rows, thread_count
-from ..data.matrix import CompressedRows, Dense, as_matrix, largest_eigenvalue
+from ..data import Samples, as_source
+from ..data.eigen import largest_eigenvalue
 from ._labels import signs
-from .base import Loss, Oracle
+from .base import Coordinates, Loss, Oracle
+
+KINK_WIDTH = 1e-7  # how close, relatively, a prediction must be to its kink to count as being there
+LARGE_TARGET = 1e140  # whose square is not added up as it is
+CONSTANT_PART = 1e-12  # of its mean square: a column whose variance is less is constant
 
 
 class LinearModel(Loss):
@@ -25,8 +30,9 @@ class LinearModel(Loss):
 
     Parameters
     ----------
-    A : array (N, d), sparse matrix or LinearOperator
-        One sample per row. Dense arrays of any order, float32 or float64, CSR and CSC are used in place, never copied.
+    A : array (N, d), sparse matrix, LinearOperator or Source
+        One sample per row. Dense arrays of any order, float32 or float64, CSR and CSC are used in place, never copied. A
+        subclass of `adagrad_diff.data.Source` computes or reads its rows when they are asked for.
     b : array (N,)
         Targets; for classification, labels -1 and +1.
     sample_weight : array (N,), optional
@@ -56,10 +62,11 @@ class LinearModel(Loss):
     #: scalar(z, b, theta) -> (value, derivative with respect to z), at a kink the subgradient of smallest absolute value.
     scalar: ClassVar[Any] = None
     #: conjugate(u, b, theta) = sup_z u z - value(z, b), elementwise, infinite outside its domain.
-    conjugate: ClassVar[Callable | None] = None
+    conjugate: ClassVar[Callable[..., Any] | None] = None
     #: jump(b, theta) -> (slope left, slope right) of a loss that is two lines which meet at z = b; None for other losses.
     jump: ClassVar[Any] = None
     translates: ClassVar[bool] = False  # whether only z - b matters: the targets may be centered
+    predicts_b: ClassVar[bool] = True  # whether z is in the units of b: not if it is a log-odds, a log rate or a margin
     differentiable: bool = False  # to be set if it is so although `smoothness` is infinite
     shape: tuple[int, ...]
     smoothness: float | None = None
@@ -67,9 +74,9 @@ class LinearModel(Loss):
     theta: float = 0.0  # the parameter of the scalar loss, if it has one
 
     def __init__(self, A: Any, b: Any, *, sample_weight: Any = None, l2: float = 0.0, intercept: bool = False):
-        self.A = as_matrix(A)
+        self.A = as_source(A)
         samples, features = self.A.shape
-        self.dtype = self.A.dtype
+        self.dtype = np.dtype(self.A.dtype)
         self.b = self.check_targets(b, samples)
         self.weight = self._normalised(sample_weight, samples)
         self.l2 = check.nonnegative(l2, "l2", type(self).__name__)
@@ -106,6 +113,17 @@ class LinearModel(Loss):
             raise TypeError(f"The 'theta' of {name} must be a number. Got {check.shown(theta)} instead.")
         return LinearOracle(self, x.shape[1:])
 
+    def samples(self, r: np.ndarray) -> Samples:
+        """What belongs to the samples, with memory for residuals."""
+        return Samples(self.b, self.weight, r, self.theta, self.scalar, self.intercept)
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """z = A x, with an intercept of x added in the precision of x; x is one vector or several columns."""
+        samples, features = self.A.shape
+        z = np.empty((samples, *x.shape[1:]), self.dtype)
+        self.A.dot(np.ascontiguousarray(x[:features], self.dtype), z)
+        return z + x[features:] if self.intercept else z
+
     def lipschitz(self) -> float:
         """L = smoothness * largest eigenvalue of sum_j weight_j a_j a_j' + l2 (with the intercept as a column of ones)."""
         if self.smoothness is None:
@@ -116,119 +134,95 @@ class LinearModel(Loss):
         samples, features = self.A.shape
         size = features + self.intercept
 
-        def product(v):
+        def product(v: np.ndarray) -> np.ndarray:
             v = v.astype(self.dtype)
             z, out = np.empty((samples, v.shape[1]), self.dtype), np.zeros(v.shape, self.dtype)
-            self.A.dot(v[:features], 0, samples, z)
+            self.A.dot(v[:features], z)
             if self.intercept:
                 z += v[features:]
             z *= self.weight[:, None]
-            self.A.tdot(z, 0, samples, out[:features])
+            self.A.tdot(z, out[:features])
             if self.intercept:
                 out[features] = z.sum(axis=0)
             return out
 
         return largest_eigenvalue(product, size)
 
+    # ------------------------------------------------------------ coordinates, for step sizes that suit all of them
 
-FEW = 8  # trajectories up to which one pass of ours over A beats two products by BLAS
+    def coordinates(self) -> Coordinates:
+        """Columns of size one and, with an intercept, of mean zero; unless the data do not show their entries."""
+        moments = self.A.moments(self.weight)
+        if moments is None:
+            return Coordinates(self, unit=self._unit())
+        loss, center, mean = self, None, 0.0 * moments.mean
+        if self.intercept:
+            loss, mean = copy.copy(self), moments.mean
+            loss.center = center = moments.mean.astype(self.dtype)
+        # How rare a feature is does not count: of a column, the size that its entries have where they are not zero.
+        variance = moments.square - mean**2
+        flat = variance <= CONSTANT_PART * moments.square
+        scale = np.where(flat, 1.0, np.sqrt(moments.filled / np.where(flat, 1.0, variance)))
+        return Coordinates(loss, scale, center, self._unit())
+
+    def _unit(self) -> float:
+        """What scaled coefficients are measured in: the spread of the targets, if z is in their units."""
+        if not self.predicts_b:
+            return 1.0
+        b = self.b.astype(np.float64)
+        center = np.einsum("i,i->", self.weight, b) if self.intercept else 0.0
+        b -= center
+        largest = float(np.abs(b).max())
+        size = largest if largest > LARGE_TARGET else 1.0  # so that its square is a number
+        spread = size * float(np.sqrt(np.einsum("i,i->", self.weight, (b / size) ** 2)))
+        return spread if spread > CONSTANT_PART * abs(center) else abs(center) or 1.0
+
+    # ------------------------------------------------------------ kinks
+
+    def kink_distances(self, z: np.ndarray) -> np.ndarray:
+        """How far predictions are from the kinks of a loss that has a `jump`; infinite for samples without a weight."""
+        distance = z - self.b
+        np.abs(distance, out=distance)
+        distance[self.weight == 0] = np.inf
+        return distance
+
+    def at_kinks(self, z: np.ndarray) -> np.ndarray:
+        """The samples whose predictions are at a kink, where any slope from left to right is a subgradient.
+
+        This is what the package means by "at a kink". Rounding alone may move a prediction that far, and a slope between left
+        and right is never wrong: a certificate holds whatever slopes it is made of.
+        """
+        return np.flatnonzero(self.kink_distances(z) <= KINK_WIDTH * (1.0 + np.abs(self.b)))
 
 
 class LinearOracle(Oracle):
     """One run's evaluations of a linear model: z = A x, residuals r = weight * l'(z, b), gradient A' r."""
 
-    scalar = True  # whether the loss of a sample is that of one number z
-
     def __init__(self, loss: LinearModel, batch: tuple[int, ...]):
-        self.loss, self._width = loss, batch[0] if batch else 1
+        self.loss, self._columns = loss, (-1, batch[0] if batch else 1)
         #: After a call: the residuals at x, shape (N,) or (N, trajectories).
         self.r = np.empty((loss.A.shape[0], *batch), loss.dtype)
-        self._g = np.empty((0, loss.A.shape[1], *batch), loss.dtype)  # gradients of the second and further threads
-        self._value = np.empty((1, self._width))  # one row per thread
-        self._offset = np.zeros(self._width, loss.dtype)  # what the intercept adds to predictions
-        fused = self.scalar and isinstance(loss.A, Dense) and loss.A.array.flags.c_contiguous and self._width <= FEW
-        self._rows = (self._make_few() if batch else self._make_fused()) if fused else self._make_blocked()
-        # Threads of ours are for kernels of ours: BLAS brings its own.
-        self._work = loss.A.size * self._width if fused or isinstance(loss.A, CompressedRows) else 0
-
-    def _make_fused(self) -> Callable:
-        kernel, loss, r = kernels.dense_pass(self.loss.scalar), self.loss, self.r
-
-        def rows(x, offset, lo, hi, g, value, add):
-            if not add:
-                g.fill(0)
-            kernel(loss.A.array, x, offset[0], loss.b, loss.weight, loss.theta, lo, hi, r, g, value)
-
-        return rows
-
-    def _make_few(self) -> Callable:
-        kernel, loss, r = kernels.dense_pass_few(self.loss.scalar), self.loss, self.r
-        memory = {}
-
-        def rows(x, offset, lo, hi, g, value, add):
-            if lo not in memory:  # one per thread
-                memory[lo] = np.empty((2, *x.shape[::-1]), x.dtype)
-            if not add:
-                g.fill(0)
-            kernel(loss.A.array, x, offset, loss.b, loss.weight, loss.theta, lo, hi, memory[lo], r, g, value)
-
-        return rows
-
-    def _make_residuals(self) -> Callable:
-        """z[lo:hi] <- the residuals there, value += their loss"""
-        kernel, loss = kernels.residuals(self.loss.scalar), self.loss
-        return lambda z, lo, hi, value: kernel(z, loss.b, loss.weight, loss.theta, lo, hi, value)
-
-    def _make_blocked(self) -> Callable:
-        loss, r, residuals = self.loss, self.r, self._make_residuals()
-
-        def rows(x, offset, lo, hi, g, value, add):
-            """The share of rows lo..hi: g = A' r (or +=) and value += sum of weight * loss, block by block."""
-            with np.errstate(all="ignore"):  # what overflows is seen in the value
-                for first, last in loss.A.row_blocks(lo, hi):
-                    z = r[first:last]
-                    loss.A.dot(x, first, last, z)
-                    if loss.intercept:
-                        z += offset
-                    residuals(r, first, last, value)  # z is the residual from here on
-                    loss.A.tdot(z, first, last, g, add=add or first > lo)
-
-        return rows
+        self._value, self._offset = np.zeros(self._columns[1]), np.zeros(self._columns[1], loss.dtype)
+        self._pass = loss.A.linear_pass(loss.samples(self.r))
 
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
-        loss, value = self.loss, self._value
-        samples = loss.A.shape[0]
-        weights, gradient = (x[:-1], out[:-1]) if loss.intercept else (x, out)
-        threads = min(thread_count(self._work), samples)
-        if threads != len(value):
-            self._value = value = np.empty((threads, self._width))
-            self._g = np.empty((threads - 1, *gradient.shape), loss.dtype)
+        loss, value, offset = self.loss, self._value, self._offset
+        weights, g = (x[:-1], out[:-1]) if loss.intercept else (x, out)
         value.fill(0)
         if loss.intercept:
-            columns = (len(x), self._width)
-            kernels.intercept_offset(x.reshape(columns), loss.center, self._offset)
-        ridge = loss.l2 > 0
-        if ridge:  # first of all, so that the gradient need not be set to zero
-            kernels.ridge(weights, loss.l2, gradient, value[0])
-        if threads == 1:
-            self._rows(weights, self._offset, 0, samples, gradient, value[0], ridge)
-        else:
-
-            def worker(part, lo, hi):
-                g, add = (self._g[part - 1], False) if part else (gradient, ridge)
-                self._rows(weights, self._offset, lo, hi, g, value[part], add)
-
-            over_rows(worker, samples, threads)
-            for g in self._g:
-                gradient += g
-            value[0] = value.sum(axis=0)
+            kernels.intercept_offset(x.reshape(self._columns), loss.center, offset)
+        if ridge := loss.l2 > 0:  # first of all, so that the gradient need not be set to zero
+            kernels.ridge(weights, loss.l2, g, value)
+        self._pass(weights, offset, g, value, ridge)  # z = A weights + offset, r = weight * l'(z, b), g += A' r
         if loss.intercept:
-            kernels.intercept_gradient(self.r.reshape(samples, self._width), loss.center, out.reshape(columns))
-        return float(value[0, 0]) if x.ndim == 1 else value[0].copy()
+            kernels.intercept_gradient(self.r.reshape(self._columns), loss.center, out.reshape(self._columns))
+        return float(value[0]) if x.ndim == 1 else value.copy()
 
 
 class BinaryModel(LinearModel):
     """A linear model whose targets are the labels -1 and +1."""
+
+    predicts_b = False
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
         return check.cast(signs(b, type(self).__name__, samples, "one value per row of A"), self.dtype, "b", copy=False)

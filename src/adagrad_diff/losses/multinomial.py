@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .. import kernels
+from ..data import Samples
 from ._labels import class_count, classes
+from .base import Coordinates
 from .linear import LinearModel, LinearOracle
 
 
@@ -33,6 +37,7 @@ class Multinomial(LinearModel):
     """
 
     smoothness = 0.5
+    predicts_b = False
 
     def __init__(self, A: Any, b: Any, classes: int | None = None, **options: Any):
         super().__init__(A, b, **options)
@@ -47,20 +52,33 @@ class Multinomial(LinearModel):
             raise ValueError(f"x must have shape {self.shape} (features, classes). Got shape {x.shape} instead.")
         return MultinomialOracle(self, x.shape[2:])
 
+    def samples(self, r: np.ndarray) -> MultinomialSamples:
+        return MultinomialSamples(self.b, self.weight, r, self.theta, None, self.intercept, self.classes)
+
+    def coordinates(self) -> Coordinates:
+        known = super().coordinates()
+        return known if known.scale is None else replace(known, scale=np.repeat(known.scale, self.classes))
+
+
+@dataclass(frozen=True)
+class MultinomialSamples(Samples):
+    """Samples whose loss is that of one number per class."""
+
+    classes: int
+
+    def residuals(self) -> Callable[[int, int, np.ndarray], None]:
+        scores = self.r.reshape(len(self.r), self.classes, -1)
+        return lambda lo, hi, value: kernels.softmax_residuals(scores, self.b, self.weight, lo, hi, value)
+
 
 class MultinomialOracle(LinearOracle):
     """The linear oracle with one column per class and trajectory."""
 
-    scalar = False
     loss: Multinomial
 
     def __init__(self, loss: Multinomial, batch: tuple[int, ...]):
         self._batch, self._trajectories = batch, batch[0] if batch else 1
         super().__init__(loss, (loss.classes * self._trajectories,))
-
-    def _make_residuals(self):
-        loss, scores = self.loss, self.r.reshape(len(self.r), self.loss.classes, self._trajectories)
-        return lambda z, lo, hi, value: kernels.softmax_residuals(scores, loss.b, loss.weight, lo, hi, value)
 
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         columns = (len(x), -1)

@@ -26,6 +26,7 @@ class Poisson(LinearModel):
     """
 
     differentiable = True
+    predicts_b = False
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
         b = super().check_targets(b, samples)

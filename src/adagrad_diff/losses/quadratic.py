@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..common import check
-from ..data.matrix import CompressedColumns, CompressedRows, Dense, as_matrix, extreme_eigenvalues, largest_eigenvalue
-from .base import Loss, Oracle
+from ..data import as_source
+from ..data.eigen import extreme_eigenvalues, largest_eigenvalue
+from .base import Coordinates, Loss, Oracle
 
 INDEFINITE = {4: 1e-4, 8: 1e-6}  # part of the largest eigenvalue that a negative one may have, by the bytes of a number
 
@@ -18,7 +19,7 @@ class Quadratic(Loss):
 
     Parameters
     ----------
-    Q : array (d, d), sparse matrix or LinearOperator
+    Q : array (d, d), sparse matrix, LinearOperator or Source
         Symmetric and positive semidefinite: what is clearly not, on a few products with Q, is refused. An operator is taken at
         its word.
     c : array (d,)
@@ -39,11 +40,11 @@ class Quadratic(Loss):
 
     def __init__(self, Q: Any, c: Any):
         name = type(self).__name__
-        self.Q = as_matrix(Q, self.names[0])
+        self.Q = as_source(Q, self.names[0])
         if self.Q.shape[0] != self.Q.shape[1]:
             raise ValueError(f"The matrix of {name} must be square. Got shape {self.Q.shape} instead.")
         self._check_symmetric(name)
-        self.shape, self.dtype = self.Q.shape[:1], self.Q.dtype
+        self.shape, self.dtype = self.Q.shape[:1], np.dtype(self.Q.dtype)
         self.c = check.cast(self.check_linear_term(c), self.dtype, self.names[1])
 
     def check_linear_term(self, c: Any) -> np.ndarray:
@@ -51,24 +52,16 @@ class Quadratic(Loss):
         return check.vector(c, "c", self.shape[0], what="one value per row of Q")
 
     def _check_symmetric(self, name: str) -> None:
-        from scipy import sparse
-
-        Q: Any
-        if isinstance(self.Q, Dense):
-            Q = self.Q.array
-        elif isinstance(self.Q, CompressedRows | CompressedColumns):
-            indptr, indices, data = self.Q.parts
-            Q = sparse.csr_array((data, indices, indptr), shape=self.Q.shape, copy=True)  # SciPy sorts what it subtracts
-        else:
+        Q, diagonal = self.Q, self.Q.diagonal()
+        if diagonal is None:
             return  # an operator is taken at its word
-        largest = abs(Q).max()
-        self.skew = float(abs(Q - Q.T).max())
+        largest, self.skew = Q.largest(), Q.skew()
         if self.skew > 1e-6 * largest:
             raise ValueError(f"The matrix of {name} must be symmetric. Use (Q + Q.T) / 2.")
-        if Q.diagonal().min() < -1e-6 * largest:
+        if diagonal.min() < -1e-6 * largest:
             raise ValueError(f"The matrix of {name} has a negative diagonal entry: f is not convex.")
-        low, high = extreme_eigenvalues(lambda v: Q @ v.astype(Q.dtype), Q.shape[0])
-        if low < -INDEFINITE[Q.dtype.itemsize] * high:
+        low, high = extreme_eigenvalues(self._product, Q.shape[0])
+        if low < -INDEFINITE[np.dtype(Q.dtype).itemsize] * high:
             raise ValueError(
                 f"The matrix of {name} has a negative eigenvalue ({low:.2g}): f is not convex. A kernel must be positive "
                 "semidefinite; if rounding has spoilt that, add a small multiple of the identity."
@@ -81,14 +74,21 @@ class Quadratic(Loss):
 
     def lipschitz(self) -> float:
         """The largest eigenvalue of Q."""
-        size = self.shape[0]
+        return self.factor * largest_eigenvalue(self._product, self.shape[0])
 
-        def product(v):
-            out = np.empty(v.shape, self.dtype)
-            self.Q.dot(v.astype(self.dtype), 0, size, out)
-            return out
+    def _product(self, v: np.ndarray) -> np.ndarray:
+        """Q v in the precision of Q."""
+        out = np.empty(v.shape, self.Q.dtype)
+        self.Q.dot(v.astype(self.Q.dtype), out)
+        return out
 
-        return self.factor * largest_eigenvalue(product, size)
+    def coordinates(self) -> Coordinates:
+        """Coordinates of curvature one; those without any stay as they are."""
+        diagonal = self.Q.diagonal()
+        if diagonal is None:
+            return Coordinates(self)
+        curvature = self.factor * diagonal.astype(np.float64)
+        return Coordinates(self, np.where(curvature > 0, 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0)), 1.0))
 
 
 class QuadraticOracle(Oracle):
@@ -103,7 +103,7 @@ class QuadraticOracle(Oracle):
 
     def _evaluate(self, x: np.ndarray, out: np.ndarray) -> Any:
         loss = self.loss
-        loss.Q.dot(x, 0, loss.shape[0], out)
+        loss.Q.dot(x, out)
         if loss.factor != 1.0:
             out *= loss.factor
         if x.ndim == 1:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..common import check
-from ._blocks import BLOCKS
+from ..common.blocks import BLOCKS
 
 KNOWN = (int, float, np.generic, str, type(None))
 

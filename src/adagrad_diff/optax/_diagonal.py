@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 
 
-class DiagonalTransformation(optax.GradientTransformation):
+class DiagonalTransformation(optax.GradientTransformation):  # type: ignore[misc, unused-ignore]
     """A gradient transformation that divides by weights, and can tell them: what `proximal` needs to know.
 
     Parameters
@@ -38,7 +38,7 @@ class DiagonalTransformation(optax.GradientTransformation):
     weights: Callable[[Any], Any]
 
     def __new__(cls, init: Any, update: Any, weights: Callable[[Any], Any]) -> DiagonalTransformation:
-        self = super().__new__(cls, init, update)
+        self: DiagonalTransformation = super().__new__(cls, init, update)
         self.weights = weights
         return self
 

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from ..common.blocks import block_sum
 from . import _check
-from ._blocks import block_sum, block_zeros, like, real
+from ._coordinates import block_zeros, like, real
 from ._diagonal import DiagonalTransformation, after, root
 
 
@@ -65,14 +66,14 @@ def scale_by_gradient_differences(
     if decay is not None:
         _check.known(_check.fraction, decay, "decay", "scale_by_gradient_differences")
 
-    def init(params):
+    def init(params: Any) -> DifferencesState:
         return DifferencesState(
             total=jax.tree.map(lambda x: block_zeros(x, blocks, dtype), params),
             prev=jax.tree.map(lambda x: block_zeros(x, "element", dtype), params),
             count=None if decay is None else jnp.zeros((), jnp.int32),
         )
 
-    def update(updates, state, params=None):
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, DifferencesState]:
         del params
         g = jax.tree.map(lambda u, prev: real(u).astype(prev.dtype), updates, state.prev)
         square = jax.tree.map(lambda g, prev: block_sum((g - prev) ** 2, blocks), g, state.prev)
@@ -82,7 +83,7 @@ def scale_by_gradient_differences(
         scaled = jax.tree.map(lambda u, g, w: like(g / w, u), updates, g, weights(state))
         return scaled, state
 
-    def weights(state):
+    def weights(state: Any) -> Any:
         correct = (lambda t: t) if decay is None else unbiased(decay, state.count)
         return jax.tree.map(lambda t: (root(correct(t)) + eps).astype(t.dtype), state.total)
 

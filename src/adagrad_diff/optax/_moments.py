@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from ..common.blocks import block_sum
 from . import _check
-from ._blocks import block_sum, block_zeros, like, real
+from ._coordinates import block_zeros, like, real
 from ._diagonal import DiagonalTransformation, after, root
 from ._differences import accumulate, unbiased
 
@@ -64,11 +65,13 @@ def scale_by_adamdiff(
     _check.known(_check.fraction, b1, "b1", "scale_by_adamdiff")
     _check.known(_check.fraction, b2, "b2", "scale_by_adamdiff")
 
-    def init(params):
-        zeros = lambda blocks: jax.tree.map(lambda x: block_zeros(x, blocks, dtype), params)  # noqa: E731
+    def init(params: Any) -> AdamDiffState:
+        def zeros(blocks: str) -> Any:
+            return jax.tree.map(lambda x: block_zeros(x, blocks, dtype), params)
+
         return AdamDiffState(jnp.zeros((), jnp.int32), zeros(blocks), zeros("element"), zeros("element"))
 
-    def update(updates, state, params=None):
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, AdamDiffState]:
         del params
         g = jax.tree.map(lambda u, prev: real(u).astype(prev.dtype), updates, state.prev)
         square = jax.tree.map(lambda g, prev: block_sum((g - prev) ** 2, blocks), g, state.prev)
@@ -80,7 +83,7 @@ def scale_by_adamdiff(
         scaled = jax.tree.map(lambda u, m, w: like(correct(m) / w, u), updates, mean, weights(state))
         return scaled, state
 
-    def weights(state):
+    def weights(state: Any) -> Any:
         correct = unbiased(b2, state.count)
         return jax.tree.map(lambda v: (root(correct(v)) + eps).astype(v.dtype), state.total)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import optax
 
-from ._blocks import like, real, wide
+from ._coordinates import like, real, wide
 from ._diagonal import DiagonalTransformation
 from .penalties import Penalty
 
@@ -79,10 +79,10 @@ def proximal(
     scale = optax.with_extra_args_support(scaling)
     rate = optax.scale_by_learning_rate(learning_rate, flip_sign=False)
 
-    def init(params):
+    def init(params: Any) -> ProximalState:
         return ProximalState(scale.init(params), rate.init(params))
 
-    def update(updates, state, params=None, **extra_args):
+    def update(updates: Any, state: Any, params: Any = None, **extra_args: Any) -> tuple[Any, ProximalState]:
         if params is None:
             raise ValueError(NO_PARAMS)
         precise = jax.tree.map(lambda g: g.astype(wide(g.dtype)), updates)

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from ..common import check
 from ..common.files import clear, reason
 from ..common.threads import cores
+from ..study.files import write_all
 from . import figures, table
-from ._files import write_all
 from .problems import PROBLEMS, Problem
 from .protocol import Study, study
 

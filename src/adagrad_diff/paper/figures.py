@@ -15,9 +15,10 @@ import numpy as np
 
 from ..common.extras import require
 from ..common.version import __version__
+from ..study.files import write_all
+from ..study.style import FINE_PRINT, GREY, METHODS, RED, TITLE, style
 from . import _numbers as numbers
-from ._files import write_all
-from ._panels import BAND, GREY, OFF_CHART, RED, SMALL, STYLES, TITLE, draw, limits, style
+from ._panels import BAND, OFF_CHART, draw, limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +109,7 @@ def draw_three_panels(study: Study) -> Figure:
         about = f"{study.n_iter} iterations, {_counted(frame.seeds.iloc[0], 'start')}"
         inches = figure.get_figheight()
         figure.text(0.5, 1 - 0.06 / inches, _title(study), ha="center", va="top", fontsize=TITLE + 1)
-        figure.text(0.5, 1 - 0.24 / inches, about, ha="center", va="top", fontsize=SMALL, color=GREY)
+        figure.text(0.5, 1 - 0.24 / inches, about, ha="center", va="top", fontsize=FINE_PRINT, color=GREY)
         _finish(figure, [study], notes, top=0.42, best=False)
     return figure
 
@@ -138,10 +139,10 @@ def _draw_robustness(ax: Axes, frame: pd.DataFrame, study: Study, ceiling: float
     about = f"{study.n_iter} iterations, {_counted(frame.seeds.iloc[0], 'start')}, {len(study.grid.eta)} values of $\\eta$"
     title, room = _title(study), WIDTH[columns] / columns * 72 / (0.45 * TITLE)
     ax.set_title(title if len(title) < room else title.replace(" on ", "\non ", 1), pad=12, linespacing=1.05)
-    ax.text(0.5, 1.02, about, transform=ax.transAxes, ha="center", va="bottom", fontsize=SMALL, color=GREY)
+    ax.text(0.5, 1.02, about, transform=ax.transAxes, ha="center", va="bottom", fontsize=FINE_PRINT, color=GREY)
     ax.axvline(study.paper_eta, color=GREY, linestyle=":", linewidth=0.9, zorder=1.5)
     for rule, method in numbers.METHODS.items():
-        look = STYLES[method]
+        look = METHODS[method]
         ax.axvline(study.best_eta[rule], color=look["color"], linestyle=look["linestyle"], linewidth=0.6, zorder=1.5)
     _watermark(ax, study)
     return draw(ax, frame, "eta", "gap")
@@ -171,26 +172,26 @@ def _finish(figure: Figure, studies: list[Study], notes: Mapping[str, bool], *, 
     patches = require("matplotlib.patches", "paper")
     tuples = require("matplotlib.legend_handler", "paper").HandlerTuple(ndivide=None, pad=0.3)
     handles: list[Any] = []
-    for look in STYLES.values():
+    for look in METHODS.values():
         handles.append((patches.Patch(facecolor=look["color"], alpha=BAND, linewidth=0), lines.Line2D([], [], **look)))
-    labels, special = list(STYLES), {}
+    labels, special = list(METHODS), {}
     if best:
         upright = {"marker": "|", "linestyle": "", "markersize": 9}
-        pair = tuple(lines.Line2D([], [], **upright, color=look["color"], markeredgewidth=0.7) for look in STYLES.values())
+        pair = tuple(lines.Line2D([], [], **upright, color=look["color"], markeredgewidth=0.7) for look in METHODS.values())
         handles += [pair, lines.Line2D([], [], color=GREY, linestyle=":", linewidth=0.9)]
         labels += [r"best $\eta$ of each method", r"the paper's reference $\eta$"]
         special[pair] = tuples
 
     width, height = figure.get_size_inches()
-    characters = int(width * 72 / (0.42 * SMALL))
+    characters = int(width * 72 / (0.42 * FINE_PRINT))
     small_print = fill(" ".join(note for note, needed in notes.items() if needed), characters)
     stand_ins = [study for study in studies if not study.real]
     warning = fill(STAND_IN.format(", ".join(study.data for study in stand_ins)), characters) if stand_ins else ""
     y = 0.05
     for text, colour in ((warning, RED), (small_print, GREY)):
         if text:
-            figure.text(0.5, y / height, text, ha="center", va="bottom", fontsize=SMALL, color=colour, linespacing=1.15)
-            y += (text.count("\n") + 1) * SMALL * 1.25 / 72 + 0.03
+            figure.text(0.5, y / height, text, ha="center", va="bottom", fontsize=FINE_PRINT, color=colour, linespacing=1.15)
+            y += (text.count("\n") + 1) * FINE_PRINT * 1.25 / 72 + 0.03
     columns = len(handles) if width > 5 else 2
     figure.legend(
         handles,

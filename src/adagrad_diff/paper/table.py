@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common.extras import require
-from ._files import write_all
+from ..study.files import write_all
 from ._numbers import METHODS, over_seeds
 
 if TYPE_CHECKING:

@@ -1,28 +1,26 @@
 """Penalties: convex functions phi with their proximal operator in a diagonal metric, one per file."""
 
-from ._foreign import as_penalty as as_penalty
 from .affine import Affine
 from .base import Penalty
-from .box import Box
+from .box import Box, NonNegative
 from .box_hyperplane import BoxHyperplane
-from .elastic_net import ElasticNet
+from .elastic_net import L1, ElasticNet, Ridge
+from .foreign import Foreign as Foreign
+from .foreign import as_penalty as as_penalty
 from .fused_lasso import FusedLasso
 from .group_l2 import GroupL2
 from .half_space import HalfSpace
 from .huber import HuberPenalty
 from .hyperplane import Hyperplane
-from .l1 import L1
 from .l1_ball import L1Ball
 from .l2 import L2
 from .l2_ball import L2Ball
 from .linf import LInf
 from .linf_ball import LInfBall
 from .monotone import Monotone
-from .nonnegative import NonNegative
 from .nuclear import Nuclear
 from .numerical import NumericalProx
 from .psd import PSD
-from .ridge import Ridge
 from .separable import Separable, Unpenalised
 from .simplex import Simplex
 from .slope import SLOPE

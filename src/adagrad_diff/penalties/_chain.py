@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..common.threads import over_rows, thread_count
@@ -16,7 +18,7 @@ TIE = 1e-12  # levels that differ by less than this part of themselves are equal
 
 
 @compiled
-def chain_value(x, l1, tv, out):
+def chain_value(x: Any, l1: Any, tv: Any, out: Any) -> None:
     """out = l1 * np.sum(np.abs(x), axis=0) + tv * np.sum(np.abs(np.diff(x, axis=0)), axis=0)"""
     if x.ndim == 1:
         total, jumps = 0.0, 0.0
@@ -34,12 +36,12 @@ def chain_value(x, l1, tv, out):
                     out[k] += tv * abs(np.float64(x[i, k]) - x[i - 1, k])
 
 
-def chain_prox(z, step, l1, tv, out):
+def chain_prox(z: Any, step: Any, l1: Any, tv: Any, out: Any) -> None:
     """out = prox of l1 sum |x_i| + tv sum |x_i - x_{i-1}|. Threads share the trajectories or, if there is one, its strings."""
     trajectories = z[:1].size
     threads = thread_count(WORK * z.size * (2 if l1 > 0 else 1))
 
-    def share(part, lo, hi):
+    def share(part: Any, lo: int, hi: int) -> None:
         mine = (slice(None), slice(lo, hi)) if z.ndim == 2 else slice(None)
         rows = as_rows(z[mine])
         x = np.empty_like(rows)
@@ -51,14 +53,14 @@ def chain_prox(z, step, l1, tv, out):
     over_rows(share, trajectories, max(1, min(threads, trajectories)))
 
 
-def strings(z, step, l1, tv, threads, x):
+def strings(z: Any, step: Any, l1: Any, tv: Any, threads: Any, x: Any) -> None:
     """x = the prox for each row, by one string, or by two: see `FusedLasso`."""
     if l1 == 0:
         each_string(z, step, 0.0, tv, x)
         return
     halves = np.empty((2, *z.shape))
 
-    def half(part, lo, hi):
+    def half(part: Any, lo: int, hi: int) -> None:
         for k in range(lo, hi):
             each_string(z, step, (-l1, l1)[k], tv, halves[k])
             (np.maximum, np.minimum)[k](halves[k], 0.0, out=halves[k])
@@ -68,7 +70,7 @@ def strings(z, step, l1, tv, threads, x):
 
 
 @plain
-def each_string(z, step, shift, lam, x):
+def each_string(z: Any, step: Any, shift: Any, lam: Any, x: Any) -> None:
     """`taut_string` of z + step * shift, by `quick_string` where that is accurate and quick."""
     rows, n = z.shape
     moved, weight = np.empty((1, n)), np.empty((1, n))
@@ -81,7 +83,7 @@ def each_string(z, step, shift, lam, x):
 
 
 @compiled
-def calm(weight):
+def calm(weight: Any) -> Any:
     """Whether the weights differ by no more than a factor."""
     least, most = weight[0], weight[0]
     for w in weight:
@@ -90,7 +92,7 @@ def calm(weight):
 
 
 @plain
-def quick_string(z, weight, lam, x):
+def quick_string(z: Any, weight: Any, lam: Any, x: Any) -> Any:
     """`taut_string` of one row, for weights that do not differ much; False if too many samples would be visited again.
 
     Condat's algorithm: the segment that begins at the last bend has a level between `low` and `high`. At `low`, u has the
@@ -145,7 +147,7 @@ def quick_string(z, weight, lam, x):
 
 
 @plain
-def fill_segment(z, weight, c, start, stop, x):
+def fill_segment(z: Any, weight: Any, c: Any, start: Any, stop: Any, x: Any) -> None:
     """The level of a segment, from its samples."""
     w, s = 0.0, c
     for j in range(start, stop):
@@ -157,7 +159,7 @@ def fill_segment(z, weight, c, start, stop, x):
 
 
 @plain
-def taut_string(z, weight, lam, x):
+def taut_string(z: Any, weight: Any, lam: Any, x: Any) -> None:
     r"""x = argmin sum_i weight_i / 2 (x_i - z_i)^2 + lam |x_i - x_{i-1}|, for each row.
 
     With u_i = sum_{j <= i} weight_j (z_j - x_j), x is optimal iff |u_i| <= lam, u_i = -lam where x rises, u_i = lam

@@ -1,31 +1,31 @@
 """The group prox for many small groups: Newton's method on a tile of them side by side.
 
-A group of ten costs a few divisions and square roots that wait for each other. With `TILE` groups (or trajectories of a
+A group of ten costs a few divisions and square roots that wait for each other. With `GROUP_TILE` groups (or trajectories of a
 group) in the columns of a small matrix they do not, and the compiler puts them into vector registers.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..common.threads import over_rows, thread_count
 from ..kernels import compiled
-from ._roots import by_rows, group_rows
+from ._roots import NEGLIGIBLE, by_rows, group_rows
+from ._sizes import LEAST_MODERATE, MOST_MODERATE
 
 if TYPE_CHECKING:
     from .group_l2 import GroupL2
 
-TILE = 128  # problems that are solved side by side
-LEAST, MOST, TINY = 1e-100, 1e100, 1e-300  # see `_roots`; constants of another file would be missed by Numba's disk cache
+GROUP_TILE = 128  # problems that are solved side by side
 SUBNORMAL = 2.0**-1074  # the smallest number: a pull that vanishes is not one of strength zero
-SMALL = 256  # coordinates of the largest group for which that pays
+SMALL_GROUP = 256  # coordinates of the largest group for which that pays
 
 
 @compiled
-def solve_tile(c, a, size, count, work, active):
+def solve_tile(c: Any, a: Any, size: Any, count: Any, work: Any, active: Any) -> None:
     """c <- c h / (h + a) column by column, h > 0 with sum((c / (h + a))**2) = 1 or 0 if there is none.
 
     As `_roots.secular_newton`, for the first `count` columns of the first `size` rows; columns with a = 0 stay.
@@ -39,7 +39,7 @@ def solve_tile(c, a, size, count, work, active):
     scaled = False
     for t in range(count):
         most, factor[t] = factor[t], 1.0
-        if (most < LEAST or most > MOST) and 0.0 < most < np.inf:
+        if (most < LEAST_MODERATE or most > MOST_MODERATE) and 0.0 < most < np.inf:
             factor[t], scaled = math.ldexp(1.0, min(-math.frexp(most)[1], 1000)), True
     if scaled:
         for i in range(size):
@@ -48,7 +48,7 @@ def solve_tile(c, a, size, count, work, active):
                 a[i, t] *= factor[t]
     for i in range(size):
         for t in range(count):
-            a[i, t] = TINY if 0.0 < a[i, t] < TINY else a[i, t]
+            a[i, t] = NEGLIGIBLE if 0.0 < a[i, t] < NEGLIGIBLE else a[i, t]
             low[t] = max(low[t], abs(c[i, t]) - a[i, t])
             least[t] = min(least[t], a[i, t])
     for t in range(count):
@@ -87,12 +87,15 @@ def solve_tile(c, a, size, count, work, active):
 
 
 @compiled
-def group_tiles(z, step, l1, strength, order, starts, lo, hi, most, out):
+def group_tiles(
+    z: Any, step: Any, l1: float, strength: Any, order: Any, starts: Any, lo: int, hi: int, most: int, out: Any
+) -> None:
     """As `_roots.group_rows`, for groups lo..hi of at most `most` coordinates, and z of shape (d, B)."""
     B = z.shape[1]
-    columns = min(B, TILE)
-    together = TILE // columns
-    c, a, work, active = np.empty((most, TILE)), np.empty((most, TILE)), np.empty((6, TILE)), np.empty(TILE, np.bool_)
+    columns = min(B, GROUP_TILE)
+    together = GROUP_TILE // columns
+    c, a = np.empty((most, GROUP_TILE)), np.empty((most, GROUP_TILE))
+    work, active = np.empty((6, GROUP_TILE)), np.empty(GROUP_TILE, np.bool_)
     for g0 in range(lo, hi, together):
         g1, size = min(g0 + together, hi), 0
         for g in range(g0, g1):
@@ -122,12 +125,15 @@ def group_tiles(z, step, l1, strength, order, starts, lo, hi, most, out):
 
 
 @compiled
-def group_vector(z, step, l1, strength, order, starts, lo, hi, most, out):
+def group_vector(
+    z: Any, step: Any, l1: float, strength: Any, order: Any, starts: Any, lo: int, hi: int, most: int, out: Any
+) -> None:
     """As `group_tiles` for one vector: a tile is gathered in one go, so that the misses of the cache overlap."""
-    c, a, work, active = np.empty((most, TILE)), np.empty((most, TILE)), np.empty((6, TILE)), np.empty(TILE, np.bool_)
-    point, steps = np.empty(most * TILE), np.empty(most * TILE)
-    for g0 in range(lo, hi, TILE):
-        g1, size, first = min(g0 + TILE, hi), 0, np.uint64(starts[g0])
+    c, a = np.empty((most, GROUP_TILE)), np.empty((most, GROUP_TILE))
+    work, active = np.empty((6, GROUP_TILE)), np.empty(GROUP_TILE, np.bool_)
+    point, steps = np.empty(most * GROUP_TILE), np.empty(most * GROUP_TILE)
+    for g0 in range(lo, hi, GROUP_TILE):
+        g1, size, first = min(g0 + GROUP_TILE, hi), 0, np.uint64(starts[g0])
         members = starts[g1] - starts[g0]
         for j in range(members):
             place = np.uint64(order[first + np.uint64(j)])
@@ -157,12 +163,12 @@ def group_prox(z: np.ndarray, step: np.ndarray, out: np.ndarray, l1: float, grou
     """The prox of l1 ||x||_1 plus a GroupL2."""
     parts = group._strength, group._order, group._starts
     most = int(np.diff(group._starts).max())
-    if most == 1 or most > SMALL:
+    if most == 1 or most > SMALL_GROUP:
         by_rows(lambda z, step, x: group_rows(z, step, l1, *parts, x), z, step, out)
         return
     kernel = group_vector if z.ndim == 1 else group_tiles
 
-    def tiles(part, lo, hi):
+    def tiles(part: Any, lo: int, hi: int) -> None:
         kernel(z, step, l1, *parts, lo, hi, most, out)
 
     groups, threads = group._strength.size, thread_count(10 * z.size)

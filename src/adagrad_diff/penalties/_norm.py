@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._points import point, quiet
+from ._points import quiet
 from ._sizes import all_moderate
-from .base import RELATIVE, Penalty
+from .base import RELATIVE, Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -6,33 +6,18 @@ and of the right size, or it is not called.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..common import check
 from ..kernels import plain
 
-if TYPE_CHECKING:
-    from .base import Penalty
-
 quiet = np.errstate(all="ignore")  # a decorator: what overflows is infinite, without a warning
 
 
-def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
-    """x as an array of shape (d,) or (d, B) whose size fits the penalty; it is copied only where it must be."""
-    if not (type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative):
-        x = check.real_array(x, repr(name))
-    if not (0 < x.ndim < 3 and x.size):
-        raise ValueError(
-            f"{name!r} must have shape (d,), or (d, B) for B trajectories, and not be empty. Got shape {x.shape} instead."
-        )
-    penalty.check_size(len(x))
-    return x if x.flags.carray else x.copy()
-
-
 @plain
-def first_bad(step):
+def first_bad(step: Any) -> Any:
     """np.argmin((step > 0) & (step < np.inf)) of a vector, or -1 if all of them are"""
     bad = 0
     for i in range(step.size):
@@ -87,13 +72,4 @@ def answer(result: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     array = check.real_array(result, f"What {what} returns")
     if array.shape != shape:
         raise ValueError(f"{what} must return shape {shape}. Got {array.shape} instead.")
-    return array
-
-
-def strength(lam: Any, name: str, owner: str) -> np.ndarray:
-    """A penalty's strength: one number >= 0, or one per coordinate, as a float64 vector of length 1 or d."""
-    sentence = f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r}."
-    array = np.atleast_1d(check.numbers(lam, sentence))
-    if array.ndim != 1 or array.size == 0 or not (np.isfinite(array).all() and (array >= 0).all()):
-        raise ValueError(sentence)
     return array

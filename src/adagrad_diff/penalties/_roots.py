@@ -10,17 +10,17 @@ not notice when a function in another file is edited.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..kernels import compiled
-from ._sizes import Rows
+from ._sizes import LEAST_MODERATE, MOST_MODERATE, Rows
 
 EXACT = 1e-12  # a point of a set that misses its boundary by no more than this, relatively, is left as it is
 EXACT_FLOAT32 = 1e-6
-LEAST, MOST = 1e-100, 1e100  # sizes whose squares neither vanish nor overflow
-TINY = 1e-300  # beside moderate numbers, as good as zero, but not divided by with an infinite result
-SAMPLE = 32  # of a long vector, one coordinate in so many is looked at first
+NEGLIGIBLE = 1e-300  # beside moderate numbers, as good as zero, but not divided by with an infinite result
+ROOT_SAMPLE = 32  # of a long vector, one coordinate in so many is looked at first
 
 
 def by_rows(solve: Rows, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
@@ -47,7 +47,7 @@ def exact(z: np.ndarray) -> float:
 
 
 @compiled
-def hinge_root(a, b, target):
+def hinge_root(a: Any, b: Any, target: Any) -> Any:
     """The tau with sum(max(a - b tau, 0)) = target, for b > 0 and target > 0. The vectors a and b are overwritten.
 
     Newton's method, from where one term alone, or all together if none were cut at 0, reach the target. A term that has
@@ -82,7 +82,7 @@ def hinge_root(a, b, target):
 
 
 @compiled
-def simplex_rows(z, step, radius, signed, close, out):
+def simplex_rows(z: Any, step: Any, radius: Any, signed: Any, close: Any, out: Any) -> None:
     """out = max(z - step tau, 0) with sum(out) = radius; or, if signed, the same for |z|, unless sum(|z|) <= radius"""
     d = z.shape[1]
     v, a, b = np.empty(d), np.empty(d), np.empty(d)
@@ -118,7 +118,7 @@ def simplex_rows(z, step, radius, signed, close, out):
 
 
 @compiled
-def linf_rows(z, step, lam, out):
+def linf_rows(z: Any, step: Any, lam: Any, out: Any) -> None:
     """out = sign(z) min(|z|, t) with sum(max(|z| - t, 0) / step) = lam, or t = 0 if that sum is below lam for all t >= 0"""
     d = z.shape[1]
     a, b = np.empty(d), np.empty(d)
@@ -140,7 +140,7 @@ def linf_rows(z, step, lam, out):
 
 
 @compiled
-def secular_newton(c, a, size, guess):
+def secular_newton(c: Any, a: Any, size: Any, guess: Any) -> Any:
     """See `secular_root`. The guess may be on either side of the root; one step from its right leads to its left."""
     low, least = 0.0, np.inf
     for i in range(size):
@@ -168,31 +168,31 @@ def secular_newton(c, a, size, guess):
 
 
 @compiled
-def secular_root(c, a, size):
+def secular_root(c: Any, a: Any, size: Any) -> Any:
     """The h > 0 with sum((c / (h + a))**2) = 1 over the first `size` entries, for a > 0; 0 if there is none.
 
     Newton's method for 1 / norm(c / (h + a)) = 1: the left side is concave in h, and linear if all a are equal.
     """
-    if size < 64 * SAMPLE:
+    if size < 64 * ROOT_SAMPLE:
         return secular_newton(c, a, size, 0.0)
     # A sample of the terms, weighted to make up for the others, shows where to start.
-    count = size // SAMPLE
+    count = size // ROOT_SAMPLE
     some_c, some_a = np.empty(count), np.empty(count)
     for i in range(count):
-        some_c[i], some_a[i] = c[SAMPLE * i] * np.sqrt(SAMPLE), a[SAMPLE * i]
+        some_c[i], some_a[i] = c[ROOT_SAMPLE * i] * np.sqrt(ROOT_SAMPLE), a[ROOT_SAMPLE * i]
     return secular_newton(c, a, size, secular_newton(some_c, some_a, count, 0.0))
 
 
 @compiled
-def power_of_two(size):
+def power_of_two(size: Any) -> Any:
     """What to multiply numbers of this size by, so that their squares neither overflow nor vanish; 1 if they do not"""
-    if LEAST < size < MOST or not 0.0 < size < np.inf:
+    if LEAST_MODERATE < size < MOST_MODERATE or not 0.0 < size < np.inf:
         return 1.0
     return math.ldexp(1.0, min(-math.frexp(size)[1], 1000))
 
 
 @compiled
-def shrink_norm(z, step, size, lam):
+def shrink_norm(z: Any, step: Any, size: Any, lam: Any) -> None:
     """z <- the prox of lam norm(.) at z, for the first `size` entries; those of z and step are overwritten"""
     if lam == 0.0:
         return
@@ -205,7 +205,7 @@ def shrink_norm(z, step, size, lam):
         square += z[i] * z[i]
         equal &= step[i] == step[0]
     factor = 1.0
-    if not LEAST < square < MOST:
+    if not LEAST_MODERATE < square < MOST_MODERATE:
         largest = 0.0
         for i in range(size):
             largest = max(largest, abs(z[i]))
@@ -220,7 +220,7 @@ def shrink_norm(z, step, size, lam):
             z[i] *= part
     else:
         for i in range(size):
-            step[i] = max(lam * step[i] * factor, TINY)
+            step[i] = max(lam * step[i] * factor, NEGLIGIBLE)
         h = secular_root(z, step, size)
         for i in range(size):
             z[i] *= h / (h + step[i])
@@ -230,7 +230,7 @@ def shrink_norm(z, step, size, lam):
 
 
 @compiled
-def l2_rows(z, step, lam, out):
+def l2_rows(z: Any, step: Any, lam: Any, out: Any) -> None:
     """out = the prox of lam norm(.) at z"""
     d = z.shape[1]
     point, steps = np.empty(d), np.empty(d)
@@ -243,7 +243,7 @@ def l2_rows(z, step, lam, out):
 
 
 @compiled
-def group_rows(z, step, l1, strength, order, starts, out):
+def group_rows(z: Any, step: Any, l1: float, strength: Any, order: Any, starts: Any, out: Any) -> None:
     """out = the prox of sum over g of strength[g] norm(.[order[starts[g]:starts[g + 1]]]) at soft(z, l1 step)"""
     point, steps = np.empty(z.shape[1]), np.empty(z.shape[1])
     for row in range(z.shape[0]):
@@ -260,7 +260,7 @@ def group_rows(z, step, l1, strength, order, starts, out):
 
 
 @compiled
-def l2_ball_rows(z, step, radius, close, out):
+def l2_ball_rows(z: Any, step: Any, radius: Any, close: Any, out: Any) -> None:
     """out = z / (1 + step mu) with norm(out) = radius, or z if norm(z) <= radius"""
     d = z.shape[1]
     c, a = np.empty(d), np.empty(d)

@@ -12,6 +12,8 @@ from ._points import cast
 from ._sizes import Rows
 from .base import RELATIVE
 
+RESIDUAL_ROUNDING = 2.0**-51  # the residual of an equation as small as this, relative to its terms, is rounding
+
 
 def tolerance(dtype: Any) -> float:
     """How far from a set, relative to the terms of its equations, a point of this dtype still counts as inside."""

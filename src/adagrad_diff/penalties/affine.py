@@ -10,17 +10,17 @@ from scipy.linalg import cho_factor, cho_solve, lstsq, qr
 from ..common import check
 from ..kernels import compiled
 from ._norm import indicator
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import by_row, check_length, in_double, tolerance
 from ._sizes import at_moderate_size
-from .base import RELATIVE, Penalty
+from .base import RELATIVE, Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
 @compiled
-def reduce(M, E):
+def reduce(M: Any, E: Any) -> None:
     """M = E0 @ M and E = E0 @ E for the invertible E0 that makes M reduced: each row has a column of the identity matrix"""
     waiting = np.ones(len(M), np.bool_)
     for _ in range(len(M)):
@@ -95,7 +95,7 @@ class Affine(Penalty):
                 f"Affine is empty: the equations A x = b contradict each other, for example in row {off.argmax()}."
             )
 
-    def _factor(self, metric: np.ndarray) -> tuple:
+    def _factor(self, metric: np.ndarray) -> tuple[Any, ...]:
         """E, M S^(1/2) and a factorisation of M M', where M = E A S^(1/2) is [I, T] up to the order of the columns.
 
         I + T T' is well conditioned however wild S is, because the pivots are the coordinates that move most easily. A S A'
@@ -105,7 +105,7 @@ class Affine(Penalty):
         reduce(M, E)
         return E, M * np.sqrt(metric), cho_factor(M @ M.T)
 
-    def _move(self, z: np.ndarray, b: np.ndarray, factor: tuple) -> np.ndarray:
+    def _move(self, z: np.ndarray, b: np.ndarray, factor: tuple[Any, ...]) -> np.ndarray:
         """The point of A x = b that is nearest to z in the metric of the factor."""
         E, M, gram = factor
         x = z.copy()
@@ -133,7 +133,7 @@ class Affine(Penalty):
         rounding = 8 * float(np.finfo(z.dtype).eps)
         in_double(at_moderate_size(self._rows, lengths=(self._b,), others=(rounding,)), z, step, out)
 
-    def _rows(self, z, step, b, rounding, x):
+    def _rows(self, z: Any, step: Any, b: Any, rounding: Any, x: Any) -> None:
         """Each row: x = the proximal point of z, or z where that is a solution already"""
         size = np.abs(z) @ np.abs(self._A.T) + np.abs(b)
         nothing = 1e-30 * np.maximum(size.max(axis=1, keepdims=True), 1.0)  # what is left of zeros that _move computes
@@ -153,7 +153,7 @@ class Affine(Penalty):
         y = point(self, y, "y")
         slack = tolerance(y.dtype)
 
-        def support(y):
+        def support(y: Any) -> Any:
             if not np.isfinite(y).all():
                 return np.inf
             t = lstsq(self._A.T, y)[0]

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ._points import answer, can_hold, check_out, point, steps
+from ..common import check
+from ._points import answer, can_hold, check_out, steps
 from ._sizes import all_moderate
 
 RELATIVE = 1e-9  # how far outside a set, relative to its size, a point still counts as inside
@@ -88,8 +89,23 @@ class Penalty(ABC):
         return type(self).__name__
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
+        public = {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        plain = {k: v.item() if isinstance(v, np.ndarray) and v.ndim == 0 else v for k, v in public.items()}
+        fields = ", ".join(f"{k}={v!r}" for k, v in plain.items())
         return f"{type(self).__name__}({fields})"
+
+
+def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
+    """x as an array of shape (d,) or (d, B) whose size fits the penalty; it is copied only where it must be."""
+    if not (type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative):
+        x = check.real_array(x, repr(name))
+    if not (0 < x.ndim < 3 and x.size):
+        raise ValueError(
+            f"{name!r} must have shape (d,), or (d, B) for B trajectories, and not be empty. Got shape {x.shape} instead."
+        )
+    penalty.check_size(len(x))
+    array: np.ndarray = x if x.flags.carray else x.copy()
+    return array
 
 
 def _needs_scalar(penalty: Penalty) -> str:

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
+from ..common.six_penalties import is_empty
 from ..kernels import compiled, plain
 from ._norm import indicator
-from ._points import point, quiet
-from .base import RELATIVE, Penalty
+from ._points import quiet
+from .base import RELATIVE, Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
 @plain
-def clip(z, lower, upper, out):
+def clip(z: Any, lower: Any, upper: Any, out: Any) -> None:
     """out = np.clip(z, lower, upper), bounds of size 1 or one per row"""
     for i in range(z.shape[0]):
         low, high = z.dtype.type(lower[i if lower.size > 1 else 0]), z.dtype.type(upper[i if upper.size > 1 else 0])
@@ -31,7 +32,7 @@ def clip(z, lower, upper, out):
 
 
 @compiled
-def count_outside(x, lower, upper, slack, out):
+def count_outside(x: Any, lower: Any, upper: Any, slack: Any, out: Any) -> None:
     """out = np.sum(~((x >= lower - slack) & (x <= upper + slack)), axis=0), bounds of size 1 or one per row"""
     out[:] = 0
     for i in range(x.shape[0]):
@@ -55,7 +56,7 @@ class Box(Penalty):
     Parameters
     ----------
     lower, upper : float or array
-        Bounds, one for all coordinates or one per coordinate; infinite ones are allowed.
+        Bounds, one for all coordinates or one per coordinate; infinite, that is none, by default.
 
     Examples
     --------
@@ -66,14 +67,14 @@ class Box(Penalty):
 
     properties = frozenset({"separable", "set"})
 
-    def __init__(self, lower: ArrayLike, upper: ArrayLike):
+    def __init__(self, lower: ArrayLike = -np.inf, upper: ArrayLike = np.inf):
         sentence = "The bounds of Box must be numbers or one-dimensional arrays without NaN."
         self.lower, self.upper = check.numbers(lower, sentence), check.numbers(upper, sentence)
         for bound in (self.lower, self.upper):
             if bound.ndim > 1 or bound.size == 0 or np.isnan(bound).any():
                 raise ValueError(sentence)
         try:
-            empty = ~(self.lower <= self.upper) | (self.lower == np.inf) | (self.upper == -np.inf)
+            empty = is_empty(self.lower, self.upper)
         except ValueError:
             raise ValueError(
                 f"The bounds of Box must have the same length. Got {self.lower.size} and {self.upper.size}."
@@ -106,3 +107,22 @@ class Box(Penalty):
         for bound in (self.lower, self.upper):
             if bound.ndim and bound.size != size:
                 raise ValueError(f"Box has {bound.size} bounds, but there are {size} penalised coordinates.")
+
+
+class NonNegative(Box):
+    r"""The indicator of the nonnegative orthant: prox(z) = max(z, 0).
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import NonNegative
+    >>> NonNegative().prox([-1.0, 0.5], step=1.0).tolist()
+    [0.0, 0.5]
+    """
+
+    properties = frozenset({"separable", "set", "cone"})
+
+    def __init__(self) -> None:
+        super().__init__(0.0, np.inf)
+
+    def __repr__(self) -> str:
+        return "NonNegative()"

@@ -8,20 +8,18 @@ import numpy as np
 
 from ..common import check
 from ..kernels import compiled
-from ._points import point, quiet
-from ._rows import by_row, check_length, in_double, normal, scaled_equation, tolerance
+from ._points import quiet
+from ._rows import RESIDUAL_ROUNDING, by_row, check_length, in_double, normal, scaled_equation, tolerance
 from ._sizes import at_moderate_size
-from .base import RELATIVE, Penalty
+from .base import RELATIVE, Penalty, point
 from .box import Box
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-ENOUGH = 2.0**-51  # a residual as small as this, relative to its terms, is rounding
-
 
 @compiled
-def clip_at(tau, z, step, a, lower, upper, x):
+def clip_at(tau: Any, z: Any, step: Any, a: Any, lower: Any, upper: Any, x: Any) -> Any:
     """x = clip(z - step * a * tau, lower, upper);  a @ x, its slope in -tau, np.abs(a) @ np.abs(x), and whether x = z"""
     dot, slope, size, moved = 0.0, 0.0, 0.0, 0
     for i in range(a.size):
@@ -35,7 +33,7 @@ def clip_at(tau, z, step, a, lower, upper, x):
 
 
 @compiled
-def multiplier(z, step, a, lower, upper, beta, below, above):
+def multiplier(z: Any, step: Any, a: Any, lower: Any, upper: Any, beta: Any, below: Any, above: Any) -> Any:
     """The root tau of a @ clip(z - step * a * tau, lower, upper) - beta, which falls, and lies between below and above.
 
     Newton's method inside the bracket. Terms that are clipped, or linear, in the whole bracket are summed once. When a step
@@ -59,14 +57,14 @@ def multiplier(z, step, a, lower, upper, beta, below, above):
     for _ in range(128):  # more than enough for any d
         kept = 0
         for j in range(n):
-            i = np.uint64(index[j])
+            at = np.uint64(index[j])
             if last[j] <= below:
-                fixed += a[i] * (lower[i] if a[i] > 0.0 else upper[i])
+                fixed += a[at] * (lower[at] if a[at] > 0.0 else upper[at])
             elif first[j] >= above:
-                fixed += a[i] * (upper[i] if a[i] > 0.0 else lower[i])
+                fixed += a[at] * (upper[at] if a[at] > 0.0 else lower[at])
             elif first[j] <= below and last[j] >= above:
-                c_sum += a[i] * z[i]
-                q_sum += a[i] * a[i] * step[i]
+                c_sum += a[at] * z[at]
+                q_sum += a[at] * a[at] * step[at]
             else:
                 index[kept], first[kept], last[kept] = index[j], first[j], last[j]
                 kept += 1
@@ -84,9 +82,9 @@ def multiplier(z, step, a, lower, upper, beta, below, above):
             tau = np.partition(bends[:count], count // 2)[count // 2]
         value, slope = fixed + (c_sum - q_sum * tau), q_sum
         for j in range(n):
-            i = np.uint64(index[j])
-            value += a[i] * min(max(z[i] - step[i] * a[i] * tau, lower[i]), upper[i])
-            slope += a[i] * a[i] * step[i] if first[j] < tau < last[j] else 0.0
+            at = np.uint64(index[j])
+            value += a[at] * min(max(z[at] - step[at] * a[at] * tau, lower[at]), upper[at])
+            slope += a[at] * a[at] * step[at] if first[j] < tau < last[j] else 0.0
         if value >= 0.0:
             below = tau
         if value <= 0.0:
@@ -98,7 +96,7 @@ def multiplier(z, step, a, lower, upper, beta, below, above):
 
 
 @compiled
-def sample(z, step, a, lower, upper):
+def sample(z: Any, step: Any, a: Any, lower: Any, upper: Any) -> Any:
     """Some of the bends, sorted"""
     stride = a.size // 64 + 1
     bends, count = np.empty(2 * (a.size // stride + 1)), 0
@@ -112,7 +110,7 @@ def sample(z, step, a, lower, upper):
 
 
 @compiled
-def correct(x, step, a, lower, upper, beta):
+def correct(x: Any, step: Any, a: Any, lower: Any, upper: Any, beta: Any) -> None:
     """Remove from a @ x - beta what rounding has left there, by moving the coordinates between their bounds"""
     for _ in range(64):
         dot, size, inner, outer = 0.0, 0.0, 0.0, 0.0
@@ -121,7 +119,7 @@ def correct(x, step, a, lower, upper, beta):
             size += abs(a[i] * x[i])
             inner += a[i] * a[i] * step[i] if (x[i] > lower[i]) & (x[i] < upper[i]) else 0.0
         rest = beta - dot
-        if not abs(rest) > ENOUGH * (size + abs(beta)):
+        if not abs(rest) > RESIDUAL_ROUNDING * (size + abs(beta)):
             return
         if inner == 0.0:  # all are at a bound: those that can leave it in the right direction
             for i in range(x.size):
@@ -135,7 +133,7 @@ def correct(x, step, a, lower, upper, beta):
 
 
 @compiled
-def project(z, step, lower, upper, beta, a, rounding, x):
+def project(z: Any, step: Any, lower: Any, upper: Any, beta: Any, a: Any, rounding: Any, x: Any) -> None:
     """Each row: x = clip(z - step * a * tau, lower, upper) with a @ x = beta; x = z where that is feasible already"""
     for k in range(z.shape[0]):
         tau, below, above, done = 0.0, -np.inf, np.inf, False
@@ -150,7 +148,7 @@ def project(z, step, lower, upper, beta, a, rounding, x):
             elif trial == 0 and same and abs(value) <= rounding * (size + abs(beta)):
                 x[k] = z[k]
                 done = True
-            elif abs(value) <= ENOUGH * (size + abs(beta)):
+            elif abs(value) <= RESIDUAL_ROUNDING * (size + abs(beta)):
                 done = True
             if done:
                 break
@@ -250,7 +248,7 @@ class BoxHyperplane(Penalty):
         moving, free_up, free_down = self._a != 0.0, np.isinf(self._upper), np.isinf(self._lower)
         a = self._a
 
-        def support(y):
+        def support(y: Any) -> Any:
             zero = slack * np.abs(y).max()
             still = ~moving
             if np.any(still & ((free_up & (y > zero)) | (free_down & (y < -zero)))):
@@ -272,13 +270,13 @@ class BoxHyperplane(Penalty):
 
         return by_row(support, y)
 
-    def _dual(self, y, t):
+    def _dual(self, y: Any, t: Any) -> Any:
         v = y - t * self._a
         bound = np.where(v > 0.0, self._upper, self._lower)
         finite = np.isfinite(bound)  # where it is not, v is zero but for rounding
         return float(self._beta * t + bound[finite] @ v[finite])
 
-    def _dual_slope(self, y, t):
+    def _dual_slope(self, y: Any, t: Any) -> Any:
         bound = np.where(y - t * self._a > 0.0, self._upper, self._lower)
         finite = np.isfinite(bound)
         return self._beta - bound[finite] @ self._a[finite]

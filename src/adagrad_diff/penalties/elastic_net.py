@@ -1,4 +1,4 @@
-"""L1 plus ridge: soft-thresholding, then shrinking."""
+"""L1 plus ridge, and either alone: soft-thresholding, then shrinking, with each coordinate's own step."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import kernels
-from ._norm import tolerance
-from ._points import point, quiet, strength
-from .base import Penalty
+from ..common import check
+from ._norm import ratio, tolerance
+from ._points import quiet
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -73,3 +74,77 @@ class ElasticNet(Penalty):
         for lam in (self.l1, self.l2):
             if lam.size not in (1, size):
                 raise ValueError(f"{self!r} has {lam.size} strengths, but there are {size} penalised coordinates.")
+
+    def __repr__(self) -> str:
+        return f"ElasticNet(l1={_plain(self.l1)!r}, l2={_plain(self.l2)!r})"
+
+
+class L1(ElasticNet):
+    r"""The (weighted) L1 norm.
+
+    .. math:: \varphi(x) = \sum_i \lambda_i |x_i|, \qquad \text{prox}(z, s)_i = \text{sign}(z_i) \max(|z_i| - s_i \lambda_i, 0)
+
+    Parameters
+    ----------
+    lam : float or array
+        Strength >= 0, one for all coordinates or one per coordinate.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import L1
+    >>> L1(1.0).prox([3.0, -0.5, -2.0], step=[1.0, 1.0, 0.1]).tolist()
+    [2.0, -0.0, -1.9]
+    """
+
+    def __init__(self, lam: ArrayLike):
+        self.l1, self.l2 = strength(lam, "lam", "L1"), np.zeros(1)
+
+    @property
+    def properties(self) -> frozenset[str]:  # type: ignore[override]
+        """A norm, unless a strength is zero."""
+        return frozenset({"separable", "norm" if (self.l1 > 0).all() else "seminorm"})
+
+    def polar(self, y: ArrayLike) -> Any:
+        y = point(self, y, "y")
+        return ratio(np.abs(y), self._beside(y)[0]).max(axis=0)
+
+    def __repr__(self) -> str:
+        return f"L1(lam={_plain(self.l1)!r})"
+
+
+class Ridge(ElasticNet):
+    r"""Half the squared Euclidean norm.
+
+    .. math:: \varphi(x) = \tfrac{\lambda}{2} \|x\|^2, \qquad \text{prox}(z, s)_i = z_i / (1 + s_i \lambda)
+
+    Parameters
+    ----------
+    lam : float or array
+        Strength >= 0, one for all coordinates or one per coordinate.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import Ridge
+    >>> Ridge(2.0).prox([3.0, -1.0], step=0.5).tolist()
+    [1.5, -0.5]
+    """
+
+    def __init__(self, lam: ArrayLike):
+        self.l1, self.l2 = np.zeros(1), strength(lam, "lam", "Ridge")
+
+    def __repr__(self) -> str:
+        return f"Ridge(lam={_plain(self.l2)!r})"
+
+
+def strength(lam: Any, name: str, owner: str) -> np.ndarray:
+    """A penalty's strength: one number >= 0, or one per coordinate, as a float64 vector of length 1 or d."""
+    sentence = f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r}."
+    array = np.atleast_1d(check.numbers(lam, sentence))
+    if array.ndim != 1 or array.size == 0 or not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(sentence)
+    return array
+
+
+def _plain(lam: np.ndarray) -> Any:
+    """One strength for all coordinates as the number that it is."""
+    return lam.item() if lam.size == 1 else lam

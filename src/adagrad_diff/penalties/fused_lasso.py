@@ -9,9 +9,9 @@ import numpy as np
 from ..common import check
 from ..kernels import plain
 from ._chain import chain_prox, chain_value
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import as_rows, tolerance
-from .base import Penalty
+from .base import Penalty, point
 from .total_variation import TotalVariation1D
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class FusedLasso(Penalty):
 
 
 @plain
-def largest_ratio(y, l1, tv, out):
+def largest_ratio(y: Any, l1: Any, tv: Any, out: Any) -> None:
     """Over intervals, the largest |sum of y| / (l1 length + tv ends inside the chain), for each row.
 
     Dinkelbach: with the best ratio so far, find the interval where |sum| - ratio * denominator is largest (a running

@@ -10,8 +10,9 @@ from .. import kernels
 from ..common.check import nonnegative, numbers, shown
 from ._groups import group_prox
 from ._norm import Norm, ratio, unit_of
-from ._points import point, quiet
+from ._points import quiet
 from ._sizes import all_moderate
+from .base import point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -9,15 +9,15 @@ import numpy as np
 from ..common.check import nonnegative, positive
 from ..kernels import compiled
 from ._norm import tolerance
-from ._points import point, quiet
-from .base import Penalty
+from ._points import quiet
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
 @compiled
-def huber_shrink(z, step, lam, slope, out):
+def huber_shrink(z: Any, step: Any, lam: Any, slope: Any, out: Any) -> None:
     """out = np.where(abs(z) <= delta * (1 + lam * step), z / (1 + lam * step), z - slope * step * np.sign(z))
 
     where slope = lam * delta."""

@@ -9,19 +9,17 @@ import numpy as np
 from ..common import check
 from ..kernels import compiled
 from ._norm import indicator
-from ._points import point, quiet
-from ._rows import by_row, check_length, in_double, normal, scaled_equation, tolerance
+from ._points import quiet
+from ._rows import RESIDUAL_ROUNDING, by_row, check_length, in_double, normal, scaled_equation, tolerance
 from ._sizes import at_moderate_size
-from .base import Penalty
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-ENOUGH = 2.0**-51  # an excess as small as this, relative to its terms, is rounding
-
 
 @compiled
-def project(z, step, beta, a, below, rounding, x):
+def project(z: Any, step: Any, beta: Any, a: Any, below: Any, rounding: Any, x: Any) -> None:
     """Each row: x = z - step * a * (a @ z - beta) / (a @ (step * a)); x = z where a @ z is beta already, or below if allowed"""
     for k in range(z.shape[0]):
         zk, sk, xk = z[k], step[k], x[k]
@@ -42,7 +40,7 @@ def project(z, step, beta, a, below, rounding, x):
                 dot += a[i] * xk[i]
                 size += abs(a[i] * xk[i])
             excess = dot - beta
-            if excess == 0.0 or (trial > 1 and not abs(excess) > ENOUGH * (size + abs(beta))):
+            if excess == 0.0 or (trial > 1 and not abs(excess) > RESIDUAL_ROUNDING * (size + abs(beta))):
                 break
 
 
@@ -94,7 +92,7 @@ class Hyperplane(Penalty):
         y = point(self, y, "y")
         slack = tolerance(y.dtype)
 
-        def support(y):
+        def support(y: Any) -> Any:
             t = self._a @ y / (self._a @ self._a)
             parallel = (np.abs(y - t * self._a) <= slack * np.abs(y).max()).all()
             return float(self._beta * t) if parallel and (t >= 0.0 or not self._below) else np.inf

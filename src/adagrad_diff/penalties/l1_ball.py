@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.check import nonnegative
 from ._norm import absolute_sum, indicator, largest, tolerance
-from ._points import point, quiet
+from ._points import quiet
 from ._roots import by_rows, exact, simplex_rows
 from ._sizes import at_moderate_size
-from .base import Penalty
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     import numpy as np

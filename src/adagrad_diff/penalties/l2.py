@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.check import nonnegative
 from ._norm import Norm, euclidean, ratio
-from ._points import point, quiet
+from ._points import quiet
 from ._roots import by_rows, l2_rows
+from .base import point
 
 if TYPE_CHECKING:
     import numpy as np

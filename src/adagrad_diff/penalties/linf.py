@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.check import nonnegative
 from ._norm import Norm, absolute_sum, largest, ratio
-from ._points import point, quiet
+from ._points import quiet
 from ._roots import by_rows, linf_rows
 from ._sizes import at_moderate_size
+from .base import point
 
 if TYPE_CHECKING:
     import numpy as np

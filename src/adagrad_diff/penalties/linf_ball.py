@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.check import nonnegative
 from ._norm import absolute_sum
-from ._points import point, quiet
+from ._points import quiet
+from .base import point
 from .box import Box
 
 if TYPE_CHECKING:

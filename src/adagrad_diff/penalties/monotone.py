@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..kernels import plain
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import in_double, tolerance
 from ._sizes import at_moderate_size
-from .base import Penalty
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -65,7 +65,7 @@ class Monotone(Penalty):
 
 
 @plain
-def pool(z, step, sign, x):
+def pool(z: Any, step: Any, sign: Any, x: Any) -> None:
     """Weighted isotonic regression of each row: a new sample is pooled with the blocks before it while it is below them.
 
     SciPy's isotonic_regression is three times slower, and rounds where there are ties.

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..common.check import nonnegative
 from ._norm import Norm, ratio
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import as_rows, in_double
 from ._sizes import at_moderate_size
-from .base import scalar_step
+from .base import point, scalar_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -71,7 +71,7 @@ class Nuclear(Norm):
         step = np.broadcast_to(scalar_step(self, step, z), z.shape)
         in_double(at_moderate_size(self._rows, strengths=(self.lam,)), z, step, out)
 
-    def _rows(self, z, step, lam, x):
+    def _rows(self, z: Any, step: Any, lam: Any, x: Any) -> None:
         """Each row, with its one step."""
         matrices = z.reshape(-1, *self.shape)
         good = np.isfinite(matrices).all(axis=(1, 2))

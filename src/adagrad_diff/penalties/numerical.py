@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
-from ._foreign import as_penalty
 from ._points import quiet
 from ._rows import in_double
 from .base import inner_prox
+from .foreign import as_penalty
 from .transformed import _Wrapped
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class NumericalProx(_Wrapped):
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         in_double(self._rows, z, step, out)
 
-    def _rows(self, z, step, x):
+    def _rows(self, z: Any, step: Any, x: Any) -> None:
         for k in range(len(z)):
             x[k] = self._solve(z[k], step[k])
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..common import check
 from ._norm import indicator
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import as_rows, check_length, from_rows, tolerance
-from .base import Penalty, scalar_step
+from .base import Penalty, point, scalar_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

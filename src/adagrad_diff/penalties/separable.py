@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
-from ._foreign import as_penalty
 from ._norm import indicator
-from ._points import point, quiet
-from .base import Penalty
+from ._points import quiet
+from .base import Penalty, point
+from .foreign import as_penalty
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-SMALL = 10_000_000  # coordinates that are looked at before anybody has so many
+LOOKED_AT_EARLY = 10_000_000  # coordinates that are looked at before anybody has so many
 
 
 class Separable(Penalty):
@@ -53,7 +53,7 @@ class Separable(Penalty):
         self._last: tuple[int, list[tuple[Any, Penalty]], np.ndarray] | None = None  # see `_plan`
         # Parts that count from the front overlap, or not, whatever the size is.
         front = [k for k, where in enumerate(self._where) if (_numbers(where) >= 0).all()]
-        if self._least_size() <= SMALL:  # larger ones when there is a vector of that size
+        if self._least_size() <= LOOKED_AT_EARLY:  # larger ones when there is a vector of that size
             self._indices(self._least_size(), front)
 
     @property
@@ -174,7 +174,7 @@ class Unpenalised(Separable):
         self.penalty, self.free = as_penalty(penalty), free
         super().__init__([(free, self.penalty)])
 
-    def _indices(self, size, which):
+    def _indices(self, size: Any, which: Any) -> Any:
         return [np.delete(np.arange(size), index) for index in super()._indices(size, which)]
 
     def __repr__(self) -> str:
@@ -206,7 +206,7 @@ def _numbers(where: Any) -> np.ndarray:
     """All coordinates that are written down."""
     if isinstance(where, slice):
         return np.array([end for end in (where.start, where.stop) if end is not None], np.intp)
-    return where
+    return np.asarray(where)
 
 
 def _as_slice(index: np.ndarray) -> Any:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..common.check import nonnegative
 from ._norm import indicator, tolerance
-from ._points import point, quiet
+from ._points import quiet
 from ._roots import by_rows, exact, simplex_rows
 from ._sizes import at_moderate_size
-from .base import Penalty
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

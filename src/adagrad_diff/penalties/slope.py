@@ -8,16 +8,16 @@ import numpy as np
 
 from ..common.check import numbers, shown
 from ._norm import Norm, ratio, unit_of
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import in_double
 from ._sizes import at_moderate_size
-from .base import scalar_step
+from .base import point, scalar_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def slope_rows(z, step, lams, x):
+def slope_rows(z: Any, step: Any, lams: Any, x: Any) -> None:
     """Each row: the nearest nonincreasing vector to the sorted |z| - step * lams, if not negative, in the order of z"""
     from scipy.optimize import isotonic_regression
 

@@ -9,7 +9,8 @@ import numpy as np
 from ..common.check import nonnegative
 from ._groups import group_prox
 from ._norm import Norm, absolute_sum, largest, ratio, unit_of
-from ._points import point, quiet
+from ._points import quiet
+from .base import point
 from .group_l2 import GroupL2
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..common import check
 from ._chain import chain_prox, chain_value
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import tolerance
-from .base import Penalty
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

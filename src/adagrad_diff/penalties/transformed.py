@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
-from ._foreign import as_penalty
 from ._norm import indicator, ratio, unit_of
-from ._points import point, quiet
+from ._points import quiet
 from ._rows import tolerance
-from .base import Penalty, inner_prox
+from .base import Penalty, inner_prox, point
+from .foreign import as_penalty
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._norm import indicator
-from ._points import point
-from .base import Penalty
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -26,6 +26,26 @@ class Rule(ABC):
     Both are written for arrays whose first axis are coordinates, and whose last are trajectories if there are several; see
     `View` for what they find. By default a rule moves in the metric w = eps + sqrt(total), with the parameters of
     `AdaGradDiff`; one that does not need some of these declares them with ``field(default=..., init=False)``.
+
+    Examples
+    --------
+    Gradient descent with momentum remembers the last move:
+
+    >>> from dataclasses import dataclass
+    >>> from adagrad_diff import Rule, minimize
+    >>> from adagrad_diff.rules import POINT
+    >>> @dataclass(frozen=True, eq=False)
+    ... class HeavyBall(Rule):
+    ...     beta: float = 0.9
+    ...     memory = {"last": POINT}
+    ...     def learn(self, memory, now):
+    ...         memory.last = now.x - now.x_prev
+    ...     def move(self, memory, now):
+    ...         now.step[:] = now.eta
+    ...         now.point[:] = now.x - now.step * now.g + self.beta * memory.last
+    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=HeavyBall(0.1), max_iter=300)
+    >>> bool(result.fun < 1e-9)
+    True
     """
 
     memory: ClassVar[dict[str, str]] = {"total": BLOCK}  # names, and for each of them POINT, BLOCK or NUMBER

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from ..common import check
@@ -15,7 +14,7 @@ from ..losses import LinearModel
 from ..solve.status import warn
 from . import _ends
 from ._choices import kind_of, model_of, penalty_of
-from ._data import validated
+from ._data import products, validated
 from ._options import flag, step_size, verbosity
 from ._path import Path
 from ._solve import Solution, solve
@@ -139,7 +138,7 @@ class LinearEstimator(Path, Estimator):
         """X coef_' + intercept_."""
         check_is_fitted(self, "coef_")
         X = validated(self, X, reset=False)
-        return np.asarray(safe_sparse_dot(X, np.asarray(self.coef_).T, dense_output=True)) + self.intercept_
+        return products(X, np.asarray(self.coef_).T) + self.intercept_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
 
 from ..common.check import refuse_masked
+from ..data import Source, as_source
 
 FLOATS = (np.float64, np.float32)
 ROOM = 1e-6  # how much smaller than the largest number a square must be, so that sums and products of some do not overflow
@@ -18,6 +20,8 @@ ENCODE = "encode it, for example with OneHotEncoder, or drop it"
 
 def validated(estimator: Any, X: Any, *, accept_sparse: Any = ("csr", "csc"), **options: Any) -> Any:
     """X, or (X, y) if y is among the options, as scikit-learn wants them. A column that is wrong is named."""
+    if isinstance(X, Source):
+        return _validated_source(estimator, X, **options)
     refuse_masked(X, "X")
     refuse_masked(options.get("y"), "y")
     try:
@@ -27,6 +31,24 @@ def validated(estimator: Any, X: Any, *, accept_sparse: Any = ("csr", "csc"), **
         if sentence is None:
             raise
     raise ValueError(sentence)
+
+
+def _validated_source(estimator: Any, X: Source, y: Any = None, y_numeric: bool = False, reset: bool = True) -> Any:
+    """The same for a source of the user's own, whose blocks are looked at one by one."""
+    X = as_source(X, "X")
+    validate_data(estimator, X, skip_check_array=True, reset=reset)
+    if y is None:
+        return X
+    refuse_masked(y, "y")
+    y = _check_y(y, y_numeric=y_numeric, estimator=estimator)
+    check_consistent_length(X, y)
+    return X, y
+
+
+def refuse_source(X: Any, owner: str) -> None:
+    """Kernels are functions of pairs of samples."""
+    if isinstance(X, Source):
+        raise ValueError(f"{owner} needs all samples at once: give X as an array or a sparse matrix, not as a Source.")
 
 
 def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
@@ -50,13 +72,25 @@ def summable(weight: np.ndarray) -> np.ndarray:
 
 def refuse_huge(values: Any, name: str, dtype: Any) -> None:
     """Numbers whose squares are infinite can neither be scaled nor fitted."""
-    numbers = values.data if sparse.issparse(values) else values
-    largest = max(float(numbers.max()), -float(numbers.min())) if numbers.size else 0.0
+    if isinstance(values, Source):
+        largest = values.largest()
+    else:
+        numbers = values.data if sparse.issparse(values) else values
+        largest = max(float(numbers.max()), -float(numbers.min())) if numbers.size else 0.0
     if largest > np.sqrt(ROOM * np.finfo(dtype).max):
         raise ValueError(
             f"{name} holds numbers as large as {largest:.1e}, whose squares overflow in {np.dtype(dtype).name}: scale it to "
             "sensible units first."
         )
+
+
+def products(X: Any, coefficients: np.ndarray) -> np.ndarray:
+    """X times columns, as an array."""
+    if not isinstance(X, Source):
+        return np.asarray(safe_sparse_dot(X, coefficients, dense_output=True))
+    dtype = np.result_type(X.dtype, coefficients.dtype)
+    X.dot(np.ascontiguousarray(coefficients, dtype), z := np.empty((X.shape[0], *coefficients.shape[1:]), dtype))
+    return z
 
 
 def first_text(values: Any) -> Any:

@@ -13,7 +13,7 @@ from ..losses import KernelSVMDual
 from ..penalties import Box, BoxHyperplane, Penalty
 from ._base import Estimator
 from ._classes import Classes, one_vs_rest
-from ._data import ROOM, refuse_huge, validated
+from ._data import ROOM, refuse_huge, refuse_source, validated
 from ._ends import is_converged
 from ._kernels import choose_gamma, kernel_matrix
 from ._merge import Merged, merge
@@ -121,6 +121,7 @@ class KernelSVC(Classes, Estimator):
         self
         """
         pairwise = self._precomputed()
+        refuse_source(X, "KernelSVC")
         X, y = validated(self, X, y=y, accept_sparse=False if pairwise else ("csr", "csc"))
         refuse_huge(X, "X", X.dtype)
         labels, options = self._encode(y), self._options()
@@ -218,6 +219,7 @@ class KernelSVC(Classes, Estimator):
         """h(x) + c, one column per problem."""
         check_is_fitted(self, "dual_coef_")
         pairwise = self._pairwise
+        refuse_source(X, "KernelSVC")
         X = validated(self, X, accept_sparse=False if pairwise else ("csr", "csc"), reset=False)
         if pairwise:
             K = X[:, self.support_]

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..data import Source
+
 SMALL, FEW = 1 << 16, 1 << 12  # entries and samples up to which merging takes no time to speak of
 
 
@@ -52,8 +54,8 @@ def merge(X: Any, y: np.ndarray, weight: np.ndarray | None) -> Merged:
 
 
 def is_small(X: Any, y: np.ndarray) -> bool:
-    """Whether merging takes no time to speak of."""
-    return (X.nnz if sparse.issparse(X) else X.size) <= SMALL and len(y) <= FEW
+    """Whether merging takes no time to speak of; a source of the user's own is large."""
+    return not isinstance(X, Source) and (X.nnz if sparse.issparse(X) else X.size) <= SMALL and len(y) <= FEW
 
 
 def canonical(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:

@@ -12,7 +12,7 @@ from ..certificates.intercept import best_intercept
 from ..certificates.subgradients import smallest_polar
 from ..losses import LinearModel
 from ..penalties import L1, ElasticNet, Penalty
-from ..solve.driver import NOTHING
+from ..solve.status import unit
 
 SORTED = 500_000  # samples up to which kinks are sorted, which takes several vectors of double precision
 PROGRAM = 100_000  # kinks times features up to which a linear program looks for the best of many subgradients
@@ -55,7 +55,7 @@ def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float) -> 
         certifier.measure(x, r)
         return float(certifier.gap(fun))
 
-    enough = tol * max(abs(fun), NOTHING * certifier.scale)
+    enough = tol * unit(fun, certifier.scale)
     if gap(r) > enough and 1 < kinks <= PROGRAM // loss.A.shape[1]:
         with suppress(ValueError):  # the best subgradient is not known
             gap(smallest_polar(loss, norm, x.astype(np.float64))[1])
@@ -64,8 +64,7 @@ def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float) -> 
 
 def _balance_kinks(loss: LinearModel, x: np.ndarray, r: np.ndarray) -> int:
     """How many samples are at a kink; they get one slope, such that the slope of the intercept is zero if possible."""
-    offset = x[-1] if loss.intercept else loss.dtype.type(0)  # type: ignore[union-attr]
-    kinks = np.flatnonzero((loss.b == offset) & (loss.weight > 0))
+    kinks = loss.at_kinks(np.full_like(loss.b, x[-1] if loss.intercept else 0.0))
     left, right = (np.broadcast_to(s, loss.b.shape)[kinks] for s in loss.jump(loss.b, loss.theta))
     r[kinks] = 0
     wanted = -r.sum(dtype=np.float64) / loss.weight[kinks].sum() if loss.intercept and kinks.size else 0.0

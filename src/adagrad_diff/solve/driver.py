@@ -11,11 +11,7 @@ import numpy as np
 
 from ..rules import Rule
 from .state import State
-from .status import (
-    BUDGETS,
-    Interrupt,
-    Status,
-)
+from .status import BUDGETS, NOTHING, Interrupt, Status, unit
 
 if TYPE_CHECKING:
     from ..certificates import Certifier
@@ -24,7 +20,6 @@ RUNNING = -1
 SELDOM = 16  # iterations between two looks at how much gradients have changed
 DIVERGENCE = 1e30
 STRICTER = 0.9  # the share of the tolerance that a race must reach: its point is judged again in the caller's coordinates
-NOTHING = 1e-6  # an objective, or a gradient, of less than this part of what it was counts as none in a relative tolerance
 
 
 @dataclass
@@ -169,13 +164,12 @@ class Watch:
             return (gap <= share * self.tol * self._unit(state)) & (gap < np.inf)
 
     def _unit(self, state: State) -> Any:
-        """What gaps are measured in: the objective, or a millionth of its usual size.
+        """What gaps are measured in.
 
         The size at the start is that only if no other is known: a bad start must not loosen the tolerance.
         """
-        larger = np.maximum if state.batched else max
-        scale = self.certifier.scale if self.certifier is not None else 0.0
-        return larger(abs(state.fun), NOTHING * (scale or abs(state.f_first)))
+        usual = self.certifier.scale if self.certifier is not None else 0.0
+        return unit(state.fun, usual or abs(state.f_first))
 
     def reconsider(self, state: State, status: Any, by_gap: bool) -> Any:
         """The status of a run whose last point has been looked at more closely; `by_gap` says how it has converged."""

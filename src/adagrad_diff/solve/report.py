@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .driver import NOTHING, Watch
+from .driver import Watch
 from .state import State
 from .status import (
     BUDGETS,
@@ -15,6 +15,7 @@ from .status import (
     DECIDED,
     EXPLANATIONS,
     MISSED,
+    NOTHING,
     REMEDIES,
     SUBGRADIENT,
     ConvergenceError,

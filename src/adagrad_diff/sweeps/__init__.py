@@ -1,5 +1,6 @@
-"""Many trajectories at once: `sweep`, its chunks, checkpoint and dataset."""
+"""Many trajectories at once: `sweep`, and `named`, for what its checkpoint is to know again."""
 
+from ..common.describe import named
 from .run import sweep
 
-__all__ = ["sweep"]
+__all__ = ["named", "sweep"]

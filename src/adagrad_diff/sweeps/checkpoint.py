@@ -20,7 +20,7 @@ import numpy as np
 from ..common.describe import difference
 from ..common.files import as_path, clear, hold, read_arrays, reason, write
 
-FORMAT = "adagrad-diff sweep 2"
+FORMAT = "adagrad-diff sweep 3"
 LOCK = "sweep.lock"
 OVERHEAD = 1000  # bytes that a file may have beside its arrays, and for each of them
 

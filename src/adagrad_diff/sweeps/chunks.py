@@ -20,7 +20,7 @@ from ..solve.driver import Watch
 from ..solve.state import State
 from ..solve.status import BUDGETS, Status
 from .checkpoint import Expected
-from .makers import made, named, noted, together
+from .makers import by_names, made, noted, together
 
 if TYPE_CHECKING:
     import xarray
@@ -31,6 +31,7 @@ LEAST = 4  # columns that it keeps when it is cut for the sake of another core,
 LARGE = 1e4  # unless a single one has so many coordinates or predictions that it is worth a core
 RECORDED = ("objective", "mean_step")
 MEMORY = "state.memory."
+SINGLE_DIGITS, DOUBLE_DIGITS = 3, 6  # of values at the starts: later ones are others on another machine
 ENDS = (Status.MAX_ITER, Status.NOT_FINITE, Status.DIVERGED)
 
 
@@ -46,7 +47,7 @@ class Trajectories:
     """Every rule with every eta from every start: what is to be computed, checked."""
 
     def __init__(self, loss: Any, penalty: Any, rules: Any, etas: Any, x0s: Any, n_iter: int, record: int, keep_x: bool):
-        self.loss, self.penalty, makers = as_loss(loss), as_penalty(penalty), named(rules)
+        self.loss, self.penalty, makers = as_loss(loss), as_penalty(penalty), by_names(rules)
         check.refuse_masked(etas, "'etas'")
         self.etas = np.array([check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
         if np.ndim(etas) > 1 or not self.etas.size or np.unique(self.etas).size != self.etas.size:
@@ -66,6 +67,13 @@ class Trajectories:
         self.starts = self.x0s.shape[-1]
         recorded = np.arange(self.record, self.n_iter + 1, self.record)
         self.iterations = np.union1d(recorded, [self.n_iter])  # the last one always
+
+    def at_starts(self) -> dict[str, Any]:
+        """The values at the starts, roughly, and the size of the gradient: code that was edited still has its old name."""
+        digits = SINGLE_DIGITS if self.first.x.dtype == np.float32 else DOUBLE_DIGITS
+        gradient = np.abs(self.first.flat(self.first.g)).max(axis=0)
+        values = {"loss": self.first.f, "penalty": self.first.phi, "gradient": gradient}
+        return {name: [f"{number:.{digits}g}" for number in np.ravel(array)] for name, array in values.items()}
 
     @property
     def column(self) -> int:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..common.describe import describe
+from ..common.describe import describe, known_by_name
 from ..rules import Rule
 
 
-def named(rules: Any) -> dict[str, Callable]:
+def by_names(rules: Any) -> dict[str, Callable]:
     """Names for the rules: their own, or those of a dict."""
     if not isinstance(rules, Mapping):
         several = list(rules) if isinstance(rules, Iterable) else [rules]
@@ -40,9 +40,13 @@ def made(name: str, make: Callable, eta: float) -> Rule:
 def together(rules: list[Rule]) -> Rule | list[Rule]:
     """One rule with an array of etas, if only these differ, and they are numbers."""
 
+    def equal(one: Any, other: Any) -> bool:
+        about = describe(one)
+        return one is other or (about == describe(other) and not any(known_by_name(about)))  # a name does not make them equal
+
     def same(one: Rule, other: Rule) -> bool:
         pairs = [(item, vars(other).get(name)) for name, item in vars(one).items() if name != "eta"]
-        return type(one) is type(other) and all(a is b or describe(a) == describe(b) for a, b in pairs)
+        return type(one) is type(other) and all(equal(*pair) for pair in pairs)
 
     etas = [rule.eta for rule in rules if isinstance(rule.eta, float) and same(rules[0], rule)]
     return replace(rules[0], eta=etas) if len(etas) == len(rules) else rules

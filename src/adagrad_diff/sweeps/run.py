@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
+from ..common.describe import known_by_name
 from ..common.extras import require
 from ..common.threads import cores
 from ..solve.driver import Watch
@@ -66,7 +67,10 @@ def sweep(
         Record every k-th iteration (and always the last).
     checkpoint : path, optional
         A directory for what is finished. The same call continues from there and gives bit-identical results, also after a
-        kill; at most half a minute of work on each core is lost. One sweep at a time works in it.
+        kill; at most half a minute of work on each core is lost. One sweep at a time works in it. Data are known again by
+        what is in them, code by its name: a lambda, a function inside another one, an operator or an object of a foreign
+        class, be it the loss, the penalty or the eta of a schedule, is given a name with `named`. Whoever changes what it
+        computes takes another name, or another directory.
     memory : str or number
         What the trajectories that run at once may use, such as "2GB" or a number of bytes.
     n_jobs : int, optional
@@ -115,7 +119,9 @@ def sweep(
             plan = trajectories.plan(budget, jobs)
             keeper = None
             if checkpoint is not None:
-                keeper = stack.enter_context(Checkpoint(checkpoint, trajectories.description, plan, trajectories.check_plan))
+                _require_names(trajectories.description)
+                about = {**trajectories.description, "starts": trajectories.at_starts()}
+                keeper = stack.enter_context(Checkpoint(checkpoint, about, plan, trajectories.check_plan))
                 plan = keeper.plan
             widest = max(chunk.high - chunk.low for chunk in plan)
             jobs = max(1, min(jobs, int(budget / (widest * trajectories.column))))
@@ -132,6 +138,16 @@ def sweep(
         if isinstance(error, Interrupted):
             raise
         raise Interrupted(f"The sweep was interrupted at once. {_going_on(checkpoint)}") from error
+
+
+def _require_names(description: dict[str, Any]) -> None:
+    """Raise if something in a sweep cannot be known again: a function without a name, or a foreign object."""
+    if where := next((path for path, name in known_by_name(description) if name is None), None):
+        raise ValueError(
+            f"'checkpoint' needs a name for {where}, a function or an object that this package does not know: without one, "
+            "nobody could tell whether a later call continues the same sweep. Give it one of your own with "
+            "adagrad_diff.named('a name', it), or define the function at the top level of a module."
+        )
 
 
 def _going_on(checkpoint: str | os.PathLike | None) -> str:

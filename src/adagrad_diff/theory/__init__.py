@@ -15,13 +15,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._inequality import Inequality
-from ._report import Verification
 from ._run import Run, record
 from .basic import adagrad_inequality, corollary, lemma_1, lemma_1_smooth
 from .bounds import main_bound, squared_differences
 from .fejer import chi, quasi_fejer, subgradient_inequality, subgradients
 from .metric import weights
 from .rates import Rate, rate
+from .report import Verification
 
 if TYPE_CHECKING:
     from .verification import verify

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common.extras import require
-from ..paper._files import write_all
-from ..paper._panels import GREY, RED, SMALL, STYLES, style, thin
-from ._report import Bound, Verification
+from ..study.files import write_all
+from ..study.style import FINE_PRINT, GREY, METHODS, RED, style, thin
+from .report import Bound, Verification
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TRUTH: dict[str, Any] = {"color": STYLES["AdaGrad-Diff"]["color"], "linewidth": 1.6, "label": r"truth, $F(\bar x^n) - F_\star$"}
-ORANGE = STYLES["AdaGrad"]["color"]
+TRUTH: dict[str, Any] = {
+    "color": METHODS["AdaGrad-Diff"]["color"],
+    "linewidth": 1.6,
+    "label": r"truth, $F(\bar x^n) - F_\star$",
+}
+ORANGE = METHODS["AdaGrad"]["color"]
 BOUND: dict[str, Any] = {"color": "black", "linewidth": 1.4, "label": "bound"}
 TERMS: dict[str, dict[str, Any]] = {
     "distance": {"color": ORANGE, "linestyle": "--", "zorder": 3, "label": r"its $\Delta_{\max}/2\eta$ term"},
@@ -55,7 +59,7 @@ def draw(bounds: list[Bound]) -> Figure:
         for ax, label in zip(grid[:, 0], ("along a run", "at its end"), strict=True):
             ax.set_ylabel(label)
         handles, labels = grid[1, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3 if len(names) > 1 else 1, fontsize=SMALL)
+        figure.legend(handles, labels, loc="outside lower center", ncols=3 if len(names) > 1 else 1, fontsize=FINE_PRINT)
     return figure
 
 

@@ -40,7 +40,7 @@ def linear_program(loss: Any, lam: float) -> np.ndarray:
     from scipy import sparse
     from scipy.optimize import linprog
 
-    A, b = loss.A.array, loss.b
+    A, b = loss.A.to_dense(), loss.b
     N, d = A.shape
     eye, share = sparse.eye_array(N), np.full(N, 1.0 / N)
     if isinstance(loss, Hinge):  # t >= 1 - b <a, x>

@@ -15,13 +15,13 @@ from ..common import check
 from ..rules import AdaGrad, AdaGradDiff
 from ._inequality import Inequality
 from ._optimum import solve
-from ._report import FALSE, Bound, Row, Verification
 from ._run import Run, record
 from .basic import adagrad_inequality, corollary, lemma_1, lemma_1_smooth
 from .bounds import main_bound, squared_differences
 from .fejer import quasi_fejer, subgradient_inequality
 from .metric import weights
 from .rates import rate
+from .report import FALSE, Bound, Row, Verification
 
 if TYPE_CHECKING:
     from ..paper import Problem

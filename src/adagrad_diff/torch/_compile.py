@@ -5,16 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import torch
 
 
 @cache
-def compiled(function: Callable) -> Callable:
+def compiled(function: Callable[..., None]) -> Callable[..., None]:
     """`torch.compile(function)`; the function itself if it turns out that this machine cannot compile."""
     chosen = [torch.compile(function)]
 
-    def call(*args):
+    def call(*args: Any) -> None:
         try:
             return chosen[0](*args)
         except (torch._dynamo.exc.TorchDynamoException, ImportError, OSError) as error:

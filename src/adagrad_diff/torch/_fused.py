@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import carray, types
+from numba import carray, types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic, register_jitable
 from torch import Tensor
 
@@ -20,8 +20,8 @@ from ..common.threads import thread_count
 from ..kernels import INLINE, compiled, named
 from ._team import over_team
 
-DTYPES = {torch.float32: np.float32, torch.float64: np.float64}
-KINDS = (Tensor, torch.nn.Parameter)
+FUSED_DTYPES = {torch.float32: np.float32, torch.float64: np.float64}
+TENSOR_TYPES = (Tensor, torch.nn.Parameter)
 
 
 class Entry(NamedTuple):
@@ -39,35 +39,36 @@ class Entry(NamedTuple):
 def entry(p: Tensor, state: dict[str, Any], names: tuple[str, ...]) -> Entry | None:
     """An entry, if the parameter and its buffers are plain arrays of one dtype on the CPU."""
     buffers = [state[name] for name in names]
-    good = type(p) in KINDS and p.is_cpu and p.dtype in DTYPES and p.is_contiguous() and p.layout is torch.strided
+    good = type(p) in TENSOR_TYPES and p.is_cpu and p.dtype in FUSED_DTYPES and p.is_contiguous() and p.layout is torch.strided
     if not (good and all(b.dtype is p.dtype and b.shape == p.shape and b.is_contiguous() for b in buffers)):
         return None
     first, second, third = [buffer.data_ptr() for buffer in buffers] + [0] * (3 - len(buffers))
     return Entry(state, state["total"], state["prev"], p.dtype, p.numel(), (first, second, third), state.get("mean"))
 
 
-@intrinsic
-def _pointer(context, address):
-    """An address as a pointer."""
+def _pointer(context: Any, address: Any) -> Any:
+    """An address as a pointer: the type, and the code."""
 
-    def code(context, builder, signature, args):
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.inttoptr(args[0], context.get_value_type(types.voidptr))
 
     return types.voidptr(types.uint64), code
 
 
-NOTHING, SHRINK, EVERYTHING = range(3)  # what the proximal step consists of, known when a kernel is compiled
+pointer: Any = intrinsic(_pointer)
+
+NO_PROX, SHRINK_ONLY, FULL_PROX = range(3)  # what the proximal step consists of, known when a kernel is compiled
 
 
 @register_jitable(**INLINE)
-def _prox(z, step, penalty, kind):
+def _prox(z: Any, step: Any, penalty: Any, kind: Any) -> Any:
     """Shrink, divide, clip. (Constants come as numbers of the right dtype: a literal 1 would make everything double.)"""
     l1, l2, lower, upper, zero, one = penalty
-    if kind == NOTHING:
+    if kind == NO_PROX:
         return z
     size = abs(z) - step * l1
     z = np.copysign(size if size > zero else zero, z)
-    if kind == EVERYTHING:
+    if kind == FULL_PROX:
         z = z / (one + step * l2)
         z = lower if z < lower else z
         z = upper if z > upper else z
@@ -75,7 +76,7 @@ def _prox(z, step, penalty, kind):
 
 
 @register_jitable(**INLINE)
-def _adagrad_diff(x, g, total, prev, mean, scalars, c, penalty, kind):
+def _adagrad_diff(x: Any, g: Any, total: Any, prev: Any, mean: Any, scalars: Any, c: Any, penalty: Any, kind: Any) -> None:
     """total += (g - prev)**2;  x = prox(x - lr * g / (sqrt(total) + eps));  prev = g"""
     factor, lr, eps = scalars
     for i in range(x.size):
@@ -89,7 +90,7 @@ def _adagrad_diff(x, g, total, prev, mean, scalars, c, penalty, kind):
 
 
 @register_jitable(**INLINE)
-def _adam_diff(x, g, total, prev, mean, scalars, c, penalty, kind):
+def _adam_diff(x: Any, g: Any, total: Any, prev: Any, mean: Any, scalars: Any, c: Any, penalty: Any, kind: Any) -> None:
     """total and mean decay; x = prox(x - lr * mean_hat / (sqrt(total_hat) + eps));  prev = g; c = 1 / (1 - beta**t)"""
     factor, lr, eps, beta1, beta2, rest1, rest2 = scalars
     c1, c2 = c[0], c[1]
@@ -107,19 +108,19 @@ def _adam_diff(x, g, total, prev, mean, scalars, c, penalty, kind):
 
 
 @cache
-def _kernel(update: Callable, dtype: Any, kind: int) -> Callable:
+def _kernel(update: Callable[..., None], dtype: Any, kind: int) -> Any:
     """One compiled kernel per rule, dtype and kind of penalty."""
 
-    def kernel(table, starts, corrections, scalars, penalty, lo, hi):
+    def kernel(table: Any, starts: Any, corrections: Any, scalars: Any, penalty: Any, lo: int, hi: int) -> None:
         """The update of the entries lo..hi, counted through all tensors."""
         k = np.searchsorted(starts, lo, side="right") - 1
         while lo < hi:
             first, size = lo - starts[k], min(hi, starts[k + 1]) - lo
-            x = carray(_pointer(table[k, 0]), (first + size,), dtype)[first:]
-            g = carray(_pointer(table[k, 1]), (first + size,), dtype)[first:]
-            total = carray(_pointer(table[k, 2]), (first + size,), dtype)[first:]
-            prev = carray(_pointer(table[k, 3]), (first + size,), dtype)[first:]
-            mean = carray(_pointer(table[k, 4]), (first + size,), dtype)[first:]
+            x = carray(pointer(table[k, 0]), (first + size,), dtype)[first:]
+            g = carray(pointer(table[k, 1]), (first + size,), dtype)[first:]
+            total = carray(pointer(table[k, 2]), (first + size,), dtype)[first:]
+            prev = carray(pointer(table[k, 3]), (first + size,), dtype)[first:]
+            mean = carray(pointer(table[k, 4]), (first + size,), dtype)[first:]
             update(x, g, total, prev, mean, scalars, corrections[k], penalty, kind)
             lo += size
             k += 1
@@ -128,7 +129,7 @@ def _kernel(update: Callable, dtype: Any, kind: int) -> Callable:
 
 
 def step(
-    update: Callable,
+    update: Callable[..., None],
     addresses: tuple[list[int], list[int], list[tuple[int, int, int]]],
     sizes: list[int],
     corrections: Any,
@@ -141,7 +142,7 @@ def step(
     table[:, 0], table[:, 1], table[:, 2:] = addresses
     starts = np.zeros(len(table) + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
-    kind = NOTHING if limits is None else SHRINK if limits[1:] == (0.0, -np.inf, np.inf) else EVERYTHING
+    kind = NO_PROX if limits is None else SHRINK_ONLY if limits[1:] == (0.0, -np.inf, np.inf) else FULL_PROX
     kernel = _kernel(update, dtype, kind)
     constants = tuple(map(dtype, scalars)), tuple(map(dtype, (*(limits or (0.0,) * 4), 0.0, 1.0)))
     corrections = np.zeros((len(table), 2), dtype) if corrections is None else np.array(corrections, dtype)

@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.optim.optimizer import Optimizer, _use_grad_for_differentiable
 
 from ..common import check
+from ..common.blocks import BLOCKS
 from . import _fused
-from ._blocks import BLOCKS, block_zeros, zeros
+from ._buffers import block_zeros, zeros
 from .penalties import Penalty, from_config
 
 HALF = (torch.float16, torch.bfloat16)
@@ -95,7 +96,7 @@ class DifferenceOptimizer(Optimizer, ABC):
         """Whether the tensor goes into a list: if that is wanted, or by default on an accelerator."""
         wanted = group["foreach"] or (group["foreach"] is None and not p.is_cpu)
         dtype = group["accumulator_dtype"] or p.dtype
-        plain = type(p) in _fused.KINDS and not p.is_complex() and p.dtype not in HALF and dtype == p.dtype
+        plain = type(p) in _fused.TENSOR_TYPES and not p.is_complex() and p.dtype not in HALF and dtype == p.dtype
         return bool(wanted and plain and group["blocks"] == "element" and not group["differentiable"])
 
     def _may_fuse(self, group: dict[str, Any]) -> bool:
@@ -114,7 +115,7 @@ class DifferenceOptimizer(Optimizer, ABC):
         params, rest = group["params"], []
         entries = self.__dict__.setdefault("_entries", {}).setdefault(id(group), [])
         entries += [None] * (len(params) - len(entries))
-        work: dict[Any, tuple[list, list, list, list, list]] = {}
+        work: dict[Any, tuple[list[Any], ...]] = {}
         current: Any = None  # the dtype that xs, gs, ... are of
         state_of: Any = self.state.get
         state: Any
@@ -159,7 +160,7 @@ class DifferenceOptimizer(Optimizer, ABC):
             corrections = self.corrections(states, group)
             limits = None if group["penalty"] is None else group["penalty"].limits()
             scalars = (factor, *self.scalars(group))
-            _fused.step(self.kernel, (xs, gs, buffers), sizes, corrections, scalars, limits, _fused.DTYPES[dtype])
+            _fused.step(self.kernel, (xs, gs, buffers), sizes, corrections, scalars, limits, _fused.FUSED_DTYPES[dtype])
             if self.sparse_seen:
                 for state in states:
                     state.pop("support", None)
@@ -167,7 +168,7 @@ class DifferenceOptimizer(Optimizer, ABC):
 
     def _ready(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """The state of a parameter, which begins with zeros: g^0 = 0, whenever it joins."""
-        state = self.state[p]
+        state: dict[str, Any] = self.state[p]
         if "prev" not in state:
             x = torch.view_as_real(p) if p.is_complex() else p
             dtype = group["accumulator_dtype"] or (torch.float32 if p.dtype in HALF else x.dtype)
@@ -221,8 +222,8 @@ class DifferenceOptimizer(Optimizer, ABC):
             sizes = torch.tensor(p.shape[: len(support)], device=support.device)
             strides = sizes.flip(0).cumprod(0).roll(1)
             strides[0] = 1
-            number = lambda indices: (indices * strides.flip(0)[:, None]).sum(0)  # noqa: E731
-            gone = tuple(state["support"][:, ~torch.isin(number(state["support"]), number(support))])
+            before, now = ((indices * strides.flip(0)[:, None]).sum(0) for indices in (state["support"], support))
+            gone = tuple(state["support"][:, ~torch.isin(before, now)])
             state["total"][gone] += prev[gone].square()
             prev[gone] = 0
         self.sparse(p, tuple(support), values, state, group)

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..common.blocks import block_sum
 from . import _fused
-from ._blocks import block_sum
 from ._compile import compiled
 from ._optimizer import DifferenceOptimizer
 from .penalties import Penalty
 
-PIECE = 1 << 16  # entries that fit into the cache with all their companions
+CACHED_PIECE = 1 << 16  # entries that fit into the cache with all their companions
 
 
 class AdaGradDiff(DifferenceOptimizer):
@@ -87,29 +87,29 @@ class AdaGradDiff(DifferenceOptimizer):
         options = {name: value for name, value in locals().items() if name not in ("self", "params", "__class__")}
         super().__init__(params, options)
 
-    def single(self, x, g, state, group):
+    def single(self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         state["total"].add_(block_sum((g - state["prev"]).square(), group["blocks"]))
         w = state["total"].sqrt() + group["eps"]
         x.sub_(group["lr"] * g / w)
         if group["penalty"] is not None:
             group["penalty"].prox_(x, group["lr"] / w)
 
-    def foreach(self, xs, gs, states, group):
+    def foreach(self, xs: list[Tensor], gs: list[Tensor], states: list[dict[str, Any]], group: dict[str, Any]) -> None:
         total, prev = ([state[name] for state in states] for name in ("total", "prev"))
         penalty = group["penalty"]
         if xs[0].is_cpu and (penalty is None or penalty.limits() is not None) and not torch.compiler.is_compiling():
             # Piece by piece, so that all operations but the first find the piece in the cache.
             for tensors in zip(xs, gs, total, prev, strict=True):
                 contiguous = all(t.is_contiguous() for t in tensors)
-                pieces = [t.view(-1).split(PIECE) for t in tensors] if contiguous else [[t] for t in tensors]
-                for piece in zip(*pieces, strict=True):
-                    self._update(*([t] for t in piece), group)
+                pieces = [t.view(-1).split(CACHED_PIECE) for t in tensors] if contiguous else [[t] for t in tensors]
+                for x, g, s, p in zip(*pieces, strict=True):
+                    self._update([x], [g], [s], [p], group)
         else:
             update = compiled(AdaGradDiff._update) if group["fused"] else self._update
             update(xs, gs, total, prev, group)
 
     @staticmethod
-    def _update(xs, gs, total, prev, group):
+    def _update(xs: list[Tensor], gs: list[Tensor], total: list[Tensor], prev: list[Tensor], group: dict[str, Any]) -> None:
         """The step without intermediates: the memory of prev serves as w until it takes the gradient."""
         torch._foreach_sub_(prev, gs)
         torch._foreach_addcmul_(total, prev, prev)
@@ -125,10 +125,10 @@ class AdaGradDiff(DifferenceOptimizer):
             for x, weight in zip(xs, w, strict=True):
                 group["penalty"].prox_(x, lr / weight)
 
-    def scalars(self, group):
+    def scalars(self, group: dict[str, Any]) -> tuple[float, ...]:
         return group["lr"], group["eps"]
 
-    def sparse(self, p, where, g, state, group):
+    def sparse(self, p: Tensor, where: tuple[Tensor, ...], g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         total = state["total"][where] + (g - state["prev"][where]).square()
         state["total"][where] = total
         p[where] = (p[where].to(g.dtype) - group["lr"] * g / (total.sqrt() + group["eps"])).to(p.dtype)

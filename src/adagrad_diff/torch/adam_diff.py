@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..common.blocks import block_sum
 from . import _fused
-from ._blocks import block_sum
 from ._optimizer import DifferenceOptimizer
 from .penalties import Penalty
 
@@ -65,7 +65,7 @@ class AdamDiff(DifferenceOptimizer):
         options = {name: value for name, value in locals().items() if name not in ("self", "params", "__class__")}
         super().__init__(params, options)
 
-    def begin(self, state, p, group):
+    def begin(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
         state["step"] = torch.zeros((), dtype=torch.float32, device=p.device if group["capturable"] else "cpu")
 
     @staticmethod
@@ -76,10 +76,10 @@ class AdamDiff(DifferenceOptimizer):
         beta1, beta2 = group["betas"]
         return 1 / (1 - beta1**n), 1 / (1 - beta2**n)
 
-    def _sparse(self, p, state, group, factor):
+    def _sparse(self, p: Tensor, state: dict[str, Any], group: dict[str, Any], factor: float) -> None:
         raise RuntimeError("AdamDiff does not support sparse gradients")
 
-    def single(self, x, g, state, group):
+    def single(self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         (beta1, beta2), (c1, c2) = group["betas"], self._corrections(state, group)
         state["total"].mul_(beta2).add_((1 - beta2) * block_sum((g - state["prev"]).square(), group["blocks"]))
         state["mean"].mul_(beta1).add_((1 - beta1) * g)
@@ -88,7 +88,7 @@ class AdamDiff(DifferenceOptimizer):
         if group["penalty"] is not None:
             group["penalty"].prox_(x, group["lr"] / w)
 
-    def foreach(self, xs, gs, states, group):
+    def foreach(self, xs: list[Tensor], gs: list[Tensor], states: list[dict[str, Any]], group: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
         total, prev, mean = ([state[name] for state in states] for name in ("total", "prev", "mean"))
         corrections = [self._corrections(state, group) for state in states]
@@ -108,9 +108,9 @@ class AdamDiff(DifferenceOptimizer):
             for x, weight, (c1, _) in zip(xs, w, corrections, strict=True):
                 group["penalty"].prox_(x, 1 / (c1 * weight))
 
-    def scalars(self, group):
+    def scalars(self, group: dict[str, Any]) -> tuple[float, ...]:
         beta1, beta2 = group["betas"]
         return group["lr"], group["eps"], beta1, beta2, 1 - beta1, 1 - beta2
 
-    def corrections(self, states, group):
+    def corrections(self, states: list[dict[str, Any]], group: dict[str, Any]) -> list[tuple[Any, Any]]:
         return [self._corrections(state, group) for state in states]

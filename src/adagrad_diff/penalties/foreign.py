@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
-from ._points import answer, point, quiet
-from .base import Penalty
+from ._points import answer, quiet
+from .base import Penalty, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-FEW = 6  # coordinates on which a prox is tried, if it takes vectors of any size
-SIZES = 10.0 ** np.arange(-4.0, 7.0)  # of the points on which it is tried
-WRONG = 1e-6  # how far from the proximal point, relatively, what it returns may be
-KINDS = ("diagonal", "block", "scalar")
-EXAMPLES = {"lam": "0.1", "l1": "0.1", "l2": "0.1", "tv": "0.1", "radius": "1.0", "delta": "1.0", "factor": "0.1"}
+TRIAL_SIZE = 6  # coordinates on which a prox is tried, if it takes vectors of any size
+TRIAL_SCALES = 10.0 ** np.arange(-4.0, 7.0)  # of the points on which it is tried
+TRIAL_ERROR = 1e-6  # how far from the proximal point, relatively, what it returns may be
+METRIC_KINDS = ("diagonal", "block", "scalar")
+EXAMPLE_ARGUMENTS = {"lam": "0.1", "l1": "0.1", "l2": "0.1", "tv": "0.1", "radius": "1.0", "delta": "1.0", "factor": "0.1"}
 
 
 class Foreign(Penalty):
@@ -32,13 +32,13 @@ class Foreign(Penalty):
     def __init__(self, penalty: Any):
         self.penalty = penalty
         declared = getattr(penalty, "accepts", None)
-        self._accepts = declared if declared is None else check.one_of(declared, KINDS, "accepts", self.name)
+        self._accepts = declared if declared is None else check.one_of(declared, METRIC_KINDS, "accepts", self.name)
 
     @property
     def accepts(self) -> str:  # type: ignore[override]
         """What it says, or what a trial has shown; "diagonal" until the size is known of vectors on which it can be tried."""
         if self._accepts is None:
-            self._accepts = tried(self.penalty, FEW)
+            self._accepts = tried(self.penalty, TRIAL_SIZE)
         return self._accepts or "diagonal"
 
     @property
@@ -58,7 +58,7 @@ class Foreign(Penalty):
 
     def check_size(self, size: int) -> None:
         if self._accepts is None:
-            self._accepts = tried(self.penalty, FEW) or tried(self.penalty, size)
+            self._accepts = tried(self.penalty, TRIAL_SIZE) or tried(self.penalty, size)
 
 
 def _columns(x: np.ndarray) -> Iterator[np.ndarray]:
@@ -74,14 +74,14 @@ def tried(penalty: Any, size: int) -> str | None:
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for scale in SIZES:
+        for scale in TRIAL_SCALES:
             z, s = scale * rng.standard_normal(size), 10.0 ** rng.uniform(-1, 1, size)
             t = s.min()
             x = _prox(penalty, z, s)
             if x is None:
                 return None if _prox(penalty, z, s[:1]) is None else "scalar"
             again = _prox(penalty, x - t * (x - z) / s, np.full(size, t))
-            if again is None or (np.abs(again - x) > WRONG * np.abs([z, x]).max()).any():
+            if again is None or (np.abs(again - x) > TRIAL_ERROR * np.abs([z, x]).max()).any():
                 return "scalar"
     return "diagonal"
 
@@ -117,4 +117,4 @@ def _call(kind: type) -> str:
     except (TypeError, ValueError):
         return f"{kind.__name__}(...)"
     needed = [p.name for p in parameters if p.default is p.empty and p.kind < p.VAR_POSITIONAL]
-    return f"{kind.__name__}({', '.join(EXAMPLES.get(name, name) for name in needed)})"
+    return f"{kind.__name__}({', '.join(EXAMPLE_ARGUMENTS.get(name, name) for name in needed)})"

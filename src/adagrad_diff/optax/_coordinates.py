@@ -1,4 +1,4 @@
-"""Blocks of an array that share one weight (entries, rows, or the whole), and complex entries as two real coordinates."""
+"""Complex entries as two real coordinates, and buffers with one entry per block of these."""
 
 from __future__ import annotations
 
@@ -7,18 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-BLOCKS = ("element", "row", "tensor")
-
-
-def inner(ndim: int, blocks: str) -> tuple[int, ...]:
-    """The axes that a block extends over. A row is what the first axis counts."""
-    return {"element": (), "row": tuple(range(1, ndim)), "tensor": tuple(range(ndim))}[blocks]
-
-
-def block_sum(x: jax.Array, blocks: str) -> jax.Array:
-    """The sum over each block, in a shape that broadcasts against x."""
-    axes = inner(x.ndim, blocks)
-    return x.sum(axes, keepdims=True) if axes else x
+from ..common.blocks import block_sum
 
 
 def real(x: jax.Array) -> jax.Array:

@@ -1,0 +1,37 @@
+"""What belongs to the samples of a linear model, and stays with their rows of A."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Targets b, weights and, after a pass over A, the residuals r = weight * l'(z, b) of the samples."""
+
+    b: np.ndarray
+    weight: np.ndarray
+    r: np.ndarray  # (samples,) or (samples, trajectories)
+    theta: float  # of the scalar loss
+    scalar: Any  # l(z, b, theta) -> (value, derivative); None if the loss of a sample is not that of one number
+    intercept: bool  # whether something is added to predictions
+
+    @property
+    def width(self) -> int:
+        """The number of trajectories."""
+        return 1 if self.r.ndim == 1 else self.r.shape[1]
+
+    def part(self, lo: int, hi: int) -> Samples:
+        """Those of a block; residuals are written through to ours."""
+        return replace(self, b=self.b[lo:hi], weight=self.weight[lo:hi], r=self.r[lo:hi])
+
+    def residuals(self) -> Callable[[int, int, np.ndarray], None]:
+        """(lo, hi, value) -> r[lo:hi], the predictions there, become residuals; value += their loss"""
+        kernel = kernels.residuals(self.scalar)
+        return lambda lo, hi, value: kernel(self.r, self.b, self.weight, self.theta, lo, hi, value)

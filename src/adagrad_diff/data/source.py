@@ -1,0 +1,239 @@
+"""Where A lives: a source of row blocks, which losses and certificates fold their sums over.
+
+A source of your own computes or reads its blocks when they are asked for:
+
+>>> import numpy as np
+>>> from adagrad_diff import L1, Squared, minimize
+>>> from adagrad_diff.data import Source
+>>> class Polynomials(Source):
+...     shape, cuts = (1000, 4), range(0, 1001, 250)
+...     def block(self, k):
+...         t = np.arange(self.cuts[k], self.cuts[k + 1]) / 1000.0
+...         return t[:, None] ** np.arange(4)
+>>> t = np.arange(1000) / 1000.0
+>>> minimize(Squared(Polynomials(), 1.0 + t), penalty=L1(0.01), tol=1e-4).success
+True
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .as_block import own_block
+from .block import Block
+from .samples import Samples
+
+
+class Source(ABC):
+    """A real matrix A in blocks of rows, one row per sample.
+
+    A subclass has `shape`, `dtype` (float64 by default, or float32), `cuts`, the row numbers 0 < ... < samples between which
+    the blocks lie, and `block(k)`, the rows from cuts[k] on as an array or a SciPy matrix. Everything else is made of `fold`.
+    """
+
+    shape: tuple[int, int]
+    dtype: Any = np.dtype(np.float64)
+    cuts: Sequence[int]
+    opaque = False  # whether entries are not seen, only products
+
+    def block(self, k: int) -> Any:
+        """Rows cuts[k] to cuts[k + 1] of A, as an array or a SciPy matrix."""
+        raise NotImplementedError(f"{type(self).__name__} has no method block(k) that returns its k-th block of rows.")
+
+    @property
+    def size(self) -> int:
+        """Stored entries: multiplications in one product."""
+        return self.shape[0] * self.shape[1]
+
+    def blocks(self) -> Iterator[Block]:
+        """Block by block, from the first row to the last."""
+        return (self._block(k) for k in range(len(self.cuts) - 1))
+
+    def _block(self, k: int, finite: bool = False) -> Block:
+        lo, hi = self.cuts[k], self.cuts[k + 1]
+        name = f"Block {k} of {type(self).__name__} (rows {lo} to {hi - 1})"
+        return own_block(self.block(k), name, (hi - lo, self.shape[1]), self.dtype, lo, finite)
+
+    def check(self, name: str) -> None:
+        """Look at everything once: an error that names the block which is wrong."""
+        owner = f"The source {type(self).__name__} given as {name}"
+        shape, cuts = getattr(self, "shape", None), getattr(self, "cuts", None)
+        if not (isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(n, int) and n > 0 for n in shape)):
+            raise ValueError(f"{owner} must have a shape (samples, features) of two positive integers. Got {shape!r} instead.")
+        if np.dtype(self.dtype) not in (np.float32, np.float64):
+            raise ValueError(f"{owner} must have dtype float32 or float64. Got {np.dtype(self.dtype)} instead.")
+        if cuts is None or list(cuts[:1]) != [0] or cuts[-1] != shape[0] or any(lo >= hi for lo, hi in pairwise(cuts)):
+            raise ValueError(
+                f"{owner} must have cuts, the increasing row numbers from 0 to {shape[0]} between which its blocks lie. "
+                f"Got {cuts!r} instead."
+            )
+        for k in range(len(cuts) - 1):
+            self._block(k, finite=True)
+
+    def fold(self, function: Callable[..., Any], *args: Any, merge: Callable[[Any, Any], Any] | None = None) -> Any:
+        """function(block, *args) of every block, merged in the order of the rows: by default added up.
+
+        The function is one of a module, and returns numbers, arrays of its own, tuples of them, or None. It finds what belongs
+        to its samples by ``block.part(vector)``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from adagrad_diff.data import as_source
+        >>> def column_sums(block):
+        ...     return block.to_dense().sum(axis=0)
+        >>> as_source(np.ones((3, 2))).fold(column_sums).tolist()
+        [3.0, 3.0]
+        """
+        answers = (function(block, *args) for block in self.blocks())
+        total = next(answers)
+        for answer in answers:
+            total = (merge or added)(total, answer)
+        return total
+
+    # ------------------------------------------------------------ what a linear model asks for
+
+    def linear_pass(self, samples: Samples) -> Callable[..., None]:
+        """sums(x, offset, g, value, add): one pass over A, by which the residuals become those at x.
+
+        z = A x + offset;  r = weight * l'(z, b);  value += sum_j weight_j l(z_j, b_j);  g = A' r, or with `add` g += that.
+        """
+
+        def sums(x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> None:
+            losses, gradient = self.fold(_share, x, offset, samples)
+            value += losses
+            np.add(g, gradient, out=g) if add else np.copyto(g, gradient)
+
+        return sums
+
+    def dot(self, x: np.ndarray, z: np.ndarray) -> None:
+        """z = A x"""
+        self.fold(_dot, x, z)
+
+    def tdot(self, r: np.ndarray, g: np.ndarray) -> None:
+        """g = A' r"""
+        np.copyto(g, self.fold(_tdot, r, g.dtype))
+
+    def moments(self, weight: np.ndarray) -> Moments | None:
+        """Of the columns; None if nobody sees the entries."""
+        return None if self.opaque else Moments(*self.fold(_moments, weight))
+
+    # ------------------------------------------------------------ what a certificate asks for
+
+    def column_sizes(self, weight: np.ndarray) -> np.ndarray:
+        """sum_j weight_j |a_ji| for every column i, by which the rounding of A' (weight u) is measured.
+
+        An operator does not show its entries: theirs are guessed from one product.
+        """
+        sizes: np.ndarray = self.fold(_column_sizes, weight)
+        return sizes
+
+    def rows(self, index: np.ndarray) -> Block:
+        """A copy of a few rows in double precision. The index is sorted: rows come as their blocks do."""
+        found = [self._block(k).rows(part - lo) for k, lo, part in self._places(index)]
+        return found[0] if len(found) == 1 else _stacked(found)
+
+    def _places(self, index: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+        """The blocks that have some of the rows: (number, first row, which)."""
+        ends = np.searchsorted(index, self.cuts)
+        for k, (first, last) in enumerate(pairwise(ends.tolist())):
+            if last > first or (k == 0 and index.size == 0):
+                yield k, self.cuts[k], index[first:last]
+
+    def to_dense(self) -> np.ndarray:
+        """All of A as an array: for small ones."""
+        return np.concatenate(self.fold(_dense, merge=lambda one, other: one + other))
+
+    # ------------------------------------------------------------ what a quadratic function asks for
+
+    def largest(self) -> float:
+        """The largest absolute value of an entry."""
+        return float(self.fold(_largest, merge=max))
+
+    def diagonal(self) -> np.ndarray | None:
+        """Of a square matrix; None if nobody sees the entries."""
+        return None if self.opaque else np.concatenate(self.fold(_diagonal, merge=lambda one, other: one + other))
+
+    def skew(self) -> float:
+        """How far a square matrix is from symmetric: the largest |a_ij - a_ji|. Every block is compared with all others."""
+        return max(self.fold(_difference, block, merge=max) for block in self.blocks())
+
+
+class Moments(NamedTuple):
+    """Weighted means of the columns, of their squares, and the part of their entries that is not zero."""
+
+    mean: np.ndarray
+    square: np.ndarray
+    filled: np.ndarray
+
+
+def added(one: Any, other: Any) -> Any:
+    """The sum of two answers; arrays are added up in place."""
+    if isinstance(one, tuple):
+        return tuple(map(added, one, other))
+    if one is None:
+        return None
+    one += other
+    return one
+
+
+# ------------------------------------------------------------ of one block
+
+
+def _share(block: Block, x: np.ndarray, offset: Any, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+    """Of the value and the gradients of a linear model."""
+    rows = block.shape[0]
+    value, g = np.zeros(samples.width), np.empty(x.shape, block.dtype)
+    block.linear_pass(samples.part(block.first, block.first + rows))(x, offset, 0, rows, g, value, False)
+    return value, g
+
+
+def _dot(block: Block, x: np.ndarray, z: np.ndarray) -> None:
+    block.dot(x, block.part(z))
+
+
+def _tdot(block: Block, r: np.ndarray, dtype: Any) -> np.ndarray:
+    g = np.empty((block.shape[1], *r.shape[1:]), dtype)
+    block.tdot(block.part(r), g)
+    return g
+
+
+def _moments(block: Block, weight: np.ndarray) -> np.ndarray:
+    return block.moments(block.part(weight))
+
+
+def _column_sizes(block: Block, weight: np.ndarray) -> np.ndarray:
+    return block.column_sizes(block.part(weight))
+
+
+def _dense(block: Block) -> list[np.ndarray]:
+    return [block.to_dense()]
+
+
+def _largest(block: Block) -> float:
+    return block.largest()
+
+
+def _diagonal(block: Block) -> list[np.ndarray]:
+    return [block.diagonal()[: block.shape[0]]]
+
+
+def _difference(block: Block, other: Block) -> float:
+    """The largest |a_ij - a_ji| for i in one block and j in the other."""
+    one, two = other.part(block.to_dense().T), block.part(other.to_dense().T)
+    return float(np.abs(one - two.T).max())
+
+
+def _stacked(blocks: list[Block]) -> Block:
+    from scipy import sparse
+
+    if all(hasattr(block, "array") for block in blocks):
+        rows: Any = np.concatenate([block.to_dense() for block in blocks])
+    else:
+        rows = sparse.vstack([block.to_sparse() for block in blocks], format="csr")
+    return own_block(rows, "rows of A", rows.shape, np.float64, 0, finite=False)

@@ -1,0 +1,93 @@
+"""Sources in memory: one array, one SciPy matrix or one operator, in ranges of rows that threads share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..common.threads import SumOverRows
+from .block import Block
+from .compressed import ColumnsBlock, RowsBlock
+from .dense import DenseBlock
+from .operator import OperatorBlock
+from .samples import Samples
+from .source import Source
+
+
+class Stored(Source):
+    """All rows are one block, which has its own ways; folds go through parts of it that fit into the cache."""
+
+    def __init__(self, block: Block):
+        self._whole, self.shape, self.dtype, self.opaque = block, block.shape, block.dtype, block.opaque
+
+    @property
+    def size(self) -> int:
+        return self._whole.size
+
+    def check(self, name: str) -> None:
+        """It was checked when it was made."""
+
+    def blocks(self) -> Iterator[Block]:
+        return (self._whole.cut(lo, hi) for lo, hi in self._whole.ranges(0, self.shape[0]))
+
+    def linear_pass(self, samples: Samples) -> Callable[..., None]:
+        """Threads of ours are for kernels of ours."""
+        work = self.size * samples.width if self._whole.own_kernels(samples) else 0
+        return SumOverRows(self._whole.linear_pass(samples), self.shape[0], work)
+
+    def dot(self, x: np.ndarray, z: np.ndarray) -> None:
+        self._whole.dot(x, z)
+
+    def tdot(self, r: np.ndarray, g: np.ndarray) -> None:
+        self._whole.tdot(r, g)
+
+    def rows(self, index: np.ndarray) -> Block:
+        return self._whole.rows(index)
+
+    def to_dense(self) -> np.ndarray:
+        return self._whole.to_dense()
+
+    def skew(self) -> float:
+        return self._whole.skew()
+
+
+class Dense(Stored):
+    """A NumPy array, also a read-only or memory-mapped one."""
+
+    def __init__(self, block: DenseBlock):
+        super().__init__(block)
+        self.array = block.array
+
+
+class CompressedRows(Stored):
+    """SciPy's CSR."""
+
+    def __init__(self, block: RowsBlock):
+        super().__init__(block)
+        self.parts = block.parts
+
+
+class CompressedColumns(Stored):
+    """SciPy's CSC."""
+
+    def __init__(self, block: ColumnsBlock):
+        super().__init__(block)
+        self.parts = block.parts
+
+
+class Operator(Stored):
+    """SciPy's LinearOperator."""
+
+    def __init__(self, block: OperatorBlock):
+        super().__init__(block)
+        self.operator = block.operator
+
+
+KIND_OF_BLOCK: dict[type[Block], Any] = {
+    DenseBlock: Dense,
+    RowsBlock: CompressedRows,
+    ColumnsBlock: CompressedColumns,
+    OperatorBlock: Operator,
+}
