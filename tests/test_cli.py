@@ -330,8 +330,15 @@ def test_click_alone(tmp_path):
 
 
 def test_without_click(tmp_path):
-    ((code, out, _),) = without("click", [], cwd=tmp_path)
-    assert (code, out) == ("This needs click, which is not installed: pip install 'adagrad-diff[paper]'", "")
+    """What somebody with a problem is asked for needs nothing; the rest says what it needs."""
+    *refused, version, info = without("click", [], ["reproduce"], ["info", "more"], ["--version"], ["info"], cwd=tmp_path)
+    for code, out, _ in refused:
+        assert (code, out) == ("This needs click, which is not installed: pip install 'adagrad-diff[paper]'", "")
+    for (code, out, _), command in ((version, "--version"), (info, "info")):
+        full = subprocess.run([sys.executable, "-m", "adagrad_diff", command], capture_output=True, text=True, check=True)
+        assert not code
+        assert full.stdout.startswith(out)
+        assert out
 
 
 def test_installed_command():

@@ -21,6 +21,8 @@ OPTIONAL = {"torch": "torch", "optax": "optax", "jax": "jax", "dask": "dask", "s
 NEEDY = ("sweeps", "cli", "datasets", "paper", "theory", "study")  # whose examples need more than the core dependencies
 PEERS = [name for name in MODULES if name.split(".")[1:2] and name.split(".")[1] in NEEDY]
 CORE = [name for name in MODULES if name not in PEERS]
+NAME_OF = {"scikit-learn": "sklearn"}  # of a distribution, where it is another one
+PEER = ("sweeps", "cli", "datasets", "paper")  # modules whose examples need more than the core dependencies
 HEAVY = (
     "scipy",
     "numba",
@@ -105,6 +107,24 @@ def test_every_class_of_the_parts_is_listed(part, base):
             if ours and not name.startswith("_"):
                 assert name in room.__all__, f"import {name} in src/adagrad_diff/{part}/__init__.py and list it in __all__"
                 assert getattr(adagrad_diff, name) is thing
+
+
+def test_help_opens_no_door():
+    """On a core installation it would fail; on a full one it would take a minute."""
+    code = f"import pydoc, sys; sys.modules |= dict.fromkeys({tuple(OPTIONAL.values())}); import adagrad_diff"
+    assert {"minimize(loss:", "AdaGradDiff(eta:"} <= set(
+        python(f"{code}; print(pydoc.render_doc(adagrad_diff, renderer=pydoc.plaintext))")
+    )
+
+
+def test_every_public_class_of_the_parts_is_exported():
+    """A rule or loss of your own is written against these names: none of them hides in a module."""
+    for part in ("rules", "losses", "penalties"):
+        module = getattr(adagrad_diff, part)
+        for name in module.__all__:
+            assert getattr(module, name) is not None
+            if name in NAMES:
+                assert getattr(adagrad_diff, name) is getattr(module, name)
 
 
 @pytest.mark.parametrize("name", ["minimise", "Lasso", "_nothing", "__nothing__"])

@@ -41,10 +41,21 @@ from adagrad_diff import (
     iterate,
     load_state,
     minimize,
+    named,
     scipy_method,
+    sweep,
 )
 from adagrad_diff.rules import Memory, View
 from adagrad_diff.rules.blocks import block_labels
+from adagrad_diff.sklearn import (
+    KernelSVC,
+    Lasso,
+    LinearClassifier,
+    LinearRegressor,
+    LinearSVC,
+    LogisticRegression,
+    QuantileRegressor,
+)
 
 Vector = NDArray[np.float64]
 A: Vector = np.eye(3)
@@ -139,3 +150,17 @@ def careful() -> None:
         minimize(losses[0])
     except Interrupted as error:
         print(error.result)
+
+
+def estimators() -> None:
+    lasso: Lasso = Lasso(alpha=0.1, fit_intercept=False).fit(A, b, sample_weight=None)
+    predicted: NDArray[Any] = lasso.predict(A)
+    for classifier in (LogisticRegression("l1", C=2.0), LinearSVC(), KernelSVC(gamma=0.5), LinearClassifier(penalty=L1(1.0))):
+        scores: NDArray[Any] = classifier.fit(A, b > 0).decision_function(A)
+    print(predicted, scores, QuantileRegressor(0.9, alpha=0.1), LinearRegressor(partial(Squared, l2=0.1)))
+
+
+def sweeps() -> None:
+    schedule = named("eta / n", lambda n: 0.1 / n)
+    table = sweep(named("bowl", Bowl()), None, lambda eta: AdaGradDiff(schedule), [0.1], b, 10, checkpoint="directory")
+    print(table.objective)

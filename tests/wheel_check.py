@@ -1,5 +1,7 @@
 """Run by `make test-wheel` in an environment that holds nothing but the wheel and its dependencies."""
 
+import shutil
+import subprocess
 import sys
 from importlib.metadata import requires
 from pathlib import Path
@@ -19,4 +21,19 @@ for name in adagrad_diff.__all__:
 
 result = adagrad_diff.minimize(adagrad_diff.LAD([[1.0, 0.0], [0.0, 1.0]], [1.0, -2.0]), penalty=adagrad_diff.L1(0.1), eta=0.5)
 assert abs(result.fun_best - 0.3) < 5e-3, result
-print(f"the wheel of adagrad-diff {adagrad_diff.__version__} imports and solves")
+
+
+def printed(*arguments):
+    """What a command prints: the first thing that somebody with a problem is asked for."""
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+text = printed("-c", "import adagrad_diff; help(adagrad_diff)")
+assert "minimize(" in text, text
+assert "AdaGradDiff" in text, text
+command = shutil.which("adagrad-diff", path=str(Path(sys.executable).parent))
+assert command, "the console script is not installed"
+for ways in (["-m", "adagrad_diff"], [command]):
+    assert printed(*ways, "--version") == f"adagrad-diff, version {adagrad_diff.__version__}\n"
+    assert "numba" in printed(*ways, "info")
+print(f"the wheel of adagrad-diff {adagrad_diff.__version__} imports, solves and tells its version")

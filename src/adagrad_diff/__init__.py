@@ -52,5 +52,5 @@ else:  # the same, when a name is first used: SciPy and Numba take a second, thi
         globals()[name] = value
         return value
 
-    def __dir__():
-        return sorted({*globals(), *_contents(), "__all__", *_modules()})
+    def __dir__():  # without the doors: whoever looks at everything, as help() does, would open them all
+        return sorted({*globals(), *_contents(), "__all__", *_ROOMS})

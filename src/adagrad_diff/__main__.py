@@ -6,11 +6,17 @@ import sys
 
 
 def main() -> None:
-    """Run the command, or say what it needs."""
+    """Run the command, or say what it needs. Its version and `info` need nothing: they are for those with a problem."""
     try:
         from .cli import main as command
     except ModuleNotFoundError as error:
-        sys.exit(str(error))
+        from .common import about
+
+        answers = {"--version": about.version_line, "info": about.report}
+        if len(sys.argv) != 2 or sys.argv[1] not in answers:
+            sys.exit(str(error))
+        print(answers[sys.argv[1]]())
+        return
     except KeyboardInterrupt:  # libraries take a moment to load
         sys.exit(130)
     command(prog_name="adagrad-diff")

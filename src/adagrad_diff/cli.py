@@ -6,12 +6,11 @@ import shlex
 import sys
 from collections.abc import Callable
 from functools import wraps
-from importlib import metadata
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from .common import about
 from .common.extras import require
-from .common.version import __version__
 
 if TYPE_CHECKING:
     import click
@@ -19,10 +18,9 @@ else:
     click = require("click", "paper")
 
 INTERRUPTED = 130  # the usual exit code after Ctrl-C
-PACKAGES = ("numpy", "scipy", "numba", "xarray", "scikit-learn", "matplotlib", "pooch", "click", "tqdm", "torch", "optax")
 
 
-def clean(command: Callable) -> Callable:
+def clean(command: Callable[..., Any]) -> Callable[..., Any]:
     """What a user can mend ends in one sentence and exit code 1, Ctrl-C in one and 130; neither in a traceback."""
 
     @wraps(command)
@@ -39,7 +37,7 @@ def clean(command: Callable) -> Callable:
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="adagrad-diff")
+@click.version_option(message=about.version_line(), package_name="adagrad-diff")
 def main() -> None:
     """AdaGrad-Diff: the paper's experiments, and the data they need."""
 
@@ -71,7 +69,9 @@ def reproduce(targets: tuple[str, ...], scale: str, out: str, jobs: int | None, 
     from .paper import reproduce as run
     from .paper.table import to_text
 
-    say = lambda line: click.echo(line, err=True)  # noqa: E731
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
     try:
         made = run(targets, scale=scale, out=out, n_jobs=jobs, say=say, **options)
     except KeyboardInterrupt:
@@ -160,19 +160,8 @@ def where_(name: str, data: str | None) -> None:
 @clean
 def info() -> None:
     """Versions, and what this machine has: to be pasted into a bug report."""
-    import platform
-
-    from .common.threads import cores
     from .datasets import cache
 
-    click.echo(
-        f"adagrad-diff {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}, {cores()} cores"
-    )
-    for package in PACKAGES:
-        try:
-            found = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found = "not installed"
-        click.echo(f"  {package:<14} {found}")
+    click.echo(about.report())
     if find_spec("pooch"):
         click.echo(f"  data cache     {cache()}")

@@ -61,7 +61,7 @@ def interrupt_after(monkeypatch, looks):
             raise KeyboardInterrupt
         return wait(*args)
 
-    monkeypatch.setattr(module, "LOOK", 0.004)
+    monkeypatch.setattr(module, "LOOK_EVERY", 0.004)
     monkeypatch.setattr(module, "wait", interrupted)
 
 

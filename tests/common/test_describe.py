@@ -14,6 +14,7 @@ import adagrad_diff as ad
 from adagrad_diff import L1, AdaGrad, AdaGradDiff, Box, Logistic, Ridge, minimize
 from adagrad_diff.common.describe import describe, difference
 from adagrad_diff.losses import LinearModel
+from complete import assert_complete
 from describing import CHANGED, CLASSES, LABELS, REAL, A, other, text
 
 COUNTS = np.arange(12.0) % 3
@@ -79,16 +80,13 @@ def make(name, **changes):
 
 
 def test_every_loss_penalty_and_rule_is_looked_at():
-    here = "EVERY in tests/common/test_describe.py"
-    for name in {*ad.losses.__all__, *ad.penalties.__all__, *ad.rules.__all__} - ABSTRACT:
-        assert name in EVERY, f"add {name} to {here}: its arguments, and another value for each parameter"
+    names = {*ad.losses.__all__, *ad.penalties.__all__, *ad.rules.__all__} - ABSTRACT
+    assert_complete(names, EVERY, "EVERY in tests/common/test_describe.py")
     for name, (_, changes) in EVERY.items():
         wanted = set(inspect.signature(getattr(ad, name)).parameters)
         if issubclass(getattr(ad, name), LinearModel):
             wanted = (wanted - {"options"}) | set(inspect.signature(LinearModel).parameters)
-        for parameter in wanted:
-            assert parameter in changes, f"add another value of '{parameter}' of {name} to {here}"
-        assert set(changes) <= wanted, f"{name} has no parameter {set(changes) - wanted}: remove it from {here}"
+        assert_complete(wanted, changes, f"EVERY[{name!r}] in tests/common/test_describe.py, with another value of it")
 
 
 def test_every_parameter_counts():

@@ -105,7 +105,7 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
 @pytest.mark.parametrize(("columns", "standing_in"), [(1, False), (3, True)])
 def test_everything_is_on_the_page_and_legible(columns, standing_in):
     about = STAND_IN if standing_in else {"title": "Logistic regression on splice.t"}
-    names = figures.SMOOTH[:columns]
+    names = figures.SMOOTH_PROBLEMS[:columns]
     studies = {name: by_formula(name, etas=np.geomspace(1e-4, 1e2, 25), n_iter=2500, diverges=1.0, **about) for name in names}
     for figure in (figures.draw_figure_2(studies), figures.draw_three_panels(studies[names[0]])):
         found = [t for t in texts(figure) if t.get_text() != "stand-in"]

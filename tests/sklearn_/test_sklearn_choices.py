@@ -10,6 +10,8 @@ pytest.importorskip("sklearn")
 import adagrad_diff.penalties as P
 from adagrad_diff import LAD, Hinge, Huber, LinearModel, Logistic, Multinomial, Poisson, Quantile, Squared, SquaredHinge
 from adagrad_diff import sklearn as door
+from adagrad_diff.sklearn import _choices
+from complete import assert_complete
 
 pytestmark = pytest.mark.peer
 
@@ -60,9 +62,15 @@ def data():
 
 
 def test_nothing_is_forgotten():
-    have = {"Penalty", "PSD", *(type(penalty).__name__ for penalty in PENALTIES)}  # PSD is of square matrices
-    for name in P.__all__:
-        assert name in have, f"add a {name} for six coefficients to PENALTIES in tests/sklearn_/test_sklearn_choices.py"
+    have = {type(penalty).__name__ for penalty in PENALTIES if penalty is not None}
+    wanted = {*P.__all__} - {"Penalty", "PSD"}  # PSD is of square matrices
+    assert_complete(wanted, have, "PENALTIES in tests/sklearn_/test_sklearn_choices.py")
+    for choices, listed, name in (
+        (_choices.REGRESSION, REGRESSION, "REGRESSION"),
+        (_choices.CLASSIFICATION, CLASSIFICATION, "CLASSIFICATION"),
+    ):
+        assert_complete(choices, listed, f"{name} in tests/sklearn_/test_sklearn_choices.py")
+        assert choices == listed
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -223,7 +223,7 @@ def test_progress_on_a_terminal(monkeypatch):
 
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(module, "LOOK", 0.02)
+    monkeypatch.setattr(module, "LOOK_EVERY", 0.02)
     sweep(slow, None, [AdaGrad, AdaGradDiff], ETAS, np.zeros((3, 2)), 150, n_jobs=2)
     text = terminal.getvalue()
     between = [int(number) for number in re.findall(r"sweep: +(\d+)%", text) if 0 < int(number) < 100]

@@ -97,9 +97,9 @@ def test_cores_get_work():
         assert len(plan) == pieces * len(rules)
         assert max(widths(plan)) - min(widths(plan)) <= 1
     few = Trajectories(loss, None, [AdaGrad], [0.1, 0.2], x0s, 5, 1, True).plan(2e9, 16)
-    assert widths(few) == {chunks.LEAST}
+    assert widths(few) == {chunks.FEWEST_COLUMNS}
     long = Trajectories(Logistic(np.ones((50_000, 1)), np.ones(50_000)), None, [AdaGrad], ETAS, np.ones((1, 64)), 5, 1, True)
-    assert widths(long.plan(2e9, 1)) == {chunks.WIDE}  # their predictions fill the cache
+    assert widths(long.plan(2e9, 1)) == {chunks.CHUNK_COLUMNS}  # their predictions fill the cache
     assert max(widths(long.plan(20 * long.column, 1))) <= 20
 
 
@@ -158,7 +158,7 @@ MEASURED = {
     ("kind", "samples", "features"), [*((k, 3000, 50) for k in MEASURED), ("C", 50, 2000), ("CSR", 50, 2000)]
 )
 def test_memory_stays_in_the_budget(kind, samples, features, monkeypatch, tmp_path):
-    monkeypatch.setattr(chunks, "CACHE", 1 << 40)  # only the budget limits a chunk
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1 << 40)  # only the budget limits a chunk
     # threadpoolctl looks through the memory map of the process each time, which is long where many libraries are loaded.
     controller = threadpoolctl.ThreadpoolController()
     monkeypatch.setattr(

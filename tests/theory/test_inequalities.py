@@ -25,7 +25,7 @@ from adagrad_diff.theory import (
     weights,
 )
 from adagrad_diff.theory._optimum import solve
-from adagrad_diff.theory.verification import FACTORS, FALSE, statements
+from adagrad_diff.theory.verification import ETA_DECADES, FALSE, statements
 from small_problems import SMOOTH, problem
 from wrong_rules import Lagging, WithoutSquare
 
@@ -55,7 +55,7 @@ def diff(name="splice", blocks="coordinates", factor=1.0):
 # ---------------------------------------------------------------- they hold
 
 
-@pytest.mark.parametrize("factor", FACTORS, ids="{:.2g}".format)
+@pytest.mark.parametrize("factor", ETA_DECADES, ids="{:.2g}".format)
 @pytest.mark.parametrize("blocks", BLOCKS)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_statement(name, blocks, factor):

@@ -60,9 +60,9 @@ def test_stand_ins_are_named(monkeypatch):
 
 
 def test_defaults():
-    assert len(verification.FACTORS) == 5
-    assert max(verification.FACTORS) / min(verification.FACTORS) == pytest.approx(1e6)
-    assert set(verification.ITERATIONS) == {"hinge", "lad", "news20", "splice", "2moons"}
+    assert len(verification.ETA_DECADES) == 5
+    assert max(verification.ETA_DECADES) / min(verification.ETA_DECADES) == pytest.approx(1e6)
+    assert set(verification.RUN_ITERATIONS) == {"hinge", "lad", "news20", "splice", "2moons"}
 
 
 def test_a_violation_is_reported():

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from ..penalties import Foreign
-from ._penalty_points import STEPS, Points
+from ._penalty_points import POINT_STEPS, Points
 from ._report import NotTried, show
 
 
@@ -24,7 +24,7 @@ class CallTrial:
         return None
 
     def shapes(self) -> str | None:
-        for z, step in product(self.at.points, STEPS):
+        for z, step in product(self.at.points, POINT_STEPS):
             x = self.at.penalty.prox(z.copy(), self.at.one(step))
             if np.shape(x) != z.shape:
                 return f"The prox of z of shape {z.shape} must have shape {z.shape}. It has shape {np.shape(x)}."
@@ -33,7 +33,7 @@ class CallTrial:
         return None
 
     def values(self) -> str | None:
-        for z, step in product(self.at.points, STEPS):
+        for z, step in product(self.at.points, POINT_STEPS):
             x = self.at.penalty.prox(z.copy(), self.at.one(step))
             value = self.at.penalty.value(x)
             if np.ndim(value):

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..penalties import Penalty
 
-SCALES = (1.0, 10.0, 0.1, 3.0)  # of the points
-STEPS = (0.05, 1.0, 20.0)
+POINT_SCALES = (1.0, 10.0, 0.1, 3.0)  # of the points
+POINT_STEPS = (0.05, 1.0, 20.0)
 
 
 class Points:
@@ -19,7 +19,7 @@ class Points:
 
     def __init__(self, penalty: Penalty, size: int, rng: np.random.Generator):
         self.penalty, self.size, self.rng = penalty, size, rng
-        points = [scale * rng.standard_normal(size) for scale in SCALES]
+        points = [scale * rng.standard_normal(size) for scale in POINT_SCALES]
         self.points = [*points, np.round(points[0]), np.zeros(size)]
 
     def one(self, step: float) -> np.ndarray:
@@ -53,4 +53,4 @@ class Points:
     @cached_property
     def inside(self) -> list[np.ndarray]:
         """Points of the domain."""
-        return [self.penalty.prox(z.copy(), self.one(step)) for z, step in product(self.points, STEPS[:2])]
+        return [self.penalty.prox(z.copy(), self.one(step)) for z, step in product(self.points, POINT_STEPS[:2])]

@@ -6,10 +6,10 @@ from itertools import product
 
 import numpy as np
 
-from ._penalty_points import STEPS, Points
+from ._penalty_points import POINT_STEPS, Points
 from ._report import NotTried, Report, show
 
-NEAR = (0.3, 1e-3)  # distances from the prox at which other points are tried
+TRIED_DISTANCES = (0.3, 1e-3)  # distances from the prox at which other points are tried
 ROUNDING = 1e-6  # of z and x, relative: what the prox of an iterative penalty may be off by
 OUTSIDE = 1e-7  # how far from a set, relative to its size, a point may be that counts as inside
 
@@ -42,7 +42,7 @@ class ProxTrial:
         return None
 
     def one_step(self) -> str | None:
-        for z, step in product(self.at.points, STEPS):
+        for z, step in product(self.at.points, POINT_STEPS):
             if (fault := self._condition(z, np.full(self.at.size, step))) is not None:
                 return fault
         return None
@@ -79,7 +79,7 @@ class ProxTrial:
             [np.eye(self.at.size)[self.at.rng.permutation(self.at.size)[:6]], self.at.rng.standard_normal((3, self.at.size))]
         )
         size = float(np.abs(x).max()) or 1.0
-        around = [x + sign * near * size * move for near in NEAR for move in moves for sign in (1.0, -1.0)]
+        around = [x + sign * near * size * move for near in TRIED_DISTANCES for move in moves for sign in (1.0, -1.0)]
         pulled = [self.at.prox(y, 1e-3 * step) for y in around]
         return [y for y in (*around, *pulled, *self.at.points, *self.at.inside) if np.isfinite(self.at.penalty.value(y))]
 

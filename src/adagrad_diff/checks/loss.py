@@ -88,7 +88,7 @@ class LossTrial:
 
     def noise(self, *answers: tuple[np.ndarray, Any, np.ndarray]) -> float:
         """How far rounding may change values at x, given (x, value, gradient)."""
-        return float(20 * self.eps * max(abs(f) + float(np.abs(x * g).sum()) for x, f, g in answers))
+        return 20 * self.eps * max(float(abs(f)) + float(np.abs(x * g).sum()) for x, f, g in answers)
 
     def draw(self, radius: float) -> np.ndarray:
         return (self.x + radius * self.unit * self.rng.standard_normal(self.x.shape)).astype(self.dtype)

@@ -15,7 +15,11 @@ from ._penalty_points import Points
 from ._penalty_prox import check_prox
 from ._report import Report
 
-SIZES = (6, *range(2, 101), 1)  # where to look for one that a penalty accepts; a single number fits wherever NumPy broadcasts
+TRIED_SIZES = (
+    6,
+    *range(2, 101),
+    1,
+)  # where to look for one that a penalty accepts; a single number fits wherever NumPy broadcasts
 
 
 def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Report:
@@ -71,21 +75,21 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
 
 def _size(penalty: Penalty, size: Any) -> int:
     if size is not None:
-        size = check.count(size, "size", "check_penalty", least=1)
-        _try_size(penalty, size)
-        return int(size)
-    accepted = []
-    for candidate in SIZES:
+        wanted = check.count(size, "size", "check_penalty", least=1)
+        _try_size(penalty, wanted)
+        return wanted
+    accepted: list[int] = []
+    for candidate in TRIED_SIZES:
         with suppress(ValueError):
             _try_size(penalty, candidate)
             accepted.append(candidate)
     for candidate in accepted:  # one that says nothing of sizes may still have been written for one
         with suppress(Exception):
             penalty.value(np.zeros(candidate))
-            return int(candidate)
+            return candidate
     if accepted:  # whatever is wrong with its value will be said
-        return int(accepted[0])
-    raise ValueError(f"'size' is needed: {penalty.name} accepts no vector of 1 to {max(SIZES)} coordinates.")
+        return accepted[0]
+    raise ValueError(f"'size' is needed: {penalty.name} accepts no vector of 1 to {max(TRIED_SIZES)} coordinates.")
 
 
 def _try_size(penalty: Penalty, size: int) -> None:

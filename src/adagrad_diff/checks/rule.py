@@ -17,7 +17,7 @@ from ..solve.run import minimize
 from ..solve.state import State, load_state
 from ._report import Report, show
 
-ITERATIONS = 20
+TRIED_ITERATIONS = 20
 
 
 def check_rule(rule: Any, *, seed: int = 0) -> Report:
@@ -96,7 +96,9 @@ class RuleTrial:
         slope = self.curvature.reshape(*self.shape, *extra) * away
         return 0.5 * np.sum(slope * away, axis=tuple(range(len(self.shape)))), slope
 
-    def run(self, rule: Rule, iterations: int = ITERATIONS, state: State | None = None, width: tuple[int, ...] = ()) -> State:
+    def run(
+        self, rule: Rule, iterations: int = TRIED_ITERATIONS, state: State | None = None, width: tuple[int, ...] = ()
+    ) -> State:
         """The state after some iterations."""
         width = width if rule.trajectories is None else (rule.trajectories,)
         x0 = None if state is not None else np.zeros((*self.shape, *width))
@@ -173,14 +175,14 @@ class RuleTrial:
 
     def repeats(self) -> str | None:
         first, second = self.run(self.rule), self.run(self.rule)
-        return None if _same(first, second) else f"The same run gives different answers. {MEMORY}"
+        return None if _same(first, second) else f"The same run gives different answers. {ON_MEMORY}"
 
     def resumes(self) -> str | None:
-        whole, half = self.run(self.rule, 2 * ITERATIONS), self.run(self.rule)
+        whole, half = self.run(self.rule, 2 * TRIED_ITERATIONS), self.run(self.rule)
         with tempfile.TemporaryDirectory() as folder:
             half.save(Path(folder) / "state.npz")
             continued = self.run(self.rule, state=load_state(Path(folder) / "state.npz"))
-        return None if _same(whole, continued) else f"A run that is saved and loaded goes on differently. {MEMORY}"
+        return None if _same(whole, continued) else f"A run that is saved and loaded goes on differently. {ON_MEMORY}"
 
     def columns(self) -> str | None:
         etas = np.array([self.unit, 3 * self.unit]) if self.etas is None else self.etas
@@ -216,11 +218,11 @@ class RuleTrial:
 
 def _schedule(rule: Any) -> None:
     """Raises if the first values of eta(n) are no step sizes."""
-    for n in range(1, 2 * ITERATIONS + 1):
+    for n in range(1, 2 * TRIED_ITERATIONS + 1):
         check.positive(rule.eta(n), f"eta({n})", type(rule).__name__)
 
 
-MEMORY = "Whatever a rule remembers must be named in its `memory`: only that is saved."
+ON_MEMORY = "Whatever a rule remembers must be named in its `memory`: only that is saved."
 
 
 def _same(first: State, second: State) -> bool:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 MISSING = "remove or impute missing and infinite entries first"
-WIDTH = 100  # characters of a value that a message shows
-CHUNK = 1 << 18  # entries looked at together, so that checking a large array needs little memory
+SHOWN_WIDTH = 100  # characters of a value that a message shows
+CHECKED_AT_ONCE = 1 << 18  # entries looked at together, so that checking a large array needs little memory
 
 
 def shown(value: Any) -> str:
     """A value as it is shown in a message: in one line, and not all of a large one."""
     line = " ".join(repr(value).split())
-    return line if len(line) <= WIDTH else f"{line[:WIDTH]}..."
+    return line if len(line) <= SHOWN_WIDTH else f"{line[:SHOWN_WIDTH]}..."
 
 
 def _number(value: Any) -> float:
@@ -139,7 +139,7 @@ def numbers(value: Any, sentence: str) -> np.ndarray:
 
 def finite(array: np.ndarray, name: str, columns: Any = None) -> np.ndarray:
     """Raise with the place of the first NaN or infinite entry, if there is one, by the names of its columns if it has any."""
-    rows = max(1, CHUNK // max(1, array[:1].size))
+    rows = max(1, CHECKED_AT_ONCE // max(1, array[:1].size))
     for lo in range(0, len(array), rows):
         bad = ~np.isfinite(array[lo : lo + rows])
         if bad.any():
@@ -177,7 +177,7 @@ def cast(array: np.ndarray, dtype: Any, name: str, copy: bool = True) -> np.ndar
     return result
 
 
-def one_of(value: Any, allowed: tuple, name: str, owner: str) -> Any:
+def one_of(value: Any, allowed: tuple[Any, ...], name: str, owner: str) -> Any:
     """A member of a short list of strings."""
     if value not in allowed:
         options = ", ".join(repr(a) for a in allowed)

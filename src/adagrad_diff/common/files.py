@@ -23,8 +23,8 @@ except ImportError:  # on Windows, an open file can neither be moved nor deleted
     locks = None  # type: ignore[assignment]
 
 TOKEN = 8  # random bytes in the name of a half-written file: no two writers share one, be they threads or processes
-HEADER = re.compile(rb"\{'descr': '([<>|][biufU]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n")
-PIECE = 1 << 20
+NPY_HEADER = re.compile(rb"\{'descr': '([<>|][biufU]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n")
+READ_AT_ONCE = 1 << 20
 
 
 def as_path(value: Any, name: str) -> Path:
@@ -115,7 +115,7 @@ def hold(file: Any, *, wait: bool = True) -> None:
         file.seek(0)
 
 
-def read_arrays(path: str | os.PathLike, limit: int | None = None) -> dict[str, np.ndarray]:
+def read_arrays(path: str | os.PathLike[str], limit: int | None = None) -> dict[str, np.ndarray]:
     """The arrays of a file that `np.savez` wrote: without pickle, and without memory beyond the size of the file.
 
     Sizes and headers are compared with each other, and with `limit` (bytes that the whole file may have), before anything is
@@ -150,7 +150,7 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray
     with archive.open(member) as file:
         magic = file.read(10)
         length = int.from_bytes(magic[8:], "little")
-        header = HEADER.fullmatch(file.read(length)) if magic[:8] == b"\x93NUMPY\x01\x00" else None
+        header = NPY_HEADER.fullmatch(file.read(length)) if magic[:8] == b"\x93NUMPY\x01\x00" else None
         if header is None:
             raise ValueError(f"{member.filename!r} is not an array of numbers")
         dtype, shape = np.dtype(header[1].decode()), tuple(int(n) for n in header[3].decode().split(",") if n.strip())
@@ -158,7 +158,7 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray
         if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != left:
             raise ValueError(f"{member.filename!r} does not have as many bytes as shape {shape} and dtype {dtype} need")
         content = np.empty(left, np.uint8)
-        for low in range(0, left, PIECE):
-            high = min(low + PIECE, left)
+        for low in range(0, left, READ_AT_ONCE):
+            high = min(low + READ_AT_ONCE, left)
             content[low:high] = np.frombuffer(file.read(high - low), np.uint8)
         return content.view(dtype).reshape(shape, order="F" if header[2] == b"True" else "C")

@@ -25,13 +25,13 @@ def cores() -> int:
 
 
 @cache
-def _blas():
+def _blas() -> list[Any]:
     """The BLAS libraries that threadpoolctl can limit, if it is installed (otherwise nobody is limiting them)."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
         return []
-    return ThreadpoolController().select(user_api="blas").lib_controllers
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 def thread_count(work: float) -> int:

@@ -89,7 +89,9 @@ def shape(name: str) -> tuple[int, int]:
     return entry_of(name, "shape").shape
 
 
-def load(name: str, directory: str | os.PathLike | None = None, *, stand_in: bool = False, download: bool = True) -> Dataset:
+def load(
+    name: str, directory: str | os.PathLike[str] | None = None, *, stand_in: bool = False, download: bool = True
+) -> Dataset:
     """Read a data set of the LIBSVM collection, or generate one like it.
 
     Parameters

@@ -14,7 +14,7 @@ from ._registry import DataError, Entry, Unavailable
 
 TIMEOUT = (5, 20)  # seconds to connect, and between two pieces of the answer
 LONGEST = 600.0  # seconds for all of it
-PIECE = 1 << 16
+RECEIVED_AT_ONCE = 1 << 16
 BY_HAND = (
     "put it into a directory and name that directory: directory=DIR in Python, --data DIR on the command line, "
     "or ADAGRAD_DIFF_DATA=DIR in the environment"
@@ -44,7 +44,7 @@ def _fetch(entry: Entry) -> bytes:
             read = getattr(
                 response.raw, "read1", response.raw.read
             )  # what has come; urllib3 before 2.1 waits for a whole piece
-            while piece := read(PIECE):
+            while piece := read(RECEIVED_AT_ONCE):
                 content += piece
                 if len(content) > entry.size:
                     raise _another(entry, f"it has more than the {entry.size:,} bytes that were expected")

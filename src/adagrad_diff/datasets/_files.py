@@ -15,7 +15,7 @@ from ._registry import DataError, DataWarning, Entry, Unavailable, entry_of
 VARIABLE = "ADAGRAD_DIFF_DATA"
 
 
-def where(name: str, directory: str | os.PathLike | None = None) -> Path | None:
+def where(name: str, directory: str | os.PathLike[str] | None = None) -> Path | None:
     """The file that `load` would read: in the user's directory, else in the cache; None if it is in neither.
 
     The file is not opened: whether it is the right one is checked when it is loaded.
@@ -43,7 +43,7 @@ def cache() -> Path:
     return Path(require("pooch", "paper").os_cache("adagrad-diff"))
 
 
-def in_directory(entry: Entry, directory: str | os.PathLike | None) -> Path | None:
+def in_directory(entry: Entry, directory: str | os.PathLike[str] | None) -> Path | None:
     """The file in the directory that the user names, by the argument or else by the variable; None if it is not there."""
     named = directory if directory is not None else os.environ.get(VARIABLE) or None
     if named is None:

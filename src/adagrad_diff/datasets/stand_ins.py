@@ -86,7 +86,7 @@ def patients(entry: Entry, rule: np.random.Generator, rows: np.random.Generator)
     return A, _labels(entry, A @ rule.standard_normal(d), 0.4, rows)
 
 
-def _one_hot(entry, fields, unknown, noise, rule, rows) -> Data:
+def _one_hot(entry: Any, fields: Any, unknown: Any, noise: float, rule: Any, rows: Any) -> Data:
     """One category of every field per row: category k of a field has frequency 1 / k, and a weight of its own."""
     n, d = entry.shape
     weight = rule.standard_normal(d)

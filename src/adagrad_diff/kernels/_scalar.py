@@ -13,9 +13,9 @@ from numba import njit, types
 ADVICE = "It is a static method of three numbers, made of arithmetic, the module math and what Numba knows of NumPy."
 
 
-def checked(scalar: Any) -> Callable:
+def checked(scalar: Any) -> Callable[..., Any]:
     """The Python function of a scalar loss; TypeError with one sentence if it does not compile, or gives something else."""
-    function = getattr(scalar, "py_func", scalar)  # of one that is compiled already
+    function: Callable[..., Any] = getattr(scalar, "py_func", scalar)  # of one that is compiled already
     if getattr(function, "__module__", "").startswith("adagrad_diff.losses"):
         return function  # ours
     name = f"The scalar function {getattr(function, '__qualname__', repr(function)).rpartition('<locals>.')[2]}"

@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
-INLINE: Any = {"forceinline": True}
+INLINE: Any = {"forceinline": True}  # also a long function, or the loop around it is not vectorised
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # their sum is log 2; n * LN2_HIGH is exact
 SMALLEST = -708.0  # where exp becomes subnormal
@@ -30,24 +30,24 @@ def log1p_unit(u: float) -> float:
 
 
 @intrinsic
-def _from_bits(context, bits):
+def _from_bits(context: Any, bits: Any) -> Any:
     """The double whose 64 bits these are."""
 
-    def code(context, builder, signature, args):
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], context.get_value_type(types.float64))
 
     return types.float64(types.int64), code
 
 
 @intrinsic
-def _less_multiple(context, t, n, ln2):
+def _less_multiple(context: Any, t: Any, n: Any, ln2: Any) -> Any:
     """t - n * ln2 by itself.
 
     Instructions that have flags of their own keep them, so this is no part of the sums that kernels may reorder: to
     t - n * (LN2_HIGH + LN2_LOW), for example, which would lose the digits that the two parts are for.
     """
 
-    def code(context, builder, signature, args):
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         own = ["contract"]
         return builder.fsub(args[0], builder.fmul(args[1], args[2], flags=own), flags=own)
 
@@ -55,14 +55,14 @@ def _less_multiple(context, t, n, ln2):
 
 
 @overload(decay, jit_options=INLINE)
-def _decay(t):
-    def compiled(t):
+def _decay(t: Any) -> Any:
+    def compiled(t: Any) -> Any:
         t = np.float64(t)
         below = t < SMALLEST
         t = SMALLEST if below else t  # written so that NaN stays NaN
         n = np.floor(t * LOG2_E + 0.5)
         # exp(t) = 2^n exp(r), |r| <= log(2) / 2: the Taylor polynomial of degree 13
-        r = _less_multiple(_less_multiple(t, n, LN2_HIGH), n, LN2_LOW)
+        r: Any = _less_multiple(_less_multiple(t, n, LN2_HIGH), n, LN2_LOW)  # type: ignore[call-arg]
         r2 = r * r
         r4 = r2 * r2
         first = (1.0 + r) + r2 * (1 / 2 + r * (1 / 6))
@@ -75,8 +75,8 @@ def _decay(t):
 
 
 @overload(log1p_unit, jit_options=INLINE)
-def _log1p_unit(u):
-    def compiled(u):
+def _log1p_unit(u: Any) -> Any:
+    def compiled(u: Any) -> Any:
         u = np.float64(u)
         s = u / (2.0 + u)  # log(1 + u) = 2 atanh(s), s <= 1/3
         q = s * s

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .problems import PROBLEMS, Problem, hinge, lad, news20, splice, two_moons
 from .protocol import RULES, Study, study
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """What draws is imported when it is first used."""
     if name in ("Reproduction", "reproduce"):
         from . import _reproduce

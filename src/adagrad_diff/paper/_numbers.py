@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common.extras import require
-from .protocol import FACTORS
+from .protocol import REFERENCE_FACTORS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .protocol import Study
 
 #: What the methods are called on figures and in tables, in the order in which they are drawn.
-METHODS = {"AdaGradDiff": "AdaGrad-Diff", "AdaGrad": "AdaGrad"}
+TITLES_OF_RULES = {"AdaGradDiff": "AdaGrad-Diff", "AdaGrad": "AdaGrad"}
 
 
 def over_seeds(values: Any, absent: float) -> dict[str, np.ndarray]:
@@ -44,7 +44,7 @@ def robustness(study: Study) -> pd.DataFrame:
     """Final gap and final mean step against eta."""
     steps = study.grid.mean_step.isel(iteration=-1)
     rows = []
-    for rule in METHODS:
+    for rule in TITLES_OF_RULES:
         gap = study.gap.sel(rule=rule).transpose("eta", "seed").values
         step = steps.sel(rule=rule).transpose("eta", "seed").values
         rows.append(_rows(study, "robustness", rule, study.grid.eta.values, study.n_iter, gap, step))
@@ -53,13 +53,13 @@ def robustness(study: Study) -> pd.DataFrame:
 
 def tuned(study: Study) -> pd.DataFrame:
     """Gap and mean step against the iteration, each method at its own best eta."""
-    return _join(curve(study, "tuned", rule, study.best_eta[rule]) for rule in METHODS)
+    return _join(curve(study, "tuned", rule, study.best_eta[rule]) for rule in TITLES_OF_RULES)
 
 
 def three_etas(study: Study) -> pd.DataFrame:
     """Gap and mean step against the iteration, both methods at 0.1, 1 and 10 times the reference eta."""
-    pairs = list(zip(FACTORS, study.panel_etas, strict=True))
-    return _join(curve(study, f"{factor:g} x reference", rule, eta) for factor, eta in pairs for rule in METHODS)
+    pairs = list(zip(REFERENCE_FACTORS, study.panel_etas, strict=True))
+    return _join(curve(study, f"{factor:g} x reference", rule, eta) for factor, eta in pairs for rule in TITLES_OF_RULES)
 
 
 def curve(study: Study, panel: str, rule: str, eta: float) -> pd.DataFrame:
@@ -78,7 +78,7 @@ def curve(study: Study, panel: str, rule: str, eta: float) -> pd.DataFrame:
 
 def _rows(study: Study, panel: str, rule: str, eta: Any, iteration: Any, gap: np.ndarray, step: np.ndarray) -> pd.DataFrame:
     pd = require("pandas", "paper")
-    about = {"panel": panel, "problem": study.name, "data": study.data, "method": METHODS[rule], "eta": eta}
+    about = {"panel": panel, "problem": study.name, "data": study.data, "method": TITLES_OF_RULES[rule], "eta": eta}
     gaps = {f"gap_{name}": column for name, column in over_seeds(gap, absent=np.inf).items()}
     steps = {f"step_{name}": column for name, column in over_seeds(step, absent=np.nan).items()}
     ended = (~np.isfinite(gap)).sum(axis=-1)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 BAND = 0.2  # opacity
 MARKS = 7  # markers per line
 OFF_CHART = 1e3  # a gap this many times the largest at the start is off the chart
-FLOOR = 1e-16  # a gap below is rounding
+GAP_FLOOR = 1e-16  # a gap below is rounding
 
 
 def limits(frame: pd.DataFrame, quantity: str, ceiling: float = np.inf) -> tuple[float, float]:
@@ -25,7 +25,7 @@ def limits(frame: pd.DataFrame, quantity: str, ceiling: float = np.inf) -> tuple
     if not shown.any():
         return 1e-1, 1e1  # everything diverged at once, or every gap is zero
     top = min(upper[shown].max(), ceiling)
-    bottom = max(lower[shown & (lower > 0)].min(initial=top), FLOOR)
+    bottom = max(lower[shown & (lower > 0)].min(initial=top), GAP_FLOOR)
     margin = max((top / bottom) ** 0.06, 1.2)
     return float(bottom / margin), float(top * margin)
 

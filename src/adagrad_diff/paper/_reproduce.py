@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 FIGURES = {"fig1": ("hinge", "lad"), "fig2": ("news20", "splice", "2moons"), "fig3": ("splice",)}
 STEMS = {name: f"figA_{name}" for name in PROBLEMS} | {"splice": "fig3_splice"}  # figures with three panels
-DATA = ("news20", "splice")  # problems that need a file
+FROM_FILES = ("news20", "splice")  # problems that need a file
 
 #: Size of the grid and options of the problems: the paper's sizes, and one that takes two minutes on two cores.
-SCALES: dict[str, dict[str, tuple[int, dict[str, Any]]]] = {
+RUN_SCALES: dict[str, dict[str, tuple[int, dict[str, Any]]]] = {
     "full": {name: (200, {}) for name in PROBLEMS},
     "quick": {
         "hinge": (100, {"starts": 5}),
@@ -56,8 +56,8 @@ def reproduce(
     targets: Iterable[str] = (),
     *,
     scale: str = "quick",
-    out: str | os.PathLike = "results",
-    data: str | os.PathLike | None = None,
+    out: str | os.PathLike[str] = "results",
+    data: str | os.PathLike[str] | None = None,
     resume: bool = False,
     etas: int | None = None,
     starts: int | None = None,
@@ -102,13 +102,13 @@ def reproduce(
     >>> [path.name for path in made.files if path.suffix == ".png"]
     ['fig2.png', 'figA_2moons.png']
     """
-    check.one_of(scale, tuple(SCALES), "scale", "reproduce")
+    check.one_of(scale, tuple(RUN_SCALES), "scale", "reproduce")
     names, drawn = _chosen(tuple(targets))
     out = _directory(out, resume)
     begin = perf_counter()
     studies = {}
     for name in names:
-        grid, options = SCALES[scale][name]
+        grid, options = RUN_SCALES[scale][name]
         if etas is not None:
             grid = etas
         problem = _problem(name, options if starts is None else {**options, "starts": starts}, data, say)
@@ -147,7 +147,7 @@ def _chosen(targets: tuple[str, ...]) -> tuple[list[str], dict[str, list[str]]]:
     return [name for name in PROBLEMS if any(name in chosen for chosen in drawn.values())], drawn
 
 
-def _directory(out: str | os.PathLike, resume: bool) -> Path:
+def _directory(out: str | os.PathLike[str], resume: bool) -> Path:
     """The output directory, which must not hold somebody's unfinished work unless it is to be resumed.
 
     What a killed run has left half-written there is removed.
@@ -167,7 +167,7 @@ def _directory(out: str | os.PathLike, resume: bool) -> Path:
 
 
 def _problem(name: str, options: dict[str, Any], data: Any, say: Callable[[str], Any]) -> Problem:
-    if name not in DATA:
+    if name not in FROM_FILES:
         return PROBLEMS[name](**options)
     problem = PROBLEMS[name](data=data, stand_in=True, **options)
     if not problem.real:

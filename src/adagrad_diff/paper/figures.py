@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 
     from .protocol import Study
 
-NONSMOOTH, SMOOTH = ("hinge", "lad"), ("news20", "splice", "2moons")
-WIDTH = {1: 3.35, 2: 6.75, 3: 6.75}  # inches: a column or the page of a two-column paper, by the number of panels side by side
+NONSMOOTH_PROBLEMS, SMOOTH_PROBLEMS = ("hinge", "lad"), ("news20", "splice", "2moons")
+# Inches: a column or the page of a two-column paper, by the number of panels side by side.
+FIGURE_WIDTH = {1: 3.35, 2: 6.75, 3: 6.75}
 GAP, FINAL_GAP, STEP = r"$F(x) - F_{\!\star}$", r"final $F(x) - F_{\!\star}$", r"mean of $\eta\,/\,w_i$"
 EARLY = 0.01  # of the budget: the first steps can be a hundred times as large as all others, and set no limits
 DIGITS = "%.10g"  # of the numbers in the CSV: the later ones differ from machine to machine
 
 LINES = "Lines: mean over the starts. Bands: ± one standard deviation, cut off at the best start."
 OFF = "Triangles at the top: diverged or off the chart."
-LARGE = "The first steps exceed the axis."
-STAND_IN = "Generated data ({}), not the paper's: the numbers are not comparable with the paper's."
+FIRST_STEPS = "The first steps exceed the axis."
+STAND_IN_NOTE = "Generated data ({}), not the paper's: the numbers are not comparable with the paper's."
 
 
 def figure_1(studies: Mapping[str, Study], out: Any) -> list[Path]:
@@ -54,12 +55,12 @@ def figure_1(studies: Mapping[str, Study], out: Any) -> list[Path]:
     list of Path
         The three files.
     """
-    return _save(draw_figure_1(studies), _both(_chosen(studies, NONSMOOTH)), out, "fig1")
+    return _save(draw_figure_1(studies), _both(_chosen(studies, NONSMOOTH_PROBLEMS)), out, "fig1")
 
 
 def figure_2(studies: Mapping[str, Study], out: Any) -> list[Path]:
     """Robustness to eta and tuned curves of the smooth problems: news20, splice, 2moons. As `figure_1`, named fig2."""
-    return _save(draw_figure_2(studies), _both(_chosen(studies, SMOOTH)), out, "fig2")
+    return _save(draw_figure_2(studies), _both(_chosen(studies, SMOOTH_PROBLEMS)), out, "fig2")
 
 
 def three_panels(study: Study, out: Any, stem: str) -> list[Path]:
@@ -83,12 +84,12 @@ def three_panels(study: Study, out: Any, stem: str) -> list[Path]:
 
 def draw_figure_1(studies: Mapping[str, Study]) -> Figure:
     """Figure 1, not yet saved."""
-    return _columns(_chosen(studies, NONSMOOTH))
+    return _columns(_chosen(studies, NONSMOOTH_PROBLEMS))
 
 
 def draw_figure_2(studies: Mapping[str, Study]) -> Figure:
     """Figure 2, not yet saved."""
-    return _columns(_chosen(studies, SMOOTH))
+    return _columns(_chosen(studies, SMOOTH_PROBLEMS))
 
 
 def draw_three_panels(study: Study) -> Figure:
@@ -104,7 +105,7 @@ def draw_three_panels(study: Study) -> Figure:
             factor, eta = str(panel).removesuffix(" x reference"), rows.eta.iloc[0]
             column[0].set_title(rf"$\eta = {_number(eta)}$  (${factor}\times$ reference)")
             notes[OFF] = _draw_curves(column[0], rows, "gap", study) or notes.get(OFF, False)
-            notes[LARGE] = _draw_curves(column[1], rows, "step", study) or notes.get(LARGE, False)
+            notes[FIRST_STEPS] = _draw_curves(column[1], rows, "step", study) or notes.get(FIRST_STEPS, False)
             column[1].set_xlabel("iteration")
         about = f"{study.n_iter} iterations, {_counted(frame.seeds.iloc[0], 'start')}"
         inches = figure.get_figheight()
@@ -137,11 +138,11 @@ def _draw_robustness(ax: Axes, frame: pd.DataFrame, study: Study, ceiling: float
     ax.set(xscale="log", yscale="log", ylim=limits(frame, "gap", ceiling), xlabel=r"$\eta$")
     ax.set_xlim(min(etas.min(), study.paper_eta), max(etas.max(), study.paper_eta))
     about = f"{study.n_iter} iterations, {_counted(frame.seeds.iloc[0], 'start')}, {len(study.grid.eta)} values of $\\eta$"
-    title, room = _title(study), WIDTH[columns] / columns * 72 / (0.45 * TITLE)
+    title, room = _title(study), FIGURE_WIDTH[columns] / columns * 72 / (0.45 * TITLE)
     ax.set_title(title if len(title) < room else title.replace(" on ", "\non ", 1), pad=12, linespacing=1.05)
     ax.text(0.5, 1.02, about, transform=ax.transAxes, ha="center", va="bottom", fontsize=FINE_PRINT, color=GREY)
     ax.axvline(study.paper_eta, color=GREY, linestyle=":", linewidth=0.9, zorder=1.5)
-    for rule, method in numbers.METHODS.items():
+    for rule, method in numbers.TITLES_OF_RULES.items():
         look = METHODS[method]
         ax.axvline(study.best_eta[rule], color=look["color"], linestyle=look["linestyle"], linewidth=0.6, zorder=1.5)
     _watermark(ax, study)
@@ -162,7 +163,7 @@ def _ceiling(curves: pd.DataFrame) -> float:
 
 def _page(columns: int, height: float, **shared: Any) -> tuple[Figure, np.ndarray]:
     """A figure with two rows of panels. No pyplot: a figure of its own does not meddle with the user's."""
-    figure = require("matplotlib.figure", "paper").Figure(figsize=(WIDTH[columns], height))
+    figure = require("matplotlib.figure", "paper").Figure(figsize=(FIGURE_WIDTH[columns], height))
     return figure, figure.subplots(2, columns, squeeze=False, **shared)
 
 
@@ -186,7 +187,7 @@ def _finish(figure: Figure, studies: list[Study], notes: Mapping[str, bool], *, 
     characters = int(width * 72 / (0.42 * FINE_PRINT))
     small_print = fill(" ".join(note for note, needed in notes.items() if needed), characters)
     stand_ins = [study for study in studies if not study.real]
-    warning = fill(STAND_IN.format(", ".join(study.data for study in stand_ins)), characters) if stand_ins else ""
+    warning = fill(STAND_IN_NOTE.format(", ".join(study.data for study in stand_ins)), characters) if stand_ins else ""
     y = 0.05
     for text, colour in ((warning, RED), (small_print, GREY)):
         if text:
@@ -216,7 +217,7 @@ def _finish(figure: Figure, studies: list[Study], notes: Mapping[str, bool], *, 
 
 def _key(ax: Axes, best_eta: Mapping[str, float]) -> None:
     """Above a tuned panel: which line has which eta."""
-    labels = {method: rf"$\eta = {_number(best_eta[rule])}$" for rule, method in numbers.METHODS.items()}
+    labels = {method: rf"$\eta = {_number(best_eta[rule])}$" for rule, method in numbers.TITLES_OF_RULES.items()}
     shown = [line for line in ax.get_lines() if line.get_label() in labels]
     ax.legend(
         shown,

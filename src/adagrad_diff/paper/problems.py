@@ -19,7 +19,7 @@ from ..common.extras import require
 from ..losses import LAD, Hinge, KernelSVMDual, Logistic, Loss
 from ..penalties import L1, Penalty, Zero
 
-DATA, STARTS = 0, 1  # what a seed is for: each has random numbers of its own
+DATA_SEED, START_SEED = 0, 1  # what a seed is for: each has random numbers of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,7 +337,7 @@ def _generator(seed: int, *purpose: int) -> np.random.Generator:
 
 def _regression(choices: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """A and A w + noise, with a mask on w."""
-    samples, features, rng = choices["samples"], choices["features"], _generator(choices["seed"], DATA)
+    samples, features, rng = choices["samples"], choices["features"], _generator(choices["seed"], DATA_SEED)
     A, w, epsilon = rng.standard_normal((samples, features)), rng.standard_normal(features), rng.standard_normal(samples)
     mask = rng.permutation(features) < choices["nonzeros"]
     return A, A @ (mask * w) + choices["noise"] * epsilon
@@ -379,7 +379,7 @@ def _starts(loss: Any, choices: dict[str, Any]) -> np.ndarray:
         "zeros": lambda rng: np.zeros(size),
         "feasible": lambda rng: loss.b * rng.uniform(0.0, s / size, size),
     }[choices["start"]]
-    return np.column_stack([draw(_generator(choices["seed"], STARTS, k)) for k in range(choices["starts"])])
+    return np.column_stack([draw(_generator(choices["seed"], START_SEED, k)) for k in range(choices["starts"])])
 
 
 def _problem(

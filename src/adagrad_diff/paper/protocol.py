@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RULES = (AdaGradDiff, AdaGrad)
 
 LONGER = 10  # budgets of the run that refines F_star
-FACTORS = (0.1, 1.0, 10.0)  # of the reference eta, in the figures with three panels
+REFERENCE_FACTORS = (0.1, 1.0, 10.0)  # of the reference eta, in the figures with three panels
 FAILURES = (int(Status.NOT_FINITE), int(Status.DIVERGED))
 
 
@@ -82,7 +82,7 @@ class Study:
     @property
     def panel_etas(self) -> tuple[float, float, float]:
         """0.1, 1 and 10 times the reference eta."""
-        low, middle, high = (factor * self.reference_eta for factor in FACTORS)
+        low, middle, high = (factor * self.reference_eta for factor in REFERENCE_FACTORS)
         return low, middle, high
 
     @cached_property
@@ -91,7 +91,7 @@ class Study:
 
         `curve_gap.sel(eta=study.reference_eta, method="nearest")` is one panel.
         """
-        objective = self.curves.objective
+        objective: xr.DataArray = self.curves.objective
         return objective.where(np.isfinite(objective), np.inf) - self.F_star
 
 
@@ -165,7 +165,9 @@ def study(
     refine = run("refine", (rule,), [fastest.eta.item()], long, long)
 
     best = list(best_eta(grid).values())
-    curves = run("curves", RULES, np.unique([*best, *(factor * np.mean(best) for factor in FACTORS)]), problem.n_iter, 1)
+    curves = run(
+        "curves", RULES, np.unique([*best, *(factor * np.mean(best) for factor in REFERENCE_FACTORS)]), problem.n_iter, 1
+    )
 
     return Study(
         name=problem.name,
@@ -194,7 +196,7 @@ def study(
 
 def final(grid: xr.Dataset) -> xr.DataArray:
     """F(x) after the budget, by (rule, eta, seed); infinite where a trajectory failed."""
-    objective = grid.objective.isel(iteration=-1, drop=True)
+    objective: xr.DataArray = grid.objective.isel(iteration=-1, drop=True)
     return objective.where(np.isfinite(objective) & ~grid.status.isin(FAILURES), np.inf)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..common.extras import require
 from ..study.files import write_all
-from ._numbers import METHODS, over_seeds
+from ._numbers import TITLES_OF_RULES, over_seeds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ EXPLANATION = (
     "small. '{}' means that the set touches an end of the grid and may go on beyond it. The reference eta is the mean of the "
     "two best etas; 'paper's' is the one the paper reports."
 )
-STAND_IN = "Rows whose data are a stand-in come from generated data: they are not comparable with the paper's."
+STAND_IN_ROWS = "Rows whose data are a stand-in come from generated data: they are not comparable with the paper's."
 
 
 def decades(etas: Any, gaps: Any, threshold: float) -> tuple[float, bool]:
@@ -121,7 +121,7 @@ def summary(studies: Mapping[str, Study]) -> pd.DataFrame:
     if not studies:
         raise ValueError("'studies' is empty: there is nothing to put into the table.")
     names = sorted(studies, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
-    return pd.DataFrame([_row(studies[name], rule) for name in names for rule in METHODS])
+    return pd.DataFrame([_row(studies[name], rule) for name in names for rule in TITLES_OF_RULES])
 
 
 def _row(study: Study, rule: str) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _row(study: Study, rule: str) -> dict[str, Any]:
     return {
         "problem": study.name,
         "data": study.data,
-        "method": METHODS[rule],
+        "method": TITLES_OF_RULES[rule],
         "best_eta": study.best_eta[rule],
         "gap_at_best": best,
         **{f"decades_{name}": width for name, (width, _) in widths.items()},
@@ -206,4 +206,4 @@ def _line(text: str) -> str:
 
 
 def _notes(frame: pd.DataFrame, at_least: str) -> list[str]:
-    return [EXPLANATION.format(at_least), *([] if frame["real"].all() else [STAND_IN])]
+    return [EXPLANATION.format(at_least), *([] if frame["real"].all() else [STAND_IN_ROWS])]

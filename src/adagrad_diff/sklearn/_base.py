@@ -140,7 +140,7 @@ class LinearEstimator(Path, Estimator):
         X = validated(self, X, reset=False)
         return products(X, np.asarray(self.coef_).T) + self.intercept_
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

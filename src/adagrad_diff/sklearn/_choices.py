@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .. import losses
 from ..common import check
-from ..losses import LAD, Hinge, Huber, LinearModel, Logistic, Multinomial, Poisson, Quantile, Squared, SquaredHinge
+from ..losses import LinearModel, Logistic, Multinomial
+from ..losses.linear import BinaryModel
 from ..penalties import L1, ElasticNet, GroupL2, Penalty, Ridge, Scaled, Zero, as_penalty
 
-REGRESSION: dict[str, type[LinearModel]] = {
-    "absolute": LAD,
-    "huber": Huber,
-    "poisson": Poisson,
-    "quantile": Quantile,
-    "squared": Squared,
-}
-CLASSIFICATION: dict[str, type[LinearModel]] = {
-    "hinge": Hinge,
-    "logistic": Logistic,
-    "multinomial": Multinomial,
-    "squared_hinge": SquaredHinge,
-}
-PENALTIES = ("l1", "l2", "elasticnet", "group", "none")
+SPOKEN = {"LAD": "absolute"}  # where the name of a loss is not its class's
+
+
+def _by_name(of_classes: bool) -> dict[str, type[LinearModel]]:
+    """The linear models among the losses, those of classes or those of numbers: SquaredHinge is "squared_hinge"."""
+    kinds = [kind for name in losses.__all__ if issubclass(kind := getattr(losses, name), LinearModel)]
+    chosen = [kind for kind in kinds if kind is not LinearModel and issubclass(kind, BinaryModel | Multinomial) == of_classes]
+    names = {SPOKEN.get(kind.__name__, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()): kind for kind in chosen}
+    return dict(sorted(names.items()))
+
+
+REGRESSION, CLASSIFICATION = _by_name(of_classes=False), _by_name(of_classes=True)
 
 
 def model_of(loss: Any, names: dict[str, type[LinearModel]], owner: str) -> Any:
@@ -78,20 +80,23 @@ def penalty_of(
         if alpha == 0 and not {"set", "norm", "seminorm"} & inner.properties:
             return Zero()
         return Scaled(inner, alpha)
-    check.one_of(penalty, PENALTIES, "penalty", owner)
-    named: Penalty = Zero()
-    if penalty == "l1":
-        named = L1(alpha)
-    elif penalty == "l2":
-        named = Ridge(alpha)
-    elif penalty == "elasticnet":
-        share = check.nonnegative(l1_ratio, "l1_ratio", owner)
-        if share > 1:
-            raise ValueError(f"The 'l1_ratio' parameter of {owner} must lie between 0 and 1. Got {l1_ratio!r} instead.")
-        named = ElasticNet(alpha * share, alpha * (1.0 - share))
-    elif penalty == "group":
-        named = GroupL2(alpha, _labels(groups, shape, owner), weights)
-    return named if alpha else Zero()
+    named: dict[str, Callable[[], Penalty]] = {
+        "l1": lambda: L1(alpha),
+        "l2": lambda: Ridge(alpha),
+        "elasticnet": lambda: ElasticNet(alpha * (share := _share(l1_ratio, owner)), alpha * (1.0 - share)),
+        "group": lambda: GroupL2(alpha, _labels(groups, shape, owner), weights),
+        "none": Zero,
+    }
+    check.one_of(penalty, tuple(named), "penalty", owner)
+    made = named[penalty]()
+    return made if alpha else Zero()
+
+
+def _share(l1_ratio: Any, owner: str) -> float:
+    share = check.nonnegative(l1_ratio, "l1_ratio", owner)
+    if share > 1:
+        raise ValueError(f"The 'l1_ratio' parameter of {owner} must lie between 0 and 1. Got {l1_ratio!r} instead.")
+    return share
 
 
 def _labels(groups: Any, shape: tuple[int, int], owner: str) -> np.ndarray:

@@ -85,13 +85,15 @@ class Classes(ClassifierMixin):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores, <x, w> + c or h(x) + c: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
-        scores = self._decision(X)
+        scores: np.ndarray = self._decision(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each sample, that with the largest score."""
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return np.asarray(
+            np.asarray(self.classes_)[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+        )
 
 
 def one_vs_rest(labels: np.ndarray, classes: int) -> list[np.ndarray]:

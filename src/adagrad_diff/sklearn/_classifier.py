@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -26,7 +26,7 @@ class BaseClassifier(Classes, LinearEstimator):
 
     _losses = CLASSIFICATION
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model; more than two classes one against the rest, unless the loss is multinomial.
 
         Parameters
@@ -61,16 +61,16 @@ class BaseClassifier(Classes, LinearEstimator):
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
         if is_multinomial(self._kind()):
-            return softmax(scores, axis=1)
+            return np.asarray(softmax(scores, axis=1))
         p = expit(scores)
         total = p.sum(axis=1, keepdims=True)
-        return np.divide(p, total, out=np.full_like(p, 1.0 / p.shape[1]), where=total > 0)
+        return np.asarray(np.divide(p, total, out=np.full_like(p, 1.0 / p.shape[1]), where=total > 0))
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.asarray(np.log(self.predict_proba(X)))
 
 
 class LinearClassifier(BaseClassifier):
@@ -120,18 +120,18 @@ class LinearClassifier(BaseClassifier):
 
     def __init__(
         self,
-        loss="hinge",
-        penalty="l2",
-        alpha=0.01,
+        loss: Any = "hinge",
+        penalty: Any = "l2",
+        alpha: float = 0.01,
         *,
-        l1_ratio=0.5,
-        groups=None,
-        fit_intercept=True,
-        class_weight=None,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
-    ):
+        l1_ratio: float = 0.5,
+        groups: Any = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())

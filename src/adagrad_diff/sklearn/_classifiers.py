@@ -51,20 +51,20 @@ class LogisticRegression(BaseClassifier):
 
     def __init__(
         self,
-        penalty="l2",
+        penalty: Any = "l2",
         *,
-        C=1.0,
-        alpha=None,
-        l1_ratio=0.5,
-        groups=None,
-        fit_intercept=True,
-        class_weight=None,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
-    ):
+        C: float = 1.0,
+        alpha: float | None = None,
+        l1_ratio: float = 0.5,
+        groups: Any = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())
 
 
@@ -102,17 +102,17 @@ class SparseSVC(BaseClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        alpha=None,
-        fit_intercept=True,
-        class_weight=None,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
-    ):
+        alpha: float | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())
 
 
@@ -153,20 +153,20 @@ class LinearSVC(BaseClassifier):
 
     def __init__(
         self,
-        loss="hinge",
-        C=1.0,
+        loss: Any = "hinge",
+        C: float = 1.0,
         *,
-        alpha=None,
-        fit_intercept=True,
-        class_weight=None,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
-    ):
+        alpha: float | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())
 
-    def _model(self):
+    def _model(self) -> Any:
         check.one_of(self.loss, ("hinge", "squared_hinge"), "loss", type(self).__name__)
         return super()._model()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +20,7 @@ from ._merge import Merged, merge
 from ._solve import Solution, solve
 
 TOLERANCES = 0.1 ** np.arange(6)  # of the runs that follow each other, in units of tol
-SMALL = 1e-6  # of the objective at zero, which is one: below that an objective counts as zero
+NEXT_TO_ZERO = 1e-6  # of the objective at zero, which is one: below that an objective counts as zero
 
 
 class KernelSVC(Classes, Estimator):
@@ -88,24 +88,24 @@ class KernelSVC(Classes, Estimator):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        alpha=None,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        fit_intercept=False,
-        class_weight=None,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
-    ):
+        alpha: float | None = None,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        fit_intercept: bool = False,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -177,7 +177,7 @@ class KernelSVC(Classes, Estimator):
             solution = solve(loss, constraint, x0, label=label, **{**options, "tol": tol, "max_iter": left})
             offset = self._to_primal(solution, K, b, share, alpha)
             x0, nit = solution.x, nit + solution.nit
-            reached = solution.gap <= options["tol"] * max(solution.fun, SMALL)
+            reached = solution.gap <= options["tol"] * max(solution.fun, NEXT_TO_ZERO)
             if reached or not is_converged(solution.reason) or nit >= options["max_iter"]:
                 break
         solution.nit = nit
@@ -227,9 +227,9 @@ class KernelSVC(Classes, Estimator):
             K = self._kernel(X, self.support_vectors_)
         else:
             K = np.zeros((X.shape[0], 0))
-        return K @ self.dual_coef_.T + self.intercept_
+        return np.asarray(K @ self.dual_coef_.T + self.intercept_)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed()
         tags.input_tags.sparse = not tags.input_tags.pairwise

@@ -21,7 +21,7 @@ def choose_gamma(gamma: Any, X: Any, weight: np.ndarray) -> float:
                 f"The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0. Got {gamma!r} instead."
             ) from None
     if gamma == "auto":
-        return 1.0 / X.shape[1]
+        return 1.0 / int(X.shape[1])
     mean = float(np.average(np.ravel(X.mean(axis=1, dtype=np.float64)), weights=weight))
     if sparse.issparse(X):
         square = float(np.average(np.ravel(X.multiply(X).mean(axis=1, dtype=np.float64)), weights=weight))

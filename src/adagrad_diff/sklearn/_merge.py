@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ..data import Source
 
-SMALL, FEW = 1 << 16, 1 << 12  # entries and samples up to which merging takes no time to speak of
+QUICK_ENTRIES, QUICK_SAMPLES = 1 << 16, 1 << 12  # entries and samples up to which merging takes no time to speak of
 
 
 class Merged(NamedTuple):
@@ -22,7 +22,7 @@ class Merged(NamedTuple):
 
     def spread(self, u: np.ndarray) -> np.ndarray:
         """Coefficients of the samples from those (problems, kinds) of the kinds."""
-        return np.where(self.kind >= 0, u[:, self.kind], 0) * self.part
+        return np.asarray(np.where(self.kind >= 0, u[:, self.kind], 0) * self.part)
 
     def gather(self, u: np.ndarray) -> np.ndarray:
         """Coefficients of the kinds: the sums of those (problems, samples) of their samples."""
@@ -55,7 +55,9 @@ def merge(X: Any, y: np.ndarray, weight: np.ndarray | None) -> Merged:
 
 def is_small(X: Any, y: np.ndarray) -> bool:
     """Whether merging takes no time to speak of; a source of the user's own is large."""
-    return not isinstance(X, Source) and (X.nnz if sparse.issparse(X) else X.size) <= SMALL and len(y) <= FEW
+    if isinstance(X, Source):
+        return False
+    return (X.nnz if sparse.issparse(X) else X.size) <= QUICK_ENTRIES and len(y) <= QUICK_SAMPLES
 
 
 def canonical(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:

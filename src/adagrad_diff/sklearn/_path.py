@@ -17,7 +17,7 @@ from . import _ends
 class Path:
     """The method `path` of linear estimators."""
 
-    def path(self, X: Any, y: Any, alphas: Any, *, sample_weight: Any = None, return_intercepts: bool = False) -> tuple:
+    def path(self, X: Any, y: Any, alphas: Any, *, sample_weight: Any = None, return_intercepts: bool = False) -> Any:
         """Solutions for several strengths of the penalty, from strong to weak, each started from the one before.
 
         Parameters

@@ -40,7 +40,17 @@ class PoissonRegressor(BaseRegressor):
 
     loss, penalty = "poisson", "l2"
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-4, max_iter=10000, eta="auto", warm_start=False, verbose=0):
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

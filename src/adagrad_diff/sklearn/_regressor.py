@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -21,7 +21,7 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
 
     _losses = REGRESSION
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -64,7 +64,7 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
                 "classes use a classifier such as LogisticRegression."
             )
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         with suppress(ValueError):  # if there is no such loss, fit will say so
             tags.target_tags.positive_only = issubclass(kind_of(self._model()), Poisson)
@@ -144,17 +144,17 @@ class LinearRegressor(BaseRegressor):
 
     def __init__(
         self,
-        loss="squared",
-        penalty="l2",
-        alpha=0.01,
+        loss: Any = "squared",
+        penalty: Any = "l2",
+        alpha: float = 0.01,
         *,
-        l1_ratio=0.5,
-        groups=None,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
-    ):
+        l1_ratio: float = 0.5,
+        groups: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())

@@ -46,11 +46,20 @@ class QuantileRegressor(BaseRegressor):
     loss, penalty = "quantile", "l1"
 
     def __init__(
-        self, quantile=0.5, alpha=1.0, *, fit_intercept=True, tol=1e-4, max_iter=10000, eta="auto", warm_start=False, verbose=0
-    ):
+        self,
+        quantile: float = 0.5,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())
 
-    def _model(self):
+    def _model(self) -> Any:
         tau = check.positive(self.quantile, "quantile", type(self).__name__)
         if tau >= 1:
             raise ValueError(
@@ -90,7 +99,17 @@ class LADRegressor(BaseRegressor):
 
     loss, penalty = "absolute", "l1"
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-4, max_iter=10000, eta="auto", warm_start=False, verbose=0):
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())
 
 
@@ -131,17 +150,17 @@ class HuberRegressor(BaseRegressor):
 
     def __init__(
         self,
-        epsilon=1.35,
-        alpha=0.0001,
+        epsilon: float = 1.35,
+        alpha: float = 0.0001,
         *,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
-    ):
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())
 
-    def _model(self):
+    def _model(self) -> Any:
         return partial(Huber, delta=check.positive(self.epsilon, "epsilon", type(self).__name__))

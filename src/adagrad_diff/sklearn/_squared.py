@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ._regressor import BaseRegressor
 
 
@@ -34,7 +36,17 @@ class Lasso(BaseRegressor):
 
     loss, penalty = "squared", "l1"
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-4, max_iter=10000, eta="auto", warm_start=False, verbose=0):
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())
 
 
@@ -71,8 +83,17 @@ class ElasticNet(BaseRegressor):
     loss, penalty = "squared", "elasticnet"
 
     def __init__(
-        self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=True, tol=1e-4, max_iter=10000, eta="auto", warm_start=False, verbose=0
-    ):
+        self,
+        alpha: float = 1.0,
+        *,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())
 
 
@@ -111,15 +132,15 @@ class GroupLasso(BaseRegressor):
 
     def __init__(
         self,
-        groups=None,
-        alpha=1.0,
+        groups: Any = None,
+        alpha: float = 1.0,
         *,
-        weights=None,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=10000,
-        eta="auto",
-        warm_start=False,
-        verbose=0,
-    ):
+        weights: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 10000,
+        eta: Any = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
         self._keep(locals())

@@ -20,13 +20,13 @@ UNUSED = ("hess", "hessp", "disp")
 
 
 def scipy_method(
-    fun: Callable,
+    fun: Callable[..., Any],
     x0: Any,
-    args: tuple = (),
+    args: tuple[Any, ...] = (),
     jac: Any = None,
     bounds: Any = None,
     constraints: Any = (),
-    callback: Callable | None = None,
+    callback: Callable[..., Any] | None = None,
     **options: Any,
 ) -> OptimizeResult:
     """AdaGrad-Diff as a method of `scipy.optimize.minimize`.
@@ -72,7 +72,7 @@ def scipy_method(
 class Calls:
     """SciPy's two functions as one of ours. It counts how often they are called: not for the same x twice in a row."""
 
-    def __init__(self, fun: Callable, jac: Callable, args: tuple):
+    def __init__(self, fun: Callable[..., Any], jac: Callable[..., Any], args: tuple[Any, ...]):
         self.fun, self.jac, self.args, self.count = fun, jac, args, 0
         self._last: tuple[np.ndarray, Any] | None = None
 
@@ -88,7 +88,7 @@ class Calls:
         result.update(nfev=self.count, njev=self.count, success=success)
 
 
-def _as_scipy_calls(callback: Callable) -> Callable:
+def _as_scipy_calls(callback: Callable[..., Any]) -> Callable[..., Any]:
     """SciPy's convention: a callback with a parameter `intermediate_result` gets the result, any other gets x."""
     try:
         parameters = set(inspect.signature(callback).parameters)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ MATPLOTLIB = {
 POINTS = 600  # drawn per line: more than a printed panel can show
 
 
-def style() -> AbstractContextManager:
+def style() -> Any:
     """Our settings, on top of matplotlib's own defaults and not of what the user has changed."""
     return require("matplotlib.style", "paper").context(["default", MATPLOTLIB])
 

@@ -20,8 +20,8 @@ import numpy as np
 from ..common.describe import difference
 from ..common.files import as_path, clear, hold, read_arrays, reason, write
 
-FORMAT = "adagrad-diff sweep 3"
-LOCK = "sweep.lock"
+SWEEP_FORMAT = "adagrad-diff sweep 3"
+SWEEP_LOCK = "sweep.lock"
 OVERHEAD = 1000  # bytes that a file may have beside its arrays, and for each of them
 
 
@@ -39,7 +39,7 @@ class Checkpoint:
     `plan` is kept as it was when the computation was begun; `check(plan)` returns it if it is one, or raises ValueError.
     """
 
-    def __init__(self, directory: str | os.PathLike, description: dict[str, Any], plan: Any, check: Callable[[Any], Any]):
+    def __init__(self, directory: str | os.PathLike[str], description: dict[str, Any], plan: Any, check: Callable[[Any], Any]):
         self.directory = as_path(directory, "checkpoint")
         self.description, self.plan, self.check = description, plan, check
         self.manifest = self.directory / "manifest.json"
@@ -55,7 +55,7 @@ class Checkpoint:
         try:
             self._clear()
             if not self.manifest.exists():
-                content = json.dumps({"format": FORMAT, "description": self.description, "plan": self.plan}, indent=1)
+                content = json.dumps({"format": SWEEP_FORMAT, "description": self.description, "plan": self.plan}, indent=1)
                 with self._writing():
                     write(self.manifest, lambda file: file.write(content.encode()))
             self.plan = self._read()
@@ -93,8 +93,8 @@ class Checkpoint:
             content = json.loads(self.manifest.read_text(encoding="utf-8"))
             if not isinstance(content, dict) or not isinstance(kept := content.get("description"), dict):
                 raise ValueError("it does not describe one")
-            if content.get("format") != FORMAT:
-                raise ValueError(f"its format is {str(content.get('format'))[:80]!r}, not {FORMAT!r}")
+            if content.get("format") != SWEEP_FORMAT:
+                raise ValueError(f"its format is {str(content.get('format'))[:80]!r}, not {SWEEP_FORMAT!r}")
             where = difference(kept, json.loads(json.dumps(self.description)))
             plan = None if where else self.check(content.get("plan"))
         except (OSError, ValueError, RecursionError) as error:
@@ -111,7 +111,7 @@ class Checkpoint:
 
     def _refuse_others(self) -> None:
         """A directory without a manifest holds nothing but what a kill leaves before there is one."""
-        ours = (LOCK, *(path.name for path in self.directory.glob("manifest.json.*.partial")))
+        ours = (SWEEP_LOCK, *(path.name for path in self.directory.glob("manifest.json.*.partial")))
         if foreign := next((path.name for path in self.directory.iterdir() if path.name not in ours), None):
             raise ValueError(
                 f"'checkpoint' must be an empty or new directory, or one that a sweep has written. "
@@ -121,7 +121,7 @@ class Checkpoint:
     def _hold(self) -> Any:
         """The lock; None where none can be had: nothing can be written there, or the file system has none."""
         try:
-            lock = open(self.directory / LOCK, "ab")  # noqa: SIM115
+            lock = open(self.directory / SWEEP_LOCK, "ab")  # noqa: SIM115
         except OSError:
             return None
         try:

@@ -25,10 +25,10 @@ from .makers import by_names, made, noted, together
 if TYPE_CHECKING:
     import xarray
 
-CACHE = 1 << 21  # bytes that the predictions, or the iterates, of one chunk may have
-WIDE = 32  # columns that a chunk has at least, if memory and their number allow: a sparse product needs so many
-LEAST = 4  # columns that it keeps when it is cut for the sake of another core,
-LARGE = 1e4  # unless a single one has so many coordinates or predictions that it is worth a core
+CHUNK_BYTES = 1 << 21  # bytes that the predictions, or the iterates, of one chunk may have
+CHUNK_COLUMNS = 32  # columns that a chunk has at least, if memory and their number allow: a sparse product needs so many
+FEWEST_COLUMNS = 4  # columns that it keeps when it is cut for the sake of another core,
+LARGE_COLUMN = 1e4  # unless a single one has so many coordinates or predictions that it is worth a core
 RECORDED = ("objective", "mean_step")
 MEMORY = "state.memory."
 SINGLE_DIGITS, DOUBLE_DIGITS = 3, 6  # of values at the starts: later ones are others on another machine
@@ -90,9 +90,9 @@ class Trajectories:
                 "Give at least that for each that is to run at the same time."
             )
         jobs = min(jobs, int(budget / self.column))
-        in_cache = CACHE / (self.first.x.itemsize * max(self.loss.predictions, self.first.x[..., 0].size))
-        width = int(min(budget / jobs / self.column, max(WIDE, in_cache)))
-        least = 1 if self.first.x[..., 0].size + self.loss.predictions > LARGE else min(LEAST, width)
+        in_cache = CHUNK_BYTES / (self.first.x.itemsize * max(self.loss.predictions, self.first.x[..., 0].size))
+        width = int(min(budget / jobs / self.column, max(CHUNK_COLUMNS, in_cache)))
+        least = 1 if self.first.x[..., 0].size + self.loss.predictions > LARGE_COLUMN else min(FEWEST_COLUMNS, width)
         chunks = []
         for name, rule in self.rules.items():
             groups = 1 if isinstance(rule, Rule) else self.etas.size  # or one eta at a time
@@ -133,7 +133,7 @@ class Trajectories:
         return layout
 
     def run(
-        self, chunk: Chunk, kept: Callable, seconds: float, watched: Callable, pause: Callable
+        self, chunk: Chunk, kept: Callable[..., Any], seconds: float, watched: Callable[..., Any], pause: Callable[..., Any]
     ) -> tuple[dict[str, np.ndarray], bool]:
         """The results of one chunk, and whether it is finished.
 
@@ -213,7 +213,7 @@ def _arrays(state: State) -> dict[str, np.ndarray]:
 def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:
     """A copy of the starts, one per column."""
     x0s = np.array(check.finite(np.atleast_1d(check.real_array(x0s, "x0s")), "x0s"))
-    columns = x0s if x0s.ndim > len(shape or "d") else x0s[..., None]
+    columns: np.ndarray = x0s if x0s.ndim > len(shape or "d") else x0s[..., None]
     if columns.size == 0 or columns.shape[:-1] != (columns.shape[:-1] if shape is None else shape):
         wanted = "d" if shape is None else ", ".join(map(str, shape))
         raise ValueError(f"'x0s' must have shape ({wanted}, starts). Got shape {x0s.shape} instead.")

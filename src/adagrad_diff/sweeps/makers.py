@@ -13,7 +13,7 @@ from ..common.describe import describe, known_by_name
 from ..rules import Rule
 
 
-def by_names(rules: Any) -> dict[str, Callable]:
+def by_names(rules: Any) -> dict[str, Callable[..., Any]]:
     """Names for the rules: their own, or those of a dict."""
     if not isinstance(rules, Mapping):
         several = list(rules) if isinstance(rules, Iterable) else [rules]
@@ -28,7 +28,7 @@ def by_names(rules: Any) -> dict[str, Callable]:
     return by_name
 
 
-def made(name: str, make: Callable, eta: float) -> Rule:
+def made(name: str, make: Callable[..., Any], eta: float) -> Rule:
     """The rule for one eta."""
     with noted(name, eta):
         rule = make(eta)

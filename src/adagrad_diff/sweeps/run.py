@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import xarray
 
 SAVE = 30.0  # seconds of work on a chunk that a killed sweep may lose
-LOOK = 0.3  # seconds between two looks at the progress
+LOOK_EVERY = 0.3  # seconds between two looks at the progress
 
 
 def sweep(
@@ -39,7 +39,7 @@ def sweep(
     n_iter: int,
     *,
     record: int = 1,
-    checkpoint: str | os.PathLike | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     memory: str | float = "2GB",
     n_jobs: int | None = None,
     keep_x: bool = True,
@@ -150,7 +150,7 @@ def _require_names(description: dict[str, Any]) -> None:
         )
 
 
-def _going_on(checkpoint: str | os.PathLike | None) -> str:
+def _going_on(checkpoint: str | os.PathLike[str] | None) -> str:
     if checkpoint is None:
         return "The same call begins anew; with a directory as 'checkpoint' it would go on."
     return f"The same call with checkpoint={os.fspath(checkpoint)!r} goes on from here."
@@ -170,14 +170,14 @@ class _Run:
     def finish(self, bar: Any, interrupt: Any) -> None:
         """Run all chunks, or until somebody interrupts them, or one fails."""
         limits = require("threadpoolctl", "sweep").threadpool_limits
-        pool, futures = ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep"), list[Future]()
+        pool, futures = ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep"), list[Future[None]]()
         with limits(1, user_api="blas"):
             try:
                 for part in range(0 if interrupt.requested else len(self.plan)):
                     futures.append(pool.submit(self._part, part))
                 waiting: Any = True
                 while waiting and not interrupt.requested and not self.stopping:
-                    waiting = wait(futures, LOOK, FIRST_EXCEPTION).not_done
+                    waiting = wait(futures, LOOK_EVERY, FIRST_EXCEPTION).not_done
                     bar.update(self._done() - bar.n)
             except KeyboardInterrupt:  # where Ctrl-C is not delayed
                 self.interrupted = True

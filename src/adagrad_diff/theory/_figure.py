@@ -32,7 +32,7 @@ TERMS: dict[str, dict[str, Any]] = {
 TITLES = {"lad": "LAD", "splice": "splice.t"}  # where the name is not the title
 
 
-def write(found: Verification, out: str | os.PathLike) -> list[Path]:
+def write(found: Verification, out: str | os.PathLike[str]) -> list[Path]:
     """bound_against_truth.png and .csv, and the table of inequalities as CSV."""
     return write_all(
         out,
@@ -48,7 +48,9 @@ def draw(bounds: list[Bound]) -> Figure:
     """One column per problem. First row: along the run whose eta is in the middle; second row: at its end, against eta."""
     names = list(dict.fromkeys(bound.problem for bound in bounds))
     with style():
-        figure = require("matplotlib.figure", "paper").Figure(figsize=(1.9 * len(names) + 0.5, 3.9), layout="constrained")
+        figure: Figure = require("matplotlib.figure", "paper").Figure(
+            figsize=(1.9 * len(names) + 0.5, 3.9), layout="constrained"
+        )
         grid: Any = figure.subplots(2, len(names), squeeze=False)
         for (along, across), name in zip(grid.T, names, strict=True):
             here = sorted((bound for bound in bounds if bound.problem == name), key=lambda bound: bound.eta)

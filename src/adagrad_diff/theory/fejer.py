@@ -11,7 +11,7 @@ from ._inequality import Inequality, algorithm_1, minimiser, point
 from ._run import Run
 from .basic import pieces
 
-FORMS = ("previous", "next", "printed")
+FEJER_FORMS = ("previous", "next", "printed")
 
 
 def chi(run: Run) -> np.ndarray:
@@ -51,7 +51,7 @@ def quasi_fejer(run: Run, x_star: Any, form: str = "previous") -> Inequality:
     (True, True)
     """
     owner = "the quasi-Fejer inequality"
-    check.one_of(form, FORMS, "form", "quasi_fejer")
+    check.one_of(form, FEJER_FORMS, "form", "quasi_fejer")
     algorithm_1(run, owner, constant=False)
     x, value, size = minimiser(run, x_star, owner)
     p, ratio = pieces(run, x, value, size), 1 + chi(run)

@@ -10,7 +10,7 @@ import numpy as np
 from ._inequality import algorithm_1, bounded, minimiser
 from ._run import Run
 
-SMOOTH, NONSMOOTH = -0.9, -0.45  # asked of a fit: the theorems say -1 and -1/2 in the limit
+SMOOTH_SLOPE, NONSMOOTH_SLOPE = -0.9, -0.45  # asked of a fit: the theorems say -1 and -1/2 in the limit
 DECADE = 10.0  # the fit is over the last decade of iterations
 
 
@@ -86,7 +86,7 @@ def rate(run: Run, x_star: Any) -> Rate:
         raise ValueError(f"{owner} cannot be seen: the gap is below rounding after {last} iterations.")
     at = np.unique(np.geomspace(first, last, 50).astype(int)) - 2
     slope = float(np.polyfit(np.log(n[at]), np.log(gap[at]), 1)[0])
-    needed = SMOOTH if smooth else NONSMOOTH
+    needed = SMOOTH_SLOPE if smooth else NONSMOOTH_SLOPE
     return Rate(n, gap, slope, needed, _settled(run, F_star, first, last, smooth), (first, last), smooth)
 
 

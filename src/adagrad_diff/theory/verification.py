@@ -26,13 +26,13 @@ from .report import FALSE, Bound, Row, Verification
 if TYPE_CHECKING:
     from ..paper import Problem
 
-FACTORS = tuple(10.0**k for k in (-3, -1.5, 0, 1.5, 3))  # six decades around the paper's eta
+ETA_DECADES = tuple(10.0**k for k in (-3, -1.5, 0, 1.5, 3))  # six decades around the paper's eta
 RATE_FACTORS = tuple(10.0**k for k in (-0.75, 0, 0.75))
-LARGEST = 1e100  # eta
+LARGEST_ETA = 1e100
 GROUP = 10  # coordinates per block of the partition into groups
 
 #: Iterations of the runs for the inequalities and of those for the rates. news20 has 62061 coordinates: 1.5 MB per iteration.
-ITERATIONS = {
+RUN_ITERATIONS = {
     "hinge": (2000, 20000),
     "lad": (2000, 20000),
     "news20": (150, 500),
@@ -89,8 +89,8 @@ def verify(
         check.one_of(name, tuple(PROBLEMS), "problems", "verify")
     given = [check.positive(eta, "etas", "verify") for eta in etas]
     for eta in given:  # the inequalities have its square, and divide by it
-        if not 1 / LARGEST <= eta <= LARGEST:
-            ends = f"{1 / LARGEST:g} and {LARGEST:g}"
+        if not 1 / LARGEST_ETA <= eta <= LARGEST_ETA:
+            ends = f"{1 / LARGEST_ETA:g} and {LARGEST_ETA:g}"
             raise ValueError(f"The 'etas' parameter of verify must be between {ends}. Got {eta!r} instead.")
     if iterations is not None:
         check.count(iterations, "iterations", "verify", least=1)
@@ -101,8 +101,8 @@ def verify(
         problem = _problem(name, seed, data, say)
         say(f"{problem.title}: minimiser")
         x_star = solve(problem)
-        short, long = ITERATIONS[name] if iterations is None else (iterations, iterations)
-        values = given or [problem.paper_eta * factor for factor in FACTORS]
+        short, long = RUN_ITERATIONS[name] if iterations is None else (iterations, iterations)
+        values = given or [problem.paper_eta * factor for factor in ETA_DECADES]
         say(f"  {len(values)} etas x 3 partitions x 2 methods x {short} iterations")
         found.rows += _rows(problem, x_star, values, short, found.bounds)
         for eta in given or [problem.paper_eta * factor for factor in RATE_FACTORS]:

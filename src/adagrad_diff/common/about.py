@@ -1,0 +1,29 @@
+"""Versions, and what this machine has: to be pasted into a bug report."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+
+from . import threads
+from .version import __version__
+
+REPORTED = ("numpy", "scipy", "numba", "xarray", "scikit-learn", "matplotlib", "pooch", "click", "tqdm", "torch", "optax")
+
+
+def version_line() -> str:
+    """What `adagrad-diff --version` prints."""
+    return f"adagrad-diff, version {__version__}"
+
+
+def report() -> str:
+    """What `adagrad-diff info` prints."""
+    python, system = platform.python_version(), platform.platform(terse=True)
+    lines = [f"adagrad-diff {__version__}, Python {python}, {system}, {threads.cores()} cores"]
+    for package in REPORTED:
+        try:
+            found = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found = "not installed"
+        lines.append(f"  {package:<14} {found}")
+    return "\n".join(lines)
