@@ -15,16 +15,20 @@ reproduce: .venv/.paper
 test: test-main
 	$(MAKE) -j 2 test-wheel test-oldest
 
+# Kernels are compiled once, by all cores, before the workers begin: each of them would compile them all. Each worker takes its part
+# of the list, in order, and steals at last: what the tests of a file share is computed once.
 test-main: .venv/.dev
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python tests/cases/compiling.py
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # The oldest supported NumPy, SciPy and Numba, and nothing else: kernels compile, and data, files and errors are handled as with the
 # newest. Whether the mathematics is right does not depend on versions.
-OLDEST := common/test_extras common/test_threads data/test_loss_data kernels/test_kernels rules/test_rules \
+OLDEST := common/test_extras common/test_threads data/test_loss_data kernels/test_kernels losses/test_loss_inputs \
+	losses/test_losses losses/test_user_scalars rules/test_rules \
 	penalties/test_penalty_inputs solve/test_bad_input solve/test_interrupt solve/test_minimize solve/test_scipy_bridge \
 	solve/test_state_damage solve/test_state_files test_dependencies test_package
 test-oldest: .venv-oldest/.ready
-	.venv-oldest/bin/python -m pytest -q -n auto -m "not peer" $(wildcard $(OLDEST:%=tests/%.py) tests/losses tests/datasets_)
+	.venv-oldest/bin/python -m pytest -q -n auto --dist worksteal -m "not peer" $(wildcard $(OLDEST:%=tests/%.py) tests/datasets_)
 
 # The wheel, installed alone into an empty environment, must import, solve and be typed.
 test-wheel: .venv/.dev

@@ -20,7 +20,7 @@ def named(kind):
 
 
 def targets(kind, codes):
-    """Targets that `kind` accepts, made of small integers: any number, unless it is said here."""
+    """Targets that `kind` accepts, made of small integers."""
     codes = np.asarray(codes)
     if issubclass(kind, BinaryModel | KernelSVMDual):
         return np.where(codes % 2, 1.0, -1.0)

@@ -89,7 +89,8 @@ def check(result, best, smooth):
 
 def run(loss, penalty, smooth):
     """Minimise with settings that suit this size of problem."""
-    return minimize(loss, penalty=penalty, eta=1.0 if smooth else 0.1, max_iter=6000 if smooth else 3000, history=0)
+    iterations = 6000 if isinstance(loss, Huber) else 2500 if smooth else 2000
+    return minimize(loss, penalty=penalty, eta=1.0 if smooth else 0.1, max_iter=iterations, history=0)
 
 
 def named(kind):

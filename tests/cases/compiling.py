@@ -1,0 +1,49 @@
+"""Compile the kernels that most tests need, each once: python compiling.py, before the workers of pytest begin.
+
+Workers that begin together would each compile all of them. Here every core takes its share, and the workers find them on disk.
+"""
+
+import subprocess
+import sys
+
+import numpy as np
+from scipy import sparse
+
+from adagrad_diff import L1, L2, Box, BoxHyperplane, FusedLasso, GroupL2, L1Ball, L2Ball, LInf, Ridge, minimize
+from adagrad_diff.common.threads import cores
+from loss_zoo import LINEAR, make
+
+LAYOUTS = (np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array)
+PENALTIES = [Box(-1.0, 1.0), BoxHyperplane(-1.0, 1.0, np.ones(4), 0.3), FusedLasso(0.1, 0.1), GroupL2(0.1, [0, 0, 1, 1])]
+PENALTIES += [L1(0.1), L1Ball(1.0), L2(0.1), L2Ball(1.0), LInf(0.1), Ridge(0.1)]
+
+
+def losses(share, shares):
+    """One iteration of each, for one trajectory and for several, with and without all terms."""
+    A = np.random.default_rng(0).standard_normal((8, 4))
+    for kind in LINEAR[share::shares]:
+        for dtype in (np.float64, np.float32):
+            for layout in LAYOUTS:
+                loss = make(kind, layout(A.astype(dtype)), np.arange(8), l2=0.1, sample_weight=True, intercept=True)
+                for batch in ((), (3,)):
+                    minimize(loss, np.zeros((*loss.shape, *batch), dtype), L1(0.1), eta=0.1, max_iter=1)
+
+
+def penalties(share, shares):
+    """One prox of each, in single and in double precision."""
+    for penalty in PENALTIES[share::shares]:
+        for dtype in (np.float64, np.float32):
+            for z in (np.ones(4, dtype), np.ones((4, 3), dtype)):
+                penalty.prox(z, 0.5)
+                penalty.value(z)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        share, shares = map(int, sys.argv[1:])
+        # Not all begin with what losses have in common.
+        for part in (losses, penalties)[:: -1 if share % 2 else 1]:
+            part(share, shares)
+    else:
+        started = [subprocess.Popen([sys.executable, __file__, str(k), str(cores())]) for k in range(cores())]
+        sys.exit(max(process.wait() for process in started))
