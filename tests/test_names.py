@@ -5,7 +5,6 @@ import ast
 import graph
 
 
-
 def constants(tree):
     """The names in capitals that a module assigns, wherever it does so outside of functions and classes."""
     for node in ast.iter_child_nodes(tree):
