@@ -1,9 +1,11 @@
 """Rules that the package does not have are one small file each: they run batched, in a sweep, and continue bit for bit."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
-from adagrad_diff import L1, AdaGradDiff, Box, Hinge, Logistic, Squared, check_rule, load_state, minimize, sweep
+from adagrad_diff import L1, AdaGradDiff, Box, Hinge, Logistic, Squared, check_rule, iterate, load_state, minimize, sweep
 from five_rules import FISTA, RULES, Adam, Constant, DoG, DualAveraging
 from user_losses import Bowl, data
 
@@ -188,3 +190,16 @@ def test_a_state_of_another_rule_is_refused():
     state = minimize(Bowl(), np.zeros(3), rule=Adam(0.1), max_iter=3).state
     with pytest.raises(ValueError, match="belongs to another problem: rule"):
         minimize(Bowl(), rule=DoG(), max_iter=3, state=state)
+
+
+@pytest.mark.parametrize("trajectories", [(), (3,)])
+def test_a_rejected_trial_is_no_dual_point(trajectories):
+    """Certificates are made of what the loss left behind at x, not at a point that was tried and rejected."""
+    loss = Logistic(10 * A, LABELS, l2=0.1)
+    for state in islice(iterate(loss, np.zeros((6, *trajectories)), L1(0.05), FISTA()), 12):
+        fresh, g = loss.oracle(state.x), np.empty_like(state.x)
+        fresh(state.x, out=g)
+        assert np.array_equal(state.oracle_at_x().r, fresh.r)
+        assert np.array_equal(state.g, g)
+    result = last(loss, L1(0.05), FISTA(), np.zeros((6, *trajectories)), max_iter=2000, stop="gap", tol=1e-8)
+    assert np.all(result.certified)

@@ -188,7 +188,7 @@ class Certifier:
         """Improve the bound by the candidates at hand, and by a refinement if there is time for one."""
         column = state.ahead() if state.batched else None
         x, g, best = (a if a is None or column is None else a[..., column] for a in (state.x, state.g, state.x_best))
-        r = self.dual.residuals(state.oracle, column)
+        r = self.dual.residuals(state.oracle_at_x(), column)
         self._consider(x, g, r, x if best is None else best, seconds)
 
     @np.errstate(all="ignore")  # a bound that overflows is infinite, and proves nothing

@@ -50,7 +50,8 @@ class State:
     g_prev: Any = None
     step: Any = None
     pull: Any = None  # of a rule that does not move along g: what takes its place, (x - point) / step; see `View`
-    oracle: Any = None  # the loss's oracle, last called at x
+    oracle: Any = None  # the loss's oracle
+    elsewhere: bool = False  # it was last called at a point that was rejected, and not at x
     scale: Any = None  # factors of the coordinates in which subgradients are measured, if they are not x's own
     committing: bool = False  # an iteration is being completed, and must be
     turning: bool = False  # trajectories have come to the end of a stage: the next iteration begins another one
@@ -128,13 +129,22 @@ class State:
 
         That x stands still proves nothing, so there is no step, and no subgradient, until it moves again.
         """
+        self.elsewhere = False
         rejected = ~np.broadcast_to(np.asarray(accepted, bool), np.shape(self.f))
         if rejected.any():
+            self.elsewhere = True
             for new, old in ((self.x_prev, self.x), (self.g_prev, self.g)):
                 np.copyto(new, old, where=rejected)
             np.copyto(self.step, np.nan, where=rejected)
             f, phi = np.where(rejected, self.f, f), np.where(rejected, self.phi, phi)
         return (f, phi) if self.batched else (float(f), float(phi))
+
+    def oracle_at_x(self) -> Any:
+        """The loss's oracle, last called at x: once more, if it was called elsewhere since."""
+        if self.elsewhere:
+            self.oracle(self.x, out=self.g)
+            self.elsewhere = False
+        return self.oracle
 
     def advance(self, f: Any, phi: Any) -> None:
         """Complete an iteration: x_prev and g_prev hold the new iterate and its gradient, f and phi its values.
