@@ -282,13 +282,14 @@ def direct(needs: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def svg(needs: dict[str, set[str]]) -> str:
-    """The drawing: doors are blue; arrows that follow from others are left out."""
-    rows, wide, high = layers(needs), 980, 74
-    at = {
-        name: (round(wide * (k + 1) / (len(row) + 1)), high * (len(rows) - level) - high // 2)
-        for level, row in enumerate(rows)
-        for k, name in enumerate(row)
-    }
+    """The drawing: doors on the left, rooms on the right; arrows that follow from others are left out."""
+    rows, wide, high = layers(needs), 1160, 74
+    at = {}
+    for level, row in enumerate(rows):
+        for left, side in ((0, [name for name in row if name in DOORS]), (1, [name for name in row if name not in DOORS])):
+            for k, name in enumerate(side):
+                x = wide / 2 * (left + (k + 1) / (len(side) + 1)) + (-1) ** level * 55  # few arrows run behind a box then
+                at[name] = round(x), high * (len(rows) - level) - high // 2
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high * len(rows)}"',
         ' font-family="sans-serif" font-size="14">',
