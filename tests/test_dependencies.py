@@ -13,7 +13,7 @@ import adagrad_diff
 PACKAGE = Path(adagrad_diff.__file__).parent
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 DOORS = {"torch": "torch", "optax": "optax", "sklearn": "sklearn", "paper": "paper", "datasets": "paper", "theory": "paper"}
-DOORS |= {"cli.py": "paper", "sweeps": "sweep", "common": "sweep"}
+DOORS |= {"study": "paper", "cli.py": "paper", "sweeps": "sweep", "common": "sweep"}
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 OPTIONAL = {"dask", "google"}  # looked for, and done without
 
@@ -47,4 +47,8 @@ def test_imports_are_declared(path):
     extra = DOORS.get(path.relative_to(PACKAGE).parts[0])
     known = {*declared(project), *(declared(project, extra) if extra else ())}
     found = {DISTRIBUTIONS.get(name, name) for name in imported(path)} - set(sys.stdlib_module_names) - {"adagrad_diff"}
-    assert found - OPTIONAL <= known
+    undeclared = ", ".join(sorted(found - OPTIONAL - known))
+    assert not undeclared, (
+        f"{path.relative_to(PACKAGE)} imports {undeclared}, which {f'the extra {extra}' if extra else 'the core'} does not bring: "
+        "declare it in pyproject.toml, or say in DOORS of tests/test_dependencies.py which extra this room needs."
+    )

@@ -267,7 +267,8 @@ def layers(needs: dict[str, set[str]]) -> list[list[str]]:
         rows[depth[name]].append(name)
     place: dict[str, float] = {}
     for row in rows:
-        row.sort(key=lambda name: sum(place[other] for other in needs[name] if other in place) / max(1, len(needs[name])))
+        mean = {name: sum(place[other] for other in needs[name] if other in place) / max(1, len(needs[name])) for name in row}
+        row.sort(key=lambda name: (round(mean[name], 6), name))  # sums over a set are not always the same
         place |= {name: (k + 1) / (len(row) + 1) for k, name in enumerate(row)}
     return rows
 
