@@ -48,7 +48,8 @@ def test_imports_are_declared(path):
     known = {*declared(project), *(declared(project, extra) if extra else ())}
     found = {DISTRIBUTIONS.get(name, name) for name in imported(path)} - set(sys.stdlib_module_names) - {"adagrad_diff"}
     undeclared = ", ".join(sorted(found - OPTIONAL - known))
+    brings = f"the extra {extra}" if extra else "the core"
     assert not undeclared, (
-        f"{path.relative_to(PACKAGE)} imports {undeclared}, which {f'the extra {extra}' if extra else 'the core'} does not bring: "
+        f"{path.relative_to(PACKAGE)} imports {undeclared}, which {brings} does not bring: "
         "declare it in pyproject.toml, or say in DOORS of tests/test_dependencies.py which extra this room needs."
     )
