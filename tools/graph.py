@@ -267,7 +267,8 @@ def layers(needs: dict[str, set[str]]) -> list[list[str]]:
         rows[depth[name]].append(name)
     place: dict[str, float] = {}
     for row in rows:
-        row.sort(key=lambda name: sum(place[other] for other in needs[name] if other in place) / max(1, len(needs[name])))
+        mean = {name: sum(place[other] for other in needs[name] if other in place) / max(1, len(needs[name])) for name in row}
+        row.sort(key=lambda name: (round(mean[name], 6), name))  # sums over a set are not always the same
         place |= {name: (k + 1) / (len(row) + 1) for k, name in enumerate(row)}
     return rows
 
@@ -282,13 +283,14 @@ def direct(needs: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def svg(needs: dict[str, set[str]]) -> str:
-    """The drawing: doors are blue; arrows that follow from others are left out."""
-    rows, wide, high = layers(needs), 980, 74
-    at = {
-        name: (round(wide * (k + 1) / (len(row) + 1)), high * (len(rows) - level) - high // 2)
-        for level, row in enumerate(rows)
-        for k, name in enumerate(row)
-    }
+    """The drawing: doors on the left, rooms on the right; arrows that follow from others are left out."""
+    rows, wide, high = layers(needs), 1160, 74
+    at = {}
+    for level, row in enumerate(rows):
+        for left, side in ((0, [name for name in row if name in DOORS]), (1, [name for name in row if name not in DOORS])):
+            for k, name in enumerate(side):
+                x = wide / 2 * (left + (k + 1) / (len(side) + 1)) + (-1) ** level * 55  # few arrows run behind a box then
+                at[name] = round(x), high * (len(rows) - level) - high // 2
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high * len(rows)}"',
         ' font-family="sans-serif" font-size="14">',

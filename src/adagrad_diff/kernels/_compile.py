@@ -25,9 +25,10 @@ def plain(function: Callable[..., Any], cache: bool = True, **options: Any) -> A
     """Compiled, and kept on disk under a file name that no other process uses.
 
     Numba numbers the files of a function. Two processes that compile it at the same time for two dtypes would write to one
-    file, and the index would take the one for the other: with a cache directory of our own, three processes, six functions
-    and a disk that takes 50 ms, a later process got code for the other dtype in two rounds of four; with this, in none. Numba's
-    public means (a directory, signatures given in advance) do not prevent it, or cost a minute of compilation at every import.
+    file, and the index would take the one for the other. A cache directory of our own does not help: with three processes,
+    six functions and writes of the index slowed down by 50 ms, as on a busy network disk, a later process got code for the
+    other dtype in two rounds of four; with this, in none of four. (On a quick disk neither did, in fifteen.) Signatures given
+    in advance would prevent it, but then all of them are compiled, needed or not.
     """
     dispatcher = njit(cache=cache, **OPTIONS, **options)(function)
     files: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
