@@ -105,7 +105,7 @@ def _above(penalty: Any, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
 def _(penalty: Box, y, e):
     ends = []
     for point in (y + e, y - e):  # convex in each coordinate: the largest value is at an end
-        bound = np.where(point > 0, penalty._upper, penalty._lower)
+        bound = np.where(point > 0, penalty.upper, penalty.lower)
         ends.append(np.multiply(bound, point, out=np.zeros_like(point), where=point != 0))
     values = np.maximum(*ends)
     return values.sum(), np.abs(values).sum()
@@ -121,11 +121,11 @@ def _(penalty, y, e):
 
 @_above.register
 def _(penalty: BoxHyperplane, y, e):
-    reach = np.maximum(np.abs(penalty._lower), np.abs(penalty._upper))
+    reach = np.broadcast_to(np.maximum(np.abs(penalty.lower), np.abs(penalty.upper)), y.shape)
     if not np.isfinite(reach).all():
         return _unknown(y, e)
-    slope = np.abs(np.divide(y, penalty._a, out=np.zeros_like(y), where=penalty._a != 0)).max()
-    terms = reach @ (np.abs(y) + slope * np.abs(penalty._a)) + slope * abs(penalty._beta)
+    slope = np.abs(np.divide(y, penalty.a, out=np.zeros_like(y), where=penalty.a != 0)).max()
+    terms = reach @ (np.abs(y) + slope * np.abs(penalty.a)) + slope * abs(penalty.beta)
     return penalty.conjugate(y) + reach @ e, terms
 
 
@@ -174,7 +174,7 @@ def _(penalty: NumericalProx, y, e):
 
 @_above.register
 def _(penalty: Separable, y, e):
-    _, pairs, rest = penalty._plan(y.size)
+    _, pairs, rest = penalty.plan(y.size)
     parts = [_near(part, y[where], e[where]) for where, part in pairs] + [_unknown(y[rest], e[rest])]
     return sum(value for value, _ in parts), sum(terms for _, terms in parts)
 
