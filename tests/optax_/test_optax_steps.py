@@ -57,7 +57,7 @@ def step(optimizer, params, state, grads):
     return optax.apply_updates(params, updates), state, updates
 
 
-def follow(make, options, *, dtype=np.float64, tolerance=1e-10, lr=0.03, steps=60, sync=False):
+def follow(make, options, *, dtype=np.float64, tolerance=1e-10, lr=0.03, steps=30, sync=False):
     """Steps of the optimizer and of its twins, compared as they go; gradients of sizes that change."""
     rng = np.random.default_rng(0)
     params = {name: jnp.asarray(random(rng, shape, dtype)) for name, shape in SHAPES.items()}
@@ -200,7 +200,7 @@ def test_trajectory_is_that_of_the_core(multinomial, blocks, core_blocks, penalt
     optimizer, x = adagrad_diff(0.4, blocks=blocks, penalty=ours), jnp.zeros((5, 3))
     state = optimizer.init(x)
     rule = core.AdaGradDiff(0.4, blocks=core_blocks)
-    for expected in islice(core.iterate(core.Multinomial(A, classes), np.zeros((5, 3)), theirs, rule), 200):
+    for expected in islice(core.iterate(core.Multinomial(A, classes), np.zeros((5, 3)), theirs, rule), 100):
         x, state, _ = step(optimizer, x, state, gradient(x))
         np.testing.assert_allclose(x, expected.x, rtol=0, atol=1e-10)
     if penalty in ("L1", "GroupL2"):

@@ -143,7 +143,7 @@ def _(penalty: NumericalProx, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
 
 @_above.register
 def _(penalty: Separable, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
-    pairs, rest = penalty.split(y.size)
+    _, pairs, rest = penalty.plan(y.size)
     parts = [_near(part, y[where], e[where]) for where, part in pairs] + [_unknown(y[rest], e[rest])]
     return sum(value for value, _ in parts), sum(terms for _, terms in parts)
 

@@ -116,6 +116,10 @@ def _call(kind: type) -> str:
         parameters = inspect.signature(kind).parameters.values()
     except (TypeError, ValueError):
         return f"{kind.__name__}(...)"
-    useless = (inspect.Parameter.empty, -np.inf, np.inf)  # defaults that say nothing, as those of a box
-    needed = [p.name for p in parameters if p.default in useless and p.kind < p.VAR_POSITIONAL]
+    needed = [p.name for p in parameters if p.kind < p.VAR_POSITIONAL and (p.default is p.empty or _is_infinite(p.default))]
     return f"{kind.__name__}({', '.join(EXAMPLE_ARGUMENTS.get(name, name) for name in needed)})"
+
+
+def _is_infinite(default: Any) -> bool:
+    """Whether a default says nothing, as the bounds of a box."""
+    return isinstance(default, float) and not np.isfinite(default)

@@ -50,7 +50,7 @@ class Separable(Penalty):
                 f"[(slice(0, 3), L1(1.0)), ([5, 7], Ridge(1.0))]. {error}"
             ) from None
         self._where = [_coordinates(where, f"part {k} of Separable") for k, (where, _) in enumerate(self.parts)]
-        self._last: tuple[int, list[tuple[Any, Penalty]], np.ndarray] | None = None  # see `_plan`
+        self._last: tuple[int, list[tuple[Any, Penalty]], np.ndarray] | None = None  # see `plan`
         # Parts that count from the front overlap, or not, whatever the size is.
         front = [k for k, where in enumerate(self._where) if (_numbers(where) >= 0).all()]
         if self._least_size() <= LOOKED_AT_EARLY:  # larger ones when there is a vector of that size
@@ -70,13 +70,13 @@ class Separable(Penalty):
     @quiet
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
-        _, pairs, _ = self._plan(len(x))
+        _, pairs, _ = self.plan(len(x))
         return sum((penalty.value(x[where]) for where, penalty in pairs), np.zeros(x.shape[1:]))[()]
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         if out is not z:
             np.copyto(out, z)
-        for where, penalty in self._plan(len(z))[1]:
+        for where, penalty in self.plan(len(z))[1]:
             part, steps = out[where], step[where]
             if penalty.accepts == "scalar":
                 if (steps != steps[:1]).any():
@@ -90,28 +90,23 @@ class Separable(Penalty):
     def conjugate(self, y: ArrayLike) -> Any:
         """The sum of the parts' conjugates; infinite unless y is zero where nothing is penalised."""
         y = point(self, y, "y")
-        _, pairs, rest = self._plan(len(y))
+        _, pairs, rest = self.plan(len(y))
         return sum((penalty.conjugate(y[where]) for where, penalty in pairs), indicator((y[rest] == 0).all(axis=0)))
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:
         """The largest of the parts' polars; infinite unless y is zero where nothing is penalised."""
         y = point(self, y, "y")
-        _, pairs, rest = self._plan(len(y))
+        _, pairs, rest = self.plan(len(y))
         return np.max([indicator((y[rest] == 0).all(axis=0)), *(penalty.polar(y[where]) for where, penalty in pairs)], axis=0)
 
-    def split(self, size: int) -> tuple[list[tuple[Any, Penalty]], np.ndarray]:
-        """The parts of a vector of that size, (where, penalty) each, and the coordinates that have none."""
-        _, pairs, rest = self._plan(size)
-        return pairs, rest
-
     def check_size(self, size: int) -> None:
-        self._plan(size)
+        self.plan(size)
 
     def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
         if isotropic or self.accepts == "diagonal":
             return
-        size, pairs, _ = self._last or self._plan(self._least_size() if labels is None else len(labels))
+        size, pairs, _ = self._last or self.plan(self._least_size() if labels is None else len(labels))
         labels = np.arange(size) if labels is None else labels
         for where, penalty in pairs:
             inner = labels[where]
@@ -123,7 +118,7 @@ class Separable(Penalty):
                     "these coordinates are one block: give them one label in 'blocks'."
                 ) from None
 
-    def _plan(self, size: int) -> tuple[int, list[tuple[Any, Penalty]], np.ndarray]:
+    def plan(self, size: int) -> tuple[int, list[tuple[Any, Penalty]], np.ndarray]:
         """For vectors of this size: the size, the coordinates of each part with its penalty, and those without any."""
         plan = self._last
         if plan is None or plan[0] != size:
