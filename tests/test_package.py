@@ -21,8 +21,6 @@ OPTIONAL = {"torch": "torch", "optax": "optax", "jax": "jax", "dask": "dask", "s
 NEEDY = ("sweeps", "cli", "datasets", "paper", "theory", "study")  # whose examples need more than the core dependencies
 PEERS = [name for name in MODULES if name.split(".")[1:2] and name.split(".")[1] in NEEDY]
 CORE = [name for name in MODULES if name not in PEERS]
-NAME_OF = {"scikit-learn": "sklearn"}  # of a distribution, where it is another one
-PEER = ("sweeps", "cli", "datasets", "paper")  # modules whose examples need more than the core dependencies
 HEAVY = (
     "scipy",
     "numba",
