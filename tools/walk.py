@@ -1,6 +1,6 @@
 """The walk: which files of the package a run passes through, in the order in which it first comes to them.
 
-    python tools/walk.py                                 (another checkout: PYTHONPATH=OLD/src python tools/walk.py)
+python tools/walk.py                                 (another checkout: PYTHONPATH=OLD/src python tools/walk.py)
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ of extended precision.
 """
 
 import numpy as np
-from scipy import sparse
 
 LONG = np.longdouble
 PRECISION = LONG(np.finfo(LONG).eps)
@@ -66,19 +65,9 @@ TRANSLATED = ("Squared", "Huber", "LAD", "Quantile")  # l(z, b) = l(z - b, 0)
 
 def dense(matrix):
     """The data matrix as an array of extended precision; None of an operator, or if it is large."""
-    if matrix.shape[0] * matrix.shape[1] > MOST:
+    if matrix.opaque or matrix.shape[0] * matrix.shape[1] > MOST:
         return None
-    if hasattr(matrix, "array"):
-        return matrix.array.astype(LONG)
-    if hasattr(matrix, "parts"):
-        indptr, indices, data = matrix.parts
-        kind = (
-            sparse.csr_array
-            if len(indptr) == matrix.shape[0] + 1 and type(matrix).__name__.endswith("Rows")
-            else sparse.csc_array
-        )
-        return kind((data, indices, indptr), shape=matrix.shape).toarray().astype(LONG)
-    return None
+    return matrix.to_dense().astype(LONG)
 
 
 # ------------------------------------------------------------ penalties: value, polar of a norm, conjugate with a ridge term

@@ -48,6 +48,26 @@ def points(d: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
     yield from (z, 1e10 * z, 1e-12 * z, z * 10.0 ** rng.uniform(-12, 10, d), rng.integers(-3, 4, d) * 1.0, 0.0 * z)
 
 
+def distance(x: np.ndarray, y: Any, step: np.ndarray) -> Any:
+    """In the metric of the prox: a relative error of z changes the prox by no more than that, in this norm."""
+    return np.sqrt(np.sum((x.astype(float) - y) ** 2 / step, axis=0))
+
+
+def nan_in_one_trajectory(case: Case) -> Iterator[tuple[Any, np.ndarray]]:
+    """Penalties, and proximal points of three trajectories; a NaN at any place of the second stays there, and in it."""
+    rng, d = np.random.default_rng(2), case.size(12)
+    penalty = case.make(d, rng)
+    z = rng.standard_normal((d, 3))
+    expected = penalty.prox(z.copy(), 0.5)
+    for place in range(d):
+        bad = z.copy()
+        bad[place, 1] = np.nan
+        x = penalty.prox(bad, 0.5)
+        np.testing.assert_array_equal(x[:, [0, 2]], expected[:, [0, 2]])
+        assert np.isnan(x[place, 1])
+        yield penalty, x
+
+
 def fenchel_violation(penalty: Any, z: np.ndarray, step: np.ndarray, x: np.ndarray) -> float:
     """How far u = (z - x) / step is from being a subgradient at x, by phi(x) + phi*(u) = <x, u>.
 

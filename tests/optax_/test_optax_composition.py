@@ -1,6 +1,7 @@
 """With the other parts of optax, and under the transformations of JAX."""
 
 import pickle
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -41,18 +42,28 @@ def loss(params):
 GRADIENT = jax.grad(loss)
 
 
+@partial(jax.jit, static_argnums=(0, 1))
+def step(optimizer, gradient, params, state):
+    updates, state = optimizer.update(gradient(params), state, params)
+    return optax.apply_updates(params, updates), state
+
+
 def run(optimizer, params=PARAMS, steps=5, gradient=GRADIENT):
     """The parameters after some steps, and the state."""
-
-    @jax.jit
-    def step(params, state):
-        updates, state = optimizer.update(gradient(params), state, params)
-        return optax.apply_updates(params, updates), state
-
     state = optimizer.init(params)
     for _ in range(steps):
-        params, state = step(params, state)
+        params, state = step(optimizer, gradient, params, state)
     return params, state
+
+
+def made(make, options):
+    """make(0.1, **options), one for all tests: its step is compiled once."""
+    return _made(make, *options.items())
+
+
+@cache
+def _made(make, *options):
+    return make(0.1, **dict(options))
 
 
 def same(a, b, rtol=1e-5):
@@ -62,36 +73,38 @@ def same(a, b, rtol=1e-5):
 
 def test_the_alias_is_the_chain():
     chain = optax.chain(scale_by_gradient_differences(), optax.scale_by_learning_rate(0.1))
-    same(run(adagrad_diff(0.1)), run(chain), rtol=0)
-    same(run(adamdiff(0.1, penalty=L1(0.1))), run(proximal(scale_by_adamdiff(), 0.1, L1(0.1))), rtol=0)
+    same(run(made(adagrad_diff, {})), run(chain), rtol=0)
+    same(run(made(adamdiff, {"penalty": L1(0.1)})), run(proximal(scale_by_adamdiff(), 0.1, L1(0.1))), rtol=0)
 
 
 def test_chain_with_clipping():
     """What comes before sees gradients; differences are those of the clipped ones."""
     clip = optax.clip_by_global_norm(0.5)
     chained, _ = run(optax.chain(clip, adagrad_diff(0.1, penalty=L1(0.1))))
-    clipped, _ = run(adagrad_diff(0.1, penalty=L1(0.1)), gradient=lambda p: clip.update(jax.grad(loss)(p), clip.init(p))[0])
+    clipped, _ = run(
+        made(adagrad_diff, {"penalty": L1(0.1)}), gradient=lambda p: clip.update(jax.grad(loss)(p), clip.init(p))[0]
+    )
     same(chained, clipped)
 
 
 @pytest.mark.parametrize(("make", "options"), CASES, ids=name)
 def test_masked_and_partition(make, options):
-    optimizer = make(0.1, **options)
+    optimizer, alone = made(make, options), made(make, {})
     both, _ = run(optimizer)
     masked, _ = run(
         optax.masked(optimizer, {"w": True, "b": False}), gradient=lambda p: jax.grad(loss)(p) | {"b": jnp.zeros(2)}
     )
     same(masked["w"], both["w"])
     same(masked["b"], PARAMS["b"])
-    parts = optax.partition({"first": optimizer, "second": make(0.1)}, {"w": "first", "b": "second"})
+    parts = optax.partition({"first": optimizer, "second": alone}, {"w": "first", "b": "second"})
     params, _ = run(parts)
     same(params["w"], both["w"])
-    same(params["b"], run(make(0.1))[0]["b"])
+    same(params["b"], run(alone)[0]["b"])
 
 
 @pytest.mark.parametrize(("make", "options"), [*CASES, (adamdiff, {"accumulator_dtype": "float32"})], ids=name)
 def test_inject_hyperparams(make, options):
-    plain, _ = run(make(0.1, **options))
+    plain, _ = run(made(make, options))
     injected = optax.inject_hyperparams(make)(learning_rate=0.1, **options)
     params, state = run(injected)
     same(params, plain, rtol=1e-4)
@@ -106,17 +119,17 @@ def test_inject_hyperparams(make, options):
 @pytest.mark.parametrize(("make", "options"), CASES, ids=name)
 def test_multi_steps(make, options):
     """Three gradients, then one step by their mean."""
-    single, _ = run(make(0.1, **options), steps=2)
-    many, _ = run(optax.MultiSteps(make(0.1, **options), every_k_schedule=3), steps=6)
+    single, _ = run(made(make, options), steps=2)
+    many, _ = run(optax.MultiSteps(made(make, options), every_k_schedule=3), steps=6)
     same(many, single)
 
 
 @pytest.mark.parametrize(("make", "options"), CASES, ids=name)
 def test_apply_if_finite_touches_nothing(make, options):
-    optimizer = optax.apply_if_finite(make(0.1, **options), max_consecutive_errors=3)
+    optimizer = optax.apply_if_finite(made(make, options), max_consecutive_errors=3)
     params, state = run(optimizer, steps=2)
     bad = jax.tree.map(lambda x: x.at[0].set(jnp.nan), params)
-    updates, after = optimizer.update(bad, state, params)
+    updates, after = jax.jit(optimizer.update)(bad, state, params)
     same(optax.apply_updates(params, updates), params, rtol=0)
     same(after.inner_state, state.inner_state, rtol=0)
     assert after.total_notfinite == 1
@@ -165,16 +178,17 @@ def test_scan_vmapped_over_learning_rates(make, options):
 
         return jax.lax.scan(step, (PARAMS, optimizer.init(PARAMS)), length=5)[0][0]
 
-    many = jax.jit(jax.vmap(solve))(rates)
-    for k, rate in enumerate((0.01, 0.1, 0.5)):
-        same(jax.tree.map(lambda leaf, k=k: leaf[k], many), run(make(rate, **options))[0], rtol=1e-4)
+    many, one = jax.jit(jax.vmap(solve))(rates), jax.jit(solve)
+    for k, rate in enumerate(rates):
+        same(jax.tree.map(lambda leaf, k=k: leaf[k], many), one(rate), rtol=1e-4)
+    same(one(0.1), run(made(make, options))[0], rtol=1e-4)
 
 
 def test_vmapped_over_lam():
     lams = jnp.array([0.0, 0.1, 1e4])
     many = jax.vmap(lambda penalty: run(adagrad_diff(0.1, penalty=penalty))[0])(L1(lams))
-    same(jax.tree.map(lambda leaf: leaf[1], many), run(adagrad_diff(0.1, penalty=L1(0.1)))[0], rtol=1e-4)
-    same(jax.tree.map(lambda leaf: leaf[0], many), run(adagrad_diff(0.1))[0], rtol=1e-4)
+    same(jax.tree.map(lambda leaf: leaf[1], many), run(made(adagrad_diff, {"penalty": L1(0.1)}))[0], rtol=1e-4)
+    same(jax.tree.map(lambda leaf: leaf[0], many), run(made(adagrad_diff, {}))[0], rtol=1e-4)
     assert not any(leaf[2].any() for leaf in jax.tree.leaves(many))
 
 
@@ -201,7 +215,7 @@ def test_gradients_through_steps(make, options):
 
 
 def test_states_are_plain_trees():
-    _, state = run(adamdiff(0.1, penalty=L1(0.1)))
+    _, state = run(made(adamdiff, {"penalty": L1(0.1)}))
     same(pickle.loads(pickle.dumps(jax.device_get(state))), jax.device_get(state), rtol=0)
 
 
@@ -214,11 +228,8 @@ def test_gradients_are_not_changed():
 
 def test_complex_gradients_of_jax_are_conjugated_by_the_caller():
     z, optimizer = jnp.array([1 + 2j, -3j]), adagrad_diff(1.0, penalty=None)
-    state = optimizer.init(z)
-    for _ in range(100):
-        g = jax.grad(lambda z: jnp.sum(jnp.abs(z - 1j) ** 2))(z).conj()
-        updates, state = optimizer.update(g, state)
-        z = optax.apply_updates(z, updates)
+    gradient = jax.grad(lambda z: jnp.sum(jnp.abs(z - 1j) ** 2))
+    z, _ = run(optimizer, z, steps=100, gradient=lambda z: gradient(z).conj())
     np.testing.assert_allclose(z, [1j, 1j], atol=1e-3)
 
 

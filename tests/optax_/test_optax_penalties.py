@@ -45,12 +45,12 @@ def test_group_prox_in_single_precision(over):
         np.testing.assert_allclose(x, expected, rtol=1e-4, atol=1e-6 * size)
 
 
-@pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
-@pytest.mark.parametrize("shape", [(6, 1), (1, 7), (1, 1), ()])
+@pytest.mark.parametrize("penalty", [PENALTIES[2], *PENALTIES[5:]], ids=repr)  # the others are made of the same parts
+@pytest.mark.parametrize("shape", [(6, 1), (1, 7), ()])
 def test_one_step_for_a_block(penalty, shape):
     rng = np.random.default_rng(1)
     z, step = jnp.asarray(rng.standard_normal(SHAPE)), jnp.asarray(rng.uniform(0.1, 2, shape))
-    np.testing.assert_allclose(penalty.prox(z, step), penalty.prox(z, jnp.broadcast_to(step, SHAPE)), rtol=1e-6)
+    np.testing.assert_allclose(PROX(penalty, z, step), PROX(penalty, z, jnp.broadcast_to(step, SHAPE)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)

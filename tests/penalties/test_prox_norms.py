@@ -15,7 +15,7 @@ from adagrad_diff.penalties.nuclear import Nuclear
 from adagrad_diff.penalties.simplex import Simplex
 from adagrad_diff.penalties.slope import SLOPE
 from adagrad_diff.penalties.sparse_group_l2 import SparseGroupL2
-from prox_harness import draw_step, points
+from prox_harness import distance, draw_step, points
 from prox_norms import CASES
 
 GROUPS = [5, -2, 5, 0, 0, 5, -2, 9]
@@ -32,11 +32,6 @@ NORMS = [
 ]
 every = pytest.mark.parametrize("case", CASES, ids=str)
 each_norm = pytest.mark.parametrize("penalty", NORMS, ids=lambda p: type(p).__name__)
-
-
-def distance(x, y, step):
-    """In the metric of the prox: a relative error of z changes the prox by no more than that, in this norm."""
-    return np.sqrt(np.sum((x.astype(float) - y) ** 2 / step, axis=0))
 
 
 @every

@@ -10,16 +10,11 @@ from adagrad_diff.penalties.box_hyperplane import BoxHyperplane
 from adagrad_diff.penalties.half_space import HalfSpace
 from adagrad_diff.penalties.hyperplane import Hyperplane
 from adagrad_diff.penalties.psd import PSD
-from prox_harness import draw_step, points
+from prox_harness import distance, draw_step, nan_in_one_trajectory, points
 from prox_planes import CASES
 
 INF = np.inf
 every = pytest.mark.parametrize("case", CASES, ids=str)
-
-
-def distance(x, y, step):
-    """In the metric of the prox: a relative error of z changes the prox by no more than that, in this norm."""
-    return np.sqrt(np.sum((x.astype(float) - y) ** 2 / step, axis=0))
 
 
 # ---------------------------------------------------------------- all of them
@@ -60,16 +55,7 @@ def test_large(case, kind):
 @every
 def test_not_a_number(case):
     """It stays in its trajectory, and does not leave it finite."""
-    rng, d = np.random.default_rng(2), case.size(12)
-    penalty = case.make(d, rng)
-    z = rng.standard_normal((d, 3))
-    expected = penalty.prox(z.copy(), 0.5)
-    for place in range(d):
-        bad = z.copy()
-        bad[place, 1] = np.nan
-        x = penalty.prox(bad, 0.5)
-        np.testing.assert_array_equal(x[:, [0, 2]], expected[:, [0, 2]])
-        assert np.isnan(x[place, 1])
+    for penalty, x in nan_in_one_trajectory(case):
         np.testing.assert_array_equal(penalty.value(x), [0.0, INF, 0.0])
 
 

@@ -24,11 +24,12 @@ MODELS = [
 def test_answers_are_those_of_the_array(model, y, source):
     X, weight = source(), 1.0 + np.arange(60) % 2
     array = dense(X)
+    model.set_params(tol=1e-3)
     wanted = model.fit(array, y, sample_weight=weight).predict(array), model.objective_
     model.fit(X, y, sample_weight=weight)
     assert model.n_features_in_ == 5
     assert model.converged_
-    assert model.objective_ == pytest.approx(wanted[1], rel=2e-4)
+    assert model.objective_ == pytest.approx(wanted[1], rel=2e-3)
     assert model.score(X, y) == pytest.approx(model.score(array, y), abs=1e-12)
     here = model.predict(X)
     assert np.array_equal(here, model.predict(array)) or np.allclose(here, model.predict(array), rtol=1e-12)

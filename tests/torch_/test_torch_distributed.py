@@ -25,6 +25,8 @@ except ImportError:
 PROCESSES, STEPS, TOLERANCE = 2, 10, 1e-12
 METHODS = (AdaGradDiff, AdamDiff)
 BLOCKS = ("element", "row", "tensor")
+GROUPED = (L1(0.02), GroupL2(0.05), GroupL2(0.05, over="tensor"))  # whose steps have the shape of the blocks
+SHARDED = {"element": (None, *GROUPED), "row": (Box(-0.2, 0.2), *GROUPED), "tensor": GROUPED}
 
 
 # ------------------------------------------------------------ what every process does
@@ -90,11 +92,7 @@ def ddp() -> None:
 def fsdp2() -> None:
     for method in METHODS:
         for blocks in BLOCKS:
-            for penalty in (
-                (None, L1(0.02), Box(-0.2, 0.2), GroupL2(0.05), GroupL2(0.05, over="tensor"))
-                if method is AdaGradDiff
-                else (L1(0.02),)
-            ):
+            for penalty in SHARDED[blocks] if method is AdaGradDiff else (L1(0.02),):
                 reference, _ = alone(method, blocks=blocks, penalty=penalty)
                 model, optimizer = sharded(method, blocks=blocks, penalty=penalty)
                 train(model, optimizer, share(data()))

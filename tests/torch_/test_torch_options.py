@@ -10,10 +10,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch.optim.lr_scheduler import LambdaLR, StepLR  # noqa: E402
-from torch_twin import MODES, OPTIMIZERS, Twin, states_of  # noqa: E402
+from torch_twin import MODES, OPTIMIZERS, states_of  # noqa: E402
 
 from adagrad_diff import L1 as CoreL1  # noqa: E402
 from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, Box, ElasticNet, GroupL2, NonNegative, Ridge  # noqa: E402
+from prox_twin import Twin  # noqa: E402
 
 pytestmark = pytest.mark.peer
 
@@ -45,7 +46,9 @@ def test_every_option_per_group(kind, mode):
     params = [parameter() for _ in groups]
     together = kind([{"params": [p], **group} for p, group in zip(params[:-1], groups, strict=False)], lr=0.02, **MODES[mode])
     together.add_param_group({"params": params[-1], **groups[-1]})
-    twins = [Twin(p.detach().numpy(), kind, **{"lr": 0.02, **group}) for p, group in zip(params, groups, strict=True)]
+    twins = [
+        Twin(p.detach().numpy(), kind is AdamDiff, **{"lr": 0.02, **group}) for p, group in zip(params, groups, strict=True)
+    ]
     for n in range(5):
         for p, twin in zip(params, twins, strict=True):
             p.grad = p.detach() * (1 + n % 2) + 0.5

@@ -7,15 +7,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch_twin import MODES, OPTIMIZERS, PENALTIES, Twin, states_of  # noqa: E402
+from torch_twin import MODES, OPTIMIZERS, PENALTIES, states_of  # noqa: E402
 
 import adagrad_diff  # noqa: E402
 from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, GroupL2  # noqa: E402
+from prox_twin import Twin  # noqa: E402
 
 pytestmark = pytest.mark.peer
 
 SHAPES = [(3, 4), (5,), ()]
-STEPS = 200
+STEPS = 100
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -64,7 +65,7 @@ def follow(kind, mode, dtype, options, tolerance, *, sync=False, lr=0.03, steps=
     rng, params = start(dtype)
     optimizer = kind(params, lr, **MODES[mode], **options)
     known = {name: options[name] for name in ("penalty", "blocks", "maximize", "eps") if name in options}
-    twins = [Twin(real(p), kind, float(lr), **known) for p in params]
+    twins = [Twin(real(p), kind is AdamDiff, float(lr), **known) for p in params]
     for n in range(steps):
         for p, twin in zip(params, twins, strict=True):
             p.grad = gradient(rng, p, n)

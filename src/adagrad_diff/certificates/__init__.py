@@ -24,7 +24,7 @@ import numpy as np
 from ..common import check
 from ..losses import LinearModel, Loss, Multinomial, Quadratic, as_loss
 from ..penalties import Penalty, as_penalty
-from ._certifier import TINY
+from ._certifier import TINY_FLOAT
 from ._certifier import Certifier as Certifier
 from ._dual import Dual
 from ._dual import LinearDual as LinearDual
@@ -33,7 +33,7 @@ from ._quadratic import QuadraticDual
 from ._refine import refined, samples_nearest_kinks
 from .critical import at_fraction, critical_lam
 
-ROUNDS, EVALUATIONS = 8, 300  # of the refinement, for a single x that has no history
+POINT_ROUNDS, POINT_EVALUATIONS = 8, 300  # of the refinement, for a single x that has no history
 
 __all__ = ["Certificate", "at_fraction", "critical_lam", "duality_gap"]
 
@@ -51,7 +51,7 @@ class Certificate:
     @property
     def relative(self) -> float:
         """gap / |F(x)|."""
-        return self.gap / max(abs(self.fun), TINY) if self.gap < np.inf else np.inf
+        return self.gap / max(abs(self.fun), TINY_FLOAT) if self.gap < np.inf else np.inf
 
 
 def dual_of(loss: Loss, penalty: Penalty) -> Dual | str:
@@ -72,7 +72,8 @@ def dual_of(loss: Loss, penalty: Penalty) -> Dual | str:
             penalty.conjugate(np.zeros(size))
         except ValueError as error:
             return str(error).rstrip(".")
-    return kind(loss, penalty)
+    dual: Dual = kind(loss, penalty)
+    return dual
 
 
 @np.errstate(all="ignore")  # what overflows proves nothing
@@ -126,7 +127,7 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
     if refine and dual.kinked and isinstance(dual, LinearDual):
         u = dual.multipliers(r)  # type: ignore[arg-type]
         samples = samples_nearest_kinks(dual, x, len(u))
-        for better in refined(dual, x, u, dual.product(u), samples, rounds=ROUNDS, evaluations=EVALUATIONS):
+        for better in refined(dual, x, u, dual.product(u), samples, rounds=POINT_ROUNDS, evaluations=POINT_EVALUATIONS):
             certifier.try_(better.u, better.v)
     certifier.measure(x, r)
     return Certificate(fun, certifier.bound, float(certifier.gap(fun)), certifier.point, certifier.message(fun))

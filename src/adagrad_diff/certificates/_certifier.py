@@ -14,15 +14,17 @@ from ._refine import EVALUATIONS, ROUNDS, refined, samples_nearest_kinks
 LOOKS, REFINEMENTS, AUTO = 0.02, 0.025, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
 # A model of the machine, in seconds, so that two runs of one problem look at the same iterations.
 CALL, MULTIPLICATION = 4e-6, 1.2e-10  # one iteration: what it costs at least
-LOOK, SAMPLE = 2e-4, 3e-8  # one evaluation of the dual function
+LOOK_SECONDS, SAMPLE_SECONDS = 2e-4, 3e-8  # one evaluation of the dual function
 TRIAL = 3e-5  # one evaluation inside the refinement
 ENTRIES = 4_000_000  # numbers that are copied without asking how large A is
-FEW, LEAST, LATER = 100, 30, 1.3  # of samples and evaluations; by which factor the run grows between two refinements
+FEW_SAMPLES, LEAST_EVALUATIONS = 100, 30  # of a refinement
+LATER = 1.3  # by which factor the run grows between two refinements
 KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
 AGAIN = 1e-6  # part of itself by which a value of the dual function may change when it is evaluated again
-PREFIX, NUMBERS = "certifier.", ("tried", "value", "noise", "bound", "n", "refined_at", "next", "spent")  # of what it remembers
-TINY, LARGEST = np.finfo(np.float64).tiny, np.finfo(np.float64).max
+CERTIFIER_PREFIX = "certifier."
+REMEMBERED = ("tried", "value", "noise", "bound", "n", "refined_at", "next", "spent")  # the numbers among what it remembers
+TINY_FLOAT, LARGEST_FLOAT = np.finfo(np.float64).tiny, np.finfo(np.float64).max
 
 
 class Certifier:
@@ -46,12 +48,13 @@ class Certifier:
         loss: Any = dual.loss  # type: ignore[attr-defined]
         matrix = getattr(loss, "A", None) or loss.Q
         samples, self.work = matrix.shape[0], trajectories * (CALL + MULTIPLICATION * matrix.size)
-        look = LOOK + SAMPLE * samples + self.work * dual.kinked + 0.5 * MULTIPLICATION * matrix.size * dual.products
+        look = LOOK_SECONDS + SAMPLE_SECONDS * samples + self.work * dual.kinked
+        look += 0.5 * MULTIPLICATION * matrix.size * dual.products
         self.every = ceil(look / (LOOKS * self.work))
         # Adding up residuals takes time as well; an odd stride does not fall into step with an oscillation.
         self.stride = 1 if self.work > 50 * CALL else 3
         # Rows that may be copied: a fiftieth of A, or as many as a vertex of a polyhedral problem has samples at their kinks.
-        self.most = max(FEW, samples // 50, min(3 * matrix.shape[1], ENTRIES // matrix.shape[1]))
+        self.most = max(FEW_SAMPLES, samples // 50, min(3 * matrix.shape[1], ENTRIES // matrix.shape[1]))
         self.n = self.refined_at = 0
         self.share, self.final = (REFINEMENTS, FINAL) if trajectories == 1 else (AUTO, 3 * FINAL)
         self.next, self.spent = 1, 0.0  # the iteration of the next look, the seconds refinements have taken
@@ -73,7 +76,7 @@ class Certifier:
     def gap(self, fun: Any) -> Any:
         """F(x) - F_star is at most this: infinite where F(x) is not finite, or nothing is known."""
         if np.ndim(fun):
-            return np.where(np.isfinite(fun) & isfinite(self.bound), fun - max(self.bound, -LARGEST), np.inf)
+            return np.where(np.isfinite(fun) & isfinite(self.bound), fun - max(self.bound, -LARGEST_FLOAT), np.inf)
         gap = fun - self.bound
         return gap if isfinite(gap) else np.inf
 
@@ -89,7 +92,7 @@ class Certifier:
         if self.value <= self.dual.floor:
             known = f"All that is proven about F(x) = {fun:.6g} is that the optimum is at least {self.bound:.6g}"
             return f"{known}: {self.dual.reason}." if self.dual.reason else f"{known}."
-        return f"F(x) = {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY):.1e} relative)."
+        return f"F(x) = {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY_FLOAT):.1e} relative)."
 
     def follow(self, state: Any) -> None:
         """One more iteration is complete."""
@@ -129,7 +132,7 @@ class Certifier:
         return {} if isinstance(self.dual, str) else self._kept or self._memory()
 
     def _memory(self) -> dict[str, np.ndarray]:
-        known = {name: np.array(getattr(self, name)) for name in NUMBERS}
+        known = {name: np.array(getattr(self, name)) for name in REMEMBERED}
         known |= {"known_samples": self.known_samples, "known_multipliers": self.known_multipliers}
         known["reason"] = np.array(self.dual.reason)  # it decides whether there is hope
         if self.point is not None:
@@ -137,15 +140,16 @@ class Certifier:
         if self.mean is not None:
             known |= {"latest": self.mean.latest, "before": self.mean.before}
             known |= {"count": np.array(self.mean.count), "count_before": np.array(self.mean.count_before)}
-        return {f"{PREFIX}{name}": value for name, value in known.items()}
+        return {f"{CERTIFIER_PREFIX}{name}": value for name, value in known.items()}
 
     def remember(self, memory: dict[str, np.ndarray]) -> None:
         """The inverse of `memory`; nothing, if the run had no certifier."""
-        known = {name.removeprefix(PREFIX): value for name, value in memory.items() if name.startswith(PREFIX)}
+        ours = (name for name in memory if name.startswith(CERTIFIER_PREFIX))
+        known = {name.removeprefix(CERTIFIER_PREFIX): memory[name] for name in ours}
         if isinstance(self.dual, str) or not known:
             return
         try:
-            numbers = {name: type(getattr(self, name))(known[name].item()) for name in NUMBERS}
+            numbers = {name: type(getattr(self, name))(known[name].item()) for name in REMEMBERED}
             samples, multipliers, point = known["known_samples"], known["known_multipliers"], known.get("point")
             reason = str(known["reason"].item())
             like, mean = (np.empty_like(self.dual.loss.b) if self.dual.kinked else np.empty(0)), None
@@ -173,7 +177,7 @@ class Certifier:
         if point.shape != self.dual.b.shape or point.dtype.kind != "f":
             return False
         again = self.dual.value(point)[0]
-        return value <= again + AGAIN * max(abs(again), self.scale)
+        return bool(value <= again + AGAIN * max(abs(again), self.scale))
 
     def _affordable(self, last: bool) -> float:
         """How many seconds a refinement may take now."""
@@ -195,7 +199,7 @@ class Certifier:
             u = self.dual.multipliers(self.mean.value())
             v = self.dual.product(u)
             self.try_(u, v)
-            if seconds > ROUNDS * LEAST * TRIAL:
+            if seconds > ROUNDS * LEAST_EVALUATIONS * TRIAL:
                 self._refine(self.back(best), u, v, seconds)
         self.measure(self.back(x), r)
 
@@ -203,11 +207,11 @@ class Certifier:
         """A refinement of the mean u, v = A'(w u), from where the last one has ended if that is better."""
         matrix = self.dual.loss.A
         row = 4 * MULTIPLICATION * max(matrix.size / matrix.shape[0], 1.0)
-        most = int((seconds / (ROUNDS * LEAST) - TRIAL) / row)  # samples that there is time for
+        most = int((seconds / (ROUNDS * LEAST_EVALUATIONS) - TRIAL) / row)  # samples that there is time for
         samples = samples_nearest_kinks(self.dual, x, min(most, self.most))
         cost = ROUNDS * (TRIAL + row * samples.size)
         evaluations = min(EVALUATIONS, int(seconds / cost))
-        if evaluations < LEAST:
+        if evaluations < LEAST_EVALUATIONS:
             return
         start = u[samples]
         place = np.minimum(np.searchsorted(self.known_samples, samples), max(self.known_samples.size - 1, 0))

@@ -29,7 +29,7 @@ from ._noise import noise
 from ._rounding import EPS, accuracy, conjugate_above, factor, largest
 
 BISECTIONS = 60
-CHUNK = 1 << 16  # samples whose conjugates are evaluated together
+SAMPLES_TOGETHER = 1 << 16  # whose conjugates are evaluated together
 
 
 class Dual(ABC):
@@ -66,8 +66,9 @@ class LinearDual(Dual):
         self.low, self.high = (np.broadcast_to(end, self.b.shape) for end in self._slopes())
         samples, features = loss.A.shape
         # Relative errors: of sums over samples one after the other (and of products that are made in steps), of those over
-        # samples in a tree, of those over features.
-        self.rounding, self.chunked, self.coarse = 2 * factor(samples), factor(64 + samples // CHUNK), factor(features)
+        # features, of those over samples in a tree.
+        self.rounding, self.coarse = 2 * factor(samples), factor(features)
+        self.chunked = factor(64 + samples // SAMPLES_TOGETHER)
         self.center = self._center() if loss.translates and loss.intercept else 0.0
         self.steepest = self.terms = 0.0  # of the last u: its size, and what was added up for sum_j w_j l*(u_j)
 
@@ -123,18 +124,20 @@ class LinearDual(Dual):
 
     # ------------------------------------------------------------ from residuals to a bound
 
-    def residuals(self, oracle, column):
+    def residuals(self, oracle: Any, column: int | None) -> Any:
         return oracle.r if column is None else oracle.r[:, column]
 
-    def bound(self, x, g, r):
+    def bound(self, x: np.ndarray, g: np.ndarray, r: Any) -> tuple[float, np.ndarray]:
         loop = not (self.loss.intercept or self.loss.l2 or self.single)  # whether the iteration has the product already
         return self.value(self.multipliers(r), g.reshape(-1) if loop else None)
 
     def multipliers(self, r: np.ndarray) -> np.ndarray:
         """u = r / w of the residuals r = w l'(z): the slopes of the scalar losses."""
         weight = self.weight.reshape(-1, *(1,) * (r.ndim - 1))
-        u = np.divide(r, weight, out=np.zeros(r.shape, self.weight.dtype), where=weight > 0)
-        return np.clip(u, self.low, self.high, out=u) if self.low.shape == u.shape else u
+        u: np.ndarray = np.divide(r, weight, out=np.zeros(r.shape, self.weight.dtype), where=weight > 0)
+        if self.low.shape == u.shape:
+            np.clip(u, self.low, self.high, out=u)
+        return u
 
     def value(self, u: np.ndarray, v: np.ndarray | None = None) -> tuple[float, np.ndarray]:
         """D at u, made feasible: balanced for an intercept, and scaled into the domain of psi*. v is A'(w u), if known."""
@@ -163,7 +166,7 @@ class LinearDual(Dual):
             return self.floor, np.zeros(u.shape)
         return value, u
 
-    def noise(self, x, r):
+    def noise(self, x: np.ndarray, r: np.ndarray | None) -> float:
         return noise(self, x, r)
 
     def product(self, u: np.ndarray) -> np.ndarray:
@@ -182,8 +185,8 @@ class LinearDual(Dual):
     def _losses(self, u: np.ndarray) -> tuple[float, float]:
         """sum_j w_j l*(u_j), and the sum of the sizes of what is added up."""
         total = terms = 0.0
-        for lo in range(0, len(u), CHUNK):
-            part = slice(lo, lo + CHUNK)
+        for lo in range(0, len(u), SAMPLES_TOGETHER):
+            part = slice(lo, lo + SAMPLES_TOGETHER)
             here, b, weight = u[part].astype(np.float64), self.b[part] - self.center, self.weight[part].astype(np.float64)
             conjugate = self.loss.conjugate(here, b, self.loss.theta)  # type: ignore[misc]
             sizes = np.abs(here * b) if self.loss.translates else (1.0 + np.abs(here)) * (1.0 + np.abs(b))

@@ -18,8 +18,9 @@ from ..data import Block, Source
 from ..penalties import Penalty
 from ._rounding import accuracy, factor
 
-MOST, OPERATIONS, ROWS = 500, 2e9, 4096  # up to which the smallest eigenvalue is computed; of A that are copied together
-FAR, AWAY, TINY = 1e3, 1e13, 1e-300  # a large step, a large distance
+MOST_COLUMNS, OPERATIONS = 500, 2e9  # up to which the smallest eigenvalue is computed
+ROWS_TOGETHER = 4096  # of A that are copied
+LARGE_STEP, AWAY, NO_SIZE = 1e3, 1e13, 1e-300  # a large step, a large distance
 
 
 def outside(penalty: Penalty, y: np.ndarray, step: float = 1.0) -> tuple[np.ndarray, float]:
@@ -30,7 +31,7 @@ def outside(penalty: Penalty, y: np.ndarray, step: float = 1.0) -> tuple[np.ndar
     if "set" not in penalty.properties:
         return np.asarray(penalty.prox(y, step)), 0.0
     # From far away, only the directions in which the set goes on for ever are seen.
-    scale = 1.0 if "cone" in penalty.properties else AWAY / max(float(np.abs(y).max()), TINY)
+    scale = 1.0 if "cone" in penalty.properties else AWAY / max(float(np.abs(y).max()), NO_SIZE)
     free = np.asarray(penalty.prox(scale * y, 1.0)) / scale
     rounding = (accuracy(penalty) + factor(y.size)) * scale * float(np.abs(y - free) @ np.abs(free))
     return free, float(penalty.conjugate(y - free)) + rounding
@@ -45,7 +46,7 @@ def cost_to_enter(dual: Any, u: np.ndarray, v: np.ndarray, error: float) -> tupl
     if not {"set", "seminorm"} & penalty.properties or not dual.independence > 0:
         return u, np.inf
     rounding = accuracy(penalty) + factor(v.size)
-    free, psi = outside(penalty, -v, FAR)
+    free, psi = outside(penalty, -v, LARGE_STEP)
     if "seminorm" in penalty.properties:
         polar = float(penalty.polar(v + free)) * (1.0 + rounding)
         theta = min(1.0, 1.0 / polar) if polar > 0 else 1.0
@@ -65,7 +66,7 @@ def _moved(dual: Any, u: np.ndarray, distance: float) -> tuple[np.ndarray, float
     least, inner = distance / np.sqrt(weight), np.minimum(-low, high)  # no sample moves farther than that
 
     def room(u: np.ndarray) -> np.ndarray:
-        return np.minimum(np.minimum(u[used] - low, high - u[used]), dual.spread or 1.0)
+        return np.asarray(np.minimum(np.minimum(u[used] - low, high - u[used]), dual.spread or 1.0))
 
     if np.any(room(u) < least) and np.all(inner > 0):  # some are at an end of the domain, and zero is not
         kept = 1.0 - min(2.0 * float(np.max(least / inner)), 1.0)
@@ -91,7 +92,7 @@ def independence(A: Source, weight: np.ndarray, sizes: np.ndarray, intercept: bo
     """
     used, samples = np.flatnonzero(sizes > 0), A.shape[0]
     size = used.size + intercept
-    if used.size == 0 or size > MOST or samples * size**2 > OPERATIONS or A.opaque:
+    if used.size == 0 or size > MOST_COLUMNS or samples * size**2 > OPERATIONS or A.opaque:
         return 0.0
     return smallest_eigenvalue(A.fold(_gram, weight, sizes, used, intercept), samples)
 
@@ -99,8 +100,8 @@ def independence(A: Source, weight: np.ndarray, sizes: np.ndarray, intercept: bo
 def _gram(block: Block, weight: np.ndarray, sizes: np.ndarray, used: np.ndarray, intercept: bool) -> np.ndarray:
     """The share of a block in G; some of its rows at a time become dense."""
     G = np.zeros((used.size + intercept, used.size + intercept))
-    for lo in range(0, block.shape[0], ROWS):
-        part = np.arange(lo, min(lo + ROWS, block.shape[0]))
+    for lo in range(0, block.shape[0], ROWS_TOGETHER):
+        part = np.arange(lo, min(lo + ROWS_TOGETHER, block.shape[0]))
         rows = np.ones((part.size, len(G)))
         rows[:, : used.size] = block.rows(part).to_dense()[:, used] / sizes[used]
         G += rows.T @ (block.part(weight)[part, None].astype(np.float64) * rows)

@@ -31,7 +31,7 @@ def noise(dual: Any, x: np.ndarray, r: np.ndarray | None) -> float:
     spread, curvature, eps = float(dual.sizes @ np.abs(part)), loss.smoothness or 1.0, float(np.finfo(loss.dtype).eps)
     losses = slope * (spread + shift + dual.spread) + dual.terms
     phi = float(dual.penalty.value(part))
-    bound = (dual.rounding + 8.0 * eps) * losses + (factor(part.size) * abs(phi) if phi < np.inf else 0.0)
+    bound: float = (dual.rounding + 8.0 * eps) * losses + (factor(part.size) * abs(phi) if phi < np.inf else 0.0)
     if not part.any():
         return bound  # predictions are the intercept
     if dual.single:
@@ -39,7 +39,7 @@ def noise(dual: Any, x: np.ndarray, r: np.ndarray | None) -> float:
     first = slope * spread + offset * float(slopes.sum()) + float(np.sum(slopes * np.abs(dual.b)))
     size = spread + offset + dual.typical
     second = len(slopes) * curvature * dual.coarse * size * size  # where slopes are zero (** would raise an OverflowError)
-    return bound + dual.coarse * (first + second)
+    return bound + float(dual.coarse * (first + second))
 
 
 def _measured(dual: Any, x: np.ndarray, slopes: np.ndarray, curvature: float) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..losses import Quadratic
 from ..penalties import Penalty
 from ._dual import Dual
-from ._free import MOST, outside, smallest_eigenvalue
+from ._free import MOST_COLUMNS, outside, smallest_eigenvalue
 from ._noise import SAFETY
 from ._rounding import accuracy, conjugate_above, factor
 
@@ -49,12 +50,12 @@ class QuadraticDual(Dual):
     def curvature(self) -> float:
         """At most the smallest eigenvalue of Q; 0 if it is not known."""
         Q = self.loss.Q
-        if Q.opaque or Q.shape[0] > MOST:
+        if Q.opaque or Q.shape[0] > MOST_COLUMNS:
             return 0.0
         array = self.loss.factor * Q.to_dense().astype(np.float64)
         return smallest_eigenvalue((array + array.T) / 2, 0)
 
-    def bound(self, x, g, r):
+    def bound(self, x: np.ndarray, g: np.ndarray, r: Any) -> tuple[float, np.ndarray]:
         x, size = x.astype(np.float64), np.abs(x).astype(np.float64)
         g, e = self._gradient(x, g.astype(np.float64))
         point, more, conjugate = g, 0.0, conjugate_above(self.penalty, -g, e)
@@ -70,7 +71,7 @@ class QuadraticDual(Dual):
             return -np.inf, g
         return value, point
 
-    def noise(self, x, r):
+    def noise(self, x: np.ndarray, r: np.ndarray | None) -> float:
         x, eps = x.astype(np.float64), float(np.finfo(self.loss.dtype).eps)
         size, phi = np.abs(x), float(self.penalty.value(x))
         noise = self.rounding * (float(size @ (self.sizes * size.max() + np.abs(self.c))) + (abs(phi) if phi < np.inf else 0.0))

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import Block
-from ._dual import CHUNK, LinearDual
+from ._dual import SAMPLES_TOGETHER, LinearDual
 
 RADIUS = 100.0  # rho, in units of ||x|| / ||A'(w u)||: beyond that the duals are nearly exact, and harder to solve
 ROUNDS, EVALUATIONS = 2, 300  # proximal steps, each around the result of the one before, and evaluations in each
-NEAR = 1.75  # samples at their kinks per coefficient that is not zero
-FEW = 10  # samples that are at their kinks in any case
-MEMORY, DECREASE = 8, 1e-4  # of the line search: values it compares with, and what it asks for
+NEAR_PER_COEFFICIENT = 1.75  # samples at their kinks per coefficient that is not zero
+NEAR_AT_LEAST = 10  # samples that are at their kinks in any case
+SEARCH_MEMORY, DECREASE = 8, 1e-4  # of the line search: values it compares with, and what it asks for
 
 
 def samples_nearest_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndarray:
@@ -33,7 +33,7 @@ def samples_nearest_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndar
     Those nearest to their kinks at x, somewhat more than x has degrees of freedom: a vertex of a polyhedron has as many.
     """
     distance = dual.loss.kink_distances(dual.loss.predict(x))
-    number = min(int(NEAR * np.count_nonzero(x)) + FEW, int(np.count_nonzero(dual.weight)), most)
+    number = min(int(NEAR_PER_COEFFICIENT * np.count_nonzero(x)) + NEAR_AT_LEAST, int(np.count_nonzero(dual.weight)), most)
     if number <= 0:
         return np.empty(0, int)
     return smallest(distance, number)
@@ -41,7 +41,7 @@ def samples_nearest_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndar
 
 def smallest(values: np.ndarray, number: int) -> np.ndarray:
     """The places of the smallest values, in order of their places; chunk by chunk, to save memory."""
-    chunks = ((lo, values[lo : lo + CHUNK]) for lo in range(0, values.size, CHUNK))
+    chunks = ((lo, values[lo : lo + SAMPLES_TOGETHER]) for lo in range(0, values.size, SAMPLES_TOGETHER))
     places = [lo + (np.argpartition(v, number)[:number] if v.size > number else np.arange(v.size)) for lo, v in chunks]
     candidates = np.concatenate(places)
     return np.sort(candidates[np.argpartition(values[candidates], number - 1)[:number]])
@@ -145,7 +145,7 @@ def projected_gradient(
         if curvature > 0 and squares > 0:  # small squares are none
             length = float(moved @ moved) / curvature if evaluations % 2 else curvature / squares
         r, value, gradient = trial, new, gradient_new
-        recent = [*recent[1 - MEMORY :], value]
+        recent = [*recent[1 - SEARCH_MEMORY :], value]
         best = min(best, (value, r), key=lambda pair: pair[0])
     return best[1]
 

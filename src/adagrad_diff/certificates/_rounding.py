@@ -69,10 +69,10 @@ def _above(penalty: Any, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
 
 
 @_above.register
-def _(penalty: Box, y, e):
+def _(penalty: Box, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     ends = []
     for point in (y + e, y - e):  # convex in each coordinate: the largest value is at an end
-        bound = np.where(point > 0, penalty._upper, penalty._lower)
+        bound = np.where(point > 0, penalty.upper, penalty.lower)
         ends.append(np.multiply(bound, point, out=np.zeros_like(point), where=point != 0))
     values = np.maximum(*ends)
     return values.sum(), np.abs(values).sum()
@@ -81,23 +81,25 @@ def _(penalty: Box, y, e):
 @_above.register(L1Ball)
 @_above.register(L2Ball)
 @_above.register(Simplex)
-def _(penalty, y, e):
+def _(penalty: Any, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     value = penalty.conjugate(y) + penalty.conjugate(e)  # support functions are subadditive; e >= 0 is the worst of +-e
     return value, penalty.radius * (np.abs(y).sum() + e.sum())
 
 
 @_above.register
-def _(penalty: BoxHyperplane, y, e):
-    reach = np.maximum(np.abs(penalty._lower), np.abs(penalty._upper))
+def _(penalty: BoxHyperplane, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+    reach = np.broadcast_to(np.maximum(np.abs(penalty.lower), np.abs(penalty.upper)), y.shape)
     if not np.isfinite(reach).all():
         return _unknown(y, e)
-    slope = np.abs(np.divide(y, penalty._a, out=np.zeros_like(y), where=penalty._a != 0)).max()
-    terms = reach @ (np.abs(y) + slope * np.abs(penalty._a)) + slope * abs(penalty._beta)
+    unit = np.abs(penalty.a).max() or 1.0  # of the equation, which may be multiplied by any number
+    a, beta = np.abs(penalty.a / unit), abs(penalty.beta / unit)
+    slope = np.abs(np.divide(y, a, out=np.zeros_like(y), where=a != 0)).max()
+    terms = reach @ (np.abs(y) + slope * a) + slope * beta
     return penalty.conjugate(y) + reach @ e, terms
 
 
 @_above.register
-def _(penalty: ElasticNet, y, e):
+def _(penalty: ElasticNet, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     excess = np.maximum(np.abs(y) + e - penalty.l1, 0.0)
     if np.any((excess > 0) & (penalty.l2 == 0)):
         return np.inf, np.inf
@@ -107,7 +109,7 @@ def _(penalty: ElasticNet, y, e):
 
 
 @_above.register
-def _(penalty: HuberPenalty, y, e):
+def _(penalty: HuberPenalty, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     size = np.abs(y) + e
     if np.any(size > penalty.lam * penalty.delta):
         return np.inf, np.inf
@@ -116,32 +118,32 @@ def _(penalty: HuberPenalty, y, e):
 
 
 @_above.register
-def _(penalty: Scaled, y, e):
+def _(penalty: Scaled, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     factor = 1.0 if "set" in penalty.properties else penalty.factor
     value, terms = _near(penalty.penalty, y / factor, e / factor)
     return factor * value, factor * terms
 
 
 @_above.register
-def _(penalty: Translated, y, e):
+def _(penalty: Translated, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     value, terms = _near(penalty.penalty, y, e)
     size = np.sum(np.abs(penalty.shift) * (np.abs(y) + e))
     return value + np.sum(penalty.shift * y) + np.sum(np.abs(penalty.shift) * e), terms + size
 
 
 @_above.register
-def _(penalty: Precomposed, y, e):
+def _(penalty: Precomposed, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     return _near(penalty.penalty, y / penalty.diagonal, e / np.abs(penalty.diagonal))
 
 
 @_above.register
-def _(penalty: NumericalProx, y, e):
+def _(penalty: NumericalProx, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     return _near(penalty.penalty, y, e)
 
 
 @_above.register
-def _(penalty: Separable, y, e):
-    _, pairs, rest = penalty._plan(y.size)
+def _(penalty: Separable, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+    pairs, rest = penalty.split(y.size)
     parts = [_near(part, y[where], e[where]) for where, part in pairs] + [_unknown(y[rest], e[rest])]
     return sum(value for value, _ in parts), sum(terms for _, terms in parts)
 
@@ -150,7 +152,7 @@ def _(penalty: Separable, y, e):
 @_above.register(Affine)
 @_above.register(Monotone)
 @_above.register(PSD)
-def _(penalty, y, e):
+def _(penalty: Any, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     return _unknown(y, e)  # equations that rounding does not fulfil, and no bound on x that would limit the damage
 
 

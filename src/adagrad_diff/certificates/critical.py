@@ -107,7 +107,7 @@ def _minimiser(loss: Any, penalty: Penalty, intercepts: int) -> np.ndarray:
     basis = np.zeros((size, 1 + intercepts))
     basis[: size - intercepts, 0] = 1.0
     basis[np.arange(size - intercepts, size), np.arange(1, 1 + intercepts)] = 1.0
-    return basis @ _minimise_over(loss, basis)
+    return np.asarray(basis @ _minimise_over(loss, basis))
 
 
 def _minimise_over(loss: Any, basis: np.ndarray) -> np.ndarray:
@@ -117,12 +117,15 @@ def _minimise_over(loss: Any, basis: np.ndarray) -> np.ndarray:
     if isinstance(loss, LinearModel) and loss.jump is not None:
         return _minimise_piecewise_linear(loss, basis)
 
-    def value_and_slope(c):
+    def value_and_slope(c: np.ndarray) -> tuple[float, np.ndarray]:
         f, g = loss.value_and_grad((basis @ c).reshape(loss.shape))
         return f, basis.T @ g.ravel().astype(np.float64)
 
     if basis.shape[1] == 1:
-        slope = lambda c: value_and_slope(np.array([c]))[1][0]  # noqa: E731
+
+        def slope(c: float) -> float:
+            return float(value_and_slope(np.array([c]))[1][0])
+
         reach = 1.0
         while not slope(-reach) < 0 < slope(reach) and reach < 1e12:
             reach *= 4.0
@@ -133,7 +136,7 @@ def _minimise_over(loss: Any, basis: np.ndarray) -> np.ndarray:
     at_zero = float(np.linalg.norm(value_and_slope(np.zeros(basis.shape[1]))[1]))
     if np.linalg.norm(found.jac) > 1e-7 * max(1.0, at_zero):
         raise ValueError("The loss could not be minimised over the penalty's null and the intercept.")
-    return found.x
+    return np.asarray(found.x)
 
 
 def _minimise_piecewise_linear(loss: LinearModel, basis: np.ndarray) -> np.ndarray:
@@ -164,4 +167,4 @@ def _minimise_piecewise_linear(loss: LinearModel, basis: np.ndarray) -> np.ndarr
     found = linprog(cost, A_ub=lines, b_ub=np.concatenate([left * b, right * b]), bounds=(None, None), method="highs")
     if found.status != 0:
         raise ValueError(NO_MINIMISER)
-    return found.x[: basis.shape[1]]
+    return np.asarray(found.x[: basis.shape[1]])

@@ -9,7 +9,7 @@ import numpy as np
 from .. import kernels
 from ..losses import LinearModel, Multinomial
 
-FAR = 1e12  # where the search for a slope of the other sign ends
+SEARCH_END = 1e12  # where the search for a slope of the other sign ends
 
 
 def best_intercept(loss: LinearModel) -> Any:
@@ -46,7 +46,7 @@ def _root(slope: Any) -> float | None:
     reach = 1.0
     while not slope(-reach) < 0 < slope(reach):
         reach *= 8.0
-        if reach > FAR:
+        if reach > SEARCH_END:
             return None
     return float(brentq(slope, -reach, reach, xtol=1e-15, rtol=1e-14))
 

@@ -88,7 +88,10 @@ def _weighted_rows(loss: LinearModel, samples: np.ndarray, weight: np.ndarray) -
 
 def _polar_as_inequalities(penalty: Penalty, rows: Any, g: np.ndarray) -> Any:
     """polar(-(g + rows v)) <= t as A (v, u, t) <= b with auxiliary u >= 0, or None if it is not polyhedral."""
-    stack = lambda *blocks: sparse.hstack([sparse.csc_array(block) for block in blocks])  # noqa: E731
+
+    def stack(*blocks: Any) -> Any:
+        return sparse.hstack([sparse.csc_array(block) for block in blocks])
+
     size = len(g)
     if isinstance(penalty, L1):  # |y_i| <= t lam_i
         strength = (penalty.l1 * np.ones(size))[:, None]

@@ -1,1 +1,2 @@
-"""What every room needs and none owns: checks of arguments, files, threads, versions."""
+"""What every room needs and none owns: checks of arguments, files, threads, versions, and the
+penalties that the doors share."""

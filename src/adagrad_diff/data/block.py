@@ -128,7 +128,7 @@ class Block(ABC):
 
 
 def _filled(values: np.ndarray) -> np.ndarray:
-    return (values != 0).astype(values.dtype)
+    return np.asarray(values != 0, values.dtype)
 
 
 def writeable(array: np.ndarray) -> np.ndarray:

@@ -17,15 +17,11 @@ class Samples:
 
     b: np.ndarray
     weight: np.ndarray
-    r: np.ndarray  # (samples,) or (samples, trajectories)
+    r: np.ndarray  # (samples,) or (samples, width)
+    width: int  # numbers that are predicted for a sample: one per trajectory
     theta: float  # of the scalar loss
     scalar: Any  # l(z, b, theta) -> (value, derivative); None if the loss of a sample is not that of one number
     intercept: bool  # whether something is added to predictions
-
-    @property
-    def width(self) -> int:
-        """The number of trajectories."""
-        return 1 if self.r.ndim == 1 else self.r.shape[1]
 
     def part(self, lo: int, hi: int) -> Samples:
         """Those of a block; residuals are written through to ours."""

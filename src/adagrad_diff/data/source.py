@@ -161,7 +161,7 @@ class Source(ABC):
 
     def skew(self) -> float:
         """How far a square matrix is from symmetric: the largest |a_ij - a_ji|. Every block is compared with all others."""
-        return max(self.fold(_difference, block, merge=max) for block in self.blocks())
+        return max(float(self.fold(_difference, block, merge=max)) for block in self.blocks())
 
 
 class Moments(NamedTuple):

@@ -10,7 +10,7 @@ Numba is imported only when a run starts, so ``import adagrad_diff`` stays light
   that adds up does not write to an array: whether it is vectorised, and so the order of its sum, would depend on addresses.
 """
 
-from ._compile import INLINE, compiled, named, plain
+from ._compile import compiled, named, plain
 from ._dense import add_dense_dot, add_dense_tdot, dense_pass, dense_pass_few
 from ._elastic import elastic_value, ridge, shrink
 from ._intercept import intercept_gradient, intercept_offset
@@ -27,6 +27,7 @@ from ._metric import (
 )
 from ._residuals import residuals, softmax_residuals
 from ._sparse import add_rows_dot, add_rows_tdot
+from .elementary import INLINE
 
 __all__ = [
     "INLINE",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import compiled, scalar_kernel
 
-TILE = 32  # rows of A read from memory, then used a second time out of the cache
+TILE_ROWS = 32  # rows of A read from memory, then used a second time out of the cache
 
 
 @compiled
-def add_dense_dot(A, x, z):
+def add_dense_dot(A: Any, x: Any, z: Any) -> None:
     """z += A @ x"""
     for j in range(z.size):
         row, total = A[j], z[j]
@@ -20,7 +22,7 @@ def add_dense_dot(A, x, z):
 
 
 @compiled
-def add_dense_tdot(A, r, g):
+def add_dense_tdot(A: Any, r: Any, g: Any) -> None:
     """g += A.T @ r"""
     whole = r.size - r.size % 4
     for j in range(0, whole, 4):  # in fours: g is read and written less
@@ -35,7 +37,7 @@ def add_dense_tdot(A, r, g):
 
 
 @compiled
-def _add_rows(A, rows, z, g):
+def _add_rows(A: Any, rows: Any, z: Any, g: Any) -> None:
     """g += z @ A[rows], four rows at a time: g is read and written less"""
     whole = rows.size - rows.size % 4
     for t in range(0, whole, 4):
@@ -50,12 +52,14 @@ def _add_rows(A, rows, z, g):
 
 
 @scalar_kernel
-def dense_pass(scalar, residuals):
-    def kernel(A, x, offset, b, weight, theta, lo, hi, r, g, out):
+def dense_pass(scalar: Any, residuals: Any) -> Any:
+    def kernel(
+        A: Any, x: Any, offset: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, r: Any, g: Any, out: Any
+    ) -> None:
         """z = A[lo:hi] @ x + offset;  r[lo:hi] = weight * derivative(z, b);  g += A[lo:hi].T @ r[lo:hi]: A is read once"""
-        z, rows = np.empty(TILE, r.dtype), np.empty(TILE, np.uint64)
-        for first in range(lo, hi, TILE):
-            last = min(first + TILE, hi)
+        z, rows = np.empty(TILE_ROWS, r.dtype), np.empty(TILE_ROWS, np.uint64)
+        for first in range(lo, hi, TILE_ROWS):
+            last = min(first + TILE_ROWS, hi)
             tile = r[first:last]
             tile[:] = offset
             add_dense_dot(A[first:last], x, tile)
@@ -70,7 +74,7 @@ def dense_pass(scalar, residuals):
 
 
 @compiled
-def _add_dots_of_three(A, first, last, x, k, z):
+def _add_dots_of_three(A: Any, first: Any, last: Any, x: Any, k: Any, z: Any) -> None:
     """z[k : k + 3] += x[k : k + 3] @ A[first:last].T, two rows at a time: numbers are loaded less often"""
     x0, x1, x2, whole = x[k], x[k + 1], x[k + 2], last - (last - first) % 2
     for j in range(first, whole, 2):
@@ -91,7 +95,7 @@ def _add_dots_of_three(A, first, last, x, k, z):
 
 
 @compiled
-def _add_rows_of_three(A, rows, z, k, g):
+def _add_rows_of_three(A: Any, rows: Any, z: Any, k: Any, g: Any) -> None:
     """g[k : k + 3] += z[k : k + 3] @ A[rows], four rows at a time"""
     g0, g1, g2, whole = g[k], g[k + 1], g[k + 2], rows.size - rows.size % 4
     for t in range(0, whole, 4):
@@ -108,19 +112,21 @@ def _add_rows_of_three(A, rows, z, k, g):
 
 
 @scalar_kernel
-def dense_pass_few(scalar, residuals):
-    def kernel(A, x, offset, b, weight, theta, lo, hi, columns, r, g, out):
+def dense_pass_few(scalar: Any, residuals: Any) -> Any:
+    def kernel(
+        A: Any, x: Any, offset: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, columns: Any, r: Any, g: Any, out: Any
+    ) -> None:
         """The same for a few trajectories: x and g (features, few), r (samples, few); columns is memory, (2, few, features).
 
         Trajectories go in threes, as many as eta="auto" has, so that every number of A is loaded less often from the cache.
         """
         few, x_columns, g_columns = x.shape[1], columns[0], columns[1]
-        threes, z, rows = few - few % 3, np.empty((few, TILE), r.dtype), np.empty(TILE, np.uint64)
+        threes, z, rows = few - few % 3, np.empty((few, TILE_ROWS), r.dtype), np.empty(TILE_ROWS, np.uint64)
         for i in range(x.shape[0]):
             for k in range(few):
                 x_columns[k, i], g_columns[k, i] = x[i, k], 0.0
-        for first in range(lo, hi, TILE):
-            last = min(first + TILE, hi)
+        for first in range(lo, hi, TILE_ROWS):
+            last = min(first + TILE_ROWS, hi)
             for k in range(few):
                 z[k] = offset[k]
             for k in range(0, threes, 3):

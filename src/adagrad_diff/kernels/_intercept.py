@@ -6,13 +6,15 @@ to A w, and center times the intercept's gradient is subtracted from A' r. Sums 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import compiled
 
 
 @compiled
-def intercept_offset(x, center, out):
+def intercept_offset(x: Any, center: Any, out: Any) -> None:
     """out = x[-1] - center @ x[:-1]"""
     features, total = x.shape[0] - 1, np.empty(x.shape[1])
     for k in range(x.shape[1]):
@@ -25,7 +27,7 @@ def intercept_offset(x, center, out):
 
 
 @compiled
-def intercept_gradient(r, center, g):
+def intercept_gradient(r: Any, center: Any, g: Any) -> None:
     """g[-1] = np.sum(r, axis=0);  g[:-1] -= np.outer(center, g[-1])"""
     features, total = g.shape[0] - 1, np.zeros(g.shape[1])
     for j in range(r.shape[0]):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import compiled, plain
 
 
 @compiled
-def add_squares(total, g):
+def add_squares(total: Any, g: Any) -> None:
     """total += g**2"""
     for i in range(total.size):
         total[i] += np.float64(g[i]) * g[i]
 
 
 @compiled
-def add_squared_differences(total, g, g_prev):
+def add_squared_differences(total: Any, g: Any, g_prev: Any) -> None:
     """total += (g - g_prev)**2"""
     for i in range(total.size):
         change = np.float64(g[i]) - g_prev[i]
@@ -23,7 +25,7 @@ def add_squared_differences(total, g, g_prev):
 
 
 @plain
-def add_block_squares(total, labels, g):
+def add_block_squares(total: Any, labels: Any, g: Any) -> None:
     """np.add.at(total, labels, g**2)"""
     for i in range(labels.size):
         block = np.uint64(labels[i])
@@ -32,7 +34,7 @@ def add_block_squares(total, labels, g):
 
 
 @plain
-def add_block_squared_differences(total, labels, g, g_prev):
+def add_block_squared_differences(total: Any, labels: Any, g: Any, g_prev: Any) -> None:
     """np.add.at(total, labels, (g - g_prev)**2)"""
     for i in range(labels.size):
         block = np.uint64(labels[i])
@@ -42,7 +44,7 @@ def add_block_squared_differences(total, labels, g, g_prev):
 
 
 @plain
-def overflow(g):
+def overflow(g: Any) -> float:
     """np.sum(0 * g**2) in double precision: zero, or NaN where a square is not finite"""
     bad = 0
     for i in range(g.size):
@@ -51,7 +53,7 @@ def overflow(g):
 
 
 @compiled
-def forward(total, eps, eta, scale, x, g, step, out):
+def forward(total: Any, eps: Any, eta: Any, scale: Any, x: Any, g: Any, step: Any, out: Any) -> None:
     """step = eta * scale[:, None] / (eps + np.sqrt(total));  out = x - step * g; scale of size 1 or one per row"""
     if total.ndim == 1:
         for i in range(total.size):
@@ -66,7 +68,7 @@ def forward(total, eps, eta, scale, x, g, step, out):
 
 
 @plain
-def block_forward(total, labels, eps, eta, scale, x, g, step, out):
+def block_forward(total: Any, labels: Any, eps: Any, eta: Any, scale: Any, x: Any, g: Any, step: Any, out: Any) -> None:
     """step = eta * scale[:, None] / (eps + np.sqrt(total[labels]));  out = x - step * g"""
     for i in range(labels.size):
         block, factor = np.uint64(labels[i]), scale[i if scale.size > 1 else 0]
@@ -76,7 +78,22 @@ def block_forward(total, labels, eps, eta, scale, x, g, step, out):
 
 
 @plain
-def advance(f, phi, x_new, g_new, f_old, phi_old, x, g, n, failed, norm, fun_best, x_sum, x_best):
+def advance(
+    f: Any,
+    phi: Any,
+    x_new: Any,
+    g_new: Any,
+    f_old: Any,
+    phi_old: Any,
+    x: Any,
+    g: Any,
+    n: Any,
+    failed: Any,
+    norm: Any,
+    fun_best: Any,
+    x_sum: Any,
+    x_best: Any,
+) -> None:
     """Trajectories whose new values are not finite, or whose gradient has a square that is not, fail; the others go on.
 
     failed |= ~np.isfinite(f + phi + np.sum(0 * g_new**2, axis=0)); what is new is replaced by what is old where failed;
@@ -113,7 +130,7 @@ def advance(f, phi, x_new, g_new, f_old, phi_old, x, g, n, failed, norm, fun_bes
 
 
 @compiled
-def diagnose(x_prev, x, step, g_prev, g, scale, out):
+def diagnose(x_prev: Any, x: Any, step: Any, g_prev: Any, g: Any, scale: Any, out: Any) -> None:
     """out = np.sum((scale * ((x_prev - x) / step + g - g_prev))**2, axis=0), np.mean(step, axis=0); scale as in `forward`
 
     A g_prev whose step is too small to change x_prev counts as zero, as in `forward`: that x stands still proves nothing.

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import plain, scalar_kernel
 
-TILE = 64  # samples of one trajectory that are gathered into a vector
-WIDE = 8  # trajectories from which on a sample's row is vector enough
+TILE_SAMPLES = 64  # samples of one trajectory that are gathered into a vector
+WIDE_ROW = 8  # trajectories from which on a sample's row is vector enough
 
 
 @scalar_kernel
-def residuals(scalar, column_residuals):
-    def kernel(z, b, weight, theta, lo, hi, out):
+def residuals(scalar: Any, column_residuals: Any) -> Any:
+    def kernel(z: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, out: Any) -> None:
         """out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b); both for samples lo..hi"""
         if z.ndim == 1:
             out[0] += column_residuals(z[lo:hi], b[lo:hi], weight[lo:hi], theta)
-        elif z.shape[1] < WIDE:
-            column = np.empty(TILE, z.dtype)
-            for first in range(lo, hi, TILE):
-                last = min(first + TILE, hi)
+        elif z.shape[1] < WIDE_ROW:
+            column = np.empty(TILE_SAMPLES, z.dtype)
+            for first in range(lo, hi, TILE_SAMPLES):
+                last = min(first + TILE_SAMPLES, hi)
                 tile = z[first:last]
                 for k in range(z.shape[1]):
                     for t in range(last - first):
@@ -38,7 +40,7 @@ def residuals(scalar, column_residuals):
 
 
 @plain
-def softmax_residuals(z, b, weight, lo, hi, out):
+def softmax_residuals(z: Any, b: Any, weight: Any, lo: Any, hi: Any, out: Any) -> None:
     """z (samples, classes, trajectories) <- weight * (softmax(z) - onehot(b)) for samples lo..hi;  out += their loss.
 
     Samples of weight zero have residuals zero.

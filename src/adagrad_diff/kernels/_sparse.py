@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import plain
 
 
 @plain
-def add_rows_dot(indptr, indices, data, x, lo, hi, z):
+def add_rows_dot(indptr: Any, indices: Any, data: Any, x: Any, lo: Any, hi: Any, z: Any) -> None:
     """z += A[lo:hi] @ x for A in compressed rows"""
     for j in range(lo, hi):
         start, stop = np.uint64(indptr[j]), np.uint64(indptr[j + 1])
@@ -43,7 +45,7 @@ def add_rows_dot(indptr, indices, data, x, lo, hi, z):
 
 
 @plain
-def add_rows_tdot(indptr, indices, data, r, lo, hi, g):
+def add_rows_tdot(indptr: Any, indices: Any, data: Any, r: Any, lo: Any, hi: Any, g: Any) -> None:
     """g += A[lo:hi].T @ r for A in compressed rows"""
     for j in range(lo, hi):
         start, stop = np.uint64(indptr[j]), np.uint64(indptr[j + 1])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from ..common import check
 
-MANY = 1000  # classes that nobody minds, whatever the number of samples
-LARGEST = 2**31 - 1
+MANY_CLASSES = 1000  # classes that nobody minds, whatever the number of samples
+LARGEST_CLASS = 2**31 - 1
 
 
 def signs(b: Any, owner: str, samples: int, what: str) -> np.ndarray:
@@ -45,34 +46,34 @@ def classes(b: Any, owner: str, samples: int) -> np.ndarray:
     labels = check.vector(b, "b", samples) if text is None else text
     wrong = np.ones(labels.shape, bool)
     if text is None:
-        wrong = (labels < 0) | (labels != np.floor(labels)) | (labels > LARGEST)
+        wrong = (labels < 0) | (labels != np.floor(labels)) | (labels > LARGEST_CLASS)
     check.first_where(
         wrong,
         labels,
-        lambda j, v: f"{owner} needs classes 0, 1, ... in b, but b[{j}] is {v!r}. {NUMBERS}.",
+        lambda j, v: f"{owner} needs classes 0, 1, ... in b, but b[{j}] is {v!r}. {NUMBER_THEM}.",
     )
     return labels.astype(np.int64)
 
 
-NUMBERS = "Number them first, names, b = np.unique(y, return_inverse=True)"
+NUMBER_THEM = "Number them first, names, b = np.unique(y, return_inverse=True)"
 
 
 def class_count(b: np.ndarray, given: Any, owner: str) -> int:
     """How many classes there are: `given`, or one more than the largest in b."""
     least = max(int(b.max()) + 1, 2)
     if given is None:
-        if least > max(MANY, 10 * len(b)):
+        if least > max(MANY_CLASSES, 10 * len(b)):
             raise ValueError(
-                f"The largest class in b is {least - 1}, but there are only {len(b)} samples. {NUMBERS}, "
+                f"The largest class in b is {least - 1}, but there are only {len(b)} samples. {NUMBER_THEM}, "
                 "or give 'classes' if so many are meant."
             )
         return least
     if not hasattr(given, "__index__"):
         raise ValueError(f"The 'classes' parameter of {owner} must be an integer. Got {check.shown(given)} instead.")
-    for ok, bound in ((given >= least, f"at least {least}"), (given <= LARGEST, f"at most {LARGEST}")):
+    for ok, bound in ((given >= least, f"at least {least}"), (given <= LARGEST_CLASS, f"at most {LARGEST_CLASS}")):
         if not ok:
             raise ValueError(f"The 'classes' parameter of {owner} must be {bound}. Got {check.shown(given)} instead.")
-    return given.__index__()
+    return operator.index(given)
 
 
 def _text(b: Any) -> np.ndarray | None:

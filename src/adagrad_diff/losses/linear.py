@@ -95,7 +95,7 @@ class LinearModel(Loss):
         if weight.max() == 0:
             raise ValueError("sample_weight is zero for every sample: at least one must be positive.")
         weight /= weight.max()  # the sum of very large weights would overflow
-        return (weight / weight.sum()).astype(self.dtype)
+        return np.asarray(weight / weight.sum(), self.dtype)
 
     @classmethod
     def slopes(cls, b: np.ndarray, theta: float) -> tuple[Any, Any]:
@@ -115,7 +115,7 @@ class LinearModel(Loss):
 
     def samples(self, r: np.ndarray) -> Samples:
         """What belongs to the samples, with memory for residuals."""
-        return Samples(self.b, self.weight, r, self.theta, self.scalar, self.intercept)
+        return Samples(self.b, self.weight, r, r[:1].size, self.theta, self.scalar, self.intercept)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """z = A x, with an intercept of x added in the precision of x; x is one vector or several columns."""
@@ -181,7 +181,7 @@ class LinearModel(Loss):
 
     def kink_distances(self, z: np.ndarray) -> np.ndarray:
         """How far predictions are from the kinks of a loss that has a `jump`; infinite for samples without a weight."""
-        distance = z - self.b
+        distance: np.ndarray = z - self.b
         np.abs(distance, out=distance)
         distance[self.weight == 0] = np.inf
         return distance

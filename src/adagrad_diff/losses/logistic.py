@@ -38,7 +38,7 @@ class Logistic(BinaryModel):
 
     @staticmethod
     @np.errstate(over="ignore")  # infinite is the answer, then
-    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> Any:
         """p log p + (1 - p) log(1 - p), p = -b u in [0, 1]"""
         from scipy.special import entr
 

@@ -53,7 +53,7 @@ class Multinomial(LinearModel):
         return MultinomialOracle(self, x.shape[2:])
 
     def samples(self, r: np.ndarray) -> MultinomialSamples:
-        return MultinomialSamples(self.b, self.weight, r, self.theta, None, self.intercept, self.classes)
+        return MultinomialSamples(self.b, self.weight, r, r[:1].size, self.theta, None, self.intercept, self.classes)
 
     def coordinates(self) -> Coordinates:
         known = super().coordinates()

@@ -29,9 +29,9 @@ class Poisson(LinearModel):
     predicts_b = False
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
-        b = super().check_targets(b, samples)
-        check.first_where(b < 0, b, lambda j, v: f"Poisson needs targets b >= 0, but b[{j}] is {v}.")
-        return b
+        targets = super().check_targets(b, samples)
+        check.first_where(targets < 0, targets, lambda j, v: f"Poisson needs targets b >= 0, but b[{j}] is {v}.")
+        return targets
 
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .linear import LinearModel
@@ -30,6 +32,6 @@ class Squared(LinearModel):
 
     @staticmethod
     @np.errstate(over="ignore")  # infinite is the answer, then
-    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> Any:
         """u^2 / 2 + b u"""
         return u * (0.5 * u + b)

@@ -116,5 +116,6 @@ def _call(kind: type) -> str:
         parameters = inspect.signature(kind).parameters.values()
     except (TypeError, ValueError):
         return f"{kind.__name__}(...)"
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind < p.VAR_POSITIONAL]
+    useless = (inspect.Parameter.empty, -np.inf, np.inf)  # defaults that say nothing, as those of a box
+    needed = [p.name for p in parameters if p.default in useless and p.kind < p.VAR_POSITIONAL]
     return f"{kind.__name__}({', '.join(EXAMPLE_ARGUMENTS.get(name, name) for name in needed)})"

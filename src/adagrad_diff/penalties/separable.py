@@ -100,6 +100,11 @@ class Separable(Penalty):
         _, pairs, rest = self._plan(len(y))
         return np.max([indicator((y[rest] == 0).all(axis=0)), *(penalty.polar(y[where]) for where, penalty in pairs)], axis=0)
 
+    def split(self, size: int) -> tuple[list[tuple[Any, Penalty]], np.ndarray]:
+        """The parts of a vector of that size, (where, penalty) each, and the coordinates that have none."""
+        _, pairs, rest = self._plan(size)
+        return pairs, rest
+
     def check_size(self, size: int) -> None:
         self._plan(size)
 

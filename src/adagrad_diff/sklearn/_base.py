@@ -138,7 +138,7 @@ class LinearEstimator(Path, Estimator):
         """X coef_' + intercept_."""
         check_is_fitted(self, "coef_")
         X = validated(self, X, reset=False)
-        return products(X, np.asarray(self.coef_).T) + self.intercept_
+        return np.asarray(products(X, np.asarray(self.coef_).T) + self.intercept_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

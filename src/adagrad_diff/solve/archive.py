@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 FORMAT = "adagrad-diff state 3"
 HEADER = ("rule", "batched", "problem")  # kept as JSON; everything else is an array
 NUMBERS = ("n", "f", "phi", "fun_best", "f_first", "g_first", "norm", "failed", "gain")  # one per trajectory
-POINTS = ("x", "g", "x_sum", "x_best")  # of the shape of x
+LIKE_X = ("x", "g", "x_sum", "x_best")  # of the shape of x
 ROOMS = ("memory", "notes")  # arrays by names of their own
 # What a state's arrays must be: the kernels trust them, so a file that was tampered with must not reach them.
 DTYPES = {"n": "iu", "failed": "b"}  # and all others "f"
@@ -22,7 +22,7 @@ SIGNED = ("x", "f", "phi", "g", "x_sum", "x_best", "fun_best", "f_first")  # the
 def pack(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
     """What is kept of a state: JSON, and arrays by name."""
     header = {name: getattr(state, name) for name in HEADER}
-    values = {name: getattr(state, name) for name in (*NUMBERS, *POINTS)}
+    values = {name: getattr(state, name) for name in (*NUMBERS, *LIKE_X)}
     arrays = {name: np.asarray(value) for name, value in values.items() if value is not None}
     for room in ROOMS:
         arrays |= {f"{room}.{name}": array for name, array in getattr(state, room).items()}
@@ -39,7 +39,7 @@ def unpack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[dict[
     for name, array in arrays.items():
         room, _, rest = name.partition(".")
         parts[room if rest else ""][rest or name] = array
-    if unknown := [*({*parts[""]} - {*NUMBERS, *POINTS}), *({*header} - {*HEADER})]:
+    if unknown := [*({*parts[""]} - {*NUMBERS, *LIKE_X}), *({*header} - {*HEADER})]:
         raise ValueError(f"it has {unknown[0]!r}, which is no part of a state file")
     values: dict[str, Any] = {"x_sum": np.array(None), "x_best": np.array(None), **parts[""]}
     values = {name: array.item() if array.ndim == 0 else array for name, array in values.items()}
@@ -52,7 +52,7 @@ def check_fields(state: State) -> None:
     if not (isinstance(state.batched, bool) and isinstance(state.rule, str) and isinstance(state.problem, dict)):
         raise ValueError("its header is not that of a state")
     batch = state.x.shape[-1:] if state.batched else ()
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(POINTS, state.x.shape) | dict.fromkeys(NUMBERS, batch) | {"gain": ()}
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(LIKE_X, state.x.shape) | dict.fromkeys(NUMBERS, batch) | {"gain": ()}
     if state.batched and state.x_sum is None and state.x_best is None:  # of a sweep
         del shapes["x_sum"], shapes["x_best"]
     for name, shape in shapes.items():

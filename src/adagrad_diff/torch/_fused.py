@@ -62,7 +62,10 @@ NO_PROX, SHRINK_ONLY, FULL_PROX = range(3)  # what the proximal step consists of
 
 @register_jitable(**INLINE)
 def _prox(z: Any, step: Any, penalty: Any, kind: Any) -> Any:
-    """Shrink, divide, clip. (Constants come as numbers of the right dtype: a literal 1 would make everything double.)"""
+    """Shrink, divide, clip, as `common.six_penalties` states it.
+
+    (Constants come as numbers of the right dtype: a literal 1 would make everything double.)
+    """
     l1, l2, lower, upper, zero, one = penalty
     if kind == NO_PROX:
         return z

@@ -1,0 +1,57 @@
+"""The rules of the torch and optax doors as plain NumPy formulas, on real arrays in double precision: what to compare with."""
+
+import math
+from dataclasses import asdict
+
+import numpy as np
+
+import naive
+from adagrad_diff.common import six_penalties as six
+from adagrad_diff.penalties import GroupL2
+
+
+def penalties(door):
+    """Each of the six that a door has, with numbers for parameters of size one."""
+    group = (door.GroupL2(0.2), door.GroupL2(0.1, "tensor"))
+    return (door.L1(0.05), door.Ridge(0.3), door.ElasticNet(0.03, 0.2), door.Box(-0.3, 0.4), door.NonNegative(), *group)
+
+
+def core(penalty, shape):
+    """The same penalty for NumPy, on vectors of that many entries."""
+    if penalty is None:
+        return naive.Zero()
+    if isinstance(penalty, six.GroupL2):
+        rows = math.prod(shape[:1]) if penalty.over == "row" else 1
+        return GroupL2(penalty.lam, np.repeat(np.arange(rows), math.prod(shape) // rows))
+    return getattr(naive, type(penalty).__name__)(**asdict(penalty))
+
+
+class Twin:
+    """One parameter: what it remembers of every gradient that it has seen, and where it is now."""
+
+    def __init__(self, x, adam, lr, *, eps=1e-8, b1=0.9, b2=0.999, penalty=None, blocks="element", decay=None, maximize=False):
+        self.x, self.adam, self.lr, self.eps, self.blocks = np.array(x, np.float64), adam, lr, eps, blocks
+        self.b1, self.decay = b1, b2 if adam else decay
+        self.sign, self.prox = -1 if maximize else 1, core(penalty, self.x.shape).prox
+        self.prev, self.total, self.mean, self.n = np.zeros(self.x.shape), 0.0, 0.0, 0  # g^0 = 0
+
+    def block_sum(self, a):
+        first = {"element": None, "row": 1, "tensor": 0}[self.blocks]
+        return a if first is None or first >= a.ndim else np.sum(a, tuple(range(first, a.ndim)), keepdims=True)
+
+    def step(self, g):
+        g, self.n = self.sign * np.asarray(g, np.float64), self.n + 1
+        lr = self.lr(self.n - 1) if callable(self.lr) else self.lr
+        square, direction = self.block_sum((g - self.prev) ** 2), g
+        if self.decay is None:
+            self.total = self.total + square
+            w = np.sqrt(self.total) + self.eps
+        else:
+            self.total = self.decay * self.total + (1 - self.decay) * square
+            w = np.sqrt(self.total / (1 - self.decay**self.n)) + self.eps
+        if self.adam:
+            self.mean = self.b1 * self.mean + (1 - self.b1) * g
+            direction = self.mean / (1 - self.b1**self.n)
+        steps = np.broadcast_to(lr / w, self.x.shape).ravel()
+        self.x = np.reshape(self.prox(self.x.ravel() - steps * direction.ravel(), steps), self.x.shape)
+        self.prev = g
