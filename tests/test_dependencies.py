@@ -52,8 +52,8 @@ def test_imports_are_declared():
         place = f"optional-dependencies.{extra}" if extra else "dependencies"
         for name in found - OPTIONAL - known:
             pytest.fail(
-                f"{file} imports {name}, which is not in project.{place} of pyproject.toml: list it there, or name the extra of "
-                f"this room in DOORS of tests/test_dependencies.py, or do without."
+                f"{file} imports {name}, which is not in project.{place} of pyproject.toml: list it there, or name the extra "
+                f"of this room in DOORS of tests/test_dependencies.py, or do without."
             )
         seen += len(found)
     assert seen > 100  # it has looked
