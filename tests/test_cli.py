@@ -25,7 +25,7 @@ TINY = ["--etas", "5", "--starts", "2"]
 BRIEF = 100  # iterations instead of 1000
 PROGRAM = f"""
 from adagrad_diff.paper import _reproduce
-_reproduce.SCALES["quick"]["hinge"] = 6, {{"n_iter": {BRIEF}}}
+_reproduce.RUN_SCALES["quick"]["hinge"] = 6, {{"n_iter": {BRIEF}}}
 from adagrad_diff.__main__ import main
 main()
 """
@@ -35,7 +35,7 @@ main()
 def run(monkeypatch, tmp_path):
     """Run a command in an empty directory, with an empty cache, no network and few iterations."""
     for name in ("hinge", "splice"):
-        monkeypatch.setitem(_reproduce.SCALES["quick"], name, (6, {"n_iter": BRIEF}))
+        monkeypatch.setitem(_reproduce.RUN_SCALES["quick"], name, (6, {"n_iter": BRIEF}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("ADAGRAD_DIFF_DATA", raising=False)
@@ -288,6 +288,7 @@ for name in sys.argv[1].split():
 from adagrad_diff.__main__ import main
 
 for sys.argv in json.loads(sys.argv[2]):
+    code = 0
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
         try:
             main()

@@ -13,7 +13,7 @@ import adagrad_diff
 PACKAGE = Path(adagrad_diff.__file__).parent
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 DOORS = {"torch": "torch", "optax": "optax", "sklearn": "sklearn", "paper": "paper", "datasets": "paper", "theory": "paper"}
-DOORS |= {"study": "paper", "cli.py": "paper", "sweeps": "sweep", "common": "sweep"}
+DOORS |= {"study": "paper", "cli.py": "paper", "sweeps": "sweep", "common": "sweep"}  # and the extras that bring what they need
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 OPTIONAL = {"dask", "google"}  # looked for, and done without
 
@@ -51,6 +51,9 @@ def test_imports_are_declared():
         found = {DISTRIBUTIONS.get(name, name) for name in imported(path)} - {*sys.stdlib_module_names, "adagrad_diff"}
         place = f"optional-dependencies.{extra}" if extra else "dependencies"
         for name in found - OPTIONAL - known:
-            pytest.fail(f"{file} imports {name}: list it in pyproject.toml under project.{place}, or do without")
+            pytest.fail(
+                f"{file} imports {name}, which is not in project.{place} of pyproject.toml: list it there, or name the extra "
+                f"of this room in DOORS of tests/test_dependencies.py, or do without."
+            )
         seen += len(found)
     assert seen > 100  # it has looked
