@@ -5,14 +5,14 @@ A source of your own computes or reads its blocks when they are asked for:
 >>> import numpy as np
 >>> from adagrad_diff import L1, Squared, minimize
 >>> from adagrad_diff.data import Source
->>> class Polynomials(Source):
+>>> class Waves(Source):
 ...     shape, cuts = (1000, 4), range(0, 1001, 250)
 ...     def block(self, k):
-...         t = np.arange(self.cuts[k], self.cuts[k + 1]) / 1000.0
-...         return t[:, None] ** np.arange(4)
->>> t = np.arange(1000) / 1000.0
->>> minimize(Squared(Polynomials(), 1.0 + t), penalty=L1(0.0), stop="gap", tol=1e-6).success
-True
+...         t = np.arange(self.cuts[k], self.cuts[k + 1])
+...         return np.cos(np.outer(t, [0.1, 0.2, 0.3, 0.4]))
+>>> loss = Squared(Waves(), np.cos(0.2 * np.arange(1000)))
+>>> abs(minimize(loss, penalty=L1(0.01)).x).round(2).tolist()
+[0.0, 0.98, 0.0, 0.0]
 """
 
 from __future__ import annotations
