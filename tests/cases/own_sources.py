@@ -27,6 +27,19 @@ class SparseWaves(Waves):
         return sparse.csr_array(rows) if k % 2 else rows
 
 
+class OneBuffer(Waves):
+    """All blocks come in the same memory."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.buffer = np.empty((self.cuts[1], self.shape[1]))
+
+    def block(self, k):
+        rows = super().block(k)
+        self.buffer[: len(rows)] = rows
+        return self.buffer[: len(rows)]
+
+
 class Replaced(Waves):
     """One of its blocks is another one."""
 
@@ -52,4 +65,4 @@ class Squares(Source):
 def dense(source):
     """All of it, block by block."""
     blocks = (source.block(k) for k in range(len(source.cuts) - 1))
-    return np.vstack([block.toarray() if sparse.issparse(block) else block for block in blocks])
+    return np.vstack([block.toarray() if sparse.issparse(block) else block.copy() for block in blocks])

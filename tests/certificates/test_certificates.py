@@ -312,6 +312,6 @@ def test_float32():
 
 @pytest.mark.parametrize("number", [1, 7, 60])
 def test_the_smallest_of_many_numbers(monkeypatch, number):
-    monkeypatch.setattr(_refine, "CHUNK", 16)
+    monkeypatch.setattr(_refine, "SAMPLES_TOGETHER", 16)
     values = np.random.default_rng(number).permutation(60).astype(float)
     np.testing.assert_array_equal(_refine.smallest(values, number), np.sort(np.argsort(values)[:number]))

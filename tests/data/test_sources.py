@@ -12,9 +12,9 @@ from adagrad_diff.common import threads
 from adagrad_diff.data import Source, as_source
 from adagrad_diff.rules import AdaGradDiff
 from loss_zoo import LINEAR, TERMS, make, named, same
-from own_sources import Replaced, SparseWaves, Squares, Waves, dense
+from own_sources import OneBuffer, Replaced, SparseWaves, Squares, Waves, dense
 
-SOURCES = [Waves, SparseWaves]
+SOURCES = [Waves, SparseWaves, OneBuffer]
 OPTIONS = [{"eta": 0.3}, {"eta": [0.1, 1.0]}, {"eta": 0.3, "stop": "gap"}, {}, {"stop": "gap"}]
 CODES = np.arange(60) * 7 % 11
 
@@ -153,6 +153,14 @@ def test_what_is_asked_of_a_source(kind):
         assert np.array_equal(A.rows(part).to_sparse().toarray(), array[part])
     assert np.array_equal(A.to_dense(), array)
     assert A.largest() == np.abs(array).max()
+
+
+def test_blocks_that_share_their_memory():
+    A, array = OneBuffer(samples=5, rows=2), dense(Waves(samples=5))  # a square one
+    assert np.array_equal(A.to_dense(), array)
+    assert np.array_equal(A.diagonal(), array.diagonal())
+    assert np.array_equal(A.rows(np.arange(5)).to_dense(), array)
+    assert A.skew() == np.abs(array - array.T).max()
 
 
 def test_what_an_operator_does_not_show():

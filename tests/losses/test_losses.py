@@ -109,6 +109,15 @@ def test_smallest_subgradient_at_kinks(kind, theta, b):
         assert value == gradient[0] == 0.0
 
 
+def test_one_notion_of_a_kink():
+    for scale, shift in ((1.0, 0.0), (1e-6, 0.0), (1e8, 0.0), (1e-2, 1e6)):  # whatever the units, and where zero is
+        b = scale * np.array([-1.0, 0.0, 0.5, 1.0, 2.0]) + shift
+        z = b + scale * np.array([1e-8, 0.0, 1e-5, 1.0, 0.0])
+        loss = LAD(np.ones((5, 1)), b, sample_weight=[1, 1, 1, 1, 0], intercept=True)
+        assert loss.at_kinks(z).tolist() == [0, 1]  # without a weight there is no kink
+        np.testing.assert_allclose(loss.kink_distances(z)[1:], scale * np.array([0, 1e-5, 1.0, np.inf]), rtol=0.01)
+
+
 @pytest.mark.parametrize("kind", SCALAR, ids=named)
 @pytest.mark.parametrize("code", [0, 1, 2])
 def test_conjugate(kind, code):

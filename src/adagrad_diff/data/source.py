@@ -5,14 +5,14 @@ A source of your own computes or reads its blocks when they are asked for:
 >>> import numpy as np
 >>> from adagrad_diff import L1, Squared, minimize
 >>> from adagrad_diff.data import Source
->>> class Polynomials(Source):
+>>> class Waves(Source):
 ...     shape, cuts = (1000, 4), range(0, 1001, 250)
 ...     def block(self, k):
-...         t = np.arange(self.cuts[k], self.cuts[k + 1]) / 1000.0
-...         return t[:, None] ** np.arange(4)
->>> t = np.arange(1000) / 1000.0
->>> minimize(Squared(Polynomials(), 1.0 + t), penalty=L1(0.01), tol=1e-4).success
-True
+...         t = np.arange(self.cuts[k], self.cuts[k + 1])
+...         return np.cos(np.outer(t, [0.1, 0.2, 0.3, 0.4]))
+>>> loss = Squared(Waves(), np.cos(0.2 * np.arange(1000)))
+>>> abs(minimize(loss, penalty=L1(0.01)).x).round(2).tolist()
+[0.0, 0.98, 0.0, 0.0]
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Source(ABC):
     """A real matrix A in blocks of rows, one row per sample.
 
     A subclass has `shape`, `dtype` (float64 by default, or float32), `cuts`, the row numbers 0 < ... < samples between which
-    the blocks lie, and `block(k)`, the rows from cuts[k] on as an array or a SciPy matrix. Everything else is made of `fold`.
+    the blocks lie, and `block(k)`, the rows from cuts[k] on as an array or a SciPy matrix. A block is used before the next one
+    is asked for, so all may come in the same memory. Everything else is made of `fold`.
     """
 
     shape: tuple[int, int]
@@ -63,7 +64,7 @@ class Source(ABC):
         """Look at everything once: an error that names the block which is wrong."""
         owner = f"The source {type(self).__name__} given as {name}"
         shape, cuts = getattr(self, "shape", None), getattr(self, "cuts", None)
-        if not (isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(n, int) and n > 0 for n in shape)):
+        if not (isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(n, int | np.integer) and n > 0 for n in shape)):
             raise ValueError(f"{owner} must have a shape (samples, features) of two positive integers. Got {shape!r} instead.")
         if np.dtype(self.dtype) not in (np.float32, np.float64):
             raise ValueError(f"{owner} must have dtype float32 or float64. Got {np.dtype(self.dtype)} instead.")
@@ -161,7 +162,7 @@ class Source(ABC):
 
     def skew(self) -> float:
         """How far a square matrix is from symmetric: the largest |a_ij - a_ji|. Every block is compared with all others."""
-        return max(float(self.fold(_difference, block, merge=max)) for block in self.blocks())
+        return max(float(self.fold(_difference, block.to_dense().copy(), block.first, merge=max)) for block in self.blocks())
 
 
 class Moments(NamedTuple):
@@ -212,7 +213,7 @@ def _column_sizes(block: Block, weight: np.ndarray) -> np.ndarray:
 
 
 def _dense(block: Block) -> list[np.ndarray]:
-    return [block.to_dense()]
+    return [block.to_dense().copy()]  # the next block may come in the same memory
 
 
 def _largest(block: Block) -> float:
@@ -220,13 +221,13 @@ def _largest(block: Block) -> float:
 
 
 def _diagonal(block: Block) -> list[np.ndarray]:
-    return [block.diagonal()[: block.shape[0]]]
+    return [block.diagonal().copy()]
 
 
-def _difference(block: Block, other: Block) -> float:
-    """The largest |a_ij - a_ji| for i in one block and j in the other."""
-    one, two = other.part(block.to_dense().T), block.part(other.to_dense().T)
-    return float(np.abs(one - two.T).max())
+def _difference(block: Block, rows: np.ndarray, first: int) -> float:
+    """The largest |a_ij - a_ji| for i in a block and j among other rows, from `first` on."""
+    columns = block.to_dense()[:, first : first + len(rows)]
+    return float(np.abs(columns - block.part(rows.T)).max())
 
 
 def _stacked(blocks: list[Block]) -> Block:

@@ -15,7 +15,7 @@ from ..data.eigen import largest_eigenvalue
 from ._labels import signs
 from .base import Coordinates, Loss, Oracle
 
-KINK_WIDTH = 1e-7  # how close, relatively, a prediction must be to its kink to count as being there
+KINK_WIDTH, KINK_ROUNDING = 1e-7, 8.0  # how close a prediction must be to its kink to count as being there, see `at_kinks`
 LARGE_TARGET = 1e140  # whose square is not added up as it is
 CONSTANT_PART = 1e-12  # of its mean square: a column whose variance is less is constant
 
@@ -189,10 +189,11 @@ class LinearModel(Loss):
     def at_kinks(self, z: np.ndarray) -> np.ndarray:
         """The samples whose predictions are at a kink, where any slope from left to right is a subgradient.
 
-        This is what the package means by "at a kink". Rounding alone may move a prediction that far, and a slope between left
-        and right is never wrong: a certificate holds whatever slopes it is made of.
+        This is what the package means by "at a kink": as close as a solver that gives x can be asked to come, in units of the
+        targets' spread, so that it does not matter how far from zero they are, or as close as rounding lets one see.
         """
-        return np.flatnonzero(self.kink_distances(z) <= KINK_WIDTH * (1.0 + np.abs(self.b)))
+        rounding = KINK_ROUNDING * float(np.finfo(self.dtype).eps)
+        return np.flatnonzero(self.kink_distances(z) <= KINK_WIDTH * self._unit() + rounding * np.abs(self.b))
 
 
 class LinearOracle(Oracle):
