@@ -43,6 +43,7 @@ from adagrad_diff import (
     minimize,
     scipy_method,
 )
+from adagrad_diff.data import Source
 from adagrad_diff.rules import Metric
 from adagrad_diff.rules.blocks import block_labels
 
@@ -90,6 +91,13 @@ class LogCosh(LinearModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         return abs(z - b), 1.0
+
+
+class Ones(Source):
+    shape, cuts = (4, 2), (0, 2, 4)
+
+    def block(self, k: int) -> NDArray[Any]:
+        return np.ones((2, 2))
 
 
 @dataclass(frozen=True, eq=False)
