@@ -45,6 +45,7 @@ from adagrad_diff import (
     scipy_method,
     sweep,
 )
+from adagrad_diff.data import Source
 from adagrad_diff.rules import Memory, View
 from adagrad_diff.rules.blocks import block_labels
 from adagrad_diff.sklearn import (
@@ -101,6 +102,13 @@ class LogCosh(LinearModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         return abs(z - b), 1.0
+
+
+class Ones(Source):
+    shape, cuts = (4, 2), (0, 2, 4)
+
+    def block(self, k: int) -> NDArray[Any]:
+        return np.ones((2, 2))
 
 
 @dataclass(frozen=True, eq=False)
