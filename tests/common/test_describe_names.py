@@ -12,10 +12,9 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 from adagrad_diff import LAD, AdaGradDiff, Penalty, Rule, minimize, named
-from adagrad_diff.common.describe import describe, known_by_name
+from adagrad_diff.common.describe import describe, describe_problem, known_by_name
 from adagrad_diff.losses import as_loss
 from adagrad_diff.penalties import as_penalty
-from adagrad_diff.solve.problem import identity
 from describing import CHANGED, REAL, A, text
 
 
@@ -124,11 +123,11 @@ def without_class(thing):
 
 
 def test_the_identity_of_a_problem_leaves_the_data_out():
-    about = identity(LAD(A, REAL), as_penalty(None), AdaGradDiff(0.1))
+    about = describe_problem(LAD(A, REAL), as_penalty(None), AdaGradDiff(0.1))
     assert "A" not in about["loss"]
     assert about["loss"]["b"] == describe(REAL)
     assert about["rule"] == describe(AdaGradDiff(0.1))
-    functions = [identity(as_loss(loss), as_penalty(None), None) for loss in (quadratic, lambda x: quadratic(2 * x))]
+    functions = [describe_problem(as_loss(loss), as_penalty(None), None) for loss in (quadratic, lambda x: quadratic(2 * x))]
     assert functions[0] == functions[1]  # told apart by their values
     assert functions[0]["loss"] == {"class": "FunctionLoss"}
 

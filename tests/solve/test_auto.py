@@ -26,7 +26,6 @@ from adagrad_diff import (
     minimize,
 )
 from adagrad_diff.penalties import Zero
-from adagrad_diff.solve import geometry
 from loss_zoo import LINEAR, named, problem
 
 
@@ -77,7 +76,7 @@ def test_shifted_columns_do_not_matter():
     assert shifted.fun == pytest.approx(near.fun, rel=1e-4)
 
 
-# ------------------------------------------------------------ the geometry
+# ------------------------------------------------------------ coordinates
 
 
 FORMATS = {
@@ -97,7 +96,7 @@ def test_centered_columns(kind, convert, batch):
     plain, rng = problem(kind, samples=30, intercept=True)
     A = plain.A.array + 2.0
     loss = kind(convert(A), plain.b, intercept=True, sample_weight=rng.uniform(1, 2, 30))
-    moved = geometry.of(loss, L1(0.1), None)
+    moved = loss.coordinates()
     x = rng.standard_normal((*loss.shape, *batch)).astype(loss.dtype)
     y = x.copy()
     y[-1] += np.tensordot(moved.center, x[:-1], 1)

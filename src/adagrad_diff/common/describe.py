@@ -19,6 +19,7 @@ T = TypeVar("T")
 WRITTEN_OUT = 8  # entries up to which an array is written out,
 TELLING = (np.float64, np.int64, np.bool_)  # if it is of a dtype that its entries tell
 OURS = __name__.partition(".")[0]
+SEEN_IN_VALUES = ("A", "Q", "center", "predictions", "function")  # the data of a loss, and what is derived from them
 NAME = "_adagrad_diff_name"  # where an object keeps the name that `named` gave it
 
 
@@ -68,6 +69,11 @@ def describe(value: Any, leave_out: tuple[str, ...] = ()) -> Any:
     ['builtins.print', {'unnamed': 'lambda'}]
     """
     return _describe(value, (), leave_out)
+
+
+def describe_problem(loss: Any, penalty: Any, rule: Any) -> dict[str, Any]:
+    """A problem and a rule, but for the data: whether these are the same is seen in values and gradients."""
+    return {"loss": describe(loss, leave_out=SEEN_IN_VALUES), "penalty": describe(penalty), "rule": describe(rule)}
 
 
 def _describe(value: Any, above: tuple[int, ...], leave_out: tuple[str, ...] = ()) -> Any:

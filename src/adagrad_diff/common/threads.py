@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 WORK_PER_THREAD = 200_000  # multiplications below which a second thread costs more than it brings
 
 
@@ -56,36 +54,3 @@ def over_rows(worker: Callable[[int, int, int], None], rows: int, threads: int) 
     worker(0, cuts[0], cuts[1])
     for job in jobs:
         job.result()
-
-
-class SumOverRows:
-    """sums(x, offset, g, value, add): those of rows(x, offset, lo, hi, g, value, add) over all rows.
-
-    Each thread has a range of rows, and memory of its own from the second one on; they are added up in the order of the rows.
-    """
-
-    def __init__(self, rows: Callable[..., None], samples: int, work: int):
-        self.rows, self.samples, self.work = rows, samples, work
-        self._g = self._value = np.empty((0,))  # one row per thread
-
-    def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> None:
-        threads = min(thread_count(self.work), self.samples)
-        if threads == 1:
-            self.rows(x, offset, 0, self.samples, g, value, add)
-            return
-        if threads != len(self._value):
-            self._value, self._g = np.empty((threads, *value.shape)), np.empty((threads - 1, *g.shape), g.dtype)
-        values, gradients = self._value, self._g
-        values.fill(0)
-        values[0] = value
-
-        def worker(part: int, lo: int, hi: int) -> None:
-            if part:
-                self.rows(x, offset, lo, hi, gradients[part - 1], values[part], False)
-            else:
-                self.rows(x, offset, lo, hi, g, values[0], add)
-
-        over_rows(worker, self.samples, threads)
-        for other in gradients:
-            g += other
-        value[...] = values.sum(axis=0)

@@ -32,6 +32,20 @@ class Coordinates:
     center: np.ndarray | None = None  # what was subtracted from each column
     unit: float = 1.0  # typical size of a scaled coordinate
 
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        """x in these coordinates: z = A w + c = (A - center) w + (c + center w)."""
+        return self._shift(x, 1.0)
+
+    def back(self, x: np.ndarray) -> np.ndarray:
+        """The inverse."""
+        return self._shift(x, -1.0)
+
+    def _shift(self, x: np.ndarray, sign: float) -> np.ndarray:
+        x = x.copy()
+        if self.center is not None:
+            x[-1] += sign * (self.center @ x[:-1])
+        return x
+
 
 class Loss(ABC):
     """A convex function f of an x of shape `shape`, or of that shape and a trailing axis of trajectories."""

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..common import check
+from ..common.describe import describe_problem
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import Memory, Rule, as_rule
-from .problem import check_same, identity, recognise
+from .problem import check_same, recognise
 from .state import State
 
 
@@ -163,7 +164,7 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
         state.f[np.isneginf(state.f) & np.isposinf(state.phi)] = np.nan  # as their sum, which would warn each time
     state.fun_best = state.fun
     if named:
-        state.problem = identity(loss, penalty, rule)
+        state.problem = describe_problem(loss, penalty, rule)
     return state
 
 
@@ -190,7 +191,7 @@ def check_state(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) 
         raise ValueError(f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out.")
     if loss.shape is not None and state.x.shape[: len(loss.shape)] != loss.shape:
         raise ValueError(f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}.")
-    check_same(state.problem, identity(loss, penalty, rule))
+    check_same(state.problem, describe_problem(loss, penalty, rule))
 
 
 def resume(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, state: State) -> State:

@@ -25,7 +25,6 @@ import numpy as np
 from ..losses import Loss
 from ..penalties import Penalty
 from ..rules import AdaGradDiff
-from . import geometry
 from .algorithm import check_memory, iterations, penalised, start
 from .problem import recognise
 from .state import State
@@ -43,12 +42,18 @@ class Race:
 
     def __init__(self, loss: Loss, penalty: Penalty, eps: float, blocks: Any):
         self.original, self.penalty = loss, penalty
-        self.geometry = geometry.of(loss, penalty, blocks)
-        self.loss = self.geometry.loss
-        self.options: dict[str, Any] = {"eps": eps, "blocks": self.geometry.blocks, "scale": self.geometry.scale}
+        if loss.shape is not None:  # a foreign penalty may have to know it, to tell which metrics it accepts
+            size = int(np.prod(loss.shape))
+            penalty.check_size(size - size // loss.shape[0] if loss.intercept else size)
+        self.coordinates = loss.coordinates()
+        self.loss = self.coordinates.loss
+        # A scale only where the penalty can do with one.
+        self.scale = self.coordinates.scale if penalty.accepts == "diagonal" else None
+        own = "all" if blocks is None and penalty.accepts == "scalar" else blocks
+        self.options: dict[str, Any] = {"eps": eps, "blocks": own, "scale": self.scale}
         self.identity = {"class": "auto", "eps": eps, "blocks": blocks}
         # What is remembered beside the trajectories, all of it in their coordinates.
-        self.etas = self.geometry.unit * (ETAS if loss.predictions < MANY else ETAS[1::3])
+        self.etas = self.coordinates.unit * (ETAS if loss.predictions < MANY else ETAS[1::3])
         self.eta, self.evaluations, self.stage_end = float(self.etas[0]), 2, FIRST
         self.fun, self.past = np.inf, [np.inf]  # the best objective, and what it was after each stage
         self.best = self.ground = np.empty(0)  # the best iterate, and the one at the beginning of the stage
@@ -71,7 +76,7 @@ class Race:
                 f"eta='auto' runs from one start, but x0 has {leader.x.shape[-1]} trajectories. Give eta a number."
             )
         self.etas = self._within(self.etas, leader.x.dtype)
-        self.best = self.ground = self.geometry.forward(leader.x)
+        self.best = self.ground = self.coordinates.forward(leader.x)
         leader.rule, leader.memory = "auto", {}
         leader.trajectories = self._begin(self.best, len(self.etas))
         leader.g_first = self._size(leader.trajectories.g[..., 0])
@@ -116,11 +121,19 @@ class Race:
 
     def _scale(self, x: np.ndarray) -> np.ndarray | None:
         """The scale of every coordinate of x, an intercept included."""
-        if self.geometry.scale is None:
+        if self.scale is None:
             return None
         scale = np.ones(x.size)
-        scale[: self.geometry.scale.size] = self.geometry.scale
+        scale[: self.scale.size] = self.scale
         return scale
+
+    def _unscaled(self, x: np.ndarray) -> np.ndarray:
+        """The difference of two points, in units of the scale."""
+        if self.scale is None:
+            return x
+        flat = x.reshape(-1).copy()
+        flat[: self.scale.size] /= self.scale
+        return flat
 
     def _size(self, g: np.ndarray) -> float:
         """The norm of a gradient in scaled coordinates."""
@@ -174,7 +187,7 @@ class Race:
         assert run is not None
         run.oracle = None  # its memory is needed again
         winner = int(np.argmin(np.where(run.failed, np.inf, run.fun_best)))
-        moved = float(np.sqrt(np.mean(self.geometry.unscaled(self.best - self.ground) ** 2)))
+        moved = float(np.sqrt(np.mean(self._unscaled(self.best - self.ground) ** 2)))
         eta = float(self.etas[winner])
         rho = moved if moved > 0 else 0.1 * float(self.etas.min() if run.failed.all() else eta)  # steps were too large
         fresh = self._begin(self.best, count)
@@ -192,7 +205,7 @@ class Race:
 
     def show(self, leader: State) -> None:
         """Make the leader's state what a caller may see and keep: the best iterate, and what it takes to go on."""
-        leader.x = self.geometry.back(self.best)
+        leader.x = self.coordinates.back(self.best)
         leader.phi = float(self.penalty.value(penalised(self.original, leader)(leader.x)))
         leader.f = self.fun - leader.phi
         leader.g = np.full_like(leader.x, np.nan)  # not known before the run has ended
@@ -212,7 +225,7 @@ class Race:
         """
         run = leader.trajectories
         assert run is not None
-        leader.x = self.geometry.back(run.x[..., run.ahead()] if stationary else self.best)
+        leader.x = self.coordinates.back(run.x[..., run.ahead()] if stationary else self.best)
         oracle, leader.g = self.original.oracle(leader.x), np.empty_like(leader.x)
         leader.f = float(oracle(leader.x, out=leader.g))
         leader.phi = float(self.penalty.value(penalised(self.original, leader)(leader.x)))

@@ -10,22 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ..common.describe import describe, difference
+from ..common.describe import difference
 from ..losses import Loss
-from ..penalties import Penalty
 from .state import State
 
-SEEN_IN_VALUES = ("A", "Q", "center", "predictions", "function")  # the data of a loss, and what is derived from them
 LAST_PLACES = 1e4  # in the last place, by which values may differ: another machine adds in another order
 SMOOTH_NEAR, KINKED_NEAR = 1e-8, 1e-3  # part of itself by which a gradient may differ, and the same if there may be kinks
 OTHER_PROBLEM = (
     "'state' belongs to another problem: {}. Give what the state was made with, or start anew from its iterate with x0=state.x."
 )
-
-
-def identity(loss: Loss, penalty: Penalty, rule: Any) -> dict[str, Any]:
-    """The problem and the rule, as what JSON can hold."""
-    return {"loss": describe(loss, leave_out=SEEN_IN_VALUES), "penalty": describe(penalty), "rule": describe(rule)}
 
 
 def check_same(kept: dict[str, Any], now: dict[str, Any]) -> None:

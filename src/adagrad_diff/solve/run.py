@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
+from ..common.describe import describe_problem
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import AdaGradDiff, Rule, as_rule
 from .algorithm import check_state, iterations, resume, start
 from .auto import RESTARTS, Race
 from .driver import Watch
-from .problem import identity
 from .report import report
 from .state import State
 from .status import Status, interruptible
@@ -163,11 +163,11 @@ def _race(
     if state is not None:
         check_state(loss, x0, penalty, race.identity, state)
     leader = race.start(x0) if state is None else race.resume(state)
-    leader.problem = identity(loss, penalty, race.identity)
+    leader.problem = describe_problem(loss, penalty, race.identity)
     dual = certifier.dual if certifier is not None and certifier.known else None
     if certifier is not None and dual is not None:
         certifier.remember(leader.notes)
-        certifier.back = race.geometry.back
+        certifier.back = race.coordinates.back
     watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=race.show, **watched)
     status = watch.run(lambda rule, state: race.iterations(state), race.rule(1.0), leader)
     if leader.n:
