@@ -111,8 +111,8 @@ def test_classes_derived_from_ours():
     assert text(Mine(A)) == text(Mine(A.copy())) != text(Mine(CHANGED))
 
     class Local(Rule):
-        def update(self, metric, g, g_prev):
-            metric.total += g**2
+        def learn(self, memory, now):
+            memory.total += now.g**2
 
     assert describe(Local(0.1))["class"] == {"unnamed": "Local"}
     assert describe(named("squares", Local(0.1))) == {"class": {"named": "squares"}, **without_class(AdaGradDiff(0.1))}
