@@ -2,7 +2,7 @@
 
     python tools/duel.py OLD NEW [rounds] [names]
 
-Three processes take turns: the old code, the new code, and the old code once more as a control. What is printed are ratios of the
+Three processes take turns: the old code, the new code, and the old code once more as a control. Printed are ratios of the
 best times, new / old, beside old / old: what the control shows is what this machine cannot tell apart.
 """
 
