@@ -22,7 +22,7 @@ try:
 except ImportError:
     fully_shard = None
 
-PROCESSES, STEPS, TOLERANCE = 2, 10, 1e-12
+PROCESSES, STEPS, TOLERANCE = 2, 6, 1e-12
 METHODS = (AdaGradDiff, AdamDiff)
 BLOCKS = ("element", "row", "tensor")
 GROUPED = (L1(0.02), GroupL2(0.05), GroupL2(0.05, over="tensor"))  # whose steps have the shape of the blocks
