@@ -57,7 +57,7 @@ def step(optimizer, params, state, grads):
     return optax.apply_updates(params, updates), state, updates
 
 
-def follow(make, options, *, dtype=np.float64, tolerance=1e-10, lr=0.03, steps=30, sync=False):
+def follow(make, options, *, dtype=np.float64, tolerance=1e-10, lr=0.03, steps=12, sync=False):
     """Steps of the optimizer and of its twins, compared as they go; gradients of sizes that change."""
     rng = np.random.default_rng(0)
     params = {name: jnp.asarray(random(rng, shape, dtype)) for name, shape in SHAPES.items()}
@@ -153,7 +153,7 @@ def test_single_precision(make):
 )
 def test_half_precision_has_single_precision_state(make, dtype, penalty):
     digits = float(jnp.finfo(dtype).eps)
-    state, _ = follow(make, {"penalty": penalty, "eps": 1e-4}, dtype=dtype, tolerance=2 * digits, sync=True, steps=30)
+    state, _ = follow(make, {"penalty": penalty, "eps": 1e-4}, dtype=dtype, tolerance=2 * digits, sync=True)
     assert {leaf.dtype for leaf in jax.tree.leaves(state)} <= {np.dtype(np.float32), np.dtype(np.int32)}
 
 
@@ -164,7 +164,7 @@ def test_half_precision_has_single_precision_state(make, dtype, penalty):
 )
 def test_double_precision_state_of_single_precision_parameters(make, penalty, name):
     options = {"accumulator_dtype": name, "penalty": penalty}
-    state, _ = follow(make, options, dtype=np.float32, tolerance=3e-7, sync=True, steps=30)
+    state, _ = follow(make, options, dtype=np.float32, tolerance=3e-7, sync=True)
     assert {leaf.dtype for leaf in jax.tree.leaves(state)} <= {np.dtype(np.float64), np.dtype(np.int32)}
 
 
