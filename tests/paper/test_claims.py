@@ -27,7 +27,7 @@ def test_at_a_small_size(name):
     options = {"data": DATA, "download": False} if name == "splice" else {}
     if options and not (DATA / "splice.t").exists():
         pytest.skip("the LIBSVM files are not here")
-    found = study(PROBLEMS[name](starts=2, **options), etas=24)
+    found = study(PROBLEMS[name](starts=1, **options), etas=24)
     frame = table.summary({name: found})
     rows = [frame[frame.method == method].iloc[0].to_dict() for method in ("AdaGrad-Diff", "AdaGrad")]
     check(rows, name, slack=0.15)  # the grid is coarse, the starts are few

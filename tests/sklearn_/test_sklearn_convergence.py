@@ -146,7 +146,7 @@ def test_huber_far_from_zero(seed, features):
     right_or_warned(door.HuberRegressor(), X, 1e5 + y, optimum, loss, penalty)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_least_absolute_deviations_with_many_features(seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 800))
@@ -181,8 +181,11 @@ SETS = [
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("penalty", SETS, ids=lambda penalty: type(penalty).__name__)
-@pytest.mark.parametrize("options", [{}, {"eta": 0.1, "max_iter": 500}, {"fit_intercept": False}], ids=str)
-@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize(
+    ("loss", "options"),
+    [("squared", {}), ("absolute", {}), ("absolute", {"eta": 0.1, "max_iter": 500}), ("squared", {"fit_intercept": False})],
+    ids=str,
+)
 def test_sets_that_zero_is_not_in(penalty, loss, options):
     """The run starts inside, so that its objective is a number; no better one is found by a peer."""
     import cvxpy as cp

@@ -108,11 +108,11 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 from adagrad_diff.sklearn import LADRegressor
 rng = np.random.default_rng(0)
-X = rng.standard_normal((20000, 200))
-y = X @ rng.standard_normal(200) + rng.standard_cauchy(20000)
+X = rng.standard_normal((2000, 50))
+y = X @ rng.standard_normal(50) + rng.standard_cauchy(2000)
 LADRegressor(max_iter=20, tol=0.9).fit(X, y)
 print("ready", flush=True)
-GridSearchCV(LADRegressor(tol=1e-9, max_iter=2000), {"alpha": [1e-5, 2e-5]}, cv=2).fit(X, y)
+GridSearchCV(LADRegressor(tol=0.0, max_iter=10**6), {"alpha": [1e-5, 2e-5]}, cv=2).fit(X, y)
 print("the end", flush=True)
 """
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.peer
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", NAMES)
 def test_warm_start(name):
-    X, y = data(name, classes=3)
+    X, y = data(name, samples=40, classes=3)
     model = make(name, warm_start=True).fit(X, y)
     cold, objective = np.max(model.n_iter_), model.objective_
     model.fit(X, y)
@@ -65,8 +65,8 @@ def test_a_warm_start_that_is_worse_than_zero_is_not_used(loss):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])
 def test_path(name):
-    X, y = data(name, classes=3)
-    model = make(name, alpha=0.02) if name in REGRESSORS or "Linear" in name else getattr(door, name)()
+    X, y = data(name, samples=40, classes=3)
+    model = make(name, alpha=0.02, tol=1e-3) if name in REGRESSORS or "Linear" in name else getattr(door, name)(tol=1e-3)
     alphas, coefs, gaps, intercepts = model.path(X, y, [0.02, 0.5, 0.1], return_intercepts=True)
     assert alphas.tolist() == [0.5, 0.1, 0.02]
     assert not hasattr(model, "coef_")

@@ -16,7 +16,7 @@ from prox_twin import Twin  # noqa: E402
 pytestmark = pytest.mark.peer
 
 SHAPES = [(3, 4), (5,), ()]
-STEPS = 100
+STEPS = 40
 
 
 @pytest.fixture(autouse=True, scope="module")
