@@ -5,27 +5,32 @@ import inspect
 
 
 def looped(names, values):
-    """As pytest.mark.parametrize, but in one test. A failure says in a note which case it was."""
+    """As pytest.mark.parametrize, but in one test. A failure says in a note which case it was.
+
+    The values may be a function of other arguments of the test.
+    """
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    values = list(values)
-    assert values, "there are no cases"
+    values = values if callable(values) else list(values)
 
     def decorate(test):
         signature = inspect.signature(test)
+        left = signature.replace(parameters=[one for name, one in signature.parameters.items() if name not in names])
 
         @functools.wraps(test)
         def every_case(*arguments, **options):
-            for value in values:
+            given = left.bind(*arguments, **options).arguments
+            found = values(*(given[name] for name in inspect.signature(values).parameters)) if callable(values) else values
+            assert found, "there are no cases"
+            for value in found:
                 case = dict(zip(names, value if len(names) > 1 else (value,), strict=True))
                 try:
-                    test(*arguments, **options, **case)
+                    test(**given, **case)
                 except BaseException as error:  # a failure of pytest.raises is no Exception
                     error.add_note("In the case " + ", ".join(f"{name} = {one!r:.200}" for name, one in case.items()))
                     raise
 
         del every_case.__wrapped__  # it would be asked for its arguments
-        left = [one for name, one in signature.parameters.items() if name not in names]
-        every_case.__signature__ = signature.replace(parameters=left)
+        every_case.__signature__ = left
         return every_case
 
     return decorate
