@@ -27,7 +27,7 @@ PARAMETERS = [
 @pytest.mark.parametrize("parameters", PARAMETERS, ids=lambda p: " ".join(f"{k}={v}" for k, v in p.items() if not callable(v)))
 @pytest.mark.parametrize("kind", RULES)
 def test_every_rule_passes(kind, parameters):
-    for seed in range(3):
+    for seed in range(2):
         assert check_rule(kind(**parameters), seed=seed)
 
 

@@ -23,6 +23,7 @@ from adagrad_diff import (
 from adagrad_diff.sweeps import chunks
 from adagrad_diff.sweeps import run as module
 from adagrad_diff.sweeps.chunks import Trajectories
+from looping import looped
 from sweeping import ETAS, PROBLEMS, REAL, RULES, A, assert_same, operator, starts
 from user_losses import Bowl
 
@@ -120,14 +121,12 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES)
+@looped("size", SIZES)
 def test_sizes(size):
     assert module._bytes(size) == SIZES[size]
 
 
-@pytest.mark.parametrize(
-    "size", ["", "GB", "2XB", "2BG", "two GB", "-2GB", "0", 0, -1, None, True, float("nan"), "inf", b"2GB", "2G"]
-)
+@looped("size", ["", "GB", "2XB", "2BG", "two GB", "-2GB", "0", 0, -1, None, True, float("nan"), "inf", b"2GB", "2G"])
 def test_sizes_that_are_none(size):
     with pytest.raises(ValueError, match=r"The 'memory' parameter of sweep must be a size such as '2GB' or 2e9\. Got "):
         sweep(LAD(A, REAL), None, AdaGrad, 0.1, np.zeros(6), 1, memory=size)
