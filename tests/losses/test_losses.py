@@ -28,7 +28,7 @@ from loss_zoo import EVERY, LINEAR, PARAMETER, SCALAR, TERMS, make, named, probl
 
 NONSMOOTH = [Hinge, LAD, Quantile, Poisson]
 CONSTANT = {Logistic: 0.25, SquaredHinge: 2.0, Squared: 1.0, Huber: 1.0, Multinomial: 0.5}
-quick = settings(deadline=None, max_examples=60)
+quick = settings(deadline=None, max_examples=30)
 
 
 def naive(kind, z, b):
