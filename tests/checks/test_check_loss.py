@@ -8,6 +8,7 @@ from scipy import sparse
 
 from adagrad_diff import Huber, LinearModel, Loss, Quadratic, Squared, check_loss
 from adagrad_diff.losses import Oracle
+from looping import looped
 from loss_zoo import EVERY, TERMS, named, problem
 from user_losses import Barrier, Bowl
 
@@ -25,7 +26,7 @@ def test_every_loss_passes(kind, options):
         assert report.failures == []
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+@looped("layout", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("kind", EVERY, ids=named)
 def test_every_loss_passes_in_single_precision(kind, layout):
     loss, rng = problem(kind)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from adagrad_diff import AdaGrad, AdaGradDiff, Rule, check_rule
+from looping import looped
 
 RULES = [AdaGradDiff, AdaGrad]
 PARAMETERS = [
@@ -196,7 +197,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("eta", [0.5, [0.5, 2.0]], ids=str)
+@looped("eta", [0.5, [0.5, 2.0]])
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_is_wrong_is_said(kind, eta):
     report = check_rule(kind(eta))
