@@ -22,6 +22,17 @@ def default_handler():
 
 
 @pytest.fixture
+def limits_found_once(monkeypatch):
+    """threadpoolctl looks through the memory map of the process for every sweep, and that is long where much is loaded."""
+    import threadpoolctl
+
+    controller = threadpoolctl.ThreadpoolController()
+    monkeypatch.setattr(
+        threadpoolctl, "threadpool_limits", lambda limits, user_api: controller.limit(limits=limits, user_api=user_api)
+    )
+
+
+@pytest.fixture
 def unsaved(monkeypatch):
     """Figures are made, but neither arranged nor drawn: most of the time of a test that looks at the numbers beside them."""
     from matplotlib.figure import Figure

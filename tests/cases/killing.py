@@ -1,7 +1,8 @@
-"""Processes that are killed at random moments: python killing.py sweep|reproduce|save DIRECTORY SEED KILLS.
+"""Processes that are killed at random moments: python killing.py sweep|reproduce|save DIRECTORY SEED KILLS [FILE ...].
 
 Each kind kills forks of itself, which begin with everything imported and compiled, and lets the next one go on. What is
-wrong ends in an error; what was seen is printed as JSON.
+wrong ends in an error; what was seen is printed as JSON. The kills go on, to at most five times as many, until the files
+that are named have been seen half done.
 """
 
 import hashlib
@@ -38,7 +39,7 @@ def names(directory):
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*")) if directory.exists() else []
 
 
-def resumed(directory, compute, kills, seconds):
+def resumed(directory, compute, kills, wanted, seconds):
     """Kill `compute(directory)` so many times; whenever it gets through, its answer must be that of one in one go."""
     begin = time.perf_counter()
     expected = json.loads(json.dumps(compute(directory / "whole")))
@@ -49,8 +50,8 @@ def resumed(directory, compute, kills, seconds):
     def work():
         answer.write_text(json.dumps(compute(place)))
 
-    while done < kills or completed == 0:
-        if done < kills and killed(work, seconds(took)):
+    while (more := done < kills or (done < 5 * kills and not wanted <= seen)) or completed == 0:
+        if more and killed(work, seconds(took)):
             done += 1
             seen |= {kind for kind in (".progress.npz", ".partial", "sweep.lock") if kind in " ".join(names(place))}
             continue
@@ -69,7 +70,7 @@ def child(work):
     os._exit(0)
 
 
-def sweep(directory, kills):
+def sweep(directory, kills, wanted):
     import checkpointing as t
     from adagrad_diff.sweeps import run as _sweep
 
@@ -79,11 +80,12 @@ def sweep(directory, kills):
         directory,
         lambda place: t.digest(t.sweep(*t.problem(300), **t.OPTIONS, checkpoint=place)),
         kills,
+        wanted,
         lambda took: 0.6 * took,
     )
 
 
-def reproduce(directory, kills):
+def reproduce(directory, kills, wanted):
     """Without the drawing, which takes most of the time: figures are files like others here."""
     from matplotlib.figure import Figure
 
@@ -104,10 +106,10 @@ def reproduce(directory, kills):
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in made.files if path.name != "run.json"}
 
     compute(directory / "first")
-    return resumed(directory, compute, kills, lambda took: 1.2 * took)
+    return resumed(directory, compute, kills, wanted, lambda took: 1.2 * took)
 
 
-def save(directory, kills):
+def save(directory, kills, wanted):
     """A file that was complete once is complete ever after, and goes on exactly."""
     from adagrad_diff import load_state, minimize
     from user_losses import Bowl
@@ -115,6 +117,7 @@ def save(directory, kills):
     loss, x0 = Bowl(np.linspace(0.5, 3.0, 100_000)), np.linspace(-1.0, 1.0, 100_000)
     states = [minimize(loss, x0, eta=0.3, max_iter=n).state for n in range(3)]
     expected, path, left = minimize(loss, x0, eta=0.3, max_iter=5), directory / "run.npz", 0
+    done = 0
     states[0].save(path)
 
     def work():
@@ -122,18 +125,19 @@ def save(directory, kills):
             for state in states:
                 state.save(path)
 
-    for _ in range(kills):
+    while done < kills or (done < 5 * kills and wanted and not left):
         assert killed(work, 0.1)
+        done += 1
         left += len(names(directory)) > 1
         found = load_state(path)
         rest = minimize(loss, eta=0.3, max_iter=5 - found.n, state=found)
         assert all(np.array_equal(rest[key], expected[key]) for key in ("x", "x_avg", "x_best", "fun"))
         found.save(path)
         assert names(directory) == ["run.npz"]
-    return {"kills": kills, "completed": kills, "seen": [".partial"] * bool(left)}
+    return {"kills": done, "completed": done, "seen": [".partial"] * bool(left)}
 
 
 if __name__ == "__main__":
-    kind, place, seed, count = sys.argv[1:]
+    kind, place, seed, count, *files = sys.argv[1:]
     random.seed(int(seed))
-    print(json.dumps({"sweep": sweep, "reproduce": reproduce, "save": save}[kind](Path(place), int(count))))
+    print(json.dumps({"sweep": sweep, "reproduce": reproduce, "save": save}[kind](Path(place), int(count), set(files))))

@@ -16,7 +16,8 @@ CASES = [case for module in (prox_norms, prox_chains, prox_planes, prox_calculus
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_penalty_passes(case):
-    for seed, d in enumerate((1, 5)):
+    first = next(one for one in CASES if type(one.sample) is type(case.sample))
+    for seed, d in enumerate((1, 5) if case is first else (5,)):
         size = case.size(d)
         penalty = case.make(size, np.random.default_rng(seed))
         report = check_penalty(penalty, size, seed=seed)
@@ -249,7 +250,7 @@ WRONG = {
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_is_wrong_is_said(kind):
     penalty = kind(1.0) if issubclass(kind, Ridge | L1) else kind()
-    for seed in range(3):
+    for seed in range(2):
         report = check_penalty(penalty, 6, seed=seed)
         assert not report
         assert any(re.search(WRONG[kind], sentence) for sentence in report.failures), report

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from adagrad_diff import AdaGrad, AdaGradDiff, Rule, check_rule
+from looping import looped
 
 RULES = [AdaGradDiff, AdaGrad]
 PARAMETERS = [
@@ -27,7 +28,7 @@ PARAMETERS = [
 @pytest.mark.parametrize("parameters", PARAMETERS, ids=lambda p: " ".join(f"{k}={v}" for k, v in p.items() if not callable(v)))
 @pytest.mark.parametrize("kind", RULES)
 def test_every_rule_passes(kind, parameters):
-    for seed in range(3):
+    for seed in range(2):
         assert check_rule(kind(**parameters), seed=seed)
 
 
@@ -196,7 +197,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("eta", [0.5, [0.5, 2.0]], ids=str)
+@looped("eta", [0.5, [0.5, 2.0]])
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_is_wrong_is_said(kind, eta):
     report = check_rule(kind(eta))

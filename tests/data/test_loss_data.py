@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from adagrad_diff import KernelSVMDual, Logistic, Multinomial, Quadratic, Squared, minimize
+from looping import looped
 from loss_zoo import EVERY, LINEAR, make, named, same
 
 A = np.arange(12.0).reshape(4, 3) - 5.5
@@ -50,7 +51,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix])
+@looped("kind", [sparse.csr_array, sparse.csc_matrix])
 @pytest.mark.parametrize("case", WRONG)
 def test_broken_compressed_matrices(kind, case):
     change, sentence = WRONG[case]
@@ -78,7 +79,7 @@ def test_broken_matrices_of_other_formats():
         KernelSVMDual(compressed(lambda _: sparse.csr_array(np.eye(4)), indices=put(0, 9)), B, lam=1.0)
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, ">i4", np.uint64])
+@looped("dtype", [np.int32, np.int64, np.uint8, ">i4", np.uint64])
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
 def test_indices_of_every_integer_dtype(kind, dtype):
     M = compressed(kind, indices=lambda i: i.astype(dtype), indptr=lambda p: p.astype(dtype))
@@ -98,7 +99,7 @@ def test_room_behind_the_last_entry_is_not_looked_at():
     assert M.data.size == 14
 
 
-@pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+@looped("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
 @pytest.mark.parametrize("kind", [k for k in EVERY if k not in (Quadratic, KernelSVMDual)], ids=named)
 def test_every_format(kind, form):
     loss, expected = (make(kind, M, np.arange(4)) for M in (sparse.csr_array(A).asformat(form), A))
@@ -137,7 +138,7 @@ OPERATORS = [
 ]
 
 
-@pytest.mark.parametrize(("products", "sentence"), OPERATORS)
+@looped(("products", "sentence"), OPERATORS)
 def test_operators_with_wrong_products(products, sentence):
     loss = Squared(operator(**products), B)
     x = np.ones((3, 2)) if any("matmat" in name for name in products) else np.ones(3)
@@ -247,7 +248,7 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("kind", [*BINARY, KernelSVMDual], ids=named)
+@looped("kind", [*BINARY, KernelSVMDual])
 @pytest.mark.parametrize("case", LABELS)
 def test_labels_come_with_the_remedy(kind, case):
     labels, sentence = LABELS[case]
@@ -271,7 +272,7 @@ CLASSES = [
 ]
 
 
-@pytest.mark.parametrize(("labels", "sentence"), CLASSES)
+@looped(("labels", "sentence"), CLASSES)
 def test_classes_come_with_the_remedy(labels, sentence):
     with pytest.raises(ValueError, match=sentence):
         Multinomial(A, labels)
@@ -332,7 +333,7 @@ def test_x_in_every_form(loss):
         same(loss.value_and_grad(x), expected)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("bad", "sentence"),
     [
         (["a", "b", "c"], "x must be real numbers. Got dtype"),

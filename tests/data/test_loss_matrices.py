@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from adagrad_diff.losses import LAD, KernelSVMDual, LinearModel, Logistic, Multinomial, Poisson, Quadratic, Squared
+from looping import looped
 from loss_zoo import EVERY, LINEAR, TERMS, make, named, problem, same, targets, weights
 
 
@@ -92,7 +93,7 @@ def test_every_matrix_gives_the_same_numbers(kind, layout):
             assert np.shape(value) == x.shape[len(loss.shape) :]
 
 
-@pytest.mark.parametrize("layout", KINDS)
+@looped("layout", KINDS)
 def test_every_matrix_in_a_quadratic(layout):
     rng = np.random.default_rng(0)
     Q, b = np.cov(rng.standard_normal((9, 20))), np.where(np.arange(9) % 2, 1, -1)
@@ -139,7 +140,7 @@ def test_nothing_is_copied_or_changed(dtype):
             assert np.shares_memory(part, own)
 
 
-@pytest.mark.parametrize("layout", [*IN_PLACE[:-1], "csr_array", "csc_array", "coo", "LinearOperator"])
+@looped("layout", [*IN_PLACE[:-1], "csr_array", "csc_array", "coo", "LinearOperator"])
 def test_float32_stays_float32(layout):
     A, x = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32), np.array([0.5, -0.25, 1.0])
     for kind in SEVERAL:
@@ -150,7 +151,7 @@ def test_float32_stays_float32(layout):
             same((value, gradient), make(kind, A.astype(float), np.arange(20), **TERMS[1]).value_and_grad(point), rtol=2e-6)
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.longdouble, object])
+@looped("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.longdouble, object])
 def test_other_numbers_become_float64(dtype):
     A = (np.arange(12).reshape(4, 3) % 5).astype(dtype)
     for layout in [np.asarray] if dtype in (object, np.float16) else [np.asarray, sparse.csr_array, sparse.csc_array]:
@@ -159,7 +160,7 @@ def test_other_numbers_become_float64(dtype):
         same((value, gradient), make(Squared, A.astype(float), np.arange(4)).value_and_grad(np.ones(3)))
 
 
-@pytest.mark.parametrize("options", TERMS[::4], ids=str)
+@looped("options", TERMS[::4])
 @pytest.mark.parametrize("kind", EVERY, ids=named)
 def test_trajectories_are_columns(kind, options):
     loss, rng = problem(kind, **options)
@@ -170,7 +171,7 @@ def test_trajectories_are_columns(kind, options):
         same((value[k], gradient[..., k]), loss.value_and_grad(x[..., k]))
 
 
-@pytest.mark.parametrize("layout", ["C order", "Fortran order", "csr_array", "csc_array"])
+@looped("layout", ["C order", "Fortran order", "csr_array", "csc_array"])
 @pytest.mark.parametrize("kind", LINEAR, ids=named)
 def test_large_predictions_are_safe(kind, layout):
     """|A x| = 1e4: no warning (they are errors here) and no overflow, but for e^z itself."""
@@ -185,7 +186,7 @@ def test_large_predictions_are_safe(kind, layout):
         assert np.isfinite(gradient).all() or kind is Poisson
 
 
-@pytest.mark.parametrize("layout", ["C order", "Fortran order", "csr_array"])
+@looped("layout", ["C order", "Fortran order", "csr_array"])
 @pytest.mark.parametrize("kind", LINEAR, ids=named)
 def test_weights(kind, layout):
     rng = np.random.default_rng(0)
@@ -212,7 +213,7 @@ def test_weight_zero_hides_what_overflows(layout):
         same(Poisson(A, [2, 2], sample_weight=[0, 1]).value_and_grad(x), Poisson([[1.0]], [2]).value_and_grad(x))
 
 
-@pytest.mark.parametrize("layout", ["C order", "Fortran order", "csr_array", "csc_array", "LinearOperator"])
+@looped("layout", ["C order", "Fortran order", "csr_array", "csc_array", "LinearOperator"])
 @pytest.mark.parametrize("kind", LINEAR, ids=named)
 def test_intercept_is_a_column_of_ones_without_ridge(kind, layout):
     rng = np.random.default_rng(0)

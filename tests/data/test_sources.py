@@ -11,6 +11,7 @@ from adagrad_diff import L1, LAD, Hinge, Logistic, Multinomial, Quadratic, Squar
 from adagrad_diff.common import threads
 from adagrad_diff.data import Source, as_source
 from adagrad_diff.rules import AdaGradDiff
+from looping import looped
 from loss_zoo import LINEAR, TERMS, make, named, same
 from own_sources import OneBuffer, Replaced, SparseWaves, Squares, Waves, dense
 
@@ -20,7 +21,7 @@ CODES = np.arange(60) * 7 % 11
 
 
 @pytest.mark.parametrize("options", TERMS[::4], ids=str)
-@pytest.mark.parametrize("source", SOURCES, ids=named)
+@looped("source", SOURCES)
 @pytest.mark.parametrize("kind", LINEAR, ids=named)
 def test_every_loss_over_blocks(kind, source, options):
     A, rng = source(), np.random.default_rng(0)
@@ -32,11 +33,15 @@ def test_every_loss_over_blocks(kind, source, options):
         assert blocks.lipschitz() == pytest.approx(array.lipschitz(), rel=1e-10)
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=named)
-@pytest.mark.parametrize(
-    "options", [{"eta": 0.3}, {"eta": [0.1, 1.0]}, {"eta": 0.3, "stop": "gap"}, {}, {"stop": "gap"}], ids=str
-)
-@pytest.mark.parametrize("kind", [Hinge, Squared, Multinomial], ids=named)
+RUNS = [{"eta": 0.3}, {"eta": [0.1, 1.0]}, {"eta": 0.3, "stop": "gap"}, {}, {"stop": "gap"}]
+RUN = [
+    (kind, SOURCES[(i + k) % len(SOURCES)], options)
+    for i, kind in enumerate([Hinge, Squared, Multinomial])
+    for k, options in enumerate(RUNS)
+]
+
+
+@pytest.mark.parametrize(("kind", "source", "options"), RUN, ids=lambda part: getattr(part, "__name__", str(part)))
 def test_minimize(kind, source, options):
     A = source()
     runs = [
@@ -48,8 +53,10 @@ def test_minimize(kind, source, options):
         np.testing.assert_allclose(runs[0].x, runs[1].x, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", [Hinge, LAD, Logistic, Squared], ids=named)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [(Hinge, np.float64), (LAD, np.float32), (Logistic, np.float64), (Squared, np.float32), (LAD, np.float64)],
+)
 def test_certificates_hold(kind, dtype):
     A = Waves(dtype=dtype)
     loss, array = (make(kind, M, CODES, intercept=True) for M in (A, dense(A)))
@@ -67,8 +74,8 @@ def test_certificates_hold(kind, dtype):
 
 @pytest.mark.parametrize("source", SOURCES, ids=named)
 def test_the_number_of_threads_does_not_matter(source, monkeypatch):
-    A = source(samples=4000, features=300, rows=1500)  # blocks that threads would share, if they could
-    b = np.sin(np.arange(4000.0))
+    A = source(samples=2000, features=300, rows=1400)  # blocks that threads would share, if they could
+    b = np.sin(np.arange(2000.0))
 
     def run():
         loss = LAD(A, b, intercept=True)

@@ -9,14 +9,15 @@ from scipy import sparse
 import adagrad_diff
 import naive
 from adagrad_diff import kernels
+from looping import looped
 
 D, B = 11, 3
 SCALAR = {"Logistic": {}, "Hinge": {}, "SquaredHinge": {}, "LAD": {}, "Quantile": {"tau": 0.3}, "Squared": {}}
 SCALAR |= {"Huber": {"delta": 0.7}, "Poisson": {}}
 FACTORS = {"one": lambda d: np.array([0.3]), "per row": lambda d: np.linspace(0.0, 1.0, d)}
 
-dtypes = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
-batches = pytest.mark.parametrize("batch", [(), (B,)], ids=["1-D", "2-D"])
+dtypes = looped("dtype", [np.float64, np.float32])
+batches = looped("batch", [(), (B,)])
 losses = pytest.mark.parametrize("loss", SCALAR)
 # In single precision some are enough: kernels differ in the scalar function only, and each takes seconds to compile.
 cases = [(loss, np.float64) for loss in SCALAR] + [(loss, np.float32) for loss in ("Logistic", "Hinge", "Quantile")]
@@ -42,7 +43,7 @@ def assert_same(found, expected, dtype):
 
 
 @dtypes
-@pytest.mark.parametrize("size", [1.0, 1e20, 1e-25])
+@looped("size", [1.0, 1e20, 1e-25])
 @pytest.mark.parametrize("name", ["add_squares", "add_squared_differences"])
 def test_squares(name, size, dtype):
     """In double precision, where the squares of single precision neither overflow nor vanish."""
@@ -55,7 +56,7 @@ def test_squares(name, size, dtype):
 
 @dtypes
 @pytest.mark.parametrize("width", [1, B])
-@pytest.mark.parametrize("size", [1.0, 1e20, 1e-25])
+@looped("size", [1.0, 1e20, 1e-25])
 @pytest.mark.parametrize("name", ["add_block_squares", "add_block_squared_differences"])
 def test_block_squares(name, size, width, dtype):
     (g, g_prev), labels = dtype(size) * arrays(2, (D, width), dtype), np.arange(D) * 5 % 4
@@ -67,7 +68,7 @@ def test_block_squares(name, size, width, dtype):
 
 
 @dtypes
-@pytest.mark.parametrize("entry", [1.0, 1e30, 1e200, np.inf, -np.inf, np.nan])
+@looped("entry", [1.0, 1e30, 1e200, np.inf, -np.inf, np.nan])
 def test_overflow(entry, dtype):
     """Zero, and NaN if there is an entry whose square, in double precision, is not finite."""
     (g,) = arrays(1, (D,), dtype)
@@ -150,7 +151,7 @@ def test_diagnose(scale, batch, dtype):
 
 @dtypes
 @batches
-@pytest.mark.parametrize("l2", FACTORS)
+@looped("l2", FACTORS)
 @pytest.mark.parametrize("l1", FACTORS)
 def test_shrink(l1, l2, batch, dtype):
     z, step, out = arrays(3, (D, *batch), dtype)
@@ -167,7 +168,7 @@ def test_shrink(l1, l2, batch, dtype):
 
 @dtypes
 @batches
-@pytest.mark.parametrize("l2", FACTORS)
+@looped("l2", FACTORS)
 @pytest.mark.parametrize("l1", FACTORS)
 def test_elastic_value(l1, l2, batch, dtype):
     (x,), l1, l2 = arrays(1, (D, *batch), dtype), FACTORS[l1](D), FACTORS[l2](D)
@@ -260,7 +261,7 @@ def test_intercept(centered, width, dtype):
 
 
 @losses_and_dtypes
-@pytest.mark.parametrize("batch", [(), (3,), (9,)], ids=["1-D", "few", "many"])
+@looped("batch", [(), (3,), (9,)])
 def test_residuals(loss, batch, dtype):
     samples, lo, hi = 150, 3, 147
     scalar, theta, naively, b, weight = scalar_case(loss, dtype, samples)
@@ -273,13 +274,13 @@ def test_residuals(loss, batch, dtype):
     assert_same(found, z, dtype)
 
 
-ranges = pytest.mark.parametrize("rows", [(0, 100), (3, 97), (40, 41)], ids=str)
+ranges = looped("rows", [(0, 100), (3, 97), (40, 41)])
 
 
 @dtypes
 @pytest.mark.parametrize("loss", ["Logistic", "Hinge", "Poisson"])
 @ranges
-@pytest.mark.parametrize("few", [1, 3, 8])
+@looped("few", [1, 3, 8])
 def test_dense_pass_few(few, rows, loss, dtype):
     """The same, trajectory by trajectory: in threes, and what is left over one by one."""
     samples, (lo, hi) = 100, rows
@@ -350,7 +351,7 @@ def test_the_smallest_subgradient_at_a_kink(loss, z):
 
 
 @losses
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf], ids=str)
+@looped("bad", [np.nan, np.inf, -np.inf])
 def test_a_bad_score_is_not_hidden(loss, bad):
     """The value at z = NaN is NaN; at an infinite z it is what the formula says, never a wrong finite number."""
     scalar, theta, *_ = scalar_case(loss, np.float64, 1)

@@ -19,7 +19,7 @@ from adagrad_diff.rules.blocks import block_labels
 from loss_zoo import EVERY, PARAMETER, named
 
 bounded = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], print_blob=True
+    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], print_blob=True
 )
 SENTENCE = r"[^\n]{12,}[.?]\)?"
 DTYPES = ["f8", "f8", "f4", ">f8", ">f4", "f2", "i1", "u1", "i8", "u8", "?", "O", "g", "c16", "U5"]

@@ -21,7 +21,8 @@ from adagrad_diff.losses import (
     Squared,
     as_loss,
 )
-from loss_zoo import LINEAR, make, named
+from looping import looped
+from loss_zoo import LINEAR, make
 
 A = np.arange(12.0).reshape(4, 3)
 B = [1.0, -1.0, 1.0, -1.0]
@@ -83,7 +84,7 @@ WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("kind", [Logistic, Squared, Multinomial], ids=named)
+@looped("kind", [Logistic, Squared, Multinomial])
 @pytest.mark.parametrize("case", MATRICES)
 def test_matrix(kind, case):
     bad, sentence = MATRICES[case]
@@ -91,7 +92,7 @@ def test_matrix(kind, case):
         make(kind, bad, np.arange(4))
 
 
-@pytest.mark.parametrize("kind", LINEAR, ids=named)
+@looped("kind", LINEAR)
 @pytest.mark.parametrize("case", TARGETS)
 def test_targets(kind, case):
     bad, sentence = TARGETS[case]
@@ -99,7 +100,7 @@ def test_targets(kind, case):
         kind(A, bad)
 
 
-@pytest.mark.parametrize("kind", [Hinge, Huber, Multinomial], ids=named)
+@looped("kind", [Hinge, Huber, Multinomial])
 @pytest.mark.parametrize("case", WEIGHTS)
 def test_weights(kind, case):
     bad, sentence = WEIGHTS[case]
@@ -107,7 +108,7 @@ def test_weights(kind, case):
         make(kind, A, np.arange(4), sample_weight=bad)
 
 
-@pytest.mark.parametrize("kind", LINEAR, ids=named)
+@looped("kind", LINEAR)
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, "strong", None, [0.1, 0.2], True], ids=repr)
 def test_l2(kind, bad):
     with pytest.raises(ValueError, match=rf"The 'l2' parameter of {kind.__name__} must be a number >= 0. Got .* instead"):
@@ -174,7 +175,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("call", "sentence"), CASES, ids=[sentence for _, sentence in CASES])
+@looped(("call", "sentence"), CASES)
 def test_parameters_and_places(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
@@ -191,7 +192,7 @@ class Mine:
         return 0.0, x
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "call"),
     [
         (LAD, "LAD(A, b)"),
@@ -214,7 +215,7 @@ FUNCTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("function", "error", "sentence"), FUNCTIONS)
+@looped(("function", "error", "sentence"), FUNCTIONS)
 def test_what_a_function_must_return(function, error, sentence):
     with pytest.raises(error, match=sentence):
         as_loss(function).value_and_grad([1.0, 2.0])

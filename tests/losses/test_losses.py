@@ -23,11 +23,12 @@ from adagrad_diff.losses import (
     Squared,
     SquaredHinge,
 )
+from looping import looped
 from loss_zoo import EVERY, LINEAR, PARAMETER, SCALAR, TERMS, make, named, problem, same, targets, weights
 
 NONSMOOTH = [Hinge, LAD, Quantile, Poisson]
 CONSTANT = {Logistic: 0.25, SquaredHinge: 2.0, Squared: 1.0, Huber: 1.0, Multinomial: 0.5}
-quick = settings(deadline=None, max_examples=60)
+quick = settings(deadline=None, max_examples=30)
 
 
 def naive(kind, z, b):
@@ -47,7 +48,7 @@ def naive(kind, z, b):
     return formulas[kind]()
 
 
-@pytest.mark.parametrize("options", TERMS, ids=str)
+@looped("options", TERMS)
 @pytest.mark.parametrize("kind", LINEAR, ids=named)
 def test_value_is_the_formula(kind, options):
     loss, rng = problem(kind, **options)
@@ -59,7 +60,7 @@ def test_value_is_the_formula(kind, options):
     assert loss.value_and_grad(x)[0] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("options", TERMS, ids=str)
+@looped("options", TERMS)
 @pytest.mark.parametrize("kind", EVERY, ids=named)
 def test_gradient_is_the_derivative(kind, options):
     for seed in range(3):
@@ -95,7 +96,7 @@ def test_convexity_and_subgradients_also_at_kinks(kind, data):
 
 
 @pytest.mark.parametrize(("kind", "theta"), [(Hinge, 0.0), (SquaredHinge, 0.0), (LAD, 0.0), (Quantile, 0.25), (Quantile, 0.75)])
-@pytest.mark.parametrize("b", [-1.0, 1.0])
+@looped("b", [-1.0, 1.0])
 def test_smallest_subgradient_at_kinks(kind, theta, b):
     h = 2.0**-10
     for z in np.arange(-2.0, 2.5, 0.5):  # the kinks, 1 / b or b, are among them
@@ -119,7 +120,7 @@ def test_one_notion_of_a_kink():
 
 
 @pytest.mark.parametrize("kind", SCALAR, ids=named)
-@pytest.mark.parametrize("code", [0, 1, 2])
+@looped("code", [0, 1, 2])
 def test_conjugate(kind, code):
     theta = next(iter(PARAMETER.get(kind, {}).values()), 0.0)
     b = float(targets(kind, code))
@@ -151,7 +152,7 @@ def test_conjugates_and_slopes_of_extreme_numbers(kind):
         assert np.all(low <= high)
 
 
-@pytest.mark.parametrize("options", TERMS, ids=str)
+@looped("options", TERMS)
 @pytest.mark.parametrize("features", [4, 520])
 @pytest.mark.parametrize("kind", CONSTANT, ids=named)
 def test_lipschitz_is_the_largest_eigenvalue(kind, features, options):

@@ -14,6 +14,7 @@ import prox_chains
 import prox_norms
 import prox_planes
 from adagrad_diff import penalties as p
+from looping import looped
 from prox_harness import STEPS, draw_step
 
 LONG = np.longdouble
@@ -183,15 +184,16 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize("which", PARAMETERS)
-@pytest.mark.parametrize("parameter", EXTREMES)
+@looped("parameter", EXTREMES)
 def test_parameters_of_any_size(which, parameter):
     """No warning, and a prox that is a number, with strengths, radii, steps and points up to the ends of the range."""
     penalty = PARAMETERS[which](parameter)
     for dtype in (np.float64, np.float32):
         least, most = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
-        for size in EXTREMES:
-            z = np.array([1.0, -0.5, 0.25]) * min(max(size, float(least)), float(most))
-            for s in (*EXTREMES, [1e-300, 1.0, 1e300]):
+        extremes = sorted({min(max(size, float(least)), float(most)) for size in EXTREMES})
+        for size in extremes:
+            z = np.array([1.0, -0.5, 0.25]) * size
+            for s in (*extremes, [1e-300, 1.0, 1e300]):
                 step = np.clip(s, least, most).astype(dtype)
                 step = float(np.max(step)) if penalty.accepts == "scalar" else step
                 x = penalty.prox(z.astype(dtype), step)

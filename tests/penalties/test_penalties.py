@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from adagrad_diff import Squared, minimize
 from adagrad_diff.penalties import L1, Box, ElasticNet, NonNegative, Ridge, Zero
+from looping import looped
 
 INF = np.inf
 
@@ -48,7 +49,7 @@ CASES = {
     "NonNegative": Case(lambda d: NonNegative(), lower=(0.0,)),
 }
 every = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-quick = settings(deadline=None, max_examples=60)
+quick = settings(deadline=None, max_examples=25)
 entries = st.one_of(st.floats(-1e3, 1e3, width=32), st.sampled_from([0.0, -0.0, 1e-30, -1e-30, 1e-300, 1e30, -1e30, 1e18, 0.7]))
 steps = st.floats(-8.0, 9.0).map(lambda power: 10.0**power)
 
@@ -140,7 +141,7 @@ def test_value(case):
 
 
 @every
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@looped("dtype", [np.float32, np.float64])
 def test_extreme_numbers(case, dtype):
     """No warning (they are errors here), no overflow; NaN stays NaN."""
     largest = np.finfo(dtype).max
@@ -238,7 +239,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "sentence"), ERRORS)
+@looped(("call", "sentence"), ERRORS)
 def test_errors(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()

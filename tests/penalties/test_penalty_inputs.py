@@ -11,6 +11,7 @@ from adagrad_diff import Squared, critical_lam, minimize
 from adagrad_diff import penalties as p
 from adagrad_diff.certificates import duality_gap
 from complete import assert_complete
+from looping import looped
 
 D, B = 4, 3
 RNG = np.random.default_rng(0)
@@ -74,6 +75,7 @@ FREE = [
 ALL = FREE + SIZED
 every = pytest.mark.parametrize("penalty", ALL, ids=[f"{penalty.name}-{k}" for k, penalty in enumerate(ALL)])
 sized = pytest.mark.parametrize("penalty", SIZED, ids=[f"{penalty.name}-{k}" for k, penalty in enumerate(SIZED)])
+together = looped("penalty", ALL)  # where the tests are one for each fault
 METHODS = ("value", "polar", "conjugate")
 
 
@@ -164,7 +166,7 @@ def test_wrong_lengths_on_the_way(penalty):
 
 
 @sized
-@pytest.mark.parametrize("size", [1, 3, 5, 10_000])
+@looped("size", [1, 3, 5, 10_000])
 def test_wrong_lengths(penalty, size):
     for x in (np.ones(size), np.ones((size, B)), np.ones((size, D))):
         for _, call in calls(penalty):
@@ -175,8 +177,8 @@ def test_wrong_lengths(penalty, size):
         penalty.check_size(size)
 
 
-@every
-@pytest.mark.parametrize("shape", [(), (D, B, 2), (0,), (D, 0), (0, B)], ids=str)
+@together
+@pytest.mark.parametrize("shape", [(), (D, B, 2), (0,), (D, 0), (0, B)])
 def test_wrong_dimensions(penalty, shape):
     for name, call in calls(penalty):
         message = outcome(call, np.ones(shape))
@@ -187,8 +189,8 @@ def test_wrong_dimensions(penalty, shape):
             assert isinstance(message, str)
 
 
-@every
-@pytest.mark.parametrize("size", [-1, 0, 2.5, None, "4", np.array([1, 2])], ids=repr)
+@together
+@pytest.mark.parametrize("size", [-1, 0, 2.5, None, "4", np.array([1, 2])])
 def test_sizes_that_are_none(penalty, size):
     outcome(penalty.check_size, size)
 
@@ -217,8 +219,8 @@ def forms(x):
 
 
 @every
-@pytest.mark.parametrize("shape", [(D,), (D, B)], ids=str)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@looped("shape", [(D,), (D, B)])
+@looped("dtype", [np.float64, np.float32])
 def test_the_same_numbers_in_another_form(penalty, shape, dtype):
     x = RNG.integers(-3, 4, shape).astype(dtype)
     for form, odd in forms(x):
@@ -231,7 +233,7 @@ def test_the_same_numbers_in_another_form(penalty, shape, dtype):
         np.testing.assert_array_equal(np.array(odd), before, err_msg=form)
 
 
-@every
+@together
 @pytest.mark.parametrize(
     "bad",
     [
@@ -248,7 +250,6 @@ def test_the_same_numbers_in_another_form(penalty, shape, dtype):
         object(),
         [10**400] * D,
     ],
-    ids=lambda bad: f"{type(bad).__name__} {getattr(bad, 'dtype', '')}",
 )
 def test_what_is_no_array_of_numbers(penalty, bad):
     for name, call in calls(penalty):
@@ -263,8 +264,8 @@ def test_what_is_no_array_of_numbers(penalty, bad):
 # ---------------------------------------------------------------- steps
 
 
-@every
-@pytest.mark.parametrize("step", [0.0, -1.0, np.nan, np.inf, [1.0, 1.0, 0.0, 1.0], [1.0, np.nan, 1.0, 1.0], -1, False], ids=str)
+@together
+@pytest.mark.parametrize("step", [0.0, -1.0, np.nan, np.inf, [1.0, 1.0, 0.0, 1.0], [1.0, np.nan, 1.0, 1.0], -1, False])
 def test_steps_are_positive_and_finite(penalty, step):
     for z in (np.ones(D), np.ones((D, B)), np.ones(D, np.float32)):
         with pytest.raises(
@@ -273,7 +274,7 @@ def test_steps_are_positive_and_finite(penalty, step):
             penalty.prox(z, step)
 
 
-@pytest.mark.parametrize("step", [1e-60, 1e60])
+@looped("step", [1e-60, 1e60])
 def test_a_step_that_float32_does_not_have(step):
     with pytest.raises(
         ValueError, match=rf"'step' must be positive and finite, in the float32 of z\. Got {re.escape(str(step))} "
@@ -282,14 +283,14 @@ def test_a_step_that_float32_does_not_have(step):
     assert p.L1(1.0).prox(np.ones(D), step).shape == (D,)
 
 
-@every
-@pytest.mark.parametrize("shape", [(0,), (D + 1,), (D, B), (1, 1, D)], ids=str)
+@together
+@pytest.mark.parametrize("shape", [(0,), (D + 1,), (D, B), (1, 1, D)])
 def test_steps_of_the_wrong_shape(penalty, shape):
     message = outcome(penalty.prox, np.ones(D), np.ones(shape))
     assert f"'step' must have shape (), (d,), (1, B) or (d, B) for z of shape (4,). Got {shape}" in message
 
 
-@every
+@together
 def test_steps_in_another_form(penalty):
     z, one = RNG.integers(-3, 4, (D, B)).astype(float), np.full((D, B), 2.0)
     expected = penalty.prox(z, one)
@@ -304,7 +305,7 @@ def test_steps_in_another_form(penalty):
 
 
 @every
-@pytest.mark.parametrize("shape", [(D,), (D, B)], ids=str)
+@looped("shape", [(D,), (D, B)])
 def test_where_the_result_can_be_written(penalty, shape):
     """Any array of the right shape and dtype that can be written, wherever its memory is."""
     z, step = RNG.integers(-3, 4, shape).astype(float), np.full(shape, 0.7)
@@ -327,7 +328,7 @@ def test_where_the_result_can_be_written(penalty, shape):
         np.testing.assert_array_equal(out, expected, err_msg=name)
 
 
-@every
+@together
 def test_where_it_cannot(penalty):
     z = np.ones(D)
     frozen = np.empty(D)
@@ -404,7 +405,7 @@ MANY = {
 
 
 @pytest.mark.parametrize("which", ONE_NUMBER)
-@pytest.mark.parametrize("value", NUMBERS, ids=repr)
+@looped("value", NUMBERS)
 def test_numbers_are_numbers(which, value):
     owner, name = which.split()
     with pytest.raises(ValueError, match=rf"^The '{name}' parameter of {owner} must be .* Got "):
@@ -412,14 +413,14 @@ def test_numbers_are_numbers(which, value):
 
 
 @pytest.mark.parametrize("which", MANY)
-@pytest.mark.parametrize("value", LISTS, ids=repr)
+@looped("value", LISTS)
 def test_lists_of_numbers_are_that(which, value):
     owner, name = which.split()[:2]
     with pytest.raises(ValueError, match=rf"^The ('{name}' parameter|bounds) of ({owner}|Box) must be "):
         MANY[which](value)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("make", "sentence"),
     [
         (lambda: p.GroupL2(1.0, LABELS, ["1", "2"]), r"'weights' parameter of GroupL2 must hold one number >= 0 per group"),
@@ -451,7 +452,7 @@ def test_other_definitions(make, sentence):
         make()
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "call"),
     [
         (p.L1, r"L1\(0.1\)"),
@@ -471,7 +472,7 @@ def test_a_class_is_not_a_penalty(kind, call):
         p.as_penalty(kind)
 
 
-@pytest.mark.parametrize("number", [1, 1.0, np.float32(1), np.int64(1), np.array(1.0), np.longdouble(1)], ids=repr)
+@looped("number", [1, 1.0, np.float32(1), np.int64(1), np.array(1.0), np.longdouble(1)])
 def test_what_is_a_number(number):
     np.testing.assert_array_equal(p.L1(number).prox([3.0], 1.0), [2.0])
     np.testing.assert_array_equal(p.L2(number).prox([3.0], 1.0), [2.0])

@@ -11,17 +11,17 @@ import prox_calculus
 import prox_chains
 import prox_norms
 import prox_planes
+from looping import looped
 from prox_harness import draw_step, fenchel_violation, points
 
 CASES = [case for module in (prox_norms, prox_chains, prox_planes, prox_calculus) for case in module.CASES]
 ROUND = ("L2", "GroupL2", "SparseGroupL2", "L2Ball")  # the solver is less exact on second-order cones than we are
 
-PAIRS = [(case, kind) for case in CASES for kind in case.steps]
-SETS = [(case, kind) for case, kind in PAIRS if "set" in case.sample.properties]
+SETS = [case for case in CASES if "set" in case.sample.properties]
 
 every = pytest.mark.parametrize("case", CASES, ids=str)
-every_step = pytest.mark.parametrize(("case", "kind"), PAIRS, ids=str)
-both = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+every_step = looped("kind", lambda case: case.steps)
+both = looped("dtype", [np.float32, np.float64])
 
 
 def draw(case, d, kind, rng, size=1.0):
@@ -42,9 +42,10 @@ def metric_norm(v, step):
     return np.sqrt(np.sum(v * v / step))
 
 
-@every_step
-@settings(max_examples=25, deadline=None, derandomize=True)
+@every
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(d=st.integers(1, 200), seed=st.integers(0, 2**32 - 1), exponent=st.sampled_from([-12, -3, 0, 0, 3, 10]))
+@every_step
 def test_optimality_condition(case, kind, d, seed, exponent):
     penalty, z, step = draw(case, d, kind, np.random.default_rng(seed), 10.0**exponent)
     x = penalty.prox(z, step)
@@ -53,8 +54,9 @@ def test_optimality_condition(case, kind, d, seed, exponent):
     assert violation(case, penalty, z, step, x) <= 1e-10
 
 
+@every
 @every_step
-@pytest.mark.parametrize("d", [1, 6, 150])
+@looped("d", [1, 6, 150])
 def test_single_precision(case, kind, d):
     rng, d = np.random.default_rng(d), case.size(d)
     penalty = case.make(d, rng)
@@ -69,11 +71,12 @@ def test_single_precision(case, kind, d):
             assert penalty.prox(x, step).tobytes() == x.tobytes()
 
 
+@every
 @every_step
 def test_twin(case, kind):
     rng = np.random.default_rng(2)
     for d in (1, 2, 3, 8, 25):
-        for _ in range(4):
+        for _ in range(2):
             penalty, z, step = draw(case, d, kind, rng)
             x, twin = penalty.prox(z, step), case.naive(penalty, z, step)
             # A prox does not expand distances of its metric, so a backward error of 1e-10 is one of 1e-10 there.
@@ -81,11 +84,12 @@ def test_twin(case, kind):
             assert metric_norm(x - twin, step) <= 1e-10 * max(metric_norm(size, step), 1e-300)
 
 
+@every
 @every_step
 def test_firmly_nonexpansive_in_the_metric(case, kind):
     rng = np.random.default_rng(3)
     for d in (1, 4, 30):
-        for _ in range(5):
+        for _ in range(3):
             penalty, z, step = draw(case, d, kind, rng)
             y = z + 10.0 ** rng.uniform(-6, 1) * rng.standard_normal(z.size)
             p, q = penalty.prox(z, step), penalty.prox(y, step)
@@ -93,7 +97,8 @@ def test_firmly_nonexpansive_in_the_metric(case, kind):
             assert np.sum((p - q) ** 2 / step) <= np.sum((p - q) * (z - y) / step) + 1e-13 * scale**2
 
 
-@pytest.mark.parametrize(("case", "kind"), SETS, ids=str)
+@pytest.mark.parametrize("case", SETS, ids=str)
+@every_step
 def test_sets_are_projected_upon(case, kind):
     """The prox of a point outside is in the set, and that of a point in the set is the point."""
     rng, outside = np.random.default_rng(4), 0
@@ -108,7 +113,7 @@ def test_sets_are_projected_upon(case, kind):
 
 
 def test_all_sets_are_projected_upon():
-    kinds = {type(case.sample).__name__ for case, _ in SETS}
+    kinds = {type(case.sample).__name__ for case in SETS}
     assert kinds >= {"Simplex", "L1Ball", "L2Ball", "LInfBall", "Box", "NonNegative", "Monotone", "Hyperplane", "HalfSpace"}
     assert kinds >= {"Affine", "BoxHyperplane", "PSD", "Separable", "Scaled", "Translated", "Precomposed"}
 
@@ -153,7 +158,7 @@ def test_trajectories_one_by_one(case, dtype):
         np.testing.assert_array_equal(penalty.prox(z[:, 0].tolist(), 0.3), penalty.prox(z[:, 0].astype(float), 0.3))
 
 
-@every
+@looped("case", CASES)
 def test_one_step_for_all_is_said(case):
     rng = np.random.default_rng(6)
     penalty = case.make(case.size(9), rng)
@@ -170,7 +175,7 @@ def test_one_step_for_all_is_said(case):
 
 
 @every
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(d=st.integers(1, 20), seed=st.integers(0, 2**32 - 1))
 def test_conjugates(case, d, seed):
     """phi(x) + phi*(y) >= <x, y> for any pair, and for a norm <x, y> <= phi(x) polar(y)."""
@@ -189,11 +194,12 @@ def test_conjugates(case, d, seed):
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize(("case", "kind"), [pair for pair in PAIRS if pair[1] != "wild"], ids=str)
+@every
+@looped("kind", lambda case: [kind for kind in case.steps if kind != "wild"])
 def test_solver(case, kind):
     import cvxpy as cp
 
-    for size in (1, 2, 4, 12):
+    for size in (1, 4) if kind == "one" and len(case.steps) > 1 else (2, 12):
         rng, d = np.random.default_rng(size), case.size(size)
         penalty = case.make(d, rng)
         z, step = 2 * rng.standard_normal(d), draw_step(kind, d, rng)

@@ -7,13 +7,14 @@ from adagrad_diff.penalties.l1_ball import L1Ball
 from adagrad_diff.penalties.l2_ball import L2Ball
 from adagrad_diff.penalties.linf_ball import LInfBall
 from adagrad_diff.penalties.simplex import Simplex
+from looping import looped
 
 SETS = [Simplex(), Simplex(3.0), L1Ball(1.5), L2Ball(1.5), LInfBall(0.5)]
 each_set = pytest.mark.parametrize("penalty", SETS, ids=repr)
 
 
 @each_set
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@looped("dtype", [np.float32, np.float64])
 def test_support_functions(penalty, dtype):
     """The largest <x, y> over the set is attained where the set touches a far away point in the direction y."""
     assert "set" in penalty.properties
@@ -30,8 +31,8 @@ def test_support_functions(penalty, dtype):
 
 
 @each_set
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [1, 5, 3000])
+@looped("dtype", [np.float32, np.float64])
+@looped("d", [1, 5, 3000])
 def test_points_of_a_set_stay(penalty, dtype, d):
     """Bit for bit, whatever the step: also those that the projection returns."""
     rng = np.random.default_rng(8)
@@ -79,8 +80,8 @@ def test_radius_zero(kind):
     assert np.isnan(penalty.prox(np.array([1.0, np.nan]), 1.0)).any()
 
 
-@pytest.mark.parametrize("kind", [Simplex, L1Ball, L2Ball])
-@pytest.mark.parametrize("radius", [1e-12, 1.0, 1e10])
+@looped("kind", [Simplex, L1Ball, L2Ball])
+@looped("radius", [1e-12, 1.0, 1e10])
 def test_sums_are_right_beside_numbers_of_any_size(kind, radius):
     """z is up to 1e10 and the steps from 1e-8 to 1e9: the radius must not drown in rounding."""
     rng, penalty = np.random.default_rng(9), kind(radius)

@@ -9,6 +9,7 @@ from adagrad_diff.penalties.numerical import NumericalProx
 from adagrad_diff.penalties.psd import PSD
 from adagrad_diff.penalties.separable import Separable, Unpenalised
 from adagrad_diff.penalties.transformed import Precomposed, Scaled, Translated
+from looping import looped
 from prox_calculus import CASES
 from prox_harness import STEPS, draw_step, nan_in_one_trajectory, points
 
@@ -17,7 +18,7 @@ every = pytest.mark.parametrize("case", CASES, ids=str)
 
 
 @every
-@pytest.mark.parametrize("d", [1, 2, 5, 40, 200])
+@looped("d", [1, 2, 5, 40, 200])
 def test_prox(case, d):
     """Against the twin and the optimality condition."""
     rng, d = np.random.default_rng(d), case.size(d)
@@ -208,7 +209,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "sentence"), ERRORS)
+@looped(("call", "sentence"), ERRORS)
 def test_errors(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()

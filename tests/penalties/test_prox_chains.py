@@ -8,6 +8,7 @@ from adagrad_diff.penalties import L1
 from adagrad_diff.penalties.fused_lasso import FusedLasso
 from adagrad_diff.penalties.monotone import Monotone
 from adagrad_diff.penalties.total_variation import TotalVariation1D
+from looping import looped
 from prox_chains import CASES, chain_violation, exact_chain, naive_monotone
 from prox_harness import STEPS, draw_step, fenchel_violation
 
@@ -28,7 +29,7 @@ KINDS = {
 
 @every
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("steps", STEPS)
+@looped("steps", STEPS)
 def test_optimal_and_equal_to_the_twin(case, kind, steps):
     rng = np.random.default_rng(len(kind) + 10 * len(steps))
     for d in (1, 2, 3, 8, 30, 200):
@@ -59,7 +60,7 @@ def test_violation_sees_a_wrong_point(penalty):
 
 
 @each
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@looped("dtype", [np.float32, np.float64])
 def test_values_and_conjugates_of_trajectories(penalty, dtype):
     z = np.random.default_rng(1).standard_normal((50, 4)).astype(dtype)
     for name in ("value", "conjugate", "polar")[: 2 if isinstance(penalty, Monotone) else 3]:
@@ -87,7 +88,7 @@ def test_nan_stays(penalty):
 # ---------------------------------------------------------------- total variation and the fused lasso
 
 
-@pytest.mark.parametrize(
+@looped(
     ("l1", "tv", "z", "step"),
     [
         (0.0, 1e-12, [2.0, -2.0, 0.0], [1.3e-8, 4e8, 1.4e-5]),  # the second is lost in a sum with the first
@@ -129,14 +130,14 @@ DATA = {
 
 
 @pytest.mark.parametrize("kind", DATA)
-@pytest.mark.parametrize("ratio", [1.0, 100.0, 1e4, 1.001e4])
+@looped("ratio", [1.0, 100.0, 1e4, 1.001e4])
 def test_one_string_is_the_other(kind, ratio):
     """Steps that differ by a factor of up to 1e4 have an algorithm of their own, unless the data are smooth.
 
     One more sample, of a weight that is less than rounding, makes the steps differ more: that is the other algorithm.
     """
     rng = np.random.default_rng(len(kind))
-    for d in (1, 2, 3, 10, 100, 1_000):
+    for d in (1, 3, 10, 100, 600):
         for lam in (1e-6, 0.1, 1.0, 30.0, 1e6):
             z, weight = DATA[kind](d, rng), ratio ** rng.uniform(0, 1, d)
             weight[rng.integers(d)], weight[rng.integers(d)] = 1.0, ratio
@@ -146,9 +147,9 @@ def test_one_string_is_the_other(kind, ratio):
             assert chain_violation(penalty, z, step, x) <= 1e-11
 
 
-@pytest.mark.parametrize("place", [0, 5, 998, 999])
-@pytest.mark.parametrize("value", [np.nan, INF, -INF])
-@pytest.mark.parametrize("steps", ["one", "wild"])
+@looped("place", [0, 5, 998, 999])
+@looped("value", [np.nan, INF, -INF])
+@looped("steps", ["one", "wild"])
 def test_strings_end(place, value, steps):
     rng = np.random.default_rng(15)
     z, step = rng.standard_normal(1_000), draw_step(steps, 1_000, rng)
@@ -214,7 +215,7 @@ def slow_polar(y, l1, tv):
     return best
 
 
-@pytest.mark.parametrize("l1", [0.01, 1.0, 30.0])
+@looped("l1", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("tv", [0.0, 0.1, 1.0, 50.0])
 def test_polar_of_the_fused_lasso(l1, tv):
     rng, penalty = np.random.default_rng(7), FusedLasso(l1, tv)
@@ -274,7 +275,7 @@ def test_fenchel_young(penalty):
 
 
 @pytest.mark.parametrize("increasing", [True, False])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@looped("dtype", [np.float32, np.float64])
 def test_monotone_vectors_stay_as_they_are(increasing, dtype):
     rng, penalty = np.random.default_rng(10), Monotone(increasing)
     points = [np.array([-1.0, -0.0, 0.0, 0.0, -0.0, 0.1, 0.1, 0.3]), np.sort(rng.standard_normal(100)), np.full(7, 0.1), [3.0]]
@@ -325,7 +326,7 @@ def test_monotone_cone_and_its_polar():
 # ---------------------------------------------------------------- definitions
 
 
-@pytest.mark.parametrize(
+@looped(
     ("call", "sentence"),
     [
         *(

@@ -8,6 +8,7 @@ from adagrad_diff.penalties.group_l2 import GroupL2
 from adagrad_diff.penalties.l2 import L2
 from adagrad_diff.penalties.l2_ball import L2Ball
 from adagrad_diff.penalties.sparse_group_l2 import SparseGroupL2
+from looping import looped
 
 
 def test_groups_of_any_order():
@@ -31,7 +32,7 @@ def test_groups_of_one_and_of_all():
     np.testing.assert_allclose(SparseGroupL2(0.0, 0.5, np.zeros(20, int)).prox(z, step), L2(0.5).prox(z, step), rtol=1e-14)
 
 
-@pytest.mark.parametrize("B", [None, 1, 3, 130, 300])
+@looped("B", [None, 1, 3, 130, 300])
 @pytest.mark.parametrize("largest", [2, 9, 256, 257])
 def test_groups_of_all_sizes_in_tiles_and_threads(largest, B):
     """More groups than a tile, of different sizes, in any order; many trajectories take more than one thread."""

@@ -10,6 +10,7 @@ from adagrad_diff.penalties.box_hyperplane import BoxHyperplane
 from adagrad_diff.penalties.half_space import HalfSpace
 from adagrad_diff.penalties.hyperplane import Hyperplane
 from adagrad_diff.penalties.psd import PSD
+from looping import looped
 from prox_harness import distance, draw_step, nan_in_one_trajectory, points
 from prox_planes import CASES
 
@@ -21,7 +22,7 @@ every = pytest.mark.parametrize("case", CASES, ids=str)
 
 
 @every
-@pytest.mark.parametrize("d", [1, 2, 3, 7, 100])
+@looped("d", [1, 2, 3, 7, 100])
 def test_prox(case, d):
     """Against the twin and the optimality condition; what it returns stays, bit for bit."""
     rng, d = np.random.default_rng(d), case.size(d)
@@ -39,10 +40,10 @@ def test_prox(case, d):
 
 
 @every
-@pytest.mark.parametrize("kind", ["one", "wild"])
+@looped("kind", ["one", "wild"])
 def test_large(case, kind):
     rng = np.random.default_rng(0)
-    d = case.size(10_000 if case.name == "PSD" else 300_000)
+    d = case.size(10_000 if case.name == "PSD" else 100_000)
     penalty = case.make(d, rng)
     step = draw_step(kind if penalty.accepts == "diagonal" else "one", d, rng)
     z = rng.standard_normal(d)
@@ -98,7 +99,7 @@ def test_box_hyperplane_with_every_kind_of_bound():
     np.testing.assert_allclose(vertex.prox(np.arange(7.0), 1.0), 0.1, rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_box_hyperplane_ends(seed):
     """Ties in the bends, bounds and steps of any size, many coordinates: the loops end and the equation holds."""
     rng = np.random.default_rng(seed)
@@ -258,7 +259,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "sentence"), ERRORS)
+@looped(("call", "sentence"), ERRORS)
 def test_errors(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()

@@ -8,6 +8,7 @@ import pytest
 import adagrad_diff
 from adagrad_diff.common import group_root
 from adagrad_diff.common import six_penalties as six
+from looping import looped
 from prox_six import ARGUMENTS, BAD, SHAPE, STRENGTHS, make, points, prox, value
 
 GROUPS = {"row": np.repeat(np.arange(SHAPE[0]), SHAPE[1]), "tensor": np.zeros(SHAPE[0] * SHAPE[1], int)}
@@ -20,7 +21,7 @@ def core(name, strength):
     return getattr(adagrad_diff, name.split()[0])(**arguments)
 
 
-@pytest.mark.parametrize("strength", STRENGTHS)
+@looped("strength", STRENGTHS)
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_prox_and_value_are_those_of_the_statement(name, strength):
     penalty, stated = core(name, strength), make(six, name, strength)
@@ -77,7 +78,7 @@ def test_parameters_and_reprs_are_those_of_the_statement(name):
     assert repr(core(name, 0.5)) == repr(make(six, name, 0.5))
 
 
-@pytest.mark.parametrize(("name", "arguments", "message"), BAD, ids=str)
+@looped(("name", "arguments", "message"), BAD)
 def test_bad_parameters_have_one_sentence(name, arguments, message):
     for module in (adagrad_diff, six):
         with pytest.raises(ValueError, match=message):

@@ -26,6 +26,7 @@ from adagrad_diff import (
     scipy_method,
 )
 from adagrad_diff.penalties import SLOPE
+from looping import looped
 from user_losses import Barrier, Bowl, data
 
 A, REAL, LABELS, CLASSES = data()
@@ -90,13 +91,13 @@ ARGUMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("change", "error", "words"), ARGUMENTS, ids=[" ".join(c) for c, _, _ in ARGUMENTS])
+@looped(("change", "error", "words"), ARGUMENTS)
 def test_arguments_of_minimize(change, error, words):
     with pytest.raises(error, match=words):
         minimize(**{**RUN, **change})
 
 
-@pytest.mark.parametrize(
+@looped(
     ("arguments", "error", "words"),
     [
         ((Bowl(), ZEROS), TypeError, "'rule' must be a rule .* Got None"),
@@ -129,7 +130,7 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(("loss", "error", "words"), ANSWERS, ids=range(len(ANSWERS)))
+@looped(("loss", "error", "words"), ANSWERS)
 def test_functions_that_are_no_losses(loss, error, words):
     with pytest.raises(error, match=words):
         minimize(loss, np.ones(3), eta=0.1, max_iter=2)
@@ -177,8 +178,8 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("rule", [AdaGradDiff(0.3), AdaGrad(0.3, blocks="all")])
-@pytest.mark.parametrize(("call", "max_iter"), [(2, 30), (9, 30), (9, 8)], ids=["first", "middle", "last"])
+@looped("rule", [AdaGradDiff(0.3), AdaGrad(0.3, blocks="all")])
+@looped(("call", "max_iter"), [(2, 30), (9, 30), (9, 8)])
 def test_not_finite(fault, rule, call, max_iter):
     """The k-th call, which is the one at x^k, gives NaN or inf: the result is a finite iterate before that, or x^k."""
     loss = {"at": call, "fault": FAULTS[fault], "once": "ever after" not in fault}

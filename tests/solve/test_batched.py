@@ -24,6 +24,7 @@ from adagrad_diff import (
     load_state,
     minimize,
 )
+from looping import looped
 from user_losses import Barrier, Bowl, data
 
 A, REAL, LABELS, CLASSES = data()
@@ -54,8 +55,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("rule", [AdaGradDiff, AdaGrad])
-@pytest.mark.parametrize("blocks", [None, "all"])
+@looped("rule", [AdaGradDiff, AdaGrad])
+@looped("blocks", [None, "all"])
 def test_columns_are_single_runs(case, rule, blocks):
     loss, penalty = CASES[case]()
     shape = loss.shape if hasattr(loss, "shape") else (6,)

@@ -351,17 +351,15 @@ class NotDefined(LinearModel):
 
     @staticmethod
     def scalar(z, b, theta):
+        if theta > 0:
+            return -((z - b) ** 8), -8.0 * (z - b) ** 7
         return (0.5 * b * b if z == 0.0 else np.nan), z - b
 
 
-class Runaway(LinearModel):
-    """Falls faster and faster."""
+class Runaway(NotDefined):
+    """Falls faster and faster: the other branch, so that one function is compiled for both."""
 
-    differentiable = True
-
-    @staticmethod
-    def scalar(z, b, theta):
-        return -((z - b) ** 8), -8.0 * (z - b) ** 7
+    theta = 1.0
 
 
 class Raising(Logistic):

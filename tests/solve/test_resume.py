@@ -1,5 +1,6 @@
 """A run that is stopped, saved, loaded and continued is the run that was never stopped, bit for bit."""
 
+import functools
 from dataclasses import fields
 
 import numpy as np
@@ -22,6 +23,7 @@ from adagrad_diff import (
     load_state,
     minimize,
 )
+from looping import looped
 from user_losses import Bowl, data
 
 A, REAL, LABELS, CLASSES = data()
@@ -237,11 +239,17 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("first", [5, 16, 37, 100])  # in a stage of the race, at its end
+@functools.cache
+def in_one_go(case):
+    make, arguments = OTHERS[case]
+    return minimize(make(), **arguments, max_iter=300)
+
+
 @pytest.mark.parametrize("case", OTHERS)
+@looped("first", [5, 16, 37, 100])  # in a stage of the race, at its end
 def test_certifiers_and_races_go_on_as_if_they_had_never_stopped(case, first, tmp_path):
     make, arguments = OTHERS[case]
-    whole = minimize(make(), **arguments, max_iter=300)
+    whole = in_one_go(case)
     result = minimize(make(), **arguments, max_iter=first)
     result.state.save(tmp_path / "state.npz")
     loaded = load_state(tmp_path / "state.npz")

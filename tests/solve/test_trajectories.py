@@ -14,8 +14,9 @@ import naive
 from adagrad_diff import AdaGrad, AdaGradDiff, iterate, minimize
 from adagrad_diff.common import threads as module
 from adagrad_diff.data import block
+from looping import looped
 
-ITERATIONS = 200
+ITERATIONS = 130
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-4}  # of ||x - x_naive|| / max(1, ||x_naive||), at every iterate
 SAMPLES, FEATURES, CLASSES = 40, 7, 3
 
@@ -119,7 +120,7 @@ def assert_same_trajectory(problem, rule="AdaGradDiff", eta=0.3, iterations=ITER
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("options", ["none", "all"])
+@looped("options", ["none", "all"])
 def test_naive_gradients_are_derivatives(loss, options):
     problem = Problem(loss, **(ALL_OPTIONS if options == "all" and loss in LINEAR else {}))
     f, g = problem.naive_loss(problem.x0)
@@ -152,13 +153,13 @@ def test_naive_prox_is_the_minimiser(name):
 # ---------------------------------------------------------------- losses, penalties and rules
 
 
-@pytest.mark.parametrize("penalty", PENALTIES)
+@looped("penalty", PENALTIES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_with_every_penalty(loss, penalty):
     assert_same_trajectory(Problem(loss, penalty))
 
 
-@pytest.mark.parametrize("penalty", ["Zero", "ElasticNet", "Box"])
+@looped("penalty", ["Zero", "ElasticNet", "Box"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_adagrad(loss, penalty):
     assert_same_trajectory(Problem(loss, penalty), "AdaGrad")
@@ -175,13 +176,13 @@ def test_svm_dual_in_its_own_box(rule):
 # ---------------------------------------------------------------- matrices, options and precision
 
 
-@pytest.mark.parametrize("kind", [k for k in MATRICES if k != "C"])
+@looped("kind", [k for k in MATRICES if k != "C"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_kind_of_matrix(loss, kind):
     assert_same_trajectory(Problem(loss, "L1", kind))
 
 
-@pytest.mark.parametrize("kind", MATRICES)
+@looped("kind", MATRICES)
 @pytest.mark.parametrize("loss", LINEAR)
 def test_weights_ridge_and_intercept(loss, kind):
     assert_same_trajectory(Problem(loss, "L1 per coordinate", kind, **ALL_OPTIONS))
@@ -193,13 +194,13 @@ def test_each_option_alone(loss, option):
     assert_same_trajectory(Problem(loss, "ElasticNet", **{option: ALL_OPTIONS[option]}), "AdaGrad")
 
 
-@pytest.mark.parametrize("penalty", ["Zero", "ElasticNet", "Box per coordinate"])
+@looped("penalty", ["Zero", "ElasticNet", "Box per coordinate"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_single_precision(loss, penalty):
     assert_same_trajectory(Problem(loss, penalty, dtype=np.float32))
 
 
-@pytest.mark.parametrize("kind", ["F", "CSR", "CSC"])
+@looped("kind", ["F", "CSR", "CSC"])
 @pytest.mark.parametrize("loss", ["Logistic", "LAD", "Multinomial", "Quadratic"])
 def test_single_precision_of_every_kind_of_matrix(loss, kind):
     options = ALL_OPTIONS if loss in LINEAR else {}
@@ -210,7 +211,7 @@ def test_single_precision_of_every_kind_of_matrix(loss, kind):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("blocks", ["element", "all", [5, 5, 0, 2, 0, 5, 2]], ids=["element", "all", "labels"])
+@looped("blocks", ["element", "all", [5, 5, 0, 2, 0, 5, 2]])
 @pytest.mark.parametrize("loss", ["Logistic", "LAD", "Poisson", "Quadratic"])
 def test_blocks(loss, blocks, rule):
     assert_same_trajectory(Problem(loss, "L1"), rule, blocks=blocks)
@@ -232,7 +233,7 @@ def test_blocks_and_the_intercept(loss, labels):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("blocks", [None, "all", [0, 1, 0, 1, 1, 2, 2]], ids=["coordinates", "all", "labels"])
+@looped("blocks", [None, "all", [0, 1, 0, 1, 1, 2, 2]])
 @pytest.mark.parametrize("loss", ["SquaredHinge", "Quantile", "Quadratic"])
 def test_scale(loss, blocks, rule):
     assert_same_trajectory(Problem(loss, "ElasticNet"), rule, blocks=blocks, scale=np.geomspace(0.2, 3.0, FEATURES))
@@ -244,7 +245,7 @@ def test_scale_of_a_matrix(intercept):
     assert_same_trajectory(Problem("Multinomial", "L1", intercept=intercept), blocks="row", scale=scale)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@looped("rule", RULES)
 @pytest.mark.parametrize("loss", ["Logistic", "LAD", "Multinomial", "KernelSVMDual"])
 def test_eta_as_a_function_of_n(loss, rule):
     assert_same_trajectory(Problem(loss, "L1"), rule, eta=lambda n: 0.8 / np.sqrt(n))
@@ -286,7 +287,7 @@ def test_trajectories_side_by_side(loss, rule):
     assert_same_as_single_runs(Problem(loss, "ElasticNet per coordinate"), rule)
 
 
-@pytest.mark.parametrize("kind", ["C", "F", "CSR", "CSC"])
+@looped("kind", ["C", "F", "CSR", "CSC"])
 @pytest.mark.parametrize("loss", ["Hinge", "Poisson", "Multinomial"])
 def test_trajectories_side_by_side_with_every_option(loss, kind):
     scale = np.geomspace(0.5, 2.0, FEATURES * (CLASSES if loss == "Multinomial" else 1))
@@ -324,10 +325,8 @@ def test_a_trajectory_that_ends_leaves_the_others_alone():
 # ---------------------------------------------------------------- threads
 
 
-@pytest.mark.parametrize("batch", [(), (2,)], ids=["single", "batched"])
-@pytest.mark.parametrize("options", ["none", "all"])
-@pytest.mark.parametrize("kind", ["C", "F", "CSR"])
-@pytest.mark.parametrize("loss", ["Logistic", "Hinge", "Multinomial"])
+@pytest.mark.parametrize(("options", "batch"), [("none", ()), ("all", (2,)), ("all", ())], ids=str)
+@pytest.mark.parametrize(("kind", "loss"), [(k, f) for k in ("C", "F", "CSR") for f in ("Logistic", "Hinge", "Multinomial")])
 def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
     """Rows shared among four threads, and read in several blocks by each, give the result of one thread and one block."""
     samples, used, shares = 2100, [], module.over_rows
@@ -356,7 +355,7 @@ def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
 # ---------------------------------------------------------------- what a run reports
 
 
-@pytest.mark.parametrize("rule", RULES)
+@looped("rule", RULES)
 @pytest.mark.parametrize("loss", ["Logistic", "Hinge", "LAD", "Multinomial", "Quadratic"])
 def test_result(loss, rule):
     options = ALL_OPTIONS if loss in LINEAR else {}
@@ -412,7 +411,7 @@ def test_scaling_the_objective_changes_nothing(dtype, batch, power):
 # ---------------------------------------------------------------- random problems
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
 @given(
     samples=st.integers(1, 8),
     labels=st.lists(st.integers(0, 3), min_size=1, max_size=8),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 KILLS = int(os.environ.get("ADAGRAD_DIFF_KILLS", "0"))
-FEW = {"sweep": 8, "reproduce": 3, "save": 12}  # and which files are sure to be seen half done then
+FEW = {"sweep": 4, "reproduce": 2, "save": 5}  # or more, until these files have been seen half done
 SEEN = {"sweep": {".progress.npz", "sweep.lock"}, "reproduce": {"sweep.lock"}, "save": {".partial"}}
 
 
@@ -21,11 +21,11 @@ SEEN = {"sweep": {".progress.npz", "sweep.lock"}, "reproduce": {"sweep.lock"}, "
 def test_killed_at_random_moments(tmp_path, kind):
     seed, kills = int.from_bytes(os.urandom(4)), KILLS or FEW[kind]
     script = Path(__file__).parents[1] / "cases" / "killing.py"
-    run = [sys.executable, str(script), kind, str(tmp_path), str(seed), str(kills)]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=120 + 20 * kills, check=False)
+    run = [sys.executable, str(script), kind, str(tmp_path), str(seed), str(kills), *sorted(SEEN[kind])]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=120 + 60 * kills, check=False)
     assert done.returncode == 0, (seed, done.stderr)
     report = json.loads(done.stdout)
     print(kind, report)
-    assert report["kills"] == kills
+    assert report["kills"] >= kills
     assert report["completed"] > 0
     assert set(report["seen"]) >= SEEN[kind], (seed, report)

@@ -6,7 +6,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import threadpoolctl
 from scipy import sparse
 
 from adagrad_diff import (
@@ -23,6 +22,7 @@ from adagrad_diff import (
 from adagrad_diff.sweeps import chunks
 from adagrad_diff.sweeps import run as module
 from adagrad_diff.sweeps.chunks import Trajectories
+from looping import looped
 from sweeping import ETAS, PROBLEMS, REAL, RULES, A, assert_same, operator, starts
 from user_losses import Bowl
 
@@ -33,6 +33,7 @@ def widths(plan):
     return {chunk.high - chunk.low for chunk in plan}
 
 
+@pytest.mark.usefixtures("limits_found_once")
 @pytest.mark.parametrize(
     "case", ["LAD, L1", "Logistic, CSR", "Multinomial", "kernel", "a function", "rules of a number", "rules of a user"]
 )
@@ -120,14 +121,12 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES)
+@looped("size", SIZES)
 def test_sizes(size):
     assert module._bytes(size) == SIZES[size]
 
 
-@pytest.mark.parametrize(
-    "size", ["", "GB", "2XB", "2BG", "two GB", "-2GB", "0", 0, -1, None, True, float("nan"), "inf", b"2GB", "2G"]
-)
+@looped("size", ["", "GB", "2XB", "2BG", "two GB", "-2GB", "0", 0, -1, None, True, float("nan"), "inf", b"2GB", "2G"])
 def test_sizes_that_are_none(size):
     with pytest.raises(ValueError, match=r"The 'memory' parameter of sweep must be a size such as '2GB' or 2e9\. Got "):
         sweep(LAD(A, REAL), None, AdaGrad, 0.1, np.zeros(6), 1, memory=size)
@@ -154,21 +153,25 @@ MEASURED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("kind", "samples", "features"), [*((k, 3000, 50) for k in MEASURED), ("C", 50, 2000), ("CSR", 50, 2000)]
+BUDGETS = [(10, 1, False), (40, 2, False), (72, 1, True)]  # in columns; the threads; and whether there is a checkpoint
+
+
+@pytest.mark.usefixtures("limits_found_once")
+@pytest.mark.parametrize(  # all budgets with two kinds, the others in turn
+    ("kind", "samples", "features", "budgets"),
+    [
+        *((k, 3000, 50, BUDGETS if k in ("C", "CSR") else [BUDGETS[i % 3]]) for i, k in enumerate(MEASURED)),
+        ("C", 50, 2000, BUDGETS[1:]),
+        ("CSR", 50, 2000, BUDGETS[:1]),
+    ],
 )
-def test_memory_stays_in_the_budget(kind, samples, features, monkeypatch, tmp_path):
+def test_memory_stays_in_the_budget(kind, samples, features, budgets, monkeypatch, tmp_path):
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 1 << 40)  # only the budget limits a chunk
-    # threadpoolctl looks through the memory map of the process each time, which is long where many libraries are loaded.
-    controller = threadpoolctl.ThreadpoolController()
-    monkeypatch.setattr(
-        threadpoolctl, "threadpool_limits", lambda limits, user_api: controller.limit(limits=limits, user_api=user_api)
-    )
     loss = MEASURED[kind](np.random.default_rng(5).standard_normal((samples, features)))
     x0s = np.zeros((*loss.shape, 8))
     arguments = loss, L1(0.01), [AdaGradDiff, AdaGrad], np.geomspace(0.1, 1.0, 9), x0s, 9
     column = Trajectories(*arguments, 1, False).column
-    for trajectories, jobs, checkpoint in ((10, 1, False), (40, 2, False), (72, 1, True)):
+    for trajectories, jobs, checkpoint in budgets:
         budget = trajectories * column
         monkeypatch.setattr(module, "SAVE", 0.005 if checkpoint else 30.0)
 

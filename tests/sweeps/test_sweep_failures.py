@@ -19,10 +19,11 @@ from adagrad_diff import (
     sweep,
 )
 from adagrad_diff.sweeps import run as module
+from looping import looped
 from sweeping import ETAS, HALF, REAL, A, assert_same, assert_single_runs, one_block, schedule, starts
 from user_losses import Barrier, Bowl
 
-pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
+pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]  # xarray, tqdm, threadpoolctl
 
 
 FAILING = {
@@ -206,7 +207,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("change", "error", "sentence"), BAD)
+@looped(("change", "error", "sentence"), BAD)
 def test_bad_input(change, error, sentence, tmp_path):
     """It is said before anything is computed or written."""
     with pytest.raises(error, match=sentence):
