@@ -246,7 +246,7 @@ def test_proximal_steps_of_a_scaling_of_optax():
         (adamdiff, None, jnp.float32),
         (adamdiff, L1(0.1), jnp.bfloat16),
     ],
-    ids=repr,
+    ids=lambda value: getattr(value, "__name__", repr(value)),
 )
 def test_zero_gradient_and_zero_rate_change_no_feasible_parameter(make, penalty, dtype):
     x = jnp.array([[0.0, 0.25], [0.375, 1e-30]], dtype)
