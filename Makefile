@@ -23,10 +23,8 @@ test-main: .venv/.dev
 
 # The oldest supported NumPy, SciPy and Numba, and nothing else: kernels compile, and data, files and errors are handled as with the
 # newest. Whether the mathematics is right does not depend on versions.
-OLDEST := common/test_extras common/test_threads data/test_loss_data kernels/test_kernels losses/test_loss_inputs \
-	losses/test_user_scalars rules/test_rules \
-	penalties/test_penalty_inputs solve/test_bad_input solve/test_interrupt solve/test_minimize solve/test_scipy_bridge \
-	solve/test_state_damage solve/test_state_files test_dependencies test_package
+OLDEST := common/test_extras data/test_loss_data kernels/test_kernels losses/test_loss_inputs solve/test_bad_input \
+	solve/test_scipy_bridge solve/test_state_files test_dependencies
 test-oldest: .venv-oldest/.ready
 	.venv-oldest/bin/python -m pytest -q -n auto --dist worksteal -m "not peer" $(wildcard $(OLDEST:%=tests/%.py) tests/datasets_)
 

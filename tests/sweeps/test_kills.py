@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 KILLS = int(os.environ.get("ADAGRAD_DIFF_KILLS", "0"))
-FEW = {"sweep": 4, "reproduce": 2, "save": 5}  # or more, until these files have been seen half done
+FEW = {"sweep": 2, "reproduce": 1, "save": 3}  # or more, until these files have been seen half done
 SEEN = {"sweep": {".progress.npz", "sweep.lock"}, "reproduce": {"sweep.lock"}, "save": {".partial"}}
 
 
