@@ -6,8 +6,6 @@ x^{n+1} = prox^{W_n}_{eta phi}( x^n - eta W_n^{-1} g^n )                       (
 
 from __future__ import annotations
 
-import ast
-import pkgutil
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -30,6 +28,9 @@ else:  # the same, when a name is first used: SciPy and Numba take a second, thi
     @cache
     def _contents():
         """The public names and their rooms: what each room lists as `__all__`, which is read, not imported."""
+        import ast
+        import pkgutil
+
         contents = {}
         for room in _ROOMS:
             for node in ast.parse(pkgutil.get_data(__name__, f"{room}/__init__.py")).body:
@@ -38,6 +39,8 @@ else:  # the same, when a name is first used: SciPy and Numba take a second, thi
         return contents
 
     def _modules():
+        import pkgutil
+
         return [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
 
     def __getattr__(name):
