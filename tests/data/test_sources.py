@@ -269,3 +269,8 @@ def test_a_source_without_a_block():
 
     with pytest.raises(NotImplementedError, match=r"^Empty has no method block\(k\)"):
         Squared(Empty(), np.zeros(2))
+
+
+def test_a_class_is_not_a_source():
+    with pytest.raises(TypeError, match=r"A is the class Waves. Did you mean Waves\(\)\?"):
+        LAD(Waves, np.ones(60))

@@ -6,7 +6,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from adagrad_diff import L1, AdaGrad, AdaGradDiff, Logistic, Multinomial, Rule, Squared, iterate, minimize
+from adagrad_diff import L1, AdaGrad, AdaGradDiff, Logistic, Multinomial, Rule, Squared, Status, iterate, minimize
+from adagrad_diff.rules import BLOCK
 from adagrad_diff.rules.blocks import block_labels
 from user_losses import Bowl, data
 
@@ -266,3 +267,33 @@ def test_numbers_that_x_can_just_hold(rule, parameters, scale):
     """No warning leaks: they are errors here."""
     result = minimize(Squared(A, REAL), rule=rule(**parameters, scale=scale), max_iter=5, on_failure="ignore")
     assert np.isfinite(result.x).all()
+
+
+def variant(**methods):
+    """A rule with some methods of its own."""
+    plain = {"learn": lambda self, memory, now: None, "memory": {"total": BLOCK}}
+    return dataclass(frozen=True, eq=False)(type("Mine", (Rule,), plain | methods))(0.1)
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"),
+    [
+        (
+            {"move": lambda self, memory, now: now.x - now.g},
+            "move of Mine must write now.step and now.point, and return nothing",
+        ),
+        ({"accepts": lambda self, memory, now: None}, "accepts of Mine must return True or False.* Got None"),
+        ({"accepts": lambda self, memory, now: "yes"}, "accepts of Mine must return True or False.* Got 'yes'"),
+        ({"accepts": lambda self, memory, now: np.ones(5, bool)}, "accepts of Mine must return True or False"),
+        ({"memory": ["total"]}, "memory of Mine must be a dict of names and kinds"),
+        ({"learn": lambda self, memory, now: setattr(memory, "total", np.ones(7))}, r"memory.total has shape \(3,\).* \(7,\)"),
+    ],
+)
+def test_rules_that_break_the_contract(methods, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        minimize(Bowl(), np.zeros(3), rule=variant(**methods), max_iter=3)
+
+
+def test_a_move_that_writes_nothing_is_not_taken_for_one():
+    result = minimize(Bowl(), np.zeros(3), rule=variant(move=lambda self, memory, now: None), max_iter=3, on_failure="ignore")
+    assert (result.status, result.x.tolist()) == (Status.NOT_FINITE, [0.0] * 3)

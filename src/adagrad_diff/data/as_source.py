@@ -14,6 +14,8 @@ def as_source(A: Any, name: str = "A") -> Source:
     if isinstance(A, Source):
         A.check(name)
         return A
+    if isinstance(A, type) and issubclass(A, Source):
+        raise TypeError(f"{name} is the class {A.__name__}. Did you mean {A.__name__}()?")
     block = as_block(A, name)
     source: Source = KIND_OF_BLOCK[type(block)](block)
     return source

@@ -115,6 +115,10 @@ class Rule(ABC):
         """Its memory for iterates like x, in double precision, before it has learned anything."""
         batch = x.shape[-1:] if batched else ()
         size = x[..., 0].size if batched else x.size
+        if not isinstance(self.memory, dict):
+            raise TypeError(
+                f"The memory of {type(self).__name__} must be a dict of names and kinds. Got {self.memory!r} instead."
+            )
         sizes = {POINT: (size,), BLOCK: (size if labels is None else int(labels.max()) + 1,), NUMBER: ()}
         for name, kind in self.memory.items():
             if kind not in sizes:

@@ -24,8 +24,12 @@ class Memory:
 
     def __setattr__(self, name: str, value: Any) -> None:
         array = getattr(self, name)
-        if array is not value:  # as after +=
+        if array is value:  # as after +=
+            return
+        try:
             array[...] = value
+        except ValueError:
+            raise ValueError(f"memory.{name} has shape {array.shape}, but the rule gives it {np.shape(value)}.") from None
 
 
 @dataclass

@@ -11,7 +11,7 @@ from ..common import check
 from ..common.describe import describe_problem
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
-from ..rules import Memory, Rule, as_rule
+from ..rules import Memory, Rule, View, as_rule
 from .problem import check_same, recognise
 from .state import State
 
@@ -59,6 +59,9 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
     memory, now = Memory(state.memory), rule.view(state.x, state.batched, loss.intercept)
     state.x_prev, state.g_prev, state.step = np.empty_like(state.x), np.empty_like(state.x), np.empty_like(flat(state.x))
     state.pull = None if type(rule).move is Rule.move else np.empty_like(state.step)
+    if state.pull is not None:  # so that what such a rule does not write is seen
+        state.x_prev.fill(np.nan)
+        state.step.fill(np.nan)
     part = penalised(loss, state)
     size = len(part(state.x))
     penalty.check_size(size)
@@ -72,13 +75,15 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
     if penalty.accepts == "scalar":
         prox_step = prox_step[:1]  # one step for all coordinates
     doubtful = type(rule).accepts is not Rule.accepts
+    move: Callable[..., Any] = rule.move
     now.n, now.x, now.g, now.f, now.step = state.n + 1, flat(state.x), flat(state.g), state.f, state.step
 
     while True:
         x_next, g_next = state.x_prev, state.g_prev
         now.point, now.prox = flat(x_next), True
         rule.schedule(now)
-        rule.move(memory, now)  # x^n - eta W_n^{-1} g^n
+        if move(memory, now) is not None:  # x^n - eta W_n^{-1} g^n
+            raise TypeError(f"The method move of {type(rule).__name__} must write now.step and now.point, and return nothing.")
         z = part(x_next)
         if state.pull is not None:
             state.pulled(now.x, now.point)
@@ -88,13 +93,25 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
         state.committing = True
         if doubtful:
             now.x_next, now.g_next, now.f_next = flat(x_next), flat(g_next), f
-            f, phi = state.stay_unless(rule.accepts(memory, now), f, phi)
+            f, phi = state.stay_unless(_accepted(rule, memory, now), f, phi)
         state.advance(f, phi)
         if state.failed is not True:
             now.n, now.x, now.g, now.f = state.n + 1, flat(state.x), flat(state.g), state.f
             now.x_prev, now.g_prev = flat(state.x_prev), flat(state.g_prev)
             rule.learn(memory, now)  # the metric W_{n+1}
         yield state
+
+
+def _accepted(rule: Rule, memory: Memory, now: View) -> np.ndarray:
+    """What the rule says of the trial, checked: forgetting to answer is not to reject."""
+    answer = rule.accepts(memory, now)
+    accepted = np.asarray(answer)
+    if accepted.dtype != bool or accepted.shape not in ((), np.shape(now.f)):
+        raise TypeError(
+            f"The method accepts of {type(rule).__name__} must return True or False, or one of them for each trajectory. "
+            f"Got {check.shown(answer)} instead."
+        )
+    return accepted
 
 
 def penalised(loss: Loss, state: State) -> Callable[[np.ndarray], np.ndarray]:

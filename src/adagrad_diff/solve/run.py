@@ -117,8 +117,7 @@ def minimize(
     >>> result.x[[0, 3]].round(2).tolist(), int(np.count_nonzero(result.x.round(2)))
     ([1.0, -2.0], 2)
     """
-    loss = loss if isinstance(loss, Loss) else as_loss(loss)
-    penalty = penalty if isinstance(penalty, Penalty) else as_penalty(penalty)
+    loss, penalty = as_loss(loss), as_penalty(penalty)
     automatic = rule is None and (eta is None or (isinstance(eta, str) and eta == "auto"))
     stop = ("gap" if automatic and tol is not None else "subgradient") if stop is None else stop
     check.one_of(stop, ("subgradient", "gap"), "stop", "minimize")

@@ -124,13 +124,13 @@ class State:
         with np.errstate(all="ignore"):  # a step may be zero
             np.divide(self.pull, self.step, out=self.pull)
 
-    def stay_unless(self, accepted: Any, f: Any, phi: Any) -> tuple[Any, Any]:
+    def stay_unless(self, accepted: np.ndarray, f: Any, phi: Any) -> tuple[Any, Any]:
         """The values with which to `advance` if a rule rejects what was tried: there, what comes next is what is.
 
         That x stands still proves nothing, so there is no step, and no subgradient, until it moves again.
         """
         self.elsewhere = False
-        rejected = ~np.broadcast_to(np.asarray(accepted, bool), np.shape(self.f))
+        rejected = ~np.broadcast_to(accepted, np.shape(self.f))
         if rejected.any():
             self.elsewhere = True
             for new, old in ((self.x_prev, self.x), (self.g_prev, self.g)):
