@@ -1,0 +1,1 @@
+"""From an approximate answer to an exact one."""

@@ -1,0 +1,33 @@
+"""What a small exact problem has to say about the large one behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+
+@dataclass
+class Outcome:
+    """The answer of a solver, in the loss's own coordinates and in double precision."""
+
+    x: np.ndarray  # of the shape of the loss, an intercept included
+    u: np.ndarray | None  # the dual point that goes with it: a slope of each scalar loss; None for a quadratic function
+    done: bool  # whether x is optimal over all samples and columns, as far as double precision sees
+    rounds: int  # small problems that were solved
+    samples: int  # of the last one: those whose slope was unknown
+    coefficients: int  # of the last one: those that were not held at zero, or at a bound
+    reason: str = ""  # why it is not done: a phrase
+
+
+class Solver(Protocol):
+    """A method for some losses and penalties, which keeps between calls what it has learned."""
+
+    def solve(self, x: np.ndarray, tol: float, seconds: float) -> Outcome:
+        """The minimiser, from a point near it or not.
+
+        It stops when the relative error of the objective is surely far below tol, or soon after so many seconds; then what it has
+        is not worse than x.
+        """
+        ...
