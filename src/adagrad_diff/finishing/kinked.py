@@ -1,0 +1,191 @@
+r"""Losses with kinks: the few samples and coefficients that are not settled are a small linear or quadratic program.
+
+S are the coefficients that are not zero (or not at a bound), K the samples nearest to their kinks. All others keep the side
+that they are on, so that their losses are one linear term. The small problem is solved exactly; then all samples and all
+columns are looked at. Those that are on another side than was said join K, those that want to leave zero join S, until there
+are none: then the multipliers of the small problem and the slopes of the others are a dual point of the large one.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from ..losses import LinearModel
+from ..losses.base import Coordinates
+from .interior import Program
+from .outcome import Outcome
+from .terms import Terms
+from .vertex import exact
+
+ROUNDS = 30  # at most
+NEAR_SAMPLES, LEAST_SAMPLES = 3.0, 50  # in K: per coefficient in S, and at least
+WRONG = 0.1  # part of K that may have been on the wrong side; more, and K is doubled
+ALLOWED = 1e-11  # of the size of a column: what its slope may have too much
+MANY = 50  # columns that may join S at once, or as many as it has
+NO_SIZE = 1e-6  # of an objective in units of the targets and samples: less counts as this
+MOST_ENTRIES = 40_000_000  # of a small problem
+STEP_COUNT, OPERATION, OVERHEAD = 18, 2.5e-10, 2e-4  # steps, seconds of a multiplication and of a step: to guess its time
+
+
+class Kinked:
+    """The solver of one problem."""
+
+    def __init__(self, loss: LinearModel, terms: Terms, coordinates: Coordinates):
+        self.loss, self.features = loss, loss.A.shape[1]
+        self.scale = np.ones(self.features) if coordinates.scale is None else coordinates.scale
+        self.center = np.zeros(self.features) if coordinates.center is None else coordinates.center.astype(np.float64)
+        self.unit = coordinates.unit  # of predictions
+        self.weight, self.b = loss.weight.astype(np.float64), loss.b.astype(np.float64)
+        self.low, self.high = (self.weight * np.asarray(end, np.float64) for end in loss.jump(loss.b, loss.theta))
+        self.terms = Terms(terms.l1, terms.l2 + loss.l2, terms.lower, terms.upper)
+        self.movable = self.terms.lower < self.terms.upper
+        self.near = NEAR_SAMPLES  # grows where it was too small
+
+    def seconds(self, samples: int, coefficients: int) -> float:
+        """A guess at the time of a small problem."""
+        return STEP_COUNT * (OVERHEAD + OPERATION * samples * coefficients * min(samples, coefficients))
+
+    def whole(self, limit: float) -> bool:
+        """Whether all samples and coefficients are a problem that takes so few seconds."""
+        return self.b.size * self.features <= MOST_ENTRIES and self.seconds(self.b.size, self.features + 1) <= limit
+
+    def solve(self, x: np.ndarray, tol: float, seconds: float, limit: float = 0.0) -> Outcome:
+        """As `Solver` says; all at once if that is guessed to take at most `limit` seconds."""
+        end, now = perf_counter() + seconds, self._at(x.astype(np.float64))
+        K, S = self._nearest(now), self._unsettled(now.x)
+        if self.whole(limit):
+            K, S = self.weight > 0, self.movable.copy()
+        best = Outcome(now.x, None, False, 0, 0, 0, "samples and coefficients did not settle")
+        lowest = now.fun
+        for rounds in range(1, ROUNDS + 1):
+            best.rounds, best.samples, best.coefficients = rounds, int(K.sum()), int(S.sum())
+            if best.samples * (best.coefficients + 1) > MOST_ENTRIES:
+                best.reason = "the small problem is too large"
+                break
+            found = self._small(now, K, S)
+            if found is not None:
+                now = found
+                wrong, excess = self._wrong(now, K), np.where(S, 0.0, self._excess(now))
+                if now.fun <= lowest or not (wrong.any() or excess.any()):
+                    lowest, best.x, best.u = now.fun, now.x, self._slopes(now.r)
+                if not (wrong.any() or excess.any()):
+                    best.done, best.reason = True, ""
+                    break
+                K |= wrong
+                S |= _largest(excess, max(MANY, best.coefficients))
+            if perf_counter() > end:
+                best.reason = "there was no time for more"
+                break
+            if found is None or wrong.sum() > WRONG * best.samples:
+                self.near *= 2.0
+                K |= self._nearest(now)
+            if found is None and int(K.sum()) == best.samples:  # there is nothing to add
+                best.reason = "the small problem has no solution that can be found"
+                break
+        return best
+
+    # ------------------------------------------------------------ all samples and columns
+
+    def _at(self, x: np.ndarray, r: np.ndarray | None = None) -> Place:
+        """Predictions and objective at x; slopes are those of the sides that samples are on, unless others are given."""
+        z = np.empty(self.b.size)
+        self.loss.A.dot(x[: self.features], z)
+        if self.loss.intercept:
+            z += x[-1]
+        z -= self.b
+        if r is None:
+            r = np.where(z > 0, self.high, self.low)
+        v = np.empty(self.features)
+        self.loss.A.tdot(r, v)
+        part, terms = x[: self.features], self.terms
+        fun = float(np.maximum(self.low * z, self.high * z).sum() + terms.l1 @ np.abs(part) + 0.5 * (terms.l2 * part) @ part)
+        return Place(x, z, r, v, fun)
+
+    def _nearest(self, now: Place) -> np.ndarray:
+        """K: the samples nearest to their kinks, a few times as many as there are coefficients to find."""
+        used = np.flatnonzero(self.weight > 0)
+        number = int(self.near * (self._unsettled(now.x).sum() + 1)) + LEAST_SAMPLES
+        K = np.zeros(self.b.size, bool)
+        if number < used.size:
+            used = used[np.argpartition(np.abs(now.t[used]), number)[:number]]
+        K[used] = True
+        return K
+
+    def _unsettled(self, x: np.ndarray) -> np.ndarray:
+        """S: coefficients that are neither zero because of a norm nor at a bound."""
+        part, terms = x[: self.features], self.terms
+        held = ((part == 0) & (terms.l1 > 0)) | (part <= terms.lower) | (part >= terms.upper)
+        return np.asarray(~held & self.movable)
+
+    def _wrong(self, now: Place, K: np.ndarray) -> np.ndarray:
+        """Samples outside K on another side than their slope says."""
+        slack = ALLOWED * self.unit
+        return np.asarray(~K & (self.weight > 0) & np.where(now.r == self.low, now.t > slack, now.t < -slack))
+
+    def _excess(self, now: Place) -> np.ndarray:
+        """By how much, in units of its size, each column's slope is more than its coefficient can hold against."""
+        x, terms = now.x[: self.features], self.terms
+        pull = -(now.v + terms.l2 * x)
+        low = np.where(x <= terms.lower, -np.inf, np.where(x > 0, terms.l1, -terms.l1))
+        high = np.where(x >= terms.upper, np.inf, np.where(x < 0, -terms.l1, terms.l1))
+        excess = self.scale * np.maximum(np.maximum(low - pull, pull - high), 0.0)
+        return np.where(self.movable & (excess > ALLOWED * (1.0 + self.scale * np.abs(self.center))), excess, 0.0)
+
+    def _slopes(self, r: np.ndarray) -> np.ndarray:
+        return np.divide(r, self.weight, out=np.zeros_like(r), where=self.weight > 0)
+
+    # ------------------------------------------------------------ the small problem
+
+    def _small(self, now: Place, K: np.ndarray, S: np.ndarray) -> Place | None:
+        """Solve it; None if that is not possible.
+
+        In coordinates y in which columns have unit size and, with an intercept, mean zero, and t is in units of the targets:
+        x = scale unit y. The objective is multiplied by the number of samples / unit, so that slopes are about one.
+        """
+        samples, columns, many = np.flatnonzero(K), np.flatnonzero(S), self.b.size
+        rows, rest = self.loss.A.rows(samples), np.where(S, 0.0, now.x[: self.features])
+        A = rows.to_dense()[:, columns] if not hasattr(rows, "parts") else rows.to_sparse()[:, columns].toarray()
+        b, step = self.b[samples].copy(), self.scale[columns] * self.unit
+        if rest.any():  # coefficients at bounds
+            rows.dot(rest, held := np.empty(samples.size))
+            b -= held
+        A = (A - self.center[columns]) * self.scale[columns]
+        q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * (now.r[samples] @ A)
+        y = now.x[columns] / step
+        terms = self.terms.select(columns)
+        terms = Terms(many * terms.l1 * self.scale[columns], many * terms.l2 * self.scale[columns] * step, terms.lower / step, terms.upper / step)
+        if self.loss.intercept:
+            A, terms = np.column_stack([A, np.ones(len(A))]), terms.with_free()
+            q = np.append(q, many * (now.r.sum() - now.r[samples].sum()))
+            y = np.append(y, (now.x[-1] + self.center[columns] @ now.x[columns]) / self.unit)
+        program = Program(A, b / self.unit, many * self.low[samples], many * self.high[samples], q, terms)
+        found = exact(program, y, max(many * now.fun / self.unit, NO_SIZE))
+        if found is None:
+            return None
+        y, multipliers = found
+        x, r = now.x.copy(), now.r.copy()
+        x[columns] = y[: columns.size] * step
+        r[samples] = np.clip(multipliers / many, self.low[samples], self.high[samples])
+        if self.loss.intercept:
+            x[-1] = y[-1] * self.unit - self.center[columns] @ x[columns]
+        return self._at(x, r)
+
+
+class Place(NamedTuple):
+    """A point, and what is known there."""
+
+    x: np.ndarray
+    t: np.ndarray  # A x - b
+    r: np.ndarray  # weights times slopes
+    v: np.ndarray  # A' r
+    fun: float
+
+
+def _largest(excess: np.ndarray, number: int) -> np.ndarray:
+    """Where the largest entries are that are not zero, so many of them at most."""
+    if np.count_nonzero(excess) <= number:
+        return excess > 0
+    return np.asarray(excess >= np.partition(excess, -number)[-number])

@@ -1,0 +1,96 @@
+"""From the interior to the boundary: the equations that hold at a solution, solved to the last place.
+
+Known are the samples at their kinks and the sides of the others, the coefficients that are not zero and the places of the
+others. What is left are linear equations, for x that the samples at their kinks be there, and for their multipliers that the
+gradient vanish:
+
+    [ l2  B' ] [ x ]   [ -gradient of all the rest ]
+    [ B   0  ] [ r ] = [ targets at the kinks      ]        B = A[at their kinks, not zero]
+
+At a vertex B is square. Where it is not, or singular, solutions are many, and the nearest to the interior point is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.linalg import lapack
+
+from .interior import Interior, Program, interior
+
+REFINEMENTS = 2
+GOOD_ENOUGH = 1e-5  # of the objective: a larger error is no solution
+TINY = 1e-300
+RANK = 1e-13  # relative size from which on a pivot counts
+
+
+def exact(program: Program, x: np.ndarray, size: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """A solution and its multipliers, from anywhere; `size` is that of the objective. None if there is none, or too far."""
+    near = interior(program, x, size)
+    # Where rounding has blurred what is at its kink, the interior point itself may be the better answer.
+    snapped = np.where(near.held, near.place, near.x)
+    answers = [(near.x, near.r), (snapped, near.r), *_vertex(program, near, snapped)]
+    slacks = [program.slack(*answer) for answer in answers]
+    least = int(np.nanargmin(slacks)) if np.isfinite(slacks).any() else 0
+    return answers[least] if slacks[least] <= GOOD_ENOUGH * size else None
+
+
+def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """What the interior point tells of, if that is a number."""
+    free, kinks, terms = ~near.held, np.flatnonzero(near.at_kink), program.terms
+    x, r = x.copy(), np.where(near.above, program.high, program.low)
+    r[kinks] = near.r[kinks]
+    B = program.A[np.ix_(kinks, np.flatnonzero(free))]
+    slope, l2 = program.q[free] + terms.l1[free] * np.sign(near.x[free]), terms.l2[free]
+    equations = _Equations(B, l2)
+    for _ in range(REFINEMENTS):
+        at_kinks = program.b[kinks] - program.A[kinks] @ x
+        gradient = slope + l2 * x[free] + r @ program.A[:, free]
+        dx, dr = equations.solve(-gradient, at_kinks)
+        if not (np.isfinite(dx).all() and np.isfinite(dr).all()):
+            return
+        x[free] += dx
+        r[kinks] += dr
+    np.clip(r, program.low, program.high, out=r)
+    np.clip(x, terms.lower, terms.upper, out=x)
+    yield x, r
+
+
+class _Equations:
+    """Those above: by the LU factors of B if it is square and there is no l2, else by the nearest solution."""
+
+    def __init__(self, B: np.ndarray, l2: np.ndarray):
+        self.B, self.l2, self.lu = B, l2, None
+        rows, columns = B.shape
+        if rows == columns and rows and not l2.any():
+            lu, pivots, failed = lapack.dgetrf(B)
+            size = np.abs(lu.diagonal())
+            if not failed and size.min() > RANK * size.max():
+                self.lu = lu, pivots
+        if l2.any():
+            # In units of the coordinates' curvature, and of the rows: else a weak l2 would count as none.
+            self.unit = 1.0 / np.sqrt(l2 + np.square(B).sum(axis=0) + TINY)
+            B = B * self.unit
+            self.row = 1.0 / np.sqrt(np.square(B).sum(axis=1) + TINY)
+            B *= self.row[:, None]
+            self.M = np.block([[np.diag(l2 * self.unit**2), B.T], [B, np.zeros((rows, rows))]])
+
+    def solve(self, h: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """l2 x + B' r = h, B x = g."""
+        if self.lu is not None:
+            x, _ = lapack.dgetrs(*self.lu, g)
+            r, _ = lapack.dgetrs(*self.lu, h, trans=1)
+            return x, r
+        if self.l2.any():
+            both = _nearest(self.M, np.concatenate([h * self.unit, g * self.row]))
+            return both[: len(h)] * self.unit, both[len(h) :] * self.row
+        return _nearest(self.B, g), _nearest(self.B.T, h)
+
+
+def _nearest(M: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """The shortest least-squares solution."""
+    if not M.size:
+        return np.zeros(M.shape[1])
+    x: np.ndarray = np.linalg.lstsq(M, h, rcond=RANK)[0]
+    return x
