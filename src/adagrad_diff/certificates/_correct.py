@@ -11,7 +11,7 @@ pair of doubles, and repeated until nothing is left but the rounding of that.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,147 +24,153 @@ from ._rounding import EPS, factor
 MOST_VIOLATED = 1500  # columns that are corrected together
 CORRECTIONS = 6  # rounds of refinement
 INSIDE = 8.0 * EPS  # how far inside its limits a coordinate should be, relative
-DUST = 1e-21  # the same, in units of what was added up for it
+DUST, NOTHING = 1e-21, 1e-27  # the same, and what is left of an equation, in units of what was added up for it
 LITTLE_ROOM = 1e-9  # of a typical slope: samples nearer than that to an end of their domain are not moved
 ROWS_FOR_EACH, ENOUGH_ENTRIES = 4, 1_000_000  # samples per column that may move, and entries of them in any case
-INDEPENDENT = 1e-11  # part of the largest pivot
+INDEPENDENT = 1e-11  # the part of a column that is not in the span of those before it
 
 
 class DualPoint:
     """u + low, and v = A'(w (u + low)) with the sum of w u for an intercept."""
 
-    def __init__(self, problem: Extended, u: np.ndarray):
-        self.problem = problem
+    def __init__(self, problem: Extended, u: np.ndarray, inner: float = 0.0):
+        """`inner`: the part of the way to a point inside of the domain of l*, so that all samples have some room."""
+        self.problem, self._least = problem, 0.1 * inner or LITTLE_ROOM
         self.u = np.clip(u.astype(np.float64), problem.low, problem.high)
+        if inner:
+            low, high = problem.low, problem.high
+            self.u += inner * (np.where((low < 0) & (high > 0), 0.0, 0.5 * (low + high)) - self.u)
         self.u[problem.weight == 0] = 0.0
         self.low = np.zeros(self.u.size)
         self.v = problem.products(self.u, self.low)
+        self.ends = limits(problem.dual.penalty, problem.loss.l2, problem.features)
+        if problem.loss.intercept:
+            low, high = self.ends
+            self.ends = np.append(low, 0.0), np.append(high, 0.0)
+        self.equal = self.ends[0] == self.ends[1]  # where v must be zero
+        self._system: Factor | None = None
 
     def error(self) -> np.ndarray:
         """Of v."""
         return self.problem.unknown(self.v)
 
-    def room(self) -> np.ndarray:
-        """How far each sample may move, at most a typical slope."""
+    def slack(self) -> np.ndarray:
+        """The distance of each sample from the ends of its domain, at most a typical slope; negative outside."""
+        low, high = self.problem.low, self.problem.high
         typical = float(np.abs(self.u).max()) or 1.0
-        room = np.minimum(np.minimum(self.u - self.problem.low, self.problem.high - self.u), typical)
-        room[(room < LITTLE_ROOM * typical) | (self.problem.weight == 0)] = 0.0
-        return np.asarray(room)
+        return np.asarray(np.minimum(np.minimum((self.u - low) + self.low, (high - self.u) - self.low), typical))
 
-    def move(self, rows: Block, samples: np.ndarray, change: np.ndarray) -> None:
+    def room(self) -> np.ndarray:
+        """How far each sample may move: not at all, if that is very little."""
+        room = self.slack()
+        room[(room < self._least * room.max()) | (self.problem.weight == 0)] = 0.0
+        return room
+
+    def system(self, chosen: np.ndarray) -> Factor | None:
+        """The equations of some columns on the samples with the most room; None if there are none."""
+        if self._system is None or not np.array_equal(self._system.chosen, chosen):
+            room, A = self.room(), self.problem.loss.A
+            samples = np.flatnonzero(room)
+            # All of them, if they are not many more than the columns.
+            most = max(ROWS_FOR_EACH * chosen.size + 64, int(ENOUGH_ENTRIES * A.shape[0] / max(A.size, 1)))
+            if samples.size > most:
+                samples = np.sort(samples[np.argpartition(-room[samples], most)[:most]])
+            if samples.size == 0:
+                return None
+            movable = Movable(samples, A.rows(samples), room[samples], self.problem.weight[samples], A.shape[1])
+            self._system = Factor(movable, chosen)
+        return self._system
+
+    def move(self, movable: Movable, change: np.ndarray) -> None:
         """Add a change at some samples."""
+        samples = movable.samples
         high, lost = two_sum_arrays(self.u[samples], change)
         high, low = two_sum_arrays(high, self.low[samples] + lost)
         self.u[samples], self.low[samples] = high, low
-        self.problem.add_products(self.v, rows, samples, change)
+        self.problem.add_products(self.v, movable.rows, samples, change)
+
+    def missing(self) -> tuple[np.ndarray, np.ndarray]:
+        """What to add to v so that it is a little inside its limits, or meets them where they are equal; and where it does not."""
+        (low, high), v, error = self.ends, self.v, self.error()
+        size = np.maximum(-low, high)
+        need = 2.0 * error + DUST * v[2] + INSIDE * np.where(size < np.inf, size, 0.0)
+        above, below = (v[0] - high) + v[1], (low - v[0]) - v[1]
+        over, under = above + need > 0, below + need > 0
+        missing = np.where(over, -(above + 2.0 * need), np.where(under, below + 2.0 * need, 0.0))
+        missing[self.equal] = below[self.equal]
+        wrong = np.where(self.equal, np.abs(below) > error + NOTHING * v[2], over | under)
+        penalty, features = self.problem.dual.penalty, self.problem.features
+        if isinstance(penalty, GroupL2 | SparseGroupL2) and not self.problem.loss.l2:
+            change = shrunk_groups(penalty, v[0, :features], 2.0 * INSIDE) - v[0, :features]
+            missing[:features] += change
+            wrong[:features] |= change != 0
+        return missing, wrong
 
 
 class Movable(NamedTuple):
-    """Samples that have room, their rows of A, and the room."""
+    """Samples that have room, their rows of A, the room, and their weights."""
 
     samples: np.ndarray
     rows: Block
     room: np.ndarray
+    weight: np.ndarray
+    features: int
 
-    def columns(self, chosen: np.ndarray, features: int) -> np.ndarray:
+    def columns(self, chosen: np.ndarray) -> np.ndarray:
         """Some columns of their rows, that of an intercept being the one after the features."""
-        if isinstance(array := getattr(self.rows, "array", None), np.ndarray):
-            dense = array[:, np.minimum(chosen, features - 1)].astype(np.float64)
-        else:
-            dense = self.rows.to_sparse()[:, np.minimum(chosen, features - 1)].toarray()
-        dense[:, chosen == features] = 1.0
-        return np.asarray(dense)
-
-
-def movable(point: DualPoint, columns: int) -> Movable:
-    """The samples with the most room: all of them if they are not many more than the columns."""
-    room, A = point.room(), point.problem.loss.A
-    samples = np.flatnonzero(room)
-    most = max(ROWS_FOR_EACH * columns + 64, int(ENOUGH_ENTRIES * A.shape[0] / max(A.size, 1)))
-    if samples.size > most:
-        samples = np.sort(samples[np.argpartition(-room[samples], most)[:most]])
-    return Movable(samples, A.rows(samples), room[samples])
+        real = np.minimum(chosen, self.features - 1)
+        array = getattr(self.rows, "array", None)
+        dense: np.ndarray = array[:, real] if array is not None else self.rows.to_sparse()[:, real].toarray()
+        dense[:, chosen == self.features] = 1.0
+        return dense
 
 
 class Factor:
-    """B = sqrt(W M) A_S with columns of size one, as Q R; columns that depend on others are left out."""
+    """B = sqrt(W M) A_S with columns of size one, and Y, for which Y B = 1; columns that depend on others are left out."""
 
-    def __init__(self, problem: Extended, movable: Movable, chosen: np.ndarray):
-        from scipy.linalg import qr
-
-        weight = problem.weight[movable.samples]
-        B = np.sqrt(weight * movable.room)[:, None] * movable.columns(chosen, problem.features)
+    def __init__(self, movable: Movable, chosen: np.ndarray):
+        self.movable, self.chosen = movable, chosen
+        B = np.sqrt(movable.weight * movable.room)[:, None] * movable.columns(chosen)
         self.sizes = np.linalg.norm(B, axis=0)
         self.sizes[self.sizes == 0] = 1.0
         B /= self.sizes
-        Q, R, order = qr(B, mode="economic", pivoting=True, check_finite=False)
-        pivots = np.abs(np.diag(R))
-        rank = int(np.count_nonzero(pivots > INDEPENDENT * pivots.max(initial=0.0)))
-        self.chosen, self.independent, self.dependent = chosen, order[:rank], order[rank:]
-        self.Q, self.R, self.B = Q[:, :rank], R[:rank, :rank], B[:, self.independent]
-        self.lever = np.sqrt(movable.room / weight)  # from q = sqrt(W / M) delta to delta
+        Q, R = np.linalg.qr(B)
+        pivots = np.zeros(chosen.size)
+        pivots[: len(R)] = np.abs(np.diag(R))
+        kept = pivots > INDEPENDENT
+        self.independent, self.dependent = np.flatnonzero(kept), np.flatnonzero(~kept)
+        if self.dependent.size:
+            B = B[:, kept]
+            Q, R = np.linalg.qr(B)
+        self.B, self.Y = B, np.linalg.solve(R, Q.T) if kept.any() else np.empty((0, len(B)))
+        self.lever = np.sqrt(movable.room / movable.weight)  # from q = sqrt(W / M) delta to delta
 
     def change(self, missing: np.ndarray) -> np.ndarray:
         """delta with A_S'W delta = missing, as small as possible."""
-        from scipy.linalg import solve_triangular
-
-        right = (missing / self.sizes)[self.independent]
-        y = solve_triangular(self.R, right, trans="T", check_finite=False) if right.size else right
-        return np.asarray(self.lever * (self.Q @ y))
+        return np.asarray(self.lever * ((missing / self.sizes)[self.independent] @ self.Y))
 
     def smallest(self) -> float:
-        """At most the smallest singular value of B. Y B = 1 - E is seen to hold, Y being nearly its inverse."""
-        from scipy.linalg import solve_triangular
-
-        if not self.independent.size:
+        """At most the smallest singular value of B: Y B = 1 - E is seen to hold, with a small E."""
+        norm, size = float(np.linalg.norm(self.Y)), float(np.linalg.norm(self.B))
+        if norm == 0:
             return np.inf
-        Y = solve_triangular(self.R, self.Q.T, check_finite=False)
-        norm, size = float(np.linalg.norm(Y)), float(np.linalg.norm(self.B))
-        far = float(np.linalg.norm(np.eye(len(Y)) - Y @ self.B)) + factor(len(self.B) + 8) * norm * size
+        far = float(np.linalg.norm(np.eye(len(self.Y)) - self.Y @ self.B)) + factor(len(self.B) + 8) * norm * size
         return (1.0 - far) / norm * (1.0 - 1e-6) if far < 1.0 else 0.0
 
 
 def corrected(point: DualPoint) -> None:
     """Move the point into the domain of the penalty's conjugate, as far as that is possible; equations to what pairs can do."""
-    problem = point.problem
-    penalty, features = problem.dual.penalty, problem.features
-    low, high = limits(penalty, problem.loss.l2, features)
-    if problem.loss.intercept:
-        low, high = np.append(low, 0.0), np.append(high, 0.0)
-    groups = isinstance(penalty, GroupL2 | SparseGroupL2) and not problem.loss.l2
-    equal, chosen, here, system = low == high, np.zeros(low.size, bool), None, None
+    chosen = np.zeros(point.equal.size, bool)
     for _ in range(CORRECTIONS):
-        missing, wrong = missing_of(point, low, high, equal)
-        if groups:
-            target = shrunk_groups(penalty, point.v[0, :features], 2.0 * INSIDE)
-            missing[:features] += target - point.v[0, :features]
-            wrong[:features] |= target != point.v[0, :features]
-        if not wrong.any() or np.count_nonzero(wrong | chosen) > MOST_VIOLATED:
+        missing, wrong = point.missing()
+        if not wrong.any():
             return
-        if here is None or system is None or (wrong & ~chosen).any():
-            chosen |= wrong
-            here = movable(point, int(chosen.sum()))
-            if here.samples.size == 0:
-                return
-            system = Factor(problem, here, np.flatnonzero(chosen))
+        chosen |= wrong
+        system = point.system(np.flatnonzero(chosen)) if np.count_nonzero(chosen) <= MOST_VIOLATED else None
+        if system is None:
+            return
         change = system.change(missing[chosen])
-        far = float(np.max(np.abs(change) / here.room, initial=0.0))
-        if not far < np.inf:
+        far = float(np.max(np.abs(change) / point.slack()[system.movable.samples]))
+        if not 0 <= far < np.inf:
             return
-        point.move(here.rows, here.samples, change if far <= 0.5 else change * (0.5 / far))
-
-
-def missing_of(point: DualPoint, low: np.ndarray, high: np.ndarray, equal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What to add to v so that it is a little inside its limits, and where it is not."""
-    v, error = point.v, point.error()
-    missing, wrong = np.zeros(low.size), np.zeros(low.size, bool)
-    for end, side in ((low, 1.0), (high, -1.0)):
-        known = np.isfinite(end)
-        need = np.where(known, INSIDE * np.abs(np.where(known, end, 0.0)) + 2.0 * error + DUST * v[2], 0.0)
-        slack = np.where(known, side * ((v[0] - np.where(known, end, 0.0)) + v[1]), np.inf)
-        outside = ~equal & (slack < need)
-        missing[outside] = side * (2.0 * need - slack)[outside]
-        wrong |= outside
-    far = equal & (np.abs((v[0] - np.where(equal, low, 0.0)) + v[1]) > error + DUST * 1e-6 * v[2])
-    missing[far] = -((v[0] - np.where(equal, low, 0.0)) + v[1])[far]
-    return missing, wrong | far
+        point.move(system.movable, change if far <= 0.5 else change * (0.5 / far))

@@ -18,7 +18,7 @@ def follow(problem: Any, here: Any, basis: np.ndarray, others: np.ndarray) -> bo
     """Whether each of the other columns is exactly a combination of those of the basis, over all samples with a weight."""
     if not others.size:
         return True
-    B, N = here.columns(basis, problem.features), here.columns(others, problem.features)
+    B, N = here.columns(basis), here.columns(others)
     coefficients = np.linalg.lstsq(B, N, rcond=None)[0]
     for k, other in enumerate(others):
         whole = _rational(coefficients[:, k])

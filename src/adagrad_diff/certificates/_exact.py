@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._correct import DualPoint, Factor, corrected, movable
+from ._correct import MOST_VIOLATED, DualPoint, corrected
 from ._dependence import follow
 from ._dual import LinearDual
 from ._extended import Extended, Known, is_exact
-from ._limits import limits
 from ._rounding import EPS
+
+LOOSE, LARGE = 1e-6, 500_000  # a tolerance for which ordinary sums may do, and entries of A from which on they are quicker
+
+INNER = 1e-14, 1e-12  # the parts of the way to the middle of the domain of l* that are tried
 
 
 class Proof(NamedTuple):
@@ -44,20 +47,16 @@ def prove(dual: Any, x: np.ndarray, u: np.ndarray | None, tol: float) -> Proof:
 
     `dual` is what `dual_of` gives, and u are slopes of the scalar losses (None for a quadratic function).
     """
-    x = np.ascontiguousarray(x)
-    ordinary = None
-    if not (is_exact(dual) and dual.single):
+    if u is None or not is_exact(dual):
+        return _ordinary(dual, x, u)
+    if tol >= LOOSE and not dual.single and dual.loss.A.size > LARGE:
         ordinary = _ordinary(dual, x, u)
-        if ordinary.gap <= tol * abs(ordinary.fun) or u is None or not is_exact(dual):
+        if ordinary.gap <= tol * abs(ordinary.fun):
             return ordinary
     problem = Extended(dual)
-    fun = problem.objective(x)
-    assert u is not None
+    fun = problem.objective(np.asarray(x, np.float64))
     enough = fun.value - fun.error - tol * abs(fun.value)
-    value, point = lower_bound(dual, u, enough, problem)
-    if ordinary is not None and ordinary.value > value:
-        value, point = ordinary.value, ordinary.point
-    return Proof(fun.value, fun.error, value, point)
+    return Proof(fun.value, fun.error, *lower_bound(dual, u, enough, problem))
 
 
 def _ordinary(dual: Any, x: np.ndarray, u: np.ndarray | None) -> Proof:
@@ -77,31 +76,42 @@ def lower_bound(dual: LinearDual, u: np.ndarray, enough: float = np.inf, problem
     """(at least D at a feasible point near u, the point): without corrections if that is enough."""
     problem = Extended(dual) if problem is None else problem
     point = DualPoint(problem, u)
-    best = _value(point)
+    best = (-np.inf, point.u) if point.equal[: problem.features].any() else _value(point)
     if best[0] < enough:
         corrected(point)
-        again = _value(point)
-        best = max(best, again, key=lambda pair: pair[0])
-    return best if np.isfinite(best[0]) else (dual.floor, np.zeros(u.shape))
+        best = max(best, _value(point), key=_first)
+    for inner in INNER if dual.kinked else ():  # at a degenerate vertex, few samples have room
+        if best[0] < enough:
+            point = DualPoint(problem, u, inner)
+            corrected(point)
+            best = max(best, _value(point), key=_first)
+    if best[0] < enough:  # perhaps in the way of a run
+        best = max(best, dual.value(u.astype(dual.weight.dtype)), key=_first)
+    return best
+
+
+def _first(pair: tuple[float, np.ndarray]) -> float:
+    return pair[0]
 
 
 def _value(point: DualPoint) -> tuple[float, np.ndarray]:
     """(a lower bound on D at a feasible point near this one, a double for each sample of that)."""
     problem = point.problem
     dual, loss, features = problem.dual, problem.loss, problem.features
+    if not np.all(point.slack() >= 0):  # or NaN
+        return -np.inf, point.u
     conjugates = problem.conjugates(point.u, point.low)
     v, e = point.v[0, :features].copy(), point.error()[:features] + EPS * np.abs(point.v[0, :features])
-    low, high = limits(dual.penalty, loss.l2, features)
-    equal, cost = low == high, 0.0
+    equal, cost = point.equal[:features], 0.0
     if equal.any():
-        cost, moved = _equations(point, np.flatnonzero(np.append(equal, True) if loss.intercept else equal))
+        cost, moved = _equations(point)
         if not np.isfinite(cost):
             return -np.inf, point.u
         v[equal] = e[equal] = 0.0
-        e += np.where(equal, 0.0, dual.sizes * moved) if moved else 0.0
+        e += np.where(equal, 0.0, dual.sizes * moved) if moved and not equal.all() else 0.0
     elif loss.intercept:
         part, far, cost = _balance(point, conjugates)
-        e += part * far * dual.sizes
+        e += part * far * dual.sizes if part else 0.0
     theta, psi = dual.entered(v, e)
     if not theta > 0:
         return -np.inf, point.u
@@ -125,26 +135,25 @@ def _balance(point: DualPoint, conjugates: Known) -> tuple[float, float, float]:
     return part, dual.size(point.u) + far, part * max(cost - conjugates.value, 0.0) * (1.0 + 1e-9)
 
 
-def _equations(point: DualPoint, chosen: np.ndarray) -> tuple[float, float]:
-    """(what a change costs that makes these coordinates of v zero, how far it moves a sample); inf if none is known."""
-    problem = point.problem
-    here = movable(point, chosen.size)
+def _equations(point: DualPoint) -> tuple[float, float]:
+    """(what a change costs that makes v zero where it must be, how far it moves a sample); inf if none is known."""
+    chosen, problem = np.flatnonzero(point.equal), point.problem
     off = np.abs(point.v[0, chosen]) + np.abs(point.v[1, chosen]) + point.error()[chosen]
     if not off.any():
         return 0.0, 0.0
-    if here.samples.size == 0:
+    system = point.system(chosen) if chosen.size <= MOST_VIOLATED else None
+    if system is None or not (least := system.smallest()) > 0:
         return np.inf, np.inf
-    system = Factor(problem, here, chosen)
-    least = system.smallest()
-    if not least > 0 or not follow(problem, here, chosen[system.independent], chosen[system.dependent]):
-        return np.inf, np.inf
+    here, room = system.movable, point.slack()[system.movable.samples]
     distance = float(np.linalg.norm((off / system.sizes)[system.independent])) / least * (1.0 + 1e-6)
-    if np.any(system.lever * distance > 0.5 * here.room):
+    if np.any(system.lever * distance > 0.5 * room):
+        return np.inf, np.inf
+    if not follow(problem, here, chosen[system.independent], chosen[system.dependent]):
         return np.inf, np.inf
     # The conjugates are convex: what a part of the way costs is at most that part of what all of it costs.
     loss, u, b = problem.loss, point.u[here.samples], problem.b[here.samples]
-    radius, at = 0.5 * here.room, loss.conjugate(point.u[here.samples], b, loss.theta)
+    radius, at = 0.5 * room, loss.conjugate(u, b, loss.theta)
     there = np.maximum(*(loss.conjugate(u + side * radius, b, loss.theta) for side in (-1.0, 1.0)))
-    slopes = np.maximum(there - at, 0.0) / radius + 1e-9 * (np.abs(at) + np.abs(there)) / radius
-    size = float(np.sqrt(np.sum(problem.weight[here.samples] * here.room * slopes**2)))
+    slopes = (np.maximum(there - at, 0.0) + 1e-9 * (np.abs(at) + np.abs(there))) / radius
+    size = float(np.sqrt(np.sum(here.weight * here.room * slopes**2)))
     return distance * size * (1.0 + 1e-6), float(np.max(system.lever)) * distance
