@@ -28,6 +28,8 @@ from ._certifier import TINY_FLOAT
 from ._certifier import Certifier as Certifier
 from ._dual import Dual
 from ._dual import LinearDual as LinearDual
+from ._exact import Proof as Proof
+from ._exact import prove as prove
 from ._multinomial import MultinomialDual
 from ._quadratic import QuadraticDual
 from ._refine import refined, samples_nearest_kinks

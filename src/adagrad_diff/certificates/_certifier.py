@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from ._dual import Dual
+from ._exact import Proof, lower_bound
+from ._extended import is_exact
 from ._refine import EVALUATIONS, ROUNDS, refined, samples_nearest_kinks
 
 LOOKS, REFINEMENTS, AUTO = 0.02, 0.025, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
@@ -177,6 +179,8 @@ class Certifier:
         if point.shape != self.dual.b.shape or point.dtype.kind != "f":
             return False
         again = self.dual.value(point)[0]
+        if value > again and is_exact(self.dual):
+            again = max(again, lower_bound(self.dual, point, value)[0])
         return bool(value <= again + AGAIN * max(abs(again), self.scale))
 
     def _affordable(self, last: bool) -> float:
@@ -234,6 +238,13 @@ class Certifier:
         if value > self.value:
             self.value, self.point = value, point
             self.bound = value - self.noise
+
+    def offer_proof(self, proof: Proof) -> None:
+        """What `prove` has found out about a point: from here on `gap(proof.fun)` is the proven one, until the next look."""
+        if proof.point is not None and not np.isnan(proof.value):
+            self.offer(proof.value, proof.point)
+        self.noise = np.inf if np.isnan(proof.error) else proof.error
+        self.bound = self.value - self.noise
 
     def measure(self, x: np.ndarray, r: np.ndarray | None) -> None:
         """See how precise objectives are near x, with residuals r."""

@@ -23,7 +23,7 @@ import numpy as np
 from .. import kernels
 from ..data import Block
 from ..losses import LinearModel
-from ..penalties import Penalty
+from ..penalties import L1, Penalty
 from ._free import cost_to_enter, independence
 from ._noise import noise
 from ._rounding import EPS, accuracy, conjugate_above, factor, largest
@@ -246,16 +246,20 @@ class LinearDual(Dual):
     # ------------------------------------------------------------ the penalty
 
     def _entered(self, v: np.ndarray, error: float) -> tuple[float, float]:
+        """The same as `entered`, v being known up to `error` times `sizes`."""
+        if {"norm", "seminorm"} & self.penalty.properties and not self.loss.l2:
+            return self._inside_norm(v, error * self._polar if error else 0.0)
+        return self.entered(v, error * self.sizes)
+
+    def entered(self, v: np.ndarray, e: np.ndarray) -> tuple[float, float]:
         """The largest theta <= 1 for which psi* is known to be finite at -theta v, and at least its value there.
 
-        v is known up to `error` times `sizes`.
+        v is known up to e, coordinate by coordinate.
         """
         if self.loss.l2:
-            return 1.0, self._envelope(v, error)
+            return 1.0, self._envelope(v, e)
         if {"norm", "seminorm"} & self.penalty.properties:
-            polar = float(self.penalty.polar(v)) * (1.0 + factor(v.size)) + (error * self._polar if error else 0.0)
-            return (1.0 if polar <= 1 else (1.0 - 4 * EPS) / polar), 0.0
-        e = error * self.sizes
+            return self._inside_norm(v, float(self.penalty.polar(e)))
         conjugate = conjugate_above(self.penalty, -v, e)
         if np.isfinite(conjugate):
             return 1.0, conjugate
@@ -271,13 +275,18 @@ class LinearDual(Dual):
                 outside = theta
         return inside, value
 
+    def _inside_norm(self, v: np.ndarray, polar: float) -> tuple[float, float]:
+        """Of a norm: v is known up to something that has at most this polar. (That of L1 is a quotient, not a sum.)"""
+        polar += float(self.penalty.polar(v)) * (1.0 + (4 * EPS if isinstance(self.penalty, L1) else factor(v.size)))
+        return (1.0 if polar <= 1 else (1.0 - 4 * EPS) / polar), 0.0
+
     @cached_property
     def _polar(self) -> float:
         return float(self.penalty.polar(self.sizes))
 
-    def _envelope(self, v: np.ndarray, error: float) -> float:
+    def _envelope(self, v: np.ndarray, e: np.ndarray) -> float:
         """At least psi*(-v) for l2 > 0: the supremum is attained at p = prox(-v / l2) with steps 1 / l2, its gradient."""
-        l2, e = self.loss.l2, error * self.sizes
+        l2 = self.loss.l2
         if not np.isfinite(1.0 / np.float64(l2)):
             return np.inf
         p = np.asarray(self.penalty.prox(-v / l2, 1.0 / l2))

@@ -13,6 +13,16 @@ Numba is imported only when a run starts, so ``import adagrad_diff`` stays light
 from ._compile import compiled, named, plain
 from ._dense import add_dense_dot, add_dense_tdot, dense_pass, dense_pass_few
 from ._elastic import elastic_value, ridge, shrink
+from ._exact import (
+    exact_conjugates,
+    exact_dense_dot,
+    exact_dense_tdot,
+    exact_losses,
+    exact_rows_dot,
+    exact_rows_tdot,
+    two_product,
+    two_sum,
+)
 from ._intercept import intercept_gradient, intercept_offset
 from ._metric import (
     add_block_squared_differences,
@@ -46,6 +56,12 @@ __all__ = [
     "dense_pass_few",
     "diagnose",
     "elastic_value",
+    "exact_conjugates",
+    "exact_dense_dot",
+    "exact_dense_tdot",
+    "exact_losses",
+    "exact_rows_dot",
+    "exact_rows_tdot",
     "forward",
     "intercept_gradient",
     "intercept_offset",
@@ -56,4 +72,6 @@ __all__ = [
     "ridge",
     "shrink",
     "softmax_residuals",
+    "two_product",
+    "two_sum",
 ]

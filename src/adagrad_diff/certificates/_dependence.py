@@ -1,0 +1,73 @@
+"""Columns that are simple combinations of others: duplicates, and one-hot columns, which add up to that of the intercept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data import Block
+
+DENOMINATORS = 12  # coefficients are multiples of one over these
+MOST_TERMS = 400  # columns in a combination
+CLOSE = 1e-6  # how near a coefficient is to such a multiple
+WHOLE = 2.0**52  # up to which sums of whole numbers are exact
+
+
+def follow(problem: Any, here: Any, basis: np.ndarray, others: np.ndarray) -> bool:
+    """Whether each of the other columns is exactly a combination of those of the basis, over all samples with a weight."""
+    if not others.size:
+        return True
+    B, N = here.columns(basis), here.columns(others)
+    coefficients = np.linalg.lstsq(B, N, rcond=None)[0]
+    for k, other in enumerate(others):
+        whole = _rational(coefficients[:, k])
+        if whole is None:
+            return False
+        q, p = whole
+        used = np.flatnonzero(p)
+        if used.size > MOST_TERMS:
+            return False
+        columns, factors = np.append(basis[used], other), np.append(p[used], -q)
+        if not problem.loss.A.fold(_vanishes, columns, factors, problem.weight, problem.features, merge=_both):
+            return False
+    return True
+
+
+def _rational(c: np.ndarray) -> tuple[int, np.ndarray] | None:
+    """c = p / q for a small q, if that is so but for rounding."""
+    for q in range(1, DENOMINATORS + 1):
+        p = np.rint(q * c)
+        if np.all(np.abs(q * c - p) <= CLOSE):
+            return q, p
+    return None
+
+
+def _both(one: bool, other: bool) -> bool:
+    return one and other
+
+
+def _vanishes(block: Block, columns: np.ndarray, factors: np.ndarray, weight: np.ndarray, features: int) -> bool:
+    """Whether the combination is zero in this block, by sums that have no rounding."""
+    real = columns[columns < features]
+    array = getattr(block, "array", None)
+    dense = array[:, real] if array is not None else block.to_sparse()[:, real].toarray()
+    rows = np.ones((block.shape[0], columns.size))
+    rows[:, columns < features] = dense
+    rows = rows[block.part(weight) > 0]
+    if columns.size == 2 and abs(factors[0]) == abs(factors[1]):  # a column twice
+        return bool(np.all(rows[:, 0] * factors[0] == -rows[:, 1] * factors[1]))
+    sizes = np.abs(rows)
+    least = np.min(sizes, where=sizes > 0, initial=np.inf)
+    if least == np.inf:
+        return True
+    # In units of a power of two, entries are whole numbers, and so are all sums.
+    unit = 2.0 ** np.floor(np.log2(least))
+    for _ in range(12):
+        units = rows / unit
+        if float(np.abs(units).max(initial=0.0)) * float(np.abs(factors).sum()) > WHOLE:
+            return False
+        if np.all(units == np.rint(units)):
+            return bool(np.all(units @ factors == 0))
+        unit *= 2.0**-4
+    return False
