@@ -36,6 +36,7 @@ from ._metric import (
     overflow,
 )
 from ._residuals import residuals, softmax_residuals
+from ._small import add_sparse_gram, add_square_tdot, descend, descend_groups, descend_pairs
 from ._sparse import add_rows_dot, add_rows_tdot
 from .elementary import INLINE
 
@@ -47,6 +48,8 @@ __all__ = [
     "add_dense_tdot",
     "add_rows_dot",
     "add_rows_tdot",
+    "add_sparse_gram",
+    "add_square_tdot",
     "add_squared_differences",
     "add_squares",
     "advance",
@@ -54,6 +57,9 @@ __all__ = [
     "compiled",
     "dense_pass",
     "dense_pass_few",
+    "descend",
+    "descend_groups",
+    "descend_pairs",
     "diagnose",
     "elastic_value",
     "exact_conjugates",

@@ -42,6 +42,10 @@ class Huber(LinearModel):
         return slope * (t - 0.5 * slope), slope
 
     @staticmethod
+    def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+        return np.where(np.abs(z - b) <= theta, 1.0, 0.0)
+
+    @staticmethod
     def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         return -theta, theta
 

@@ -63,6 +63,8 @@ class LinearModel(Loss):
     scalar: ClassVar[Any] = None
     #: conjugate(u, b, theta) = sup_z u z - value(z, b), elementwise, infinite outside its domain.
     conjugate: ClassVar[Callable[..., Any] | None] = None
+    #: curvature(z, b, theta): the second derivative, elementwise; where there are two, either. None if it is not known.
+    curvature: ClassVar[Callable[..., Any] | None] = None
     #: jump(b, theta) -> (slope left, slope right) of a loss that is two lines which meet at z = b; None for other losses.
     jump: ClassVar[Any] = None
     translates: ClassVar[bool] = False  # whether only z - b matters: the targets may be centered

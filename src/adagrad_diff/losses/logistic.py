@@ -33,6 +33,11 @@ class Logistic(BinaryModel):
         return value, -b * (small if margin > 0.0 else 1.0) / (1.0 + small)
 
     @staticmethod
+    def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+        small = np.exp(-np.abs(z))
+        return np.asarray(small / (1.0 + small) ** 2)
+
+    @staticmethod
     def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         return np.minimum(0.0, -b), np.maximum(0.0, -b)
 

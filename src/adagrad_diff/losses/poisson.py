@@ -39,6 +39,11 @@ class Poisson(LinearModel):
         return rate - b * z, rate - b
 
     @staticmethod
+    @np.errstate(over="ignore")  # infinite is the answer, then
+    def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+        return np.exp(z)
+
+    @staticmethod
     def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         return -b, np.inf
 

@@ -31,6 +31,10 @@ class Squared(LinearModel):
         return 0.5 * t * t, t
 
     @staticmethod
+    def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+        return np.ones_like(z)
+
+    @staticmethod
     @np.errstate(over="ignore")  # infinite is the answer, then
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> Any:
         """u^2 / 2 + b u"""

@@ -31,6 +31,10 @@ class SquaredHinge(BinaryModel):
         return active * slack * slack, -2.0 * active * b * slack
 
     @staticmethod
+    def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+        return np.where(b * z < 1.0, 2.0, 0.0)
+
+    @staticmethod
     def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         return np.where(b > 0, -np.inf, 0.0), np.where(b > 0, 0.0, np.inf)
 

@@ -1,0 +1,149 @@
+"""Penalties as pieces: where they are smooth, with which gradient and Hessian, and how far a point is from optimal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..penalties import Box, ElasticNet, GroupL2, Penalty, Separable, SparseGroupL2, Zero
+
+
+@dataclass
+class Pieces:
+    """phi(x) = sum_i l1_i |x_i| + l2_i / 2 x_i^2 between bounds, plus strength_k ||x_k|| for groups k of coordinates."""
+
+    l1: np.ndarray
+    l2: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    labels: np.ndarray | None = None  # the group of each coordinate
+    strength: np.ndarray | None = None  # of each group
+
+    @cached_property
+    def smooth(self) -> bool:
+        """Whether there are neither kinks nor bounds."""
+        return self.labels is None and not (self.l1.any() or self.bounded)
+
+    @cached_property
+    def bounded(self) -> bool:
+        return bool((self.lower > -np.inf).any() or (self.upper < np.inf).any())
+
+    def value(self, x: np.ndarray) -> float:
+        """phi(x) inside the bounds."""
+        total = float(self.l1 @ np.abs(x) + 0.5 * (self.l2 @ (x * x)))
+        return total if self.strength is None else total + float(self.strength @ self.norms(x))
+
+    def norms(self, x: np.ndarray) -> np.ndarray:
+        """Of the groups."""
+        assert self.labels is not None and self.strength is not None
+        return np.sqrt(np.bincount(self.labels, x * x, self.strength.size))
+
+    def residual(self, x: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """The smallest subgradient of f + phi at x, where f has the gradient g."""
+        r = g + self.l2 * x
+        r = np.where(x == 0, np.sign(r) * np.maximum(np.abs(r) - self.l1, 0.0), r + self.l1 * np.sign(x))
+        if self.strength is not None:
+            own, pull = self.norms(x), self.norms(r)
+            share = np.divide(self.strength, own, out=np.zeros_like(own), where=own > 0)[self.labels]
+            left = np.maximum(1.0 - np.divide(self.strength, pull, out=np.zeros_like(pull), where=pull > 0), 0.0)
+            r = np.where((own > 0)[self.labels], r + share * x, left[self.labels] * r)
+        if self.bounded:
+            r = np.where(x <= self.lower, np.minimum(r, 0.0), r)
+            r = np.where(x >= self.upper, np.maximum(r, 0.0), r)
+        return r
+
+    def free(self, x: np.ndarray) -> np.ndarray:
+        """Which coordinates are on a smooth piece: neither at a kink nor at a bound."""
+        free = (x != 0) | (self.l1 == 0)
+        if self.bounded:
+            free &= (x > self.lower) & (x < self.upper)
+        if self.strength is not None:
+            free &= ((self.norms(x) > 0) | (self.strength == 0))[self.labels]
+        return free
+
+    def kept(self, x: np.ndarray, new: np.ndarray) -> np.ndarray:
+        """A new point put upon the closed piece of x: what would change its sign becomes zero, bounds hold."""
+        new = np.where((x * new < 0) & (self.l1 > 0), 0.0, new)
+        return np.clip(new, self.lower, self.upper) if self.bounded else new
+
+    def reach(self, x: np.ndarray, d: np.ndarray) -> float:
+        """The part of a step d, at most 1, that stays on the closed piece of x."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where((self.l1 > 0) & (x * d < 0), -x / d, np.inf)
+            if self.bounded:
+                t = np.minimum(t, np.where(d < 0, (self.lower - x) / d, np.where(d > 0, (self.upper - x) / d, np.inf)))
+        return float(max(min(t.min(initial=1.0), 1.0), 0.0))
+
+    def bend(self, x: np.ndarray, free: np.ndarray) -> np.ndarray | None:
+        """The Hessian of the group norms on the free coordinates: strength / ||x_k|| (I - u u'), u = x_k / ||x_k||."""
+        if self.strength is None:
+            return None
+        labels, y = self.labels[free], x[free]  # type: ignore[index]
+        own = self.norms(x)
+        rate = np.divide(self.strength, own, out=np.zeros_like(own), where=own > 0)[labels]
+        u = y / np.where(own > 0, own, 1.0)[labels]
+        bend = np.where(labels[:, None] == labels, -np.outer(rate * u, u), 0.0)
+        bend[np.diag_indices_from(bend)] += rate
+        return bend
+
+    def bend_product(self, x: np.ndarray, free: np.ndarray, v: np.ndarray) -> np.ndarray | float:
+        """That Hessian times a vector."""
+        if self.strength is None:
+            return 0.0
+        labels, y = self.labels[free], x[free]  # type: ignore[index]
+        own = self.norms(x)
+        rate = np.divide(self.strength, own, out=np.zeros_like(own), where=own > 0)[labels]
+        u = y / np.where(own > 0, own, 1.0)[labels]
+        return np.asarray(rate * (v - u * np.bincount(labels, u * v, own.size)[labels]))
+
+    def whole(self, places: np.ndarray) -> np.ndarray:
+        """A mask, with all members of the groups that have one in it."""
+        if self.labels is None:
+            return places
+        return np.asarray(np.bincount(self.labels, places, self.strength.size)[self.labels] > 0)  # type: ignore[union-attr]
+
+    def part(self, places: np.ndarray) -> Pieces:
+        """Those of some coordinates, which are whole groups."""
+        some = replace(self, l1=self.l1[places], l2=self.l2[places], lower=self.lower[places], upper=self.upper[places])
+        if self.labels is not None and self.strength is not None:
+            names, some.labels = np.unique(self.labels[places], return_inverse=True)
+            some.strength = self.strength[names]
+        return some
+
+
+def pieces(penalty: Penalty, size: int, free: int, l2: float) -> Pieces | str:
+    """Of a penalty on `size` coordinates, the ridge term of the loss, and `free` further coordinates without any; or why not."""
+    n = size + free
+    found = Pieces(np.zeros(n), np.zeros(n), np.full(n, -np.inf), np.full(n, np.inf))
+    found.l2[:size] = l2
+    groups: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    penalty.check_size(size)
+    pairs = penalty.plan(size)[1] if isinstance(penalty, Separable) else [(slice(0, size), penalty)]
+    for where, part in pairs:
+        index = np.arange(size)[where]
+        if isinstance(part, ElasticNet):
+            found.l1[index] = part.l1
+            found.l2[index] += part.l2
+        elif isinstance(part, Box):
+            found.lower[index], found.upper[index] = part.lower, part.upper
+        elif isinstance(part, GroupL2 | SparseGroupL2):
+            names, labels = np.unique(part.groups, return_inverse=True)
+            weights = getattr(part, "weights", None)
+            lam = part.lam if isinstance(part, GroupL2) else part.l2
+            found.l1[index] = 0.0 if isinstance(part, GroupL2) else part.l1
+            groups.append((index, labels, lam * (np.ones(names.size) if weights is None else weights)))
+        elif not isinstance(part, Zero):
+            return f"the second-order step does not know {part.name}"
+    if groups:
+        if found.bounded:
+            return "groups beside bounds"
+        found.labels, count = np.full(n, -1), 0
+        for index, labels, strength in groups:
+            found.labels[index] = labels + count
+            count += strength.size
+        single = np.flatnonzero(found.labels < 0)  # groups of one, without a strength
+        found.labels[single] = count + np.arange(single.size)
+        found.strength = np.concatenate([*(strength for _, _, strength in groups), np.zeros(single.size)])
+    return found

@@ -1,0 +1,136 @@
+"""Newton's method for a smooth loss plus a penalty of pieces: working sets, a small problem on them, a search along its step."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from .curvature import Curvature
+from .manifold import Pieces
+from .newton_products import product_step
+from .newton_small import Small
+
+MOST_STEPS = 60
+MOST_SMALL = 2000  # coordinates of a Hessian that is formed and factored
+MOST_WORK = 2e10  # multiplications for that
+LITTLE_WORK = 1e7  # multiplications for a Hessian of all coordinates, below which nothing is chosen
+PART_OF_TOL = 0.01  # what may be left, as a part of the tolerance
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass
+class End:
+    x: np.ndarray
+    done: bool
+    steps: int
+    coefficients: int
+    reason: str
+
+
+class Newton:
+    """The iteration, from one point on."""
+
+    def __init__(self, model: Curvature, pieces: Pieces):
+        self.model, self.p = model, pieces
+        self.index = np.empty(0, np.intp)
+
+    def run(self, x: np.ndarray, tol: float, seconds: float) -> End:
+        with np.errstate(all="ignore"):  # what overflows is seen in the value
+            return self._run(x, tol, time.perf_counter() + seconds)
+
+    def _run(self, x: np.ndarray, tol: float, until: float) -> End:
+        model, p = self.model, self.p
+        x = np.clip(x, p.lower, p.upper) if p.bounded else x
+        model.start(x)
+        phi = p.value(x)
+        if not (np.isfinite(model.value + phi) and np.isfinite(model.gradient).all()):
+            return End(x, False, 0, 0, "the objective overflows where it began")
+        shift, last, before = 0.0, np.inf, np.inf
+        for step in range(MOST_STEPS):
+            r = p.residual(x, model.gradient)
+            size = abs(model.value + phi)
+            excess = self._excess(x, r, tol)
+            if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or (excess > 0.5 * before and last <= 1e-13 * size)):
+                return End(x, True, step, int(p.free(x).sum()), "")
+            if time.perf_counter() > until:
+                return End(x, False, step, int(p.free(x).sum()), "the time was over")
+            before = excess
+            index = self._working(x, r, tol)
+            q = p.part(index)
+            old, g = x[index], model.gradient[index]
+            if self._small(index.size):
+                H = model.hessian(index)
+                if shift:
+                    H = H + np.diag(shift * model.bound()[index])
+                new = Small(H, g, old, q).solve(self._inner(size, r[index]))
+            else:
+                new = product_step(model, q, index, old, r[index], shift, tol)
+            d = new - old
+            slope = float(g @ d) + q.value(new) - q.value(old)
+            if not (np.isfinite(slope) and np.isfinite(d).all()):
+                return End(x, False, step, index.size, "a step was not finite")
+            last = max(-slope, 0.0)
+            model.along(index, d)
+            t = self._search(old, d, q, slope, model.value + phi - q.value(old))
+            if t == 0.0:
+                if last <= max(PART_OF_TOL * tol, 1e-13) * size and excess <= 1.0:
+                    return End(x, True, step, index.size, "")
+                if shift > 1e3:
+                    return End(x, False, step, index.size, "no step made the objective smaller")
+                shift = max(1e2 * shift, 1e-6)
+                continue
+            shift = 0.0 if t == 1.0 and shift < 1e-6 else (0.1 * shift if t == 1.0 else max(4.0 * shift, 1e-6) if t < 0.2 else shift)
+            x = x.copy()
+            x[index] = new if t == 1.0 else old + t * d
+            model.move(t)
+            phi = p.value(x)
+        return End(x, False, MOST_STEPS, index.size, "there may be no minimiser: the objective still falls after many steps")
+
+    def _excess(self, x: np.ndarray, r: np.ndarray, tol: float) -> float:
+        """The largest part of what a subgradient may be, in units of the penalty's strength or of the gradient's terms."""
+        noise = self.model.noise()
+        unit = self.p.l1 if self.p.strength is None else self.p.l1 + self.p.strength[self.p.labels]
+        least = np.maximum(PART_OF_TOL * tol * np.where(unit > 0, unit, noise), 16 * EPS * noise)
+        return float(np.max(np.abs(r) / np.maximum(least, 1e-300)))
+
+    def _inner(self, size: float, r: np.ndarray) -> float:
+        """How exactly a small problem is to be solved: the more exactly, the closer its Hessian is to the right one."""
+        gain = 0.0 if self.model.constant else float(np.sum(r * r / np.maximum(self.model.bound().min(), 1e-300)))
+        return max(1e-26 * size, 1e-3 * gain * min(1.0, gain / max(size, 1e-300)))
+
+    def _small(self, count: int) -> bool:
+        return count <= MOST_SMALL and self.model.cost(count) <= MOST_WORK
+
+    def _working(self, x: np.ndarray, r: np.ndarray, tol: float) -> np.ndarray:
+        """The coordinates of the next small problem: those that are free, and the worst of those that should be."""
+        n = self.model.size
+        if n <= MOST_SMALL and self.model.cost(n) <= LITTLE_WORK:
+            return np.arange(n)
+        free = self.p.free(x)
+        want = ~free & (r != 0)
+        most = max(100, 2 * int(free.sum()))
+        if np.count_nonzero(want) > most:
+            score = np.where(want, r * r / np.maximum(self.model.bound(), 1e-300), 0.0)
+            want &= score >= np.partition(score, -most)[-most]
+        need = self.p.whole(free | want)
+        count = np.count_nonzero(need)
+        if self.index.size <= 2 * count + 100 and need[self.index].sum() == count:
+            return self.index  # what is known of it can be used again
+        self.index = np.flatnonzero(need)
+        return self.index
+
+    def _search(self, old: np.ndarray, d: np.ndarray, q: Pieces, slope: float, rest: float) -> float:
+        """A part t of the step such that the objective falls by a part of what the slope promises; 0 if there is none."""
+        at = rest + q.value(old)
+        slack = 8 * EPS * (abs(at) + abs(rest))
+        t = 1.0
+        for _ in range(40):
+            value = self.model.at(t) + (rest - self.model.value) + q.value(old + t * d)
+            if value <= at + 1e-4 * t * slope + slack:
+                return t
+            curve = value - at - t * slope  # of a parabola through what is known
+            best = -0.5 * t * t * slope / curve if np.isfinite(curve) and curve > 0 else 0.0
+            t = min(max(best, 0.1 * t), 0.5 * t)
+        return 0.0

@@ -1,0 +1,110 @@
+"""A quadratic function plus a penalty on few coordinates, with its matrix at hand: descent finds the pieces, Newton's method
+solves on them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import kernels
+from .manifold import Pieces
+
+SMALL_ROUNDS = 30  # of descent and Newton steps
+SMALL_SWEEPS = 20  # of descent, each
+LEAST_PIVOT = 1e-12  # squares of pivots of a scaled matrix below which it counts as singular
+
+
+def solve_symmetric(M: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """M^-1 right for a positive semidefinite M; where it is singular, of a matrix slightly larger."""
+    from scipy.linalg.lapack import dpotrf, dpotrs
+
+    diagonal = M.diagonal()
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled = M * scale[:, None]
+    scaled *= scale
+    shift, n = 0.0, len(M)
+    for _ in range(8):
+        shifted = scaled
+        if shift:
+            shifted = scaled.copy()
+            shifted[np.diag_indices(n)] += shift
+        elif not diagonal.all():
+            shifted = scaled + np.diag((diagonal <= 0).astype(float))
+        factor, failed = dpotrf(shifted.T, lower=1, clean=0)
+        if not failed and (shift or np.square(factor.diagonal()).min() > LEAST_PIVOT):
+            return np.asarray(scale * dpotrs(factor, scale * right, lower=1)[0])
+        shift = max(100.0 * shift, LEAST_PIVOT)
+    return np.asarray(right * scale**2)
+
+
+class Small:
+    """min_v g'(v - x) + (v - x)'H(v - x)/2 + phi(v), phi being pieces of the same coordinates."""
+
+    def __init__(self, H: np.ndarray, g: np.ndarray, x: np.ndarray, pieces: Pieces):
+        self.H, self.p = H, pieces
+        self.v, self.g = x.copy(), g.copy()
+        diagonal = H.diagonal() + pieces.l2
+        self.diagonal = np.where(diagonal > 0, diagonal, 1.0)
+
+    def solve(self, tol: float) -> np.ndarray:
+        """v such that a step in the diagonal metric brings less than tol."""
+        p = self.p
+        if p.smooth:
+            return self.v - solve_symmetric(self.H + np.diag(p.l2), self.g + p.l2 * self.v)
+        for _ in range(SMALL_ROUNDS):
+            self._descend(0.01 * tol)
+            for _ in range(SMALL_ROUNDS):
+                free = p.free(self.v)
+                r = p.residual(self.v, self.g)
+                gains = r * r / self.diagonal
+                if gains.sum() <= tol:
+                    return self.v
+                if gains[free].sum() < 0.1 * gains[~free].sum() or not self._newton(np.flatnonzero(free), r):
+                    break
+        return self.v
+
+    def _descend(self, tol: float) -> None:
+        p = self.p
+        if p.labels is None or p.strength is None:
+            kernels.descend(self.H, self.v, self.g, p.l1, p.l2, p.lower, p.upper, SMALL_SWEEPS, tol)
+            return
+        order = np.argsort(p.labels, kind="stable")
+        starts = np.concatenate(([0], np.cumsum(np.bincount(p.labels, minlength=p.strength.size))))
+        bound = np.bincount(p.labels, self.diagonal, p.strength.size)  # the trace
+        kernels.descend_groups(
+            self.H, self.v, self.g, p.l1, p.l2, p.strength, order, starts, bound, SMALL_SWEEPS, tol
+        )
+
+    def _newton(self, free: np.ndarray, r: np.ndarray) -> bool:
+        """One step on the free coordinates; whether it was one."""
+        if free.size == 0:
+            return False
+        p, v = self.p, self.v
+        rows = self.H[free]
+        M = rows[:, free]
+        M[np.diag_indices(free.size)] += p.l2[free]
+        if (bend := p.bend(v, free)) is not None:
+            M = M + bend
+        d = np.zeros(v.size)
+        d[free] = -solve_symmetric(M, r[free])
+        before, slack = p.value(v), 4e-16 * (abs(p.value(v)) + abs(float(self.g @ v)))
+        new = p.kept(v, v + d)
+        for t in (1.0, p.reach(v, d), 0.5, 0.1, 0.01):
+            if t < 1.0:
+                new = p.kept(v, v + t * d)
+                if t == p.reach(v, d):
+                    new = _landed(p, v, d, new)
+            step = new - v
+            moved = step[free] @ rows
+            change = float(self.g @ step + 0.5 * (step @ moved)) + p.value(new) - before
+            if change <= slack:
+                break
+        else:
+            return False
+        self.v, self.g = new, self.g + moved
+        return change < -slack
+
+
+def _landed(p: Pieces, v: np.ndarray, d: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """A step as far as the piece goes ends on its border, in spite of rounding."""
+    near = (p.l1 > 0) & (v * d < 0) & (np.abs(new) <= 1e-14 * np.abs(v))
+    return np.where(near, 0.0, new)

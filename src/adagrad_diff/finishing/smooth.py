@@ -1,0 +1,56 @@
+"""Smooth losses with penalties of pieces: an exact answer by Newton's method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..losses import Multinomial, Quadratic
+from ..losses.linear import LinearModel
+from ..penalties import Penalty
+from .curvature import Curvature, LinearCurvature
+from .curvature_classes import ClassesCurvature
+from .curvature_quadratic import QuadraticCurvature
+from .manifold import pieces
+from .newton import Newton
+from .outcome import Outcome
+
+
+class Smooth:
+    """A solver (see `outcome.Solver`) for what `smooth_solver` says yes to."""
+
+    def __init__(self, loss: Any, penalty: Penalty):
+        self.loss, self.penalty = loss, penalty
+        self._newton: Newton | None = None
+
+    def solve(self, x: np.ndarray, tol: float, seconds: float) -> Outcome:
+        newton = self._newton = self._newton or Newton(_model(self.loss), _pieces(self.loss, self.penalty))
+        model = newton.model
+        start = model.enter(x)
+        end = newton.run(start, tol, seconds)
+        answer = model.leave(end.x).reshape(self.loss.shape)
+        return Outcome(answer, model.slopes(), end.done, end.steps, model.samples, end.coefficients, end.reason)
+
+
+def smooth_solver(loss: Any, penalty: Penalty) -> Smooth | str:
+    """A solver, or a phrase that says why there is none."""
+    if isinstance(loss, LinearModel) and not isinstance(loss, Multinomial):
+        if type(loss).curvature is None:
+            return "the second derivative of the loss is not known"
+    elif not isinstance(loss, Multinomial | Quadratic):
+        return "the loss is not one that a second-order step knows"
+    found = _pieces(loss, penalty)
+    return found if isinstance(found, str) else Smooth(loss, penalty)
+
+
+def _model(loss: Any) -> Curvature:
+    kind = ClassesCurvature if isinstance(loss, Multinomial) else QuadraticCurvature if isinstance(loss, Quadratic) else None
+    return kind(loss) if kind else LinearCurvature(loss)
+
+
+def _pieces(loss: Any, penalty: Penalty) -> Any:
+    size, tail = int(np.prod(loss.shape)), 0
+    if getattr(loss, "intercept", False):
+        tail = size // loss.shape[0]
+    return pieces(penalty, size - tail, tail, getattr(loss, "l2", 0.0))

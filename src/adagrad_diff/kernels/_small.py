@@ -1,0 +1,156 @@
+"""Small problems whose matrix is at hand: descent coordinate by coordinate, group by group, and pair by pair; sparse Gram matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._compile import compiled, plain
+
+
+@compiled
+def descend(H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, sweeps: Any, tol: Any) -> Any:
+    """Minimise x'Hx/2 - c'x + sum_i l1 |x_i| + l2/2 x_i^2 between bounds, one coordinate after the other; g = H x - c.
+
+    y = H_ii x_i - g_i;  x_i = np.clip(np.sign(y) * max(abs(y) - l1_i, 0) / (H_ii + l2_i), lower_i, upper_i)
+
+    Between sweeps over all coordinates are those over the ones that can move. It ends when a sweep over all of them brings
+    less than tol, or after so many sweeps; the last decrease is returned.
+    """
+    n, whole, moved = x.size, True, np.inf
+    places, count = np.arange(n), x.size
+    for _ in range(sweeps):
+        moved = 0.0
+        for t in range(count):
+            i = places[t]
+            curve = H[i, i] + l2[i]
+            y = H[i, i] * x[i] - g[i]
+            size = abs(y) - l1[i]
+            new = np.copysign(max(size, 0.0), y) / curve if curve > 0.0 else (0.0 if l1[i] > 0.0 else x[i])
+            new = min(max(new, lower[i]), upper[i])
+            change = new - x[i]
+            if change != 0.0:
+                x[i], row = new, H[i]
+                moved += 0.5 * curve * change * change
+                for k in range(n):
+                    g[k] += change * row[k]
+        if whole:
+            if moved <= tol:
+                break
+            count = 0
+            for i in range(n):
+                if lower[i] < x[i] < upper[i] and (x[i] != 0.0 or l1[i] == 0.0):
+                    places[count] = i
+                    count += 1
+            whole = False
+        elif moved <= tol:
+            for i in range(n):
+                places[i] = i
+            count, whole = n, True
+    return moved
+
+
+@compiled
+def descend_groups(
+    H: Any, x: Any, g: Any, l1: Any, l2: Any, strength: Any, order: Any, starts: Any, bound: Any, sweeps: Any, tol: Any
+) -> Any:
+    """The same with strength_k ||x_k|| for groups k, members order[starts[k] : starts[k + 1]], and no bounds.
+
+    y = x_k - (g_k + l2 x_k) / bound_k, soft-thresholded by l1 / bound_k;  x_k = y max(1 - strength_k / (bound_k ||y||), 0)
+
+    bound_k is at least the largest eigenvalue of the block of H, plus l2.
+    """
+    n, moved, y = x.size, np.inf, np.empty(x.size)
+    for _ in range(sweeps):
+        moved = 0.0
+        for k in range(bound.size):
+            first, last, square = starts[k], starts[k + 1], 0.0
+            if bound[k] <= 0.0:
+                continue
+            for t in range(first, last):
+                i = order[t]
+                point = x[i] - (g[i] + l2[i] * x[i]) / bound[k]
+                y[t] = np.copysign(max(abs(point) - l1[i] / bound[k], 0.0), point)
+            for t in range(first, last):
+                square += y[t] * y[t]
+            norm = np.sqrt(square)
+            factor = 1.0 if strength[k] == 0.0 else (max(1.0 - strength[k] / (bound[k] * norm), 0.0) if norm > 0.0 else 0.0)
+            for t in range(first, last):
+                i = order[t]
+                change = factor * y[t] - x[i]
+                if change != 0.0:
+                    x[i], row = factor * y[t], H[i]
+                    moved += 0.5 * bound[k] * change * change
+                    for j in range(n):
+                        g[j] += change * row[j]
+        if moved <= tol:
+            break
+    return moved
+
+
+@compiled
+def descend_pairs(Q: Any, x: Any, g: Any, lower: Any, upper: Any, steps: Any, tol: Any) -> Any:
+    """Minimise x'Qx/2 - c'x between bounds where sum(x) is given, two coordinates at a time; g = Q x - c.
+
+    Those are i, whose gradient is least among those that may grow, and the one that together with i brings most, as in
+    libsvm. It ends when the gradients of two such differ by less than tol, or after so many steps; returns their difference.
+    """
+    n, apart = x.size, np.inf
+    diagonal = np.empty(n)
+    for i in range(n):
+        diagonal[i] = Q[i, i]
+    for _ in range(steps):
+        least, i = np.inf, 0
+        for k in range(n):
+            if x[k] < upper[k] and g[k] < least:
+                least, i = g[k], k
+        row, best, j, most = Q[i], 0.0, -1, -np.inf
+        for k in range(n):
+            rise = g[k] - least
+            if x[k] > lower[k]:
+                most = max(most, g[k])
+                if rise > 0.0:
+                    curve = max(diagonal[i] + diagonal[k] - 2.0 * row[k], 1e-12 * (diagonal[i] + diagonal[k]))
+                    gain = rise * rise / curve if curve > 0.0 else np.inf
+                    if gain > best:
+                        best, j = gain, k
+        apart = most - least
+        if j < 0 or not apart > tol:
+            break
+        curve = max(diagonal[i] + diagonal[j] - 2.0 * row[j], 1e-12 * (diagonal[i] + diagonal[j]))
+        room_i, room_j = upper[i] - x[i], x[j] - lower[j]
+        change = (g[j] - least) / curve if curve > 0.0 else np.inf
+        new_i, new_j = x[i] + change, x[j] - change
+        if change >= min(room_i, room_j):
+            if room_i <= room_j:
+                change, new_i = room_i, upper[i]
+                new_j = lower[j] if room_i == room_j else x[j] - change
+            else:
+                change, new_j = room_j, lower[j]
+                new_i = x[i] + change
+        x[i], x[j], other = new_i, new_j, Q[j]
+        for k in range(n):
+            g[k] += change * (row[k] - other[k])
+    return apart
+
+
+@plain
+def add_sparse_gram(indptr: Any, indices: Any, data: Any, weight: Any, H: Any) -> None:
+    """H += np.tril(A.T @ (weight[:, None] * A)) for A in compressed rows whose indices are sorted"""
+    for j in range(indptr.size - 1):
+        start, stop = indptr[j], indptr[j + 1]
+        for p in range(start, stop):
+            row, factor = H[np.uint64(indices[np.uint64(p)])], weight[j] * data[np.uint64(p)]
+            for q in range(start, p + 1):
+                row[np.uint64(indices[np.uint64(q)])] += factor * data[np.uint64(q)]
+
+
+@plain
+def add_square_tdot(indptr: Any, indices: Any, data: Any, weight: Any, out: Any) -> None:
+    """out += (A**2).T @ weight for A in compressed columns"""
+    for i in range(indptr.size - 1):
+        total = out[i]
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += weight[np.uint64(indices[p])] * data[p] * data[p]
+        out[i] = total
