@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from .common.version import __version__ as __version__
 
-_ROOMS = ("solve", "sweeps", "rules", "losses", "penalties", "certificates", "checks")  # whose names are ours, too
+_ROOMS = ("solve", "finishing", "sweeps", "rules", "losses", "penalties", "certificates", "checks")  # whose names are ours, too
 
 if TYPE_CHECKING:
     from .certificates import *
     from .checks import *
+    from .finishing import *
     from .losses import *
     from .penalties import *
     from .rules import *

@@ -27,7 +27,7 @@ ALLOWED = 1e-11  # of the size of a column: what its slope may have too much
 MANY = 50  # columns that may join S at once, or as many as it has
 NO_SIZE = 1e-6  # of an objective in units of the targets and samples: less counts as this
 MOST_ENTRIES = 40_000_000  # of a small problem
-STEP_COUNT, OPERATION, OVERHEAD = 18, 2.5e-10, 2e-4  # steps, seconds of a multiplication and of a step: to guess its time
+STEP_COUNT, OPERATION, OVERHEAD = 18, 7e-11, 1.5e-4  # steps, seconds of a multiplication and of a step: to guess its time
 
 
 class Kinked:
@@ -43,28 +43,32 @@ class Kinked:
         self.terms = Terms(terms.l1, terms.l2 + loss.l2, terms.lower, terms.upper)
         self.movable = self.terms.lower < self.terms.upper
         self.near = NEAR_SAMPLES  # grows where it was too small
+        self.spent = 0.0  # the guessed seconds of the last call
 
     def seconds(self, samples: int, coefficients: int) -> float:
         """A guess at the time of a small problem."""
         return STEP_COUNT * (OVERHEAD + OPERATION * samples * coefficients * min(samples, coefficients))
 
-    def whole(self, limit: float) -> bool:
-        """Whether all samples and coefficients are a problem that takes so few seconds."""
-        return self.b.size * self.features <= MOST_ENTRIES and self.seconds(self.b.size, self.features + 1) <= limit
+    def cost(self, whole: bool) -> float:
+        """A guess at the seconds of `solve`: of all of the problem, or of the last small one."""
+        if not whole:
+            return self.spent
+        return self.seconds(self.b.size, self.features + 1) if self.b.size * self.features <= MOST_ENTRIES else np.inf
 
-    def solve(self, x: np.ndarray, tol: float, seconds: float, limit: float = 0.0) -> Outcome:
-        """As `Solver` says; all at once if that is guessed to take at most `limit` seconds."""
+    def solve(self, x: np.ndarray, tol: float, seconds: float, whole: bool = False) -> Outcome:
+        """As `Solver` says; with all samples and coefficients at once, if it is to be the `whole` problem."""
         end, now = perf_counter() + seconds, self._at(x.astype(np.float64))
         K, S = self._nearest(now), self._unsettled(now.x)
-        if self.whole(limit):
+        if whole:
             K, S = self.weight > 0, self.movable.copy()
         best = Outcome(now.x, None, False, 0, 0, 0, "samples and coefficients did not settle")
-        lowest = now.fun
+        lowest, self.spent = now.fun, 0.0
         for rounds in range(1, ROUNDS + 1):
             best.rounds, best.samples, best.coefficients = rounds, int(K.sum()), int(S.sum())
             if best.samples * (best.coefficients + 1) > MOST_ENTRIES:
                 best.reason = "the small problem is too large"
                 break
+            self.spent += self.seconds(best.samples, best.coefficients + 1)
             found = self._small(now, K, S)
             if found is not None:
                 now = found

@@ -24,10 +24,16 @@ class Outcome:
 class Solver(Protocol):
     """A method for some losses and penalties, which keeps between calls what it has learned."""
 
-    def solve(self, x: np.ndarray, tol: float, seconds: float) -> Outcome:
-        """The minimiser, from a point near it or not.
+    def solve(self, x: np.ndarray, tol: float, seconds: float, whole: bool = False) -> Outcome:
+        """The minimiser, from a point near it or not; with `whole`, from anywhere.
 
         It stops when the relative error of the objective is surely far below tol, or soon after so many seconds; then what it has
         is not worse than x.
         """
         ...
+
+    def cost(self, whole: bool) -> float:
+        """A guess at the seconds of a call with `whole`, or that of the last one: the same on every machine."""
+        ...
+
+    near: float  # what it has learned

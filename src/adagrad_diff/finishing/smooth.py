@@ -24,7 +24,13 @@ class Smooth:
         self.loss, self.penalty = loss, penalty
         self._newton: Newton | None = None
 
-    def solve(self, x: np.ndarray, tol: float, seconds: float) -> Outcome:
+    near = 0.0  # there is nothing to remember
+
+    def cost(self, whole: bool) -> float:
+        """Newton's method is always worth a try, from anywhere."""
+        return 0.0
+
+    def solve(self, x: np.ndarray, tol: float, seconds: float, whole: bool = False) -> Outcome:
         newton = self._newton = self._newton or Newton(_model(self.loss), _pieces(self.loss, self.penalty))
         model = newton.model
         start = model.enter(x)

@@ -10,9 +10,9 @@ import numpy as np
 from ..certificates import Certifier, LinearDual, dual_of
 from ..certificates.intercept import best_intercept
 from ..certificates.subgradients import smallest_polar
+from ..common.tolerance import unit
 from ..losses import LinearModel
 from ..penalties import L1, ElasticNet, Penalty
-from ..solve.status import unit
 
 SORTED = 500_000  # samples up to which kinks are sorted, which takes several vectors of double precision
 PROGRAM = 100_000  # kinks times features up to which a linear program looks for the best of many subgradients

@@ -218,6 +218,22 @@ class Race:
         known = {"etas": self.etas, "past": self.past, "best": self.best.copy(), "ground": self.ground, **numbers}
         leader.notes |= {f"{PREFIX}{name}": np.asarray(value) for name, value in known.items()}
 
+    def adopt(self, x: np.ndarray, fun: float) -> None:
+        """A better point, from elsewhere: the next stage begins there."""
+        if fun < self.fun:
+            self.best, self.fun = self.coordinates.forward(x), fun
+            self.past[-1] = fun
+
+    def finish(self, leader: State, x: np.ndarray, fun: float) -> None:
+        """End at x, whose objective is known to be fun."""
+        self.adopt(x, fun)
+        leader.x, leader.g = x.copy(), np.empty_like(x)
+        self.original.oracle(x)(leader.x, out=leader.g)
+        leader.phi = float(self.penalty.value(penalised(self.original, leader)(leader.x)))
+        leader.f = fun - leader.phi
+        leader.fun_best = leader.fun
+        self.keep(leader)
+
     def settle(self, leader: State, stationary: bool, dual: Any) -> Any:
         """After the run: the loss and its gradient at the answer, in the caller's coordinates. Returns the residuals.
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..common.tolerance import NOTHING, unit
 from ..rules import Rule
 from .state import State
-from .status import BUDGETS, NOTHING, Interrupt, Status, unit
+from .status import BUDGETS, Interrupt, Status
 
 if TYPE_CHECKING:
     from ..certificates import Certifier
+    from .tries import Tries
 
 RUNNING = -1
 SELDOM = 16  # iterations between two looks at how much gradients have changed
@@ -48,9 +50,10 @@ class Watch:
         certifier: Certifier | None = None,
         interrupt: Interrupt | None = None,
         show: Callable[[State], None] | None = None,
+        tries: Tries | None = None,
     ):
         self.left, self.deadline, self.tol, self.callback, self.every = max_iter, deadline, tol, callback, every
-        self.certifier, self.interrupt = certifier, interrupt or Interrupt()
+        self.certifier, self.interrupt, self.tries = certifier, interrupt or Interrupt(), tries
         self.show = show  # makes a state what a caller may see, if the source of states does not do that by itself
         self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
         self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
@@ -108,6 +111,8 @@ class Watch:
             self._record(state)
         if self.certifier is not None:
             self.certifier.follow(state)
+        if self.tries is not None and state.turning and self.tries.follow(state):
+            return Status.CONVERGED
         stop = RUNNING  # what ends all trajectories alike
         if self.callback is not None and self._called_off(state):
             stop = Status.CALLBACK
@@ -193,8 +198,8 @@ class Watch:
             state = self.full
         if self.show is not None:
             self.show(state)
-        if self.certifier is not None:
-            state.notes |= self.certifier.memory()
+        for watcher in (self.certifier, self.tries):
+            state.notes |= watcher.memory() if watcher is not None else {}
         now = OptimizeResult(x=state.x.copy(), fun=state.fun, fun_best=np.copy(state.fun_best)[()], nit=np.copy(state.n)[()])
         now.update(subgradient_norm=norm, mean_step=mean_step, state=state)
         try:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..common.tolerance import NOTHING
+from ..finishing.finish import describe_finish
 from .driver import Watch
 from .state import State
 from .status import (
@@ -15,7 +17,6 @@ from .status import (
     DECIDED,
     EXPLANATIONS,
     MISSED,
-    NOTHING,
     REMEDIES,
     SUBGRADIENT,
     ConvergenceError,
@@ -36,8 +37,8 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
     from scipy.optimize import OptimizeResult
 
     certifier = watch.certifier
-    if certifier is not None:
-        state.notes |= certifier.memory()
+    for watcher in (certifier, watch.tries):
+        state.notes |= watcher.memory() if watcher is not None else {}
     state.x_prev = state.g_prev = state.step = state.pull = state.oracle = None  # only the run needed them
     codes = np.atleast_1d(status)
     broken = ~(np.isfinite(state.flat(state.g)) & np.isfinite(state.flat(state.x))).all(axis=0)
@@ -101,6 +102,8 @@ def _message(codes: np.ndarray, state: State, watch: Watch) -> str:
         n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, state.norm, state.g_first))
         subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
         norms = f"; norm of the subgradient {u:.2e}, of the first gradient {first:.2e}" if not np.isnan(u) else ""
+        if code == Status.CONVERGED and watch.tries is not None and watch.tries.done:
+            norms = f"; {describe_finish(watch.tries.finisher.report)}"
         sentences.append(f"{subject}{sentence} ({n} {'iteration' if n == 1 else 'iterations'}{norms}).")
     if certifier is not None:
         sentences.append(certifier.message(np.min(state.fun)))

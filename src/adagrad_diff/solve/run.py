@@ -10,6 +10,7 @@ import numpy as np
 
 from ..common import check
 from ..common.describe import describe_problem
+from ..finishing import Finish
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import AdaGradDiff, Rule, as_rule
@@ -18,7 +19,8 @@ from .auto import RESTARTS, Race
 from .driver import Watch
 from .report import report
 from .state import State
-from .status import Status, interruptible
+from .status import BUDGETS, Status, interruptible
+from .tries import Tries
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -43,6 +45,7 @@ def minimize(
     history: int = 1,
     state: State | None = None,
     on_failure: str = "warn",
+    finish: bool = True,
 ) -> OptimizeResult:
     r"""Minimise F(x) = f(x) + phi(x) by AdaGrad-Diff.
 
@@ -85,6 +88,10 @@ def minimize(
         as it was, but for budgets, tolerances and what is recorded. (One call of the loss is spent on seeing that it is.)
     on_failure : {"warn", "raise", "ignore"}
         What to do when the run ends without success.
+    finish : bool
+        With eta="auto", stop="gap" and a tolerance: whether to solve the small problem that is left exactly (see
+        `adagrad_diff.finish`), at once if it is small from the start. With a given eta or rule there is no finish: that is the
+        paper's algorithm.
 
     Returns
     -------
@@ -96,7 +103,7 @@ def minimize(
         whether the tolerance was reached by the gap (and not by a subgradient).
         success means that the tolerance was reached, or that none was asked for and the run ended as told (docs/ends.md).
         With eta="auto", x is the best iterate (and x_avg is, too), nfev counts the gradients of all step sizes, eta and rule
-        are those that led to x, and subgradients are measured in coordinates in which columns have unit size. A run also
+        are those that led to x, finish says what the finish has done (see `Finish`; it costs no iterations), and subgradients are measured in coordinates in which columns have unit size. A run also
         ends (`Status.STALLED`, which is no success) when the best objective has improved by less than tol |F(x)| over the
         last three quarters of at least 512 iterations.
         With a trajectory axis, fun, status, success, nit and the like have shape (B,); a trajectory that ends early keeps
@@ -130,7 +137,7 @@ def minimize(
     with interruptible() as interrupt:
         watched: dict[str, Any] = {"tol": tol, "callback": callback, "every": every, "interrupt": interrupt}
         if automatic:
-            return _race(loss, x0, penalty, eps, blocks, stop, state, on_failure, max_iter, deadline, **watched)
+            return _race(loss, x0, penalty, eps, blocks, stop, state, on_failure, finish, max_iter, deadline, **watched)
         if loss.shape is not None:
             penalty.check_size(int(np.prod(loss.shape)) // loss.shape[0] * (loss.shape[0] - loss.intercept))
         rule = _choose_rule(rule, eta, eps, blocks, penalty)
@@ -152,6 +159,7 @@ def _race(
     stop: str,
     state: Any,
     on_failure: str,
+    finish: bool,
     max_iter: int,
     deadline: float,
     **watched: Any,
@@ -167,9 +175,16 @@ def _race(
     if certifier is not None and dual is not None:
         certifier.remember(leader.notes)
         certifier.back = race.coordinates.back
-    watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=race.show, **watched)
-    status = watch.run(lambda rule, state: race.iterations(state), race.rule(1.0), leader)
-    if leader.n:
+    tries = Tries(race, certifier, watched["tol"], deadline) if finish and dual is not None and watched["tol"] is not None else None
+    watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=race.show, tries=tries, **watched)
+    if tries is not None and tries.at_once(leader):
+        status: Any = Status.CONVERGED
+    else:
+        status = watch.run(lambda rule, state: race.iterations(state), race.rule(1.0), leader)
+    if tries is not None and (tries.done or (status in (*BUDGETS, Status.STALLED) and tries.last())):
+        tries.settle(leader)
+        status = Status.CONVERGED
+    elif leader.n:
         by_gap = bool(watch.certified(leader))
         r = race.settle(leader, status == Status.CONVERGED and not by_gap, dual)
         if certifier is not None and dual is not None and not watch.certified(leader):
@@ -178,7 +193,15 @@ def _race(
     else:
         race.keep(leader)
     extra = {"eta": race.eta, "rule": race.rule(race.eta), "nfev": race.evaluations + (leader.n > 0)}
+    extra["finish"] = _unfinished(certifier, finish, watched["tol"]) if tries is None else tries.report
     return report(watch, leader, status, on_failure, **extra)
+
+
+def _unfinished(certifier: Certifier | None, finish: bool, tol: float | None) -> Finish:
+    """Why the finish was never tried."""
+    if not finish or tol is None:
+        return Finish(reason="it was turned off" if not finish else "no tolerance was asked for")
+    return Finish(reason=certifier.dual if certifier is not None else "the run was to stop by its subgradient")
 
 
 def _certifier(loss: Loss, penalty: Penalty, stop: str, trajectories: int = 1) -> Certifier | None:

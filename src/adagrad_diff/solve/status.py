@@ -39,14 +39,6 @@ def succeeded(codes: Any, tol: float | None) -> np.ndarray:
     return np.asarray((np.asarray(codes) == Status.CONVERGED) | (np.isin(codes, BUDGETS) & (tol is None)))
 
 
-NOTHING = 1e-6  # an objective, or a gradient, of less than this part of what it was counts as none in a relative tolerance
-
-
-def unit(fun: Any, usual: Any) -> Any:
-    """What a tolerance on objectives is relative to: the objective, or a millionth of its usual size."""
-    return np.maximum(abs(fun), NOTHING * usual) if np.ndim(fun) else max(abs(fun), NOTHING * usual)
-
-
 SUBGRADIENT = "Converged: the subgradient of the objective at x is within the tolerance, relative to the first gradient"
 CERTIFIED = "Converged: the duality gap is within the tolerance, relative to the objective"
 CERTIFIED_SMALL = "Converged: the duality gap is within the tolerance, relative to a millionth of the objective's usual size"

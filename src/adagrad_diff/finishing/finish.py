@@ -1,0 +1,177 @@
+r"""The finish: from an approximate answer to an exact one, with its proof.
+
+A first-order method finds out which coefficients are zero and which samples sit at their kinks. What is left is a small problem
+that can be solved exactly: a linear or quadratic program for losses with kinks (`kinked`), Newton's method where they are smooth
+(`smooth`). Its answer is looked at over all samples and columns, and proven by its dual point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..certificates import Proof, dual_of, prove
+from ..common import check
+from ..common.tolerance import unit
+from ..losses import LinearModel, Loss, as_loss
+from ..losses.base import Coordinates
+from ..penalties import Penalty, as_penalty
+from .kinked import Kinked
+from .outcome import Outcome
+from .smooth import smooth_solver
+from .terms import terms_of
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+
+@dataclass
+class Finish:
+    """What the finish has done: `result.finish`."""
+
+    done: bool = False  # whether the tolerance was reached by it
+    tries: int = 0
+    rounds: int = 0  # small problems that were solved, all tries together
+    samples: int = 0  # of the last small problem: those whose slope was unknown
+    coefficients: int = 0  # of the last small problem: those that were not held at zero or at a bound
+    seconds: float = 0.0  # of all tries
+    failed: float = 0.0  # of those that did not reach the tolerance
+    reason: str = "it was not tried"  # why it is not done
+
+
+class Finisher:
+    """The finish of one problem, which keeps what it has learned between tries."""
+
+    def __init__(self, loss: Loss, penalty: Penalty, dual: Any, coordinates: Coordinates | None = None):
+        self.loss, self.dual, self.report = loss, dual, Finish()
+        self.solver = solver_for(loss, penalty, coordinates) if not isinstance(dual, str) else dual
+        if isinstance(self.solver, str):
+            self.report.reason = self.solver
+        self.x: np.ndarray | None = None  # the best answer, in the dtype of the loss, and its proof
+        self.proof: Proof | None = None
+
+    @property
+    def possible(self) -> bool:
+        return not isinstance(self.solver, str)
+
+    def attempt(self, x: np.ndarray, tol: float, seconds: float = np.inf, whole: bool = False) -> bool:
+        """Whether the tolerance is reached from here: then `x` and `proof` are the answer."""
+        begin, report = perf_counter(), self.report
+        with np.errstate(all="ignore"):  # what overflows is seen in the answer
+            outcome = self.solver.solve(x, tol, seconds, whole)
+            done = self._proven(outcome, tol)
+        took = perf_counter() - begin
+        report.tries, report.rounds, report.seconds = report.tries + 1, report.rounds + outcome.rounds, report.seconds + took
+        report.samples, report.coefficients, report.done = outcome.samples, outcome.coefficients, done
+        if not done:
+            report.failed += took
+            report.reason = outcome.reason or "its answer could not be proven"
+        else:
+            report.reason = ""
+        return done
+
+    def cost(self, whole: bool) -> float:
+        """A guess at the seconds of a try, see `Solver`."""
+        return float(self.solver.cost(whole))
+
+    def memory(self) -> dict[str, float]:
+        """What was learned."""
+        return {"near": self.solver.near}
+
+    def remember(self, known: dict[str, np.ndarray]) -> None:
+        if self.possible and "near" in known:
+            self.solver.near = float(known["near"])
+
+    def _proven(self, outcome: Outcome, tol: float) -> bool:
+        if not np.isfinite(outcome.x).all():
+            return False
+        x = np.ascontiguousarray(outcome.x, self.loss.dtype)
+        proof = prove(self.dual, x, outcome.u, tol)
+        if self.proof is None or proof.gap < self.proof.gap:
+            self.x, self.proof = x, proof
+        return bool(proof.gap <= tol * unit(proof.fun, self.dual.scale))
+
+
+def solver_for(loss: Loss, penalty: Penalty, coordinates: Coordinates | None = None) -> Any:
+    """A solver that suits, or a phrase that says why there is none."""
+    if isinstance(loss, LinearModel) and loss.jump is not None:
+        terms = terms_of(penalty, loss.A.shape[1])
+        if terms is None:
+            return f"with a loss that has kinks, {penalty.name} is no penalty of straight or quadratic pieces"
+        if loss.A.opaque:
+            return "an operator does not show the rows of its matrix"
+        return Kinked(loss, terms, coordinates or loss.coordinates())
+    return smooth_solver(loss, penalty)
+
+
+def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: float | None = None) -> OptimizeResult:
+    r"""Turn an approximate minimiser of F(x) = f(x) + phi(x) into an exact one, with a proof of how good it is.
+
+    `minimize` with a tolerance does this by itself (``finish=False`` turns it off), and so do the estimators.
+
+    Parameters
+    ----------
+    loss : Loss
+        LAD, quantile and hinge losses, or one with a known second derivative: squared, logistic, Huber, squared hinge, Poisson,
+        multinomial, quadratic.
+    penalty : Penalty or None
+        With kinks in the loss: none, L1, elastic net, ridge, box, nonnegative, or a `Separable` of these. With a smooth loss
+        also group and sparse group penalties.
+    x : array
+        Where to start, the closer the better; an intercept included if the loss has one.
+    tol : float
+        The relative gap F(x) - F_star <= tol |F(x)| to prove.
+    max_time : float, optional
+        Seconds after which to give up.
+
+    Returns
+    -------
+    OptimizeResult
+        x, fun, gap, bound, dual_point, success (whether tol is proven), message, and finish: done, rounds, samples and
+        coefficients of the last small problem, seconds, and the reason if it is not done. x is never worse than the one given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adagrad_diff import L1, LAD, finish
+    >>> A = np.random.default_rng(0).standard_normal((200, 10))
+    >>> loss = LAD(A, A[:, 0] + 0.1 * np.random.default_rng(1).standard_normal(200))
+    >>> result = finish(loss, L1(0.01), np.zeros(10))
+    >>> result.success, bool(result.gap <= 1e-10 * result.fun)
+    (True, True)
+    """
+    from scipy.optimize import OptimizeResult
+
+    loss, penalty = as_loss(loss), as_penalty(penalty)
+    tol = check.nonnegative(tol, "tol", "finish")
+    seconds = np.inf if max_time is None else check.positive(max_time, "max_time", "finish")
+    x = np.ascontiguousarray(check.finite(check.real_array(x, "x"), "x"), dtype=loss.dtype)
+    if loss.shape is not None and x.shape != loss.shape:
+        raise ValueError(f"x must have shape {loss.shape}. Got shape {x.shape} instead.")
+    finisher = Finisher(loss, penalty, dual_of(loss, penalty))
+    report, fun, bound, point = finisher.report, _objective(loss, penalty, x), -np.inf, None
+    if finisher.possible:
+        finisher.attempt(x, tol, seconds)
+    if (proof := finisher.proof) is not None:
+        bound, point = proof.value - proof.error, proof.point
+        if report.done or proof.fun <= fun:
+            x, fun = finisher.x, proof.fun
+    gap = fun - bound if np.isfinite(fun - bound) else np.inf
+    message = f"Finished: {describe_finish(report)}." if report.done else f"Not finished: {report.reason}."
+    known = {"fun": fun, "gap": gap, "bound": bound, "dual_point": point}
+    return OptimizeResult(x=x, success=report.done, message=message, finish=report, **known)
+
+
+def describe_finish(report: Finish) -> str:
+    """What the last small problem was."""
+    problems = "1 small problem" if report.rounds == 1 else f"{report.rounds} small problems"
+    return f"{problems}, the last one of {report.samples} samples and {report.coefficients} coefficients"
+
+
+def _objective(loss: Loss, penalty: Penalty, x: np.ndarray) -> float:
+    part = (x[:-1] if loss.intercept else x).reshape(-1)
+    with np.errstate(all="ignore"):  # what overflows is seen in the value
+        return float(loss.oracle(x)(x, np.empty_like(x))) + float(penalty.value(part))

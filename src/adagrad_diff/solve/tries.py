@@ -1,0 +1,92 @@
+"""When the finish is tried: at once if that is quick, else when the race has come near, and again with back-off."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..certificates import Certifier
+from ..finishing import Finish, Finisher
+from .auto import Race
+from .state import State
+
+FIRST_TRY = 64  # iterations of a race
+SETTLED = 0.02  # of the objective: what the last stage may have gained
+PART = 0.1  # of the run that failed tries may take
+# A model of the machine, so that two runs of one problem try at the same iterations: seconds of an iteration of the race,
+# per entry of A, and in any case.
+PER_ENTRY, PER_ITERATION = 1.6e-9, 2e-4
+AT_ONCE = 0.03  # seconds that the finish of all of the problem may take without a race
+TRIES_PREFIX = "finish."
+
+
+class Tries:
+    """Follows a race, and ends it when the finish has reached the tolerance."""
+
+    def __init__(self, race: Race, certifier: Certifier, tol: float, deadline: float):
+        loss: Any = race.original
+        self.race, self.certifier, self.tol, self.deadline = race, certifier, tol, deadline
+        self.finisher = Finisher(loss, race.penalty, certifier.dual, race.coordinates)
+        matrix = loss.A if hasattr(loss, "A") else loss.Q
+        self.iteration = PER_ITERATION + PER_ENTRY * matrix.size
+        self.spent = 0.0  # seconds of failed tries, by the model
+
+    @property
+    def report(self) -> Finish:
+        return self.finisher.report
+
+    @property
+    def done(self) -> bool:
+        return self.report.done
+
+    def at_once(self, leader: State) -> bool:
+        """Whether the problem is solved before the first iteration."""
+        self._remember(leader.notes)
+        if leader.n > 0 or not self.finisher.possible:
+            return False
+        return self.finisher.cost(whole=True) <= max(AT_ONCE, FIRST_TRY * self.iteration) and self._try(leader.x, whole=True)
+
+    def follow(self, leader: State) -> bool:
+        """A stage is over: whether the run is now at its end. What a failed try has found is the race's, too."""
+        gained = self.race.past[-2] - self.race.fun
+        if not self.finisher.possible or leader.n < FIRST_TRY or not gained <= SETTLED * abs(leader.fun):
+            return False
+        if self.spent > PART * leader.n * self.iteration:
+            return False
+        if not self._try(self._point()) and (proof := self.finisher.proof) is not None:
+            self.race.adopt(self.finisher.x, proof.fun)
+            self.certifier.offer_proof(proof)
+        return self.done
+
+    def last(self) -> bool:
+        """Whether the answer of a run that has ended otherwise can still be finished."""
+        return self.finisher.possible and self._try(self._point())
+
+    def settle(self, leader: State) -> None:
+        """The leader is the answer."""
+        proof: Any = self.finisher.proof
+        self.race.finish(leader, self.finisher.x, proof.fun)
+        self.certifier.offer_proof(proof)
+
+    def _point(self) -> np.ndarray:
+        return self.race.coordinates.back(self.race.best)
+
+    def _try(self, x: np.ndarray, whole: bool = False) -> bool:
+        done = self.finisher.attempt(x, self.tol, max(self.deadline - perf_counter(), 0.0), whole)
+        if not done:
+            self.spent += self.finisher.cost(whole)
+        return done
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """What it takes to go on as if the run had never stopped, by name."""
+        known = {"spent": self.spent, **(self.finisher.memory() if self.finisher.possible else {})}
+        return {f"{TRIES_PREFIX}{name}": np.array(value) for name, value in known.items()}
+
+    def _remember(self, notes: dict[str, np.ndarray]) -> None:
+        """The inverse of `memory`; nothing, if the run had no finish."""
+        known = {name.removeprefix(TRIES_PREFIX): array for name, array in notes.items() if name.startswith(TRIES_PREFIX)}
+        if "spent" in known:
+            self.spent = float(known.pop("spent"))
+            self.finisher.remember(known)
