@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 
+QUICK = 0.1  # seconds that all of a problem may take: then it does not matter how near x is
+
+
 @dataclass
 class Finish:
     """What the finish has done: `result.finish`."""
@@ -154,21 +157,21 @@ def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: flo
     finisher = Finisher(loss, penalty, dual_of(loss, penalty))
     report, fun, bound, point = finisher.report, _objective(loss, penalty, x), -np.inf, None
     if finisher.possible:
-        finisher.attempt(x, tol, seconds)
+        finisher.attempt(x, tol, seconds, whole=finisher.cost(whole=True) <= QUICK)
     if (proof := finisher.proof) is not None:
         bound, point = proof.value - proof.error, proof.point
         if report.done or proof.fun <= fun:
             x, fun = finisher.x, proof.fun
     gap = fun - bound if np.isfinite(fun - bound) else np.inf
-    message = f"Finished: {describe_finish(report)}." if report.done else f"Not finished: {report.reason}."
+    message = f"The tolerance is reached after {describe_finish(report)}." if report.done else f"Not finished: {report.reason}."
     known = {"fun": fun, "gap": gap, "bound": bound, "dual_point": point}
     return OptimizeResult(x=x, success=report.done, message=message, finish=report, **known)
 
 
 def describe_finish(report: Finish) -> str:
-    """What the last small problem was."""
-    problems = "1 small problem" if report.rounds == 1 else f"{report.rounds} small problems"
-    return f"{problems}, the last one of {report.samples} samples and {report.coefficients} coefficients"
+    """How it has ended, as part of a sentence."""
+    rounds = "1 round" if report.rounds == 1 else f"{report.rounds} rounds"
+    return f"{rounds} of the finish, the last one with {report.samples} samples and {report.coefficients} coefficients"
 
 
 def _objective(loss: Loss, penalty: Penalty, x: np.ndarray) -> float:

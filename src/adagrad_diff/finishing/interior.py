@@ -27,7 +27,7 @@ from .terms import Terms
 STEPS = 80  # at most
 NEARLY = 0.9995  # of the way to the boundary
 TO_CENTER = 3  # power of the progress of the predictor that decides how far to go towards the middle
-CLOSE = 1e-11  # of the objective: where it ends
+END_ERROR = 1e-11  # of the objective: where it ends
 WORSE, FAR = 1e4, 1e12  # an error so much larger than the least, a point that far from the first one: there is no way on
 
 
@@ -123,7 +123,7 @@ class Rows:
             error = product + float(np.abs(gradient) @ (1.0 + np.abs(now.x)) + np.abs(residual - now.v + now.z) @ self.width)
             if error <= least:
                 least, best, last = error, now, before
-            if not (error <= WORSE * least and np.abs(now.x).max(initial=0.0) < reach) or product <= CLOSE * size:
+            if not (error <= WORSE * least and np.abs(now.x).max(initial=0.0) < reach) or product <= END_ERROR * size:
                 break
             D = 1.0 / (now.z / now.s + now.v / now.t)
             if not normal.factorise(D[: self.m], l2 + np.bincount(self.columns, D[self.m :], minlength=x.size)):

@@ -20,14 +20,14 @@ from .outcome import Outcome
 from .terms import Terms
 from .vertex import exact
 
-ROUNDS = 30  # at most
+MOST_ROUNDS = 30  # at most
 NEAR_SAMPLES, LEAST_SAMPLES = 3.0, 50  # in K: per coefficient in S, and at least
 WRONG = 0.1  # part of K that may have been on the wrong side; more, and K is doubled
 ALLOWED = 1e-11  # of the size of a column: what its slope may have too much
-MANY = 50  # columns that may join S at once, or as many as it has
-NO_SIZE = 1e-6  # of an objective in units of the targets and samples: less counts as this
+JOIN_AT_ONCE = 50  # columns that may join S at once, or as many as it has
+LEAST_OBJECTIVE = 1e-6  # of an objective in units of the targets and samples: less counts as this
 MOST_ENTRIES = 40_000_000  # of a small problem
-STEP_COUNT, OPERATION, OVERHEAD = 18, 7e-11, 1.5e-4  # steps, seconds of a multiplication and of a step: to guess its time
+STEP_COUNT, OPERATION, STEP_SECONDS = 18, 7e-11, 1.5e-4  # steps, seconds of a multiplication and of a step: to guess its time
 
 
 class Kinked:
@@ -47,7 +47,7 @@ class Kinked:
 
     def seconds(self, samples: int, coefficients: int) -> float:
         """A guess at the time of a small problem."""
-        return STEP_COUNT * (OVERHEAD + OPERATION * samples * coefficients * min(samples, coefficients))
+        return STEP_COUNT * (STEP_SECONDS + OPERATION * samples * coefficients * min(samples, coefficients))
 
     def cost(self, whole: bool) -> float:
         """A guess at the seconds of `solve`: of all of the problem, or of the last small one."""
@@ -63,7 +63,7 @@ class Kinked:
             K, S = self.weight > 0, self.movable.copy()
         best = Outcome(now.x, None, False, 0, 0, 0, "samples and coefficients did not settle")
         lowest, self.spent = now.fun, 0.0
-        for rounds in range(1, ROUNDS + 1):
+        for rounds in range(1, MOST_ROUNDS + 1):
             best.rounds, best.samples, best.coefficients = rounds, int(K.sum()), int(S.sum())
             if best.samples * (best.coefficients + 1) > MOST_ENTRIES:
                 best.reason = "the small problem is too large"
@@ -79,7 +79,7 @@ class Kinked:
                     best.done, best.reason = True, ""
                     break
                 K |= wrong
-                S |= _largest(excess, max(MANY, best.coefficients))
+                S |= _largest(excess, max(JOIN_AT_ONCE, best.coefficients))
             if perf_counter() > end:
                 best.reason = "there was no time for more"
                 break
@@ -150,6 +150,8 @@ class Kinked:
         x = scale unit y. The objective is multiplied by the number of samples / unit, so that slopes are about one.
         """
         samples, columns, many = np.flatnonzero(K), np.flatnonzero(S), self.b.size
+        if not columns.size and not self.loss.intercept:
+            return now  # nothing is unknown: which columns want to join is seen from here
         rows, rest = self.loss.A.rows(samples), np.where(S, 0.0, now.x[: self.features])
         A = rows.to_dense()[:, columns] if not hasattr(rows, "parts") else rows.to_sparse()[:, columns].toarray()
         b, step = self.b[samples].copy(), self.scale[columns] * self.unit
@@ -166,7 +168,7 @@ class Kinked:
             q = np.append(q, many * (now.r.sum() - now.r[samples].sum()))
             y = np.append(y, (now.x[-1] + self.center[columns] @ now.x[columns]) / self.unit)
         program = Program(A, b / self.unit, many * self.low[samples], many * self.high[samples], q, terms)
-        found = exact(program, y, max(many * now.fun / self.unit, NO_SIZE))
+        found = exact(program, y, max(many * now.fun / self.unit, LEAST_OBJECTIVE))
         if found is None:
             return None
         y, multipliers = found

@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 
 from .interior import Interior, Program, interior
 
-REFINEMENTS = 2
+SOLVES = 2
 GOOD_ENOUGH = 1e-5  # of the objective: a larger error is no solution
 TINY = 1e-300
 RANK = 1e-13  # relative size from which on a pivot counts
@@ -44,7 +44,7 @@ def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[n
     B = program.A[np.ix_(kinks, np.flatnonzero(free))]
     slope, l2 = program.q[free] + terms.l1[free] * np.sign(near.x[free]), terms.l2[free]
     equations = _Equations(B, l2)
-    for _ in range(REFINEMENTS):
+    for _ in range(SOLVES):
         at_kinks = program.b[kinks] - program.A[kinks] @ x
         gradient = slope + l2 * x[free] + r @ program.A[:, free]
         dx, dr = equations.solve(-gradient, at_kinks)
