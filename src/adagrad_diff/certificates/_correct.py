@@ -90,7 +90,7 @@ class DualPoint:
         self.problem.add_products(self.v, movable.rows, samples, change)
 
     def missing(self) -> tuple[np.ndarray, np.ndarray]:
-        """What to add to v so that it is a little inside its limits, or meets them where they are equal; and where it does not."""
+        """What to add to v so that it is a little inside its limits, or meets them if they are equal; and where it is not."""
         (low, high), v, error = self.ends, self.v, self.error()
         size = np.maximum(-low, high)
         need = 2.0 * error + DUST * v[2] + INSIDE * np.where(size < np.inf, size, 0.0)

@@ -187,7 +187,8 @@ class LinearDual(Dual):
         total = terms = 0.0
         for lo in range(0, len(u), SAMPLES_TOGETHER):
             part = slice(lo, lo + SAMPLES_TOGETHER)
-            here, b, weight = u[part].astype(np.float64), self.b[part] - self.center, self.weight[part].astype(np.float64)
+            here, b, weight = (array[part].astype(np.float64) for array in (u, self.b, self.weight))
+            b -= self.center
             conjugate = self.loss.conjugate(here, b, self.loss.theta)  # type: ignore[misc]
             sizes = np.abs(here * b) if self.loss.translates else (1.0 + np.abs(here)) * (1.0 + np.abs(b))
             sizes += np.abs(conjugate)

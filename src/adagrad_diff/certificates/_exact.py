@@ -122,7 +122,7 @@ def _value(point: DualPoint) -> tuple[float, np.ndarray]:
     total = theta * (conjugates.value + conjugates.error) + rest + cost + psi
     rounding = 8 * EPS * (abs(conjugates.value) + abs(psi) + abs(rest) + cost)
     value = -total - rounding
-    return (value if np.isfinite(value) else -np.inf), theta * point.u
+    return (float(value) if np.isfinite(value) else -np.inf), theta * point.u
 
 
 def _balance(point: DualPoint, conjugates: Known) -> tuple[float, float, float]:
