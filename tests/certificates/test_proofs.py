@@ -241,7 +241,7 @@ def test_boxes(intercept, bounded):
 )
 @pytest.mark.parametrize("l2", [0.0, 0.01])
 def test_groups_and_free_coordinates(penalty, l2):
-    A, b = data(Squared, 6, 50, 4, mean=1.0)
+    A, b = data(Squared, 6, 50, 4)
     loss, x = Squared(A, b, intercept=True, l2=l2), np.zeros(5)
     step = 1.0 / loss.lipschitz()
     for _ in range(500):  # proximal gradients: the problem is well conditioned

@@ -92,6 +92,20 @@ class LinearDual(Dual):
         return self.loss.A.column_sizes(self.weight) * (1.0 + factor(len(self.weight)))
 
     @cached_property
+    def metric(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scale and center of the columns in the coordinates of eta="auto", and the scale 1 of an intercept in the end.
+
+        One scale for all, where the penalty's prox needs that.
+        """
+        known, features = self.loss.coordinates(), self.loss.A.shape[1]
+        scale, center = np.ones(self.loss.shape[0]), np.zeros(features)
+        if known.scale is not None and self.penalty.accepts == "diagonal":
+            scale[:features] = known.scale
+        if known.center is not None:
+            center = known.center.astype(np.float64)
+        return scale, center
+
+    @cached_property
     def independence(self) -> float:
         """Of the columns of A, and that of the intercept: at most the smallest eigenvalue of their Gram matrix."""
         return independence(self.loss.A, self.weight, self.sizes, self.loss.intercept)
