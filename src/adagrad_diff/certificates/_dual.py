@@ -37,6 +37,7 @@ class Dual(ABC):
 
     kinked = False  # whether current residuals are not enough: averages of them, and a refinement, get closer
     products = 0  # with A, that an evaluation takes beside those of the iteration
+    lost = 0.0  # the part of the last dual point that scaling it into the dual set has cost
     reason = ""  # why the last bound was -inf
     scale = 0.0  # a typical size of F, see `LinearDual.scale`; 0 if none is known
     floor = -np.inf  # what is known without any effort: that the loss is not below its smallest value
@@ -163,7 +164,7 @@ class LinearDual(Dual):
             v = self.product(u)
         error, (part, far, cost) = self.rounding * self.size(u), mixed
         theta, psi = self._entered(v, error + part * (self.size(u) + far))
-        more = 0.0
+        more, self.lost = 0.0, 1.0 - theta
         if theta > 0:
             u = np.multiply(u, theta, dtype=np.float64)
         else:

@@ -90,6 +90,15 @@ def lower_bound(dual: LinearDual, u: np.ndarray, enough: float = np.inf, problem
     return best
 
 
+def corrected_bound(dual: LinearDual, u: np.ndarray) -> tuple[float, np.ndarray]:
+    """The same for a point that need not be near the best one: moved into the dual set, not scaled."""
+    if not is_exact(dual):
+        return -np.inf, u
+    point = DualPoint(Extended(dual), u)
+    corrected(point)
+    return _value(point)
+
+
 def _first(pair: tuple[float, np.ndarray]) -> float:
     return pair[0]
 
