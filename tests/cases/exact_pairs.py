@@ -1,9 +1,7 @@
-"""Solutions to rounding and their dual points, by other means than ours: HiGHS, and Newton's method on a support that is known."""
+"""Solutions to rounding and their dual points, by other means than ours: HiGHS, and Newton's method on a known support."""
 
 import numpy as np
 from scipy.optimize import linprog
-
-SLOPES = {"LAD": (-1.0, 1.0), "Quantile": None, "Hinge": None}
 
 
 def by_highs(loss, lam):
@@ -44,13 +42,11 @@ DERIVATIVES = {  # of l in z: first and second
 
 
 def by_newton(loss, x, l1=0.0, l2=0.0, steps=60):
-    """(x, u) of a smooth loss with l1 |x|_1 + l2/2 |x|^2, the support and signs being those of x, and l2 that of the loss, too."""
+    """(x, u) of a smooth loss with l1 |x|_1 + l2/2 |x|^2 beside its own l2, the support and signs being those of x."""
     A, b, w = loss.A.to_dense().astype(float), loss.b.astype(float), loss.weight.astype(float)
     features, x = A.shape[1], np.asarray(x, float).copy()
     full = np.column_stack([A, np.ones(len(b))]) if loss.intercept else A
-    penalised = np.arange(full.shape[1]) < features
-    l1 = np.where(penalised, np.broadcast_to(np.append(np.broadcast_to(l1, features), 0.0)[: full.shape[1]], full.shape[1]), 0.0)
-    l2 = np.where(penalised, l2 + loss.l2, 0.0)
+    l1, l2 = (np.append(np.broadcast_to(lam, features), 0.0)[: full.shape[1]] for lam in (l1, l2 + loss.l2))
     S = np.flatnonzero((x != 0) | (l1 == 0))
     sizes = np.sqrt(w @ full[:, S] ** 2)
     sizes[sizes == 0] = 1.0

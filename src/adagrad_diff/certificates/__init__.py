@@ -29,6 +29,7 @@ from ._certifier import Certifier as Certifier
 from ._dual import Dual
 from ._dual import LinearDual as LinearDual
 from ._exact import Proof as Proof
+from ._exact import corrected_bound
 from ._exact import prove as prove
 from ._multinomial import MultinomialDual
 from ._quadratic import QuadraticDual
@@ -126,10 +127,13 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
         return Certificate(fun, -np.inf, np.inf, None, certifier.message(fun))
     r = dual.residuals(oracle, None)
     certifier.offer(*dual.bound(x, g, r))
+    if r is not None and dual.lost > 0 and isinstance(dual, LinearDual):
+        certifier.offer(*corrected_bound(dual, dual.multipliers(r)))
     if refine and dual.kinked and isinstance(dual, LinearDual):
         u = dual.multipliers(r)  # type: ignore[arg-type]
         samples = samples_nearest_kinks(dual, x, len(u))
         for better in refined(dual, x, u, dual.product(u), samples, rounds=POINT_ROUNDS, evaluations=POINT_EVALUATIONS):
             certifier.try_(better.u, better.v)
+        certifier.offer(*corrected_bound(dual, u))  # which the refinement has written to
     certifier.measure(x, r)
     return Certificate(fun, certifier.bound, float(certifier.gap(fun)), certifier.point, certifier.message(fun))

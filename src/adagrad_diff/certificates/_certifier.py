@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ._correct import most_rows
 from ._dual import Dual
-from ._exact import Proof, lower_bound
+from ._exact import Proof, corrected_bound, lower_bound
 from ._extended import is_exact
 from ._refine import EVALUATIONS, ROUNDS, refined, samples_nearest_kinks
 
@@ -18,9 +19,11 @@ LOOKS, REFINEMENTS, AUTO = 0.02, 0.025, 0.5  # of a run's time: for plain candid
 CALL, MULTIPLICATION = 4e-6, 1.2e-10  # one iteration: what it costs at least
 LOOK_SECONDS, SAMPLE_SECONDS = 2e-4, 3e-8  # one evaluation of the dual function
 TRIAL = 3e-5  # one evaluation inside the refinement
+EXACT_PASS, CORRECTION = 10.0, 5e-10  # products in twice the precision, in ordinary ones; seconds of a least squares problem
 ENTRIES = 4_000_000  # numbers that are copied without asking how large A is
 FEW_SAMPLES, LEAST_EVALUATIONS = 100, 30  # of a refinement
 LATER = 1.3  # by which factor the run grows between two refinements
+LOST, SMOOTH_SHARE = 1e-6, 0.2  # part of a dual point that scaling has cost, so that a correction is tried; of its seconds
 KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
 AGAIN = 1e-6  # part of itself by which a value of the dual function may change when it is evaluated again
@@ -199,6 +202,9 @@ class Certifier:
     def _consider(self, x: Any, g: Any, r: Any, best: np.ndarray, seconds: float) -> None:
         if not self.dual.kinked:
             self.offer(*self.dual.bound(x, g, r))
+            if r is not None and self.dual.lost > LOST:
+                self._correct(self.dual.multipliers(r), self.dual.loss.A.shape[0], SMOOTH_SHARE * seconds)
+                self.refined_at = self.n
         elif self.mean is not None:
             u = self.dual.multipliers(self.mean.value())
             v = self.dual.product(u)
@@ -226,7 +232,18 @@ class Certifier:
             self.try_(better.u, better.v)
             self.known_samples, self.known_multipliers = samples, better.u[samples]
         self.spent += evaluations * cost + ROUNDS * self.work * self.dual.loss.intercept
+        self._correct(u, samples.size, seconds)
         self.refined_at = self.n
+
+    def _correct(self, u: np.ndarray, most: int, seconds: float) -> None:
+        """Move u into the dual set, where scaling it would cost more: by a change of at most so many samples."""
+        matrix = self.dual.loss.A
+        columns = min(most, matrix.shape[1])
+        most = min(most, most_rows(matrix, columns))
+        cost = EXACT_PASS * MULTIPLICATION * matrix.size + CORRECTION * float(most) * columns**2
+        if cost <= seconds:
+            self.offer(*corrected_bound(self.dual, u))
+            self.spent += cost
 
     def try_(self, u: np.ndarray, v: np.ndarray) -> None:
         """The dual function at u, which may be overwritten later, and v = A'(w u)."""

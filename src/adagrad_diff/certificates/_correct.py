@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data import Block
+from ..data import Block, Source
 from ..penalties import GroupL2, SparseGroupL2
 from ._extended import Extended, two_sum_arrays
 from ._limits import limits, shrunk_groups
@@ -28,6 +28,11 @@ DUST, NOTHING = 1e-21, 1e-27  # the same, and what is left of an equation, in un
 LITTLE_ROOM = 1e-9  # of a typical slope: samples nearer than that to an end of their domain are not moved
 ROWS_FOR_EACH, ENOUGH_ENTRIES = 4, 1_000_000  # samples per column that may move, and entries of them in any case
 INDEPENDENT = 1e-11  # the part of a column that is not in the span of those before it
+
+
+def most_rows(A: Source, columns: int) -> int:
+    """Samples that are moved at most, so that so many columns are feasible."""
+    return max(ROWS_FOR_EACH * columns + 64, int(ENOUGH_ENTRIES * A.shape[0] / max(A.size, 1)))
 
 
 class DualPoint:
@@ -72,8 +77,7 @@ class DualPoint:
             room, A = self.room(), self.problem.loss.A
             samples = np.flatnonzero(room)
             # All of them, if they are not many more than the columns.
-            most = max(ROWS_FOR_EACH * chosen.size + 64, int(ENOUGH_ENTRIES * A.shape[0] / max(A.size, 1)))
-            if samples.size > most:
+            if samples.size > (most := most_rows(A, chosen.size)):
                 samples = np.sort(samples[np.argpartition(-room[samples], most)[:most]])
             if samples.size == 0:
                 return None
@@ -90,7 +94,7 @@ class DualPoint:
         self.problem.add_products(self.v, movable.rows, samples, change)
 
     def missing(self) -> tuple[np.ndarray, np.ndarray]:
-        """What to add to v so that it is a little inside its limits, or meets them where they are equal; and where it does not."""
+        """What to add to v so that it is a little inside its limits, or meets them if they are equal; and where it is not."""
         (low, high), v, error = self.ends, self.v, self.error()
         size = np.maximum(-low, high)
         need = 2.0 * error + DUST * v[2] + INSIDE * np.where(size < np.inf, size, 0.0)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Block
+from ._extended import two_product_arrays
 
 DENOMINATORS = 12  # coefficients are multiples of one over these
 MOST_TERMS = 400  # columns in a combination
@@ -55,8 +56,11 @@ def _vanishes(block: Block, columns: np.ndarray, factors: np.ndarray, weight: np
     rows = np.ones((block.shape[0], columns.size))
     rows[:, columns < features] = dense
     rows = rows[block.part(weight) > 0]
-    if columns.size == 2 and abs(factors[0]) == abs(factors[1]):  # a column twice
-        return bool(np.all(rows[:, 0] * factors[0] == -rows[:, 1] * factors[1]))
+    if columns.size == 2:  # a multiple: products as pairs are equal if they are
+        one, other = (
+            two_product_arrays(rows[:, k], np.full(len(rows), sign * factors[k])) for k, sign in ((0, 1.0), (1, -1.0))
+        )
+        return bool(np.array_equal(one, other))
     sizes = np.abs(rows)
     least = np.min(sizes, where=sizes > 0, initial=np.inf)
     if least == np.inf:

@@ -37,6 +37,7 @@ class Dual(ABC):
 
     kinked = False  # whether current residuals are not enough: averages of them, and a refinement, get closer
     products = 0  # with A, that an evaluation takes beside those of the iteration
+    lost = 0.0  # the part of the last dual point that scaling it into the dual set has cost
     reason = ""  # why the last bound was -inf
     scale = 0.0  # a typical size of F, see `LinearDual.scale`; 0 if none is known
     floor = -np.inf  # what is known without any effort: that the loss is not below its smallest value
@@ -90,6 +91,20 @@ class LinearDual(Dual):
     def sizes(self) -> np.ndarray:
         """Of A'(w u) for |u| <= 1, coordinate by coordinate."""
         return self.loss.A.column_sizes(self.weight) * (1.0 + factor(len(self.weight)))
+
+    @cached_property
+    def metric(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scale and center of the columns in the coordinates of eta="auto", and the scale 1 of an intercept in the end.
+
+        One scale for all, where the penalty's prox needs that.
+        """
+        known, features = self.loss.coordinates(), self.loss.A.shape[1]
+        scale, center = np.ones(self.loss.shape[0]), np.zeros(features)
+        if known.scale is not None and self.penalty.accepts == "diagonal":
+            scale[:features] = known.scale
+        if known.center is not None:
+            center = known.center.astype(np.float64)
+        return scale, center
 
     @cached_property
     def independence(self) -> float:
@@ -149,7 +164,7 @@ class LinearDual(Dual):
             v = self.product(u)
         error, (part, far, cost) = self.rounding * self.size(u), mixed
         theta, psi = self._entered(v, error + part * (self.size(u) + far))
-        more = 0.0
+        more, self.lost = 0.0, 1.0 - theta
         if theta > 0:
             u = np.multiply(u, theta, dtype=np.float64)
         else:
@@ -187,7 +202,8 @@ class LinearDual(Dual):
         total = terms = 0.0
         for lo in range(0, len(u), SAMPLES_TOGETHER):
             part = slice(lo, lo + SAMPLES_TOGETHER)
-            here, b, weight = u[part].astype(np.float64), self.b[part] - self.center, self.weight[part].astype(np.float64)
+            here, b, weight = (array[part].astype(np.float64) for array in (u, self.b, self.weight))
+            b -= self.center
             conjugate = self.loss.conjugate(here, b, self.loss.theta)  # type: ignore[misc]
             sizes = np.abs(here * b) if self.loss.translates else (1.0 + np.abs(here)) * (1.0 + np.abs(b))
             sizes += np.abs(conjugate)

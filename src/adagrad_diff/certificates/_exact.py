@@ -90,6 +90,15 @@ def lower_bound(dual: LinearDual, u: np.ndarray, enough: float = np.inf, problem
     return best
 
 
+def corrected_bound(dual: LinearDual, u: np.ndarray) -> tuple[float, np.ndarray]:
+    """The same for a point that need not be near the best one: moved into the dual set, not scaled."""
+    if not is_exact(dual):
+        return -np.inf, u
+    point = DualPoint(Extended(dual), u)
+    corrected(point)
+    return _value(point)
+
+
 def _first(pair: tuple[float, np.ndarray]) -> float:
     return pair[0]
 
@@ -122,7 +131,7 @@ def _value(point: DualPoint) -> tuple[float, np.ndarray]:
     total = theta * (conjugates.value + conjugates.error) + rest + cost + psi
     rounding = 8 * EPS * (abs(conjugates.value) + abs(psi) + abs(rest) + cost)
     value = -total - rounding
-    return (value if np.isfinite(value) else -np.inf), theta * point.u
+    return (float(value) if np.isfinite(value) else -np.inf), theta * point.u
 
 
 def _balance(point: DualPoint, conjugates: Known) -> tuple[float, float, float]:

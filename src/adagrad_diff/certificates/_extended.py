@@ -19,7 +19,10 @@ from ._rounding import EPS, factor
 KINDS: dict[type[Any], int] = {
     loss: k for k, loss in enumerate((LAD, Quantile, Hinge, Squared, Huber, SquaredHinge, Logistic, Poisson))
 }
-PAIR_ROUNDING, UNDERFLOW = 2.0**-104, 2.0**-1060  # relative, times the square of the number of terms; absolute, times the number
+PAIR_ROUNDING, UNDERFLOW = (
+    2.0**-104,
+    2.0**-1060,
+)  # relative, times the square of the number of terms; absolute, times the number
 
 
 class Known(NamedTuple):

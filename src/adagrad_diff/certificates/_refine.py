@@ -4,10 +4,11 @@ At a kink any slope between two values is a subgradient, and the right one is wh
 should be zero says nothing. So the multipliers of the samples at their kinks are taken as unknowns in a proximal step of the
 dual around x,
 
-.. math:: \max_{u}\; -\sum_j w_j l^*(u_j) - \Big(\psi + \tfrac{1}{2\rho}\|\cdot - x\|^2\Big)^{*}(-A^\top (w u)),
+.. math:: \max_{u}\; -\sum_j w_j l^*(u_j) - \Big(\psi + \tfrac{1}{2\rho}\|\cdot - x\|_S^2\Big)^{*}(-A^\top (w u)),
 
 which is concave and smooth, with simple bounds: a job for spectral projected gradients. Only the rows of those samples are
-touched.
+touched. The norm is that of coordinates in which columns have size one and, with an intercept, mean zero, as those of
+eta="auto": the units of a column do not matter.
 """
 
 from __future__ import annotations
@@ -72,31 +73,32 @@ def refined(
     loss, penalty = dual.loss, dual.penalty
     if loss.A.opaque or samples.size == 0:  # an operator has no rows but by a product for each
         return
-    A = loss.A.rows(samples)
     x, l2, intercept = x.astype(np.float64), loss.l2, loss.intercept
-    if dual.center:
-        x[-1] -= dual.center
+    scale, center = dual.metric
+    A = Centered(loss.A.rows(samples), center, intercept)
+    if intercept:
+        x[-1] += center @ x[:-1] - dual.center
     weight, b = dual.weight[samples].astype(np.float64), dual.b[samples] - dual.center
     low, high = weight * dual.low[samples], weight * dual.high[samples]
     r = weight * u[samples]
-    fixed = np.append(v, dual.mean(u))[: x.size]  # and the sum for an intercept
-    norm = float(np.linalg.norm(fixed))
-    fixed -= transposed(A, r, intercept)
-    size = float(np.linalg.norm(x))
+    total = dual.mean(u)
+    fixed = np.append(v - total * center, total) if intercept else v.copy()  # and the sum for an intercept
+    norm = float(np.linalg.norm(scale * fixed))
+    fixed -= A.transposed(r)
+    size = float(np.linalg.norm(x / scale))
     if size == 0:  # then what it takes to fit b
-        steepest = float(np.linalg.norm(transposed(A, b, intercept)))
+        steepest = float(np.linalg.norm(scale * A.transposed(b)))
         size = float(b @ b) / steepest if steepest else 0.0
-    rho = RADIUS * size / norm if norm else 0.0
-    if not 0 < rho < np.inf:
+    radius = RADIUS * size / norm if norm else 0.0
+    if not 0 < radius < np.inf:
         return
-    scores = np.empty(samples.size)
-    shrink = 1.0 / (1.0 + rho * l2)
-    coordinates = x.size - intercept
-    step = np.full(1 if penalty.accepts == "scalar" else coordinates, rho * shrink)
+    rho, coordinates = radius * scale**2, x.size - intercept
+    shrink = 1.0 / (1.0 + rho[:coordinates] * l2)
+    step = (rho[:coordinates] * shrink)[: 1 if penalty.accepts == "scalar" else None]
 
     def point(r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """v = A'(w u), and y = prox of rho psi at x - rho v, where the supremum of the conjugate is attained"""
-        v = fixed + transposed(A, r, intercept)
+        v = fixed + A.transposed(r)
         y = x - rho * v
         y[:coordinates] = penalty.prox(shrink * y[:coordinates], step)
         return v, y
@@ -105,10 +107,7 @@ def refined(
         v, y = point(r)
         part = y[:coordinates]
         psi = float(penalty.value(part)) + 0.5 * l2 * float(part @ part)
-        A.dot(part, scores)
-        if intercept:
-            scores[...] += y[-1]
-        return float(b @ r - (psi + y @ v + (y - x) @ (y - x) / (2 * rho))), b - scores
+        return float(b @ r - (psi + y @ v + (y - x) @ ((y - x) / (2 * rho)))), b - A.scores(y)
 
     if start is not None and negative(other := weight * start)[0] < negative(r)[0]:
         r = other
@@ -116,7 +115,7 @@ def refined(
         r = projected_gradient(negative, r, low, high, evaluations)
         v, x = point(r)
         u[samples] = np.clip(r / weight, dual.low[samples], dual.high[samples])
-        yield Refined(u, v[:coordinates], x)
+        yield Refined(u, v[:coordinates] + v[-1] * center if intercept else v, x)
 
 
 def projected_gradient(
@@ -150,10 +149,28 @@ def projected_gradient(
     return best[1]
 
 
-def transposed(A: Block, r: np.ndarray, intercept: bool) -> np.ndarray:
-    """A' r, and the sum of r for an intercept."""
-    product = np.empty(A.shape[1] + intercept)
-    A.tdot(r, product[: A.shape[1]])
-    if intercept:
-        product[-1] = r.sum()
-    return product
+class Centered:
+    """Some rows of A, less what is the center of each column, and beside them a column of ones for an intercept."""
+
+    def __init__(self, rows: Block, center: np.ndarray, intercept: bool):
+        self.rows, self.center, self.intercept = rows, center, intercept
+        self._scores = np.empty(rows.shape[0])
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        """(A - center) x + c"""
+        if not self.intercept:
+            self.rows.dot(x, self._scores)
+            return self._scores
+        self.rows.dot(x[:-1], self._scores)
+        self._scores += x[-1] - self.center @ x[:-1]
+        return self._scores
+
+    def transposed(self, r: np.ndarray) -> np.ndarray:
+        """The same matrix transposed, times r."""
+        features = self.rows.shape[1]
+        product = np.empty(features + self.intercept)
+        self.rows.tdot(r, product[:features])
+        if self.intercept:
+            total = product[-1] = r.sum()
+            product[:-1] -= total * self.center
+        return product

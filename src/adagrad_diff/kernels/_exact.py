@@ -106,7 +106,7 @@ def _square(t: Any, low: Any) -> Any:
 @plain
 def _loss(kind: int, z: float, low: float, e: float, b: float, theta: float) -> Any:
     """l(z + low, b) as a pair, and how far it may be off if z + low is off by e"""
-    if kind == HINGE or kind == SQUARED_HINGE:
+    if kind in (HINGE, SQUARED_HINGE):
         t, f = two_sum(1.0, -b * z)
         f -= b * low
         e += ROUNDING_SQUARED * (1.0 + abs(z))
@@ -155,7 +155,7 @@ def _loss(kind: int, z: float, low: float, e: float, b: float, theta: float) -> 
 @plain
 def _conjugate(kind: int, u: float, low: float, b: float, theta: float) -> Any:
     """l*(u + low, b) as a pair, and how far it may be off; u + low is in the domain"""
-    if kind == LOGISTIC or kind == POISSON:
+    if kind in (LOGISTIC, POISSON):
         if kind == LOGISTIC:
             p, f = -b * u, -b * low
             if p > 0.5:
@@ -174,7 +174,7 @@ def _conjugate(kind: int, u: float, low: float, b: float, theta: float) -> Any:
         return s, g + (logarithm - rest) * f, 8.0 * ROUNDING_UNIT * abs(s) + 2.0 * f * f / p
     p, q = two_product(b, u)
     q += b * low
-    if kind == ABSOLUTE or kind == PINBALL or kind == HINGE:
+    if kind in (ABSOLUTE, PINBALL, HINGE):
         return p, q, 0.0
     s, f = _square(u, low)
     part = 0.25 if kind == SQUARED_HINGE else 0.5
