@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from ..common import check
 from ..losses import Poisson
-from ._base import LinearEstimator
+from ._base import LinearEstimator, Problems
 from ._choices import REGRESSION, kind_of
 from ._data import first_text, refuse_huge, validated, weights_of
 from ._merge import canonical, is_small
@@ -37,20 +37,33 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         -------
         self
         """
+        return self._complete(self._prepare(X, y, sample_weight))
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Problems:
+        """What `fit` has to solve."""
         self._refuse_text(y)
         X, y = validated(self, X, y=y, y_numeric=True)
         check.finite(y, "y")  # scikit-learn does not see None
         refuse_huge(X, "X", X.dtype)
         refuse_huge(y, "y", X.dtype)
         weight = None if sample_weight is None else weights_of(sample_weight, X)
-        model = self._model()
-        if is_small(X, y):
-            model(X, y, sample_weight=weight)  # names the place of what is wrong in y, before the samples are sorted
-        X, y, weight = canonical(X, y, weight)
-        solutions = self._solve(model, X, [y], weight)
-        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
-        self._report(solutions)
-        return self
+        models, listed = self._models()
+        if weight is not None and is_small(X, y):
+            models[0](X, y, sample_weight=weight)  # also looks at samples whose weight is not positive
+        samples, target, merged = canonical(X, y, weight)
+        try:
+            return self._problems(models, samples, [target] * len(models), merged, listed=listed)
+        except ValueError:
+            if samples is not X:
+                models[0](X, y, sample_weight=weight)  # names the place of what is wrong in y, not where it was sorted to
+            raise
+
+    def _models(self) -> tuple[list[Any], bool]:
+        """What makes the losses of the problems, and whether they are a list that the user gave."""
+        return [self._model()], False
+
+    def _set(self, coef: np.ndarray, intercept: np.ndarray, listed: bool) -> None:
+        self.coef_, self.intercept_ = (coef, intercept) if listed else (coef[0], float(intercept[0]))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (n_samples,): X coef_ + intercept_, or its exponential for the Poisson loss."""
