@@ -19,6 +19,7 @@ require("sklearn", "sklearn")
 from ._classifier import LinearClassifier  # noqa: E402
 from ._classifiers import LinearSVC, LogisticRegression, SparseSVC  # noqa: E402
 from ._kernel_svc import KernelSVC  # noqa: E402
+from ._path_cv import PathCV  # noqa: E402
 from ._poisson import PoissonRegressor  # noqa: E402
 from ._regressor import LinearRegressor  # noqa: E402
 from ._robust import HuberRegressor, LADRegressor, QuantileRegressor  # noqa: E402
@@ -35,6 +36,7 @@ __all__ = [
     "LinearRegressor",
     "LinearSVC",
     "LogisticRegression",
+    "PathCV",
     "PoissonRegressor",
     "QuantileRegressor",
     "SparseSVC",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -55,6 +56,11 @@ class BaseClassifier(Classes, LinearEstimator):
             return self._problems([model], X, [labels], weight, columns=classes)
         targets = one_vs_rest(labels, classes)
         return self._problems([for_two_classes(model)] * len(targets), X, targets, weight)
+
+    def _judge(self, X: Any, y: Any, weight: Any) -> Callable[[], float]:
+        """What gives the accuracy on these samples, which are looked at once, by the coefficients of the moment."""
+        X, y = validated(self, X, y=y, reset=False)
+        return lambda: float(np.average(self._class_of(self._scores(X)) == y, weights=weight))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:

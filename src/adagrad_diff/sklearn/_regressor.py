@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
 
@@ -9,7 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ..common import check
-from ..losses import Poisson
+from ..losses import Poisson, Squared
 from ._base import LinearEstimator, Problems
 from ._choices import REGRESSION, kind_of
 from ._data import first_text, refuse_huge, validated, weights_of
@@ -64,6 +65,23 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
 
     def _set(self, coef: np.ndarray, intercept: np.ndarray, listed: bool) -> None:
         self.coef_, self.intercept_ = (coef, intercept) if listed else (coef[0], float(intercept[0]))
+
+    def _judge(self, X: Any, y: Any, weight: Any) -> Callable[[], float]:
+        """What gives minus the mean loss on these samples, which are looked at once, by the coefficients of the moment.
+
+        Of the squared loss it is minus the mean square, not half of that.
+        """
+        X, y = validated(self, X, y=y, y_numeric=True, reset=False)
+        losses = [model(X, y, sample_weight=weight, intercept=True) for model in self._models()[0]]
+        for loss in losses:
+            loss.l2 = 0.0  # what a partial may have set is part of the penalty
+        unit = -2.0 if issubclass(self._kind(), Squared) else -1.0
+
+        def score() -> float:
+            rows = np.column_stack([np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)])
+            return unit * float(np.mean([loss.value_and_grad(x)[0] for loss, x in zip(losses, rows, strict=True)]))
+
+        return score
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (n_samples,): X coef_ + intercept_, or its exponential for the Poisson loss."""
