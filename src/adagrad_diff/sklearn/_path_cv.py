@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -11,9 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
 from ..common import check
 from ..data import Source
@@ -22,28 +19,13 @@ from ..solve.status import warn
 from . import _ends
 from ._base import LinearEstimator
 from ._data import weights_of
+from ._delegate import Delegate
 from ._folds import along_fold, weights_for
 from ._grid import given
 from ._options import flag
 
 
-def _delegated(name: str) -> Callable[[Any], bool]:
-    """Whether the estimator inside has this method."""
-    return lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), name)
-
-
-def _of_best(name: str) -> Any:
-    """An attribute of `best_estimator_`."""
-
-    def read(self: Any) -> Any:
-        if "best_estimator_" not in vars(self):
-            raise AttributeError(f"This {type(self).__name__} has no {name!r}: it is not fitted, or its 'refit' is False.")
-        return getattr(self.best_estimator_, name)
-
-    return property(read, doc=f"`{name}` of `best_estimator_`.")
-
-
-class PathCV(MetaEstimatorMixin, BaseEstimator):
+class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
     """A linear model whose strength of the penalty is chosen by cross-validation.
 
     On each fold all strengths are fitted as one path, from strong to weak, each started from the one before: far less work
@@ -101,11 +83,6 @@ class PathCV(MetaEstimatorMixin, BaseEstimator):
     >>> model.score_path_.shape, bool(0 < model.alpha_ < model.alphas_[0]), model.coef_.round().tolist()
     ((10, 3), True, [0.0, 3.0, 0.0, 0.0, 0.0])
     """
-
-    coef_, intercept_, classes_ = _of_best("coef_"), _of_best("intercept_"), _of_best("classes_")
-    n_iter_, objective_, dual_gap_ = _of_best("n_iter_"), _of_best("objective_"), _of_best("dual_gap_")
-    converged_, stop_reason_ = _of_best("converged_"), _of_best("stop_reason_")
-    n_features_in_, feature_names_in_ = _of_best("n_features_in_"), _of_best("feature_names_in_")
 
     def __init__(
         self,
@@ -181,9 +158,9 @@ class PathCV(MetaEstimatorMixin, BaseEstimator):
     def _check(self, X: Any, owner: str) -> None:
         if not isinstance(self.estimator, LinearEstimator):
             raise TypeError(
-                f"The 'estimator' parameter of {owner} must be a linear estimator of adagrad_diff.sklearn, such as Lasso(). Got "
-                f"{check.shown(self.estimator)} instead. For a pipeline, put {owner} at its end; for others there is scikit-"
-                "learn's GridSearchCV."
+                f"The 'estimator' parameter of {owner} must be a linear estimator of adagrad_diff.sklearn, such as Lasso(). "
+                f"Got {check.shown(self.estimator)} instead. For a pipeline, put {owner} at its end; for others there is "
+                "scikit-learn's GridSearchCV."
             )
         if isinstance(X, Source):
             raise ValueError(
@@ -220,30 +197,6 @@ class PathCV(MetaEstimatorMixin, BaseEstimator):
                 "error. See 'score_path_'."
             )
         return -self.score_path_
-
-    def _best(self) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
-
-    @available_if(_delegated("predict"))
-    def predict(self, X: Any) -> np.ndarray:
-        """`predict` of `best_estimator_`."""
-        return np.asarray(self._best().predict(X))
-
-    @available_if(_delegated("decision_function"))
-    def decision_function(self, X: Any) -> np.ndarray:
-        """`decision_function` of `best_estimator_`."""
-        return np.asarray(self._best().decision_function(X))
-
-    @available_if(_delegated("predict_proba"))
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """`predict_proba` of `best_estimator_`."""
-        return np.asarray(self._best().predict_proba(X))
-
-    @available_if(_delegated("predict_log_proba"))
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """`predict_log_proba` of `best_estimator_`."""
-        return np.asarray(self._best().predict_log_proba(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of `best_estimator_`: by `scoring`, or if that is None its own `score`."""
