@@ -19,9 +19,11 @@ require("sklearn", "sklearn")
 from ._classifier import LinearClassifier  # noqa: E402
 from ._classifiers import LinearSVC, LogisticRegression, SparseSVC  # noqa: E402
 from ._kernel_svc import KernelSVC  # noqa: E402
+from ._path_cv import PathCV  # noqa: E402
 from ._poisson import PoissonRegressor  # noqa: E402
+from ._quantile import QuantileRegressor  # noqa: E402
 from ._regressor import LinearRegressor  # noqa: E402
-from ._robust import HuberRegressor, LADRegressor, QuantileRegressor  # noqa: E402
+from ._robust import HuberRegressor, LADRegressor  # noqa: E402
 from ._squared import ElasticNet, GroupLasso, Lasso  # noqa: E402
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "LinearRegressor",
     "LinearSVC",
     "LogisticRegression",
+    "PathCV",
     "PoissonRegressor",
     "QuantileRegressor",
     "SparseSVC",

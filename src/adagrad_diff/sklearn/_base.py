@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..common import check
 from ..losses import LinearModel
+from ..penalties import Penalty
 from ..solve.status import warn
 from . import _ends
 from ._choices import kind_of, model_of, penalty_of
@@ -67,20 +69,40 @@ class Estimator(BaseEstimator):
             )
         return alpha
 
-    def _report(self, solutions: list[Solution]) -> None:
-        """n_iter_, dual_gap_, objective_ (numbers, or one per problem), stop_reason_ (the worst), converged_ (all); warn."""
-        several = len(solutions) > 1
+    def _report(self, solutions: list[Solution], listed: bool = False) -> None:
+        """n_iter_, dual_gap_, objective_ (numbers, or one per problem), stop_reason_ (the worst), converged_ (all)."""
+        several = listed or len(solutions) > 1
         self.n_iter_ = np.array([s.nit for s in solutions]) if several else solutions[0].nit
         self.dual_gap_ = np.array([s.gap for s in solutions]) if several else solutions[0].gap
         self.objective_ = np.array([s.fun for s in solutions]) if several else solutions[0].fun
-        worst = max(solutions, key=lambda s: (_ends.severity(s.reason), s.gap))
-        self.stop_reason_, self.converged_ = worst.reason, _ends.is_converged(worst.reason)
+        self.stop_reason_ = _worst(solutions).reason
+        self.converged_ = _ends.is_converged(self.stop_reason_)
+
+    def _warn(self, solutions: list[Solution]) -> None:
+        """Say so if a problem is not solved."""
         if not self.converged_:
+            worst = _worst(solutions)
             number = sum(s.reason == worst.reason for s in solutions)
-            where = f" in {number} of its {len(solutions)} problems" if several else ""
+            where = f" in {number} of its {len(solutions)} problems" if len(solutions) > 1 else ""
             easier = "a smaller C" if self.alpha is None else "a larger alpha" if self.alpha else "a penalty (alpha > 0)"
             message = _ends.unconverged(type(self).__name__, worst, where, self.tol, self.max_iter, easier)
             warn(message, ConvergenceWarning)
+
+
+def _worst(solutions: list[Solution]) -> Solution:
+    return max(solutions, key=lambda s: (_ends.severity(s.reason), s.gap))
+
+
+@dataclass
+class Problems:
+    """What there is to solve, whatever the strength of the penalty: of data that are checked, sorted and encoded."""
+
+    model: Any  # what made the first of the losses
+    losses: list[LinearModel]  # one per problem
+    total: float  # the weight of all samples
+    columns: int  # of coefficients in each problem: the classes of the multinomial loss
+    listed: bool  # whether the user gave a list of them: results are arrays, and each starts from the one before
+    options: dict[str, Any]  # of the solver
 
 
 class LinearEstimator(Path, Estimator):
@@ -106,24 +128,57 @@ class LinearEstimator(Path, Estimator):
         """The class of the loss: that of the last fit, or of the next one if there was none."""
         return kind_of(self._fitted if hasattr(self, "_fitted") else self._model())
 
-    def _solve(
-        self, model: Any, X: Any, targets: list[np.ndarray], weight: np.ndarray | None, columns: int = 1
-    ) -> list[Solution]:
-        """One problem per vector of targets. Sets coef_ (problems or columns, features) and intercept_."""
-        options, features = self._options(), X.shape[1]
-        alpha = self._strength(float(len(targets[0]) if weight is None else weight.sum()))
-        shape, owner = (features, columns), type(self).__name__
-        penalty = penalty_of(self.penalty, alpha, shape, owner, self.l1_ratio, self.groups, self.weights)
-        intercept, extra = bool(self.fit_intercept), {"classes": columns} if columns > 1 else {}
-        starts = self._starts(len(targets), columns, features)
-        self._fitted, solutions = model, []
-        for k, (b, x0) in enumerate(zip(targets, starts, strict=True)):
-            loss = model(X, b, sample_weight=weight, intercept=intercept, **extra)
-            solutions.append(solve(loss, penalty, x0, label=self._label(k, len(targets)), **options))
+    def _problems(
+        self,
+        models: list[Any],
+        X: Any,
+        targets: list[np.ndarray],
+        weight: np.ndarray | None,
+        columns: int = 1,
+        listed: bool = False,
+    ) -> Problems:
+        """One problem per model and vector of targets."""
+        options = self._options()
+        losses: list[LinearModel] = []
+        extra = {"classes": columns} if columns > 1 else {}
+        for model, b in zip(models, targets, strict=True):
+            loss = model(X, b, sample_weight=weight, intercept=bool(self.fit_intercept), **extra)
+            if losses:  # the same numbers, in one place
+                loss.A, loss.weight = losses[0].A, losses[0].weight
+            losses.append(loss)
+        total = float(len(targets[0]) if weight is None else weight.sum())
+        return Problems(models[0], losses, total, columns, listed, options)
+
+    def _complete(self, problems: Problems) -> Self:
+        """The rest of `fit`."""
+        self._warn(self._solve(problems, self._strength(problems.total)))
+        return self
+
+    def _penalty(self, problems: Problems, alpha: float) -> Penalty:
+        """That of all the problems."""
+        shape, owner = (problems.losses[0].A.shape[1], problems.columns), type(self).__name__
+        return penalty_of(self.penalty, alpha, shape, owner, self.l1_ratio, self.groups, self.weights)
+
+    def _solve(self, problems: Problems, alpha: float) -> list[Solution]:
+        """Solve them for one strength of the penalty. Sets coef_, intercept_, and what is known about them."""
+        losses, columns = problems.losses, problems.columns
+        features, intercept = losses[0].A.shape[1], losses[0].intercept
+        penalty = self._penalty(problems, alpha)
+        starts = self._starts(len(losses), columns, features)
+        solutions: list[Solution] = []
+        self._fitted = problems.model
+        for k, (loss, start) in enumerate(zip(losses, starts, strict=True)):
+            x0 = solutions[-1].x if start is None and problems.listed and solutions else start
+            solutions.append(solve(loss, penalty, x0, label=self._label(k, len(losses)), **problems.options))
         rows = np.concatenate([s.x.reshape(features + intercept, columns).T for s in solutions])
-        self.coef_ = np.ascontiguousarray(rows[:, :features]) + rows.dtype.type(0)  # without negative zeros
-        self.intercept_ = rows[:, features].copy() if intercept else np.zeros(len(rows), rows.dtype)
+        coef = np.ascontiguousarray(rows[:, :features]) + rows.dtype.type(0)  # without negative zeros
+        self._set(coef, rows[:, features].copy() if intercept else np.zeros(len(rows), rows.dtype), problems.listed)
+        self._report(solutions, problems.listed)
         return solutions
+
+    def _set(self, coef: np.ndarray, intercept: np.ndarray, listed: bool) -> None:
+        """coef_ (problems or columns, features) and intercept_."""
+        self.coef_, self.intercept_ = coef, intercept
 
     def _starts(self, problems: int, columns: int, features: int) -> list[Any]:
         """Where to start: the last solution with warm_start, if there is one of the same shape."""
@@ -137,7 +192,10 @@ class LinearEstimator(Path, Estimator):
     def _decision(self, X: Any) -> np.ndarray:
         """X coef_' + intercept_."""
         check_is_fitted(self, "coef_")
-        X = validated(self, X, reset=False)
+        return self._scores(validated(self, X, reset=False))
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """The same of an X that is checked."""
         return np.asarray(products(X, np.asarray(self.coef_).T) + self.intercept_)
 
     def __sklearn_tags__(self) -> Any:

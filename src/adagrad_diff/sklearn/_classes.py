@@ -90,10 +90,12 @@ class Classes(ClassifierMixin):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each sample, that with the largest score."""
-        scores = self.decision_function(X)
-        return np.asarray(
-            np.asarray(self.classes_)[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
-        )
+        return self._class_of(self._decision(X))
+
+    def _class_of(self, scores: np.ndarray) -> np.ndarray:
+        """The class with the largest of the scores (n_samples, problems)."""
+        best = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return np.asarray(np.asarray(self.classes_)[best])
 
 
 def one_vs_rest(labels: np.ndarray, classes: int) -> list[np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.special import expit, softmax
 from sklearn.utils.metaestimators import available_if
 
 from ..losses import Logistic
-from ._base import LinearEstimator
+from ._base import LinearEstimator, Problems
 from ._choices import CLASSIFICATION, for_two_classes, is_multinomial
 from ._classes import Classes, one_vs_rest
 from ._data import refuse_huge, validated
@@ -42,17 +43,24 @@ class BaseClassifier(Classes, LinearEstimator):
         -------
         self
         """
+        return self._complete(self._prepare(X, y, sample_weight))
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Problems:
+        """What `fit` has to solve."""
         X, y = validated(self, X, y=y)
         refuse_huge(X, "X", X.dtype)
         labels = self._encode(y)
         classes, model = len(self.classes_), self._model()
         X, labels, weight = canonical(X, labels, self._weights(sample_weight, X, labels))
         if is_multinomial(model) and classes > 2:
-            solutions = self._solve(model, X, [labels], weight, columns=classes)
-        else:
-            solutions = self._solve(for_two_classes(model), X, one_vs_rest(labels, classes), weight)
-        self._report(solutions)
-        return self
+            return self._problems([model], X, [labels], weight, columns=classes)
+        targets = one_vs_rest(labels, classes)
+        return self._problems([for_two_classes(model)] * len(targets), X, targets, weight)
+
+    def _judge(self, X: Any, y: Any, weight: Any) -> Callable[[], float]:
+        """What gives the accuracy on these samples, which are looked at once, by the coefficients of the moment."""
+        X, y = validated(self, X, y=y, reset=False)
+        return lambda: float(np.average(self._class_of(self._scores(X)) == y, weights=weight))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -22,6 +22,10 @@ def validated(estimator: Any, X: Any, *, accept_sparse: Any = ("csr", "csc"), **
     """X, or (X, y) if y is among the options, as scikit-learn wants them. A column that is wrong is named."""
     if isinstance(X, Source):
         return _validated_source(estimator, X, **options)
+    if options.get("reset", True) and _is_plain(X, options.get("y")):
+        estimator.n_features_in_ = X.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        return X, np.ascontiguousarray(options["y"])
     refuse_masked(X, "X")
     refuse_masked(options.get("y"), "y")
     try:
@@ -31,6 +35,15 @@ def validated(estimator: Any, X: Any, *, accept_sparse: Any = ("csr", "csc"), **
         if sentence is None:
             raise
     raise ValueError(sentence)
+
+
+def _is_plain(X: Any, y: Any) -> bool:
+    """Whether X and y are just as scikit-learn would leave them, which it takes long to find out: then it need not look."""
+    if type(X) is not np.ndarray or type(y) is not np.ndarray or X.ndim != 2 or y.shape != X.shape[:1] or X.size == 0:
+        return False
+    if X.dtype not in FLOATS or y.dtype.kind not in "fiub":
+        return False
+    return all(np.isfinite(end(values)) for values in (X, y) for end in (np.min, np.max))
 
 
 def _validated_source(estimator: Any, X: Source, y: Any = None, y_numeric: bool = False, reset: bool = True) -> Any:

@@ -156,6 +156,7 @@ class KernelSVC(Classes, Estimator):
         if not pairwise:
             self.support_vectors_ = X[self.support_]
         self._report(solutions)
+        self._warn(solutions)
         return self
 
     def _constraint(self, bound: np.ndarray) -> Penalty:

@@ -31,26 +31,49 @@ class Merged(NamedTuple):
 
 
 def merge(X: Any, y: np.ndarray, weight: np.ndarray | None) -> Merged:
-    """Merge samples with equal rows and targets, and sort them."""
+    """Merge samples with equal rows and targets, and sort them: by the bytes of their rows, then by their targets."""
     weight = np.ones(len(y)) if weight is None else weight
-    if sparse.issparse(X):
-        rows = X.tocsr(copy=True)
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-        ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-        keys = [rows.indices[lo:hi].tobytes() + rows.data[lo:hi].tobytes() for lo, hi in ends]
-    else:
-        keys = [row.tobytes() for row in X]
-    order = sorted(np.flatnonzero(weight > 0).tolist(), key=lambda j: (keys[j], y[j]))
-    first: list[int] = []
+    used = np.flatnonzero(weight > 0)
+    order, differs = _sorted(X, y, used)
     kind = np.full(len(y), -1)
-    for j in order:
-        if not first or keys[j] != keys[first[-1]] or y[j] != y[first[-1]]:
-            first.append(j)
-        kind[j] = len(first) - 1
-    used = kind >= 0
+    kind[order] = np.cumsum(differs) - 1
+    first = order[differs]
     total = np.bincount(kind[used], weights=weight[used], minlength=len(first))
-    return Merged(np.array(first), kind, total, np.where(used, weight / total[kind], 0.0))
+    return Merged(first, kind, total, np.where(kind >= 0, weight / total[kind], 0.0))
+
+
+def _sorted(X: Any, y: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """These samples in order, and whether each differs from the one before."""
+    if not sparse.issparse(X):  # mostly the first entries of the rows will do
+        entries = X[used, 0]
+        words = entries.view(f">u{entries.itemsize}").astype(np.uint64)  # in the order of their bytes
+        order = np.argsort(words)
+        differs = _differs(words[order])
+        if differs.all():
+            return used[order], differs
+    keys = _keys(X)
+    order = used[np.argsort(y[used], kind="stable")]
+    order = order[np.argsort(keys[order], kind="stable")]
+    return order, _differs(keys[order]) | _differs(y[order])
+
+
+def _differs(values: np.ndarray) -> np.ndarray:
+    """Whether each value differs from the one before; the first does."""
+    return np.concatenate([[True], values[1:] != values[:-1]])
+
+
+def _keys(X: Any) -> np.ndarray:
+    """The bytes of each row. As text of NumPy's, which ends at the last byte that is not zero: rows have one length."""
+    if not sparse.issparse(X):
+        rows = np.ascontiguousarray(X)
+        return rows.view(f"S{rows.shape[1] * rows.itemsize}")[:, 0]
+    rows = X.tocsr(copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    keys = np.empty(rows.shape[0], dtype=object)
+    for j, (lo, hi) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
+        keys[j] = rows.indices[lo:hi].tobytes() + rows.data[lo:hi].tobytes()
+    return keys
 
 
 def is_small(X: Any, y: np.ndarray) -> bool:

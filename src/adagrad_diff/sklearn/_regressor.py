@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
 
@@ -9,8 +10,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ..common import check
-from ..losses import Poisson
-from ._base import LinearEstimator
+from ..losses import Poisson, Squared
+from ._base import LinearEstimator, Problems
 from ._choices import REGRESSION, kind_of
 from ._data import first_text, refuse_huge, validated, weights_of
 from ._merge import canonical, is_small
@@ -37,20 +38,50 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         -------
         self
         """
+        return self._complete(self._prepare(X, y, sample_weight))
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Problems:
+        """What `fit` has to solve."""
         self._refuse_text(y)
         X, y = validated(self, X, y=y, y_numeric=True)
         check.finite(y, "y")  # scikit-learn does not see None
         refuse_huge(X, "X", X.dtype)
         refuse_huge(y, "y", X.dtype)
         weight = None if sample_weight is None else weights_of(sample_weight, X)
-        model = self._model()
-        if is_small(X, y):
-            model(X, y, sample_weight=weight)  # names the place of what is wrong in y, before the samples are sorted
-        X, y, weight = canonical(X, y, weight)
-        solutions = self._solve(model, X, [y], weight)
-        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
-        self._report(solutions)
-        return self
+        models, listed = self._models()
+        if weight is not None and is_small(X, y):
+            models[0](X, y, sample_weight=weight)  # also looks at samples whose weight is not positive
+        samples, target, merged = canonical(X, y, weight)
+        try:
+            return self._problems(models, samples, [target] * len(models), merged, listed=listed)
+        except ValueError:
+            if samples is not X:
+                models[0](X, y, sample_weight=weight)  # names the place of what is wrong in y, not where it was sorted to
+            raise
+
+    def _models(self) -> tuple[list[Any], bool]:
+        """What makes the losses of the problems, and whether they are a list that the user gave."""
+        return [self._model()], False
+
+    def _set(self, coef: np.ndarray, intercept: np.ndarray, listed: bool) -> None:
+        self.coef_, self.intercept_ = (coef, intercept) if listed else (coef[0], float(intercept[0]))
+
+    def _judge(self, X: Any, y: Any, weight: Any) -> Callable[[], float]:
+        """What gives minus the mean loss on these samples, which are looked at once, by the coefficients of the moment.
+
+        Of the squared loss it is minus the mean square, not half of that.
+        """
+        X, y = validated(self, X, y=y, y_numeric=True, reset=False)
+        losses = [model(X, y, sample_weight=weight, intercept=True) for model in self._models()[0]]
+        for loss in losses:
+            loss.l2 = 0.0  # what a partial may have set is part of the penalty
+        unit = -2.0 if issubclass(self._kind(), Squared) else -1.0
+
+        def score() -> float:
+            rows = np.column_stack([np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)])
+            return unit * float(np.mean([loss.value_and_grad(x)[0] for loss, x in zip(losses, rows, strict=True)]))
+
+        return score
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (n_samples,): X coef_ + intercept_, or its exponential for the Poisson loss."""

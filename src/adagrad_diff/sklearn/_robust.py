@@ -1,4 +1,4 @@
-"""Robust regression: losses that forgive large errors, and quantiles."""
+"""Robust regression: losses that forgive large errors."""
 
 from __future__ import annotations
 
@@ -6,67 +6,8 @@ from functools import partial
 from typing import Any
 
 from ..common import check
-from ..losses import Huber, Quantile
+from ..losses import Huber
 from ._regressor import BaseRegressor
-
-
-class QuantileRegressor(BaseRegressor):
-    r"""A conditional quantile: the pinball loss and an L1 penalty, as scikit-learn's QuantileRegressor.
-
-    .. math:: \min_{w, c}\; \frac1N \sum_j \max(\tau t_j, (\tau - 1) t_j) + \alpha \|w\|_1, \qquad
-              t_j = y_j - \langle a_j, w\rangle - c
-
-    Parameters
-    ----------
-    quantile : float
-        The quantile tau, strictly between 0 and 1.
-    alpha : float
-        Strength of the L1 penalty, >= 0.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose
-        As for `LinearRegressor`.
-
-    Attributes
-    ----------
-    coef_, intercept_, n_iter_, objective_, dual_gap_, converged_, stop_reason_
-        As for `LinearRegressor`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from adagrad_diff.sklearn import QuantileRegressor
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((200, 3))
-    >>> y = X[:, 0] + rng.exponential(size=200)
-    >>> model = QuantileRegressor(quantile=0.9, alpha=0.01).fit(X, y)
-    >>> bool(0.85 < (y <= model.predict(X)).mean() < 0.95)
-    True
-    """
-
-    quantile: Any
-    loss, penalty = "quantile", "l1"
-
-    def __init__(
-        self,
-        quantile: float = 0.5,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 10000,
-        eta: Any = "auto",
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
-
-    def _model(self) -> Any:
-        tau = check.positive(self.quantile, "quantile", type(self).__name__)
-        if tau >= 1:
-            raise ValueError(
-                f"The 'quantile' parameter of {type(self).__name__} must lie strictly between 0 and 1. Got {self.quantile!r} "
-                "instead."
-            )
-        return partial(Quantile, tau=tau)
 
 
 class LADRegressor(BaseRegressor):
