@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter, sleep
 from typing import Any, Protocol
 
@@ -48,11 +48,16 @@ def measure(call: Callable[[], Any], budget: float = 0.4) -> tuple[float, Any]:
         if not times or times[-1] > 0.02:
             sleep(PAUSE)
         begin = perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            answer = call()
+        answer = _quiet(call)
         times.append(perf_counter() - begin)
     return min(times), answer
+
+
+def _quiet(call: Callable[[], Any]) -> Any:
+    """What does not converge warns; whether it did is looked at here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return call()
 
 
 def fitted(model: Any) -> np.ndarray:
@@ -73,14 +78,18 @@ def contest(
     peers: dict[str, Peer],
     gaps: Sequence[float],
     limit: float = 15.0,
-    only_best: Sequence[float] = (),
+    brief: Sequence[float] = (),
+    must: float | None = None,
+    read: Callable[[Any], np.ndarray] = fitted,
 ) -> Iterator[Row]:
-    """One row per accuracy and peer, the fastest peer first. ours(gap) is a fitted estimator. At accuracies in `only_best` there
-    is one row, and nothing must be.
+    """One row per accuracy and peer, the fastest peer first; ours(gap) is a fitted estimator, and read(it) its x.
+
+    At the accuracies in `brief` there is one row only, beside the fastest peer, and `must` is its limit.
     """
     gaps = sorted(gaps, reverse=True)
+    _quiet(lambda: ours(gaps[-1]))  # may compile
     mine = {gap: measure(lambda: ours(gap)) for gap in gaps}  # noqa: B023
-    best = min(problem.value(fitted(model)) for _, model in mine.values())
+    best = min(problem.value(read(model)) for _, model in mine.values())
     climbs: dict[str, list[Run]] = {name: [] for name in peers}
     for _ in range(2):  # the second time, the best objective is known
         for name, peer in peers.items():
@@ -92,19 +101,17 @@ def contest(
         if seconds < 5:  # what disturbed the peers may disturb ours, and the other way round
             seconds = min(seconds, measure(lambda: ours(gap))[0])  # noqa: B023
         name = f"{title}, {gap:.0e}"
-        if problem.value(fitted(model)) > enough + 1e-13 * abs(best) and proven(model, gap):
-            name, seconds = f"{name} (PROVEN AND WRONG)", np.inf
-        elif not proven(model, gap):
+        if not proven(model, gap):
             name = f"{name} (took {seconds:.2g} s, proven {model.dual_gap_ / abs(model.objective_):.0e})"
             seconds = np.inf
-        rows = [
-            row for key, peer in peers.items() for row in [_row(name, seconds, key, peer, climbs[key], problem, enough, limit)]
-        ]
+        elif problem.value(read(model)) > enough + 1e-13 * abs(best):
+            name, seconds = f"{name} (PROVEN AND WRONG)", np.inf
+        rows = [_row(name, seconds, key, peer, climbs[key], problem, enough, limit) for key, peer in peers.items()]
         rows.sort(key=lambda row: row.theirs or 0.0)
-        if gap in only_best:
-            rows = [Row(rows[0].name, rows[0].ours, rows[0].peer, rows[0].theirs)]
-        for first, row in enumerate(rows):
-            yield row if not first else Row("", row.ours, row.peer, row.theirs, row.must, row.aim)
+        if gap in brief:
+            rows = [replace(rows[0], must=must)]
+        yield from rows[:1]
+        yield from (replace(row, name="") for row in rows[1:])
 
 
 def climb(runs: list[Run], problem: Problem, peer: Peer, best: float, gap: float, limit: float) -> None:
@@ -121,9 +128,7 @@ def climb(runs: list[Run], problem: Problem, peer: Peer, best: float, gap: float
 def _attempt(problem: Problem, peer: Peer, rung: float, limit: float) -> Run:
     begin = perf_counter()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            x = peer.solve(problem, rung, limit)
+        x = _quiet(lambda: peer.solve(problem, rung, limit))
     except TooSlow:
         return Run(np.inf, np.inf, "too slow")
     return Run(perf_counter() - begin, problem.value(x) if np.isfinite(x).all() else np.inf)

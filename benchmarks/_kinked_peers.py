@@ -4,8 +4,8 @@
 
 Absolute values (k = b, -1, 1), quantiles (k = b, -tau, 1 - tau) and the hinge (k = b; -1, 0 for b = 1 and 0, 1 for b = -1) are
 that. The dual, which linear programming likes better, has one variable per sample, the slope s_j between lo_j and hi_j:
-minimise <k, s> where |A' s| <= N l1 and sum(s) = 0; w and c are the multipliers. A solver is a function (problem, tol, limit) -> x;
-x is w, then c if there is one. It raises TooSlow if it was stopped after `limit` seconds.
+minimise <k, s> where |A' s| <= N l1 and sum(s) = 0; w and c are the multipliers. A solver is a function (problem, tol, limit)
+-> x; x is w, then c if there is one. It raises TooSlow if it was stopped after `limit` seconds.
 """
 
 from __future__ import annotations
@@ -50,15 +50,18 @@ def quantile(A: np.ndarray, b: np.ndarray, tau: float, alpha: float) -> Kinked:
     return Kinked(A, b, np.full(len(b), -tau), np.full(len(b), 1.0 - tau), alpha)
 
 
-def hinge(A: np.ndarray, b: np.ndarray, l1: float = 0.0, l2: float = 0.0) -> Kinked:
-    return Kinked(A, b, np.minimum(-b, 0.0), np.maximum(-b, 0.0), l1, l2)
+def hinge(A: np.ndarray, b: np.ndarray, l1: float = 0.0, l2: float = 0.0, intercept: bool = True) -> Kinked:
+    return Kinked(A, b, np.minimum(-b, 0.0), np.maximum(-b, 0.0), l1, l2, intercept)
 
 
 # ---------------------------------------------------------------- HiGHS
 
 
 def highs_dual(problem: Kinked, solver: str, crossover: str, tol: float, limit: float) -> np.ndarray:
-    """HiGHS by its own interface, on the dual form: N columns, one row per coefficient. solver: "ipm" or "simplex" (the wheel has no HiPO)."""
+    """HiGHS by its own interface, on the dual form: N columns, one row per coefficient.
+
+    solver: "ipm" or "simplex" (the wheel has no HiPO).
+    """
     import highspy
 
     M, samples = problem.rows, len(problem.k)
@@ -136,8 +139,8 @@ def linprog_dual(problem: Kinked, method: str, tol: float, limit: float) -> np.n
 def frisch_newton(problem: Kinked, tol: float, limit: float) -> np.ndarray:
     """Frisch-Newton. The L1 norm is one more row per coefficient, as in R's rq.fit.lasso.
 
-    (pinball's own LassoSolver gives these rows the loss of the samples, so that for tau != 1/2 its penalty is not symmetric. And
-    its solvers copy A: here the routine is called directly.)
+    (pinball's own LassoSolver gives these rows the loss of the samples: for tau != 1/2 its penalty is not symmetric. And its
+    solvers copy A: here the routine is called directly.)
     """
     return _frisch_newton(problem.rows, problem.k, problem.lo, problem.hi, len(problem.k) * problem.l1, problem.intercept, tol)
 

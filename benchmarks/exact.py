@@ -1,9 +1,9 @@
 """Time to a proven relative gap beside exact solvers, each in the strongest form known, which need not prove theirs.
 
-Losses with kinks have an intercept. HiGHS solves the dual form (its primal form took 5 times longer at 5000 x 200, SciPy's linprog
-half as long again): interior point with crossover and without, and simplex. Frisch-Newton is quantreg's Fortran from pinball-qr, with
-the L1 norm as in R's rq.fit.lasso, and with Portnoy and Koenker's preprocessing where that leaves samples out. Strengths of L1 in
-logistic problems are given as a share of the smallest one at which all coefficients are zero.
+Losses with kinks have an intercept. HiGHS solves the dual form (the primal form took 5 times as long at 5000 x 200, SciPy's
+linprog 1.5 times): interior point with crossover and without, and simplex. Frisch-Newton is quantreg's Fortran from pinball-qr,
+with the L1 norm as in R's rq.fit.lasso, and with Portnoy and Koenker's preprocessing where it leaves out half of the samples at
+least. The L1 strengths of logistic problems are shares of the smallest one at which all coefficients are zero.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def of_shape(samples: int, features: int, true: int, **more: Peer) -> Iterator[R
         peers,
         GAPS,
         SLOW,
-        only_best=GAPS[:1],
+        brief=GAPS[:1],
     )
     yield from contest(
         f"quantile 0.8 {name}",
@@ -75,7 +75,7 @@ def of_shape(samples: int, features: int, true: int, **more: Peer) -> Iterator[R
         peers,
         GAPS,
         SLOW,
-        only_best=GAPS[:1],
+        brief=GAPS[:1],
     )
 
 
@@ -118,7 +118,7 @@ def hinge() -> Iterator[Row]:
         linear_programs(1 / 5, None, **more),
         GAPS,
         SLOW,
-        only_best=GAPS[:1],
+        brief=GAPS[:1],
     )
 
 

@@ -1,6 +1,6 @@
 """Classic small tables, and what R's quantreg finds on them.
 
-The tables are in the public domain, as statsmodels ships them. The coefficients are those of quantreg's own simplex code (method
+The tables are in the public domain, as statsmodels ships them. The coefficients are those of quantreg's simplex code (method
 "br") as pinball-qr 1.0.0 reports them. They agree with R's fitted values of engel at 0.1 in statsmodels' tests, and with HiGHS.
 """
 
