@@ -20,6 +20,7 @@ class Curvature(ABC):
     size: int
     tail = 0
     samples = 0
+    most = 2000  # coordinates of a Hessian that is formed and factored: for more, there are products
     constant = False  # whether the Hessian is the same everywhere
     value: float  # at the point where it is
     gradient: np.ndarray
@@ -122,13 +123,13 @@ class LinearCurvature(Curvature):
         with np.errstate(invalid="ignore"):
             return np.where(self.weight > 0, self.weight * curvature(self.z, self.b, self.loss.theta), 0.0)
 
-    def _chosen(self, index: np.ndarray) -> Chosen:
+    def chosen(self, index: np.ndarray) -> Chosen:
         if self._known is None or not np.array_equal(self._known[0], index):
             self._known = index.copy(), self.columns.take(index)
         return self._known[1]
 
     def along(self, index: np.ndarray, d: np.ndarray) -> None:
-        self.dz = self._chosen(index).dot(d)
+        self.dz = self.chosen(index).dot(d)
 
     def at(self, t: float) -> float:
         with np.errstate(all="ignore"):
@@ -139,13 +140,13 @@ class LinearCurvature(Curvature):
 
     def hessian(self, index: np.ndarray) -> np.ndarray:
         if not self.constant:
-            return self._chosen(index).gram(self.h)
+            return self.chosen(index).gram(self.h)
         if self._gram is None or not np.array_equal(self._gram[0], index):
-            self._gram = index.copy(), self._chosen(index).gram(self.h)
+            self._gram = index.copy(), self.chosen(index).gram(self.h)
         return self._gram[1]
 
     def product(self, index: np.ndarray, v: np.ndarray) -> np.ndarray:
-        chosen = self._chosen(index)
+        chosen = self.chosen(index)
         return chosen.tdot(self.h * chosen.dot(v))
 
     def diagonal(self) -> np.ndarray:

@@ -13,6 +13,8 @@ from .curvature_columns import Chosen, columns_of
 class ClassesCurvature(Curvature):
     """sum_j weight_j (log sum_c exp z_jc - z_jb), without the ridge term."""
 
+    most = 300  # a product costs little more than one of a single class
+
     def __init__(self, loss: Multinomial):
         self.loss, self.classes = loss, loss.classes
         self.weight = loss.weight.astype(np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .curvature import Curvature
 from .manifold import Pieces
-from .newton_products import product_step
+from .newton_products import Large
 from .newton_small import Small
 
 MOST_STEPS = 60
@@ -64,13 +64,17 @@ class Newton:
                 H = model.hessian(index)
                 if shift:
                     H = H + np.diag(shift * model.bound()[index])
-                new = Small(H, g, old, q).solve(self._inner(size, r[index]))
+                new = Small(H, g, old, q).solve(self._inner(size, r[index], index))
             else:
-                new = product_step(model, q, index, old, r[index], shift, tol)
+                new = Large(model, q, index, old, shift, size).solve()
             d = new - old
             slope = float(g @ d) + q.value(new) - q.value(old)
             if not (np.isfinite(slope) and np.isfinite(d).all()):
                 return End(x, False, step, index.size, "a step was not finite")
+            if slope > 4 * EPS * size:  # what was put back upon its piece leads upwards
+                new = self._gradient_step(old, g, index, q, shift)
+                d = new - old
+                slope = float(g @ d) + q.value(new) - q.value(old)
             last = max(-slope, 0.0)
             model.along(index, d)
             t = self._search(old, d, q, slope, model.value + phi - q.value(old))
@@ -95,13 +99,24 @@ class Newton:
         least = np.maximum(PART_OF_TOL * tol * np.where(unit > 0, unit, noise), 16 * EPS * noise)
         return float(np.max(np.abs(r) / np.maximum(least, 1e-300)))
 
-    def _inner(self, size: float, r: np.ndarray) -> float:
+    def _gradient_step(self, x: np.ndarray, g: np.ndarray, index: np.ndarray, q: Pieces, shift: float) -> np.ndarray:
+        """A step in a diagonal metric, at whose end the penalty counts."""
+        bound = (1.0 + shift) * np.maximum(self.model.bound()[index], 1e-300)
+        y = bound * x - g
+        return np.clip(np.sign(y) * np.maximum(np.abs(y) - q.l1, 0.0) / (bound + q.l2), q.lower, q.upper)
+
+    def _inner(self, size: float, r: np.ndarray, index: np.ndarray) -> float:
         """How exactly a small problem is to be solved: the more exactly, the closer its Hessian is to the right one."""
-        gain = 0.0 if self.model.constant else float(np.sum(r * r / np.maximum(self.model.bound().min(), 1e-300)))
-        return max(1e-26 * size, 1e-3 * gain * min(1.0, gain / max(size, 1e-300)))
+        least = 1e-26 * size
+        if self.model.constant:
+            return least
+        bound = self.model.bound()[index]
+        gain = float(np.sum(np.divide(r * r, bound, out=np.zeros_like(r), where=bound > 0)))
+        return max(least, 1e-3 * gain * min(1.0, gain / max(size, 1e-300)))
 
     def _small(self, count: int) -> bool:
-        return count <= MOST_SMALL and self.model.cost(count) <= MOST_WORK
+        most = self.model.most if self.p.smooth else MOST_SMALL
+        return count <= most and self.model.cost(count) <= MOST_WORK
 
     def _working(self, x: np.ndarray, r: np.ndarray, tol: float) -> np.ndarray:
         """The coordinates of the next small problem: those that are free, and the worst of those that should be."""
