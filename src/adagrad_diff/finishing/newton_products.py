@@ -13,31 +13,32 @@ from .manifold import Pieces
 
 MOST_PRODUCTS = 500
 COLUMN_SWEEPS = 30
+FAR = 1e-5  # part of the objective
 FLAT = {True: 1e-15, False: 1e-8}  # part of the diagonal's curvature below which a direction is flat; with kinks, it ends there
 
 
 class Large:
     """min_v g'(v - x) + (v - x)'H(v - x)/2 + phi(v), approximately, on many coordinates."""
 
-    def __init__(self, model: Curvature, q: Pieces, index: np.ndarray, x: np.ndarray, shift: float, size: float):
+    def __init__(self, model: Curvature, q: Pieces, index: np.ndarray, x: np.ndarray, size: float):
         self.model, self.q, self.index, self.size = model, q, index, size
         bound = np.maximum(model.bound()[index], 1e-300)
-        self.more = shift * bound
-        self.diagonal = model.diagonal()[index] + self.more
+        self.diagonal = model.diagonal()[index]
         self.metric = np.maximum(self.diagonal + q.l2, 1e-12 * bound)
         self.v, self.g = x.copy(), model.gradient[index].copy()
 
     def _times(self, d: np.ndarray) -> np.ndarray:
-        return np.asarray(self.model.product(self.index, d) + self.more * d)
+        return self.model.product(self.index, d)
 
-    def solve(self) -> np.ndarray:
+    def solve(self, gain: float) -> np.ndarray:
+        """The next point; far from the end, when steps of single coordinates would bring much, it is a rough one."""
         if self.q.smooth:
             return self.v + self._direction(np.ones(self.v.size, bool), self.q.residual(self.v, self.g))
-        if self._descend():
-            for _ in range(2):
+        far = gain > FAR * self.size
+        if self._descend(0.1 if far else 1e-3):
+            if not far:
                 free = self.q.free(self.v)
-                if not self._step(free, np.where(free, self.q.residual(self.v, self.g), 0.0)):
-                    break
+                self._step(free, np.where(free, self.q.residual(self.v, self.g), 0.0))
             return self.v
         r = self.q.residual(self.v, self.g)
         free = self.q.free(self.v)
@@ -47,7 +48,7 @@ class Large:
         self._step(free | (r != 0), r)
         return self.v
 
-    def _descend(self) -> bool:
+    def _descend(self, part: float) -> bool:
         """Column by column, if there are columns."""
         model, q = self.model, self.q
         chosen = model.chosen(self.index) if isinstance(model, LinearCurvature) else None
@@ -56,7 +57,7 @@ class Large:
         A, start = chosen.by_columns, self.v.copy()
         kernels.descend_columns(
             A.indptr, A.indices, A.data, chosen.center, model.h, self.diagonal, A.T @ model.h, self.v, self.g,  # type: ignore[attr-defined]
-            q.l1, q.l2, q.lower, q.upper, COLUMN_SWEEPS, 1e-3,
+            q.l1, q.l2, q.lower, q.upper, COLUMN_SWEEPS, part,
         )  # fmt: skip
         self.g += self._times(self.v - start)
         return True
@@ -70,8 +71,8 @@ class Large:
 
         return conjugate_gradients(product, np.where(free, -r, 0.0), self.metric, FLAT[q.smooth], self.size)
 
-    def _step(self, free: np.ndarray, r: np.ndarray) -> bool:
-        """One step on these coordinates, put back upon their pieces; whether it was cut."""
+    def _step(self, free: np.ndarray, r: np.ndarray) -> None:
+        """One step on these coordinates, put back upon their pieces."""
         q, v = self.q, self.v
         d = self._direction(free, r)
         before, slack = q.value(v), 1e-15 * self.size
@@ -82,8 +83,7 @@ class Large:
             image = self._times(step)
             if float(self.g @ step + 0.5 * (step @ image)) + q.value(new) - before <= slack:
                 self.v, self.g = new, self.g + image
-                return bool((new != v + d).any())
-        return False
+                return
 
 
 def conjugate_gradients(
