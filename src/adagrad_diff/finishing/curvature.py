@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 
 import numpy as np
 
 from .. import kernels
 from ..losses import Squared
 from ..losses.linear import LinearModel
-from .curvature_columns import Chosen, columns_of
+from .curvature_columns import Chosen, SparseColumns, columns_of
 
 
 class Curvature(ABC):
@@ -20,6 +19,8 @@ class Curvature(ABC):
     size: int
     tail = 0
     samples = 0
+    most = {True: 2000, False: 2000}  # coordinates of a Hessian that is formed and factored, if the penalty is smooth, or not
+    damping = 0.0  # what is added to the second derivatives, as a part of the largest that there are: for steps from afar
     constant = False  # whether the Hessian is the same everywhere
     value: float  # at the point where it is
     gradient: np.ndarray
@@ -82,6 +83,8 @@ class LinearCurvature(Curvature):
         self.weight, self.b = loss.weight.astype(np.float64), loss.b.astype(np.float64)
         self.columns = columns_of(loss.A, self.weight, loss.intercept)
         self.samples, self.size, self.tail = len(self.b), self.columns.size, int(loss.intercept)
+        if isinstance(self.columns, SparseColumns):  # products cost little
+            self.most = {True: 400, False: 800}
         self.constant = isinstance(loss, Squared)
         self._kernel, self._total = kernels.residuals(loss.scalar), np.zeros(1)
         self._known: tuple[np.ndarray, Chosen] | None = None
@@ -106,7 +109,7 @@ class LinearCurvature(Curvature):
         self.z, r = z, z.copy()
         self.value = self._sum(r)
         self.gradient, self.r = self.columns.tdot(r), r
-        self.__dict__.pop("h", None)
+        self._h: tuple[float, np.ndarray] | None = None
 
     def _sum(self, z: np.ndarray) -> float:
         """The value at z, which becomes residuals."""
@@ -114,21 +117,26 @@ class LinearCurvature(Curvature):
         self._kernel(z, self.b, self.weight, self.loss.theta, 0, self.samples, self._total)
         return float(self._total[0])
 
-    @cached_property
+    @property
     def h(self) -> np.ndarray:
-        """The weighted second derivatives."""
-        curvature = type(self.loss).curvature
-        assert curvature is not None
-        with np.errstate(invalid="ignore"):
-            return np.where(self.weight > 0, self.weight * curvature(self.z, self.b, self.loss.theta), 0.0)
+        """The weighted second derivatives, larger if steps are to be shorter."""
+        if self._h is None or self._h[0] != self.damping:
+            curvature = type(self.loss).curvature
+            assert curvature is not None
+            h = curvature(self.z, self.b, self.loss.theta)
+            if self.damping and not self.constant:
+                h = h + self.damping * (self.loss.smoothness or h)
+            with np.errstate(invalid="ignore"):
+                self._h = self.damping, np.where(self.weight > 0, self.weight * h, 0.0)
+        return self._h[1]
 
-    def _chosen(self, index: np.ndarray) -> Chosen:
+    def chosen(self, index: np.ndarray) -> Chosen:
         if self._known is None or not np.array_equal(self._known[0], index):
             self._known = index.copy(), self.columns.take(index)
         return self._known[1]
 
     def along(self, index: np.ndarray, d: np.ndarray) -> None:
-        self.dz = self._chosen(index).dot(d)
+        self.dz = self.chosen(index).dot(d)
 
     def at(self, t: float) -> float:
         with np.errstate(all="ignore"):
@@ -139,13 +147,13 @@ class LinearCurvature(Curvature):
 
     def hessian(self, index: np.ndarray) -> np.ndarray:
         if not self.constant:
-            return self._chosen(index).gram(self.h)
+            return self.chosen(index).gram(self.h)
         if self._gram is None or not np.array_equal(self._gram[0], index):
-            self._gram = index.copy(), self._chosen(index).gram(self.h)
+            self._gram = index.copy(), self.chosen(index).gram(self.h)
         return self._gram[1]
 
     def product(self, index: np.ndarray, v: np.ndarray) -> np.ndarray:
-        chosen = self._chosen(index)
+        chosen = self.chosen(index)
         return chosen.tdot(self.h * chosen.dot(v))
 
     def diagonal(self) -> np.ndarray:

@@ -13,6 +13,8 @@ from .curvature_columns import Chosen, columns_of
 class ClassesCurvature(Curvature):
     """sum_j weight_j (log sum_c exp z_jc - z_jb), without the ridge term."""
 
+    most = {True: 300, False: 2000}  # a product costs little more than one of a single class
+
     def __init__(self, loss: Multinomial):
         self.loss, self.classes = loss, loss.classes
         self.weight = loss.weight.astype(np.float64)
@@ -81,7 +83,7 @@ class ClassesCurvature(Curvature):
         k, C, p = len(V), self.classes, self.p
         H = np.empty((k, C, k, C))
         for c in range(C):
-            H[:, c, :, c] = chosen.gram(self.weight * p[:, c] * (1.0 - p[:, c]))
+            H[:, c, :, c] = chosen.gram(self.weight * (p[:, c] * (1.0 - p[:, c]) + 0.5 * self.damping))
             for e in range(c):
                 block = chosen.gram(self.weight * p[:, c] * p[:, e])
                 H[:, c, :, e] = H[:, e, :, c] = -block
@@ -91,13 +93,15 @@ class ClassesCurvature(Curvature):
     def product(self, index: np.ndarray, v: np.ndarray) -> np.ndarray:
         chosen, V, where = self._matrix(index, v)
         y = chosen.dot(V)
+        more = 0.5 * self.damping * y if self.damping else 0.0
         y -= np.einsum("jc,jc->j", self.p, y)[:, None]
         y *= self.p
+        y += more
         y *= self.weight[:, None]
         return np.asarray(chosen.tdot(y).ravel()[where])
 
     def diagonal(self) -> np.ndarray:
-        p = self.p * (1.0 - self.p) * self.weight[:, None]
+        p = (self.p * (1.0 - self.p) + 0.5 * self.damping) * self.weight[:, None]
         if self.columns.samples * self.columns.features < 1e7:
             return np.stack([self.columns.diagonal(h) for h in p.T], axis=1).ravel()
         return np.outer(self.columns.square, p.sum(axis=0) / self.weight.sum()).ravel()

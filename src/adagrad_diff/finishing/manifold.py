@@ -88,15 +88,14 @@ class Pieces:
         bend[np.diag_indices_from(bend)] += rate
         return bend
 
-    def bend_product(self, x: np.ndarray, free: np.ndarray, v: np.ndarray) -> np.ndarray | float:
-        """That Hessian times a vector."""
+    def bend_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray | float:
+        """That Hessian times a vector, on all coordinates."""
         if self.strength is None:
             return 0.0
-        labels, y = self.labels[free], x[free]  # type: ignore[index]
         own = self.norms(x)
-        rate = np.divide(self.strength, own, out=np.zeros_like(own), where=own > 0)[labels]
-        u = y / np.where(own > 0, own, 1.0)[labels]
-        return np.asarray(rate * (v - u * np.bincount(labels, u * v, own.size)[labels]))
+        rate = np.divide(self.strength, own, out=np.zeros_like(own), where=own > 0)[self.labels]
+        u = x / np.where(own > 0, own, 1.0)[self.labels]
+        return np.asarray(rate * (v - u * np.bincount(self.labels, u * v, own.size)[self.labels]))  # type: ignore[arg-type]
 
     def whole(self, places: np.ndarray) -> np.ndarray:
         """A mask, with all members of the groups that have one in it."""

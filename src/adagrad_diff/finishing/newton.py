@@ -9,14 +9,14 @@ import numpy as np
 
 from .curvature import Curvature
 from .manifold import Pieces
-from .newton_products import product_step
+from .newton_products import Large
 from .newton_small import Small
 
 MOST_STEPS = 60
-MOST_SMALL = 2000  # coordinates of a Hessian that is formed and factored
 MOST_WORK = 2e10  # multiplications for that
 LITTLE_WORK = 1e7  # multiplications for a Hessian of all coordinates, below which nothing is chosen
 PART_OF_TOL = 0.01  # what may be left, as a part of the tolerance
+LEAST_DAMPING = 1e-2
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -47,7 +47,7 @@ class Newton:
         phi = p.value(x)
         if not (np.isfinite(model.value + phi) and np.isfinite(model.gradient).all()):
             return End(x, False, 0, 0, "the objective overflows where it began")
-        shift, last, before = 0.0, np.inf, np.inf
+        last, before, damping = np.inf, np.inf, 0.0
         for step in range(MOST_STEPS):
             r = p.residual(x, model.gradient)
             size = abs(model.value + phi)
@@ -59,29 +59,36 @@ class Newton:
             before = excess
             index = self._working(x, r, tol)
             q = p.part(index)
-            old, g = x[index], model.gradient[index]
+            old, g, gain = x[index], model.gradient[index], self._gain(r[index], index)
+            if not model.constant:
+                model.damping = max(damping, min(LEAST_DAMPING, 0.01 * gain / size)) if size > 0 else damping
             if self._small(index.size):
                 H = model.hessian(index)
-                if shift:
-                    H = H + np.diag(shift * model.bound()[index])
-                new = Small(H, g, old, q).solve(self._inner(size, r[index]))
+                new = Small(H, g, old, q).solve(max(1e-26 * size, 0.0 if model.constant else gain * min(0.05, gain / size)))
             else:
-                new = product_step(model, q, index, old, r[index], shift, tol)
+                new = Large(model, q, index, old, size).solve(gain)
             d = new - old
             slope = float(g @ d) + q.value(new) - q.value(old)
             if not (np.isfinite(slope) and np.isfinite(d).all()):
                 return End(x, False, step, index.size, "a step was not finite")
+            if slope > 4 * EPS * size:  # what was put back upon its piece leads upwards
+                new = self._gradient_step(old, g, index, q)
+                d = new - old
+                slope = float(g @ d) + q.value(new) - q.value(old)
             last = max(-slope, 0.0)
             model.along(index, d)
             t = self._search(old, d, q, slope, model.value + phi - q.value(old))
             if t == 0.0:
                 if last <= max(PART_OF_TOL * tol, 1e-13) * size and excess <= 1.0:
                     return End(x, True, step, index.size, "")
-                if shift > 1e3:
+                if model.damping > 1e3:
                     return End(x, False, step, index.size, "no step made the objective smaller")
-                shift = max(1e2 * shift, 1e-6)
+                damping = max(1e2 * model.damping, LEAST_DAMPING)
                 continue
-            shift = 0.0 if t == 1.0 and shift < 1e-6 else (0.1 * shift if t == 1.0 else max(4.0 * shift, 1e-6) if t < 0.2 else shift)
+            if t < 0.5:
+                damping = max(2.0 * model.damping, LEAST_DAMPING)
+            elif t == 1.0:
+                damping = 0.25 * damping if damping > 1e-2 * LEAST_DAMPING else 0.0
             x = x.copy()
             x[index] = new if t == 1.0 else old + t * d
             model.move(t)
@@ -95,22 +102,28 @@ class Newton:
         least = np.maximum(PART_OF_TOL * tol * np.where(unit > 0, unit, noise), 16 * EPS * noise)
         return float(np.max(np.abs(r) / np.maximum(least, 1e-300)))
 
-    def _inner(self, size: float, r: np.ndarray) -> float:
-        """How exactly a small problem is to be solved: the more exactly, the closer its Hessian is to the right one."""
-        gain = 0.0 if self.model.constant else float(np.sum(r * r / np.maximum(self.model.bound().min(), 1e-300)))
-        return max(1e-26 * size, 1e-3 * gain * min(1.0, gain / max(size, 1e-300)))
+    def _gradient_step(self, x: np.ndarray, g: np.ndarray, index: np.ndarray, q: Pieces) -> np.ndarray:
+        """A step in a diagonal metric, at whose end the penalty counts."""
+        bound = np.maximum(self.model.bound()[index], 1e-300)
+        y = bound * x - g
+        return np.clip(np.sign(y) * np.maximum(np.abs(y) - q.l1, 0.0) / (bound + q.l2), q.lower, q.upper)
+
+    def _gain(self, r: np.ndarray, index: np.ndarray) -> float:
+        """What steps of single coordinates would bring, all in all."""
+        bound = self.model.bound()[index] + self.p.l2[index]
+        return float(np.sum(np.divide(r * r, bound, out=np.zeros_like(r), where=bound > 0)))
 
     def _small(self, count: int) -> bool:
-        return count <= MOST_SMALL and self.model.cost(count) <= MOST_WORK
+        return count <= self.model.most[self.p.smooth] and self.model.cost(count) <= MOST_WORK
 
     def _working(self, x: np.ndarray, r: np.ndarray, tol: float) -> np.ndarray:
         """The coordinates of the next small problem: those that are free, and the worst of those that should be."""
         n = self.model.size
-        if n <= MOST_SMALL and self.model.cost(n) <= LITTLE_WORK:
+        if n <= self.model.most[False] and self.model.cost(n) <= LITTLE_WORK:
             return np.arange(n)
         free = self.p.free(x)
         want = ~free & (r != 0)
-        most = max(100, 2 * int(free.sum()))
+        most = max(100, int(free.sum()))
         if np.count_nonzero(want) > most:
             score = np.where(want, r * r / np.maximum(self.model.bound(), 1e-300), 0.0)
             want &= score >= np.partition(score, -most)[-most]

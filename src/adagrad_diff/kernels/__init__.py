@@ -36,7 +36,7 @@ from ._metric import (
     overflow,
 )
 from ._residuals import residuals, softmax_residuals
-from ._small import add_sparse_gram, add_square_tdot, descend, descend_groups, descend_pairs
+from ._small import add_sparse_gram, add_square_tdot, descend, descend_columns, descend_groups, descend_pairs
 from ._sparse import add_rows_dot, add_rows_tdot
 from .elementary import INLINE
 
@@ -58,6 +58,7 @@ __all__ = [
     "dense_pass",
     "dense_pass_few",
     "descend",
+    "descend_columns",
     "descend_groups",
     "descend_pairs",
     "diagnose",

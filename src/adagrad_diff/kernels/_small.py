@@ -154,3 +154,63 @@ def add_square_tdot(indptr: Any, indices: Any, data: Any, weight: Any, out: Any)
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             total += weight[np.uint64(indices[p])] * data[p] * data[p]
         out[i] = total
+
+
+@compiled
+def descend_columns(
+    indptr: Any, indices: Any, data: Any, center: Any, h: Any, curve: Any, pulled: Any, x: Any, g: Any, l1: Any, l2: Any,
+    lower: Any, upper: Any, sweeps: Any, part: Any,
+) -> None:  # fmt: skip
+    """As `descend` for H = (A - center)' diag(h) (A - center), A in compressed columns, and g the gradient at x: it stays.
+
+    curve = np.diag(H), pulled = A.T @ h. One more coordinate than A has columns is an intercept. It ends when a sweep brings
+    less than a part of what the first one did.
+    """
+    n, columns, first, whole = x.size, indptr.size - 1, 0.0, True
+    total, bent, offset = 0.0, np.zeros(h.size), 0.0  # h * (A d), where A d + offset are the changes of predictions
+    for j in range(h.size):
+        total += h[j]
+    pull = 0.0  # sum(bent)
+    places, count = np.arange(n), n
+    for sweep in range(sweeps):
+        moved = 0.0
+        for t in range(count):
+            i = places[t]
+            slope = g[i] + pull + offset * total
+            if i < columns:
+                dot = 0.0
+                for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                    dot += data[p] * bent[np.uint64(indices[p])]
+                slope = g[i] + dot + offset * pulled[i] - center[i] * (pull + offset * total)
+            full = curve[i] + l2[i]
+            y = curve[i] * x[i] - slope
+            size = abs(y) - l1[i]
+            new = np.copysign(max(size, 0.0), y) / full if full > 0.0 else (0.0 if l1[i] > 0.0 else x[i])
+            new = min(max(new, lower[i]), upper[i])
+            change = new - x[i]
+            if change != 0.0:
+                x[i] = new
+                moved += 0.5 * full * change * change
+                if i < columns:
+                    for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                        j = np.uint64(indices[p])
+                        bent[j] += change * data[p] * h[j]
+                    pull += change * pulled[i]
+                    offset -= change * center[i]
+                else:
+                    offset += change
+        if sweep == 0:
+            first = moved
+        if whole:
+            if moved <= part * first and sweep > 0:
+                break
+            count = 0
+            for i in range(n):
+                if lower[i] < x[i] < upper[i] and (x[i] != 0.0 or l1[i] == 0.0):
+                    places[count] = i
+                    count += 1
+            whole = False
+        elif moved <= part * first:
+            for i in range(n):
+                places[i] = i
+            count, whole = n, True
