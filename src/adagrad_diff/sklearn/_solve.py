@@ -27,7 +27,7 @@ class Solution:
     x: np.ndarray  # the best point found
     fun: float  # its objective
     gap: float  # fun minus a proven lower bound; inf if there is none
-    nit: int  # iterations
+    nit: int  # iterations, and rounds of the finish
     reason: str  # why the run ended: one of `_ends.REASONS`
     message: str  # the same as a sentence
 
@@ -74,7 +74,7 @@ def _iterate(loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_it
         )
     x, fun = (result.x_best, float(result.fun_best)) if result.fun_best < result.fun else (result.x, float(result.fun))
     gap = max(fun - float(result.bound), 0.0)  # it may be less by rounding
-    return Solution(x, fun, gap, int(result.nit), _reason(result, fun, gap, tol), result.message)
+    return Solution(x, fun, gap, int(result.nit) + (result.finish.rounds if "finish" in result else 0), _reason(result, fun, gap, tol), result.message)
 
 
 def _reason(result: OptimizeResult, fun: float, gap: float, tol: float) -> str:
