@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from .normal import Normal
 from .terms import Terms
 
@@ -116,16 +117,16 @@ class Rows:
     def solve(self, x: np.ndarray, size: float) -> Interior:
         l2, normal = self.program.terms.l2, Normal(self.program.A)
         now, least, reach = self.start(x), np.inf, FAR * (1.0 + np.abs(x).max(initial=0.0))
-        best = before = now
+        best = before = last = now
+        D = np.empty_like(now.r)
         for step in range(STEPS):
             gradient, residual = self.program.q + l2 * now.x + self.tdot(now.r), self.dot(now.x) - self.b
-            product = float(now.s @ now.z + now.t @ now.v)
-            error = product + float(np.abs(gradient) @ (1.0 + np.abs(now.x)) + np.abs(residual - now.v + now.z) @ self.width)
+            product, missed = kernels.interior_weights(*now[2:], residual, self.width, D)
+            error = product + missed + float(np.abs(gradient) @ (1.0 + np.abs(now.x)))
             if error <= least:
                 least, best, last = error, now, before
             if not (error <= WORSE * least and np.abs(now.x).max(initial=0.0) < reach) or product <= END_ERROR * size:
                 break
-            D = 1.0 / (now.z / now.s + now.v / now.t)
             if not normal.factorise(D[: self.m], l2 + np.bincount(self.columns, D[self.m :], minlength=x.size)):
                 break
             before, now = now, self._step(now, normal, D, gradient, residual, product, bool(l2.any()))
@@ -136,23 +137,22 @@ class Rows:
     ) -> Point:
         """Predict, correct, and go most of the way to the boundary."""
         _, _, s, t, z, v = now
-        aim_s = aim_t = np.zeros(1)  # what s z and t v are to become
+        has_low, has_high = self.has_low, self.has_high
+        pull, dz, dv = np.empty((3, s.size))
+        aim_s = aim_t = np.zeros(s.size)  # what s z and t v are to become: nothing, then what the predictor suggests
         for corrects in (False, True):
-            rho = aim_t / t - aim_s / s - residual
-            dx, y = normal.solve(self.tdot(D * rho) - gradient)
-            dr = np.concatenate([y, D[self.m :] * dx[self.columns]]) - D * rho
-            ds, dt = self.has_low * dr, -(self.has_high * dr)
-            dz, dv = self.has_low * ((aim_s - z * dr) / s - z), self.has_high * ((aim_t + v * dr) / t - v)
-            dual, primal = _longest(s, ds, t, dt), _longest(z, dz, v, dv)
-            if not corrects:
-                reached = float((s + dual * ds) @ (z + primal * dz) + (t + dual * dt) @ (v + primal * dv))
+            if corrects:
                 mu = product / self.count * min(1.0, reached / product) ** TO_CENTER
-                aim_s, aim_t = self.has_low * mu - ds * dz, self.has_high * mu - dt * dv
+                aim_s, aim_t = has_low * (mu - dr * dz), has_high * (mu + dr * dv)
+            kernels.interior_pull(s, t, residual, D, aim_s, aim_t, pull)
+            dx, y = normal.solve(self.tdot(pull) - gradient)
+            dr = np.concatenate([y, D[self.m :] * dx[self.columns]]) - pull
+            dual, primal, reached = kernels.interior_direction(s, t, z, v, has_low, has_high, dr, aim_s, aim_t, dz, dv)
         dual, primal = NEARLY * dual, NEARLY * primal
         if curved:  # then x is in both equations
             dual = primal = min(dual, primal)
-        lengths = primal, dual, dual, dual, primal, primal
-        return Point(*(a + length * da for a, length, da in zip(now, lengths, (dx, dr, ds, dt, dz, dv), strict=True)))
+        x, r = now.x + primal * dx, now.r + dual * dr
+        return Point(x, r, s + dual * (has_low * dr), t - dual * (has_high * dr), z + primal * dz, v + primal * dv)
 
     def _end(self, now: Point, before: Point, steps: int, error: float) -> Interior:
         """Of two factors whose product vanishes, the one of which the last step has left more is the one that stays."""
@@ -175,9 +175,3 @@ class Point(NamedTuple):
     t: np.ndarray
     z: np.ndarray
     v: np.ndarray
-
-
-def _longest(a: np.ndarray, da: np.ndarray, b: np.ndarray, db: np.ndarray) -> float:
-    """The longest step up to 1 for which both vectors stay positive."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return 1.0 / float(max(1.0, np.fmax.reduce(-da / a, initial=0.0), np.fmax.reduce(-db / b, initial=0.0)))

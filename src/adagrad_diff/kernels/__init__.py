@@ -23,6 +23,7 @@ from ._exact import (
     two_product,
     two_sum,
 )
+from ._interior import interior_direction, interior_pull, interior_weights
 from ._intercept import intercept_gradient, intercept_offset
 from ._metric import (
     add_block_squared_differences,
@@ -72,6 +73,9 @@ __all__ = [
     "forward",
     "intercept_gradient",
     "intercept_offset",
+    "interior_direction",
+    "interior_pull",
+    "interior_weights",
     "named",
     "overflow",
     "plain",
