@@ -20,9 +20,9 @@ from ..losses import LinearModel, Loss, as_loss
 from ..losses.base import Coordinates
 from ..penalties import Penalty, as_penalty
 from .kinked import Kinked
+from .manifold import pieces
 from .outcome import Outcome
 from .smooth import smooth_solver
-from .terms import terms_of
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -101,8 +101,8 @@ class Finisher:
 def solver_for(loss: Loss, penalty: Penalty, coordinates: Coordinates | None = None) -> Any:
     """A solver that suits, or a phrase that says why there is none."""
     if isinstance(loss, LinearModel) and loss.jump is not None:
-        terms = terms_of(penalty, loss.A.shape[1])
-        if terms is None:
+        terms = pieces(penalty, loss.A.shape[1], 0, loss.l2)
+        if isinstance(terms, str) or terms.labels is not None:
             return f"with a loss that has kinks, {penalty.name} is no penalty of straight or quadratic pieces"
         if loss.A.opaque:
             return "an operator does not show the rows of its matrix"

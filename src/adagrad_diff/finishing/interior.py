@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import kernels
 from .normal import Normal
-from .terms import Terms
+from .manifold import Pieces
 
 STEPS = 80  # at most
 NEARLY = 0.9995  # of the way to the boundary
@@ -41,7 +41,7 @@ class Program:
     low: np.ndarray
     high: np.ndarray
     q: np.ndarray
-    terms: Terms
+    terms: Pieces
 
     def slack(self, x: np.ndarray, r: np.ndarray) -> float:
         """How far x and r are from a solution: what the terms of the objective and their conjugates are more than <x, ...>.

@@ -17,7 +17,7 @@ from ..losses import LinearModel
 from ..losses.base import Coordinates
 from .interior import Program
 from .outcome import Outcome
-from .terms import Terms
+from .manifold import Pieces
 from .vertex import exact
 
 MOST_ROUNDS = 30  # at most
@@ -33,15 +33,14 @@ STEP_COUNT, OPERATION, STEP_SECONDS = 18, 7e-11, 1.5e-4  # steps, seconds of a m
 class Kinked:
     """The solver of one problem."""
 
-    def __init__(self, loss: LinearModel, terms: Terms, coordinates: Coordinates):
+    def __init__(self, loss: LinearModel, terms: Pieces, coordinates: Coordinates):
         self.loss, self.features = loss, loss.A.shape[1]
         self.scale = np.ones(self.features) if coordinates.scale is None else coordinates.scale
         self.center = np.zeros(self.features) if coordinates.center is None else coordinates.center.astype(np.float64)
         self.unit = coordinates.unit  # of predictions
         self.weight, self.b = loss.weight.astype(np.float64), loss.b.astype(np.float64)
         self.low, self.high = (self.weight * np.asarray(end, np.float64) for end in loss.jump(loss.b, loss.theta))
-        self.terms = Terms(terms.l1, terms.l2 + loss.l2, terms.lower, terms.upper)
-        self.movable = self.terms.lower < self.terms.upper
+        self.terms, self.movable = terms, terms.lower < terms.upper  # with the ridge term of the loss
         self.near = NEAR_SAMPLES  # grows where it was too small
         self.spent = 0.0  # the guessed seconds of the last call
 
@@ -161,12 +160,14 @@ class Kinked:
         A = (A - self.center[columns]) * self.scale[columns]
         q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * (now.r[samples] @ A)
         y = now.x[columns] / step
-        terms = self.terms.select(columns)
-        terms = Terms(many * terms.l1 * self.scale[columns], many * terms.l2 * self.scale[columns] * step, terms.lower / step, terms.upper / step)
+        terms = self.terms.part(columns)
+        l1, l2 = many * terms.l1 * self.scale[columns], many * terms.l2 * self.scale[columns] * step
+        lower, upper = terms.lower / step, terms.upper / step
         if self.loss.intercept:
-            A, terms = np.column_stack([A, np.ones(len(A))]), terms.with_free()
-            q = np.append(q, many * (now.r.sum() - now.r[samples].sum()))
+            A, q = np.column_stack([A, np.ones(len(A))]), np.append(q, many * (now.r.sum() - now.r[samples].sum()))
             y = np.append(y, (now.x[-1] + self.center[columns] @ now.x[columns]) / self.unit)
+            l1, l2, lower, upper = np.append(l1, 0.0), np.append(l2, 0.0), np.append(lower, -np.inf), np.append(upper, np.inf)
+        terms = Pieces(l1, l2, lower, upper)
         program = Program(A, b / self.unit, many * self.low[samples], many * self.high[samples], q, terms)
         found = exact(program, y, max(many * now.fun / self.unit, LEAST_OBJECTIVE))
         if found is None:

@@ -42,11 +42,13 @@ class Tries:
         return self.report.done
 
     def at_once(self, leader: State) -> bool:
-        """Whether the problem is solved before the first iteration."""
+        """Whether the problem is solved before the first iteration: if it is small, or begins where a like one has ended."""
         self._remember(leader.notes)
         if leader.n > 0 or not self.finisher.possible:
             return False
-        return self.finisher.cost(whole=True) <= max(AT_ONCE, FIRST_TRY * self.iteration) and self._try(leader.x, whole=True)
+        whole = self.finisher.cost(whole=True) <= max(AT_ONCE, FIRST_TRY * self.iteration)
+        coefficients = leader.x[:-1] if self.race.original.intercept else leader.x
+        return (whole or bool(coefficients.any())) and self._try(leader.x, whole)
 
     def follow(self, leader: State) -> bool:
         """A stage is over: whether the run is now at its end. What a failed try has found is the race's, too."""
