@@ -2,7 +2,7 @@
 
 Nothing here calls the package. Of its objects only the data are read: A, b, the weights, the parameters. A dual point that is
 infeasible by rounding is moved into the dual set first, so what `lower_bound` returns is below F_star but for the rounding
-of extended precision.
+of extended precision. (What is lost because a dual point is shown in double precision does not count.)
 """
 
 import numpy as np
@@ -202,7 +202,10 @@ def lower_bound(loss, penalty, point):
         return -LONG(np.inf)
     name, y = type(penalty).__name__, -(A.T @ (weight[:, None] * u if u.ndim == 2 else weight * u)).reshape(-1)
     if loss.l2 == 0 and name in NORMS:
-        scale = 1 / max(LONG(1), NORMS[name][1](penalty, y))
+        # A bound may be that of a pair of doubles for each sample, of which the first one is shown: what that leaves open.
+        size = np.abs(A).T @ (weight[:, None] * np.abs(u) if u.ndim == 2 else weight * np.abs(u))
+        unseen = NORMS[name][1](penalty, 4 * LONG(np.finfo(np.float64).eps) * size.reshape(-1))
+        scale = 1 / max(LONG(1), NORMS[name][1](penalty, y) - unseen)
         return -conjugate(scale * u)
     psi = CONJUGATES[name][1](penalty, loss.l2, y)
     return -conjugate(u) - psi

@@ -11,6 +11,7 @@ pair of doubles, and repeated until nothing is left but the rounding of that.
 
 from __future__ import annotations
 
+import contextlib
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ INSIDE = 8.0 * EPS  # how far inside its limits a coordinate should be, relative
 DUST, NOTHING = 1e-21, 1e-27  # the same, and what is left of an equation, in units of what was added up for it
 LITTLE_ROOM = 1e-9  # of a typical slope: samples nearer than that to an end of their domain are not moved
 ROWS_FOR_EACH, ENOUGH_ENTRIES = 4, 1_000_000  # samples per column that may move, and entries of them in any case
+WELL_CONDITIONED = 1e-4  # the same for a Gram matrix to be good enough
 INDEPENDENT = 1e-11  # the part of a column that is not in the span of those before it
 
 
@@ -138,6 +140,13 @@ class Factor:
         self.sizes = np.linalg.norm(B, axis=0)
         self.sizes[self.sizes == 0] = 1.0
         B /= self.sizes
+        self.lever = np.sqrt(movable.room / movable.weight)  # from q = sqrt(W / M) delta to delta
+        self.independent, self.dependent = np.arange(chosen.size), np.empty(0, int)
+        G = B.T @ B
+        with contextlib.suppress(np.linalg.LinAlgError):
+            if len(B) >= chosen.size and np.diag(np.linalg.cholesky(G)).min() > WELL_CONDITIONED:
+                self.B, self.Y = B, np.linalg.solve(G, B.T)  # three calls of BLAS, where a decomposition has many
+                return
         Q, R = np.linalg.qr(B)
         pivots = np.zeros(chosen.size)
         pivots[: len(R)] = np.abs(np.diag(R))
@@ -147,7 +156,6 @@ class Factor:
             B = B[:, kept]
             Q, R = np.linalg.qr(B)
         self.B, self.Y = B, np.linalg.solve(R, Q.T) if kept.any() else np.empty((0, len(B)))
-        self.lever = np.sqrt(movable.room / movable.weight)  # from q = sqrt(W / M) delta to delta
 
     def change(self, missing: np.ndarray) -> np.ndarray:
         """delta with A_S'W delta = missing, as small as possible."""
