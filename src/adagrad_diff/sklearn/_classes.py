@@ -22,6 +22,19 @@ class Classes(ClassifierMixin):
 
     def _encode(self, y: Any) -> np.ndarray:
         """The classes of y as 0, 1, ...; sets classes_. One class is an error."""
+        # scikit-learn takes long to see that integers are classes, unless there are very many of them, of which it warns.
+        if y.dtype.kind not in "iub" or 2 * len(np.unique(y)) > len(y):
+            self._refuse_numbers(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only one class: "
+                f"{self.classes_[0]!r}"
+            )
+        return labels
+
+    def _refuse_numbers(self, y: Any) -> None:
+        """Raise unless y holds classes."""
         owner = type(self).__name__
         kinds = {type(v).__name__ for v in y} if y.dtype == object else set()
         if "str" in kinds and len(kinds) > 1:
@@ -37,13 +50,6 @@ class Classes(ClassifierMixin):
                 f"{error} {owner} predicts classes, but y[{j}] is {y[j]}: turn y into labels, for example by y > "
                 f"{np.median(y):.3g}, or use a regressor such as LinearRegressor."
             ) from None
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{owner} needs samples of at least 2 classes in the data, but the data contains only one class: "
-                f"{self.classes_[0]!r}"
-            )
-        return labels
 
     def _weights(self, sample_weight: Any, X: Any, labels: np.ndarray) -> np.ndarray | None:
         """sample_weight times class_weight, or None if all are equal. At least two classes must have a weight."""
