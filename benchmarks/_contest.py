@@ -16,7 +16,6 @@ import numpy as np
 
 from ._timing import PAUSE, Row
 
-
 LONG = 20.0  # seconds that compiling does not take
 
 
