@@ -14,7 +14,7 @@ LEAST_PIVOT = 1e-12  # squares of pivots of a scaled matrix below which it count
 
 
 def solve_symmetric(M: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """M^-1 right for a positive semidefinite M; where it is singular, of a matrix slightly larger."""
+    """M^-1 right for a positive semidefinite M; where it is singular, of a matrix slightly larger. Right sides are columns."""
     from scipy.linalg.lapack import dpotrf, dpotrs
 
     diagonal = M.diagonal()
@@ -31,9 +31,9 @@ def solve_symmetric(M: np.ndarray, right: np.ndarray) -> np.ndarray:
             shifted = scaled + np.diag((diagonal <= 0).astype(float))
         factor, failed = dpotrf(shifted.T, lower=1, clean=0)
         if not failed and (shift or np.square(factor.diagonal()).min() > LEAST_PIVOT):
-            return np.asarray(scale * dpotrs(factor, scale * right, lower=1)[0])
+            return np.asarray((scale * dpotrs(factor, (scale * right.T).T, lower=1)[0].T).T)
         shift = max(100.0 * shift, LEAST_PIVOT)
-    return np.asarray(right * scale**2)
+    return np.asarray((right.T * scale**2).T)
 
 
 class Small:
