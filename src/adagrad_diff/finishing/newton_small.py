@@ -9,7 +9,8 @@ from .. import kernels
 from .manifold import Pieces
 
 SMALL_ROUNDS = 30  # of descent and Newton steps
-SMALL_SWEEPS = 20  # of descent, each
+SMALL_SWEEPS = 5  # steps of descent per coordinate, each
+CUT_STEPS = 6  # Newton steps between them, if they are cut short
 LEAST_PIVOT = 1e-12  # squares of pivots of a scaled matrix below which it counts as singular
 
 
@@ -52,7 +53,7 @@ class Small:
             return self.v - solve_symmetric(self.H + np.diag(p.l2), self.g + p.l2 * self.v)
         for _ in range(SMALL_ROUNDS):
             self._descend(0.01 * tol)
-            for _ in range(SMALL_ROUNDS):
+            for _ in range(CUT_STEPS):
                 free = p.free(self.v)
                 r = p.residual(self.v, self.g)
                 gains = r * r / self.diagonal
@@ -65,7 +66,7 @@ class Small:
     def _descend(self, tol: float) -> None:
         p = self.p
         if p.labels is None or p.strength is None:
-            kernels.descend(self.H, self.v, self.g, p.l1, p.l2, p.lower, p.upper, SMALL_SWEEPS, tol)
+            kernels.descend(self.H, self.v, self.g, p.l1, p.l2, p.lower, p.upper, SMALL_SWEEPS * self.v.size, tol)
             return
         order = np.argsort(p.labels, kind="stable")
         starts = np.concatenate(([0], np.cumsum(np.bincount(p.labels, minlength=p.strength.size))))
