@@ -9,12 +9,13 @@ from .. import kernels
 from .manifold import Pieces
 
 SMALL_ROUNDS = 30  # of descent and Newton steps
-SMALL_SWEEPS = 20  # of descent, each
+SMALL_SWEEPS = 5  # steps of descent per coordinate, each
+CUT_STEPS = 6  # Newton steps between them, if they are cut short
 LEAST_PIVOT = 1e-12  # squares of pivots of a scaled matrix below which it counts as singular
 
 
 def solve_symmetric(M: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """M^-1 right for a positive semidefinite M; where it is singular, of a matrix slightly larger."""
+    """M^-1 right for a positive semidefinite M; where it is singular, of a matrix slightly larger. Right sides are columns."""
     from scipy.linalg.lapack import dpotrf, dpotrs
 
     diagonal = M.diagonal()
@@ -31,9 +32,9 @@ def solve_symmetric(M: np.ndarray, right: np.ndarray) -> np.ndarray:
             shifted = scaled + np.diag((diagonal <= 0).astype(float))
         factor, failed = dpotrf(shifted.T, lower=1, clean=0)
         if not failed and (shift or np.square(factor.diagonal()).min() > LEAST_PIVOT):
-            return np.asarray(scale * dpotrs(factor, scale * right, lower=1)[0])
+            return np.asarray((scale * dpotrs(factor, (scale * right.T).T, lower=1)[0].T).T)
         shift = max(100.0 * shift, LEAST_PIVOT)
-    return np.asarray(right * scale**2)
+    return np.asarray((right.T * scale**2).T)
 
 
 class Small:
@@ -52,7 +53,7 @@ class Small:
             return self.v - solve_symmetric(self.H + np.diag(p.l2), self.g + p.l2 * self.v)
         for _ in range(SMALL_ROUNDS):
             self._descend(0.01 * tol)
-            for _ in range(SMALL_ROUNDS):
+            for _ in range(CUT_STEPS):
                 free = p.free(self.v)
                 r = p.residual(self.v, self.g)
                 gains = r * r / self.diagonal
@@ -65,7 +66,7 @@ class Small:
     def _descend(self, tol: float) -> None:
         p = self.p
         if p.labels is None or p.strength is None:
-            kernels.descend(self.H, self.v, self.g, p.l1, p.l2, p.lower, p.upper, SMALL_SWEEPS, tol)
+            kernels.descend(self.H, self.v, self.g, p.l1, p.l2, p.lower, p.upper, SMALL_SWEEPS * self.v.size, tol)
             return
         order = np.argsort(p.labels, kind="stable")
         starts = np.concatenate(([0], np.cumsum(np.bincount(p.labels, minlength=p.strength.size))))

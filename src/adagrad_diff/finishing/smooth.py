@@ -8,13 +8,14 @@ import numpy as np
 
 from ..losses import Multinomial, Quadratic
 from ..losses.linear import LinearModel
-from ..penalties import Penalty
+from ..penalties import BoxHyperplane, Penalty
 from .curvature import Curvature, LinearCurvature
 from .curvature_classes import ClassesCurvature
-from .curvature_quadratic import QuadraticCurvature
+from .curvature_quadratic import DENSE_QUADRATIC, QuadraticCurvature
 from .manifold import pieces
 from .newton import Newton
 from .outcome import Outcome
+from .smooth_plane import Plane
 
 
 class Smooth:
@@ -39,8 +40,12 @@ class Smooth:
         return Outcome(answer, model.slopes(), end.done, end.steps, model.samples, end.coefficients, end.reason)
 
 
-def smooth_solver(loss: Any, penalty: Penalty) -> Smooth | str:
+def smooth_solver(loss: Any, penalty: Penalty) -> Smooth | Plane | str:
     """A solver, or a phrase that says why there is none."""
+    if isinstance(penalty, BoxHyperplane):
+        if not isinstance(loss, Quadratic) or loss.Q.opaque or loss.shape[0] > DENSE_QUADRATIC or not penalty.a.all():
+            return "with a hyperplane, the loss must be a quadratic function whose matrix fits into memory"
+        return Plane(loss, penalty)
     if isinstance(loss, LinearModel) and not isinstance(loss, Multinomial):
         if type(loss).curvature is None:
             return "the second derivative of the loss is not known"
