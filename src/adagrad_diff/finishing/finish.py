@@ -80,6 +80,10 @@ class Finisher:
         """A guess at the seconds of a try, see `Solver`."""
         return float(self.solver.cost(whole))
 
+    def guess(self, x: np.ndarray) -> float:
+        """A guess at the seconds of a small problem at x."""
+        return float(self.solver.guess(x))
+
     def memory(self) -> dict[str, float]:
         """What was learned."""
         return {"near": self.solver.near}

@@ -23,6 +23,7 @@ from .vertex import exact
 MOST_ROUNDS = 30  # at most
 NEAR_SAMPLES, LEAST_SAMPLES = 3.0, 50  # in K: per coefficient in S, and at least
 WRONG = 0.1  # part of K that may have been on the wrong side; more, and K is doubled
+SHARE = 0.1  # of the tolerance that the error of a small problem may have
 ALLOWED = 1e-11  # of the size of a column: what its slope may have too much
 JOIN_AT_ONCE = 50  # columns that may join S at once, or as many as it has
 LEAST_OBJECTIVE = 1e-6  # of an objective in units of the targets and samples: less counts as this
@@ -43,6 +44,7 @@ class Kinked:
         self.terms, self.movable = terms, terms.lower < terms.upper  # with the ridge term of the loss
         self.near = NEAR_SAMPLES  # grows where it was too small
         self.spent = 0.0  # the guessed seconds of the last call
+        self.error = 0.0  # of the last small problem, relative
 
     def seconds(self, samples: int, coefficients: int) -> float:
         """A guess at the time of a small problem."""
@@ -54,14 +56,28 @@ class Kinked:
             return self.spent
         return self.seconds(self.b.size, self.features + 1) if self.b.size * self.features <= MOST_ENTRIES else np.inf
 
+    def guess(self, x: np.ndarray) -> float:
+        """A guess at the seconds of the first small problem at x."""
+        coefficients = int(self._unsettled(x).sum()) + 1
+        return self.seconds(min(int(self.near * coefficients) + LEAST_SAMPLES, self.b.size), coefficients)
+
     def solve(self, x: np.ndarray, tol: float, seconds: float, whole: bool = False) -> Outcome:
         """As `Solver` says; with all samples and coefficients at once, if it is to be the `whole` problem."""
         end, now = perf_counter() + seconds, self._at(x.astype(np.float64))
-        K, S = self._nearest(now), self._unsettled(now.x)
-        if whole:
-            K, S = self.weight > 0, self.movable.copy()
+        self.spent = 0.0
+        if not whole:
+            return self._rounds(now, self._nearest(now), self._unsettled(now.x), end)
+        answer = self._rounds(now, self.weight > 0, self.movable.copy(), end)
+        if answer.done and self.error > SHARE * tol:  # much of what is settled now was in the way
+            now = self._at(answer.x)
+            closer = self._rounds(now, self._nearest(now), self._unsettled(now.x), end)
+            answer = closer if closer.done else answer
+        return answer
+
+    def _rounds(self, now: Place, K: np.ndarray, S: np.ndarray, end: float) -> Outcome:
+        """Small problems until nothing joins."""
         best = Outcome(now.x, None, False, 0, 0, 0, "samples and coefficients did not settle")
-        lowest, self.spent = now.fun, 0.0
+        lowest = now.fun
         for rounds in range(1, MOST_ROUNDS + 1):
             best.rounds, best.samples, best.coefficients = rounds, int(K.sum()), int(S.sum())
             if best.samples * (best.coefficients + 1) > MOST_ENTRIES:
@@ -172,7 +188,7 @@ class Kinked:
         found = exact(program, y, max(many * now.fun / self.unit, LEAST_OBJECTIVE))
         if found is None:
             return None
-        y, multipliers = found
+        y, multipliers, self.error = found
         x, r = now.x.copy(), now.r.copy()
         x[columns] = y[: columns.size] * step
         r[samples] = np.clip(multipliers / many, self.low[samples], self.high[samples])

@@ -36,4 +36,8 @@ class Solver(Protocol):
         """A guess at the seconds of a call with `whole`, or that of the last one: the same on every machine."""
         ...
 
+    def guess(self, x: np.ndarray) -> float:
+        """The same of a small problem at x."""
+        ...
+
     near: float  # what it has learned

@@ -31,6 +31,9 @@ class Smooth:
         """Newton's method is always worth a try, from anywhere."""
         return 0.0
 
+    def guess(self, x: np.ndarray) -> float:
+        return 0.0
+
     def solve(self, x: np.ndarray, tol: float, seconds: float, whole: bool = False) -> Outcome:
         newton = self._newton = self._newton or Newton(_model(self.loss), _pieces(self.loss, self.penalty))
         model = newton.model

@@ -25,15 +25,15 @@ TINY = 1e-300
 RANK = 1e-13  # relative size from which on a pivot counts
 
 
-def exact(program: Program, x: np.ndarray, size: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """A solution and its multipliers, from anywhere; `size` is that of the objective. None if there is none, or too far."""
+def exact(program: Program, x: np.ndarray, size: float) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """A solution, its multipliers and its error, from anywhere; `size` is that of the objective. None if there is none."""
     near = interior(program, x, size)
     # Where rounding has blurred what is at its kink, the interior point itself may be the better answer.
     snapped = np.where(near.held, near.place, near.x)
     answers = [(near.x, near.r), (snapped, near.r), *_vertex(program, near, snapped)]
     slacks = [program.slack(*answer) for answer in answers]
     least = int(np.nanargmin(slacks)) if np.isfinite(slacks).any() else 0
-    return answers[least] if slacks[least] <= GOOD_ENOUGH * size else None
+    return (*answers[least], slacks[least] / size) if slacks[least] <= GOOD_ENOUGH * size else None
 
 
 def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

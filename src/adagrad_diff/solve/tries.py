@@ -13,12 +13,13 @@ from .auto import Race
 from .state import State
 
 FIRST_TRY = 64  # iterations of a race
-SETTLED = 0.02  # of the objective: what the last stage may have gained
+SETTLED = 0.02  # of the objective: what the last stage may have gained for a try to be promising
+LONGER = 20.0  # times the run so far that a promising try may take
 PART = 0.1  # of the run that failed tries may take
 # A model of the machine, so that two runs of one problem try at the same iterations: seconds of an iteration of the race,
 # per entry of A, and in any case.
 PER_ENTRY, PER_ITERATION = 1.6e-9, 2e-4
-AT_ONCE = 0.03  # seconds that the finish of all of the problem may take without a race
+AT_ONCE, INSTEAD = 0.03, 128  # seconds, or iterations, that the finish of all of the problem may take without a race
 TRIES_PREFIX = "finish."
 
 
@@ -46,21 +47,19 @@ class Tries:
         self._remember(leader.notes)
         if leader.n > 0 or not self.finisher.possible:
             return False
-        whole = self.finisher.cost(whole=True) <= max(AT_ONCE, FIRST_TRY * self.iteration)
+        whole = self.finisher.cost(whole=True) <= max(AT_ONCE, INSTEAD * self.iteration)
         coefficients = leader.x[:-1] if self.race.original.intercept else leader.x
         return (whole or bool(coefficients.any())) and self._try(leader.x, whole)
 
     def follow(self, leader: State) -> bool:
-        """A stage is over: whether the run is now at its end. What a failed try has found is the race's, too."""
-        gained = self.race.past[-2] - self.race.fun
-        if not self.finisher.possible or leader.n < FIRST_TRY or not gained <= SETTLED * abs(leader.fun):
+        """A stage is over: whether the run is now at its end."""
+        if not self.finisher.possible or leader.n < FIRST_TRY:
             return False
-        if self.spent > PART * leader.n * self.iteration:
+        x, run = self._point(), leader.n * self.iteration
+        settled = self.race.past[-2] - self.race.fun <= SETTLED * abs(leader.fun)
+        if self.spent + (0.0 if settled else self.finisher.guess(x)) > PART * run or self.finisher.guess(x) > LONGER * run:
             return False
-        if not self._try(self._point()) and (proof := self.finisher.proof) is not None:
-            self.race.adopt(self.finisher.x, proof.fun)
-            self.certifier.offer_proof(proof)
-        return self.done
+        return self._try(x)
 
     def last(self) -> bool:
         """Whether the answer of a run that has ended otherwise can still be finished."""
@@ -77,8 +76,11 @@ class Tries:
 
     def _try(self, x: np.ndarray, whole: bool = False) -> bool:
         done = self.finisher.attempt(x, self.tol, max(self.deadline - perf_counter(), 0.0), whole)
-        if not done:
+        if not done:  # what it has found is the race's, too
             self.spent += self.finisher.cost(whole)
+            if (proof := self.finisher.proof) is not None:
+                self.race.adopt(self.finisher.x, proof.fun)
+                self.certifier.offer_proof(proof)
         return done
 
     def memory(self) -> dict[str, np.ndarray]:
