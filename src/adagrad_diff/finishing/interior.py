@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import kernels
-from .normal import Normal
+from .normal import Normal, dot, tdot
 from .manifold import Pieces
 
 STEPS = 80  # at most
@@ -36,7 +36,7 @@ WORSE, FAR = 1e4, 1e12  # an error so much larger than the least, a point that f
 class Program:
     """The problem above."""
 
-    A: np.ndarray  # (rows, coordinates), columns of about unit size
+    A: np.ndarray  # (rows, coordinates) in C order, columns of about unit size
     b: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -48,8 +48,8 @@ class Program:
 
         A slope that no bound stops costs as much as going one unit farther than x does.
         """
-        t, terms = self.A @ x - self.b, self.terms
-        pull = -(self.q + terms.l2 * x + r @ self.A)
+        t, terms = dot(self.A, x) - self.b, self.terms
+        pull = -(self.q + terms.l2 * x + tdot(self.A, r))
         far = np.abs(x) + 1.0
         upper, lower = np.where(terms.upper < np.inf, terms.upper, far), np.where(terms.lower > -np.inf, terms.lower, -far)
         conjugate = np.maximum(pull - terms.l1, 0.0) * upper + np.minimum(pull + terms.l1, 0.0) * lower
@@ -96,10 +96,10 @@ class Rows:
         self.count = float(self.has_low.sum() + self.has_high.sum())
 
     def dot(self, x: np.ndarray) -> np.ndarray:
-        return np.concatenate([self.program.A @ x, x[self.columns]])
+        return np.concatenate([dot(self.program.A, x), x[self.columns]])
 
     def tdot(self, r: np.ndarray) -> np.ndarray:
-        product: np.ndarray = r[: self.m] @ self.program.A
+        product = tdot(self.program.A, r[: self.m])
         if self.columns.size:
             product += np.bincount(self.columns, r[self.m :], minlength=product.size)
         return product

@@ -16,6 +16,7 @@ import numpy as np
 from ..losses import LinearModel
 from ..losses.base import Coordinates
 from .interior import Program
+from .normal import tdot
 from .outcome import Outcome
 from .manifold import Pieces
 from .vertex import exact
@@ -173,8 +174,8 @@ class Kinked:
         if rest.any():  # coefficients at bounds
             rows.dot(rest, held := np.empty(samples.size))
             b -= held
-        A = (A - self.center[columns]) * self.scale[columns]
-        q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * (now.r[samples] @ A)
+        A = np.multiply(A - self.center[columns], self.scale[columns], order="C")
+        q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * tdot(A, now.r[samples])
         y = now.x[columns] / step
         terms = self.terms.part(columns)
         l1, l2 = many * terms.l1 * self.scale[columns], many * terms.l2 * self.scale[columns] * step
