@@ -23,6 +23,7 @@ import numpy as np
 
 from .. import kernels
 from .normal import Normal, dot, tdot
+from .outcome import Stop
 from .manifold import Pieces
 
 STEPS = 80  # at most
@@ -71,11 +72,11 @@ class Interior:
     error: float  # of the objective, about
 
 
-def interior(program: Program, x: np.ndarray, size: float) -> Interior:
+def interior(program: Program, x: np.ndarray, size: float, stop: Stop) -> Interior:
     """Solve from anywhere, as far as rounding lets one; `size` is that of the objective."""
     rows = Rows(program)
     with np.errstate(all="ignore"):  # what overflows ends it
-        return rows.solve(x, size)
+        return rows.solve(x, size, stop)
 
 
 class Rows:
@@ -114,7 +115,7 @@ class Rows:
         self.width = high - low
         return Point(x, 0.5 * (low + high), 0.5 * self.width, 0.5 * self.width, z, v)
 
-    def solve(self, x: np.ndarray, size: float) -> Interior:
+    def solve(self, x: np.ndarray, size: float, stop: Stop) -> Interior:
         l2, normal = self.program.terms.l2, Normal(self.program.A)
         now, least, reach = self.start(x), np.inf, FAR * (1.0 + np.abs(x).max(initial=0.0))
         best = before = last = now
@@ -125,7 +126,7 @@ class Rows:
             error = product + missed + float(np.abs(gradient) @ (1.0 + np.abs(now.x)))
             if error <= least:
                 least, best, last = error, now, before
-            if not (error <= WORSE * least and np.abs(now.x).max(initial=0.0) < reach) or product <= END_ERROR * size:
+            if not (error <= WORSE * least and np.abs(now.x).max(initial=0.0) < reach) or product <= END_ERROR * size or stop():
                 break
             if not normal.factorise(D[: self.m], l2 + np.bincount(self.columns, D[self.m :], minlength=x.size)):
                 break
