@@ -21,7 +21,7 @@ from ..losses.base import Coordinates
 from ..penalties import Penalty, as_penalty
 from .kinked import Kinked
 from .manifold import pieces
-from .outcome import Outcome
+from .outcome import Outcome, Stop
 from .smooth import smooth_solver
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ class Finisher:
     def possible(self) -> bool:
         return not isinstance(self.solver, str)
 
-    def attempt(self, x: np.ndarray, tol: float, seconds: float = np.inf, whole: bool = False) -> bool:
+    def attempt(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> bool:
         """Whether the tolerance is reached from here: then `x` and `proof` are the answer."""
         begin, report = perf_counter(), self.report
         with np.errstate(all="ignore"):  # what overflows is seen in the answer
-            outcome = self.solver.solve(x, tol, seconds, whole)
+            outcome = self.solver.solve(x, tol, stop, whole)
             done = self._proven(outcome, tol)
         took = perf_counter() - begin
         report.tries, report.rounds, report.seconds = report.tries + 1, report.rounds + outcome.rounds, report.seconds + took
@@ -154,14 +154,14 @@ def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: flo
 
     loss, penalty = as_loss(loss), as_penalty(penalty)
     tol = check.nonnegative(tol, "tol", "finish")
-    seconds = np.inf if max_time is None else check.positive(max_time, "max_time", "finish")
+    deadline = np.inf if max_time is None else perf_counter() + check.positive(max_time, "max_time", "finish")
     x = np.ascontiguousarray(check.finite(check.real_array(x, "x"), "x"), dtype=loss.dtype)
     if loss.shape is not None and x.shape != loss.shape:
         raise ValueError(f"x must have shape {loss.shape}. Got shape {x.shape} instead.")
     finisher = Finisher(loss, penalty, dual_of(loss, penalty))
     report, fun, bound, point = finisher.report, _objective(loss, penalty, x), -np.inf, None
     if finisher.possible:
-        finisher.attempt(x, tol, seconds, whole=finisher.cost(whole=True) <= QUICK)
+        finisher.attempt(x, tol, lambda: perf_counter() > deadline, whole=finisher.cost(whole=True) <= QUICK)
     if (proof := finisher.proof) is not None:
         bound, point = proof.value - proof.error, proof.point
         if report.done or proof.fun <= fun:

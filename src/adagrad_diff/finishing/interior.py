@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import kernels
-from .normal import Normal
+from .normal import Normal, dot, tdot
+from .outcome import Stop
 from .manifold import Pieces
 
 STEPS = 80  # at most
@@ -36,7 +37,7 @@ WORSE, FAR = 1e4, 1e12  # an error so much larger than the least, a point that f
 class Program:
     """The problem above."""
 
-    A: np.ndarray  # (rows, coordinates), columns of about unit size
+    A: np.ndarray  # (rows, coordinates) in C order, columns of about unit size
     b: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -48,8 +49,8 @@ class Program:
 
         A slope that no bound stops costs as much as going one unit farther than x does.
         """
-        t, terms = self.A @ x - self.b, self.terms
-        pull = -(self.q + terms.l2 * x + r @ self.A)
+        t, terms = dot(self.A, x) - self.b, self.terms
+        pull = -(self.q + terms.l2 * x + tdot(self.A, r))
         far = np.abs(x) + 1.0
         upper, lower = np.where(terms.upper < np.inf, terms.upper, far), np.where(terms.lower > -np.inf, terms.lower, -far)
         conjugate = np.maximum(pull - terms.l1, 0.0) * upper + np.minimum(pull + terms.l1, 0.0) * lower
@@ -71,11 +72,11 @@ class Interior:
     error: float  # of the objective, about
 
 
-def interior(program: Program, x: np.ndarray, size: float) -> Interior:
+def interior(program: Program, x: np.ndarray, size: float, stop: Stop) -> Interior:
     """Solve from anywhere, as far as rounding lets one; `size` is that of the objective."""
     rows = Rows(program)
     with np.errstate(all="ignore"):  # what overflows ends it
-        return rows.solve(x, size)
+        return rows.solve(x, size, stop)
 
 
 class Rows:
@@ -96,10 +97,10 @@ class Rows:
         self.count = float(self.has_low.sum() + self.has_high.sum())
 
     def dot(self, x: np.ndarray) -> np.ndarray:
-        return np.concatenate([self.program.A @ x, x[self.columns]])
+        return np.concatenate([dot(self.program.A, x), x[self.columns]])
 
     def tdot(self, r: np.ndarray) -> np.ndarray:
-        product: np.ndarray = r[: self.m] @ self.program.A
+        product = tdot(self.program.A, r[: self.m])
         if self.columns.size:
             product += np.bincount(self.columns, r[self.m :], minlength=product.size)
         return product
@@ -114,7 +115,7 @@ class Rows:
         self.width = high - low
         return Point(x, 0.5 * (low + high), 0.5 * self.width, 0.5 * self.width, z, v)
 
-    def solve(self, x: np.ndarray, size: float) -> Interior:
+    def solve(self, x: np.ndarray, size: float, stop: Stop) -> Interior:
         l2, normal = self.program.terms.l2, Normal(self.program.A)
         now, least, reach = self.start(x), np.inf, FAR * (1.0 + np.abs(x).max(initial=0.0))
         best = before = last = now
@@ -125,7 +126,7 @@ class Rows:
             error = product + missed + float(np.abs(gradient) @ (1.0 + np.abs(now.x)))
             if error <= least:
                 least, best, last = error, now, before
-            if not (error <= WORSE * least and np.abs(now.x).max(initial=0.0) < reach) or product <= END_ERROR * size:
+            if not (error <= WORSE * least and np.abs(now.x).max(initial=0.0) < reach) or product <= END_ERROR * size or stop():
                 break
             if not normal.factorise(D[: self.m], l2 + np.bincount(self.columns, D[self.m :], minlength=x.size)):
                 break

@@ -8,20 +8,24 @@ are none: then the multipliers of the small problem and the slopes of the others
 
 from __future__ import annotations
 
-from time import perf_counter
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
+from ..data import as_source
 from ..losses import LinearModel
 from ..losses.base import Coordinates
 from .interior import Program
-from .outcome import Outcome
+from .normal import tdot
+from .outcome import Outcome, Stop
 from .manifold import Pieces
 from .vertex import exact
 
 MOST_ROUNDS = 30  # at most
 NEAR_SAMPLES, LEAST_SAMPLES = 3.0, 50  # in K: per coefficient in S, and at least
+# Of N samples and p coefficients sqrt(SOME_SAMPLES N p) come first, if they are few of N; then a part BAND sqrt(p / those).
+SOME_SAMPLES, MANY_SAMPLES, BAND = 20, 5, 2.4
 WRONG = 0.1  # part of K that may have been on the wrong side; more, and K is doubled
 SHARE = 0.1  # of the tolerance that the error of a small problem may have
 ALLOWED = 1e-11  # of the size of a column: what its slope may have too much
@@ -51,30 +55,57 @@ class Kinked:
         return STEP_COUNT * (STEP_SECONDS + OPERATION * samples * coefficients * min(samples, coefficients))
 
     def cost(self, whole: bool) -> float:
-        """A guess at the seconds of `solve`: of all of the problem, or of the last small one."""
+        """A guess at the seconds of `solve`: of all of the problem, or of the last call."""
         if not whole:
             return self.spent
+        part = self._part()
+        if part < self.b.size:
+            return self.seconds(part, self.features + 1) + self.seconds(self._band(part), self.features + 1)
         return self.seconds(self.b.size, self.features + 1) if self.b.size * self.features <= MOST_ENTRIES else np.inf
 
     def guess(self, x: np.ndarray) -> float:
         """A guess at the seconds of the first small problem at x."""
-        coefficients = int(self._unsettled(x).sum()) + 1
-        return self.seconds(min(int(self.near * coefficients) + LEAST_SAMPLES, self.b.size), coefficients)
+        return self.seconds(self._enough(x), int(self._unsettled(x).sum()) + 1)
 
-    def solve(self, x: np.ndarray, tol: float, seconds: float, whole: bool = False) -> Outcome:
+    def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
         """As `Solver` says; with all samples and coefficients at once, if it is to be the `whole` problem."""
-        end, now = perf_counter() + seconds, self._at(x.astype(np.float64))
-        self.spent = 0.0
+        self.spent, now = 0.0, self._at(x.astype(np.float64))
         if not whole:
-            return self._rounds(now, self._nearest(now), self._unsettled(now.x), end)
-        answer = self._rounds(now, self.weight > 0, self.movable.copy(), end)
+            return self._rounds(now, self._nearest(now), self._unsettled(now.x), stop)
+        if (part := self._part()) < self.b.size:
+            now = self._at(self._of_part(part, x, tol, stop))
+            answer = self._rounds(now, self._nearest(now, self._band(part)), self._unsettled(now.x), stop)
+        else:
+            answer = self._rounds(now, self.weight > 0, self.movable.copy(), stop)
         if answer.done and self.error > SHARE * tol:  # much of what is settled now was in the way
             now = self._at(answer.x)
-            closer = self._rounds(now, self._nearest(now), self._unsettled(now.x), end)
+            closer = self._rounds(now, self._nearest(now), self._unsettled(now.x), stop)
             answer = closer if closer.done else answer
         return answer
 
-    def _rounds(self, now: Place, K: np.ndarray, S: np.ndarray, end: float) -> Outcome:
+    # ------------------------------------------------------------ many samples: first some of them
+
+    def _part(self) -> int:
+        """How many samples to begin with: all, unless there are many per coefficient."""
+        few = int(np.sqrt(SOME_SAMPLES * self.b.size * (self.features + 1.0)))
+        return few if self.b.size > MANY_SAMPLES * few else self.b.size
+
+    def _band(self, part: int) -> int:
+        """How many samples may be on another side than the answer for some of them says: by their error, about."""
+        return int(self.b.size * min(1.0, BAND * np.sqrt((self.features + 1.0) / part)))
+
+    def _of_part(self, part: int, x: np.ndarray, tol: float, stop: Stop) -> np.ndarray:
+        """The answer for some of the samples."""
+        chosen = np.sort(np.random.default_rng(0).choice(np.flatnonzero(self.weight > 0), part, replace=False))
+        rows, loss = self.loss.A.rows(chosen), copy(self.loss)
+        loss.A, loss.b = as_source(rows.to_sparse() if hasattr(rows, "parts") else rows.to_dense()), self.b[chosen]
+        loss.weight = self.weight[chosen] / self.weight[chosen].sum()
+        solver = Kinked(loss, self.terms, Coordinates(loss, self.scale, self.center, self.unit))
+        answer = solver._rounds(solver._at(x.astype(np.float64)), loss.weight > 0, solver.movable.copy(), stop)
+        self.spent += solver.spent
+        return answer.x
+
+    def _rounds(self, now: Place, K: np.ndarray, S: np.ndarray, stop: Stop) -> Outcome:
         """Small problems until nothing joins."""
         best = Outcome(now.x, None, False, 0, 0, 0, "samples and coefficients did not settle")
         lowest = now.fun
@@ -84,7 +115,7 @@ class Kinked:
                 best.reason = "the small problem is too large"
                 break
             self.spent += self.seconds(best.samples, best.coefficients + 1)
-            found = self._small(now, K, S)
+            found = self._small(now, K, S, stop)
             if found is not None:
                 now = found
                 wrong, excess = self._wrong(now, K), np.where(S, 0.0, self._excess(now))
@@ -95,7 +126,7 @@ class Kinked:
                     break
                 K |= wrong
                 S |= _largest(excess, max(JOIN_AT_ONCE, best.coefficients))
-            if perf_counter() > end:
+            if stop():
                 best.reason = "there was no time for more"
                 break
             if found is None or wrong.sum() > WRONG * best.samples:
@@ -123,10 +154,13 @@ class Kinked:
         fun = float(np.maximum(self.low * z, self.high * z).sum() + terms.l1 @ np.abs(part) + 0.5 * (terms.l2 * part) @ part)
         return Place(x, z, r, v, fun)
 
-    def _nearest(self, now: Place) -> np.ndarray:
-        """K: the samples nearest to their kinks, a few times as many as there are coefficients to find."""
-        used = np.flatnonzero(self.weight > 0)
-        number = int(self.near * (self._unsettled(now.x).sum() + 1)) + LEAST_SAMPLES
+    def _enough(self, x: np.ndarray) -> int:
+        """How many samples K has: a few times as many as there are coefficients to find."""
+        return min(int(self.near * (self._unsettled(x).sum() + 1)) + LEAST_SAMPLES, self.b.size)
+
+    def _nearest(self, now: Place, number: int = 0) -> np.ndarray:
+        """K: the samples nearest to their kinks."""
+        used, number = np.flatnonzero(self.weight > 0), max(number, self._enough(now.x))
         K = np.zeros(self.b.size, bool)
         if number < used.size:
             used = used[np.argpartition(np.abs(now.t[used]), number)[:number]]
@@ -158,7 +192,7 @@ class Kinked:
 
     # ------------------------------------------------------------ the small problem
 
-    def _small(self, now: Place, K: np.ndarray, S: np.ndarray) -> Place | None:
+    def _small(self, now: Place, K: np.ndarray, S: np.ndarray, stop: Stop) -> Place | None:
         """Solve it; None if that is not possible.
 
         In coordinates y in which columns have unit size and, with an intercept, mean zero, and t is in units of the targets:
@@ -173,8 +207,8 @@ class Kinked:
         if rest.any():  # coefficients at bounds
             rows.dot(rest, held := np.empty(samples.size))
             b -= held
-        A = (A - self.center[columns]) * self.scale[columns]
-        q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * (now.r[samples] @ A)
+        A = np.multiply(A - self.center[columns], self.scale[columns], order="C")
+        q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * tdot(A, now.r[samples])
         y = now.x[columns] / step
         terms = self.terms.part(columns)
         l1, l2 = many * terms.l1 * self.scale[columns], many * terms.l2 * self.scale[columns] * step
@@ -185,7 +219,7 @@ class Kinked:
             l1, l2, lower, upper = np.append(l1, 0.0), np.append(l2, 0.0), np.append(lower, -np.inf), np.append(upper, np.inf)
         terms = Pieces(l1, l2, lower, upper)
         program = Program(A, b / self.unit, many * self.low[samples], many * self.high[samples], q, terms)
-        found = exact(program, y, max(many * now.fun / self.unit, LEAST_OBJECTIVE))
+        found = exact(program, y, max(many * now.fun / self.unit, LEAST_OBJECTIVE), stop)
         if found is None:
             return None
         y, multipliers, self.error = found

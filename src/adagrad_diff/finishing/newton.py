@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ from .curvature import Curvature
 from .manifold import Pieces
 from .newton_products import Large
 from .newton_small import Small
+from .outcome import Stop
 
 MOST_STEPS = 60
 MOST_WORK = 2e10  # multiplications for that
@@ -36,11 +36,11 @@ class Newton:
         self.model, self.p = model, pieces
         self.index = np.empty(0, np.intp)
 
-    def run(self, x: np.ndarray, tol: float, seconds: float) -> End:
+    def run(self, x: np.ndarray, tol: float, stop: Stop) -> End:
         with np.errstate(all="ignore"):  # what overflows is seen in the value
-            return self._run(x, tol, time.perf_counter() + seconds)
+            return self._run(x, tol, stop)
 
-    def _run(self, x: np.ndarray, tol: float, until: float) -> End:
+    def _run(self, x: np.ndarray, tol: float, stop: Stop) -> End:
         model, p = self.model, self.p
         x = np.clip(x, p.lower, p.upper) if p.bounded else x
         model.start(x)
@@ -54,7 +54,7 @@ class Newton:
             excess = self._excess(x, r, tol)
             if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or (excess > 0.5 * before and last <= 1e-13 * size)):
                 return End(x, True, step, int(p.free(x).sum()), "")
-            if time.perf_counter() > until:
+            if stop():
                 return End(x, False, step, int(p.free(x).sum()), "the time was over")
             before = excess
             index = self._working(x, r, tol)

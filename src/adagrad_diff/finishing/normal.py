@@ -12,11 +12,21 @@ SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, relative: for columns tha
 WIDE = 1.5  # times as many coordinates as rows from which on the system of the rows is the smaller one
 
 
+def dot(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """A x. All products by SciPy's BLAS: NumPy brings a second one, and their threads would be in each other's way."""
+    return blas.dgemv(1.0, A.T, x, trans=1) if A.size else np.zeros(len(A))
+
+
+def tdot(A: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """A' r"""
+    return blas.dgemv(1.0, A.T, r) if A.size else np.zeros(A.shape[1])
+
+
 class Normal:
-    """All large products by SciPy's BLAS: NumPy brings a second one, and their threads would be in each other's way."""
+    """A in C order, factorised for one D and E after the other."""
 
     def __init__(self, A: np.ndarray):
-        self.A = np.ascontiguousarray(A)
+        self.A = A
         rows, columns = A.shape
         self.wide, self.step = columns > WIDE * rows, max(1, TOGETHER // max(columns, 1))
 
@@ -34,18 +44,18 @@ class Normal:
         """x, and y = D A x."""
         if not self.by_rows:
             x = _back(self.factor, h)
-            return x, self.D * (self.A @ x)
+            return x, self.D * dot(self.A, x)
         x, y = self._solve_rows(h, 0.0)
-        more, shift = self._solve_rows(h - self.E * x - y @ self.A, y / self.D - self.A @ x)  # where E is next to nothing
+        more, shift = self._solve_rows(h - self.E * x - tdot(self.A, y), y / self.D - dot(self.A, x))  # where E is next to nothing
         return x + more, y + shift
 
     def _solve_rows(self, h: np.ndarray, g: Any) -> tuple[np.ndarray, np.ndarray]:
         """E x + A' y = h, A x - D^-1 y = g."""
-        y = _back(self.factor, self.A @ (self.inverse * h) - g)
+        y = _back(self.factor, dot(self.A, self.inverse * h) - g)
         if self.free.size:
             x_free = _back(self.schur, h[self.free] - self.columns.T @ y)
             y = y + self.reached @ x_free
-        x: np.ndarray = self.inverse * (h - y @ self.A)
+        x: np.ndarray = self.inverse * (h - tdot(self.A, y))
         if self.free.size:
             x[self.free] = x_free
         return x, y

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+
+Stop = Callable[[], bool]  # whether there is no time for more
 
 
 @dataclass
@@ -24,11 +27,11 @@ class Outcome:
 class Solver(Protocol):
     """A method for some losses and penalties, which keeps between calls what it has learned."""
 
-    def solve(self, x: np.ndarray, tol: float, seconds: float, whole: bool = False) -> Outcome:
+    def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
         """The minimiser, from a point near it or not; with `whole`, from anywhere.
 
-        It stops when the relative error of the objective is surely far below tol, or soon after so many seconds; then what it has
-        is not worse than x.
+        It stops when the relative error of the objective is surely far below tol, or soon after `stop` says so; then what it has is
+        not worse than x.
         """
         ...
 

@@ -14,7 +14,7 @@ from .curvature_classes import ClassesCurvature
 from .curvature_quadratic import DENSE_QUADRATIC, QuadraticCurvature
 from .manifold import pieces
 from .newton import Newton
-from .outcome import Outcome
+from .outcome import Outcome, Stop
 from .smooth_plane import Plane
 
 
@@ -34,11 +34,11 @@ class Smooth:
     def guess(self, x: np.ndarray) -> float:
         return 0.0
 
-    def solve(self, x: np.ndarray, tol: float, seconds: float, whole: bool = False) -> Outcome:
+    def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
         newton = self._newton = self._newton or Newton(_model(self.loss), _pieces(self.loss, self.penalty))
         model = newton.model
         start = model.enter(x)
-        end = newton.run(start, tol, seconds)
+        end = newton.run(start, tol, stop)
         answer = model.leave(end.x).reshape(self.loss.shape)
         return Outcome(answer, model.slopes(), end.done, end.steps, model.samples, end.coefficients, end.reason)
 

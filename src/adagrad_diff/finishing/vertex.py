@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .interior import Interior, Program, interior
+from .outcome import Stop
 
 SOLVES = 2
 GOOD_ENOUGH = 1e-5  # of the objective: a larger error is no solution
@@ -25,9 +26,9 @@ TINY = 1e-300
 RANK = 1e-13  # relative size from which on a pivot counts
 
 
-def exact(program: Program, x: np.ndarray, size: float) -> tuple[np.ndarray, np.ndarray, float] | None:
+def exact(program: Program, x: np.ndarray, size: float, stop: Stop) -> tuple[np.ndarray, np.ndarray, float] | None:
     """A solution, its multipliers and its error, from anywhere; `size` is that of the objective. None if there is none."""
-    near = interior(program, x, size)
+    near = interior(program, x, size, stop)
     # Where rounding has blurred what is at its kink, the interior point itself may be the better answer.
     snapped = np.where(near.held, near.place, near.x)
     answers = [(near.x, near.r), (snapped, near.r), *_vertex(program, near, snapped)]

@@ -175,7 +175,9 @@ def _race(
     if certifier is not None and dual is not None:
         certifier.remember(leader.notes)
         certifier.back = race.coordinates.back
-    tries = Tries(race, certifier, watched["tol"], deadline) if finish and dual is not None and watched["tol"] is not None else None
+    tries, tol = None, watched["tol"]
+    if finish and certifier is not None and dual is not None and tol is not None:
+        tries = Tries(race, certifier, tol, deadline, watched["interrupt"])
     watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=race.show, tries=tries, **watched)
     if tries is not None and tries.at_once(leader):
         status: Any = Status.CONVERGED
@@ -193,7 +195,7 @@ def _race(
     else:
         race.keep(leader)
     extra = {"eta": race.eta, "rule": race.rule(race.eta), "nfev": race.evaluations + (leader.n > 0)}
-    extra["finish"] = _unfinished(certifier, finish, watched["tol"]) if tries is None else tries.report
+    extra["finish"] = _unfinished(certifier, finish, tol) if tries is None else tries.report
     return report(watch, leader, status, on_failure, **extra)
 
 

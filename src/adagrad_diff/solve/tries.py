@@ -11,6 +11,7 @@ from ..certificates import Certifier
 from ..finishing import Finish, Finisher
 from .auto import Race
 from .state import State
+from .status import Interrupt
 
 FIRST_TRY = 64  # iterations of a race
 SETTLED = 0.02  # of the objective: what the last stage may have gained for a try to be promising
@@ -26,9 +27,10 @@ TRIES_PREFIX = "finish."
 class Tries:
     """Follows a race, and ends it when the finish has reached the tolerance."""
 
-    def __init__(self, race: Race, certifier: Certifier, tol: float, deadline: float):
+    def __init__(self, race: Race, certifier: Certifier, tol: float, deadline: float, interrupt: Interrupt):
         loss: Any = race.original
-        self.race, self.certifier, self.tol, self.deadline = race, certifier, tol, deadline
+        self.race, self.certifier, self.tol = race, certifier, tol
+        self.stop = lambda: interrupt.requested or perf_counter() > deadline
         self.finisher = Finisher(loss, race.penalty, certifier.dual, race.coordinates)
         matrix = loss.A if hasattr(loss, "A") else loss.Q
         self.iteration = PER_ITERATION + PER_ENTRY * matrix.size
@@ -75,7 +77,7 @@ class Tries:
         return self.race.coordinates.back(self.race.best)
 
     def _try(self, x: np.ndarray, whole: bool = False) -> bool:
-        done = self.finisher.attempt(x, self.tol, max(self.deadline - perf_counter(), 0.0), whole)
+        done = self.finisher.attempt(x, self.tol, self.stop, whole)
         if not done:  # what it has found is the race's, too
             self.spent += self.finisher.cost(whole)
             if (proof := self.finisher.proof) is not None:
