@@ -89,7 +89,7 @@ def _cholesky(G: np.ndarray, E: np.ndarray) -> Any:
         M = G.copy(order="F")
         M.flat[:: len(G) + 1] = diagonal + shift * (diagonal + 1e-3 * diagonal.max())
         factor, failed = lapack.dpotrf(M, overwrite_a=True, clean=False)
-        if not failed:
+        if not failed and factor.diagonal().min(initial=1.0) > 0.0:  # NaN are no failure for all versions of LAPACK
             return factor
     return None
 
