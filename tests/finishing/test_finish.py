@@ -25,6 +25,8 @@ from adagrad_diff import (
     minimize,
 )
 from adagrad_diff.finishing import Finish, Finisher
+from adagrad_diff.finishing.kinked import Kinked
+from adagrad_diff.finishing.outcome import Outcome
 from looping import looped
 
 RNG = np.random.default_rng(0)
@@ -107,6 +109,18 @@ def test_never_worse(case, tol, max_time):
             assert result.message == f"Not finished: {result.finish.reason}."
             assert result.finish.reason
             assert result.finish.failed == result.finish.seconds > 0
+
+
+def test_a_worse_answer_is_not_taken(monkeypatch):
+    loss, penalty = CASES["LAD"]
+    best = finish(loss, penalty, np.zeros(7))
+    slopes = np.clip(best.dual_point, -1, 1)
+    monkeypatch.setattr(Kinked, "solve", lambda self, x, *rest: Outcome(x + 1.0, slopes, False, 1, 80, 6, "it went astray"))
+    result = finish(loss, penalty, best.x)
+    np.testing.assert_array_equal(result.x, best.x)
+    assert result.message == "Not finished: it went astray."
+    assert result.fun == pytest.approx(best.fun, rel=1e-12)
+    assert result.gap == pytest.approx(0.0, abs=1e-12)  # what is known of the optimum is known
 
 
 def test_no_time():

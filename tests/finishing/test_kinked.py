@@ -1,5 +1,6 @@
 """The finish of losses with kinks: what it says is true in rational numbers, and where it says done, it is exact."""
 
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -153,6 +154,29 @@ def test_done(loss, name, kind, intercept, form):
         assert result.gap <= 1e-5 * result.fun
     else:
         assert result.success, result.message
+    look(Exact(f, **terms), result, 1e-10)
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+@pytest.mark.parametrize("loss", LOSSES)
+@looped("intercept, start", [(True, "zero"), (False, "near"), (True, "far")])
+def test_samples_and_columns_join(loss, name, intercept, start, monkeypatch):
+    """From few samples and coefficients, those that were right from the start or not, to all that are at kinks."""
+    monkeypatch.setattr(sys.modules["adagrad_diff.finishing.finish"], "QUICK", -1.0)  # nothing as a whole
+    rng = np.random.default_rng(4)
+    A, b = table("gaussian", 400, 6, rng)
+    f = make(loss, A, b, intercept=intercept)
+    penalty, terms = penalty_of(name, 6, 0.03125)
+    x = np.zeros(6 + intercept) if start == "zero" else rng.standard_normal(6 + intercept)
+    if start == "near":
+        x = finish(f, penalty, 0.0 * x, tol=1e-3).x + 0.01 * x
+    x = np.clip(x, *np.transpose(Exact(f, **terms).bounds))
+    result = finish(f, penalty, x)
+    assert result.success, result.message
+    if start == "near":
+        assert result.finish.samples < 250  # few have joined
+    else:
+        assert result.finish.rounds > 1
     look(Exact(f, **terms), result, 1e-10)
 
 

@@ -132,7 +132,7 @@ class Kinked:
                 break
             if found is None or wrong.sum() > WRONG * best.samples:
                 self.near *= 2.0
-                K |= self._nearest(now)
+                K |= self._nearest(now, 0 if found is not None else 2 * best.samples)
             if found is None and int(K.sum()) == best.samples:  # there is nothing to add
                 best.reason = "the small problem has no solution that can be found"
                 break
