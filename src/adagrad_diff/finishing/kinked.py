@@ -26,6 +26,7 @@ MOST_ROUNDS = 30  # at most
 NEAR_SAMPLES, LEAST_SAMPLES = 3.0, 50  # in K: per coefficient in S, and at least
 # Of N samples and p coefficients sqrt(SOME_SAMPLES N p) come first, if they are few of N; then a part BAND sqrt(p / those).
 SOME_SAMPLES, MANY_SAMPLES, BAND = 20, 5, 2.4
+MUCH = 4  # times as many samples in K as there should be
 WRONG = 0.1  # part of K that may have been on the wrong side; more, and K is doubled
 SHARE = 0.1  # of the tolerance that the error of a small problem may have
 ALLOWED = 1e-11  # of the size of a column: what its slope may have too much
@@ -124,6 +125,9 @@ class Kinked:
                 if not (wrong.any() or excess.any()):
                     best.done, best.reason = True, ""
                     break
+                if wrong.sum() <= WRONG * best.samples and best.samples > MUCH * self._enough(now.x):
+                    K = self._nearest(now, MUCH * int(wrong.sum()))  # now that x is so near, most of them are settled
+                    now = self._at(now.x)  # and on a side
                 K |= wrong
                 S |= _largest(excess, max(JOIN_AT_ONCE, best.coefficients))
             if stop():
@@ -131,7 +135,7 @@ class Kinked:
                 break
             if found is None or wrong.sum() > WRONG * best.samples:
                 self.near *= 2.0
-                K |= self._nearest(now)
+                K |= self._nearest(now, 2 * best.samples)
             if found is None and int(K.sum()) == best.samples:  # there is nothing to add
                 best.reason = "the small problem has no solution that can be found"
                 break

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .interior import Interior, Program, interior
+from .normal import tdot
 from .outcome import Stop
 
 SOLVES = 2
@@ -42,12 +43,13 @@ def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[n
     free, kinks, terms = ~near.held, np.flatnonzero(near.at_kink), program.terms
     x, r = x.copy(), np.where(near.above, program.high, program.low)
     r[kinks] = near.r[kinks]
-    B = program.A[np.ix_(kinks, np.flatnonzero(free))]
-    slope, l2 = program.q[free] + terms.l1[free] * np.sign(near.x[free]), terms.l2[free]
+    columns = np.flatnonzero(free)
+    B, rest = program.A[np.ix_(kinks, columns)], np.where(near.at_kink, 0.0, r)
+    slope, l2 = program.q[free] + terms.l1[free] * np.sign(near.x[free]) + tdot(program.A, rest)[free], terms.l2[free]
     equations = _Equations(B, l2)
     for _ in range(SOLVES):
         at_kinks = program.b[kinks] - program.A[kinks] @ x
-        gradient = slope + l2 * x[free] + r @ program.A[:, free]
+        gradient = slope + l2 * x[free] + r[kinks] @ B
         dx, dr = equations.solve(-gradient, at_kinks)
         if not (np.isfinite(dx).all() and np.isfinite(dr).all()):
             return
