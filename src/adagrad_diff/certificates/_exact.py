@@ -18,7 +18,9 @@ import numpy as np
 from ._correct import MOST_VIOLATED, DualPoint, corrected
 from ._dependence import follow
 from ._dual import LinearDual
+from ._exact_multinomial import Classes, ClassesPoint
 from ._extended import Extended, Known, is_exact
+from ._multinomial import MultinomialDual
 from ._rounding import EPS
 
 LOOSE, LARGE = 1e-6, 500_000  # a tolerance for which ordinary sums may do, and entries of A from which on they are quicker
@@ -47,6 +49,8 @@ def prove(dual: Any, x: np.ndarray, u: np.ndarray | None, tol: float) -> Proof:
 
     `dual` is what `dual_of` gives, and u are slopes of the scalar losses (None for a quadratic function).
     """
+    if u is not None and isinstance(dual, MultinomialDual) and not dual.loss.A.opaque:
+        return _prove_classes(dual, x, u)
     if u is None or not is_exact(dual):
         return _ordinary(dual, x, u)
     if tol >= LOOSE and not dual.single and dual.loss.A.size > LARGE:
@@ -59,6 +63,14 @@ def prove(dual: Any, x: np.ndarray, u: np.ndarray | None, tol: float) -> Proof:
     return Proof(fun.value, fun.error, *lower_bound(dual, u, enough, problem))
 
 
+def _prove_classes(dual: MultinomialDual, x: np.ndarray, u: np.ndarray) -> Proof:
+    problem = Classes(dual)
+    fun, point = problem.objective(np.asarray(x, np.float64)), ClassesPoint(problem, u)
+    point.correct()
+    best = max(point.value(), dual.value(u.astype(np.float64)), key=_first)
+    return Proof(fun.value, fun.error, *best)
+
+
 def _ordinary(dual: Any, x: np.ndarray, u: np.ndarray | None) -> Proof:
     """As a run does it."""
     loss, penalty = dual.loss, dual.penalty
@@ -66,7 +78,7 @@ def _ordinary(dual: Any, x: np.ndarray, u: np.ndarray | None) -> Proof:
     oracle, g = loss.oracle(x), np.empty_like(x)
     fun = float(oracle(x, g)) + float(penalty.value((x[:-1] if loss.intercept else x).reshape(-1)))
     r = dual.residuals(oracle, None)
-    value, point = dual.bound(x, g, r) if u is None else dual.value(u.astype(loss.dtype))
+    value, point = dual.bound(x, g, r) if u is None else dual.value(u.astype(np.float64))
     noise = dual.noise(x, r)
     return Proof(fun, np.inf if np.isnan(noise) else noise, value, point)
 
@@ -86,7 +98,7 @@ def lower_bound(dual: LinearDual, u: np.ndarray, enough: float = np.inf, problem
             corrected(point)
             best = max(best, _value(point), key=_first)
     if best[0] < enough:  # perhaps in the way of a run
-        best = max(best, dual.value(u.astype(dual.weight.dtype)), key=_first)
+        best = max(best, dual.value(u.astype(np.float64)), key=_first)
     return best
 
 
