@@ -96,6 +96,9 @@ def test_kinks_in_rational_numbers(kind, seed, samples, features, spread, lam, s
     best = min(true, rational.objective(loss, penalty, rational.vertex(loss, x))) if kind is not Hinge else true
     assert Fraction(proof.value) <= best
     assert Fraction(proof.gap) >= true - best
+    for size in (1e-12, 1e-6, 1e-1):  # also for points that are not so near
+        moved = u + size * np.random.default_rng(seed).standard_normal(samples)
+        assert Fraction(prove(dual_of(loss, penalty), x, moved, 1e-13).value) <= best
 
 
 @settings(max_examples=15, deadline=None)

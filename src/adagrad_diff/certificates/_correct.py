@@ -12,7 +12,7 @@ pair of doubles, and repeated until nothing is left but the rounding of that.
 from __future__ import annotations
 
 import contextlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,15 +76,7 @@ class DualPoint:
     def system(self, chosen: np.ndarray) -> Factor | None:
         """The equations of some columns on the samples with the most room; None if there are none."""
         if self._system is None or not np.array_equal(self._system.chosen, chosen):
-            room, A = self.room(), self.problem.loss.A
-            samples = np.flatnonzero(room)
-            # All of them, if they are not many more than the columns.
-            if samples.size > (most := most_rows(A, chosen.size)):
-                samples = np.sort(samples[np.argpartition(-room[samples], most)[:most]])
-            if samples.size == 0:
-                return None
-            movable = Movable(samples, A.rows(samples), room[samples], self.problem.weight[samples], A.shape[1])
-            self._system = Factor(movable, chosen)
+            self._system = factor_of(self.problem, self.room(), chosen)
         return self._system
 
     def move(self, movable: Movable, change: np.ndarray) -> None:
@@ -168,6 +160,16 @@ class Factor:
             return np.inf
         far = float(np.linalg.norm(np.eye(len(self.Y)) - self.Y @ self.B)) + factor(len(self.B) + 8) * norm * size
         return (1.0 - far) / norm * (1.0 - 1e-6) if far < 1.0 else 0.0
+
+
+def factor_of(problem: Any, room: np.ndarray, chosen: np.ndarray) -> Factor | None:
+    """Some columns on the samples with the most room: all of these, if they are not many more than the columns."""
+    A, samples = problem.loss.A, np.flatnonzero(room)
+    if samples.size > (most := most_rows(A, chosen.size)):
+        samples = np.sort(samples[np.argpartition(-room[samples], most)[:most]])
+    if samples.size == 0:
+        return None
+    return Factor(Movable(samples, A.rows(samples), room[samples], problem.weight[samples], A.shape[1]), chosen)
 
 
 def corrected(point: DualPoint) -> None:

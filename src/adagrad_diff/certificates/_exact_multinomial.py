@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..penalties import GroupL2, SparseGroupL2
-from ._correct import CORRECTIONS, DUST, INSIDE, LITTLE_ROOM, MOST_VIOLATED, NOTHING, Factor, Movable, most_rows
+from ._correct import CORRECTIONS, DUST, INSIDE, LITTLE_ROOM, MOST_VIOLATED, NOTHING, Factor, factor_of
 from ._dependence import follow
 from ._extended import PAIR_ROUNDING, UNDERFLOW, Known, _dot, _tdot, added, dot, penalty_value, two_sum_arrays, weighted
 from ._limits import limits, shrunk_groups
@@ -61,8 +61,8 @@ class Classes:
         flat = np.ascontiguousarray(part.reshape(-1))
         parts = [(total, 0.0, error), penalty_value(self.dual.penalty, flat)]
         if loss.l2:
-            s, c, m = dot(flat, flat)
-            parts.append((0.5 * loss.l2 * s, 0.5 * loss.l2 * c, EPS * loss.l2 * m))
+            s, more, m = dot(flat, flat)
+            parts.append((0.5 * loss.l2 * s, 0.5 * loss.l2 * more, EPS * loss.l2 * m))
         return added(parts)
 
 
@@ -117,10 +117,9 @@ class ClassesPoint:
             else:
                 _tdot(rows, r, rest, column)
             if problem.loss.intercept:
-                s, more, m = dot(np.ones(r.size), r)
-                s, lost = two_sum_arrays(column[0, -1:], np.array([s]))
-                column[0, -1:], column[2, -1] = s, column[2, -1] + m
-                column[1, -1] += lost[0] + more + rest.sum()
+                total, more, m = dot(np.ones(r.size), r)
+                column[0, -1:], lost = two_sum_arrays(column[0, -1:], np.array([total]))
+                column[1:, -1] += lost[0] + more + rest.sum(), m
             column[0], column[1] = two_sum_arrays(column[0], column[1])
             self.v[:, :, c] = column
 
@@ -136,14 +135,9 @@ class ClassesPoint:
     def system(self, chosen: np.ndarray) -> Factor | None:
         """The equations of some columns on the samples with the most room; None if there are none."""
         if self._system is None or not np.array_equal(self._system.chosen, chosen):
-            room, A, weight = self.probabilities()[0].min(axis=1), self.problem.loss.A, self.problem.weight
-            room[(room < LITTLE_ROOM * room.max()) | (weight == 0)] = 0.0
-            samples = np.flatnonzero(room)
-            if samples.size > (most := most_rows(A, chosen.size)):
-                samples = np.sort(samples[np.argpartition(-room[samples], most)[:most]])
-            if samples.size == 0:
-                return None
-            self._system = Factor(Movable(samples, A.rows(samples), room[samples], weight[samples], A.shape[1]), chosen)
+            room = self.probabilities()[0].min(axis=1)
+            room[(room < LITTLE_ROOM * room.max()) | (self.problem.weight == 0)] = 0.0
+            self._system = factor_of(self.problem, room, chosen)
         return self._system
 
     def missing(self) -> tuple[np.ndarray, np.ndarray]:
