@@ -23,6 +23,7 @@ from ._limits import limits, shrunk_groups
 from ._rounding import EPS, factor
 
 MOST_VIOLATED = 1500  # columns that are corrected together
+MOST_OPERATIONS = 1.5e9  # multiplications of one least squares problem
 CORRECTIONS = 6  # rounds of refinement
 INSIDE = 8.0 * EPS  # how far inside its limits a coordinate should be, relative
 DUST, NOTHING = 1e-21, 1e-27  # the same, and what is left of an equation, in units of what was added up for it
@@ -34,7 +35,8 @@ INDEPENDENT = 1e-11  # the part of a column that is not in the span of those bef
 
 def most_rows(A: Source, columns: int) -> int:
     """Samples that are moved at most, so that so many columns are feasible."""
-    return max(ROWS_FOR_EACH * columns + 64, int(ENOUGH_ENTRIES * A.shape[0] / max(A.size, 1)))
+    wanted = max(ROWS_FOR_EACH * columns + 64, int(ENOUGH_ENTRIES * A.shape[0] / max(A.size, 1)))
+    return min(wanted, max(columns + 64, int(MOST_OPERATIONS / max(columns, 1) ** 2)))
 
 
 class DualPoint:
@@ -165,6 +167,8 @@ class Factor:
 def factor_of(problem: Any, room: np.ndarray, chosen: np.ndarray) -> Factor | None:
     """Some columns on the samples with the most room: all of these, if they are not many more than the columns."""
     A, samples = problem.loss.A, np.flatnonzero(room)
+    if (chosen.size + 64) * chosen.size**2 > MOST_OPERATIONS:
+        return None
     if samples.size > (most := most_rows(A, chosen.size)):
         samples = np.sort(samples[np.argpartition(-room[samples], most)[:most]])
     if samples.size == 0:

@@ -32,11 +32,6 @@ class Known(NamedTuple):
     error: float
 
 
-def is_exact(dual: Any) -> bool:
-    """Whether the formulas of this problem are here: a loss of ours, and entries of A that can be seen."""
-    return type(dual.loss) in KINDS and not dual.loss.A.opaque
-
-
 class Extended:
     """A linear model whose sums are pairs of doubles. Data in single precision are taken as the numbers that they are."""
 
