@@ -26,7 +26,7 @@ MOST_VIOLATED = 1500  # columns that are corrected together
 MOST_OPERATIONS = 1.5e9  # multiplications of one least squares problem
 CORRECTIONS = 6  # rounds of refinement
 INSIDE = 8.0 * EPS  # how far inside its limits a coordinate should be, relative
-DUST, NOTHING = 1e-21, 1e-27  # the same, and what is left of an equation, in units of what was added up for it
+DUST, EQUATION_DUST = 1e-21, 1e-27  # the same, and what is left of an equation, in units of what was added up for it
 LITTLE_ROOM = 1e-9  # of a typical slope: samples nearer than that to an end of their domain are not moved
 ROWS_FOR_EACH, ENOUGH_ENTRIES = 4, 1_000_000  # samples per column that may move, and entries of them in any case
 WELL_CONDITIONED = 1e-4  # the same for a Gram matrix to be good enough
@@ -98,7 +98,7 @@ class DualPoint:
         over, under = above + need > 0, below + need > 0
         missing = np.where(over, -(above + 2.0 * need), np.where(under, below + 2.0 * need, 0.0))
         missing[self.equal] = below[self.equal]
-        wrong = np.where(self.equal, np.abs(below) > error + NOTHING * v[2], over | under)
+        wrong = np.where(self.equal, np.abs(below) > error + EQUATION_DUST * v[2], over | under)
         penalty, features = self.problem.dual.penalty, self.problem.features
         if isinstance(penalty, GroupL2 | SparseGroupL2) and not self.problem.loss.l2:
             change = shrunk_groups(penalty, v[0, :features], 2.0 * INSIDE) - v[0, :features]

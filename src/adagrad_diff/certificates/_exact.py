@@ -25,7 +25,6 @@ from ._multinomial import MultinomialDual
 from ._rounding import EPS
 
 LOOSE, LARGE = 1e-6, 500_000  # a tolerance for which ordinary sums may do, and entries of A from which on they are quicker
-
 INNER = 1e-14, 1e-12  # the parts of the way to the middle of the domain of l* that are tried
 
 

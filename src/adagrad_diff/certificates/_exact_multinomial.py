@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..penalties import GroupL2, SparseGroupL2
-from ._correct import CORRECTIONS, DUST, INSIDE, LITTLE_ROOM, MOST_VIOLATED, NOTHING, Factor, factor_of
+from ._correct import CORRECTIONS, DUST, INSIDE, LITTLE_ROOM, MOST_VIOLATED, EQUATION_DUST, Factor, factor_of
 from ._dependence import follow
 from ._extended import PAIR_ROUNDING, UNDERFLOW, Known, _dot, _tdot, added, dot, penalty_value, two_sum_arrays, weighted
 from ._limits import limits, shrunk_groups
@@ -155,7 +155,7 @@ class ClassesPoint:
         spare = np.argmin(np.where(missing == 0, np.abs(v[0]), np.inf), axis=1)
         missing[np.arange(len(missing)), spare] -= missing.sum(axis=1)
         missing[self.equal] = below[self.equal]
-        wrong = np.where(self.equal[:, None], np.abs(below) > error + NOTHING * v[2], missing != 0).any(axis=1)
+        wrong = np.where(self.equal[:, None], np.abs(below) > error + EQUATION_DUST * v[2], missing != 0).any(axis=1)
         return missing, wrong
 
     def correct(self) -> None:
