@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..penalties import GroupL2, SparseGroupL2
-from ._correct import CORRECTIONS, DUST, INSIDE, LITTLE_ROOM, MOST_VIOLATED, EQUATION_DUST, Factor, factor_of
+from ._correct import CORRECTIONS, DUST, EQUATION_DUST, INSIDE, LITTLE_ROOM, MOST_VIOLATED, Factor, factor_of
 from ._dependence import follow
 from ._extended import PAIR_ROUNDING, UNDERFLOW, Known, _dot, _tdot, added, dot, penalty_value, two_sum_arrays, weighted
 from ._limits import limits, shrunk_groups
