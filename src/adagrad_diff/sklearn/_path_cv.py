@@ -75,12 +75,12 @@ class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from adagrad_diff.sklearn import LADRegressor, PathCV
+    >>> from adagrad_diff.sklearn import Lasso, PathCV
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 5))
-    >>> y = 3 * X[:, 1] + rng.laplace(size=100)
-    >>> model = PathCV(LADRegressor(), n_alphas=10, cv=3).fit(X, y)
-    >>> model.score_path_.shape, bool(0 < model.alpha_ < model.alphas_[0]), model.coef_.round().tolist()
+    >>> y = 3 * X[:, 1] + rng.standard_normal(100)
+    >>> model = PathCV(Lasso(), n_alphas=10, cv=3).fit(X, y)
+    >>> model.mse_path_.shape, bool(0 < model.alpha_ < model.alphas_[0]), abs(model.coef_).round().tolist()
     ((10, 3), True, [0.0, 3.0, 0.0, 0.0, 0.0])
     """
 
