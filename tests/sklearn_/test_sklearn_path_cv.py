@@ -9,7 +9,6 @@ from scipy import sparse
 
 pytest.importorskip("sklearn")
 
-import joblib
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LassoCV
@@ -160,8 +159,7 @@ def test_among_other_things():
     np.testing.assert_allclose(rough().fit(sparse.csr_array(X), y).coef_, plain.coef_, atol=1e-2)
     pipeline = make_pipeline(StandardScaler(), rough()).fit(frame, y)
     assert pipeline.score(frame, y) > 0.8
-    with joblib.parallel_config("threading", n_jobs=2):
-        np.testing.assert_array_equal(rough().fit(X, y).score_path_, plain.score_path_)
+    np.testing.assert_array_equal(rough(n_jobs=2).fit(X, y).score_path_, plain.score_path_)
 
 
 def test_groups():
