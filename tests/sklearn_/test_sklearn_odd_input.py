@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 pytest.importorskip("sklearn")
+
+from sklearn.base import clone
 
 from adagrad_diff import sklearn as door
 from sklearn_data import NAMES, REGRESSORS, data, make
@@ -84,3 +87,37 @@ def test_a_target_that_is_none(name):
     y[3] = None
     with pytest.raises(ValueError, match="y contains nan at index 3"):
         make(name).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["Lasso", "LogisticRegression"])
+def test_plain_arrays_are_as_good_as_those_that_scikit_learn_has_to_look_at(name):
+    """They take a shorter way."""
+    X, y = data(name)
+    model = make(name, max_iter=20, tol=0.1)
+    plain = clone(model).fit(X, y).coef_
+    np.testing.assert_array_equal(clone(model).fit(X.tolist(), y.tolist()).coef_, plain)
+    np.testing.assert_array_equal(clone(model).fit(np.asfortranarray(X), np.repeat(y, 2)[::2]).coef_, plain)
+    np.testing.assert_array_equal(clone(model).fit(X.astype(">f8"), y).coef_, plain)
+    frames = pytest.importorskip("pandas")
+    model.fit(frames.DataFrame(X[:, :4], columns=list("abcd")), y)
+    assert model.n_features_in_ == 4
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+    assert model.n_features_in_ == 6
+    for place, value in [((3, 1), np.nan), ((0, 0), np.inf), ((5, 5), -np.inf)]:
+        wrong = X.copy()
+        wrong[place] = value
+        with pytest.raises(ValueError, match="Input X contains"):
+            model.fit(wrong, y)
+
+
+@pytest.mark.parametrize("name", ["Lasso", "LogisticRegression"])
+def test_ties_do_not_depend_on_the_order_of_the_samples(name):
+    """Where first entries, or whole rows, are equal, the rest of the rows and the targets decide."""
+    X, y = data(name)
+    X = np.round(X)
+    X[40:] = X[:40]
+    order = np.random.default_rng(0).permutation(len(y))
+    for kind in (np.asarray, sparse.csr_array):
+        first, second = (make(name, max_iter=20, tol=0.1).fit(kind(X[rows]), y[rows]) for rows in (slice(None), order))
+        np.testing.assert_array_equal(first.coef_, second.coef_)
+        assert first.objective_ == second.objective_
