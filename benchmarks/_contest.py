@@ -128,7 +128,7 @@ def climb(runs: list[Run], problem: Problem, peer: Peer, best: float, gap: float
     while len(runs) < len(peer.rungs) and not (runs and (runs[-1].note or runs[-1].objective <= best + 0.5 * gap * abs(best))):
         runs.append(_attempt(problem, peer, peer.rungs[len(runs)], limit))
         best = min(best, runs[-1].objective)
-        if not runs[-1].note and sum(run.seconds for run in runs) > limit and runs[-1].objective > best + gap * abs(best):
+        if limit < runs[-1].seconds < np.inf and runs[-1].objective > best + gap * abs(best):
             runs.append(Run(np.inf, np.inf, "too slow"))
 
 
