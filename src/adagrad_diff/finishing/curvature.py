@@ -84,7 +84,7 @@ class LinearCurvature(Curvature):
         self.columns = columns_of(loss.A, self.weight, loss.intercept)
         self.samples, self.size, self.tail = len(self.b), self.columns.size, int(loss.intercept)
         if isinstance(self.columns, SparseColumns):  # products cost little
-            self.most = {True: 400, False: 800}
+            self.most = {True: 400, False: 1000}
         self.constant = isinstance(loss, Squared)
         self._kernel, self._total = kernels.residuals(loss.scalar), np.zeros(1)
         self._known: tuple[np.ndarray, Chosen] | None = None
@@ -163,6 +163,10 @@ class LinearCurvature(Curvature):
         if self.loss.smoothness is None:
             return self.diagonal()
         return self.loss.smoothness * self.columns.square
+
+    def cost(self, count: int) -> float:
+        entries = count * self.columns.density
+        return self.samples * entries * entries + count**3 / 3
 
     def noise(self) -> np.ndarray:
         size = np.sqrt(np.sum(self.r**2 / np.where(self.weight > 0, self.weight, 1.0)))

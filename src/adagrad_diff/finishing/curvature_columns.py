@@ -18,6 +18,8 @@ COPIED_COLUMNS = 1 << 25  # entries of a copy of some columns; larger ones are g
 class Columns:
     """All of them: products z = A w + c and A' r, where x = (w, c + center w) if there is an intercept c."""
 
+    density = 1.0  # the part of entries that are stored
+
     def __init__(self, A: Source, weight: np.ndarray, intercept: bool):
         self.A, self.weight, self.intercept = A, weight, intercept
         self.samples, self.features = A.shape
@@ -164,6 +166,7 @@ class SparseColumns(Columns):
     def __init__(self, A: Source, weight: np.ndarray, intercept: bool):
         super().__init__(A, weight, intercept)
         self.by_columns, self.by_rows = _compressed(A), None
+        self.density = self.by_columns.data.size / (self.samples * self.features)
 
     def _square(self, weight: np.ndarray) -> np.ndarray:
         total = np.zeros(self.features)

@@ -16,7 +16,7 @@ MOST_STEPS = 60
 MOST_WORK = 2e10  # multiplications for that
 LITTLE_WORK = 1e7  # multiplications for a Hessian of all coordinates, below which nothing is chosen
 PART_OF_TOL = 0.01  # what may be left, as a part of the tolerance
-LEAST_DAMPING = 1e-2
+LEAST_DAMPING = 3e-3
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -47,7 +47,7 @@ class Newton:
         phi = p.value(x)
         if not (np.isfinite(model.value + phi) and np.isfinite(model.gradient).all()):
             return End(x, False, 0, 0, "the objective overflows where it began")
-        last, before, damping = np.inf, np.inf, 0.0
+        last, before, damping, ease = np.inf, np.inf, 0.0, 1.0
         for step in range(MOST_STEPS):
             r = p.residual(x, model.gradient)
             size = abs(model.value + phi)
@@ -86,9 +86,9 @@ class Newton:
                 damping = max(1e2 * model.damping, LEAST_DAMPING)
                 continue
             if t < 0.5:
-                damping = max(2.0 * model.damping, LEAST_DAMPING)
+                damping, ease = max(2.0 * model.damping, LEAST_DAMPING), 1.0
             elif t == 1.0:
-                damping = 0.25 * damping if damping > 1e-2 * LEAST_DAMPING else 0.0
+                damping, ease = (ease * damping if damping > 0.1 * LEAST_DAMPING else 0.0), max(0.5 * ease, 0.1)
             x = x.copy()
             x[index] = new if t == 1.0 else old + t * d
             model.move(t)
