@@ -20,8 +20,9 @@ class Curvature(ABC):
     tail = 0
     samples = 0
     most = {True: 2000, False: 2000}  # coordinates of a Hessian that is formed and factored, if the penalty is smooth, or not
-    damping = 0.0  # what is added to the second derivatives, as a part of the largest that there are: for steps from afar
+    damping = 0.0  # what is added to the second derivatives, in units of their mean: for steps from afar
     constant = False  # whether the Hessian is the same everywhere
+    scale = 0.0  # the size of its values: that at zero
     value: float  # at the point where it is
     gradient: np.ndarray
 
@@ -89,6 +90,7 @@ class LinearCurvature(Curvature):
         self._kernel, self._total = kernels.residuals(loss.scalar), np.zeros(1)
         self._known: tuple[np.ndarray, Chosen] | None = None
         self._gram: tuple[np.ndarray, np.ndarray] | None = None
+        self.scale = abs(self._sum(np.zeros(self.samples)))
 
     def enter(self, x: np.ndarray) -> np.ndarray:
         x = super().enter(x)
@@ -125,7 +127,7 @@ class LinearCurvature(Curvature):
             assert curvature is not None
             h = curvature(self.z, self.b, self.loss.theta)
             if self.damping and not self.constant:
-                h = h + self.damping * (self.loss.smoothness or h)
+                h = h + self.damping * (float(self.weight @ h) or self.loss.smoothness or 1.0)
             with np.errstate(invalid="ignore"):
                 self._h = self.damping, np.where(self.weight > 0, self.weight * h, 0.0)
         return self._h[1]

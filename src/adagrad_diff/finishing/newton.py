@@ -17,6 +17,7 @@ MOST_WORK = 2e10  # multiplications for that
 LITTLE_WORK = 1e7  # multiplications for a Hessian of all coordinates, below which nothing is chosen
 PART_OF_TOL = 0.01  # what may be left, as a part of the tolerance
 LEAST_DAMPING = 3e-3
+NOTHING = 1e-14  # part of the objective at zero that is as good as zero
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -50,7 +51,7 @@ class Newton:
         last, before, damping, ease = np.inf, np.inf, 0.0, 1.0
         for step in range(MOST_STEPS):
             r = p.residual(x, model.gradient)
-            size = abs(model.value + phi)
+            size = max(abs(model.value + phi), NOTHING * model.scale, 1e-300)
             excess = self._excess(x, r, tol)
             if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or (excess > 0.5 * before and last <= 1e-13 * size)):
                 return End(x, True, step, int(p.free(x).sum()), "")
@@ -60,8 +61,7 @@ class Newton:
             index = self._working(x, r, tol)
             q = p.part(index)
             old, g, gain = x[index], model.gradient[index], self._gain(r[index], index)
-            if not model.constant:
-                model.damping = max(damping, min(LEAST_DAMPING, 0.01 * gain / size)) if size > 0 else damping
+            model.damping = damping * min(1.0, 100.0 * gain / size)
             if self._small(index.size):
                 H = model.hessian(index)
                 new = Small(H, g, old, q).solve(max(1e-26 * size, 0.0 if model.constant else gain * min(0.05, gain / size)))
