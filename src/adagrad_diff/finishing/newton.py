@@ -61,7 +61,7 @@ class Newton:
             index = self._working(x, r, tol)
             q = p.part(index)
             old, g, gain = x[index], model.gradient[index], self._gain(r[index], index)
-            model.damping = damping * min(1.0, 100.0 * gain / size)
+            model.damping = damping * (1.0 if ease == 1.0 else min(1.0, 100.0 * gain / size))
             if self._small(index.size):
                 H = model.hessian(index)
                 new = Small(H, g, old, q).solve(max(1e-26 * size, 0.0 if model.constant else gain * min(0.05, gain / size)))
