@@ -76,15 +76,18 @@ class Pieces:
                 t = np.minimum(t, np.where(d < 0, (self.lower - x) / d, np.where(d > 0, (self.upper - x) / d, np.inf)))
         return float(max(min(t.min(initial=1.0), 1.0), 0.0))
 
-    def bend(self, x: np.ndarray, free: np.ndarray) -> np.ndarray | None:
-        """The Hessian of the group norms on the free coordinates: strength / ||x_k|| (I - u u'), u = x_k / ||x_k||."""
+    def bend(self, x: np.ndarray, free: np.ndarray, more: bool = False) -> np.ndarray | None:
+        """The Hessian of the group norms on the free coordinates: strength / ||x_k|| (I - u u'), u = x_k / ||x_k||.
+
+        With `more`, that of a quadratic function above them that touches them at x: strength / ||x_k|| I.
+        """
         if self.strength is None:
             return None
         labels, y = self.labels[free], x[free]  # type: ignore[index]
         own = self.norms(x)
         rate = np.divide(self.strength, own, out=np.zeros_like(own), where=own > 0)[labels]
         u = y / np.where(own > 0, own, 1.0)[labels]
-        bend = np.where(labels[:, None] == labels, -np.outer(rate * u, u), 0.0)
+        bend = np.zeros((y.size, y.size)) if more else np.where(labels[:, None] == labels, -np.outer(rate * u, u), 0.0)
         bend[np.diag_indices_from(bend)] += rate
         return bend
 

@@ -17,6 +17,7 @@ MOST_WORK = 2e10  # multiplications for that
 LITTLE_WORK = 1e7  # multiplications for a Hessian of all coordinates, below which nothing is chosen
 PART_OF_TOL = 0.01  # what may be left, as a part of the tolerance
 LEAST_DAMPING = 3e-3
+FLOOR = 1e-9  # part of a coordinate's largest curvature
 NOTHING = 1e-14  # part of the objective at zero that is as good as zero
 EPS = float(np.finfo(np.float64).eps)
 
@@ -53,7 +54,8 @@ class Newton:
             r = p.residual(x, model.gradient)
             size = max(abs(model.value + phi), NOTHING * model.scale, 1e-300)
             excess = self._excess(x, r, tol)
-            if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or (excess > 0.5 * before and last <= 1e-13 * size)):
+            stuck = excess > 0.5 * before and last <= 1e-13 * size and excess <= max(1e-6 / tol, 100.0)  # by rounding
+            if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or stuck):
                 return End(x, True, step, int(p.free(x).sum()), "")
             if time.perf_counter() > until:
                 return End(x, False, step, int(p.free(x).sum()), "the time was over")
@@ -63,7 +65,7 @@ class Newton:
             old, g, gain = x[index], model.gradient[index], self._gain(r[index], index)
             model.damping = damping * (1.0 if ease == 1.0 else min(1.0, 100.0 * gain / size))
             if self._small(index.size):
-                H = model.hessian(index)
+                H = self._lifted(model.hessian(index), index, q)
                 new = Small(H, g, old, q).solve(max(1e-26 * size, 0.0 if model.constant else gain * min(0.05, gain / size)))
             else:
                 new = Large(model, q, index, old, size).solve(gain)
@@ -107,6 +109,12 @@ class Newton:
         bound = np.maximum(self.model.bound()[index], 1e-300)
         y = bound * x - g
         return np.clip(np.sign(y) * np.maximum(np.abs(y) - q.l1, 0.0) / (bound + q.l2), q.lower, q.upper)
+
+    def _lifted(self, H: np.ndarray, index: np.ndarray, q: Pieces) -> np.ndarray:
+        """H, with some curvature for coordinates that have none here but elsewhere: nothing else would move them."""
+        least = FLOOR * self.model.bound()[index]
+        flat = H.diagonal() + q.l2 < least
+        return H + np.diag(np.where(flat, least, 0.0)) if flat.any() else H
 
     def _gain(self, r: np.ndarray, index: np.ndarray) -> float:
         """What steps of single coordinates would bring, all in all."""

@@ -83,26 +83,23 @@ class Small:
         rows = self.H[free]
         M = rows[:, free]
         M[np.diag_indices(free.size)] += p.l2[free]
-        if (bend := p.bend(v, free)) is not None:
-            M = M + bend
-        d = np.zeros(v.size)
-        d[free] = -solve_symmetric(M, r[free])
-        before, slack = p.value(v), 4e-16 * (abs(p.value(v)) + abs(float(self.g @ v)))
-        new = p.kept(v, v + d)
-        for t in (1.0, p.reach(v, d), 0.5, 0.1, 0.01):
-            if t < 1.0:
+        before = p.value(v)
+        slack = 4e-16 * (abs(before) + abs(float(self.g @ v)))
+        for more in (False,) if p.strength is None else (False, True):
+            bend = p.bend(v, free, more)
+            d = np.zeros(v.size)
+            d[free] = -solve_symmetric(M if bend is None else M + bend, r[free])
+            whole = p.reach(v, d)
+            for t in (1.0, whole, 0.5 * whole):
                 new = p.kept(v, v + t * d)
-                if t == p.reach(v, d):
-                    new = _landed(p, v, d, new)
-            step = new - v
-            moved = step[free] @ rows
-            change = float(self.g @ step + 0.5 * (step @ moved)) + p.value(new) - before
-            if change <= slack:
-                break
-        else:
-            return False
-        self.v, self.g = new, self.g + moved
-        return change < -slack
+                new = _landed(p, v, d, new) if t == whole < 1.0 else new
+                step = new - v
+                moved = step[free] @ rows
+                change = float(self.g @ step + 0.5 * (step @ moved)) + p.value(new) - before
+                if change <= slack:
+                    self.v, self.g = new, self.g + moved
+                    return change < -slack
+        return False
 
 
 def _landed(p: Pieces, v: np.ndarray, d: np.ndarray, new: np.ndarray) -> np.ndarray:

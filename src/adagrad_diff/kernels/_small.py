@@ -54,6 +54,7 @@ def descend_groups(
 ) -> Any:
     """The same with strength_k ||x_k|| for groups k, members order[starts[k] : starts[k + 1]], and no bounds.
 
+    Where zero is optimal for a group it becomes zero, else
     y = x_k - (g_k + l2 x_k) / bound_k, soft-thresholded by l1 / bound_k;  x_k = y max(1 - strength_k / (bound_k ||y||), 0)
 
     bound_k is at least the largest eigenvalue of the block of H, plus l2.
@@ -65,6 +66,14 @@ def descend_groups(
             first, last, square = starts[k], starts[k + 1], 0.0
             if bound[k] <= 0.0:
                 continue
+            for t in range(first, last):  # the gradient where the group is zero: is that optimal?
+                i, total = order[t], g[order[t]]
+                for u in range(first, last):
+                    total -= H[i, order[u]] * x[order[u]]
+                y[t] = max(abs(total) - l1[i], 0.0)
+            for t in range(first, last):
+                square += y[t] * y[t]
+            zero, square = strength[k] > 0.0 and np.sqrt(square) <= strength[k], 0.0
             for t in range(first, last):
                 i = order[t]
                 point = x[i] - (g[i] + l2[i] * x[i]) / bound[k]
@@ -72,7 +81,7 @@ def descend_groups(
             for t in range(first, last):
                 square += y[t] * y[t]
             norm = np.sqrt(square)
-            factor = 1.0 if strength[k] == 0.0 else (max(1.0 - strength[k] / (bound[k] * norm), 0.0) if norm > 0.0 else 0.0)
+            factor = max(1.0 - strength[k] / (bound[k] * norm), 0.0) if norm > 0.0 and not zero else 0.0
             for t in range(first, last):
                 i = order[t]
                 change = factor * y[t] - x[i]
