@@ -54,6 +54,16 @@ class Pieces:
             r = np.where(x >= self.upper, np.maximum(r, 0.0), r)
         return r
 
+    def gain(self, x: np.ndarray, g: np.ndarray, curve: np.ndarray) -> float:
+        """What steps of single coordinates of these curvatures would bring, all in all, twice."""
+        if self.strength is not None:
+            r = self.residual(x, g)
+            return float(np.sum(np.divide(r * r, curve + self.l2, out=np.zeros_like(r), where=curve + self.l2 > 0)))
+        y = curve * x - g
+        full = np.maximum(curve + self.l2, 1e-300)
+        new = np.clip(np.sign(y) * np.maximum(np.abs(y) - self.l1, 0.0) / full, self.lower, self.upper)
+        return float(np.sum(np.where(curve + self.l2 > 0, full * (new - x) ** 2, 0.0)))
+
     def free(self, x: np.ndarray) -> np.ndarray:
         """Which coordinates are on a smooth piece: neither at a kink nor at a bound."""
         free = (x != 0) | (self.l1 == 0)
@@ -64,8 +74,11 @@ class Pieces:
         return free
 
     def kept(self, x: np.ndarray, new: np.ndarray) -> np.ndarray:
-        """A new point put upon the closed piece of x: what would change its sign becomes zero, bounds hold."""
+        """A new point put upon the closed piece of x: what would change its sign, or turn round, becomes zero; bounds hold."""
         new = np.where((x * new < 0) & (self.l1 > 0), 0.0, new)
+        if self.strength is not None:
+            turned = (np.bincount(self.labels, x * new, self.strength.size) <= 0) & (self.strength > 0)  # type: ignore[arg-type]
+            new = np.where(turned[self.labels], 0.0, new)
         return np.clip(new, self.lower, self.upper) if self.bounded else new
 
     def reach(self, x: np.ndarray, d: np.ndarray) -> float:

@@ -62,7 +62,8 @@ class Newton:
             before = excess
             index = self._working(x, r, tol)
             q = p.part(index)
-            old, g, gain = x[index], model.gradient[index], self._gain(r[index], index)
+            old, g = x[index], model.gradient[index]
+            gain = q.gain(old, g, model.bound()[index])
             model.damping = damping * (1.0 if ease == 1.0 else min(1.0, 100.0 * gain / size))
             if self._small(index.size):
                 H = self._lifted(model.hessian(index), index, q)
@@ -115,11 +116,6 @@ class Newton:
         least = FLOOR * self.model.bound()[index]
         flat = H.diagonal() + q.l2 < least
         return H + np.diag(np.where(flat, least, 0.0)) if flat.any() else H
-
-    def _gain(self, r: np.ndarray, index: np.ndarray) -> float:
-        """What steps of single coordinates would bring, all in all."""
-        bound = self.model.bound()[index] + self.p.l2[index]
-        return float(np.sum(np.divide(r * r, bound, out=np.zeros_like(r), where=bound > 0)))
 
     def _small(self, count: int) -> bool:
         return count <= self.model.most[self.p.smooth] and self.model.cost(count) <= MOST_WORK

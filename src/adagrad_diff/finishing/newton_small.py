@@ -43,7 +43,8 @@ class Small:
     def __init__(self, H: np.ndarray, g: np.ndarray, x: np.ndarray, pieces: Pieces):
         self.H, self.p = H, pieces
         self.v, self.g = x.copy(), g.copy()
-        diagonal = H.diagonal() + pieces.l2
+        self.curve = H.diagonal()
+        diagonal = self.curve + pieces.l2
         self.diagonal = np.where(diagonal > 0, diagonal, 1.0)
 
     def solve(self, tol: float) -> np.ndarray:
@@ -56,9 +57,9 @@ class Small:
             for _ in range(CUT_STEPS):
                 free = p.free(self.v)
                 r = p.residual(self.v, self.g)
-                gains = r * r / self.diagonal
-                if gains.sum() <= tol:
+                if p.gain(self.v, self.g, self.curve) <= tol:
                     return self.v
+                gains = r * r / self.diagonal
                 if gains[free].sum() < 0.1 * gains[~free].sum() or not self._newton(np.flatnonzero(free), r):
                     break
         return self.v
@@ -90,7 +91,7 @@ class Small:
             d = np.zeros(v.size)
             d[free] = -solve_symmetric(M if bend is None else M + bend, r[free])
             whole = p.reach(v, d)
-            for t in (1.0, whole, 0.5 * whole):
+            for t in (1.0, whole, 0.5 * whole, 0.1 * whole) if more or p.strength is None else (1.0, 0.5, 0.1):
                 new = p.kept(v, v + t * d)
                 new = _landed(p, v, d, new) if t == whole < 1.0 else new
                 step = new - v
