@@ -9,9 +9,10 @@ import numpy as np
 
 from .. import kernels
 from ..common.threads import over_rows, thread_count
-from ..data import Block, Source
+from ..data import Block, Source, as_source
 from ..data.stored import CompressedColumns, CompressedRows
 
+FEW_PRODUCTS = 200  # columns of an operator that are simply asked for
 COPIED_COLUMNS = 1 << 25  # entries of a copy of some columns; larger ones are gone through block by block
 
 
@@ -264,5 +265,7 @@ def _compressed(A: Any) -> Any:
 
 def columns_of(A: Source, weight: np.ndarray, intercept: bool) -> Columns:
     """What suits a source."""
+    if A.opaque and A.shape[1] <= FEW_PRODUCTS and A.shape[0] * A.shape[1] <= COPIED_COLUMNS:
+        A = as_source(A.to_dense())  # fewer products than steps would take
     sparse = isinstance(A, CompressedRows | CompressedColumns)
     return (SparseColumns if sparse else Columns)(A, weight, intercept)

@@ -77,8 +77,8 @@ class Pieces:
         """A new point put upon the closed piece of x: what would change its sign, or turn round, becomes zero; bounds hold."""
         new = np.where((x * new < 0) & (self.l1 > 0), 0.0, new)
         if self.strength is not None:
-            turned = (np.bincount(self.labels, x * new, self.strength.size) <= 0) & (self.strength > 0)  # type: ignore[arg-type]
-            new = np.where(turned[self.labels], 0.0, new)
+            own, turn = (np.bincount(self.labels, x * y, self.strength.size) for y in (x, new))  # type: ignore[arg-type]
+            new = np.where(((turn <= 1e-14 * own) & (self.strength > 0))[self.labels], 0.0, new)
         return np.clip(new, self.lower, self.upper) if self.bounded else new
 
     def reach(self, x: np.ndarray, d: np.ndarray) -> float:
@@ -87,6 +87,9 @@ class Pieces:
             t = np.where((self.l1 > 0) & (x * d < 0), -x / d, np.inf)
             if self.bounded:
                 t = np.minimum(t, np.where(d < 0, (self.lower - x) / d, np.where(d > 0, (self.upper - x) / d, np.inf)))
+            if self.strength is not None:
+                own, turn = (np.bincount(self.labels, x * y, self.strength.size) for y in (x, d))  # type: ignore[arg-type]
+                t = np.append(t, np.where((turn < 0) & (self.strength > 0), -own / turn, np.inf))
         return float(max(min(t.min(initial=1.0), 1.0), 0.0))
 
     def bend(self, x: np.ndarray, free: np.ndarray, more: bool = False) -> np.ndarray | None:

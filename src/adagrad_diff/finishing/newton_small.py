@@ -10,6 +10,7 @@ from .manifold import Pieces
 
 SMALL_ROUNDS = 30  # of descent and Newton steps
 SMALL_SWEEPS = 5  # steps of descent per coordinate, each
+SLOW = 0.9  # what is left after a round that was of use, at most
 CUT_STEPS = 6  # Newton steps between them, if they are cut short
 LEAST_PIVOT = 1e-12  # squares of pivots of a scaled matrix below which it counts as singular
 
@@ -52,8 +53,12 @@ class Small:
         p = self.p
         if p.smooth:
             return self.v - solve_symmetric(self.H + np.diag(p.l2), self.g + p.l2 * self.v)
+        before = np.inf
         for _ in range(SMALL_ROUNDS):
             self._descend(0.01 * tol)
+            if not (gain := p.gain(self.v, self.g, self.curve)) < SLOW * before:  # a new look at the loss is worth more
+                break
+            before = gain
             for _ in range(CUT_STEPS):
                 free = p.free(self.v)
                 r = p.residual(self.v, self.g)
@@ -91,7 +96,7 @@ class Small:
             d = np.zeros(v.size)
             d[free] = -solve_symmetric(M if bend is None else M + bend, r[free])
             whole = p.reach(v, d)
-            for t in (1.0, whole, 0.5 * whole, 0.1 * whole) if more or p.strength is None else (1.0, 0.5, 0.1):
+            for t in (1.0, whole, 0.5 * whole, 0.1 * whole):
                 new = p.kept(v, v + t * d)
                 new = _landed(p, v, d, new) if t == whole < 1.0 else new
                 step = new - v
