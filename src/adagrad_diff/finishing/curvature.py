@@ -164,7 +164,7 @@ class LinearCurvature(Curvature):
     def bound(self) -> np.ndarray:
         if self.loss.smoothness is None:
             return self.diagonal()
-        return self.loss.smoothness * self.columns.square
+        return self.loss.smoothness * self.columns.spread
 
     def cost(self, count: int) -> float:
         entries = count * self.columns.density

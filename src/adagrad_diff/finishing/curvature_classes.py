@@ -109,7 +109,7 @@ class ClassesCurvature(Curvature):
         return np.outer(self.columns.square, p.sum(axis=0) / self.weight.sum()).ravel()
 
     def bound(self) -> np.ndarray:
-        return np.repeat(0.25 * self.columns.square, self.classes)
+        return np.repeat(0.25 * self.columns.spread, self.classes)
 
     def cost(self, count: int) -> float:
         return 0.5 * float(self.samples) * count * count

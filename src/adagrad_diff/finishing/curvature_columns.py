@@ -41,6 +41,14 @@ class Columns:
             return np.append(sizes**2, np.ones(int(self.intercept)))
         return np.append(self._square(self.weight), np.ones(int(self.intercept)))
 
+    @cached_property
+    def spread(self) -> np.ndarray:
+        """The same of the centered columns."""
+        if not self.intercept:
+            return self.square
+        rest = self.square[:-1] - self.center**2
+        return np.append(np.where(rest > 4e-15 * self.square[:-1], rest, 0.0), 1.0)
+
     def _square(self, weight: np.ndarray) -> np.ndarray:
         total: np.ndarray = self.A.fold(_square, weight)
         return total
