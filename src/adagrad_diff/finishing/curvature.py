@@ -62,6 +62,10 @@ class Curvature(ABC):
         """What the diagonal of the Hessian will hardly exceed."""
         return self.diagonal()
 
+    def dead(self) -> np.ndarray | None:
+        """Which coordinates the function does not depend on."""
+        return None
+
     def cost(self, count: int) -> float:
         """Multiplications of a Hessian of so many coordinates."""
         return float(self.samples) * count * count
@@ -169,6 +173,9 @@ class LinearCurvature(Curvature):
     def cost(self, count: int) -> float:
         entries = count * self.columns.density
         return self.samples * entries * entries + count**3 / 3
+
+    def dead(self) -> np.ndarray | None:
+        return self.columns.spread == 0
 
     def noise(self) -> np.ndarray:
         size = np.sqrt(np.sum(self.r**2 / np.where(self.weight > 0, self.weight, 1.0)))

@@ -111,6 +111,9 @@ class ClassesCurvature(Curvature):
     def bound(self) -> np.ndarray:
         return np.repeat(0.25 * self.columns.spread, self.classes)
 
+    def dead(self) -> np.ndarray | None:
+        return np.repeat(self.columns.spread == 0, self.classes)
+
     def cost(self, count: int) -> float:
         return 0.5 * float(self.samples) * count * count
 

@@ -31,6 +31,7 @@ class Columns:
         mean = np.zeros(self.features)
         if self.intercept and not self.A.opaque:
             self._tdot(self.weight, mean)
+            mean /= self.weight.sum()  # of numbers in single precision that is not quite one
         return mean
 
     @cached_property
@@ -46,7 +47,7 @@ class Columns:
         """The same of the centered columns."""
         if not self.intercept:
             return self.square
-        rest = self.square[:-1] - self.center**2
+        rest = self.square[:-1] - self.weight.sum() * self.center**2
         return np.append(np.where(rest > 4e-15 * self.square[:-1], rest, 0.0), 1.0)
 
     def _square(self, weight: np.ndarray) -> np.ndarray:

@@ -61,8 +61,9 @@ class Pieces:
             return float(np.sum(np.divide(r * r, curve + self.l2, out=np.zeros_like(r), where=curve + self.l2 > 0)))
         y = curve * x - g
         full = np.maximum(curve + self.l2, 1e-300)
-        new = np.clip(np.sign(y) * np.maximum(np.abs(y) - self.l1, 0.0) / full, self.lower, self.upper)
-        return float(np.sum(np.where(curve + self.l2 > 0, full * (new - x) ** 2, 0.0)))
+        best = np.sign(y) * np.maximum(np.abs(y) - self.l1, 0.0) / full
+        step = np.clip(best, self.lower, self.upper) - x
+        return float(np.sum(np.where(curve + self.l2 > 0, full * step * (2.0 * (best - x) - step), 0.0)))
 
     def free(self, x: np.ndarray) -> np.ndarray:
         """Which coordinates are on a smooth piece: neither at a kink nor at a bound."""

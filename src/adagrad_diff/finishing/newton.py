@@ -37,6 +37,7 @@ class Newton:
     def __init__(self, model: Curvature, pieces: Pieces):
         self.model, self.p = model, pieces
         self.index = np.empty(0, np.intp)
+        self.dead: np.ndarray | None = None
 
     def run(self, x: np.ndarray, tol: float, seconds: float) -> End:
         with np.errstate(all="ignore"):  # what overflows is seen in the value
@@ -45,6 +46,10 @@ class Newton:
     def _run(self, x: np.ndarray, tol: float, until: float) -> End:
         model, p = self.model, self.p
         x = np.clip(x, p.lower, p.upper) if p.bounded else x
+        self.dead = dead if (dead := model.dead()) is not None and dead.any() else None
+        if self.dead is not None:
+            wanted = (p.l1 + p.l2 > 0) if p.strength is None else (p.l1 + p.l2 + p.strength[p.labels] > 0)
+            x = np.where(self.dead & wanted, 0.0, x)
         model.start(x)
         phi = p.value(x)
         if not (np.isfinite(model.value + phi) and np.isfinite(model.gradient).all()):
@@ -52,6 +57,8 @@ class Newton:
         last, before, damping, ease = np.inf, np.inf, 0.0, 1.0
         for step in range(MOST_STEPS):
             r = p.residual(x, model.gradient)
+            if self.dead is not None:
+                r = np.where(self.dead, 0.0, r)
             size = max(abs(model.value + phi), NOTHING * model.scale, 1e-300)
             excess = self._excess(x, r, tol)
             stuck = excess > 0.5 * before and last <= 1e-13 * size and excess <= max(1e-6 / tol, 100.0)  # by rounding
@@ -61,6 +68,8 @@ class Newton:
                 return End(x, False, step, int(p.free(x).sum()), "the time was over")
             before = excess
             index = self._working(x, r, tol)
+            if index.size == 0:
+                return End(x, True, step, 0, "")
             q = p.part(index)
             old, g = x[index], model.gradient[index]
             gain = q.gain(old, g, model.bound()[index])
@@ -124,7 +133,7 @@ class Newton:
         """The coordinates of the next small problem: those that are free, and the worst of those that should be."""
         n = self.model.size
         if n <= self.model.most[False] and self.model.cost(n) <= LITTLE_WORK:
-            return np.arange(n)
+            return np.arange(n) if self.dead is None else np.flatnonzero(~self.dead)
         free = self.p.free(x)
         want = ~free & (r != 0)
         most = max(100, int(free.sum()))
@@ -132,6 +141,8 @@ class Newton:
             score = np.where(want, r * r / np.maximum(self.model.bound(), 1e-300), 0.0)
             want &= score >= np.partition(score, -most)[-most]
         need = self.p.whole(free | want)
+        if self.dead is not None:
+            need &= ~self.dead
         count = np.count_nonzero(need)
         if self.index.size <= 2 * count + 100 and need[self.index].sum() == count:
             return self.index  # what is known of it can be used again

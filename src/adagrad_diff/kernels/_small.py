@@ -27,10 +27,10 @@ def descend(H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, st
         for i in range(n):
             y = own[i] * x[i] - g[i]
             size = abs(y) - l1[i]
-            new = np.copysign(size if size > 0.0 else 0.0, y) * inverse[i]
-            new = lower[i] if new < lower[i] else new
+            best_x = np.copysign(size if size > 0.0 else 0.0, y) * inverse[i]
+            new = lower[i] if best_x < lower[i] else best_x
             new = upper[i] if new > upper[i] else new
-            values[i] = (new - x[i]) * (new - x[i]) * (own[i] + l2[i])
+            values[i] = (new - x[i]) * (2.0 * (best_x - x[i]) - (new - x[i])) * (own[i] + l2[i])  # twice the decrease
         total, best, k = 0.0, 0.0, 0
         for i in range(n):
             total += values[i]
