@@ -9,7 +9,8 @@ import numpy as np
 from .. import kernels
 from ..losses import Squared
 from ..losses.linear import LinearModel
-from .curvature_columns import Chosen, SparseColumns, columns_of
+from .curvature_columns import Chosen
+from .curvature_sparse import SparseColumns, columns_of
 
 
 class Curvature(ABC):
@@ -175,7 +176,7 @@ class LinearCurvature(Curvature):
         return self.samples * entries * entries + count**3 / 3
 
     def dead(self) -> np.ndarray | None:
-        return self.columns.spread == 0
+        return np.asarray(self.columns.spread == 0)
 
     def noise(self) -> np.ndarray:
         size = np.sqrt(np.sum(self.r**2 / np.where(self.weight > 0, self.weight, 1.0)))

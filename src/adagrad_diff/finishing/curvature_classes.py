@@ -7,7 +7,8 @@ import numpy as np
 from .. import kernels
 from ..losses import Multinomial
 from .curvature import Curvature
-from .curvature_columns import Chosen, columns_of
+from .curvature_columns import Chosen
+from .curvature_sparse import columns_of
 
 
 class ClassesCurvature(Curvature):

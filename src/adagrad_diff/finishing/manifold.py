@@ -37,7 +37,8 @@ class Pieces:
 
     def norms(self, x: np.ndarray) -> np.ndarray:
         """Of the groups."""
-        assert self.labels is not None and self.strength is not None
+        assert self.labels is not None
+        assert self.strength is not None
         return np.sqrt(np.bincount(self.labels, x * x, self.strength.size))
 
     def residual(self, x: np.ndarray, g: np.ndarray) -> np.ndarray:
@@ -52,7 +53,7 @@ class Pieces:
         if self.bounded:
             r = np.where(x <= self.lower, np.minimum(r, 0.0), r)
             r = np.where(x >= self.upper, np.maximum(r, 0.0), r)
-        return r
+        return np.asarray(r)
 
     def gain(self, x: np.ndarray, g: np.ndarray, curve: np.ndarray) -> float:
         """What steps of single coordinates of these curvatures would bring, all in all, twice."""
@@ -72,7 +73,7 @@ class Pieces:
             free &= (x > self.lower) & (x < self.upper)
         if self.strength is not None:
             free &= ((self.norms(x) > 0) | (self.strength == 0))[self.labels]
-        return free
+        return np.asarray(free)
 
     def kept(self, x: np.ndarray, new: np.ndarray) -> np.ndarray:
         """A new point put upon the closed piece of x: what would change its sign, or turn round, becomes zero; bounds hold."""
@@ -133,7 +134,7 @@ class Pieces:
 
 
 def pieces(penalty: Penalty, size: int, free: int, l2: float) -> Pieces | str:
-    """Of a penalty on `size` coordinates, the ridge term of the loss, and `free` further coordinates without any; or why not."""
+    """Of a penalty on `size` coordinates, the loss's ridge term, and `free` further coordinates without any; or why not."""
     n = size + free
     found = Pieces(np.zeros(n), np.zeros(n), np.full(n, -np.inf), np.full(n, np.inf))
     found.l2[:size] = l2
@@ -157,7 +158,7 @@ def pieces(penalty: Penalty, size: int, free: int, l2: float) -> Pieces | str:
             return f"the second-order step does not know {part.name}"
     if groups:
         if found.bounded:
-            return "groups beside bounds"
+            return "there are groups beside bounds"
         found.labels, count = np.full(n, -1), 0
         for index, labels, strength in groups:
             found.labels[index] = labels + count

@@ -1,4 +1,4 @@
-"""Newton's method for a smooth loss plus a penalty of pieces: working sets, a small problem on them, a search along its step."""
+"""Newton's method for a smooth loss plus a penalty of pieces: working sets, small problems on them, searches along steps."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Newton:
         """A step in a diagonal metric, at whose end the penalty counts."""
         bound = np.maximum(self.model.bound()[index], 1e-300)
         y = bound * x - g
-        return np.clip(np.sign(y) * np.maximum(np.abs(y) - q.l1, 0.0) / (bound + q.l2), q.lower, q.upper)
+        return np.asarray(np.clip(np.sign(y) * np.maximum(np.abs(y) - q.l1, 0.0) / (bound + q.l2), q.lower, q.upper))
 
     def _lifted(self, H: np.ndarray, index: np.ndarray, q: Pieces) -> np.ndarray:
         """H, with some curvature for coordinates that have none here but elsewhere: nothing else would move them."""

@@ -52,7 +52,7 @@ class Small:
         """v such that a step in the diagonal metric brings less than tol."""
         p = self.p
         if p.smooth:
-            return self.v - solve_symmetric(self.H + np.diag(p.l2), self.g + p.l2 * self.v)
+            return np.asarray(self.v - solve_symmetric(self.H + np.diag(p.l2), self.g + p.l2 * self.v))
         before = np.inf
         for _ in range(SMALL_ROUNDS):
             self._descend(0.01 * tol)
@@ -77,9 +77,7 @@ class Small:
         order = np.argsort(p.labels, kind="stable")
         starts = np.concatenate(([0], np.cumsum(np.bincount(p.labels, minlength=p.strength.size))))
         bound = np.bincount(p.labels, self.diagonal, p.strength.size)  # the trace
-        kernels.descend_groups(
-            self.H, self.v, self.g, p.l1, p.l2, p.strength, order, starts, bound, SMALL_SWEEPS, tol
-        )
+        kernels.descend_groups(self.H, self.v, self.g, p.l1, p.l2, p.strength, order, starts, bound, SMALL_SWEEPS, tol)
 
     def _newton(self, free: np.ndarray, r: np.ndarray) -> bool:
         """One step on the free coordinates; whether it was one."""

@@ -1,4 +1,4 @@
-"""Small problems whose matrix is at hand: descent coordinate by coordinate, group by group, and pair by pair; sparse Gram matrices."""
+"""Small problems with their matrix at hand: descent by coordinates, groups and pairs; and by columns of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -199,8 +199,8 @@ def descend_columns(
                 moved += 0.5 * full * change * change
                 if i < columns:
                     for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                        j = np.uint64(indices[p])
-                        bent[j] += change * data[p] * h[j]
+                        at = np.uint64(indices[p])
+                        bent[at] += change * data[p] * h[at]
                     pull += change * pulled[i]
                     offset -= change * center[i]
                 else:
