@@ -1,4 +1,4 @@
-"""Smooth losses: the answer of Newton's method fulfils the optimality condition, evaluated by other code in extended precision."""
+"""Smooth losses: answers fulfil the optimality condition, evaluated by other code in extended precision."""
 
 import numpy as np
 import pytest
