@@ -15,6 +15,7 @@ from .newton_small import Small
 MOST_STEPS = 60
 MOST_WORK = 2e10  # multiplications for that
 LITTLE_WORK = 1e7  # multiplications for a Hessian of all coordinates, below which nothing is chosen
+ONCE_WORK = 5e8  # the same if it is needed once only
 PART_OF_TOL = 0.01  # what may be left, as a part of the tolerance
 LEAST_DAMPING = 3e-3
 FLOOR = 1e-9  # part of a coordinate's largest curvature
@@ -127,6 +128,8 @@ class Newton:
         return H + np.diag(np.where(flat, least, 0.0)) if flat.any() else H
 
     def _small(self, count: int) -> bool:
+        if self.p.smooth and 0 < 4 * self.model.samples < count:  # then there are few directions to look into
+            return False
         return count <= self.model.most[self.p.smooth] and self.model.cost(count) <= MOST_WORK
 
     def _working(self, x: np.ndarray, r: np.ndarray, tol: float) -> np.ndarray:
@@ -146,6 +149,8 @@ class Newton:
         count = np.count_nonzero(need)
         if self.index.size <= 2 * count + 100 and need[self.index].sum() == count:
             return self.index  # what is known of it can be used again
+        if self.model.constant and self.index.size and self._small(n) and self.model.cost(n) <= ONCE_WORK:
+            need[:] = True if self.dead is None else ~self.dead  # the Hessian of all: it will do for all steps
         self.index = np.flatnonzero(need)
         return self.index
 

@@ -17,7 +17,7 @@ LEAST_PIVOT = 1e-12  # squares of pivots of a scaled matrix below which it count
 
 def solve_symmetric(M: np.ndarray, right: np.ndarray) -> np.ndarray:
     """M^-1 right for a positive semidefinite M; where it is singular, of a matrix slightly larger. Right sides are columns."""
-    from scipy.linalg.lapack import dpotrf, dpotrs
+    from scipy.linalg.lapack import dpotrs
 
     diagonal = M.diagonal()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
@@ -31,9 +31,12 @@ def solve_symmetric(M: np.ndarray, right: np.ndarray) -> np.ndarray:
             shifted[np.diag_indices(n)] += shift
         elif not diagonal.all():
             shifted = scaled + np.diag((diagonal <= 0).astype(float))
-        factor, failed = dpotrf(shifted.T, lower=1, clean=0)
-        if not failed and (shift or np.square(factor.diagonal()).min() > LEAST_PIVOT):
-            return np.asarray((scale * dpotrs(factor, (scale * right.T).T, lower=1)[0].T).T)
+        try:
+            factor = np.linalg.cholesky(shifted)  # NumPy's, as the matrix was: SciPy's library would bring threads of its own
+        except np.linalg.LinAlgError:
+            factor = None
+        if factor is not None and (shift or np.square(factor.diagonal()).min() > LEAST_PIVOT):
+            return np.asarray((scale * dpotrs(factor.T, (scale * right.T).T, lower=0)[0].T).T)
         shift = max(100.0 * shift, LEAST_PIVOT)
     return np.asarray((right.T * scale**2).T)
 
