@@ -39,20 +39,26 @@ class Newton:
         self.model, self.p = model, pieces
         self.index = np.empty(0, np.intp)
         self.dead: np.ndarray | None = None
+        self.first = np.inf  # the objective where it began
 
     def run(self, x: np.ndarray, tol: float, seconds: float) -> End:
         with np.errstate(all="ignore"):  # what overflows is seen in the value
-            return self._run(x, tol, time.perf_counter() + seconds)
+            x = np.clip(x, self.p.lower, self.p.upper) if self.p.bounded else x
+            end = self._run(x, tol, time.perf_counter() + seconds)
+            if self.model.value + self.p.value(end.x) > self.first:  # by rounding
+                end.x = x
+                self.model.start(x)
+            return end
 
     def _run(self, x: np.ndarray, tol: float, until: float) -> End:
         model, p = self.model, self.p
-        x = np.clip(x, p.lower, p.upper) if p.bounded else x
         self.dead = dead if (dead := model.dead()) is not None and dead.any() else None
         if self.dead is not None:
             wanted = (p.l1 + p.l2 > 0) if p.strength is None else (p.l1 + p.l2 + p.strength[p.labels] > 0)
             x = np.where(self.dead & wanted, 0.0, x)
         model.start(x)
         phi = p.value(x)
+        self.first = model.value + phi
         if not (np.isfinite(model.value + phi) and np.isfinite(model.gradient).all()):
             return End(x, False, 0, 0, "the objective overflows where it began")
         last, before, damping, ease = np.inf, np.inf, 0.0, 1.0
