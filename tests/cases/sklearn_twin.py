@@ -66,8 +66,8 @@ def elastic(alpha, ratio):
     return lambda w: l1(alpha * ratio)(w) + ridge(alpha * (1 - ratio))(w)
 
 
-def by_highs(X, y, alpha, kind):
-    """The optimum of mean absolute (or hinge) loss + alpha ||w||_1 with a free intercept, as a linear program."""
+def by_highs(X, y, alpha, kind, at=False):
+    """The optimum of mean absolute (or hinge) loss + alpha ||w||_1 with a free intercept, as a linear program; or where it is."""
     N, d = X.shape
     signed = X * y[:, None] if kind == "hinge" else X
     one = y[:, None] if kind == "hinge" else np.ones((N, 1))
@@ -79,7 +79,8 @@ def by_highs(X, y, alpha, kind):
     else:  # |z - y| <= t
         A = sparse.vstack([sparse.hstack([plane, -slack]), sparse.hstack([-plane, -slack])])
         b = np.r_[y, -y]
-    return linprog(cost, A_ub=A.tocsr(), b_ub=b, method="highs").fun
+    found = linprog(cost, A_ub=A.tocsr(), b_ub=b, method="highs")
+    return np.r_[found.x[:d] - found.x[d : 2 * d], found.x[2 * d] - found.x[2 * d + 1]] if at else found.fun
 
 
 def poisson_by_newton(X, y, alpha):

@@ -16,6 +16,7 @@ import adagrad_diff.penalties as P
 import sklearn_twin as twin
 from adagrad_diff import LinearModel
 from adagrad_diff import sklearn as door
+from adagrad_diff.finishing import Finisher
 from sklearn_data import NAMES, data, make
 
 pytestmark = pytest.mark.peer
@@ -32,13 +33,27 @@ class Slow(LinearModel):
         return 0.5 * (z - b) * (z - b), z - b
 
 
+class Kinked(LinearModel):
+    """Absolute deviations, and nothing but their values and slopes."""
+
+    @staticmethod
+    def scalar(z, b, theta):
+        return abs(z - b), 1.0 * (z > b) - 1.0 * (z < b)
+
+
+@pytest.fixture
+def unfinished(monkeypatch):
+    """As for problems that the finish does not suit: what iterations alone come to."""
+    monkeypatch.setattr(Finisher, "possible", False)
+
+
 def ending(word):
     """A fit that ends so."""
     X, y = data("LADRegressor")
     model = {
         "certified": door.Lasso(alpha=0.05),
         "subgradient": door.LinearRegressor(Slow, "none", eta=0.5),  # nothing better to stop on
-        "stalled": door.LADRegressor(alpha=0.0),  # without a penalty, dual points are hard to find
+        "stalled": door.LinearRegressor(Kinked, "none"),  # no dual points are known
         "max_iter": door.LADRegressor(alpha=0.01, tol=1e-12, max_iter=10),
         "failed": door.PoissonRegressor(eta=1e6),
     }[word]
@@ -46,7 +61,7 @@ def ending(word):
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_the_word_the_truth_value_and_the_warning(word):
+def test_the_word_the_truth_value_and_the_warning(word, unfinished):
     model, X, y = ending(word)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -71,7 +86,7 @@ def test_the_word_the_truth_value_and_the_warning(word):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])
-def test_a_path_counts_what_did_not_converge(name):
+def test_a_path_counts_what_did_not_converge(name, unfinished):
     X, y = data(name)
     options = {"max_iter": 30, "tol": 1e-12}
     with pytest.warns(ConvergenceWarning, match=rf"{name}.path did not reach tol=1e-12 at 1 of 1 strengths") as caught:
@@ -83,11 +98,11 @@ def test_a_path_counts_what_did_not_converge(name):
 def test_a_path_counts_what_stalled():
     X, y = data("LADRegressor")
     with pytest.warns(ConvergenceWarning, match=r"at 1 of 2 strengths \(1 stalled\): ") as caught:
-        door.LADRegressor().path(X, y, [10.0, 0.0])
+        door.LinearRegressor(Kinked, "l1").path(X, y, [10.0, 0.0])
     assert len(caught) == 1
 
 
-def test_the_worst_of_several_problems():
+def test_the_worst_of_several_problems(unfinished):
     """One class against the rest: the second problem has no slope to follow, the others need more iterations."""
     X, y = np.array([[0.0], [1.0], [2.0]]), [0, 1, 2]
     with pytest.warns(ConvergenceWarning, match=r"LinearSVC did not reach .* in 2 of its 3 problems") as caught:
@@ -101,7 +116,7 @@ def test_the_worst_of_several_problems():
     assert door.LinearSVC(C=0.1).fit(X, y).converged_ is True
 
 
-def test_warnings_inside_a_search():
+def test_warnings_inside_a_search(unfinished):
     X, y = data("LADRegressor")
     search = GridSearchCV(make_pipeline(StandardScaler(), door.LADRegressor(max_iter=5)), {"ladregressor__alpha": [1e-3]}, cv=2)
     with pytest.warns(ConvergenceWarning) as caught:

@@ -109,7 +109,7 @@ def reference(name, loss, penalty, alpha, X, y):
     value = lambda x: loss(X @ x[:-1] + x[-1], y).mean() + penalty(x[:-1])  # noqa: E731
     if name in ("LADRegressor", "QuantileRegressor"):
         half, unit = 1 if name == "LADRegressor" else 2, np.abs(y).max() or 1.0  # HiGHS has an absolute tolerance
-        return twin.by_highs(X, y / unit, half * alpha, "absolute") / half * unit
+        return value(unit * twin.by_highs(X, y / unit, half * alpha, "absolute", at=True))  # within which its optimum is wrong
     if name == "SparseSVC":
         return twin.by_highs(X, y, alpha, "hinge")
     if name == "PoissonRegressor":
@@ -181,7 +181,7 @@ def test_right_or_warned_or_refused(name, options, data):
 
 @pytest.mark.parametrize("data", [data for data in DATA if data != "nearly collinear"])  # whose best coefficients are 1e9
 def test_least_squares(data):
-    """Without a penalty nothing can be proven; a small subgradient means a small error."""
+    """A small subgradient means a small error; what is certified has the error that is asked for."""
     X, y = DATA[data]
     model = door.LinearRegressor(penalty=None).fit(X, y)
     assert model.converged_
@@ -190,7 +190,8 @@ def test_least_squares(data):
     A, b = A - A.mean(axis=0), b - b.mean()
     optimum = twin.squared(A @ np.linalg.lstsq(A, b, rcond=None)[0], b).mean()
     rounding = 100 * np.finfo(model.coef_.dtype).eps * np.abs(y).max() * (1 + np.abs(b).max())
-    assert model.objective_ <= optimum + 1e-6 * twin.squared(0.0, b).mean() + rounding
+    allowed = model.tol * optimum if model.stop_reason_ == "certified" else 0.0
+    assert model.objective_ <= optimum + max(1e-6 * twin.squared(0.0, b).mean(), allowed) + rounding
 
 
 @pytest.mark.parametrize("intercept", [False, True])

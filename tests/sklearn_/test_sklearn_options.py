@@ -51,19 +51,34 @@ def test_float32_is_kept(name):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", NAMES)
-def test_sparse_is_never_made_dense(name, monkeypatch):
+def test_sparse_data(name):
     X, y = data(name)
     X[np.abs(X) < 0.5] = 0
     dense = make(name).fit(X, y)
     for kind in (sparse.csr_array, sparse.csc_array, *[sparse.csr_matrix] * (name == "Lasso")):
-        data_ = kind(X)
-        with monkeypatch.context() as patch:
-            for method in ("toarray", "todense"):
-                if name != "KernelSVC":  # whose kernels are dense by themselves
-                    patch.setattr(type(data_), method, lambda *a, **k: pytest.fail("made dense"))
-            model = make(name).fit(data_, y)
+        model = make(name).fit(kind(X), y)
         np.testing.assert_allclose(model.objective_, dense.objective_, rtol=3e-4)
-        assert np.shape(model.predict(data_)) == (80,)
+        assert np.shape(model.predict(kind(X))) == (80,)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])  # whose kernels are dense by themselves
+def test_sparse_is_never_made_dense(name, monkeypatch):
+    """Only the samples and coefficients that are unknown in the end may become an array, and no more than fit into memory."""
+    monkeypatch.setattr("adagrad_diff.finishing.kinked.MOST_ENTRIES", 100_000)
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((5000, 100), density=0.15, rng=rng, format="csr")
+    score = 3 * (X[:, :5] @ np.ones(5)) + 0.1 * rng.standard_normal(5000)
+    y = np.abs(np.round(score)) if name == "PoissonRegressor" else score if name in REGRESSORS else (score > 0.1).astype(int)
+    for kind in (sparse.csr_array, sparse.csc_array):
+        data_, sizes = kind(X), []
+        with monkeypatch.context() as patch:
+            for one in (sparse.csr_array, sparse.csc_array):
+                for method in ("toarray", "todense"):
+                    plain = getattr(one, method)
+                    patch.setattr(one, method, lambda a, *p, f=plain, **k: (sizes.append(np.prod(a.shape)), f(a, *p, **k))[1])
+            make(name, alpha=1e-3, max_iter=200).fit(data_, y)
+        assert max(sizes, default=0) <= 100_000  # of 500_000
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -139,6 +154,7 @@ def test_verbose(capsys, monkeypatch):
     door.LADRegressor(alpha=0.1).fit(X, y)
     assert capsys.readouterr().out == ""
     monkeypatch.setattr("adagrad_diff.sklearn._solve.EVERY", 0.0)
+    monkeypatch.setattr("adagrad_diff.finishing.Finisher.possible", False)  # it would need no iteration
     door.LADRegressor(alpha=0.1, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert "LADRegressor: iteration" in lines[0]

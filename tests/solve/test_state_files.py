@@ -9,6 +9,7 @@ import pytest
 
 from adagrad_diff import L1, LAD, load_state, minimize
 from adagrad_diff.solve import state as _state
+from adagrad_diff.solve import tries
 from user_losses import Bowl
 
 
@@ -161,7 +162,36 @@ def test_memories_that_do_not_fit(fault, tmp_path):
     rng, path = np.random.default_rng(0), tmp_path / "run.npz"
     A = rng.standard_normal((30, 5))
     run = {"loss": LAD(A, A[:, 0] + rng.standard_normal(30)), "penalty": L1(0.05), "tol": 1e-9, "on_failure": "ignore"}
-    minimize(**run, max_iter=100).state.save(path)
+    minimize(**run, max_iter=100, finish=False).state.save(path)
     rewritten(path, **MEMORIES[fault])
     with pytest.raises(ValueError, match=r"'state'|not a readable state file"):
-        minimize(**run, state=load_state(path))
+        minimize(**run, finish=False, state=load_state(path))
+
+
+FINISHES = {
+    "half of it": {"notes.finish.near": None},
+    "the other half": {"notes.finish.spent": None},
+    "more than all": {"notes.finish.more": np.array(1.0)},
+    "several": {"notes.finish.spent": np.zeros(2)},
+    "none": {"notes.finish.near": np.zeros(0)},
+    "words": {"notes.finish.near": np.array("many")},
+    "not a number": {"notes.finish.spent": np.array(np.nan)},
+    "negative": {"notes.finish.spent": np.array(-1.0)},
+    "infinite": {"notes.finish.near": np.array(np.inf)},
+    "too small": {"notes.finish.near": np.array(0.0)},
+    "not real": {"notes.finish.near": np.array(4j)},
+}
+
+
+@pytest.mark.parametrize("fault", FINISHES)
+def test_memories_of_the_finish_that_do_not_fit(fault, tmp_path, monkeypatch):
+    monkeypatch.setattr(tries, "AT_ONCE", -1.0)
+    monkeypatch.setattr(tries, "INSTEAD", -1)
+    rng, path = np.random.default_rng(0), tmp_path / "run.npz"
+    A = rng.standard_normal((30, 5))
+    run = {"loss": LAD(A, A[:, 0] + rng.standard_normal(30)), "penalty": L1(0.05), "tol": 0.0, "on_failure": "ignore"}
+    minimize(**run, max_iter=20).state.save(path)
+    minimize(**run, max_iter=5, state=load_state(path))  # all is well
+    rewritten(path, **FINISHES[fault])
+    with pytest.raises(ValueError, match=r"'state' has a memory of the finish that does not fit|not a readable state file"):
+        minimize(**run, max_iter=5, state=load_state(path))

@@ -97,9 +97,18 @@ class Finisher:
             return False
         x = np.ascontiguousarray(outcome.x, self.loss.dtype)
         proof = prove(self.dual, x, outcome.u, tol)
+        if proof.value < 0.0 and self._no_loss_is_negative():
+            proof = Proof(proof.fun, proof.error, 0.0, np.zeros_like(self.dual.b))
         if self.proof is None or proof.gap < self.proof.gap:
             self.x, self.proof = x, proof
         return bool(proof.gap <= tol * unit(proof.fun, self.dual.scale))
+
+    def _no_loss_is_negative(self) -> bool:
+        """That F >= 0 is all that is to be known where nothing is left of F: the dual point is zero."""
+        if not self.dual.kinked:
+            return False
+        loss: Any = self.loss
+        return not np.any(loss.conjugate(np.zeros_like(loss.b), loss.b, loss.theta))
 
 
 def solver_for(loss: Loss, penalty: Penalty, coordinates: Coordinates | None = None) -> Any:

@@ -88,8 +88,9 @@ class Kinked:
 
     def _part(self) -> int:
         """How many samples to begin with: all, unless there are many per coefficient."""
-        few = int(np.sqrt(SOME_SAMPLES * self.b.size * (self.features + 1.0)))
-        return few if self.b.size > MANY_SAMPLES * few else self.b.size
+        used = int(np.count_nonzero(self.weight > 0))
+        few = int(np.sqrt(SOME_SAMPLES * used * (self.features + 1.0)))
+        return few if used > MANY_SAMPLES * few else self.b.size
 
     def _band(self, part: int) -> int:
         """How many samples may be on another side than the answer for some of them says: by their error, about."""

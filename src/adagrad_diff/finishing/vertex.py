@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, qr
 
 from .interior import Interior, Program, interior
 from .normal import tdot
@@ -25,6 +25,7 @@ SOLVES = 2
 GOOD_ENOUGH = 1e-5  # of the objective: a larger error is no solution
 TINY = 1e-300
 RANK = 1e-13  # relative size from which on a pivot counts
+LEAST_ROOM = 1e-3  # of the width of its interval that a multiplier counts as having
 
 
 def exact(program: Program, x: np.ndarray, size: float, stop: Stop) -> tuple[np.ndarray, np.ndarray, float] | None:
@@ -44,7 +45,14 @@ def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[n
     x, r = x.copy(), np.where(near.above, program.high, program.low)
     r[kinks] = near.r[kinks]
     columns = np.flatnonzero(free)
-    B, rest = program.A[np.ix_(kinks, columns)], np.where(near.at_kink, 0.0, r)
+    B = program.A[np.ix_(kinks, columns)]
+    if len(B) > B.shape[1]:  # as many as can be independent: the multipliers of the others stay what they are
+        width = (program.high - program.low)[kinks]
+        room = np.minimum(r[kinks] - program.low[kinks], program.high[kinks] - r[kinks]) / width
+        chosen = _independent(B * np.maximum(room, LEAST_ROOM)[:, None])
+        kinks, B = kinks[chosen], B[chosen]
+    rest = r.copy()
+    rest[kinks] = 0.0
     slope, l2 = program.q[free] + terms.l1[free] * np.sign(near.x[free]) + tdot(program.A, rest)[free], terms.l2[free]
     equations = _Equations(B, l2)
     for _ in range(SOLVES):
@@ -61,16 +69,13 @@ def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[n
 
 
 class _Equations:
-    """Those above: by the LU factors of B if it is square and there is no l2, else by the nearest solution."""
+    """Those above: by LU factors, of B if it is square and there is no l2; where they are singular, by the nearest solution."""
 
     def __init__(self, B: np.ndarray, l2: np.ndarray):
         self.B, self.l2, self.lu = B, l2, None
         rows, columns = B.shape
         if rows == columns and rows and not l2.any():
-            lu, pivots, failed = lapack.dgetrf(B)
-            size = np.abs(lu.diagonal())
-            if not failed and size.min() > RANK * size.max():
-                self.lu = lu, pivots
+            self.lu = _factors(B)
         if l2.any():
             # In units of the coordinates' curvature, and of the rows: else a weak l2 would count as none.
             self.unit = 1.0 / np.sqrt(l2 + np.square(B).sum(axis=0) + TINY)
@@ -78,17 +83,31 @@ class _Equations:
             self.row = 1.0 / np.sqrt(np.square(B).sum(axis=1) + TINY)
             B *= self.row[:, None]
             self.M = np.block([[np.diag(l2 * self.unit**2), B.T], [B, np.zeros((rows, rows))]])
+            self.lu = _factors(self.M)
 
     def solve(self, h: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """l2 x + B' r = h, B x = g."""
-        if self.lu is not None:
-            x, _ = lapack.dgetrs(*self.lu, g)
-            r, _ = lapack.dgetrs(*self.lu, h, trans=1)
-            return x, r
         if self.l2.any():
-            both = _nearest(self.M, np.concatenate([h * self.unit, g * self.row]))
+            right = np.concatenate([h * self.unit, g * self.row])
+            both = _nearest(self.M, right) if self.lu is None else lapack.dgetrs(*self.lu, right)[0]
             return both[: len(h)] * self.unit, both[len(h) :] * self.row
+        if self.lu is not None:
+            return lapack.dgetrs(*self.lu, g)[0], lapack.dgetrs(*self.lu, h, trans=1)[0]
         return _nearest(self.B, g), _nearest(self.B.T, h)
+
+
+def _factors(M: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Of a square matrix; None if it is singular."""
+    lu, pivots, failed = lapack.dgetrf(M)
+    size = np.abs(lu.diagonal())
+    return None if failed or not size.min() > RANK * size.max() else (lu, pivots)
+
+
+def _independent(B: np.ndarray) -> np.ndarray:
+    """Rows of which all others are combinations, the large ones first."""
+    R, order = qr(B.T, mode="r", pivoting=True, check_finite=False)
+    size = np.abs(R.diagonal())
+    return np.sort(order[: np.count_nonzero(size > RANK * size[:1])])
 
 
 def _nearest(M: np.ndarray, h: np.ndarray) -> np.ndarray:

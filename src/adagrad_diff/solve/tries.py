@@ -92,7 +92,15 @@ class Tries:
 
     def _remember(self, notes: dict[str, np.ndarray]) -> None:
         """The inverse of `memory`; nothing, if the run had no finish."""
-        known = {name.removeprefix(TRIES_PREFIX): array for name, array in notes.items() if name.startswith(TRIES_PREFIX)}
-        if "spent" in known:
-            self.spent = float(known.pop("spent"))
-            self.finisher.remember(known)
+        known = {name: array for name, array in notes.items() if name.startswith(TRIES_PREFIX)}
+        if not known:
+            return
+        first = self.memory()  # no number becomes smaller than it was at the start
+        try:
+            fits = known.keys() == first.keys() and all(first[name] <= float(known[name].item()) < np.inf for name in first)
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise ValueError("'state' has a memory of the finish that does not fit this problem.")
+        self.spent = float(known[f"{TRIES_PREFIX}spent"])
+        self.finisher.remember({name.removeprefix(TRIES_PREFIX): array for name, array in known.items()})
