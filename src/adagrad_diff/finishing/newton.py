@@ -67,7 +67,7 @@ class Newton:
             if self.dead is not None:
                 r = np.where(self.dead, 0.0, r)
             size = max(abs(model.value + phi), NOTHING * model.scale, 1e-300)
-            excess = self._excess(x, r, tol)
+            excess = self._excess(r, tol, size)
             stuck = excess > 0.5 * before and last <= 1e-13 * size and excess <= max(1e-6 / tol, 100.0)  # by rounding
             if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or stuck):
                 return End(x, True, step, int(p.free(x).sum()), "")
@@ -114,8 +114,10 @@ class Newton:
             phi = p.value(x)
         return End(x, False, MOST_STEPS, index.size, "there may be no minimiser: the objective still falls after many steps")
 
-    def _excess(self, x: np.ndarray, r: np.ndarray, tol: float) -> float:
+    def _excess(self, r: np.ndarray, tol: float, size: float) -> float:
         """The largest part of what a subgradient may be, in units of the penalty's strength or of the gradient's terms."""
+        if self.p.smooth and self.p.l2.all():  # strongly convex: this bounds the error of the objective
+            return float(np.sqrt(np.sum(r * r / self.p.l2) / (2.0 * PART_OF_TOL * tol * size)))
         noise = self.model.noise()
         unit = self.p.l1 if self.p.strength is None else self.p.l1 + self.p.strength[self.p.labels]
         least = np.maximum(PART_OF_TOL * tol * np.where(unit > 0, unit, noise), 16 * EPS * noise)

@@ -93,7 +93,7 @@ def conjugate_gradients(
     d, rest = np.zeros(right.size), right.copy()
     y = rest / diagonal
     direction, rho = y.copy(), float(rest @ y)
-    goal = rho * min(0.05, max(rho / size, 1e-8))
+    goal = rho * min(0.05, max(rho / size, 1e-4))
     for _ in range(MOST_PRODUCTS):
         if not rho > goal:
             break
