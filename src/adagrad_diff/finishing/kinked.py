@@ -47,6 +47,8 @@ class Kinked:
         self.weight, self.b = loss.weight.astype(np.float64), loss.b.astype(np.float64)
         self.low, self.high = (self.weight * np.asarray(end, np.float64) for end in loss.jump(loss.b, loss.theta))
         self.terms, self.movable = terms, terms.lower < terms.upper  # with the ridge term of the loss
+        self.flat = np.zeros(self.features, bool) if coordinates.flat is None else coordinates.flat
+        self.movable &= ~self.flat
         self.near = NEAR_SAMPLES  # grows where it was too small
         self.spent = 0.0  # the guessed seconds of the last call
         self.error = 0.0  # of the last small problem, relative
@@ -70,11 +72,11 @@ class Kinked:
 
     def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
         """As `Solver` says; with all samples and coefficients at once, if it is to be the `whole` problem."""
-        self.spent, now = 0.0, self._at(x.astype(np.float64))
+        self.spent, now = 0.0, self._at(self._start(x))
         if not whole:
             return self._rounds(now, self._nearest(now), self._unsettled(now.x), stop)
         if (part := self._part()) < self.b.size:
-            now = self._at(self._of_part(part, x, tol, stop))
+            now = self._at(self._of_part(part, now.x, stop))
             answer = self._rounds(now, self._nearest(now, self._band(part)), self._unsettled(now.x), stop)
         else:
             answer = self._rounds(now, self.weight > 0, self.movable.copy(), stop)
@@ -83,6 +85,17 @@ class Kinked:
             closer = self._rounds(now, self._nearest(now), self._unsettled(now.x), stop)
             answer = closer if closer.done else answer
         return answer
+
+    def _start(self, x: np.ndarray) -> np.ndarray:
+        """x, with coefficients of nothing as small as they may be: an intercept takes their part."""
+        x = x.astype(np.float64)
+        flat = np.flatnonzero(self.flat)
+        if flat.size:
+            least = np.clip(0.0, self.terms.lower[flat], self.terms.upper[flat])
+            if self.loss.intercept:
+                x[-1] += self.center[flat] @ (x[flat] - least)
+            x[flat] = least
+        return x
 
     # ------------------------------------------------------------ many samples: first some of them
 
@@ -96,14 +109,14 @@ class Kinked:
         """How many samples may be on another side than the answer for some of them says: by their error, about."""
         return int(self.b.size * min(1.0, BAND * np.sqrt((self.features + 1.0) / part)))
 
-    def _of_part(self, part: int, x: np.ndarray, tol: float, stop: Stop) -> np.ndarray:
+    def _of_part(self, part: int, x: np.ndarray, stop: Stop) -> np.ndarray:
         """The answer for some of the samples."""
         chosen = np.sort(np.random.default_rng(0).choice(np.flatnonzero(self.weight > 0), part, replace=False))
         rows, loss = self.loss.A.rows(chosen), copy(self.loss)
         loss.A, loss.b = as_source(rows.to_sparse() if hasattr(rows, "parts") else rows.to_dense()), self.b[chosen]
         loss.weight = self.weight[chosen] / self.weight[chosen].sum()
-        solver = Kinked(loss, self.terms, Coordinates(loss, self.scale, self.center, self.unit))
-        answer = solver._rounds(solver._at(x.astype(np.float64)), loss.weight > 0, solver.movable.copy(), stop)
+        solver = Kinked(loss, self.terms, Coordinates(loss, self.scale, self.center, self.unit, self.flat))
+        answer = solver._rounds(solver._at(x), loss.weight > 0, solver.movable.copy(), stop)
         self.spent += solver.spent
         return answer.x
 
