@@ -17,7 +17,7 @@ from ..data import as_source
 from ..losses import LinearModel
 from ..losses.base import Coordinates
 from .interior import Program
-from .normal import tdot
+from .normal import Matrix
 from .outcome import Outcome, Stop
 from .manifold import Pieces
 from .vertex import exact
@@ -226,7 +226,7 @@ class Kinked:
             rows.dot(rest, held := np.empty(samples.size))
             b -= held
         A = np.multiply(A - self.center[columns], self.scale[columns], order="C")
-        q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * tdot(A, now.r[samples])
+        q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * (now.r[samples] @ A)
         y = now.x[columns] / step
         terms = self.terms.part(columns)
         l1, l2 = many * terms.l1 * self.scale[columns], many * terms.l2 * self.scale[columns] * step
@@ -236,7 +236,7 @@ class Kinked:
             y = np.append(y, (now.x[-1] + self.center[columns] @ now.x[columns]) / self.unit)
             l1, l2, lower, upper = np.append(l1, 0.0), np.append(l2, 0.0), np.append(lower, -np.inf), np.append(upper, np.inf)
         terms = Pieces(l1, l2, lower, upper)
-        program = Program(A, b / self.unit, many * self.low[samples], many * self.high[samples], q, terms)
+        program = Program(Matrix(A), b / self.unit, many * self.low[samples], many * self.high[samples], q, terms)
         found = exact(program, y, max(many * now.fun / self.unit, LEAST_OBJECTIVE), stop)
         if found is None:
             return None

@@ -18,7 +18,6 @@ import numpy as np
 from scipy.linalg import lapack, qr
 
 from .interior import Interior, Program, interior
-from .normal import tdot
 from .outcome import Stop
 
 SOLVES = 2
@@ -45,7 +44,8 @@ def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[n
     x, r = x.copy(), np.where(near.above, program.high, program.low)
     r[kinks] = near.r[kinks]
     columns = np.flatnonzero(free)
-    B = program.A[np.ix_(kinks, columns)]
+    A = program.A.array
+    B = A[np.ix_(kinks, columns)]
     if len(B) > B.shape[1]:  # as many as can be independent: the multipliers of the others stay what they are
         width = (program.high - program.low)[kinks]
         room = np.minimum(r[kinks] - program.low[kinks], program.high[kinks] - r[kinks]) / width
@@ -53,10 +53,10 @@ def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[n
         kinks, B = kinks[chosen], B[chosen]
     rest = r.copy()
     rest[kinks] = 0.0
-    slope, l2 = program.q[free] + terms.l1[free] * np.sign(near.x[free]) + tdot(program.A, rest)[free], terms.l2[free]
+    slope, l2 = program.q[free] + terms.l1[free] * np.sign(near.x[free]) + program.A.back(rest)[free], terms.l2[free]
     equations = _Equations(B, l2)
     for _ in range(SOLVES):
-        at_kinks = program.b[kinks] - program.A[kinks] @ x
+        at_kinks = program.b[kinks] - A[kinks] @ x
         gradient = slope + l2 * x[free] + r[kinks] @ B
         dx, dr = equations.solve(-gradient, at_kinks)
         if not (np.isfinite(dx).all() and np.isfinite(dr).all()):
