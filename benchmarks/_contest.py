@@ -34,6 +34,7 @@ class Peer:
     must: float | None = None  # the largest ratio that passes
     aim: float | None = None
     compiles: bool = False  # so that its first call does not count
+    bare: bool = False  # a routine that its users do not call themselves: told, not judged
 
 
 @dataclass
@@ -86,7 +87,8 @@ def contest(
 ) -> Iterator[Row]:
     """One row per accuracy and peer, the fastest peer first; ours(gap) is a fitted estimator, and read(it) its x.
 
-    At the accuracies in `brief` there is one row only, beside the fastest peer, and `must` is its limit.
+    At the accuracies in `brief` there is one row, beside the fastest peer, and `must` is its limit; and one more if a bare
+    routine was faster.
     """
     gaps = sorted(gaps, reverse=True)
     begin, model = perf_counter(), _quiet(lambda: ours(gaps[0]))  # may compile
@@ -113,7 +115,8 @@ def contest(
         rows = [_row(name, seconds, key, peer, climbs[key], problem, enough, limit) for key, peer in peers.items()]
         rows.sort(key=lambda row: row.theirs or 0.0)
         if gap in brief:
-            rows = [replace(rows[0], must=must)]
+            judged = next(row for row in rows if not peers[row.peer.split(" (")[0]].bare)
+            rows = [replace(judged, must=must)] + [row for row in rows[:1] if row is not judged]
         yield from rows[:1]
         yield from (replace(row, name="") for row in rows[1:])
 
@@ -125,7 +128,7 @@ def climb(runs: list[Run], problem: Problem, peer: Peer, best: float, gap: float
     while len(runs) < len(peer.rungs) and not (runs and (runs[-1].note or runs[-1].objective <= best + 0.5 * gap * abs(best))):
         runs.append(_attempt(problem, peer, peer.rungs[len(runs)], limit))
         best = min(best, runs[-1].objective)
-        if not runs[-1].note and sum(run.seconds for run in runs) > limit and runs[-1].objective > best + gap * abs(best):
+        if limit < runs[-1].seconds < np.inf and runs[-1].objective > best + gap * abs(best):
             runs.append(Run(np.inf, np.inf, "too slow"))
 
 

@@ -57,7 +57,7 @@ def peer(
     return Peer(solve, rungs, compiles=columns, **limits)
 
 
-def logistic(solver: str, rungs: tuple[float, ...] = TOLERANCES, most: int = 10000, dual: bool = False, **limits: Any) -> Peer:
+def logistic(solver: str, rungs: tuple[float, ...] = TOLERANCES, most: int = 10000, **limits: Any) -> Peer:
     """scikit-learn's."""
     from sklearn.linear_model import LogisticRegression
 
@@ -66,7 +66,7 @@ def logistic(solver: str, rungs: tuple[float, ...] = TOLERANCES, most: int = 100
             "l1_ratio": 1.0 if problem.l1 else 0.0,
             "C": 1 / (len(problem.b) * (problem.l1 + problem.l2)),
         }
-        options |= {"dual": dual, "fit_intercept": problem.intercept, "random_state": 0}
+        options |= {"fit_intercept": problem.intercept, "random_state": 0}
         return LogisticRegression(solver=solver, tol=tol, max_iter=most, **options)
 
     return peer(make, rungs, **limits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,29 @@ def quantiles(name: str, A: np.ndarray, b: np.ndarray, tau: float, alpha: float)
         model = Theirs(quantile=tau, alpha=alpha).fit(A, b)
         return np.append(model.coef_, model.intercept_)
 
-    peers = linear_programs()
+    def pinball_fn(problem: Any, tol: float, limit: float) -> np.ndarray:
+        if alpha:  # half of the loss is the penalty's at the median
+            solver = pinball.get_solver("lasso", lambda_=2 * len(b) * alpha, eps=tol)
+            x = solver.solve(np.column_stack([np.ones(len(b)), A]), b, tau).coefficients
+            return np.append(x[1:], x[0])
+        model = pinball.QuantileRegressor(tau, solver_options={"eps": tol}).fit(A, b)
+        return np.append(model.coef_, model.intercept_)
+
+    def pinball_br(problem: Any, tol: float, limit: float) -> np.ndarray:
+        model = pinball.QuantileRegressor(tau, "br").fit(A, b)
+        return np.append(model.coef_, model.intercept_)
+
+    peers, pinball = linear_programs(), optional("pinball")
     if len(b) < 1000:
         peers["scikit-learn"] = Peer(scikit_learn, (1e-8,))
         if optional("statsmodels"):
             peers["statsmodels"] = Peer(kinked.statsmodels_irls, (1e-2, 1e-4, 1e-6))
-        if optional("pinball") and not alpha:
-            peers["Barrodale-Roberts"] = Peer(kinked.barrodale_roberts, (1e-8,))
+        if pinball is not None:
+            peers["Frisch-Newton"] = replace(peers["Frisch-Newton"], bare=True)
+            if tau == 0.5 or not alpha:
+                peers["pinball, fn"] = Peer(pinball_fn, (1e-2, 1e-4, 1e-6, 1e-9))
+            if not alpha:
+                peers["pinball, br"] = Peer(pinball_br, (1e-8,))
     yield from contest(
         f"quantile {tau}, alpha {alpha:.2g}, {name}",
         kinked.quantile(A, b, tau, alpha),

@@ -96,10 +96,17 @@ def draw(axes: Any, story: Story) -> None:
     axes.plot(time, np.append(story.gap, story.last[0]), color=BLUE, label="proven gap")
     axes.plot(time, np.append(story.error, story.last[1]), color=ORANGE, linestyle="--", label="true error")
     axes.plot([story.end] * 2, story.last, "o", color="black", markersize=3.5, label="the answer", zorder=5)
-    axes.axvspan(
-        0, story.stages[0] if len(story.stages) else 0, color=GREY, alpha=0.15, linewidth=0, label="race of eight etas"
+    first = story.time[0]
+    race = story.stages[0] if len(story.stages) else first
+    axes.axvspan(first, race, color=GREY, alpha=0.15, linewidth=0, label="race of eight etas")
+    axes.set(
+        yscale="log",
+        ylim=(FLOOR / 3, 3),
+        xscale="log",
+        xlim=(first, 1.3 * story.end),
+        title=story.title,
+        ylabel="relative to the optimum",
     )
-    axes.set(yscale="log", ylim=(FLOOR / 3, 3), xlim=(0, None), title=story.title, ylabel="relative to the optimum")
 
 
 def main() -> None:

@@ -58,3 +58,24 @@ def by_newton(loss, x, l1=0.0, l2=0.0, steps=60):
         y = y - np.linalg.lstsq(H, gradient, rcond=1e-13)[0]
     x[S] = y / sizes
     return x, DERIVATIVES[type(loss).__name__](full @ x, b, loss.theta)[0]
+
+
+def by_newton_classes(loss, x, l1=0.0, l2=0.0, steps=60):
+    """(x, u) of the multinomial loss with l1 |x|_1 + l2/2 |x|^2, as `by_newton`."""
+    A, w, classes = loss.A.to_dense().astype(float), loss.weight.astype(float), loss.classes
+    full = np.column_stack([A, np.ones(len(A))]) if loss.intercept else A
+    penalised = np.repeat(np.arange(full.shape[1]) < A.shape[1], classes)
+    indicators, x = np.eye(classes)[loss.b], np.asarray(x, float).ravel().copy()
+    S = np.flatnonzero((x != 0) | (l1 == 0) | ~penalised)
+    signs, ridge = np.sign(x) * l1 * penalised, (l2 + loss.l2) * penalised
+    for step in range(steps + 1):
+        z = full @ x.reshape(-1, classes)
+        p = np.exp(z - z.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        u = p - indicators
+        if step == steps:
+            return x.reshape(-1, classes), u
+        gradient = (full.T @ (w[:, None] * u)).ravel() + signs + ridge * x
+        curvature = w[:, None, None] * (p[:, :, None] * np.eye(classes) - p[:, :, None] * p[:, None, :])
+        H = np.einsum("ji,jk,jcd->ickd", full, full, curvature).reshape(x.size, x.size) + np.diag(ridge)
+        x[S] -= np.linalg.lstsq(H[np.ix_(S, S)], gradient[S], rcond=1e-13)[0]

@@ -22,6 +22,7 @@ from adagrad_diff import (
     Hinge,
     Huber,
     Logistic,
+    Multinomial,
     NonNegative,
     Poisson,
     Quadratic,
@@ -35,7 +36,7 @@ from adagrad_diff.data import Source
 from adagrad_diff.kernels import two_product, two_sum
 from adagrad_diff.losses import SquaredHinge
 from adagrad_diff.penalties import SparseGroupL2, Unpenalised, Zero
-from exact_pairs import by_highs, by_newton
+from exact_pairs import by_highs, by_newton, by_newton_classes
 from loss_zoo import named
 
 KINKED = (LAD, Quantile, Hinge)
@@ -95,6 +96,9 @@ def test_kinks_in_rational_numbers(kind, seed, samples, features, spread, lam, s
     best = min(true, rational.objective(loss, penalty, rational.vertex(loss, x))) if kind is not Hinge else true
     assert Fraction(proof.value) <= best
     assert Fraction(proof.gap) >= true - best
+    for size in (1e-12, 1e-6, 1e-1):  # also for points that are not so near
+        moved = u + size * np.random.default_rng(seed).standard_normal(samples)
+        assert Fraction(prove(dual_of(loss, penalty), x, moved, 1e-13).value) <= best
 
 
 @settings(max_examples=15, deadline=None)
@@ -139,6 +143,23 @@ def test_smooth_losses_in_extended_precision(kind, penalty, intercept):
     assert abs(proof.fun - true) <= proof.error + certifying.rounding(true)
     assert proof.value <= true + certifying.rounding(true)
     assert proof.gap <= 2e-13 * abs(proof.fun)
+
+
+@pytest.mark.parametrize("penalty", [L1(0.02), Zero(), ElasticNet(1e-3, 1e-3), Ridge(1e-2)], ids=str)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, csr_array, lambda A: A.astype(np.float32)], ids=["dense", "csr", "float32"])
+def test_several_classes(penalty, intercept, form):
+    A, y = data(Squared, 8, 60, 3, 1.0, mean=1.0)
+    A = np.round(np.column_stack([A / np.abs(A).max(axis=0) * [8.0, 1.0, 16.0], np.arange(60) % 2, np.arange(60) % 2 == 0]), 3)
+    loss = Multinomial(form(A), np.digitize(y, [-0.4, 0.4]), intercept=intercept)
+    l1, l2 = (float(np.ravel(getattr(penalty, name, 0.0))[0]) for name in ("l1", "l2"))
+    x = minimize(loss, penalty=penalty, stop="gap", tol=1e-8, max_iter=3000, on_failure="ignore").x
+    x, u = by_newton_classes(loss, np.where(np.abs(x) > 1e-6, x, 0.0), l1, l2)
+    proof = prove(dual_of(loss, penalty), x, u, 1e-14)
+    true = certifying.objective(loss, penalty, x)
+    assert abs(proof.fun - true) <= proof.error + certifying.rounding(true)
+    assert proof.value <= true + certifying.rounding(true)
+    assert proof.gap <= 1e-12 * abs(proof.fun)
 
 
 @pytest.mark.parametrize("kind", [LAD, Quantile, Hinge], ids=named)

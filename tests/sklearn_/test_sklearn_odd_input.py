@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 pytest.importorskip("sklearn")
+
+from sklearn.base import clone
 
 from adagrad_diff import sklearn as door
 from sklearn_data import NAMES, REGRESSORS, data, make
@@ -84,3 +87,52 @@ def test_a_target_that_is_none(name):
     y[3] = None
     with pytest.raises(ValueError, match="y contains nan at index 3"):
         make(name).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["Lasso", "LogisticRegression"])
+def test_plain_arrays_are_as_good_as_those_that_scikit_learn_has_to_look_at(name):
+    """They take a shorter way."""
+    X, y = data(name)
+    model = make(name, max_iter=20, tol=0.1)
+    plain = clone(model).fit(X, y).coef_
+    np.testing.assert_array_equal(clone(model).fit(X.tolist(), y.tolist()).coef_, plain)
+    np.testing.assert_array_equal(clone(model).fit(np.asfortranarray(X), np.repeat(y, 2)[::2]).coef_, plain)
+    np.testing.assert_array_equal(clone(model).fit(X.astype(">f8"), y).coef_, plain)
+    frames = pytest.importorskip("pandas")
+    model.fit(frames.DataFrame(X[:, :4], columns=list("abcd")), y)
+    assert model.n_features_in_ == 4
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+    assert model.n_features_in_ == 6
+    for place, value in [((3, 1), np.nan), ((0, 0), np.inf), ((5, 5), -np.inf)]:
+        wrong = X.copy()
+        wrong[place] = value
+        with pytest.raises(ValueError, match="Input X contains"):
+            model.fit(wrong, y)
+
+
+def test_ties_do_not_depend_on_the_order_of_the_samples():
+    """Where first entries, or whole rows, are equal, the rest of the rows and the targets decide."""
+    X, y = data("Lasso")
+    X[40:60] = X[:20]
+    X[60:, 0] = X[20:40, 0]
+    order = np.random.default_rng(0).permutation(len(y))
+    for kind in (np.asarray, sparse.csr_array):
+        for samples in (80, 60, 30):  # rows that are equal, first entries too, and neither
+            rows = order[order < samples]
+            first, second = (door.Lasso(0.1).fit(kind(X[chosen]), y[chosen]) for chosen in (np.sort(rows), rows))
+            np.testing.assert_array_equal(first.coef_, second.coef_)
+            assert first.objective_ == second.objective_
+            errors = y[:samples] - first.predict(kind(X[:samples]))
+            assert first.objective_ == pytest.approx(0.5 * np.mean(errors**2) + 0.1 * np.abs(first.coef_).sum())
+    X[30:40, 0] = X[:10, 0]  # equal first entries alone
+    first, second = (door.Lasso(0.1).fit(X[chosen], y[chosen]) for chosen in (np.arange(40), order[order < 40]))
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+
+
+@pytest.mark.parametrize("name", ["Lasso", "LADRegressor", "ElasticNet", "SparseSVC"])
+def test_a_penalty_that_strong_needs_no_iterations(name):
+    X, y = data(name)
+    top = make(name).path(X, y, n_alphas=1)[0][0]
+    model = make(name, alpha=1.001 * top).fit(X, y)
+    assert (model.n_iter_, model.stop_reason_) == (1, "certified")
+    assert not model.coef_.any()

@@ -113,7 +113,7 @@ def test_large_data_are_not_copied(kind):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2000, 500))
     y, X = X[:, 0] + rng.standard_normal(2000), kind(X)
-    door.Lasso(eta=0.5, max_iter=20, tol=0.1).fit(X[:50], y[:50])  # what is compiled, is compiled
+    door.Lasso(alpha=0.1, eta=0.5, max_iter=50, tol=0.1).fit(X, y)  # what is compiled, is compiled
     tracemalloc.start()
     door.Lasso(alpha=0.1, eta=0.5, max_iter=50, tol=0.1).fit(X, y)
     peak = tracemalloc.get_traced_memory()[1]

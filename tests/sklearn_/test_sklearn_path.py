@@ -7,6 +7,7 @@ pytest.importorskip("sklearn")
 
 from sklearn.base import clone
 
+from adagrad_diff import L1, Box, LInf
 from adagrad_diff import sklearn as door
 from sklearn_data import NAMES, REGRESSORS, data, make
 
@@ -85,3 +86,94 @@ def test_path_of_two_classes_has_the_shape_of_a_regression():
     assert gaps.shape == (2,)
     assert not coefs[:, 0].any()
     assert coefs[:, 1].any()
+
+
+SELECTING = {
+    "Lasso": {},
+    "ElasticNet": {"l1_ratio": 0.3},
+    "GroupLasso": {"groups": [0, 0, 1, 1, 2, 2]},
+    "QuantileRegressor": {"quantile": 0.7},
+    "LADRegressor": {"fit_intercept": False},
+    "SparseSVC": {},
+    "LogisticRegression": {"penalty": "l1"},
+    "LinearClassifier": {"loss": "squared_hinge", "penalty": "l1"},
+    "LinearRegressor": {"penalty": L1(np.array([1.0, 2.0, 1.0, 1.0, 0.5, 1.0]))},
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", SELECTING)
+def test_the_grid_starts_where_the_first_coefficient_appears(name):
+    X, y = data(name, samples=40, classes=3)
+    model = getattr(door, name)(**SELECTING[name], tol=1e-5, max_iter=200)
+    alphas, _, _ = model.path(X, y, n_alphas=3, eps=0.01)
+    np.testing.assert_allclose(alphas / alphas[0], [1.0, 0.1, 0.01])
+    _, coefs, gaps = model.path(X, y, [alphas[0], 0.95 * alphas[0]])
+    assert not coefs[..., 0].any()
+    assert coefs[..., 1].any()
+    assert np.max(gaps[..., 0]) < 1e-2
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.3])
+def test_the_grid_is_scikit_learns(ratio):
+    X, y = data("ElasticNet")
+    top = np.abs(X.T @ (y - y.mean())).max() / (len(y) * ratio)  # with the mean of y, X need not be centered
+    expected = np.geomspace(top, 1e-3 * top, 7)
+    np.testing.assert_allclose(door.ElasticNet(l1_ratio=ratio, tol=0.1).path(X, y, n_alphas=7)[0], expected)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("model", "classes"), [(door.HuberRegressor(), 0), (door.LinearRegressor(), 0), (door.LogisticRegression(), 3)]
+)
+def test_the_grid_of_a_ridge_goes_from_no_fit_to_no_penalty(model, classes):
+    """In any units."""
+    name = type(model).__name__
+    X, y = data(name, classes=classes)
+    model.set_params(tol=1e-3, max_iter=500)
+    alphas, coefs, _ = model.path(X, y, n_alphas=7)
+    sizes = np.sqrt((coefs**2).sum(axis=tuple(range(coefs.ndim - 1))))
+    assert sizes[0] < 0.01 * sizes[-1]
+    assert (np.diff(sizes) > 0).all()
+    if name in REGRESSORS:
+        free = clone(model).set_params(alpha=1e-9).fit(X, y).coef_
+        np.testing.assert_allclose(coefs[..., -1], free, atol=0.02 * np.abs(free).max())
+    np.testing.assert_allclose(model.set_params(max_iter=1, tol=1.0).path(100 * X, y, n_alphas=7)[0], 1e4 * alphas, rtol=1e-6)
+
+
+def test_where_no_strength_is_critical_the_user_is_asked():
+    X, y = data("LinearRegressor")
+    for penalty, why in [(Box(0.0, 1.0), "neither a norm nor a seminorm"), (None, "seminorm|not known|neither")]:
+        with pytest.raises(
+            ValueError, match=f"LinearRegressor.path does not know which strengths to try: give 'alphas'.*{why}"
+        ):
+            door.LinearRegressor(penalty=penalty).path(X, y)
+    ties = door.LinearRegressor("absolute", LInf(2.0), fit_intercept=False, tol=0.5)
+    assert ties.path(X, np.zeros_like(y), n_alphas=2)[0].tolist() == [1.0, 0.001]  # nothing to explain
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"n_alphas": 0}, "'n_alphas' parameter of Lasso.path must be an integer >= 1"),
+        ({"eps": 1.0}, "'eps' parameter of Lasso.path must lie strictly between 0 and 1"),
+        ({"eps": 0.0}, "'eps' parameter of Lasso.path must be a positive number"),
+        ({"alphas": []}, "'alphas' parameter of Lasso.path is empty"),
+    ],
+)
+def test_what_is_no_grid_is_refused(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        door.Lasso().path(*data("Lasso"), **options)
+
+
+@pytest.mark.parametrize("name", ["Lasso", "LogisticRegression"])
+def test_a_path_is_warm_started_fits_of_data_checked_once(name, monkeypatch):
+    X, y = data(name, samples=40, classes=3)
+    single = make(name, tol=1e-3, warm_start=True)
+    expected = [single.set_params(alpha=alpha).fit(X, y).coef_ for alpha in (0.3, 0.1, 0.03)]
+    kind, calls = type(single), []
+    prepare = kind._prepare
+    monkeypatch.setattr(kind, "_prepare", lambda self, *data: calls.append(1) or prepare(self, *data))
+    _, coefs, _ = make(name, tol=1e-3).path(X, y, [0.3, 0.1, 0.03])
+    np.testing.assert_array_equal(np.moveaxis(coefs, -1, 0), expected)
+    assert calls == [1]

@@ -7,6 +7,9 @@ r"""How good is an answer: duality gaps, upper bounds on F(x) - F_star.
 - Losses with kinks (hinge, absolute, quantile): averages of the slopes over late iterations, refined on the samples that sit at
   their kinks.
 - An intercept is an equality in the dual, met by a shift of all slopes.
+- Where scaling a dual point would cost much, because of one raw column, it is moved instead: by a small change of the slopes
+  that have room, in the coordinates of eta="auto". The units of a column do not matter.
+- `prove` is for the answer of an exact solver: sums in twice the working precision, a gap that can be trusted at 1e-12.
 - Quadratic functions, the dual of a kernel SVM among them: the gradient at x.
 
 Bounds are below F_star whatever rounding has done: everything that it may have added is subtracted, and where that is not known
@@ -46,7 +49,8 @@ class Certificate:
     """What is known about x: F_star lies between `bound` and `fun`."""
 
     fun: float  # F(x)
-    bound: float  # a lower bound on F_star: the value of the dual function at dual_point, less the rounding of fun
+    bound: float  # a lower bound on F_star: the value of the dual function at dual_point, less the rounding of fun. (It may be
+    # that of a pair of doubles for each sample, of which dual_point has the first.)
     gap: float  # fun - bound: F(x) is at most this far from the optimum; inf if fun or bound is not finite
     dual_point: np.ndarray | None  # u, a slope of each scalar loss (for a quadratic function, a gradient)
     message: str

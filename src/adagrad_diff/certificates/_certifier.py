@@ -10,8 +10,7 @@ import numpy as np
 
 from ._correct import most_rows
 from ._dual import Dual
-from ._exact import Proof, corrected_bound, lower_bound
-from ._extended import is_exact
+from ._exact import Proof, corrected_bound, is_provable, lower_bound
 from ._refine import EVALUATIONS, ROUNDS, refined, samples_nearest_kinks
 
 LOOKS, REFINEMENTS, AUTO = 0.02, 0.025, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
@@ -182,7 +181,7 @@ class Certifier:
         if point.shape != self.dual.b.shape or point.dtype.kind != "f":
             return False
         again = self.dual.value(point)[0]
-        if value > again and is_exact(self.dual):
+        if value > again and is_provable(self.dual):
             again = max(again, lower_bound(self.dual, point, value)[0])
         return bool(value <= again + AGAIN * max(abs(again), self.scale))
 
@@ -240,7 +239,7 @@ class Certifier:
         matrix = self.dual.loss.A
         columns = min(most, matrix.shape[1])
         most = min(most, most_rows(matrix, columns))
-        cost = EXACT_PASS * MULTIPLICATION * matrix.size + CORRECTION * float(most) * columns**2
+        cost = EXACT_PASS * MULTIPLICATION * matrix.size * self.dual.b[:1].size + CORRECTION * float(most) * columns**2
         if cost <= seconds:
             self.offer(*corrected_bound(self.dual, u))
             self.spent += cost

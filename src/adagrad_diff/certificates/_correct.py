@@ -12,7 +12,7 @@ pair of doubles, and repeated until nothing is left but the rounding of that.
 from __future__ import annotations
 
 import contextlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,10 @@ from ._limits import limits, shrunk_groups
 from ._rounding import EPS, factor
 
 MOST_VIOLATED = 1500  # columns that are corrected together
+MOST_OPERATIONS = 1.5e9  # multiplications of one least squares problem
 CORRECTIONS = 6  # rounds of refinement
 INSIDE = 8.0 * EPS  # how far inside its limits a coordinate should be, relative
-DUST, NOTHING = 1e-21, 1e-27  # the same, and what is left of an equation, in units of what was added up for it
+DUST, EQUATION_DUST = 1e-21, 1e-27  # the same, and what is left of an equation, in units of what was added up for it
 LITTLE_ROOM = 1e-9  # of a typical slope: samples nearer than that to an end of their domain are not moved
 ROWS_FOR_EACH, ENOUGH_ENTRIES = 4, 1_000_000  # samples per column that may move, and entries of them in any case
 WELL_CONDITIONED = 1e-4  # the same for a Gram matrix to be good enough
@@ -34,7 +35,8 @@ INDEPENDENT = 1e-11  # the part of a column that is not in the span of those bef
 
 def most_rows(A: Source, columns: int) -> int:
     """Samples that are moved at most, so that so many columns are feasible."""
-    return max(ROWS_FOR_EACH * columns + 64, int(ENOUGH_ENTRIES * A.shape[0] / max(A.size, 1)))
+    wanted = max(ROWS_FOR_EACH * columns + 64, int(ENOUGH_ENTRIES * A.shape[0] / max(A.size, 1)))
+    return min(wanted, max(columns + 64, int(MOST_OPERATIONS / max(columns, 1) ** 2)))
 
 
 class DualPoint:
@@ -76,15 +78,7 @@ class DualPoint:
     def system(self, chosen: np.ndarray) -> Factor | None:
         """The equations of some columns on the samples with the most room; None if there are none."""
         if self._system is None or not np.array_equal(self._system.chosen, chosen):
-            room, A = self.room(), self.problem.loss.A
-            samples = np.flatnonzero(room)
-            # All of them, if they are not many more than the columns.
-            if samples.size > (most := most_rows(A, chosen.size)):
-                samples = np.sort(samples[np.argpartition(-room[samples], most)[:most]])
-            if samples.size == 0:
-                return None
-            movable = Movable(samples, A.rows(samples), room[samples], self.problem.weight[samples], A.shape[1])
-            self._system = Factor(movable, chosen)
+            self._system = factor_of(self.problem, self.room(), chosen)
         return self._system
 
     def move(self, movable: Movable, change: np.ndarray) -> None:
@@ -104,7 +98,7 @@ class DualPoint:
         over, under = above + need > 0, below + need > 0
         missing = np.where(over, -(above + 2.0 * need), np.where(under, below + 2.0 * need, 0.0))
         missing[self.equal] = below[self.equal]
-        wrong = np.where(self.equal, np.abs(below) > error + NOTHING * v[2], over | under)
+        wrong = np.where(self.equal, np.abs(below) > error + EQUATION_DUST * v[2], over | under)
         penalty, features = self.problem.dual.penalty, self.problem.features
         if isinstance(penalty, GroupL2 | SparseGroupL2) and not self.problem.loss.l2:
             change = shrunk_groups(penalty, v[0, :features], 2.0 * INSIDE) - v[0, :features]
@@ -168,6 +162,18 @@ class Factor:
             return np.inf
         far = float(np.linalg.norm(np.eye(len(self.Y)) - self.Y @ self.B)) + factor(len(self.B) + 8) * norm * size
         return (1.0 - far) / norm * (1.0 - 1e-6) if far < 1.0 else 0.0
+
+
+def factor_of(problem: Any, room: np.ndarray, chosen: np.ndarray) -> Factor | None:
+    """Some columns on the samples with the most room: all of these, if they are not many more than the columns."""
+    A, samples = problem.loss.A, np.flatnonzero(room)
+    if (chosen.size + 64) * chosen.size**2 > MOST_OPERATIONS:
+        return None
+    if samples.size > (most := most_rows(A, chosen.size)):
+        samples = np.sort(samples[np.argpartition(-room[samples], most)[:most]])
+    if samples.size == 0:
+        return None
+    return Factor(Movable(samples, A.rows(samples), room[samples], problem.weight[samples], A.shape[1]), chosen)
 
 
 def corrected(point: DualPoint) -> None:

@@ -22,17 +22,36 @@ def follow(problem: Any, here: Any, basis: np.ndarray, others: np.ndarray) -> bo
     B, N = here.columns(basis), here.columns(others)
     coefficients = np.linalg.lstsq(B, N, rcond=None)[0]
     for k, other in enumerate(others):
+        single = _single(coefficients[:, k] * np.abs(B).max(axis=0))
         whole = _rational(coefficients[:, k])
-        if whole is None:
+        if single is not None:  # a multiple, by whatever number: that of the entries of one sample
+            columns = np.array([basis[single], other])
+            factors = _entries(problem, columns)[::-1] * np.array([1.0, -1.0])
+        elif whole is not None and np.count_nonzero(whole[1]) <= MOST_TERMS:
+            used = np.flatnonzero(whole[1])
+            columns, factors = np.append(basis[used], other), np.append(whole[1][used], -whole[0])
+        else:
             return False
-        q, p = whole
-        used = np.flatnonzero(p)
-        if used.size > MOST_TERMS:
-            return False
-        columns, factors = np.append(basis[used], other), np.append(p[used], -q)
         if not problem.loss.A.fold(_vanishes, columns, factors, problem.weight, problem.features, merge=_both):
             return False
     return True
+
+
+def _single(sizes: np.ndarray) -> int | None:
+    """The only place that is not next to nothing; None if there are several."""
+    places = np.flatnonzero(np.abs(sizes) > CLOSE * np.abs(sizes).max(initial=0.0))
+    return int(places[0]) if places.size == 1 else None
+
+
+def _entries(problem: Any, columns: np.ndarray) -> np.ndarray:
+    """Of some columns, in the first sample with a weight in which they are not all zero; the last one is of ones."""
+    used, entries = np.flatnonzero(problem.weight > 0), np.zeros(columns.size)
+    for sample in used:
+        row = np.append(problem.loss.A.rows(np.array([sample])).to_dense()[0], 1.0)
+        entries = row[np.minimum(columns, problem.features)]
+        if entries.any():
+            break
+    return entries
 
 
 def _rational(c: np.ndarray) -> tuple[int, np.ndarray] | None:

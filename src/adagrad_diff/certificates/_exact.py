@@ -15,14 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..losses import Multinomial
 from ._correct import MOST_VIOLATED, DualPoint, corrected
 from ._dependence import follow
 from ._dual import LinearDual
-from ._extended import Extended, Known, is_exact
+from ._exact_multinomial import Classes, ClassesPoint
+from ._extended import KINDS, Extended, Known
+from ._multinomial import MultinomialDual
 from ._rounding import EPS
 
 LOOSE, LARGE = 1e-6, 500_000  # a tolerance for which ordinary sums may do, and entries of A from which on they are quicker
-
 INNER = 1e-14, 1e-12  # the parts of the way to the middle of the domain of l* that are tried
 
 
@@ -47,16 +49,28 @@ def prove(dual: Any, x: np.ndarray, u: np.ndarray | None, tol: float) -> Proof:
 
     `dual` is what `dual_of` gives, and u are slopes of the scalar losses (None for a quadratic function).
     """
-    if u is None or not is_exact(dual):
+    if u is None or not is_provable(dual):
         return _ordinary(dual, x, u)
     if tol >= LOOSE and not dual.single and dual.loss.A.size > LARGE:
         ordinary = _ordinary(dual, x, u)
         if ordinary.gap <= tol * abs(ordinary.fun):
             return ordinary
-    problem = Extended(dual)
-    fun = problem.objective(np.asarray(x, np.float64))
-    enough = fun.value - fun.error - tol * abs(fun.value)
-    return Proof(fun.value, fun.error, *lower_bound(dual, u, enough, problem))
+    fun = _problem(dual).objective(np.asarray(x, np.float64))
+    return Proof(fun.value, fun.error, *lower_bound(dual, u, fun.value - fun.error - tol * abs(fun.value)))
+
+
+def is_provable(dual: Any) -> bool:
+    """Whether the formulas of this problem are here: a loss of ours, and entries of A that can be seen."""
+    return isinstance(dual, LinearDual) and type(dual.loss) in (*KINDS, Multinomial) and not dual.loss.A.opaque
+
+
+def _problem(dual: LinearDual) -> Any:
+    return Classes(dual) if isinstance(dual, MultinomialDual) else Extended(dual)
+
+
+def _point(dual: LinearDual, u: np.ndarray, inner: float = 0.0) -> Any:
+    problem = _problem(dual)
+    return ClassesPoint(problem, u) if isinstance(problem, Classes) else ScalarPoint(problem, u, inner)
 
 
 def _ordinary(dual: Any, x: np.ndarray, u: np.ndarray | None) -> Proof:
@@ -66,41 +80,51 @@ def _ordinary(dual: Any, x: np.ndarray, u: np.ndarray | None) -> Proof:
     oracle, g = loss.oracle(x), np.empty_like(x)
     fun = float(oracle(x, g)) + float(penalty.value((x[:-1] if loss.intercept else x).reshape(-1)))
     r = dual.residuals(oracle, None)
-    value, point = dual.bound(x, g, r) if u is None else dual.value(u.astype(loss.dtype))
+    value, point = dual.bound(x, g, r) if u is None else dual.value(u.astype(np.float64))
     noise = dual.noise(x, r)
     return Proof(fun, np.inf if np.isnan(noise) else noise, value, point)
 
 
 @np.errstate(all="ignore")
-def lower_bound(dual: LinearDual, u: np.ndarray, enough: float = np.inf, problem: Any = None) -> tuple[float, np.ndarray]:
+def lower_bound(dual: LinearDual, u: np.ndarray, enough: float = np.inf) -> tuple[float, np.ndarray]:
     """(at least D at a feasible point near u, the point): without corrections if that is enough."""
-    problem = Extended(dual) if problem is None else problem
-    point = DualPoint(problem, u)
-    best = (-np.inf, point.u) if point.equal[: problem.features].any() else _value(point)
-    if best[0] < enough:
-        corrected(point)
-        best = max(best, _value(point), key=_first)
-    for inner in INNER if dual.kinked else ():  # at a degenerate vertex, few samples have room
+    point = _point(dual, u)
+    best = (-np.inf, point.u) if point.equal[: dual.loss.A.shape[1]].any() else point.value()
+    # At a degenerate vertex few samples have room: then from a little inside.
+    for inner in (0.0, *(INNER if dual.kinked else ())):
         if best[0] < enough:
-            point = DualPoint(problem, u, inner)
-            corrected(point)
-            best = max(best, _value(point), key=_first)
+            point = _point(dual, u, inner) if inner else point
+            point.correct()
+            best = max(best, point.value(), key=_first)
     if best[0] < enough:  # perhaps in the way of a run
-        best = max(best, dual.value(u.astype(dual.weight.dtype)), key=_first)
+        best = max(best, dual.value(u.astype(np.float64)), key=_first)
     return best
 
 
+@np.errstate(all="ignore")
 def corrected_bound(dual: LinearDual, u: np.ndarray) -> tuple[float, np.ndarray]:
     """The same for a point that need not be near the best one: moved into the dual set, not scaled."""
-    if not is_exact(dual):
+    if not is_provable(dual):
         return -np.inf, u
-    point = DualPoint(Extended(dual), u)
-    corrected(point)
-    return _value(point)
+    point = _point(dual, u)
+    point.correct()
+    value: tuple[float, np.ndarray] = point.value()
+    return value
 
 
 def _first(pair: tuple[float, np.ndarray]) -> float:
     return pair[0]
+
+
+class ScalarPoint(DualPoint):
+    """A dual point of a linear model, and what it proves."""
+
+    def correct(self) -> None:
+        corrected(self)
+
+    def value(self) -> tuple[float, np.ndarray]:
+        """(a lower bound on D at a feasible point near this one, a double for each sample of that)."""
+        return _value(self)
 
 
 def _value(point: DualPoint) -> tuple[float, np.ndarray]:

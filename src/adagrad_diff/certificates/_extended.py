@@ -32,11 +32,6 @@ class Known(NamedTuple):
     error: float
 
 
-def is_exact(dual: Any) -> bool:
-    """Whether the formulas of this problem are here: a loss of ours, and entries of A that can be seen."""
-    return type(dual.loss) in KINDS and not dual.loss.A.opaque
-
-
 class Extended:
     """A linear model whose sums are pairs of doubles. Data in single precision are taken as the numbers that they are."""
 
@@ -60,22 +55,11 @@ class Extended:
         error = (self.features + 8) ** 2 * PAIR_ROUNDING * z[2] + self.features * UNDERFLOW
         high, low = two_sum_arrays(z[0], z[1])
         found = kernels.exact_losses(self.kind, high, low, error, self.b, self.weight, loss.theta)
-        parts = [found, self._penalty(part)]
+        parts = [found, penalty_value(self.dual.penalty, part)]
         if loss.l2:
             s, c, m = dot(part, part)
             parts.append((0.5 * loss.l2 * s, 0.5 * loss.l2 * c, EPS * loss.l2 * m))
         return added(parts)
-
-    def _penalty(self, x: np.ndarray) -> tuple[float, float, float]:
-        """phi(x)."""
-        penalty = self.dual.penalty
-        if not isinstance(penalty, ElasticNet):
-            phi = float(penalty.value(x))
-            return phi, 0.0, factor(x.size) * abs(phi) if phi < np.inf else 0.0
-        l1, l2 = (np.broadcast_to(lam, x.shape).copy() for lam in (penalty.l1, penalty.l2))
-        s, c, m = dot(l1, np.abs(x))
-        t, d, n = dot(l2, x * x) if l2.any() else (0.0, 0.0, 0.0)
-        return s + 0.5 * t, c + 0.5 * d, EPS * (m + n)
 
     # ------------------------------------------------------------ D(u)
 
@@ -108,6 +92,17 @@ class Extended:
     def unknown(self, v: np.ndarray) -> np.ndarray:
         """How far these products may be off."""
         return np.asarray((self.samples + 16) ** 2 * PAIR_ROUNDING * v[2] + self.samples * UNDERFLOW)
+
+
+def penalty_value(penalty: Any, x: np.ndarray) -> tuple[float, float, float]:
+    """phi(x) as a pair, and how far it may be off."""
+    if not isinstance(penalty, ElasticNet):
+        phi = float(penalty.value(x))
+        return phi, 0.0, factor(x.size) * abs(phi) if phi < np.inf else 0.0
+    l1, l2 = (np.broadcast_to(lam, x.shape).copy() for lam in (penalty.l1, penalty.l2))
+    s, c, m = dot(l1, np.abs(x))
+    t, d, n = dot(l2, x * x) if l2.any() else (0.0, 0.0, 0.0)
+    return s + 0.5 * t, c + 0.5 * d, EPS * (m + n)
 
 
 def weighted(weight: np.ndarray, u: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,8 @@ import numpy as np
 from .. import kernels
 from ..losses import Squared
 from ..losses.linear import LinearModel
-from .curvature_columns import Chosen, SparseColumns, columns_of
+from .curvature_columns import Chosen
+from .curvature_sparse import SparseColumns, columns_of
 
 
 class Curvature(ABC):
@@ -20,8 +21,9 @@ class Curvature(ABC):
     tail = 0
     samples = 0
     most = {True: 2000, False: 2000}  # coordinates of a Hessian that is formed and factored, if the penalty is smooth, or not
-    damping = 0.0  # what is added to the second derivatives, as a part of the largest that there are: for steps from afar
+    damping = 0.0  # what is added to the second derivatives, in units of their mean: for steps from afar
     constant = False  # whether the Hessian is the same everywhere
+    scale = 0.0  # the size of its values: that at zero
     value: float  # at the point where it is
     gradient: np.ndarray
 
@@ -61,6 +63,10 @@ class Curvature(ABC):
         """What the diagonal of the Hessian will hardly exceed."""
         return self.diagonal()
 
+    def dead(self) -> np.ndarray | None:
+        """Which coordinates the function does not depend on."""
+        return None
+
     def cost(self, count: int) -> float:
         """Multiplications of a Hessian of so many coordinates."""
         return float(self.samples) * count * count
@@ -84,11 +90,12 @@ class LinearCurvature(Curvature):
         self.columns = columns_of(loss.A, self.weight, loss.intercept)
         self.samples, self.size, self.tail = len(self.b), self.columns.size, int(loss.intercept)
         if isinstance(self.columns, SparseColumns):  # products cost little
-            self.most = {True: 400, False: 800}
+            self.most = {True: 400, False: 1000}
         self.constant = isinstance(loss, Squared)
         self._kernel, self._total = kernels.residuals(loss.scalar), np.zeros(1)
         self._known: tuple[np.ndarray, Chosen] | None = None
         self._gram: tuple[np.ndarray, np.ndarray] | None = None
+        self.scale = abs(self._sum(np.zeros(self.samples)))
 
     def enter(self, x: np.ndarray) -> np.ndarray:
         x = super().enter(x)
@@ -125,7 +132,7 @@ class LinearCurvature(Curvature):
             assert curvature is not None
             h = curvature(self.z, self.b, self.loss.theta)
             if self.damping and not self.constant:
-                h = h + self.damping * (self.loss.smoothness or h)
+                h = h + self.damping * (float(self.weight @ h) or self.loss.smoothness or 1.0)
             with np.errstate(invalid="ignore"):
                 self._h = self.damping, np.where(self.weight > 0, self.weight * h, 0.0)
         return self._h[1]
@@ -162,7 +169,14 @@ class LinearCurvature(Curvature):
     def bound(self) -> np.ndarray:
         if self.loss.smoothness is None:
             return self.diagonal()
-        return self.loss.smoothness * self.columns.square
+        return self.loss.smoothness * self.columns.spread
+
+    def cost(self, count: int) -> float:
+        entries = count * self.columns.density
+        return self.samples * entries * entries + count**3 / 3
+
+    def dead(self) -> np.ndarray | None:
+        return np.asarray(self.columns.spread == 0)
 
     def noise(self) -> np.ndarray:
         size = np.sqrt(np.sum(self.r**2 / np.where(self.weight > 0, self.weight, 1.0)))

@@ -7,7 +7,8 @@ import numpy as np
 from .. import kernels
 from ..losses import Multinomial
 from .curvature import Curvature
-from .curvature_columns import Chosen, columns_of
+from .curvature_columns import Chosen
+from .curvature_sparse import columns_of
 
 
 class ClassesCurvature(Curvature):
@@ -21,6 +22,7 @@ class ClassesCurvature(Curvature):
         self.columns = columns_of(loss.A, self.weight, loss.intercept)
         self.samples, self.size = len(self.weight), self.columns.size * self.classes
         self.tail = self.classes * loss.intercept
+        self.scale = float(np.log(self.classes))
         self._known: tuple[np.ndarray, Chosen] | None = None
 
     def enter(self, x: np.ndarray) -> np.ndarray:
@@ -44,6 +46,7 @@ class ClassesCurvature(Curvature):
         self.gradient, self.r = self.columns.tdot(r).ravel(), r
         self.p = r / np.where(self.weight > 0, self.weight, 1.0)[:, None]
         self.p[np.arange(self.samples), self.loss.b] += 1.0
+        self.mean = float(self.weight @ np.mean(self.p * (1.0 - self.p), axis=1)) or 0.5
 
     def _sum(self, z: np.ndarray, weight: np.ndarray | None = None) -> float:
         total = np.zeros(1)
@@ -83,7 +86,7 @@ class ClassesCurvature(Curvature):
         k, C, p = len(V), self.classes, self.p
         H = np.empty((k, C, k, C))
         for c in range(C):
-            H[:, c, :, c] = chosen.gram(self.weight * (p[:, c] * (1.0 - p[:, c]) + 0.5 * self.damping))
+            H[:, c, :, c] = chosen.gram(self.weight * (p[:, c] * (1.0 - p[:, c]) + self.mean * self.damping))
             for e in range(c):
                 block = chosen.gram(self.weight * p[:, c] * p[:, e])
                 H[:, c, :, e] = H[:, e, :, c] = -block
@@ -93,7 +96,7 @@ class ClassesCurvature(Curvature):
     def product(self, index: np.ndarray, v: np.ndarray) -> np.ndarray:
         chosen, V, where = self._matrix(index, v)
         y = chosen.dot(V)
-        more = 0.5 * self.damping * y if self.damping else 0.0
+        more = self.mean * self.damping * y if self.damping else 0.0
         y -= np.einsum("jc,jc->j", self.p, y)[:, None]
         y *= self.p
         y += more
@@ -101,13 +104,16 @@ class ClassesCurvature(Curvature):
         return np.asarray(chosen.tdot(y).ravel()[where])
 
     def diagonal(self) -> np.ndarray:
-        p = (self.p * (1.0 - self.p) + 0.5 * self.damping) * self.weight[:, None]
+        p = (self.p * (1.0 - self.p) + self.mean * self.damping) * self.weight[:, None]
         if self.columns.samples * self.columns.features < 1e7:
             return np.stack([self.columns.diagonal(h) for h in p.T], axis=1).ravel()
         return np.outer(self.columns.square, p.sum(axis=0) / self.weight.sum()).ravel()
 
     def bound(self) -> np.ndarray:
-        return np.repeat(0.25 * self.columns.square, self.classes)
+        return np.repeat(0.25 * self.columns.spread, self.classes)
+
+    def dead(self) -> np.ndarray | None:
+        return np.repeat(self.columns.spread == 0, self.classes)
 
     def cost(self, count: int) -> float:
         return 0.5 * float(self.samples) * count * count

@@ -65,7 +65,7 @@ class QuadraticCurvature(Curvature):
         return self.Q if index.size == self.size else self.Q[np.ix_(index, index)]
 
     def product(self, index: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return self._times(index, v)[index]
+        return np.asarray(self._times(index, v)[index])
 
     @cached_property
     def _diagonal(self) -> np.ndarray:
@@ -79,4 +79,4 @@ class QuadraticCurvature(Curvature):
         return float(count) * count if self.dense else np.inf
 
     def noise(self) -> np.ndarray:
-        return np.abs(self.c) + np.abs(self.gradient) + self.diagonal() * np.abs(self.x).max()
+        return np.asarray(np.abs(self.c) + np.abs(self.gradient) + self.diagonal() * np.abs(self.x).max())

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import kernels
-from .normal import Normal, dot, tdot
+from .normal import Matrix, Normal
 from .outcome import Stop
 from .manifold import Pieces
 
@@ -37,7 +37,7 @@ WORSE, FAR = 1e4, 1e12  # an error so much larger than the least, a point that f
 class Program:
     """The problem above."""
 
-    A: np.ndarray  # (rows, coordinates) in C order, columns of about unit size
+    A: Matrix  # (rows, coordinates) in C order, columns of about unit size
     b: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -49,8 +49,8 @@ class Program:
 
         A slope that no bound stops costs as much as going one unit farther than x does.
         """
-        t, terms = dot(self.A, x) - self.b, self.terms
-        pull = -(self.q + terms.l2 * x + tdot(self.A, r))
+        t, terms = self.A.times(x) - self.b, self.terms
+        pull = -(self.q + terms.l2 * x + self.A.back(r))
         far = np.abs(x) + 1.0
         upper, lower = np.where(terms.upper < np.inf, terms.upper, far), np.where(terms.lower > -np.inf, terms.lower, -far)
         conjugate = np.maximum(pull - terms.l1, 0.0) * upper + np.minimum(pull + terms.l1, 0.0) * lower
@@ -97,10 +97,10 @@ class Rows:
         self.count = float(self.has_low.sum() + self.has_high.sum())
 
     def dot(self, x: np.ndarray) -> np.ndarray:
-        return np.concatenate([dot(self.program.A, x), x[self.columns]])
+        return np.concatenate([self.program.A.times(x), x[self.columns]])
 
     def tdot(self, r: np.ndarray) -> np.ndarray:
-        product = tdot(self.program.A, r[: self.m])
+        product = self.program.A.back(r[: self.m])
         if self.columns.size:
             product += np.bincount(self.columns, r[self.m :], minlength=product.size)
         return product

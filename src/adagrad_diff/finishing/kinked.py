@@ -17,7 +17,7 @@ from ..data import as_source
 from ..losses import LinearModel
 from ..losses.base import Coordinates
 from .interior import Program
-from .normal import tdot
+from .normal import Matrix
 from .outcome import Outcome, Stop
 from .manifold import Pieces
 from .vertex import exact
@@ -26,6 +26,7 @@ MOST_ROUNDS = 30  # at most
 NEAR_SAMPLES, LEAST_SAMPLES = 3.0, 50  # in K: per coefficient in S, and at least
 # Of N samples and p coefficients sqrt(SOME_SAMPLES N p) come first, if they are few of N; then a part BAND sqrt(p / those).
 SOME_SAMPLES, MANY_SAMPLES, BAND = 20, 5, 2.4
+MUCH = 4  # times as many samples in K as there should be
 WRONG = 0.1  # part of K that may have been on the wrong side; more, and K is doubled
 SHARE = 0.1  # of the tolerance that the error of a small problem may have
 ALLOWED = 1e-11  # of the size of a column: what its slope may have too much
@@ -46,6 +47,8 @@ class Kinked:
         self.weight, self.b = loss.weight.astype(np.float64), loss.b.astype(np.float64)
         self.low, self.high = (self.weight * np.asarray(end, np.float64) for end in loss.jump(loss.b, loss.theta))
         self.terms, self.movable = terms, terms.lower < terms.upper  # with the ridge term of the loss
+        self.flat = np.zeros(self.features, bool) if coordinates.flat is None else coordinates.flat
+        self.movable &= ~self.flat
         self.near = NEAR_SAMPLES  # grows where it was too small
         self.spent = 0.0  # the guessed seconds of the last call
         self.error = 0.0  # of the last small problem, relative
@@ -69,11 +72,11 @@ class Kinked:
 
     def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
         """As `Solver` says; with all samples and coefficients at once, if it is to be the `whole` problem."""
-        self.spent, now = 0.0, self._at(x.astype(np.float64))
+        self.spent, now = 0.0, self._at(self._start(x))
         if not whole:
             return self._rounds(now, self._nearest(now), self._unsettled(now.x), stop)
         if (part := self._part()) < self.b.size:
-            now = self._at(self._of_part(part, x, tol, stop))
+            now = self._at(self._of_part(part, now.x, stop))
             answer = self._rounds(now, self._nearest(now, self._band(part)), self._unsettled(now.x), stop)
         else:
             answer = self._rounds(now, self.weight > 0, self.movable.copy(), stop)
@@ -82,6 +85,17 @@ class Kinked:
             closer = self._rounds(now, self._nearest(now), self._unsettled(now.x), stop)
             answer = closer if closer.done else answer
         return answer
+
+    def _start(self, x: np.ndarray) -> np.ndarray:
+        """x, with coefficients of nothing as small as they may be: an intercept takes their part."""
+        x = x.astype(np.float64)
+        flat = np.flatnonzero(self.flat)
+        if flat.size:
+            least = np.clip(0.0, self.terms.lower[flat], self.terms.upper[flat])
+            if self.loss.intercept:
+                x[-1] += self.center[flat] @ (x[flat] - least)
+            x[flat] = least
+        return x
 
     # ------------------------------------------------------------ many samples: first some of them
 
@@ -95,14 +109,14 @@ class Kinked:
         """How many samples may be on another side than the answer for some of them says: by their error, about."""
         return int(self.b.size * min(1.0, BAND * np.sqrt((self.features + 1.0) / part)))
 
-    def _of_part(self, part: int, x: np.ndarray, tol: float, stop: Stop) -> np.ndarray:
+    def _of_part(self, part: int, x: np.ndarray, stop: Stop) -> np.ndarray:
         """The answer for some of the samples."""
         chosen = np.sort(np.random.default_rng(0).choice(np.flatnonzero(self.weight > 0), part, replace=False))
         rows, loss = self.loss.A.rows(chosen), copy(self.loss)
         loss.A, loss.b = as_source(rows.to_sparse() if hasattr(rows, "parts") else rows.to_dense()), self.b[chosen]
         loss.weight = self.weight[chosen] / self.weight[chosen].sum()
-        solver = Kinked(loss, self.terms, Coordinates(loss, self.scale, self.center, self.unit))
-        answer = solver._rounds(solver._at(x.astype(np.float64)), loss.weight > 0, solver.movable.copy(), stop)
+        solver = Kinked(loss, self.terms, Coordinates(loss, self.scale, self.center, self.unit, self.flat))
+        answer = solver._rounds(solver._at(x), loss.weight > 0, solver.movable.copy(), stop)
         self.spent += solver.spent
         return answer.x
 
@@ -125,6 +139,9 @@ class Kinked:
                 if not (wrong.any() or excess.any()):
                     best.done, best.reason = True, ""
                     break
+                if wrong.sum() <= WRONG * best.samples and best.samples > MUCH * self._enough(now.x):
+                    K = self._nearest(now, MUCH * int(wrong.sum()))  # now that x is so near, most of them are settled
+                    now = self._at(now.x)  # and on a side
                 K |= wrong
                 S |= _largest(excess, max(JOIN_AT_ONCE, best.coefficients))
             if stop():
@@ -132,7 +149,7 @@ class Kinked:
                 break
             if found is None or wrong.sum() > WRONG * best.samples:
                 self.near *= 2.0
-                K |= self._nearest(now, 0 if found is not None else 2 * best.samples)
+                K |= self._nearest(now, 2 * best.samples)
             if found is None and int(K.sum()) == best.samples:  # there is nothing to add
                 best.reason = "the small problem has no solution that can be found"
                 break
@@ -209,7 +226,7 @@ class Kinked:
             rows.dot(rest, held := np.empty(samples.size))
             b -= held
         A = np.multiply(A - self.center[columns], self.scale[columns], order="C")
-        q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * tdot(A, now.r[samples])
+        q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * (now.r[samples] @ A)
         y = now.x[columns] / step
         terms = self.terms.part(columns)
         l1, l2 = many * terms.l1 * self.scale[columns], many * terms.l2 * self.scale[columns] * step
@@ -219,7 +236,7 @@ class Kinked:
             y = np.append(y, (now.x[-1] + self.center[columns] @ now.x[columns]) / self.unit)
             l1, l2, lower, upper = np.append(l1, 0.0), np.append(l2, 0.0), np.append(lower, -np.inf), np.append(upper, np.inf)
         terms = Pieces(l1, l2, lower, upper)
-        program = Program(A, b / self.unit, many * self.low[samples], many * self.high[samples], q, terms)
+        program = Program(Matrix(A), b / self.unit, many * self.low[samples], many * self.high[samples], q, terms)
         found = exact(program, y, max(many * now.fun / self.unit, LEAST_OBJECTIVE), stop)
         if found is None:
             return None

@@ -37,7 +37,8 @@ class Pieces:
 
     def norms(self, x: np.ndarray) -> np.ndarray:
         """Of the groups."""
-        assert self.labels is not None and self.strength is not None
+        assert self.labels is not None
+        assert self.strength is not None
         return np.sqrt(np.bincount(self.labels, x * x, self.strength.size))
 
     def residual(self, x: np.ndarray, g: np.ndarray) -> np.ndarray:
@@ -52,7 +53,18 @@ class Pieces:
         if self.bounded:
             r = np.where(x <= self.lower, np.minimum(r, 0.0), r)
             r = np.where(x >= self.upper, np.maximum(r, 0.0), r)
-        return r
+        return np.asarray(r)
+
+    def gain(self, x: np.ndarray, g: np.ndarray, curve: np.ndarray) -> float:
+        """What steps of single coordinates of these curvatures would bring, all in all, twice."""
+        if self.strength is not None:
+            r = self.residual(x, g)
+            return float(np.sum(np.divide(r * r, curve + self.l2, out=np.zeros_like(r), where=curve + self.l2 > 0)))
+        y = curve * x - g
+        full = np.maximum(curve + self.l2, 1e-300)
+        best = np.sign(y) * np.maximum(np.abs(y) - self.l1, 0.0) / full
+        step = np.clip(best, self.lower, self.upper) - x
+        return float(np.sum(np.where(curve + self.l2 > 0, full * step * (2.0 * (best - x) - step), 0.0)))
 
     def free(self, x: np.ndarray) -> np.ndarray:
         """Which coordinates are on a smooth piece: neither at a kink nor at a bound."""
@@ -61,11 +73,14 @@ class Pieces:
             free &= (x > self.lower) & (x < self.upper)
         if self.strength is not None:
             free &= ((self.norms(x) > 0) | (self.strength == 0))[self.labels]
-        return free
+        return np.asarray(free)
 
     def kept(self, x: np.ndarray, new: np.ndarray) -> np.ndarray:
-        """A new point put upon the closed piece of x: what would change its sign becomes zero, bounds hold."""
+        """A new point put upon the closed piece of x: what would change its sign, or turn round, becomes zero; bounds hold."""
         new = np.where((x * new < 0) & (self.l1 > 0), 0.0, new)
+        if self.strength is not None:
+            own, turn = (np.bincount(self.labels, x * y, self.strength.size) for y in (x, new))  # type: ignore[arg-type]
+            new = np.where(((turn <= 1e-14 * own) & (self.strength > 0))[self.labels], 0.0, new)
         return np.clip(new, self.lower, self.upper) if self.bounded else new
 
     def reach(self, x: np.ndarray, d: np.ndarray) -> float:
@@ -74,17 +89,23 @@ class Pieces:
             t = np.where((self.l1 > 0) & (x * d < 0), -x / d, np.inf)
             if self.bounded:
                 t = np.minimum(t, np.where(d < 0, (self.lower - x) / d, np.where(d > 0, (self.upper - x) / d, np.inf)))
+            if self.strength is not None:
+                own, turn = (np.bincount(self.labels, x * y, self.strength.size) for y in (x, d))  # type: ignore[arg-type]
+                t = np.append(t, np.where((turn < 0) & (self.strength > 0), -own / turn, np.inf))
         return float(max(min(t.min(initial=1.0), 1.0), 0.0))
 
-    def bend(self, x: np.ndarray, free: np.ndarray) -> np.ndarray | None:
-        """The Hessian of the group norms on the free coordinates: strength / ||x_k|| (I - u u'), u = x_k / ||x_k||."""
+    def bend(self, x: np.ndarray, free: np.ndarray, more: bool = False) -> np.ndarray | None:
+        """The Hessian of the group norms on the free coordinates: strength / ||x_k|| (I - u u'), u = x_k / ||x_k||.
+
+        With `more`, that of a quadratic function above them that touches them at x: strength / ||x_k|| I.
+        """
         if self.strength is None:
             return None
         labels, y = self.labels[free], x[free]  # type: ignore[index]
         own = self.norms(x)
         rate = np.divide(self.strength, own, out=np.zeros_like(own), where=own > 0)[labels]
         u = y / np.where(own > 0, own, 1.0)[labels]
-        bend = np.where(labels[:, None] == labels, -np.outer(rate * u, u), 0.0)
+        bend = np.zeros((y.size, y.size)) if more else np.where(labels[:, None] == labels, -np.outer(rate * u, u), 0.0)
         bend[np.diag_indices_from(bend)] += rate
         return bend
 
@@ -113,7 +134,7 @@ class Pieces:
 
 
 def pieces(penalty: Penalty, size: int, free: int, l2: float) -> Pieces | str:
-    """Of a penalty on `size` coordinates, the ridge term of the loss, and `free` further coordinates without any; or why not."""
+    """Of a penalty on `size` coordinates, the loss's ridge term, and `free` further coordinates without any; or why not."""
     n = size + free
     found = Pieces(np.zeros(n), np.zeros(n), np.full(n, -np.inf), np.full(n, np.inf))
     found.l2[:size] = l2
@@ -137,7 +158,7 @@ def pieces(penalty: Penalty, size: int, free: int, l2: float) -> Pieces | str:
             return f"the second-order step does not know {part.name}"
     if groups:
         if found.bounded:
-            return "groups beside bounds"
+            return "there are groups beside bounds"
         found.labels, count = np.full(n, -1), 0
         for index, labels, strength in groups:
             found.labels[index] = labels + count

@@ -1,4 +1,4 @@
-"""Newton's method for a smooth loss plus a penalty of pieces: working sets, a small problem on them, a search along its step."""
+"""Newton's method for a smooth loss plus a penalty of pieces: working sets, small problems on them, searches along steps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from .outcome import Stop
 MOST_STEPS = 60
 MOST_WORK = 2e10  # multiplications for that
 LITTLE_WORK = 1e7  # multiplications for a Hessian of all coordinates, below which nothing is chosen
+ONCE_WORK = 5e8  # the same if it is needed once only
 PART_OF_TOL = 0.01  # what may be left, as a part of the tolerance
-LEAST_DAMPING = 1e-2
+LEAST_DAMPING = 3e-3
+FLOOR = 1e-9  # part of a coordinate's largest curvature
+NOTHING = 1e-14  # part of the objective at zero that is as good as zero
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -35,35 +38,51 @@ class Newton:
     def __init__(self, model: Curvature, pieces: Pieces):
         self.model, self.p = model, pieces
         self.index = np.empty(0, np.intp)
+        self.dead: np.ndarray | None = None
+        self.first = np.inf  # the objective where it began
 
     def run(self, x: np.ndarray, tol: float, stop: Stop) -> End:
         with np.errstate(all="ignore"):  # what overflows is seen in the value
-            return self._run(x, tol, stop)
+            x = np.clip(x, self.p.lower, self.p.upper) if self.p.bounded else x
+            end = self._run(x, tol, stop)
+            if self.model.value + self.p.value(end.x) > self.first:  # by rounding
+                end.x = x
+                self.model.start(x)
+            return end
 
     def _run(self, x: np.ndarray, tol: float, stop: Stop) -> End:
         model, p = self.model, self.p
-        x = np.clip(x, p.lower, p.upper) if p.bounded else x
+        self.dead = dead if (dead := model.dead()) is not None and dead.any() else None
+        if self.dead is not None:
+            wanted = (p.l1 + p.l2 > 0) if p.strength is None else (p.l1 + p.l2 + p.strength[p.labels] > 0)
+            x = np.where(self.dead & wanted, 0.0, x)
         model.start(x)
         phi = p.value(x)
+        self.first = model.value + phi
         if not (np.isfinite(model.value + phi) and np.isfinite(model.gradient).all()):
             return End(x, False, 0, 0, "the objective overflows where it began")
-        last, before, damping = np.inf, np.inf, 0.0
+        last, before, damping, ease = np.inf, np.inf, 0.0, 1.0
         for step in range(MOST_STEPS):
             r = p.residual(x, model.gradient)
-            size = abs(model.value + phi)
-            excess = self._excess(x, r, tol)
-            if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or (excess > 0.5 * before and last <= 1e-13 * size)):
+            if self.dead is not None:
+                r = np.where(self.dead, 0.0, r)
+            size = max(abs(model.value + phi), NOTHING * model.scale, 1e-300)
+            excess = self._excess(r, tol, size)
+            stuck = excess > 0.5 * before and last <= 1e-13 * size and excess <= max(1e-6 / tol, 100.0)  # by rounding
+            if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or stuck):
                 return End(x, True, step, int(p.free(x).sum()), "")
             if stop():
                 return End(x, False, step, int(p.free(x).sum()), "the time was over")
             before = excess
             index = self._working(x, r, tol)
+            if index.size == 0:
+                return End(x, True, step, 0, "")
             q = p.part(index)
-            old, g, gain = x[index], model.gradient[index], self._gain(r[index], index)
-            if not model.constant:
-                model.damping = max(damping, min(LEAST_DAMPING, 0.01 * gain / size)) if size > 0 else damping
+            old, g = x[index], model.gradient[index]
+            gain = q.gain(old, g, model.bound()[index])
+            model.damping = damping * (1.0 if ease == 1.0 else min(1.0, 100.0 * gain / size))
             if self._small(index.size):
-                H = model.hessian(index)
+                H = self._lifted(model.hessian(index), index, q)
                 new = Small(H, g, old, q).solve(max(1e-26 * size, 0.0 if model.constant else gain * min(0.05, gain / size)))
             else:
                 new = Large(model, q, index, old, size).solve(gain)
@@ -86,17 +105,19 @@ class Newton:
                 damping = max(1e2 * model.damping, LEAST_DAMPING)
                 continue
             if t < 0.5:
-                damping = max(2.0 * model.damping, LEAST_DAMPING)
+                damping, ease = max(2.0 * model.damping, LEAST_DAMPING), 1.0
             elif t == 1.0:
-                damping = 0.25 * damping if damping > 1e-2 * LEAST_DAMPING else 0.0
+                damping, ease = (ease * damping if damping > 0.1 * LEAST_DAMPING else 0.0), max(0.5 * ease, 0.1)
             x = x.copy()
             x[index] = new if t == 1.0 else old + t * d
             model.move(t)
             phi = p.value(x)
         return End(x, False, MOST_STEPS, index.size, "there may be no minimiser: the objective still falls after many steps")
 
-    def _excess(self, x: np.ndarray, r: np.ndarray, tol: float) -> float:
+    def _excess(self, r: np.ndarray, tol: float, size: float) -> float:
         """The largest part of what a subgradient may be, in units of the penalty's strength or of the gradient's terms."""
+        if self.p.smooth and self.p.l2.all():  # strongly convex: this bounds the error of the objective
+            return float(np.sqrt(np.sum(r * r / self.p.l2) / (2.0 * PART_OF_TOL * tol * size)))
         noise = self.model.noise()
         unit = self.p.l1 if self.p.strength is None else self.p.l1 + self.p.strength[self.p.labels]
         least = np.maximum(PART_OF_TOL * tol * np.where(unit > 0, unit, noise), 16 * EPS * noise)
@@ -106,21 +127,24 @@ class Newton:
         """A step in a diagonal metric, at whose end the penalty counts."""
         bound = np.maximum(self.model.bound()[index], 1e-300)
         y = bound * x - g
-        return np.clip(np.sign(y) * np.maximum(np.abs(y) - q.l1, 0.0) / (bound + q.l2), q.lower, q.upper)
+        return np.asarray(np.clip(np.sign(y) * np.maximum(np.abs(y) - q.l1, 0.0) / (bound + q.l2), q.lower, q.upper))
 
-    def _gain(self, r: np.ndarray, index: np.ndarray) -> float:
-        """What steps of single coordinates would bring, all in all."""
-        bound = self.model.bound()[index] + self.p.l2[index]
-        return float(np.sum(np.divide(r * r, bound, out=np.zeros_like(r), where=bound > 0)))
+    def _lifted(self, H: np.ndarray, index: np.ndarray, q: Pieces) -> np.ndarray:
+        """H, with some curvature for coordinates that have none here but elsewhere: nothing else would move them."""
+        least = FLOOR * self.model.bound()[index]
+        flat = H.diagonal() + q.l2 < least
+        return H + np.diag(np.where(flat, least, 0.0)) if flat.any() else H
 
     def _small(self, count: int) -> bool:
+        if self.p.smooth and 0 < 4 * self.model.samples < count:  # then there are few directions to look into
+            return False
         return count <= self.model.most[self.p.smooth] and self.model.cost(count) <= MOST_WORK
 
     def _working(self, x: np.ndarray, r: np.ndarray, tol: float) -> np.ndarray:
         """The coordinates of the next small problem: those that are free, and the worst of those that should be."""
         n = self.model.size
         if n <= self.model.most[False] and self.model.cost(n) <= LITTLE_WORK:
-            return np.arange(n)
+            return np.arange(n) if self.dead is None else np.flatnonzero(~self.dead)
         free = self.p.free(x)
         want = ~free & (r != 0)
         most = max(100, int(free.sum()))
@@ -128,9 +152,13 @@ class Newton:
             score = np.where(want, r * r / np.maximum(self.model.bound(), 1e-300), 0.0)
             want &= score >= np.partition(score, -most)[-most]
         need = self.p.whole(free | want)
+        if self.dead is not None:
+            need &= ~self.dead
         count = np.count_nonzero(need)
         if self.index.size <= 2 * count + 100 and need[self.index].sum() == count:
             return self.index  # what is known of it can be used again
+        if self.model.constant and self.index.size and self._small(n) and self.model.cost(n) <= ONCE_WORK:
+            need[:] = True if self.dead is None else ~self.dead  # the Hessian of all: it will do for all steps
         self.index = np.flatnonzero(need)
         return self.index
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import kernels
 from .curvature import Curvature, LinearCurvature
-from .curvature_columns import SparseChosen
+from .curvature_sparse import SparseChosen
 from .manifold import Pieces
 
 MOST_PRODUCTS = 500
@@ -33,7 +33,7 @@ class Large:
     def solve(self, gain: float) -> np.ndarray:
         """The next point; far from the end, when steps of single coordinates would bring much, it is a rough one."""
         if self.q.smooth:
-            return self.v + self._direction(np.ones(self.v.size, bool), self.q.residual(self.v, self.g))
+            return np.asarray(self.v + self._direction(np.ones(self.v.size, bool), self.q.residual(self.v, self.g)))
         far = gain > FAR * self.size
         if self._descend(0.1 if far else 1e-3):
             if not far:
@@ -43,7 +43,7 @@ class Large:
         r = self.q.residual(self.v, self.g)
         free = self.q.free(self.v)
         if self.q.strength is not None and (r[~free] != 0).any():  # groups that are to come in: a gradient step
-            step = 1.0 / np.bincount(self.q.labels, self.metric, self.q.strength.size)[self.q.labels]  # type: ignore[index]
+            step = 1.0 / np.bincount(self.q.labels, self.metric, self.q.strength.size)[self.q.labels]  # type: ignore[arg-type]
             return np.where(free, self.v, self.v - step * r)
         self._step(free | (r != 0), r)
         return self.v
@@ -93,7 +93,7 @@ def conjugate_gradients(
     d, rest = np.zeros(right.size), right.copy()
     y = rest / diagonal
     direction, rho = y.copy(), float(rest @ y)
-    goal = rho * min(0.05, max(rho / size, 1e-8)) if size > 0 else 1e-8 * rho
+    goal = rho * min(0.05, max(rho / size, 1e-4))
     for _ in range(MOST_PRODUCTS):
         if not rho > goal:
             break

@@ -7,26 +7,37 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas, lapack
 
-TOGETHER = 1 << 17  # entries of A that are scaled together, so that they stay in the cache
+from .. import kernels
+from ..common.threads import over_rows, thread_count
+from ..data.dense import DenseBlock
+
+NARROW = 64  # columns up to which a loop of ours is as fast as BLAS
+TOGETHER = 1 << 19  # entries of A that are scaled together, so that they stay in the cache
 SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, relative: for columns that depend on each other
 WIDE = 1.5  # times as many coordinates as rows from which on the system of the rows is the smaller one
 
 
-def dot(A: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """A x. All products by SciPy's BLAS: NumPy brings a second one, and their threads would be in each other's way."""
-    return blas.dgemv(1.0, A.T, x, trans=1) if A.size else np.zeros(len(A))
+class Matrix(DenseBlock):
+    """Products as new vectors. Not by BLAS: NumPy and SciPy bring one each, and their threads, which wait busily, are in each
+    other's way."""
 
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """A x"""
+        self.dot(x, z := np.empty(self.shape[0]))
+        return z
 
-def tdot(A: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """A' r"""
-    return blas.dgemv(1.0, A.T, r) if A.size else np.zeros(A.shape[1])
+    def back(self, r: np.ndarray) -> np.ndarray:
+        """A' r"""
+        self.tdot(r, g := np.empty(self.shape[1]))
+        return g
 
 
 class Normal:
     """A in C order, factorised for one D and E after the other."""
 
-    def __init__(self, A: np.ndarray):
-        self.A = A
+    def __init__(self, matrix: Matrix):
+        self.matrix, self.A = matrix, matrix.array
+        A = self.A
         rows, columns = A.shape
         self.wide, self.step = columns > WIDE * rows, max(1, TOGETHER // max(columns, 1))
 
@@ -44,18 +55,18 @@ class Normal:
         """x, and y = D A x."""
         if not self.by_rows:
             x = _back(self.factor, h)
-            return x, self.D * dot(self.A, x)
+            return x, self.D * self.matrix.times(x)
         x, y = self._solve_rows(h, 0.0)
-        more, shift = self._solve_rows(h - self.E * x - tdot(self.A, y), y / self.D - dot(self.A, x))  # where E is next to nothing
+        more, shift = self._solve_rows(h - self.E * x - self.matrix.back(y), y / self.D - self.matrix.times(x))  # where E is next to nothing
         return x + more, y + shift
 
     def _solve_rows(self, h: np.ndarray, g: Any) -> tuple[np.ndarray, np.ndarray]:
         """E x + A' y = h, A x - D^-1 y = g."""
-        y = _back(self.factor, dot(self.A, self.inverse * h) - g)
+        y = _back(self.factor, self.matrix.times(self.inverse * h) - g)
         if self.free.size:
             x_free = _back(self.schur, h[self.free] - self.columns.T @ y)
             y = y + self.reached @ x_free
-        x: np.ndarray = self.inverse * (h - tdot(self.A, y))
+        x: np.ndarray = self.inverse * (h - self.matrix.back(y))
         if self.free.size:
             x[self.free] = x_free
         return x, y
@@ -73,11 +84,16 @@ class Normal:
         return self.schur is not None
 
     def _gram(self, D: np.ndarray) -> np.ndarray:
-        """A' D A, its upper triangle; some rows at a time."""
-        root, columns = np.sqrt(D)[:, None], self.A.shape[1]
-        G = np.zeros((columns, columns), order="F")
-        for lo in range(0, len(root), self.step):
-            part = self.A[lo : lo + self.step] * root[lo : lo + self.step]
+        """A' D A, its upper triangle: by a loop of ours if it is narrow, else by BLAS, some rows at a time."""
+        (rows, columns), A = self.A.shape, self.A
+        if columns <= NARROW:
+            threads = min(thread_count(rows * columns * columns / 4), max(rows, 1))
+            parts = np.zeros((threads, columns, columns))
+            over_rows(lambda k, lo, hi: kernels.add_gram(A, D, lo, hi, parts[k]), rows, threads)
+            return np.asfortranarray(parts.sum(axis=0))
+        root, G = np.sqrt(D)[:, None], np.zeros((columns, columns), order="F")
+        for lo in range(0, rows, self.step):
+            part = A[lo : lo + self.step] * root[lo : lo + self.step]
             G = blas.dsyrk(1.0, part.T, beta=1.0, c=G, overwrite_c=True)
         return G
 

@@ -40,7 +40,9 @@ class Plane:
         scale = float(np.abs(c).max() + np.abs(g).max()) or 1.0
         goal, best, reason = 1e-3 * scale, (np.inf, y), "rounding is in the way"
         enough = max(0.01 * tol, 1e-13) * scale
-        for k in range(PLANE_ROUNDS):
+        rounds = 0
+        while rounds < PLANE_ROUNDS:
+            rounds += 1
             kernels.descend_pairs(Q, y, g, self.lower, self.upper, PAIR_STEPS * y.size, goal)
             y = self._newton(y, g)
             g = self._gradient(y, c)
@@ -54,14 +56,12 @@ class Plane:
                 reason = "the time was over"
                 break
             goal = max(min(0.1 * goal, 0.5 * apart), 0.1 * enough)
-        else:
-            k = PLANE_ROUNDS
         y = best[1]
         answer = y / self.a
         if float(y @ (self._gradient(y, c) - c)) > first + 1e-14 * abs(first) and reason:  # not worse than what was given
             answer = x
         free = int(((y > self.lower) & (y < self.upper)).sum())
-        return Outcome(answer, None, not reason, k + 1, 0, free, reason)
+        return Outcome(answer, None, not reason, rounds, 0, free, reason)
 
     def _gradient(self, y: np.ndarray, c: np.ndarray) -> np.ndarray:
         places = np.flatnonzero(y)
@@ -84,7 +84,9 @@ class Plane:
             both = solve_symmetric(rows[:, free], np.stack([-g[free], np.ones(free.size)], axis=1))
             d = both[:, 0] - both[:, 1] * (both[:, 0].sum() / both[:, 1].sum())
             with np.errstate(divide="ignore", invalid="ignore"):
-                room = np.where(d > 0, (self.upper[free] - y[free]) / d, np.where(d < 0, (self.lower[free] - y[free]) / d, np.inf))
+                room = np.where(
+                    d > 0, (self.upper[free] - y[free]) / d, np.where(d < 0, (self.lower[free] - y[free]) / d, np.inf)
+                )
             t = min(float(np.nanmin(room)), 1.0)
             if not (np.isfinite(d).all() and t > 0.0):
                 return y

@@ -43,17 +43,21 @@ def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[n
     free, kinks, terms = ~near.held, np.flatnonzero(near.at_kink), program.terms
     x, r = x.copy(), np.where(near.above, program.high, program.low)
     r[kinks] = near.r[kinks]
-    B = program.A[np.ix_(kinks, np.flatnonzero(free))]
+    columns = np.flatnonzero(free)
+    A = program.A.array
+    B = A[np.ix_(kinks, columns)]
     if len(B) > B.shape[1]:  # as many as can be independent: the multipliers of the others stay what they are
         width = (program.high - program.low)[kinks]
         room = np.minimum(r[kinks] - program.low[kinks], program.high[kinks] - r[kinks]) / width
         chosen = _independent(B * np.maximum(room, LEAST_ROOM)[:, None])
         kinks, B = kinks[chosen], B[chosen]
-    slope, l2 = program.q[free] + terms.l1[free] * np.sign(near.x[free]), terms.l2[free]
+    rest = r.copy()
+    rest[kinks] = 0.0
+    slope, l2 = program.q[free] + terms.l1[free] * np.sign(near.x[free]) + program.A.back(rest)[free], terms.l2[free]
     equations = _Equations(B, l2)
     for _ in range(SOLVES):
-        at_kinks = program.b[kinks] - program.A[kinks] @ x
-        gradient = slope + l2 * x[free] + r @ program.A[:, free]
+        at_kinks = program.b[kinks] - A[kinks] @ x
+        gradient = slope + l2 * x[free] + r[kinks] @ B
         dx, dr = equations.solve(-gradient, at_kinks)
         if not (np.isfinite(dx).all() and np.isfinite(dr).all()):
             return

@@ -23,7 +23,7 @@ from ._exact import (
     two_product,
     two_sum,
 )
-from ._interior import interior_direction, interior_pull, interior_weights
+from ._interior import add_gram, interior_direction, interior_pull, interior_weights
 from ._intercept import intercept_gradient, intercept_offset
 from ._metric import (
     add_block_squared_differences,
@@ -47,6 +47,7 @@ __all__ = [
     "add_block_squares",
     "add_dense_dot",
     "add_dense_tdot",
+    "add_gram",
     "add_rows_dot",
     "add_rows_tdot",
     "add_sparse_gram",

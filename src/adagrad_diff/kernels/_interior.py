@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._compile import plain
+from ._compile import compiled, plain
 
 
 @plain
@@ -47,3 +47,23 @@ def interior_direction(
         reached += (s[k] + dual * has_low[k] * dr[k]) * (z[k] + primal * dz[k])
         reached += (t[k] - dual * has_high[k] * dr[k]) * (v[k] + primal * dv[k])
     return dual, primal, reached
+
+
+@compiled
+def add_gram(A: Any, D: Any, lo: Any, hi: Any, G: Any) -> None:
+    """G += A[lo:hi].T @ np.diag(D[lo:hi]) @ A[lo:hi], its upper triangle; eight rows at a time"""
+    columns, j = A.shape[1], lo
+    while j + 8 <= hi:
+        for i in range(columns):
+            a0, a1, a2, a3 = D[j] * A[j, i], D[j + 1] * A[j + 1, i], D[j + 2] * A[j + 2, i], D[j + 3] * A[j + 3, i]
+            a4, a5, a6, a7 = D[j + 4] * A[j + 4, i], D[j + 5] * A[j + 5, i], D[j + 6] * A[j + 6, i], D[j + 7] * A[j + 7, i]
+            for k in range(i, columns):
+                first = (a0 * A[j, k] + a1 * A[j + 1, k]) + (a2 * A[j + 2, k] + a3 * A[j + 3, k])
+                G[i, k] += first + ((a4 * A[j + 4, k] + a5 * A[j + 5, k]) + (a6 * A[j + 6, k] + a7 * A[j + 7, k]))
+        j += 8
+    while j < hi:
+        for i in range(columns):
+            a = D[j] * A[j, i]
+            for k in range(i, columns):
+                G[i, k] += a * A[j, k]
+        j += 1

@@ -1,4 +1,4 @@
-"""Small problems whose matrix is at hand: descent coordinate by coordinate, group by group, and pair by pair; sparse Gram matrices."""
+"""Small problems with their matrix at hand: descent by coordinates, groups and pairs; and by columns of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def descend(H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, st
         for i in range(n):
             y = own[i] * x[i] - g[i]
             size = abs(y) - l1[i]
-            new = np.copysign(size if size > 0.0 else 0.0, y) * inverse[i]
-            new = lower[i] if new < lower[i] else new
+            best_x = np.copysign(size if size > 0.0 else 0.0, y) * inverse[i]
+            new = lower[i] if best_x < lower[i] else best_x
             new = upper[i] if new > upper[i] else new
-            values[i] = (new - x[i]) * (new - x[i]) * (own[i] + l2[i])
+            values[i] = (new - x[i]) * (2.0 * (best_x - x[i]) - (new - x[i])) * (own[i] + l2[i])  # twice the decrease
         total, best, k = 0.0, 0.0, 0
         for i in range(n):
             total += values[i]
@@ -54,6 +54,7 @@ def descend_groups(
 ) -> Any:
     """The same with strength_k ||x_k|| for groups k, members order[starts[k] : starts[k + 1]], and no bounds.
 
+    Where zero is optimal for a group it becomes zero, else
     y = x_k - (g_k + l2 x_k) / bound_k, soft-thresholded by l1 / bound_k;  x_k = y max(1 - strength_k / (bound_k ||y||), 0)
 
     bound_k is at least the largest eigenvalue of the block of H, plus l2.
@@ -65,6 +66,14 @@ def descend_groups(
             first, last, square = starts[k], starts[k + 1], 0.0
             if bound[k] <= 0.0:
                 continue
+            for t in range(first, last):  # the gradient where the group is zero: is that optimal?
+                i, total = order[t], g[order[t]]
+                for u in range(first, last):
+                    total -= H[i, order[u]] * x[order[u]]
+                y[t] = max(abs(total) - l1[i], 0.0)
+            for t in range(first, last):
+                square += y[t] * y[t]
+            zero, square = strength[k] > 0.0 and np.sqrt(square) <= strength[k], 0.0
             for t in range(first, last):
                 i = order[t]
                 point = x[i] - (g[i] + l2[i] * x[i]) / bound[k]
@@ -72,7 +81,7 @@ def descend_groups(
             for t in range(first, last):
                 square += y[t] * y[t]
             norm = np.sqrt(square)
-            factor = 1.0 if strength[k] == 0.0 else (max(1.0 - strength[k] / (bound[k] * norm), 0.0) if norm > 0.0 else 0.0)
+            factor = max(1.0 - strength[k] / (bound[k] * norm), 0.0) if norm > 0.0 and not zero else 0.0
             for t in range(first, last):
                 i = order[t]
                 change = factor * y[t] - x[i]
@@ -190,8 +199,8 @@ def descend_columns(
                 moved += 0.5 * full * change * change
                 if i < columns:
                     for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                        j = np.uint64(indices[p])
-                        bent[j] += change * data[p] * h[j]
+                        at = np.uint64(indices[p])
+                        bent[at] += change * data[p] * h[at]
                     pull += change * pulled[i]
                     offset -= change * center[i]
                 else:

@@ -31,6 +31,7 @@ class Coordinates:
     scale: np.ndarray | None = None  # one over the size of each column, if known
     center: np.ndarray | None = None  # what was subtracted from each column
     unit: float = 1.0  # typical size of a scaled coordinate
+    flat: np.ndarray | None = None  # which columns are zero, or with an intercept constant: they add nothing to the others
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         """x in these coordinates: z = A w + c = (A - center) w + (c + center w)."""

@@ -165,7 +165,7 @@ class LinearModel(Loss):
         variance = moments.square - mean**2
         flat = variance <= CONSTANT_PART * moments.square
         scale = np.where(flat, 1.0, np.sqrt(moments.filled / np.where(flat, 1.0, variance)))
-        return Coordinates(loss, scale, center, self._unit())
+        return Coordinates(loss, scale, center, self._unit(), flat)
 
     def _unit(self) -> float:
         """What scaled coefficients are measured in: the spread of the targets, if z is in their units."""

@@ -47,7 +47,8 @@ class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
         As everywhere in scikit-learn. None: of classifiers the accuracy, of regressors minus the mean squared error if their
         loss is squared, else minus the mean of their own loss (of several quantiles, the mean over these too).
     n_jobs : int, optional
-        Folds to work on at the same time, by joblib.
+        Folds to work on at the same time, by joblib: in threads, as `LassoCV` does, which need no copies of X and no time to
+        start; `joblib.parallel_config` can ask for processes.
     refit : bool
         Whether to fit the best model to all samples. Without it there are no predictions.
     verbose : int
@@ -75,12 +76,12 @@ class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from adagrad_diff.sklearn import LADRegressor, PathCV
+    >>> from adagrad_diff.sklearn import Lasso, PathCV
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 5))
-    >>> y = 3 * X[:, 1] + rng.laplace(size=100)
-    >>> model = PathCV(LADRegressor(), n_alphas=10, cv=3).fit(X, y)
-    >>> model.score_path_.shape, bool(0 < model.alpha_ < model.alphas_[0]), model.coef_.round().tolist()
+    >>> y = 3 * X[:, 1] + rng.standard_normal(100)
+    >>> model = PathCV(Lasso(), n_alphas=10, cv=3).fit(X, y)
+    >>> model.mse_path_.shape, bool(0 < model.alpha_ < model.alphas_[0]), abs(model.coef_).round().tolist()
     ((10, 3), True, [0.0, 3.0, 0.0, 0.0, 0.0])
     """
 
@@ -136,7 +137,7 @@ class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
         X, y, groups = indexable(X, y, groups)
         folds = list(check_cv(self.cv, y, classifier=is_classifier(self.estimator)).split(X, y, groups))
         scorer = self._scorer()
-        work = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
+        work = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer="threads")
         found = work(delayed(along_fold)(self.estimator, X, y, weight, train, test, values, scorer) for train, test in folds)
         self.alphas_, self.n_splits_ = values, len(folds)
         self.score_path_ = np.stack([scores for scores, _ in found], axis=1)
