@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 
 from adagrad_diff.finishing.interior import Program, interior
 from adagrad_diff.finishing.manifold import Pieces
-from adagrad_diff.finishing.normal import Normal
+from adagrad_diff.finishing.normal import Matrix, Normal
 from adagrad_diff.finishing.vertex import exact
 from looping import looped
 
@@ -36,11 +36,11 @@ def program(shape, kind, seed=0, integers=False):
     if kind == "nonnegative":
         terms.lower[:] = 0.0
     r = rng.uniform(0.8 * low, 0.8 * high)
-    return Program(A, b, low, high, -(r @ A) + 0.5 * terms.l1 * rng.uniform(-1, 1, size), terms)
+    return Program(Matrix(A), b, low, high, -(r @ A) + 0.5 * terms.l1 * rng.uniform(-1, 1, size), terms)
 
 
 def value(p, x):
-    t = p.A @ x - p.b
+    t = p.A.array @ x - p.b
     return float(p.q @ x + np.maximum(p.low * t, p.high * t).sum() + p.terms.l1 @ np.abs(x) + 0.5 * p.terms.l2 @ x**2)
 
 
@@ -48,7 +48,7 @@ def by_highs(p):
     """The least value, for l2 = 0: x = y - z, and t = u - v."""
     (rows, size), eye = p.A.shape, np.eye(len(p.b))
     bounds = [*zip(p.terms.lower, p.terms.upper, strict=True), *[(0, None)] * (size + 2 * rows)]
-    plane = np.hstack([p.A, np.zeros((rows, size)), -eye, eye])
+    plane = np.hstack([p.A.array, np.zeros((rows, size)), -eye, eye])
     above = np.vstack([np.hstack([s * np.eye(size), -np.eye(size), np.zeros((size, 2 * rows))]) for s in (1, -1)])
     cost = np.concatenate([p.q, p.terms.l1, p.high, -p.low])
     equal = {"A_eq": plane, "b_eq": p.b} if rows else {}
@@ -60,7 +60,7 @@ def by_clarabel(p):
     x = cp.Variable(p.A.shape[1])
     total = p.q @ x + p.terms.l1 @ cp.abs(x) + 0.5 * cp.sum(cp.multiply(p.terms.l2, cp.square(x)))
     if len(p.b):
-        t = p.A @ x - p.b
+        t = p.A.array @ x - p.b
         total += cp.sum(cp.maximum(cp.multiply(p.low, t), cp.multiply(p.high, t)))
     inside = [x[i] >= low for i, low in enumerate(p.terms.lower) if low > -np.inf]
     inside += [x[i] <= high for i, high in enumerate(p.terms.upper) if high < np.inf]
@@ -76,9 +76,9 @@ def follows_the_conditions(p, x, r, error):
     scale, (lower, upper) = size_of(p), (p.terms.lower, p.terms.upper)
     assert ((r >= p.low) & (r <= p.high)).all()
     assert ((x >= lower) & (x <= upper)).all()
-    t = p.A @ x - p.b
+    t = p.A.array @ x - p.b
     np.testing.assert_allclose(np.maximum(p.low * t, p.high * t), r * t, atol=error * scale)
-    pull = -(p.q + p.terms.l2 * x + r @ p.A)
+    pull = -(p.q + p.terms.l2 * x + r @ p.A.array)
     held = np.where(np.abs(x) <= error, np.clip(pull, -p.terms.l1, p.terms.l1), p.terms.l1 * np.sign(x))
     rest = pull - held
     rest = np.where((x >= upper - error) & (rest > 0) | (x <= lower + error) & (rest < 0), 0.0, rest)
@@ -99,7 +99,7 @@ def test_against_the_conditions_and_highs(shape, kind, seed, integers, far):
         best = by_highs(p)
         assert value(p, x) == pytest.approx(best, rel=1e-8, abs=1e-8)
         assert value(p, np.clip(near.x, p.terms.lower, p.terms.upper)) == pytest.approx(best, rel=1e-6, abs=1e-6)
-    assert (near.at_kink <= (np.abs(p.A @ x - p.b) <= 1e-7)).all()  # who is said to be at the kink is
+    assert (near.at_kink <= (np.abs(p.A.array @ x - p.b) <= 1e-7)).all()  # who is said to be at the kink is
 
 
 @pytest.mark.peer
@@ -135,9 +135,9 @@ def test_normal_equations(shape, share):
     rng = np.random.default_rng(0)
     A, D = rng.standard_normal(shape), rng.uniform(0.5, 2.0, shape[0])
     E = np.where(np.arange(shape[1]) < share * min(shape[1], shape[0] - 1), 0.0, rng.uniform(0.5, 2.0, shape[1]))
-    normal, h = Normal(A), rng.standard_normal(shape[1])
+    normal, h = Normal(Matrix(A)), rng.standard_normal(shape[1])
     assert normal.factorise(D, E)
     x, y = normal.solve(h)
     np.testing.assert_allclose((A.T * D) @ A @ x + E * x, h, atol=1e-10)
     np.testing.assert_allclose(y, D * (A @ x), atol=1e-10)
-    assert not Normal(A * np.nan).factorise(D, E)
+    assert not Normal(Matrix(A * np.nan)).factorise(D, E)
