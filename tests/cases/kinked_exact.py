@@ -51,7 +51,7 @@ class Exact:
         return min(value for x in points if x is not None and (value := self.at(x)) is not None)
 
     def near(self, x):
-        """The stationary point on the face of F that x is on but for rounding: the best one, if it is the right face. Or None."""
+        """The stationary point on the face of F that x is on but for rounding; None if that is not one point."""
         x = [float(value) for value in x]
         size, scale = len(x), np.array([max(abs(float(row[i])) for row in self.rows) for i in range(len(x))])
         unit = float(np.max(np.abs(x) * scale)) + max(abs(float(b)) for b in self.b)

@@ -67,7 +67,7 @@ def elastic(alpha, ratio):
 
 
 def by_highs(X, y, alpha, kind, at=False):
-    """The optimum of mean absolute (or hinge) loss + alpha ||w||_1 with a free intercept, as a linear program; or where it is."""
+    """The optimum (or where it is) of mean absolute or hinge loss + alpha ||w||_1 with a free intercept: a linear program."""
     N, d = X.shape
     signed = X * y[:, None] if kind == "hinge" else X
     one = y[:, None] if kind == "hinge" else np.ones((N, 1))

@@ -1,5 +1,6 @@
 """The finish of losses with kinks: what it says is true in rational numbers, and where it says done, it is exact."""
 
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from adagrad_diff import L1, LAD, Box, ElasticNet, Hinge, NonNegative, Quantile, Ridge, finish
+from adagrad_diff.certificates import dual_of
+from adagrad_diff.common.tolerance import unit
 from adagrad_diff.data import Source
 from adagrad_diff.penalties import Unpenalised, Zero
 from kinked_exact import Exact
@@ -86,13 +89,12 @@ def make(loss, A, b, form="dense", **options):
     return LOSSES[loss](Own(A) if form == "own" else FORMATS[form](A), labels, **options)
 
 
-def look(problem, result, tol):
+def look(loss, penalty, terms, result, tol):
     """Nothing that is said is contradicted by rational numbers."""
+    problem, usual = Exact(loss, **terms), dual_of(loss, penalty).scale
     here = problem.at(result.x)
     assert here is not None
-    assert float(abs(here - Fraction(result.fun))) <= 1e-12 * float(here) + 1e-14 * float(
-        problem.at(np.zeros(len(result.x))) or 1.0
-    )
+    assert float(abs(here - Fraction(result.fun))) <= 1e-12 * float(here) + 1e-14 * usual
     lower = [here]
     if len(result.x) <= 2 and not any(problem.l2):
         lower.append(problem.least())
@@ -103,9 +105,9 @@ def look(problem, result, tol):
         assert Fraction(result.bound) <= best
         assert Fraction(result.gap) * (1 + Fraction(1e-15)) + Fraction(1e-15) * here >= here - best
     if result.success:
-        usual = float(problem.at(np.clip(np.zeros(len(result.x)), *np.transpose(problem.bounds))))
-        assert result.gap <= 1.001 * tol * max(float(here), 1e-6 * usual)
-        assert float(here - best) <= 1.001 * tol * max(float(here), 1e-6 * usual)
+        allowed = 1.001 * tol * unit(float(here), usual)
+        assert result.gap <= allowed
+        assert float(here - best) <= allowed
 
 
 @settings(deadline=None, max_examples=150)
@@ -133,7 +135,7 @@ def test_what_is_said_is_true(loss, name, kind, form, size, intercept, weights, 
     penalty, terms = penalty_of(name, size[1], float(rng.choice([0.03125, 0.25])))
     tol = 1e-5 if single else 1e-10
     result = finish(f, penalty, np.zeros(size[1] + intercept), tol=tol)
-    look(Exact(f, **terms), result, tol)
+    look(f, penalty, terms, result, tol)
 
 
 @pytest.mark.parametrize("name", PENALTIES)
@@ -153,7 +155,30 @@ def test_done(loss, name, kind, intercept, form):
         assert result.gap <= 1e-5 * result.fun
     else:
         assert result.success, result.message
-    look(Exact(f, **terms), result, 1e-10)
+    look(f, penalty, terms, result, 1e-10)
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+@pytest.mark.parametrize("loss", LOSSES)
+@looped("intercept, start", [(True, "zero"), (False, "near"), (True, "far")])
+def test_samples_and_columns_join(loss, name, intercept, start, monkeypatch):
+    """From few samples and coefficients, those that were right from the start or not, to all that are at kinks."""
+    monkeypatch.setattr(sys.modules["adagrad_diff.finishing.finish"], "QUICK", -1.0)  # nothing as a whole
+    rng = np.random.default_rng(4)
+    A, b = table("gaussian", 400, 6, rng)
+    f = make(loss, A, b, intercept=intercept)
+    penalty, terms = penalty_of(name, 6, 0.03125)
+    x = np.zeros(6 + intercept) if start == "zero" else rng.standard_normal(6 + intercept)
+    if start == "near":
+        x = finish(f, penalty, 0.0 * x, tol=1e-3).x + 0.01 * x
+    x = np.clip(x, *np.transpose(Exact(f, **terms).bounds))
+    result = finish(f, penalty, x)
+    assert result.success, result.message
+    if start == "near":
+        assert result.finish.samples < 250  # few have joined
+    else:
+        assert result.finish.rounds > 1
+    look(f, penalty, terms, result, 1e-10)
 
 
 @looped("loss, intercept", [(loss, intercept) for loss in LOSSES for intercept in (False, True)])
@@ -166,7 +191,7 @@ def test_an_optimum_of_zero(loss, intercept):
     assert result.success, result.message
     assert 0 <= result.fun <= 1e-14
     assert result.bound >= -1e-20
-    look(Exact(f), result, 1e-8)
+    look(f, Zero(), {}, result, 1e-8)
 
 
 def test_few_samples_of_many_have_a_weight():

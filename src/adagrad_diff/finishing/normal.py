@@ -57,7 +57,9 @@ class Normal:
             x = _back(self.factor, h)
             return x, self.D * self.matrix.times(x)
         x, y = self._solve_rows(h, 0.0)
-        more, shift = self._solve_rows(h - self.E * x - self.matrix.back(y), y / self.D - self.matrix.times(x))  # where E is next to nothing
+        more, shift = self._solve_rows(
+            h - self.E * x - self.matrix.back(y), y / self.D - self.matrix.times(x)
+        )  # where E is next to nothing
         return x + more, y + shift
 
     def _solve_rows(self, h: np.ndarray, g: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -105,7 +107,7 @@ def _cholesky(G: np.ndarray, E: np.ndarray) -> Any:
         M = G.copy(order="F")
         M.flat[:: len(G) + 1] = diagonal + shift * (diagonal + 1e-3 * diagonal.max())
         factor, failed = lapack.dpotrf(M, overwrite_a=True, clean=False)
-        if not failed:
+        if not failed and factor.diagonal().min(initial=1.0) > 0.0:  # NaN are no failure for all versions of LAPACK
             return factor
     return None
 

@@ -1,0 +1,228 @@
+"""`adagrad_diff.finish`, and what `minimize` says about its finish: never worse, honest about why not, and nowhere else."""
+
+import subprocess
+import sys
+from time import perf_counter
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import aslinearoperator
+
+import adagrad_diff
+from adagrad_diff import (
+    L1,
+    LAD,
+    AdaGradDiff,
+    GroupL2,
+    Hinge,
+    Logistic,
+    Quantile,
+    Ridge,
+    Simplex,
+    Squared,
+    finish,
+    iterate,
+    minimize,
+)
+from adagrad_diff.finishing import Finish, Finisher
+from adagrad_diff.finishing.kinked import Kinked
+from adagrad_diff.finishing.outcome import Outcome
+from looping import looped
+
+RNG = np.random.default_rng(0)
+A = RNG.standard_normal((80, 6))
+B = A[:, 0] - 2 * A[:, 3] + 0.5 * RNG.standard_t(3, 80)
+LABELS = np.where(B > 0, 1.0, -1.0)
+GROUPS = [0, 0, 1, 1, 2, 2]
+
+
+def objective(loss, penalty, x):
+    return loss.value_and_grad(x)[0] + penalty.value(x[:-1] if loss.intercept else x)
+
+
+# ------------------------------------------------------------ the public function
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"tol": -1.0}, ValueError, "'tol' parameter of finish must be"),
+        ({"tol": "1e-3"}, ValueError, "'tol' parameter of finish must be"),
+        ({"tol": np.nan}, ValueError, "'tol' parameter of finish must be"),
+        ({"max_time": 0.0}, ValueError, "'max_time' parameter of finish must be"),
+        ({"max_time": "soon"}, ValueError, "'max_time' parameter of finish must be"),
+        ({"x": np.zeros(5)}, ValueError, r"x must have shape \(6,\). Got shape \(5,\) instead"),
+        ({"x": np.zeros((6, 1))}, ValueError, r"x must have shape \(6,\)"),
+        ({"x": np.full(6, np.nan)}, ValueError, "x"),
+        ({"x": ["a"] * 6}, (TypeError, ValueError), "x"),
+        ({"x": 1j * np.zeros(6)}, (TypeError, ValueError), "x"),
+        ({"loss": 3.0}, TypeError, "loss"),
+        ({"penalty": "l1"}, TypeError, "penalty"),
+    ],
+)
+def test_bad_arguments(change, error, words):
+    with pytest.raises(error, match=words):
+        finish(**{"loss": LAD(A, B), "penalty": L1(0.05), "x": np.zeros(6), **change})
+
+
+CASES = {
+    "LAD": (LAD(A, B, intercept=True), L1(0.05)),
+    "quantile": (Quantile(A, B, tau=0.2), Ridge(0.1)),
+    "hinge": (Hinge(A, LABELS, intercept=True), L1(0.02)),
+    "logistic": (Logistic(A, LABELS), L1(0.02)),
+    "groups": (Squared(A, B), GroupL2(0.1, GROUPS)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_exact_answer_from_anywhere(case):
+    loss, penalty = CASES[case]
+    size = 6 + loss.intercept
+    given = 10.0 * RNG.standard_normal(size)
+    before = given.copy()
+    result = finish(loss, penalty, given)
+    np.testing.assert_array_equal(given, before)
+    assert result.success
+    assert result.finish.done
+    assert 0 <= result.gap <= 1e-10 * result.fun
+    assert result.gap == result.fun - result.bound
+    assert result.fun == pytest.approx(objective(loss, penalty, result.x), rel=1e-12)
+    assert result.message.startswith("The tolerance is reached after ")
+    assert result.dual_point.shape == (80,)
+    again = finish(loss, penalty, result.x)
+    assert again.success
+    assert again.fun == pytest.approx(result.fun, rel=1e-11)
+
+
+@pytest.mark.parametrize("case", CASES)
+@looped("tol, max_time", [(0.0, None), (1e-10, 1e-9), (0.0, 1e-9)])
+def test_never_worse(case, tol, max_time):
+    loss, penalty = CASES[case]
+    best = finish(loss, penalty, np.zeros(6 + loss.intercept)).x
+    rng = np.random.default_rng(1)
+    for x in (best, best + 1e-9 * rng.standard_normal(best.size), best + 1e-3, 3.0 * rng.standard_normal(best.size)):
+        result = finish(loss, penalty, x, tol=tol, max_time=max_time)
+        assert objective(loss, penalty, result.x) <= objective(loss, penalty, x) * (1 + 1e-13)
+        assert result.success == (result.gap <= tol * result.fun)
+        assert result.finish.done == result.success
+        if not result.success:
+            assert result.message == f"Not finished: {result.finish.reason}."
+            assert result.finish.reason
+            assert result.finish.failed == result.finish.seconds > 0
+
+
+def test_a_worse_answer_is_not_taken(monkeypatch):
+    loss, penalty = CASES["LAD"]
+    best = finish(loss, penalty, np.zeros(7))
+    slopes = np.clip(best.dual_point, -1, 1)
+    monkeypatch.setattr(Kinked, "solve", lambda self, x, *rest: Outcome(x + 1.0, slopes, False, 1, 80, 6, "it went astray"))
+    result = finish(loss, penalty, best.x)
+    np.testing.assert_array_equal(result.x, best.x)
+    assert result.message == "Not finished: it went astray."
+    assert result.fun == pytest.approx(best.fun, rel=1e-12)
+    assert result.gap == pytest.approx(0.0, abs=1e-12)  # what is known of the optimum is known
+
+
+def test_no_time():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 200))
+    y = X[:, 0] + rng.standard_normal(3000)
+    begin = perf_counter()
+    result = finish(LAD(X, y), L1(1e-4), rng.standard_normal(200), max_time=0.05)
+    assert perf_counter() - begin < 3.0
+    assert not result.success
+    assert "no time" in result.finish.reason
+
+
+WHY = {
+    "function": (lambda x: (x @ x, 2 * x), L1(0.1), "conjugate"),
+    "operator": (LAD(aslinearoperator(A), B), L1(0.1), "an operator does not show the rows"),
+    "groups and kinks": (LAD(A, B), GroupL2(0.1, GROUPS), "no penalty of straight or quadratic pieces"),
+    "simplex": (Squared(A, B), Simplex(), "does not know"),
+}
+
+
+@pytest.mark.parametrize("case", WHY)
+def test_why_not(case):
+    loss, penalty, words = WHY[case]
+    x = np.full(6, 1 / 6)
+    result = finish(loss, penalty, x)
+    assert not result.success
+    assert words in result.message
+    assert (result.finish.tries, result.finish.rounds, result.gap, result.bound) == (0, 0, np.inf, -np.inf)
+    np.testing.assert_array_equal(result.x, x)
+    run = minimize(loss, x, penalty, tol=1e-3, max_iter=20, on_failure="ignore")
+    assert words in run.finish.reason
+    assert not run.finish.done
+
+
+# ------------------------------------------------------------ in minimize
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_small_problems_need_no_iteration(case):
+    loss, penalty = CASES[case]
+    result = minimize(loss, penalty=penalty, tol=1e-10)
+    assert (result.nit, result.status, result.success, result.certified) == (0, 0, True, True)
+    report = result.finish
+    assert isinstance(report, Finish)
+    assert (report.done, report.tries, report.reason, report.failed) == (True, 1, "", 0.0)
+    assert report.rounds >= 1
+    assert 1 <= report.samples <= 80
+    assert 1 <= report.coefficients <= 7
+    assert 0 < report.seconds < 10
+    assert f"{report.samples} samples and {report.coefficients} coefficients" in result.message
+    assert result.gap <= 1e-10 * result.fun
+    assert result.fun == pytest.approx(objective(loss, penalty, result.x), rel=1e-12)
+    np.testing.assert_allclose(result.jac, loss.value_and_grad(result.x)[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_can_be_turned_off(case):
+    loss, penalty = CASES[case]
+    result = minimize(loss, penalty=penalty, tol=1e-2, max_iter=5000, finish=False, on_failure="ignore")
+    assert result.nit > 0
+    assert result.finish == Finish(reason="it was turned off")
+    assert minimize(loss, penalty=penalty, max_iter=5).finish == Finish(reason="no tolerance was asked for")
+
+
+def raising(*arguments, **options):
+    raise AssertionError("the finish was called")
+
+
+GIVEN = [
+    {"eta": 0.3},
+    {"eta": 0.3, "stop": "gap"},
+    {"eta": 0.3, "stop": "subgradient"},
+    {"eta": [0.1, 0.3], "stop": "gap"},
+    {"rule": AdaGradDiff(0.3), "stop": "gap"},
+    {"finish": False},
+    {"stop": "subgradient"},
+]
+
+
+@pytest.mark.parametrize("options", GIVEN, ids=str)
+def test_a_given_step_size_is_the_papers_algorithm(options, monkeypatch):
+    monkeypatch.setattr(Finisher, "__init__", raising)
+    with pytest.raises(AssertionError, match="the finish was called"):
+        minimize(LAD(A, B), penalty=L1(0.05), tol=1e-3)  # the trap works
+    result = minimize(LAD(A, B), penalty=L1(0.05), tol=1e-3, max_iter=50, on_failure="ignore", **options)
+    assert np.all(np.asarray(result.nit) > 0)
+    for _, _ in zip(range(3), iterate(LAD(A, B), penalty=L1(0.05), rule=AdaGradDiff(0.3)), strict=False):
+        pass
+
+
+def test_nothing_but_numpy_scipy_and_numba_is_needed():
+    script = """
+import sys
+for name in ("sklearn", "matplotlib", "pandas", "torch", "jax", "cvxpy", "highspy", "joblib", "statsmodels"):
+    sys.modules[name] = None
+import numpy as np
+from adagrad_diff import LAD, L1, Logistic, finish, minimize
+A = np.random.default_rng(0).standard_normal((50, 3))
+assert finish(LAD(A, A[:, 0] + A[:, 1] ** 2), L1(0.01), np.zeros(3)).success
+assert finish(Logistic(A, np.sign(A[:, 0] + A[:, 1] ** 2)), L1(0.01), np.zeros(3)).success
+assert minimize(LAD(A, A[:, 0] + A[:, 1] ** 2), penalty=L1(0.01), tol=1e-10).finish.done
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+    assert {"finish", "Finish"} <= set(adagrad_diff.__all__)
