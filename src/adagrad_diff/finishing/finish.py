@@ -1,7 +1,7 @@
 r"""The finish: from an approximate answer to an exact one, with its proof.
 
 A first-order method finds out which coefficients are zero and which samples sit at their kinks. What is left is a small problem
-that can be solved exactly: a linear or quadratic program for losses with kinks (`kinked`), Newton's method where they are smooth
+that can be solved exactly: a linear or quadratic program for losses with kinks (`kinked`), Newton's method for smooth ones
 (`smooth`). Its answer is looked at over all samples and columns, and proven by its dual point.
 """
 
@@ -50,10 +50,10 @@ class Finisher:
 
     def __init__(self, loss: Loss, penalty: Penalty, dual: Any, coordinates: Coordinates | None = None):
         self.loss, self.dual, self.report = loss, dual, Finish()
-        self.solver = solver_for(loss, penalty, coordinates) if not isinstance(dual, str) else dual
+        self.solver: Any = solver_for(loss, penalty, coordinates) if not isinstance(dual, str) else dual
         if isinstance(self.solver, str):
             self.report.reason = self.solver
-        self.x: np.ndarray | None = None  # the best answer, in the dtype of the loss, and its proof
+        self.x: Any = None  # the best answer, in the dtype of the loss, and its proof
         self.proof: Proof | None = None
 
     @property

@@ -7,7 +7,7 @@ r"""The small problem by an interior point method: Mehrotra's predictor and corr
 Norms and bounds of coordinates are rows of the same kind, with the identity for A: r in [-l1, l1], or in a half-line. So there
 is one multiplier r per row, and at a solution
 
-.. math:: q + l_2 x + A^\top r = 0, \qquad A x - b = v - z, \qquad (r - low)\, z = 0, \quad (high - r)\, v = 0, \quad z, v \ge 0.
+.. math:: q + l_2 x + A^\top r = 0, \qquad A x - b = v - z, \qquad (r - low) z = (high - r) v = 0, \qquad z, v \ge 0.
 
 Newton's method on these equations, with mu instead of the zeros, takes one factorisation of A' D A + a diagonal per step, or of
 a matrix of the size of the rows if there are fewer of them. It ends near the middle of the set of solutions, strictly
@@ -17,14 +17,14 @@ complementary, also where there are many: so it tells which samples are at their
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import kernels
+from .manifold import Pieces
 from .normal import Matrix, Normal
 from .outcome import Stop
-from .manifold import Pieces
 
 STEPS = 80  # at most
 NEARLY = 0.9995  # of the way to the boundary
@@ -68,7 +68,6 @@ class Interior:
     above: np.ndarray  # rows of A with r = high (if they are not at their kink)
     held: np.ndarray  # coordinates that are zero, or at a bound, whose place is `place`
     place: np.ndarray
-    steps: int
     error: float  # of the objective, about
 
 
@@ -108,7 +107,10 @@ class Rows:
     def start(self, x: np.ndarray) -> Point:
         """r in the middle, or one unit from its only bound; z and v as the residuals want them, and not too small."""
         unit = float(np.median((self.high - self.low)[: self.m])) if self.m else 1.0
-        low, high = np.where(self.has_low, self.low, self.high - 2.0 * unit), np.where(self.has_high, self.high, self.low + 2.0 * unit)
+        low, high = (
+            np.where(self.has_low, self.low, self.high - 2.0 * unit),
+            np.where(self.has_high, self.high, self.low + 2.0 * unit),
+        )
         residual = self.dot(x) - self.b
         push = float(np.abs(residual).mean()) + np.finfo(float).tiny
         z, v = (has * (np.maximum(side, 0.0) + push) for has, side in ((self.has_low, -residual), (self.has_high, residual)))
@@ -120,42 +122,44 @@ class Rows:
         now, least, reach = self.start(x), np.inf, FAR * (1.0 + np.abs(x).max(initial=0.0))
         best = before = last = now
         D = np.empty_like(now.r)
-        for step in range(STEPS):
+        for _ in range(STEPS):
             gradient, residual = self.program.q + l2 * now.x + self.tdot(now.r), self.dot(now.x) - self.b
             product, missed = kernels.interior_weights(*now[2:], residual, self.width, D)
             error = product + missed + float(np.abs(gradient) @ (1.0 + np.abs(now.x)))
             if error <= least:
                 least, best, last = error, now, before
-            if not (error <= WORSE * least and np.abs(now.x).max(initial=0.0) < reach) or product <= END_ERROR * size or stop():
+            lost = not (error <= WORSE * least and np.abs(now.x).max(initial=0.0) < reach)
+            if lost or product <= END_ERROR * size or stop():
                 break
             if not normal.factorise(D[: self.m], l2 + np.bincount(self.columns, D[self.m :], minlength=x.size)):
                 break
-            before, now = now, self._step(now, normal, D, gradient, residual, product, bool(l2.any()))
-        return self._end(best, last, step, least)
+            before, now = now, self._step(now, System(normal, D, gradient, residual), product, bool(l2.any()))
+        return self._end(best, last, least)
 
-    def _step(
-        self, now: Point, normal: Normal, D: np.ndarray, gradient: np.ndarray, residual: np.ndarray, product: float, curved: bool
-    ) -> Point:
+    def _step(self, now: Point, system: System, product: float, curved: bool) -> Point:
         """Predict, correct, and go most of the way to the boundary."""
-        _, _, s, t, z, v = now
-        has_low, has_high = self.has_low, self.has_high
-        pull, dz, dv = np.empty((3, s.size))
-        aim_s = aim_t = np.zeros(s.size)  # what s z and t v are to become: nothing, then what the predictor suggests
-        for corrects in (False, True):
-            if corrects:
-                mu = product / self.count * min(1.0, reached / product) ** TO_CENTER
-                aim_s, aim_t = has_low * (mu - dr * dz), has_high * (mu + dr * dv)
-            kernels.interior_pull(s, t, residual, D, aim_s, aim_t, pull)
-            dx, y = normal.solve(self.tdot(pull) - gradient)
-            dr = np.concatenate([y, D[self.m :] * dx[self.columns]]) - pull
-            dual, primal, reached = kernels.interior_direction(s, t, z, v, has_low, has_high, dr, aim_s, aim_t, dz, dv)
+        nothing = np.zeros(now.s.size)
+        _, dr, dz, dv, _, _, reached = self._direction(now, system, nothing, nothing)
+        mu = product / self.count * min(1.0, reached / product) ** TO_CENTER
+        aims = self.has_low * (mu - dr * dz), self.has_high * (mu + dr * dv)
+        dx, dr, dz, dv, dual, primal, _ = self._direction(now, system, *aims)
         dual, primal = NEARLY * dual, NEARLY * primal
         if curved:  # then x is in both equations
             dual = primal = min(dual, primal)
-        x, r = now.x + primal * dx, now.r + dual * dr
-        return Point(x, r, s + dual * (has_low * dr), t - dual * (has_high * dr), z + primal * dz, v + primal * dv)
+        s, t = now.s + dual * (self.has_low * dr), now.t - dual * (self.has_high * dr)
+        return Point(now.x + primal * dx, now.r + dual * dr, s, t, now.z + primal * dz, now.v + primal * dv)
 
-    def _end(self, now: Point, before: Point, steps: int, error: float) -> Interior:
+    def _direction(self, now: Point, system: System, aim_s: np.ndarray, aim_t: np.ndarray) -> tuple[Any, ...]:
+        """Of x, r, z and v, such that s z and t v become what they are to be; how far it leads, and to which products."""
+        normal, D, gradient, residual = system
+        pull, dz, dv = np.empty((3, D.size))
+        kernels.interior_pull(now.s, now.t, residual, D, aim_s, aim_t, pull)
+        dx, y = normal.solve(self.tdot(pull) - gradient)
+        dr = np.concatenate([y, D[self.m :] * dx[self.columns]]) - pull
+        rows = *now[2:], self.has_low, self.has_high
+        return dx, dr, dz, dv, *kernels.interior_direction(*rows, dr, aim_s, aim_t, dz, dv)
+
+    def _end(self, now: Point, before: Point, error: float) -> Interior:
         """Of two factors whose product vanishes, the one of which the last step has left more is the one that stays."""
         s, t, z, v = (np.where(old > 0, new / old, 0.0) for new, old in zip(now[2:], before[2:], strict=True))
         inside, m, first = (s > z) & (t > v), self.m, self.m
@@ -164,7 +168,16 @@ class Rows:
             bent = inside[first : first + index.size]
             held[index[bent]], place[index[bent]] = True, self.b[first : first + index.size][bent]
             first += index.size
-        return Interior(now.x, now.r[:m], inside[:m], (v > z)[:m], held, place, steps, error)
+        return Interior(now.x, now.r[:m], inside[:m], (v > z)[:m], held, place, error)
+
+
+class System(NamedTuple):
+    """The equations of a step."""
+
+    normal: Normal
+    D: np.ndarray
+    gradient: np.ndarray
+    residual: np.ndarray
 
 
 class Point(NamedTuple):

@@ -17,9 +17,9 @@ from ..data import as_source
 from ..losses import LinearModel
 from ..losses.base import Coordinates
 from .interior import Program
+from .manifold import Pieces
 from .normal import Matrix
 from .outcome import Outcome, Stop
-from .manifold import Pieces
 from .vertex import exact
 
 MOST_ROUNDS = 30  # at most
@@ -149,7 +149,7 @@ class Kinked:
                 break
             if found is None or wrong.sum() > WRONG * best.samples:
                 self.near *= 2.0
-                K |= self._nearest(now, 2 * best.samples)
+                K |= self._nearest(now, 0 if found is not None else 2 * best.samples)
             if found is None and int(K.sum()) == best.samples:  # there is nothing to add
                 best.reason = "the small problem has no solution that can be found"
                 break
@@ -206,7 +206,7 @@ class Kinked:
         return np.where(self.movable & (excess > ALLOWED * (1.0 + self.scale * np.abs(self.center))), excess, 0.0)
 
     def _slopes(self, r: np.ndarray) -> np.ndarray:
-        return np.divide(r, self.weight, out=np.zeros_like(r), where=self.weight > 0)
+        return np.asarray(np.divide(r, self.weight, out=np.zeros_like(r), where=self.weight > 0))
 
     # ------------------------------------------------------------ the small problem
 

@@ -57,7 +57,9 @@ class Normal:
             x = _back(self.factor, h)
             return x, self.D * self.matrix.times(x)
         x, y = self._solve_rows(h, 0.0)
-        more, shift = self._solve_rows(h - self.E * x - self.matrix.back(y), y / self.D - self.matrix.times(x))  # where E is next to nothing
+        more, shift = self._solve_rows(
+            h - self.E * x - self.matrix.back(y), y / self.D - self.matrix.times(x)
+        )  # where E is next to nothing
         return x + more, y + shift
 
     def _solve_rows(self, h: np.ndarray, g: Any) -> tuple[np.ndarray, np.ndarray]:

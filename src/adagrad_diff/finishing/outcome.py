@@ -30,8 +30,8 @@ class Solver(Protocol):
     def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
         """The minimiser, from a point near it or not; with `whole`, from anywhere.
 
-        It stops when the relative error of the objective is surely far below tol, or soon after `stop` says so; then what it has is
-        not worse than x.
+        It stops when the relative error of the objective is surely far below tol, or soon after `stop` says so; what it has
+        then is not worse than x.
         """
         ...
 

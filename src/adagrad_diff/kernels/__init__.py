@@ -23,8 +23,8 @@ from ._exact import (
     two_product,
     two_sum,
 )
-from ._interior import add_gram, interior_direction, interior_pull, interior_weights
 from ._intercept import intercept_gradient, intercept_offset
+from ._interior import add_gram, interior_direction, interior_pull, interior_weights
 from ._metric import (
     add_block_squared_differences,
     add_block_squares,

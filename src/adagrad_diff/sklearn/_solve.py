@@ -74,7 +74,8 @@ def _iterate(loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_it
         )
     x, fun = (result.x_best, float(result.fun_best)) if result.fun_best < result.fun else (result.x, float(result.fun))
     gap = max(fun - float(result.bound), 0.0)  # it may be less by rounding
-    return Solution(x, fun, gap, int(result.nit) + (result.finish.rounds if "finish" in result else 0), _reason(result, fun, gap, tol), result.message)
+    nit = int(result.nit) + (result.finish.rounds if "finish" in result else 0)
+    return Solution(x, fun, gap, nit, _reason(result, fun, gap, tol), result.message)
 
 
 def _reason(result: OptimizeResult, fun: float, gap: float, tol: float) -> str:

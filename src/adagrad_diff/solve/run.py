@@ -103,7 +103,8 @@ def minimize(
         whether the tolerance was reached by the gap (and not by a subgradient).
         success means that the tolerance was reached, or that none was asked for and the run ended as told (docs/ends.md).
         With eta="auto", x is the best iterate (and x_avg is, too), nfev counts the gradients of all step sizes, eta and rule
-        are those that led to x, finish says what the finish has done (see `Finish`; it costs no iterations), and subgradients are measured in coordinates in which columns have unit size. A run also
+        are those that led to x, finish says what the finish has done (see `Finish`; its rounds are no iterations), and
+        subgradients are measured in coordinates in which columns have unit size. A run also
         ends (`Status.STALLED`, which is no success) when the best objective has improved by less than tol |F(x)| over the
         last three quarters of at least 512 iterations.
         With a trajectory axis, fun, status, success, nit and the like have shape (B,); a trajectory that ends early keeps
