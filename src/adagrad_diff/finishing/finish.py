@@ -76,22 +76,6 @@ class Finisher:
             report.reason = ""
         return done
 
-    def cost(self, whole: bool) -> float:
-        """A guess at the seconds of a try, see `Solver`."""
-        return float(self.solver.cost(whole))
-
-    def guess(self, x: np.ndarray) -> float:
-        """A guess at the seconds of a small problem at x."""
-        return float(self.solver.guess(x))
-
-    def memory(self) -> dict[str, float]:
-        """What was learned."""
-        return {"near": self.solver.near}
-
-    def remember(self, known: dict[str, np.ndarray]) -> None:
-        if self.possible and "near" in known:
-            self.solver.near = float(known["near"])
-
     def _proven(self, outcome: Outcome, tol: float) -> bool:
         if not np.isfinite(outcome.x).all():
             return False
@@ -170,7 +154,7 @@ def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: flo
     finisher = Finisher(loss, penalty, dual_of(loss, penalty))
     report, fun, bound, point = finisher.report, _objective(loss, penalty, x), -np.inf, None
     if finisher.possible:
-        finisher.attempt(x, tol, lambda: perf_counter() > deadline, whole=finisher.cost(whole=True) <= QUICK)
+        finisher.attempt(x, tol, lambda: perf_counter() > deadline, whole=finisher.solver.cost() <= QUICK)
     if (proof := finisher.proof) is not None:
         bound, point = proof.value - proof.error, proof.point
         if report.done or proof.fun <= fun:

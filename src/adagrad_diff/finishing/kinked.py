@@ -19,7 +19,7 @@ from ..losses.base import Coordinates
 from .interior import Program
 from .manifold import Pieces
 from .normal import Matrix
-from .outcome import Outcome, Stop
+from .outcome import Outcome, Solver, Stop
 from .vertex import exact
 
 MOST_ROUNDS = 30  # at most
@@ -36,7 +36,7 @@ MOST_ENTRIES = 40_000_000  # of a small problem
 STEP_COUNT, OPERATION, STEP_SECONDS = 18, 7e-11, 1.5e-4  # steps, seconds of a multiplication and of a step: to guess its time
 
 
-class Kinked:
+class Kinked(Solver):
     """The solver of one problem."""
 
     def __init__(self, loss: LinearModel, terms: Pieces, coordinates: Coordinates):
@@ -50,24 +50,19 @@ class Kinked:
         self.flat = np.zeros(self.features, bool) if coordinates.flat is None else coordinates.flat
         self.movable &= ~self.flat
         self.near = NEAR_SAMPLES  # grows where it was too small
-        self.spent = 0.0  # the guessed seconds of the last call
         self.error = 0.0  # of the last small problem, relative
 
     def seconds(self, samples: int, coefficients: int) -> float:
         """A guess at the time of a small problem."""
         return STEP_COUNT * (STEP_SECONDS + OPERATION * samples * coefficients * min(samples, coefficients))
 
-    def cost(self, whole: bool) -> float:
-        """A guess at the seconds of `solve`: of all of the problem, or of the last call."""
-        if not whole:
-            return self.spent
+    def cost(self) -> float:
         part = self._part()
         if part < self.b.size:
             return self.seconds(part, self.features + 1) + self.seconds(self._band(part), self.features + 1)
         return self.seconds(self.b.size, self.features + 1) if self.b.size * self.features <= MOST_ENTRIES else np.inf
 
     def guess(self, x: np.ndarray) -> float:
-        """A guess at the seconds of the first small problem at x."""
         return self.seconds(self._enough(x), int(self._unsettled(x).sum()) + 1)
 
     def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:

@@ -68,7 +68,7 @@ class Newton:
                 r = np.where(self.dead, 0.0, r)
             size = max(abs(model.value + phi), NOTHING * model.scale, 1e-300)
             excess = self._excess(r, tol, size)
-            stuck = excess > 0.5 * before and last <= 1e-13 * size and excess <= max(1e-6 / tol, 100.0)  # by rounding
+            stuck = excess > 0.5 * before and last <= 1e-13 * size and excess <= max(1e-6 / max(tol, EPS), 100.0)  # by rounding
             if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or stuck):
                 return End(x, True, step, int(p.free(x).sum()), "")
             if stop():

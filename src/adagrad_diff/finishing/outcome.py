@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -24,23 +24,24 @@ class Outcome:
     reason: str = ""  # why it is not done: a phrase
 
 
-class Solver(Protocol):
+class Solver(ABC):
     """A method for some losses and penalties, which keeps between calls what it has learned."""
 
+    near = 0.0  # what it has learned, a number that only grows
+    spent = 0.0  # a guess at the seconds of the last call: the same on every machine
+
+    @abstractmethod
     def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
         """The minimiser, from a point near it or not; with `whole`, from anywhere.
 
         It stops when the relative error of the objective is surely far below tol, or soon after `stop` says so; what it has
         then is not worse than x.
         """
-        ...
 
-    def cost(self, whole: bool) -> float:
-        """A guess at the seconds of a call with `whole`, or that of the last one: the same on every machine."""
-        ...
+    def cost(self) -> float:
+        """A guess at the seconds of a call with `whole`."""
+        return 0.0
 
     def guess(self, x: np.ndarray) -> float:
-        """The same of a small problem at x."""
-        ...
-
-    near: float  # what it has learned
+        """A guess at the seconds of a call near x."""
+        return 0.0

@@ -14,31 +14,25 @@ from .curvature_classes import ClassesCurvature
 from .curvature_quadratic import DENSE_QUADRATIC, QuadraticCurvature
 from .manifold import pieces
 from .newton import Newton
-from .outcome import Outcome, Stop
+from .outcome import Outcome, Solver, Stop
 from .smooth_plane import Plane
 
+STEP_AT_LEAST, STEP_PER_NUMBER = 1e-3, 1e-8  # seconds of a step: in any case, and per prediction and coordinate
 
-class Smooth:
+
+class Smooth(Solver):
     """A solver (see `outcome.Solver`) for what `smooth_solver` says yes to."""
 
     def __init__(self, loss: Any, penalty: Penalty):
         self.loss, self.penalty = loss, penalty
         self._newton: Newton | None = None
 
-    near = 0.0  # there is nothing to remember
-
-    def cost(self, whole: bool) -> float:
-        """Newton's method is always worth a try, from anywhere."""
-        return 0.0
-
-    def guess(self, x: np.ndarray) -> float:
-        return 0.0
-
     def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
         newton = self._newton = self._newton or Newton(_model(self.loss), _pieces(self.loss, self.penalty))
         model = newton.model
         start = model.enter(x)
         end = newton.run(start, tol, stop)
+        self.spent = end.steps * (STEP_AT_LEAST + STEP_PER_NUMBER * self.loss.predictions * self.loss.shape[0])
         answer = model.leave(end.x).reshape(self.loss.shape)
         return Outcome(answer, model.slopes(), end.done, end.steps, model.samples, end.coefficients, end.reason)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from .. import kernels
@@ -11,13 +9,13 @@ from ..losses import Quadratic
 from ..penalties import BoxHyperplane
 from .curvature_quadratic import QuadraticCurvature
 from .newton_small import solve_symmetric
-from .outcome import Outcome
+from .outcome import Outcome, Solver, Stop
 
 PLANE_ROUNDS = 40
 PAIR_STEPS = 20  # per coordinate and round
 
 
-class Plane:
+class Plane(Solver):
     """Pairs of coordinates find those that are free, one factorisation their values: sum(y) is given, y = a x."""
 
     def __init__(self, loss: Quadratic, penalty: BoxHyperplane):
@@ -26,8 +24,7 @@ class Plane:
         self.lower, self.upper = np.minimum(one, other), np.maximum(one, other)
         self._Q: np.ndarray | None = None
 
-    def solve(self, x: np.ndarray, tol: float, seconds: float) -> Outcome:
-        until = time.perf_counter() + seconds
+    def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
         if self._Q is None:
             Q = QuadraticCurvature(self.loss).Q
             self._Q = Q if (self.a == 1.0).all() else Q / np.outer(self.a, self.a)
@@ -52,7 +49,7 @@ class Plane:
             if apart <= enough:
                 reason = ""
                 break
-            if time.perf_counter() > until:
+            if stop():
                 reason = "the time was over"
                 break
             goal = max(min(0.1 * goal, 0.5 * apart), 0.1 * enough)

@@ -49,7 +49,7 @@ class Tries:
         self._remember(leader.notes)
         if leader.n > 0 or not self.finisher.possible:
             return False
-        whole = self.finisher.cost(whole=True) <= max(AT_ONCE, INSTEAD * self.iteration)
+        whole = self.finisher.solver.cost() <= max(AT_ONCE, INSTEAD * self.iteration)
         coefficients = leader.x[:-1] if self.race.original.intercept else leader.x
         return (whole or bool(coefficients.any())) and self._try(leader.x, whole)
 
@@ -58,14 +58,23 @@ class Tries:
         if not self.finisher.possible or leader.n < FIRST_TRY:
             return False
         x, run = self._point(), leader.n * self.iteration
+        guess = self.finisher.solver.guess(x)
         settled = self.race.past[-2] - self.race.fun <= SETTLED * abs(leader.fun)
-        if self.spent + (0.0 if settled else self.finisher.guess(x)) > PART * run or self.finisher.guess(x) > LONGER * run:
+        if (
+            self.spent + (0.0 if settled else self.finisher.solver.guess(x)) > PART * run
+            or self.finisher.solver.guess(x) > LONGER * run
+        ):
             return False
         return self._try(x)
 
     def last(self) -> bool:
         """Whether the answer of a run that has ended otherwise can still be finished."""
-        return self.finisher.possible and self._try(self._point())
+        if not self.finisher.possible:
+            return False
+        near = self.finisher.solver.near
+        done = self.finisher.attempt(self._point(), self.tol, self.stop)
+        self.finisher.solver.near = near  # a run that goes on has not tried
+        return done
 
     def settle(self, leader: State) -> None:
         """The leader is the answer."""
@@ -79,7 +88,7 @@ class Tries:
     def _try(self, x: np.ndarray, whole: bool = False) -> bool:
         done = self.finisher.attempt(x, self.tol, self.stop, whole)
         if not done:  # what it has found is the race's, too
-            self.spent += self.finisher.cost(whole)
+            self.spent += self.finisher.solver.spent
             if (proof := self.finisher.proof) is not None:
                 self.race.adopt(self.finisher.x, proof.fun)
                 self.certifier.offer_proof(proof)
@@ -87,7 +96,7 @@ class Tries:
 
     def memory(self) -> dict[str, np.ndarray]:
         """What it takes to go on as if the run had never stopped, by name."""
-        known = {"spent": self.spent, **(self.finisher.memory() if self.finisher.possible else {})}
+        known = {"spent": self.spent, "near": self.finisher.solver.near if self.finisher.possible else 0.0}
         return {f"{TRIES_PREFIX}{name}": np.array(value) for name, value in known.items()}
 
     def _remember(self, notes: dict[str, np.ndarray]) -> None:
@@ -103,4 +112,5 @@ class Tries:
         if not fits:
             raise ValueError("'state' has a memory of the finish that does not fit this problem.")
         self.spent = float(known[f"{TRIES_PREFIX}spent"])
-        self.finisher.remember({name.removeprefix(TRIES_PREFIX): array for name, array in known.items()})
+        if self.finisher.possible:
+            self.finisher.solver.near = float(known[f"{TRIES_PREFIX}near"])
