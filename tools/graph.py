@@ -329,4 +329,4 @@ if __name__ == "__main__":
     if not any("in a circle" in said for said in wrong):  # a graph with circles has no layers
         DRAWING.write_text(svg(drawn()), encoding="utf-8")
         print(f"\n{DRAWING.relative_to(HERE)} is drawn.")
-    sys.exit("\n".join(wrong))
+    sys.exit("\n".join(wrong) or None)

@@ -30,7 +30,7 @@ STEPS = 80  # at most
 NEARLY = 0.9995  # of the way to the boundary
 TO_CENTER = 3  # power of the progress of the predictor that decides how far to go towards the middle
 END_ERROR = 1e-11  # of the objective: where it ends
-WORSE, FAR = 1e4, 1e12  # an error so much larger than the least, a point that far from the first one: there is no way on
+WORSE, TOO_FAR = 1e4, 1e12  # an error so much larger than the least, a point that far from the first one: there is no way on
 
 
 @dataclass
@@ -119,7 +119,7 @@ class Rows:
 
     def solve(self, x: np.ndarray, size: float, stop: Stop) -> Interior:
         l2, normal = self.program.terms.l2, Normal(self.program.A)
-        now, least, reach = self.start(x), np.inf, FAR * (1.0 + np.abs(x).max(initial=0.0))
+        now, least, reach = self.start(x), np.inf, TOO_FAR * (1.0 + np.abs(x).max(initial=0.0))
         best = before = last = now
         D = np.empty_like(now.r)
         for _ in range(STEPS):

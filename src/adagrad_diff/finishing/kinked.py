@@ -24,8 +24,8 @@ from .vertex import exact
 
 MOST_ROUNDS = 30  # at most
 NEAR_SAMPLES, LEAST_SAMPLES = 3.0, 50  # in K: per coefficient in S, and at least
-# Of N samples and p coefficients sqrt(SOME_SAMPLES N p) come first, if they are few of N; then a part BAND sqrt(p / those).
-SOME_SAMPLES, MANY_SAMPLES, BAND = 20, 5, 2.4
+# Of N samples and p coefficients sqrt(SOME_SAMPLES N p) come first, if they are few of N; then a part UNSURE sqrt(p / those).
+SOME_SAMPLES, MANY_SAMPLES, UNSURE = 20, 5, 2.4
 MUCH = 4  # times as many samples in K as there should be
 WRONG = 0.1  # part of K that may have been on the wrong side; more, and K is doubled
 SHARE = 0.1  # of the tolerance that the error of a small problem may have
@@ -102,7 +102,7 @@ class Kinked(Solver):
 
     def _band(self, part: int) -> int:
         """How many samples may be on another side than the answer for some of them says: by their error, about."""
-        return int(self.b.size * min(1.0, BAND * np.sqrt((self.features + 1.0) / part)))
+        return int(self.b.size * min(1.0, UNSURE * np.sqrt((self.features + 1.0) / part)))
 
     def _of_part(self, part: int, x: np.ndarray, stop: Stop) -> np.ndarray:
         """The answer for some of the samples."""

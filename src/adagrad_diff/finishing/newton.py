@@ -19,8 +19,8 @@ ONCE_WORK = 5e8  # the same if it is needed once only
 PART_OF_TOL = 0.01  # what may be left, as a part of the tolerance
 LEAST_DAMPING = 3e-3
 FLOOR = 1e-9  # part of a coordinate's largest curvature
-NOTHING = 1e-14  # part of the objective at zero that is as good as zero
-EPS = float(np.finfo(np.float64).eps)
+AS_GOOD_AS_ZERO = 1e-14  # part of the objective at zero that is as good as zero
+ROUND_OFF = float(np.finfo(np.float64).eps)
 
 
 @dataclass
@@ -66,9 +66,11 @@ class Newton:
             r = p.residual(x, model.gradient)
             if self.dead is not None:
                 r = np.where(self.dead, 0.0, r)
-            size = max(abs(model.value + phi), NOTHING * model.scale, 1e-300)
+            size = max(abs(model.value + phi), AS_GOOD_AS_ZERO * model.scale, 1e-300)
             excess = self._excess(r, tol, size)
-            stuck = excess > 0.5 * before and last <= 1e-13 * size and excess <= max(1e-6 / max(tol, EPS), 100.0)  # by rounding
+            stuck = (
+                excess > 0.5 * before and last <= 1e-13 * size and excess <= max(1e-6 / max(tol, ROUND_OFF), 100.0)
+            )  # by rounding
             if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or stuck):
                 return End(x, True, step, int(p.free(x).sum()), "")
             if stop():
@@ -90,7 +92,7 @@ class Newton:
             slope = float(g @ d) + q.value(new) - q.value(old)
             if not (np.isfinite(slope) and np.isfinite(d).all()):
                 return End(x, False, step, index.size, "a step was not finite")
-            if slope > 4 * EPS * size:  # what was put back upon its piece leads upwards
+            if slope > 4 * ROUND_OFF * size:  # what was put back upon its piece leads upwards
                 new = self._gradient_step(old, g, index, q)
                 d = new - old
                 slope = float(g @ d) + q.value(new) - q.value(old)
@@ -120,7 +122,7 @@ class Newton:
             return float(np.sqrt(np.sum(r * r / self.p.l2) / (2.0 * PART_OF_TOL * tol * size)))
         noise = self.model.noise()
         unit = self.p.l1 if self.p.strength is None else self.p.l1 + self.p.strength[self.p.labels]
-        least = np.maximum(PART_OF_TOL * tol * np.where(unit > 0, unit, noise), 16 * EPS * noise)
+        least = np.maximum(PART_OF_TOL * tol * np.where(unit > 0, unit, noise), 16 * ROUND_OFF * noise)
         return float(np.max(np.abs(r) / np.maximum(least, 1e-300)))
 
     def _gradient_step(self, x: np.ndarray, g: np.ndarray, index: np.ndarray, q: Pieces) -> np.ndarray:
@@ -165,7 +167,7 @@ class Newton:
     def _search(self, old: np.ndarray, d: np.ndarray, q: Pieces, slope: float, rest: float) -> float:
         """A part t of the step such that the objective falls by a part of what the slope promises; 0 if there is none."""
         at = rest + q.value(old)
-        slack = 8 * EPS * (abs(at) + abs(rest))
+        slack = 8 * ROUND_OFF * (abs(at) + abs(rest))
         t = 1.0
         for _ in range(40):
             value = self.model.at(t) + (rest - self.model.value) + q.value(old + t * d)

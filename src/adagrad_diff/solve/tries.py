@@ -15,7 +15,7 @@ from .status import Interrupt
 
 FIRST_TRY = 64  # iterations of a race
 SETTLED = 0.02  # of the objective: what the last stage may have gained for a try to be promising
-LONGER = 20.0  # times the run so far that a promising try may take
+TIMES_AS_LONG = 20.0  # times the run so far that a promising try may take
 PART = 0.1  # of the run that failed tries may take
 # A model of the machine, so that two runs of one problem try at the same iterations: seconds of an iteration of the race,
 # per entry of A, and in any case.
@@ -60,10 +60,7 @@ class Tries:
         x, run = self._point(), leader.n * self.iteration
         guess = self.finisher.solver.guess(x)
         settled = self.race.past[-2] - self.race.fun <= SETTLED * abs(leader.fun)
-        if (
-            self.spent + (0.0 if settled else self.finisher.solver.guess(x)) > PART * run
-            or self.finisher.solver.guess(x) > LONGER * run
-        ):
+        if self.spent + (0.0 if settled else guess) > PART * run or guess > TIMES_AS_LONG * run:
             return False
         return self._try(x)
 
