@@ -1,7 +1,7 @@
 """The story of a default run: `python docs/exact.py` draws exact.png, proven gap and true error against time.
 
 Two problems: absolute errors with an L1 penalty on Gaussian columns, and the median of a table in its own units. The true
-error is measured from HiGHS's optimum of the dual form.
+error is measured from an optimum that is proven to 1e-12.
 """
 
 from dataclasses import dataclass
@@ -40,26 +40,16 @@ def gaussian() -> tuple[np.ndarray, np.ndarray]:
 
 
 def raw() -> tuple[np.ndarray, np.ndarray]:
-    """3000 x 38: correlated columns far from zero, in units from 1e-3 to 1e4."""
+    """20000 x 200: correlated columns far from zero, in units from 1e-3 to 1e4."""
     rng = np.random.default_rng(0)
-    A = rng.standard_normal((3000, 38)) + rng.standard_normal((3000, 6)) @ rng.standard_normal((6, 38))
-    b = A @ rng.standard_normal(38) + rng.gamma(2.0, 1.0, 3000)
-    return (A + rng.uniform(-5, 20, 38)) * rng.permutation(np.geomspace(1e-3, 1e4, 38)), 10 * b + 200
+    A = rng.standard_normal((20000, 200)) + rng.standard_normal((20000, 6)) @ rng.standard_normal((6, 200))
+    b = A @ rng.standard_normal(200) + rng.gamma(2.0, 1.0, 20000)
+    return (A + rng.uniform(-5, 20, 200)) * rng.permutation(np.geomspace(1e-3, 1e4, 200)), 10 * b + 200
 
 
-def optimum(A: np.ndarray, b: np.ndarray, tau: float, alpha: float) -> float:
-    """Of the mean pinball loss + alpha |w|_1 with an intercept; columns are scaled for HiGHS."""
-    from scipy.optimize import linprog
-
-    size = A.std(axis=0)
-    X, bound = (A - A.mean(axis=0)) / size, len(b) * np.concatenate([alpha / size, alpha / size])
-    limits = {"A_ub": np.vstack([X.T, -X.T]), "b_ub": bound, "A_eq": np.ones((1, len(b))), "b_eq": [0.0]}
-    return float(-linprog(b, **limits, bounds=(-tau, 1 - tau), method="highs-ds").fun / len(b))
-
-
-def tell(title: str, loss: Any, alpha: float, star: float) -> Story:
+def tell(title: str, loss: Any, alpha: float) -> Story:
     rows: list[tuple[float, float, float, float]] = []
-    minimize(loss, penalty=L1(alpha), tol=1e-3, max_iter=100, on_failure="ignore")  # compiles
+    star = minimize(loss, penalty=L1(alpha), tol=1e-12, max_iter=10000).fun
     begin = perf_counter()
 
     def note(now: Any) -> None:
@@ -115,8 +105,8 @@ def main() -> None:
     A, b = gaussian()
     X, y = raw()
     stories = [
-        tell("LAD + L1, 5000 x 200", LAD(A, b, intercept=True), 0.02, 2 * optimum(A, b, 0.5, 0.01)),
-        tell("median + L1, raw table 3000 x 38", Quantile(X, y, tau=0.5, intercept=True), 1e-4, optimum(X, y, 0.5, 1e-4)),
+        tell("LAD + L1, 5000 x 200", LAD(A, b, intercept=True), 0.02),
+        tell("median + L1, raw table 20000 x 200", Quantile(X, y, tau=0.5, intercept=True), 1e-4),
     ]
     with style():
         figure = Figure(figsize=(7.2, 3.0), layout="constrained")
