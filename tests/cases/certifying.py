@@ -205,15 +205,16 @@ def lower_bound(loss, penalty, point):
     if u is None:
         return -LONG(np.inf), LONG(0)
     name, y = type(penalty).__name__, -(A.T @ (weight[:, None] * u if u.ndim == 2 else weight * u)).reshape(-1)
+    size = np.abs(A).T @ (weight[:, None] * np.abs(u) if u.ndim == 2 else weight * np.abs(u))
+    unseen, psi, less = UNSEEN * size.reshape(-1), LONG(0), LONG(0)  # of y, that the places that are not shown may change
     if loss.l2 == 0 and name in NORMS:
-        size = np.abs(A).T @ (weight[:, None] * np.abs(u) if u.ndim == 2 else weight * np.abs(u))
-        unseen = NORMS[name][1](penalty, UNSEEN * size.reshape(-1))
-        scale = 1 / max(LONG(1), NORMS[name][1](penalty, y) - unseen)
-        u, psi = scale * u, LONG(0)
+        u = u / max(LONG(1), NORMS[name][1](penalty, y) - NORMS[name][1](penalty, unseen))
     else:
         psi = CONJUGATES[name][1](penalty, loss.l2, y)
+        less = CONJUGATES[name][1](penalty, loss.l2, np.sign(y) * np.maximum(np.abs(y) - unseen, 0))
     here = conjugates(u)
-    return -np.sum(here) - psi, np.sum(np.abs(here - conjugates((1 - UNSEEN) * u)))
+    changes = np.sum(np.abs(here - conjugates((1 - UNSEEN) * u)))
+    return -np.sum(here) - psi, changes + (max(psi - less, LONG(0)) if np.isfinite(psi) else LONG(0))
 
 
 def scalar(loss, u, weight):

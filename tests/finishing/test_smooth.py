@@ -53,6 +53,11 @@ PENALTIES = {
 quick = settings(deadline=None, max_examples=80)
 
 
+def never():
+    """There is always time for more."""
+    return False
+
+
 def named(penalty):
     return type(penalty).__name__
 
@@ -105,7 +110,7 @@ def distance(loss, A, penalty, x, u=None):
 
 
 def solve(loss, penalty, x=None, tol=1e-10):
-    return smooth_solver(loss, penalty).solve(np.zeros(loss.shape) if x is None else x, tol, 20.0)
+    return smooth_solver(loss, penalty).solve(np.zeros(loss.shape) if x is None else x, tol, never)
 
 
 @quick
@@ -260,7 +265,7 @@ def test_never_worse_and_soon_over():
     A, b = data(Logistic, 200, 20, np.random.default_rng(7))
     loss, penalty = Logistic(A, b), L1(0.02)
     for x in (np.zeros(20), np.ones(20), solve(loss, penalty).x):
-        outcome = smooth_solver(loss, penalty).solve(x.copy(), 1e-10, 0.0)
+        outcome = smooth_solver(loss, penalty).solve(x.copy(), 1e-10, lambda: True)
         value = [loss.value_and_grad(point)[0] + penalty.value(point) for point in (x, outcome.x)]
         assert value[1] <= value[0] * (1 + 1e-15)
 
@@ -268,8 +273,8 @@ def test_never_worse_and_soon_over():
 def test_a_solver_can_be_asked_again():
     A, b = data(Squared, 200, 20, np.random.default_rng(8))
     solver = smooth_solver(Squared(A, b), L1(0.02))
-    x = solver.solve(np.zeros(20), 1e-4, 10.0).x
-    again = solver.solve(x, 1e-12, 10.0)
+    x = solver.solve(np.zeros(20), 1e-4, never).x
+    again = solver.solve(x, 1e-12, never)
     assert again.done
     np.testing.assert_allclose(again.x, solve(Squared(A, b), L1(0.02)).x, atol=1e-10)
 

@@ -43,6 +43,7 @@ class Huber(LinearModel):
 
     @staticmethod
     def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+        """1 where the loss is quadratic, else 0"""
         return np.where(np.abs(z - b) <= theta, 1.0, 0.0)
 
     @staticmethod

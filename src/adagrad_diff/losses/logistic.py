@@ -34,6 +34,7 @@ class Logistic(BinaryModel):
 
     @staticmethod
     def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+        """s (1 - s), s = 1 / (1 + exp(-z))"""
         small = np.exp(-np.abs(z))
         return np.asarray(small / (1.0 + small) ** 2)
 

@@ -41,6 +41,7 @@ class Poisson(LinearModel):
     @staticmethod
     @np.errstate(over="ignore")  # infinite is the answer, then
     def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+        """exp(z)"""
         return np.asarray(np.exp(z))
 
     @staticmethod

@@ -32,6 +32,7 @@ class Squared(LinearModel):
 
     @staticmethod
     def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+        """1"""
         return np.ones_like(z)
 
     @staticmethod

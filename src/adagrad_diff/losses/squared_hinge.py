@@ -32,6 +32,7 @@ class SquaredHinge(BinaryModel):
 
     @staticmethod
     def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+        """2 where b z < 1, else 0"""
         return np.where(b * z < 1.0, 2.0, 0.0)
 
     @staticmethod

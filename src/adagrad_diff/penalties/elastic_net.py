@@ -138,6 +138,8 @@ class Ridge(ElasticNet):
 
 def strength(lam: Any, name: str, owner: str) -> np.ndarray:
     """A penalty's strength: one number >= 0, or one per coordinate, as a float64 vector of length 1 or d."""
+    if isinstance(lam, float) and 0.0 <= lam < np.inf:
+        return np.array([lam])  # without writing down a sentence
     sentence = f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r}."
     array = np.atleast_1d(check.numbers(lam, sentence))
     if array.ndim != 1 or array.size == 0 or not (np.isfinite(array).all() and (array >= 0).all()):
