@@ -20,7 +20,7 @@ from ..losses import LinearModel, Loss, as_loss
 from ..losses.base import Coordinates
 from ..penalties import Penalty, as_penalty
 from .kinked import Kinked
-from .manifold import pieces
+from .manifold import Pieces, pieces
 from .outcome import Outcome, Stop
 from .smooth import smooth_solver
 
@@ -49,7 +49,7 @@ class Finisher:
     """The finish of one problem, which keeps what it has learned between tries."""
 
     def __init__(self, loss: Loss, penalty: Penalty, dual: Any, coordinates: Coordinates | None = None):
-        self.loss, self.dual, self.report = loss, dual, Finish()
+        self.loss, self.penalty, self.dual, self.report = loss, penalty, dual, Finish()
         self.solver: Any = solver_for(loss, penalty, coordinates) if not isinstance(dual, str) else dual
         if isinstance(self.solver, str):
             self.report.reason = self.solver
@@ -64,6 +64,8 @@ class Finisher:
         """Whether the tolerance is reached from here: then `x` and `proof` are the answer."""
         begin, report = perf_counter(), self.report
         with np.errstate(all="ignore"):  # what overflows is seen in the answer
+            if whole and x.any() and not _objective(self.loss, self.penalty, x) <= _objective(self.loss, self.penalty, 0 * x):
+                x = 0 * x  # a start at random, say
             outcome = self.solver.solve(x, tol, stop, whole)
             done = self._proven(outcome, tol)
         took = perf_counter() - begin
@@ -97,14 +99,18 @@ class Finisher:
 
 def solver_for(loss: Loss, penalty: Penalty, coordinates: Coordinates | None = None) -> Any:
     """A solver that suits, or a phrase that says why there is none."""
-    if isinstance(loss, LinearModel) and loss.jump is not None:
-        terms = pieces(penalty, loss.A.shape[1], 0, loss.l2)
-        if isinstance(terms, str) or terms.labels is not None:
-            return f"with a loss that has kinks, {penalty.name} is no penalty of straight or quadratic pieces"
-        if loss.A.opaque:
-            return "an operator does not show the rows of its matrix"
-        return Kinked(loss, terms, coordinates or loss.coordinates())
-    return smooth_solver(loss, penalty)
+    if not isinstance(loss, LinearModel) or loss.jump is None:
+        return smooth_solver(loss, penalty)
+    terms = kinked_terms(loss, penalty)
+    return terms if isinstance(terms, str) else Kinked(loss, terms, coordinates or loss.coordinates())
+
+
+def kinked_terms(loss: LinearModel, penalty: Penalty) -> Pieces | str:
+    """The terms of the small problem of a loss with kinks, or a phrase that says why there is none."""
+    terms = pieces(penalty, loss.A.shape[1], 0, loss.l2)
+    if isinstance(terms, str) or terms.labels is not None:
+        return f"with a loss that has kinks, {penalty.name} is no penalty of straight or quadratic pieces"
+    return "an operator does not show the rows of its matrix" if loss.A.opaque else terms
 
 
 def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: float | None = None) -> OptimizeResult:

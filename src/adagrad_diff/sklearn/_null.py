@@ -32,10 +32,11 @@ def null_point(loss: LinearModel) -> np.ndarray:
     return x
 
 
-def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float) -> tuple[float, float] | None:
+def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float, program: bool) -> tuple[float, float] | None:
     """(F, a proven gap) of the null point x, if the gap is small enough for tol.
 
-    None if it is not, or if the penalty is no norm (then zeros are hardly ever optimal), or if it would take long to know.
+    None if it is not, or if the penalty is no norm (then zeros are hardly ever optimal), or if it would take long to know. With
+    `program`, a linear program may be solved for it, which the finish does as well.
     """
     if not (isinstance(penalty, ElasticNet) or {"norm", "seminorm"} & penalty.properties):
         return None
@@ -56,7 +57,7 @@ def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float) -> 
         return float(certifier.gap(fun))
 
     enough = tol * unit(fun, certifier.scale)
-    if gap(r) > enough and 1 < kinks <= PROGRAM // loss.A.shape[1]:
+    if gap(r) > enough and program and 1 < kinks <= PROGRAM // loss.A.shape[1]:
         norm = L1(penalty.l1) if isinstance(penalty, ElasticNet) else penalty  # a ridge part has no slope at zero
         with suppress(ValueError):  # the best subgradient is not known
             gap(smallest_polar(loss, norm, x.astype(np.float64))[1])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..finishing.finish import kinked_terms
 from ..losses import LinearModel, Loss
 from ..penalties import Penalty
 from ..solve.run import minimize
@@ -37,7 +38,8 @@ def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_it
     null = None
     if isinstance(loss, LinearModel):
         x = null_point(loss)
-        null = null_gap(loss, penalty, x, tol)
+        finished = eta == "auto" and loss.jump is not None and not isinstance(kinked_terms(loss, penalty), str)
+        null = null_gap(loss, penalty, x, tol, program=not finished)
         if null is None and x0 is not None and not _objective(loss, penalty, x0) <= _objective(loss, penalty, x):
             x0 = None  # the solution of a problem in other units, say: no good start, and nothing to compare a subgradient with
         if x0 is None and (loss.translates or loss.jump is None):  # for the hinge it is where whole classes are at their kinks
