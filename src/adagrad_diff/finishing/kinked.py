@@ -144,7 +144,7 @@ class Kinked(Solver):
                 break
             if found is None or wrong.sum() > WRONG * best.samples:
                 self.near *= 2.0
-                K |= self._nearest(now, 0 if found is not None else 2 * best.samples)
+                K |= self._nearest(now, MUCH * best.samples if found is None else best.samples + MUCH * int(wrong.sum()))
             if found is None and int(K.sum()) == best.samples:  # there is nothing to add
                 best.reason = "the small problem has no solution that can be found"
                 break
