@@ -2,12 +2,54 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import zlib
 from pathlib import Path
 
 import pytest
 
 import certifying
+
+# Files with many cases of one kind: of those, every third is run, always the same ones, unless ALL_CASES is set.
+MANY_CASES = (
+    "certificates/test_certificates",
+    "certificates/test_certificates_exact",
+    "certificates/test_optima",
+    "certificates/test_optima_gaps",
+    "checks/test_check_penalty",
+    "finishing/test_smooth",
+    "optax_/test_optax_composition",
+    "optax_/test_optax_contract",
+    "optax_/test_optax_penalties",
+    "optax_/test_optax_steps",
+    "penalties/test_fuzz_penalties",
+    "penalties/test_penalties",
+    "penalties/test_prox",
+    "penalties/test_prox_chains",
+    "sklearn_/test_sklearn_choices",
+    "sklearn_/test_sklearn_contract",
+    "solve/test_trajectories",
+    "sweeps/test_checkpoint_damage",
+    "sweeps/test_sweep_chunks",
+    "theory/test_inequalities",
+    "torch_/test_torch_options",
+    "torch_/test_torch_steps",
+)
+
+
+def pytest_collection_modifyitems(config, items):
+    """A third of the many cases, so that the suite stays below ten minutes on two cores."""
+    if os.environ.get("ALL_CASES") or any("::" in argument for argument in config.args):
+        return
+    here, kept, left = Path(__file__).parent, [], []
+    for item in items:
+        file = item.path.relative_to(here).with_suffix("").as_posix()
+        case = hasattr(item, "callspec") and file in MANY_CASES
+        (left if case and zlib.crc32(item.nodeid.encode()) % 3 else kept).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
 
 
 @pytest.fixture

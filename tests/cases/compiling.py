@@ -19,7 +19,7 @@ PENALTIES += [L1(0.1), L1Ball(1.0), L2(0.1), L2Ball(1.0), LInf(0.1), Ridge(0.1)]
 
 
 def losses(share, shares):
-    """One iteration of each, for one trajectory and for several, with and without all terms."""
+    """One iteration of each, for one trajectory and for several, with and without all terms, and a finish."""
     A = np.random.default_rng(0).standard_normal((8, 4))
     for kind in LINEAR[share::shares]:
         for dtype in (np.float64, np.float32):
@@ -27,6 +27,7 @@ def losses(share, shares):
                 loss = make(kind, layout(A.astype(dtype)), np.arange(8), l2=0.1, sample_weight=True, intercept=True)
                 for batch in ((), (3,)):
                     minimize(loss, np.zeros((*loss.shape, *batch), dtype), L1(0.1), eta=0.1, max_iter=1)
+                minimize(loss, penalty=L1(0.1), tol=1e-9, max_iter=1, on_failure="ignore")  # the finish, and its proof
 
 
 def penalties(share, shares):

@@ -110,7 +110,7 @@ def look(loss, penalty, terms, result, tol):
         assert float(here - best) <= allowed
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(
     st.sampled_from(list(LOSSES)),
     st.sampled_from(PENALTIES),

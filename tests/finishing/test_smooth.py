@@ -50,7 +50,7 @@ PENALTIES = {
     "some": lambda n: Unpenalised(L1(0.05), free=[0]),
     "parts": lambda n: Separable([(slice(0, 2), L1(0.02)), ([3], Ridge(0.1))]),
 }
-quick = settings(deadline=None, max_examples=80)
+quick = settings(deadline=None, max_examples=40)
 
 
 def never():
