@@ -169,7 +169,7 @@ def test_the_critical_strength(name, loss, intercept, fraction):
     if fraction > 1:
         assert model.stop_reason_ == "certified"
         assert model.n_iter_ == 1
-        assert 0.0 <= model.dual_gap_ <= 1e-12 * model.objective_
+        assert 0.0 <= model.dual_gap_ <= 1e-8 * model.objective_  # the bound may be that of another point within tol
 
 
 def test_the_critical_strength_of_groups_and_classes():

@@ -21,6 +21,7 @@ from .interior import Interior, Program, interior
 from .outcome import Stop
 
 SOLVES = 2
+AS_GOOD = 1e-12  # of the objective: smaller errors are alike
 GOOD_ENOUGH = 1e-5  # of the objective: a larger error is no solution
 TINY = 1e-300
 RANK = 1e-13  # relative size from which on a pivot counts
@@ -30,12 +31,14 @@ LEAST_ROOM = 1e-3  # of the width of its interval that a multiplier counts as ha
 def exact(program: Program, x: np.ndarray, size: float, stop: Stop) -> tuple[np.ndarray, np.ndarray, float] | None:
     """A solution, its multipliers and its error, from anywhere; `size` is that of the objective. None if there is none."""
     near = interior(program, x, size, stop)
-    # Where rounding has blurred what is at its kink, the interior point itself may be the better answer.
+    # Where rounding has blurred what is at its kink, the interior point itself may be the better answer; else exact zeros are.
     snapped = np.where(near.held, near.place, near.x)
-    answers = [(near.x, near.r), (snapped, near.r), *_vertex(program, near, snapped)]
-    slacks = [program.slack(*answer) for answer in answers]
-    least = int(np.nanargmin(slacks)) if np.isfinite(slacks).any() else 0
-    return (*answers[least], slacks[least] / size) if slacks[least] <= GOOD_ENOUGH * size else None
+    answers = [*_vertex(program, near, snapped), (snapped, near.r), (near.x, near.r)]
+    slacks = np.array([program.slack(*answer) for answer in answers])
+    if not np.isfinite(slacks).any():
+        return None
+    best = int(np.argmax(slacks <= max(2.0 * np.nanmin(slacks), AS_GOOD * size)))
+    return (*answers[best], float(slacks[best]) / size) if slacks[best] <= GOOD_ENOUGH * size else None
 
 
 def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -18,6 +18,7 @@ from ._null import null_gap, null_point
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
+ORDINARY = 1e-10  # relative error that an objective, computed in the ordinary way, surely does not have
 EVERY = 2.0  # seconds between two lines of progress
 
 
@@ -35,7 +36,7 @@ class Solution:
 
 def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_iter: int, verbose: bool, label: str) -> Solution:
     """The minimiser of loss + penalty, with what is certified about it."""
-    null = None
+    null, finished = None, False
     if isinstance(loss, LinearModel):
         x = null_point(loss)
         finished = eta == "auto" and loss.jump is not None and not isinstance(kinked_terms(loss, penalty), str)
@@ -48,12 +49,23 @@ def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_it
         solution = Solution(x, *null, 1, "certified", "All coefficients are zero: the penalty is that strong.")
     else:
         solution = _iterate(loss, penalty, x0, eta, tol, max_iter, verbose, label)
+        if finished and isinstance(loss, LinearModel):
+            solution = _or_zeros(loss, penalty, x, solution, tol)
     if verbose:
         print(
             f"{label}: objective {solution.fun:.8g}, certified gap {solution.gap:.2g}, {solution.nit} iterations, "
             f"{solution.reason}"
         )
     return solution
+
+
+def _or_zeros(loss: LinearModel, penalty: Penalty, x: np.ndarray, solution: Solution, tol: float) -> Solution:
+    """Coefficients that are all zero, if the solution's bound proves that they are as good: a penalty that strong says so."""
+    fun = _objective(loss, penalty, x)
+    gap = fun - (solution.fun - solution.gap) + ORDINARY * abs(fun)
+    if loss.dtype != np.float64 or not (gap <= tol * abs(fun) and solution.x[: loss.A.shape[1]].any()):
+        return solution
+    return Solution(x, fun, gap, solution.nit, "certified", "All coefficients are zero: the penalty is that strong.")
 
 
 def _iterate(loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_iter: int, verbose: bool, label: str) -> Solution:
