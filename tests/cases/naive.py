@@ -76,9 +76,9 @@ def same_block(blocks, shape, tail):
     elif blocks is None or isinstance(blocks, str):
         labels = np.arange(size)
     else:
-        labels = np.ravel(blocks)
+        labels = np.array(np.ravel(blocks).tolist(), dtype=object)  # whole numbers of any size
         if labels.size == size - tail:
-            labels = np.append(labels, np.full(tail, labels.max(initial=-1) + 1))
+            labels = np.append(labels, np.full(tail, max(labels, default=-1) + 1))
     return (labels[:, None] == labels[None, :]).astype(float)
 
 
