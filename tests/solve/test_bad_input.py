@@ -57,6 +57,7 @@ ARGUMENTS = [
     *[({"history": n}, ValueError, f"'history' parameter of minimize {COUNT}") for n in (-1, 1.5, "all", None, True)],
     *[({"tol": tol}, ValueError, f"'tol' parameter of minimize {NUMBER}") for tol in (-1e-3, np.nan, np.inf, "a", True)],
     *[({"max_time": t}, ValueError, "'max_time' parameter of minimize must be a positive") for t in (0, -1.0, np.nan, "a")],
+    *[({"finish": f}, ValueError, "'finish' parameter of minimize must be True or False") for f in ("yes", 1, None)],
     *[
         ({"on_failure": w}, ValueError, "'on_failure' parameter of minimize must be one of 'warn', 'raise'")
         for w in ("stop", None)

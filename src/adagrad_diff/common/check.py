@@ -190,3 +190,10 @@ def first_where(bad: np.ndarray, array: np.ndarray, sentence: Callable[[int, Any
     if bad.any():
         j = int(np.argmax(bad))
         raise ValueError(sentence(j, array[j].item()))
+
+
+def flag(value: Any, name: str, owner: str) -> bool:
+    """True or False, and nothing that merely looks like it."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"The {name!r} parameter of {owner} must be True or False. Got {shown(value)} instead.")
+    return bool(value)

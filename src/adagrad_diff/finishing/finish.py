@@ -64,7 +64,7 @@ class Finisher:
         """Whether the tolerance is reached from here: then `x` and `proof` are the answer."""
         begin, report = perf_counter(), self.report
         with np.errstate(all="ignore"):  # what overflows is seen in the answer
-            if whole and x.any() and not _objective(self.loss, self.penalty, x) <= _objective(self.loss, self.penalty, 0 * x):
+            if whole and x.any() and not objective(self.loss, self.penalty, x) <= objective(self.loss, self.penalty, 0 * x):
                 x = 0 * x  # a start at random, say
             outcome = self.solver.solve(x, tol, stop, whole)
             done = self._proven(outcome, tol)
@@ -158,7 +158,7 @@ def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: flo
     if loss.shape is not None and x.shape != loss.shape:
         raise ValueError(f"x must have shape {loss.shape}. Got shape {x.shape} instead.")
     finisher = Finisher(loss, penalty, dual_of(loss, penalty))
-    report, fun, bound, point = finisher.report, _objective(loss, penalty, x), -np.inf, None
+    report, fun, bound, point = finisher.report, objective(loss, penalty, x), -np.inf, None
     if finisher.possible:
         finisher.attempt(x, tol, lambda: perf_counter() > deadline, whole=finisher.solver.cost() <= QUICK)
     if (proof := finisher.proof) is not None:
@@ -177,7 +177,8 @@ def describe_finish(report: Finish) -> str:
     return f"{rounds} of the finish, the last one with {report.samples} samples and {report.coefficients} coefficients"
 
 
-def _objective(loss: Loss, penalty: Penalty, x: np.ndarray) -> float:
+def objective(loss: Loss, penalty: Penalty, x: np.ndarray) -> float:
+    """F(x), an intercept not being penalised."""
     part = (x[:-1] if loss.intercept else x).reshape(-1)
     with np.errstate(all="ignore"):  # what overflows is seen in the value
         return float(loss.oracle(x)(x, np.empty_like(x))) + float(penalty.value(part))

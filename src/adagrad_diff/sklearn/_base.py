@@ -17,7 +17,7 @@ from ..solve.status import warn
 from . import _ends
 from ._choices import kind_of, model_of, penalty_of
 from ._data import products, validated
-from ._options import flag, step_size, verbosity
+from ._options import step_size, verbosity
 from ._path import Path
 from ._solve import Solution, solve
 
@@ -46,8 +46,8 @@ class Estimator(BaseEstimator):
     def _options(self) -> dict[str, Any]:
         """The parameters of the solver, checked; the flags are, too."""
         owner = type(self).__name__
-        flag(self.fit_intercept, "fit_intercept", owner)
-        flag(self.warm_start, "warm_start", owner)
+        check.flag(self.fit_intercept, "fit_intercept", owner)
+        check.flag(self.warm_start, "warm_start", owner)
         check.nonnegative(0.0 if self.alpha is None else self.alpha, "alpha", owner)
         return {
             "eta": step_size(self.eta, owner),

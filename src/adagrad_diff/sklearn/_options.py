@@ -9,13 +9,6 @@ import numpy as np
 from ..common import check
 
 
-def flag(value: Any, name: str, owner: str) -> bool:
-    """True or False, and nothing that merely looks like it."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"The {name!r} parameter of {owner} must be True or False. Got {check.shown(value)} instead.")
-    return bool(value)
-
-
 def step_size(value: Any, owner: str) -> float | str:
     """ "auto" or a positive number"""
     if isinstance(value, str) and value == "auto":

@@ -22,7 +22,6 @@ from ._data import weights_of
 from ._delegate import Delegate
 from ._folds import along_fold, weights_for
 from ._grid import given
-from ._options import flag
 
 
 class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
@@ -167,7 +166,7 @@ class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 f"{owner} splits the samples: give X as an array, a data frame or a sparse matrix, not as a Source."
             )
-        flag(self.refit, "refit", owner)
+        check.flag(self.refit, "refit", owner)
 
     def _scorer(self) -> Any:
         """What scores a fitted estimator; None if it does that itself."""

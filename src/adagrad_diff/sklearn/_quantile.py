@@ -9,7 +9,6 @@ import numpy as np
 
 from ..common import check
 from ..losses import Quantile
-from ._options import flag
 from ._regressor import BaseRegressor
 
 
@@ -104,7 +103,7 @@ class QuantileRegressor(BaseRegressor):
         self._levels = self._taus()[0]  # those of coef_, whatever the parameter will be
 
     def _options(self) -> dict[str, Any]:
-        flag(self.noncrossing, "noncrossing", type(self).__name__)
+        check.flag(self.noncrossing, "noncrossing", type(self).__name__)
         return super()._options()
 
     def _taus(self) -> tuple[list[float], bool]:

@@ -132,6 +132,7 @@ def minimize(
     check.one_of(on_failure, ("warn", "raise", "ignore"), "on_failure", "minimize")
     max_iter, every = check.count(max_iter, "max_iter", "minimize"), check.count(history, "history", "minimize")
     tol = None if tol is None else check.nonnegative(tol, "tol", "minimize")
+    check.flag(finish, "finish", "minimize")
     deadline = np.inf if max_time is None else perf_counter() + check.positive(max_time, "max_time", "minimize")
     if callback is not None and not callable(callback):
         raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
