@@ -90,7 +90,7 @@ def _number(value: Any, name: str, owner: str, what: str = "a number") -> float:
     try:
         if isinstance(value, bool | str | bytes):
             raise TypeError
-        return float(value)
+        return float(value.detach() if isinstance(value, Tensor) else value)
     except (TypeError, ValueError):
         raise TypeError(f"The {name!r} parameter of {owner} must be {what}. Got {value!r} instead.") from None
 
