@@ -10,7 +10,6 @@ from adagrad_diff.common import six_penalties as six
 from adagrad_diff.common.moves import MAX_MOVE
 from adagrad_diff.penalties import GroupL2
 
-
 NO_STEP = 1e-30  # the core's prox wants positive steps
 
 
