@@ -13,11 +13,11 @@ def contenders() -> dict:
     """Optimizers by name."""
     import optax
 
-    from adagrad_diff.optax import L1, adagrad_diff, adamdiff
+    from adagrad_diff.optax import L1, adagraddiff, adamdiff
 
     return {
-        "ours": adagrad_diff(0.1),
-        "l1": adagrad_diff(0.1, penalty=L1(1e-4)),
+        "ours": adagraddiff(0.1),
+        "l1": adagraddiff(0.1, penalty=L1(1e-4)),
         "adamdiff": adamdiff(0.1),
         "adagrad": optax.adagrad(0.1),
         "adam": optax.adam(0.1),

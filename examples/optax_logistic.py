@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from adagrad_diff.optax import L1, DiagonalTransformation, adagrad_diff, proximal
+from adagrad_diff.optax import L1, DiagonalTransformation, adagraddiff, proximal
 
 STEPS, LAM = 300, 0.01
 RATES = np.logspace(-3, 3, 100)
@@ -71,7 +71,7 @@ def main(path=None):
         return loss(x) + penalty.value(x)
 
     solutions = {
-        "adagrad_diff": solve(lambda rate: adagrad_diff(rate, penalty=penalty), jax.grad(loss))(RATES),
+        "adagraddiff": solve(lambda rate: adagraddiff(rate, penalty=penalty), jax.grad(loss))(RATES),
         "optax.adagrad": solve(optax.adagrad, jax.grad(objective))(RATES),  # a subgradient: it knows no proximal steps
         "optax.adagrad, made proximal": solve(lambda rate: proximal(rss(), rate, penalty), jax.grad(loss))(RATES),
     }
@@ -87,7 +87,7 @@ def main(path=None):
     if path:
         draw(path, gaps)
     good = {name: np.sum(gap < 1e-3) for name, gap in gaps.items()}
-    assert good["adagrad_diff"] == max(good.values())
+    assert good["adagraddiff"] == max(good.values())
 
 
 if __name__ == "__main__":

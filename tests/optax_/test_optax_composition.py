@@ -18,7 +18,7 @@ from adagrad_diff.optax import (  # noqa: E402
     GroupL2,
     NonNegative,
     Ridge,
-    adagrad_diff,
+    adagraddiff,
     adamdiff,
     proximal,
     scale_by_adamdiff,
@@ -28,7 +28,7 @@ from adagrad_diff.optax import (  # noqa: E402
 pytestmark = pytest.mark.peer
 
 PARAMS = {"w": jnp.linspace(-1.0, 2.0, 6).reshape(2, 3), "b": jnp.array([0.5, -0.5])}
-CASES = [(adagrad_diff, {}), (adamdiff, {"penalty": GroupL2(0.1), "blocks": "row"})]  # a chain, and a proximal step
+CASES = [(adagraddiff, {}), (adamdiff, {"penalty": GroupL2(0.1), "blocks": "row"})]  # a chain, and a proximal step
 
 
 def name(value):
@@ -73,16 +73,16 @@ def same(a, b, rtol=1e-5):
 
 def test_the_alias_is_the_chain():
     chain = optax.chain(scale_by_gradient_differences(), optax.scale_by_learning_rate(0.1))
-    same(run(made(adagrad_diff, {})), run(chain), rtol=0)
+    same(run(made(adagraddiff, {})), run(chain), rtol=0)
     same(run(made(adamdiff, {"penalty": L1(0.1)})), run(proximal(scale_by_adamdiff(), 0.1, L1(0.1))), rtol=0)
 
 
 def test_chain_with_clipping():
     """What comes before sees gradients; differences are those of the clipped ones."""
     clip = optax.clip_by_global_norm(0.5)
-    chained, _ = run(optax.chain(clip, adagrad_diff(0.1, penalty=L1(0.1))))
+    chained, _ = run(optax.chain(clip, adagraddiff(0.1, penalty=L1(0.1))))
     clipped, _ = run(
-        made(adagrad_diff, {"penalty": L1(0.1)}), gradient=lambda p: clip.update(jax.grad(loss)(p), clip.init(p))[0]
+        made(adagraddiff, {"penalty": L1(0.1)}), gradient=lambda p: clip.update(jax.grad(loss)(p), clip.init(p))[0]
     )
     same(chained, clipped)
 
@@ -135,7 +135,7 @@ def test_apply_if_finite_touches_nothing(make, options):
     assert after.total_notfinite == 1
 
 
-@pytest.mark.parametrize(("make", "options"), [*CASES, (adagrad_diff, {"blocks": "tensor"})], ids=name)
+@pytest.mark.parametrize(("make", "options"), [*CASES, (adagraddiff, {"blocks": "tensor"})], ids=name)
 def test_state_of_shapes_alone(make, options):
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), {**PARAMS, "z": jnp.ones(2, jnp.complex64)})
     real = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
@@ -186,15 +186,15 @@ def test_scan_vmapped_over_learning_rates(make, options):
 
 def test_vmapped_over_lam():
     lams = jnp.array([0.0, 0.1, 1e4])
-    many = jax.vmap(lambda penalty: run(adagrad_diff(0.1, penalty=penalty))[0])(L1(lams))
-    same(jax.tree.map(lambda leaf: leaf[1], many), run(made(adagrad_diff, {"penalty": L1(0.1)}))[0], rtol=1e-4)
-    same(jax.tree.map(lambda leaf: leaf[0], many), run(made(adagrad_diff, {}))[0], rtol=1e-4)
+    many = jax.vmap(lambda penalty: run(adagraddiff(0.1, penalty=penalty))[0])(L1(lams))
+    same(jax.tree.map(lambda leaf: leaf[1], many), run(made(adagraddiff, {"penalty": L1(0.1)}))[0], rtol=1e-4)
+    same(jax.tree.map(lambda leaf: leaf[0], many), run(made(adagraddiff, {}))[0], rtol=1e-4)
     assert not any(leaf[2].any() for leaf in jax.tree.leaves(many))
 
 
 @pytest.mark.parametrize(
     ("make", "options"),
-    [(adagrad_diff, {}), (adamdiff, {"penalty": Ridge(0.3)}), (adagrad_diff, {"penalty": GroupL2(0.1), "blocks": "tensor"})],
+    [(adagraddiff, {}), (adamdiff, {"penalty": Ridge(0.3)}), (adagraddiff, {"penalty": GroupL2(0.1), "blocks": "tensor"})],
     ids=name,
 )
 def test_gradients_through_steps(make, options):
@@ -227,7 +227,7 @@ def test_gradients_are_not_changed():
 
 
 def test_complex_gradients_of_jax_are_conjugated_by_the_caller():
-    z, optimizer = jnp.array([1 + 2j, -3j]), adagrad_diff(1.0, penalty=None)
+    z, optimizer = jnp.array([1 + 2j, -3j]), adagraddiff(1.0, penalty=None)
     gradient = jax.grad(lambda z: jnp.sum(jnp.abs(z - 1j) ** 2))
     z, _ = run(optimizer, z, steps=100, gradient=lambda z: gradient(z).conj())
     np.testing.assert_allclose(z, [1j, 1j], atol=1e-3)
@@ -236,7 +236,7 @@ def test_complex_gradients_of_jax_are_conjugated_by_the_caller():
 def test_params_are_needed_for_a_penalty():
     from optax._src.base import NO_PARAMS_MSG
 
-    optimizer = adagrad_diff(0.1, penalty=NonNegative())
+    optimizer = adagraddiff(0.1, penalty=NonNegative())
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         optimizer.update(jnp.ones(2), optimizer.init(jnp.ones(2)))
     assert str(caught.value) == NO_PARAMS_MSG
@@ -245,23 +245,23 @@ def test_params_are_needed_for_a_penalty():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: adagrad_diff(0.1, eps=0.0), ValueError, "'eps' parameter of scale_by_gradient_differences must be a positive"),
+        (lambda: adagraddiff(0.1, eps=0.0), ValueError, "'eps' parameter of scale_by_gradient_differences must be a positive"),
         (
-            lambda: adagrad_diff(0.1, blocks="column"),
+            lambda: adagraddiff(0.1, blocks="column"),
             ValueError,
             "'blocks' parameter .* must be one of 'element', 'row', 'tensor'",
         ),
         (
-            lambda: adagrad_diff(0.1, accumulator_dtype="int32"),
+            lambda: adagraddiff(0.1, accumulator_dtype="int32"),
             ValueError,
             "'accumulator_dtype' parameter .* floating-point dtype",
         ),
-        (lambda: adagrad_diff(0.1, accumulator_dtype="wide"), ValueError, "'accumulator_dtype' parameter .* Got 'wide'"),
-        (lambda: adagrad_diff(0.1, decay=1.0), ValueError, "'decay' parameter .* must be a number >= 0 and < 1"),
+        (lambda: adagraddiff(0.1, accumulator_dtype="wide"), ValueError, "'accumulator_dtype' parameter .* Got 'wide'"),
+        (lambda: adagraddiff(0.1, decay=1.0), ValueError, "'decay' parameter .* must be a number >= 0 and < 1"),
         (lambda: adamdiff(0.1, b1=-0.1), ValueError, "'b1' parameter of scale_by_adamdiff"),
         (lambda: adamdiff(0.1, b2=None), ValueError, "'b2' parameter of scale_by_adamdiff"),
         (lambda: adamdiff(0.1, eps="small"), ValueError, "'eps' parameter of scale_by_adamdiff"),
-        (lambda: adagrad_diff(0.1, penalty=package.L1(0.1)), TypeError, "'penalty' parameter of proximal must be a penalty of"),
+        (lambda: adagraddiff(0.1, penalty=package.L1(0.1)), TypeError, "'penalty' parameter of proximal must be a penalty of"),
         (lambda: proximal(optax.scale_by_adam(), 0.1, L1(0.1)), TypeError, "'scaling' parameter of proximal"),
     ],
 )

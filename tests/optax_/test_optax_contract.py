@@ -23,9 +23,9 @@ SHARDING = Path(optax.__path__[0], "_src", "sharding_test.py")
 
 # Learning rates with which all four of the suite's problems, Rosenbrock's function among them, are solved in its 30,000 steps.
 OURS = [
-    {"opt_name": "adagrad_diff", "opt_kwargs": {"learning_rate": 1.0}},
+    {"opt_name": "adagraddiff", "opt_kwargs": {"learning_rate": 1.0}},
     {
-        "opt_name": "adagrad_diff",
+        "opt_name": "adagraddiff",
         "opt_kwargs": {"learning_rate": 1.0, "blocks": "tensor", "accumulator_dtype": "float32", "penalty": door.L1(1e-4)},
     },
     {"opt_name": "adamdiff", "opt_kwargs": {"learning_rate": 1e-2}},
@@ -43,7 +43,7 @@ def suite():
     ours = tuple({**entry, "wrapper_name": None, "wrapper_kwargs": None} for entry in OURS)
     assert {"_MAIN_OPTIMIZERS_UNDER_TEST", "_ALL_OPTIMIZERS_UNDER_TEST", "contrib"} <= names.keys()
     names |= {"_MAIN_OPTIMIZERS_UNDER_TEST": ours, "_ALL_OPTIMIZERS_UNDER_TEST": ours}
-    names["contrib"] = SimpleNamespace(adagrad_diff=door.adagrad_diff, adamdiff=door.adamdiff)
+    names["contrib"] = SimpleNamespace(adagraddiff=door.adagraddiff, adamdiff=door.adamdiff)
     exec(compile(line + after, SUITE.name, "exec"), names)
     return names["ContribTest"]
 
@@ -60,9 +60,9 @@ def test_the_contract_is_there():
 
 
 OPTIMIZERS = """
-    "adagrad_diff": adagrad_diff(1.0),
-    "schedule": adagrad_diff(optax.constant_schedule(1.0), penalty=L1(0.1)),
-    "row": adagrad_diff(1.0, blocks="row", penalty=GroupL2(0.1)),
+    "adagraddiff": adagraddiff(1.0),
+    "schedule": adagraddiff(optax.constant_schedule(1.0), penalty=L1(0.1)),
+    "row": adagraddiff(1.0, blocks="row", penalty=GroupL2(0.1)),
     "tensor": adamdiff(1.0, blocks="tensor", penalty=GroupL2(0.1, "tensor")),
 """
 
@@ -95,7 +95,7 @@ def test_explicit_sharding_over_two_devices():
     text = text.replace("(8,), ('x',)", "(2,), ('x',)").replace("device_count=8", "device_count=2")
     text = text.replace("class ShardingTest", "from adagrad_diff.optax import *\nimport numpy as np\nclass ShardingTest", 1)
     text = text.replace(
-        "OPTIMIZERS = {", "from adagrad_diff.optax import L1, GroupL2, adagrad_diff, adamdiff\nOPTIMIZERS = {", 1
+        "OPTIMIZERS = {", "from adagrad_diff.optax import L1, GroupL2, adagraddiff, adamdiff\nOPTIMIZERS = {", 1
     )
     text = text.replace("if __name__ == '__main__':", STEPS + "\nif __name__ == '__main__':")
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"

@@ -19,7 +19,7 @@ from adagrad_diff.optax import (  # noqa: E402
     DiagonalTransformation,
     GroupL2,
     NonNegative,
-    adagrad_diff,
+    adagraddiff,
     adamdiff,
     proximal,
     scale_by_adamdiff,
@@ -85,7 +85,7 @@ CASES += [({"eps": 0.1}, "eps")]
 
 
 SOME = ("None", f"{GroupL2(0.2)}-row", "None-tensor", "eps")  # the others are made of the same parts
-FORMULAS = [pytest.param(adagrad_diff, options, id=f"adagrad_diff-{name}") for options, name in CASES]
+FORMULAS = [pytest.param(adagraddiff, options, id=f"adagraddiff-{name}") for options, name in CASES]
 FORMULAS += [pytest.param(adamdiff, options, id=f"adamdiff-{name}") for options, name in CASES if name in SOME]
 
 
@@ -102,7 +102,7 @@ def test_equals_the_formulas(make, options):
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(("decay", "penalty"), [(0.0, None), (0.5, L1(0.05)), (0.99, None)])
 def test_sums_that_decay(decay, penalty):
-    follow(adagrad_diff, {"decay": decay, "penalty": penalty})
+    follow(adagraddiff, {"decay": decay, "penalty": penalty})
 
 
 @pytest.mark.usefixtures("x64")
@@ -115,7 +115,7 @@ def test_a_decaying_sum_is_adam_without_momentum():
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize(("make", "penalty"), [(adagrad_diff, L1(0.05)), (adamdiff, None)])
+@pytest.mark.parametrize(("make", "penalty"), [(adagraddiff, L1(0.05)), (adamdiff, None)])
 def test_schedules(make, penalty):
     follow(make, {"penalty": penalty}, lr=lambda n: 0.1 / (1 + n))
 
@@ -124,7 +124,7 @@ def test_schedules(make, penalty):
 @pytest.mark.parametrize(
     ("make", "options"),
     [
-        (adagrad_diff, {"blocks": "row", "penalty": GroupL2(0.1)}),
+        (adagraddiff, {"blocks": "row", "penalty": GroupL2(0.1)}),
         (adamdiff, {"penalty": L1(0.02)}),
         (adamdiff, {"blocks": "tensor"}),
     ],
@@ -142,7 +142,7 @@ def test_single_precision(make):
 @pytest.mark.parametrize(
     ("make", "dtype", "penalty"),
     [
-        (adagrad_diff, jnp.float16, L1(0.01)),
+        (adagraddiff, jnp.float16, L1(0.01)),
         (adamdiff, jnp.bfloat16, L1(0.01)),
     ],
 )
@@ -155,7 +155,7 @@ def test_half_precision_has_single_precision_state(make, dtype, penalty):
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(
     ("make", "penalty", "name"),
-    [(adagrad_diff, L1(0.01), "float64"), (adamdiff, None, np.float64)],
+    [(adagraddiff, L1(0.01), "float64"), (adamdiff, None, np.float64)],
 )
 def test_double_precision_state_of_single_precision_parameters(make, penalty, name):
     options = {"accumulator_dtype": name, "penalty": penalty}
@@ -192,7 +192,7 @@ def test_trajectory_is_that_of_the_core(multinomial, blocks, core_blocks, penalt
         "Box": (Box(-0.2, 0.1), core.Box(-0.2, 0.1)),
         "GroupL2": (GroupL2(0.1), core.GroupL2(0.1, np.repeat(np.arange(5), 3))),
     }[penalty]
-    optimizer, x = adagrad_diff(0.4, blocks=blocks, penalty=ours), jnp.zeros((5, 3))
+    optimizer, x = adagraddiff(0.4, blocks=blocks, penalty=ours), jnp.zeros((5, 3))
     state = optimizer.init(x)
     rule = core.AdaGradDiff(0.4, blocks=core_blocks)
     for expected in islice(core.iterate(core.Multinomial(A, classes), np.zeros((5, 3)), theirs, rule), 100):
@@ -215,7 +215,7 @@ def test_equals_the_torch_optimizer(make, blocks, penalty):
     x = jnp.asarray(rng.standard_normal((4, 3)))
     y = torch.tensor(np.array(x), requires_grad=True)
     optimizer = make(0.05, blocks=blocks, penalty=penalty)
-    kind = door.AdaGradDiff if make is adagrad_diff else door.AdamDiff
+    kind = door.AdaGradDiff if make is adagraddiff else door.AdamDiff
     torch_optimizer, state = kind([y], lr=0.05, blocks=blocks, penalty=theirs), optimizer.init(x)
     for _ in range(40):
         g = rng.standard_normal((4, 3))
@@ -242,7 +242,7 @@ def test_proximal_steps_of_a_scaling_of_optax():
 @pytest.mark.parametrize(
     ("make", "penalty", "dtype"),
     [
-        *((adagrad_diff, p, jnp.float32) for p in (None, *PENALTIES)),
+        *((adagraddiff, p, jnp.float32) for p in (None, *PENALTIES)),
         (adamdiff, None, jnp.float32),
         (adamdiff, L1(0.1), jnp.bfloat16),
     ],
@@ -260,10 +260,10 @@ def test_zeros_and_bounds_after_adding_updates(dtype):
     rng = np.random.default_rng(4)
     x, g = (jnp.asarray(rng.standard_normal(1000) * 10 ** rng.uniform(-3, 3, 1000), dtype) for _ in range(2))
     for penalty in (L1(2.0), NonNegative()):
-        y, _, _ = step(make := adagrad_diff(1.0, penalty=penalty), x, make.init(x), g)
+        y, _, _ = step(make := adagraddiff(1.0, penalty=penalty), x, make.init(x), g)
         assert (y == 0).any()
         assert not ((y < 0) & isinstance(penalty, NonNegative)).any()
-    y, _, _ = step(make := adagrad_diff(1.0, penalty=Box(-0.1, 0.3)), x, make.init(x), g)
+    y, _, _ = step(make := adagraddiff(1.0, penalty=Box(-0.1, 0.3)), x, make.init(x), g)
     excess = jnp.maximum(y - 0.3, -0.1 - y).astype(np.float32)
     assert (excess <= jnp.finfo(dtype).eps * jnp.maximum(abs(x), 1.0)).all()  # by rounding at most
 
