@@ -20,6 +20,7 @@ from adagrad_diff.optax import (  # noqa: E402
     Ridge,
     adagraddiff,
     adamdiff,
+    adamwdiff,
     proximal,
     scale_by_adamdiff,
     scale_by_gradient_differences,
@@ -75,6 +76,45 @@ def test_the_alias_is_the_chain():
     chain = optax.chain(scale_by_gradient_differences(), optax.scale_by_learning_rate(0.1))
     same(run(made(adagraddiff, {})), run(chain), rtol=0)
     same(run(made(adamdiff, {"penalty": L1(0.1)})), run(proximal(scale_by_adamdiff(), 0.1, L1(0.1))), rtol=0)
+
+
+def test_adamwdiff_is_a_chain_like_adamw():
+    """Scaled, then decayed, then multiplied by the rate; the mask is a tree or a function."""
+    mask = {"w": True, "b": False}
+    for given in (None, mask, lambda params: mask):
+        decay = optax.add_decayed_weights(0.2, given)
+        chain = optax.chain(scale_by_adamdiff(b1=0.8), decay, optax.scale_by_learning_rate(0.1))
+        same(run(adamwdiff(0.1, b1=0.8, weight_decay=0.2, mask=given)), run(chain), rtol=0)
+        penalised = proximal(optax.chain(scale_by_adamdiff(b1=0.8), decay), 0.1, L1(0.1))
+        same(run(adamwdiff(0.1, b1=0.8, weight_decay=0.2, mask=given, penalty=L1(0.1))), run(penalised), rtol=0)
+
+
+def test_adams_other_options():
+    """With gradients that alternate in sign, differences are twice the gradients: what is left are Adam's own formulas."""
+    g = jnp.array([1.0, -3.0, 0.5]) * (-1.0) ** jnp.arange(8)[:, None]
+    updates = lambda scaling: jax.lax.scan(lambda s, g: scaling.update(g, s)[::-1], scaling.init(g[0]), g)[1]  # noqa: E731
+    for options in ({"nesterov": True}, {"eps_root": 0.3}, {"mu_dtype": "float32"}, {"nesterov": True, "b1": 0.5}):
+        ours, theirs = scale_by_adamdiff(b2=0.0, **options), optax.scale_by_adam(b2=0.0, **options)
+        if "eps_root" in options:  # inside the root, beside (2 g)^2
+            theirs = optax.scale_by_adam(b2=0.0, eps_root=0.3 / 4)
+        np.testing.assert_allclose(2 * updates(ours)[1:], updates(theirs)[1:], rtol=1e-5)
+    state = adamdiff(0.1, mu_dtype="bfloat16").init(PARAMS)[0]
+    assert state.mean["w"].dtype == jnp.bfloat16
+    assert state.prev["w"].dtype == state.total["w"].dtype == jnp.float32
+
+
+def test_the_count_is_found():
+    """As of optax.adagrad: there is one count, that of the schedule."""
+    for penalty in (None, L1(0.1)):
+        _, state = run(adagraddiff(optax.constant_schedule(0.1), penalty=penalty), steps=3)
+        assert optax.tree.get(state, "count") == 3
+    assert optax.tree.get(run(adagraddiff(0.1))[1], "count") is None
+    assert optax.tree.get(run(adagraddiff(0.1, decay=0.9), steps=2)[1], "count") == 2
+    assert optax.tree.get(run(adamdiff(0.1, penalty=L1(0.1)), steps=2)[1], "count") == 2
+
+
+def test_the_old_name_is_the_same_object():
+    assert package.optax.adagrad_diff is adagraddiff
 
 
 def test_chain_with_clipping():
@@ -262,7 +302,14 @@ def test_params_are_needed_for_a_penalty():
         (lambda: adamdiff(0.1, b2=None), ValueError, "'b2' parameter of scale_by_adamdiff"),
         (lambda: adamdiff(0.1, eps="small"), ValueError, "'eps' parameter of scale_by_adamdiff"),
         (lambda: adagraddiff(0.1, penalty=package.L1(0.1)), TypeError, "'penalty' parameter of proximal must be a penalty of"),
-        (lambda: proximal(optax.scale_by_adam(), 0.1, L1(0.1)), TypeError, "'scaling' parameter of proximal"),
+        (lambda: adagraddiff(0.1, prox_unseen=1, penalty=L1(0.1)), ValueError, "'prox_unseen' parameter .* True or False"),
+        (lambda: adamdiff(0.1, max_move=0.0), ValueError, "'max_move' parameter .* positive number, or math.inf for no bound"),
+        (lambda: adagraddiff(0.1, decay=0.9, max_move=float("nan")), ValueError, "'max_move' parameter of scale_by_gradient"),
+        (lambda: adagraddiff(0.1, -1.0), ValueError, "'initial_accumulator_value' parameter .* must be a number >= 0"),
+        (lambda: adagraddiff(0.1, 0.1, decay=0.9), ValueError, "'initial_accumulator_value' .* cannot be used with 'decay'"),
+        (lambda: adamdiff(0.1, eps_root=-1.0), ValueError, "'eps_root' parameter of scale_by_adamdiff"),
+        (lambda: adamdiff(0.1, mu_dtype="complex64"), ValueError, "'mu_dtype' parameter .* floating-point dtype"),
+        (lambda: adamwdiff(0.1, nesterov="yes"), ValueError, "'nesterov' parameter .* True or False"),
     ],
 )
 def test_bad_options(make, error, message):
