@@ -85,8 +85,8 @@ def test_adamwdiff_is_a_chain_like_adamw():
         decay = optax.add_decayed_weights(0.2, given)
         chain = optax.chain(scale_by_adamdiff(b1=0.8), decay, optax.scale_by_learning_rate(0.1))
         same(run(adamwdiff(0.1, b1=0.8, weight_decay=0.2, mask=given)), run(chain), rtol=0)
-        penalised = proximal(optax.chain(scale_by_adamdiff(b1=0.8), decay), 0.1, L1(0.1))
-        same(run(adamwdiff(0.1, b1=0.8, weight_decay=0.2, mask=given, penalty=L1(0.1))), run(penalised), rtol=0)
+    penalised = proximal(optax.chain(scale_by_adamdiff(b1=0.8), decay), 0.1, L1(0.1))
+    same(run(adamwdiff(0.1, b1=0.8, weight_decay=0.2, mask=given, penalty=L1(0.1))), run(penalised), rtol=0)
 
 
 def test_adams_other_options():

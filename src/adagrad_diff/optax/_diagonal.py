@@ -82,6 +82,11 @@ def after(g: jax.Array, total: jax.Array) -> jax.Array:
     """The gradient g, available only once the new total is (which is never negative).
 
     The new total needs the memory of the previous gradient, into which g goes: without an order between the two, XLA makes
-    copies of whole arrays, which cost more than the step itself.
+    copies of whole arrays, which cost more than the step itself. On a single CPU, one entry of the total is enough to wait for
+    all of it (behind a barrier, or XLA would calculate that entry a second time), and the others need not be read; arrays that
+    are spread over devices would have to send it around.
     """
+    if total.size and jax.default_backend() == "cpu" and jax.device_count() == 1:
+        first = jax.lax.optimization_barrier(jax.lax.stop_gradient(total)).ravel()[0]
+        return jnp.where((first >= 0) | jnp.isnan(first), g, jnp.nan)
     return jnp.where(total >= 0, g, jnp.nan)
