@@ -87,6 +87,7 @@ def after(g: jax.Array, total: jax.Array) -> jax.Array:
     are spread over devices would have to send it around.
     """
     if total.size and jax.default_backend() == "cpu" and jax.device_count() == 1:
-        first = jax.lax.optimization_barrier(jax.lax.stop_gradient(total)).ravel()[0]
+        whole: Any = jax.lax.optimization_barrier(jax.lax.stop_gradient(total))  # type: ignore[no-untyped-call]
+        first = whole.ravel()[0]
         return jnp.where((first >= 0) | jnp.isnan(first), g, jnp.nan)
     return jnp.where(total >= 0, g, jnp.nan)

@@ -54,7 +54,8 @@ def _adam_weights(h: Any, s: Any) -> Any:
 
 
 def _amsgrad_direction(h: Any, s: Any, g: Any) -> Any:
-    return _unbiased(s.mu, h.b1, s.count) if h.bias_correction_mu else s.mu
+    always = not hasattr(h, "bias_correction_mu")  # in older versions of optax
+    return _unbiased(s.mu, h.b1, s.count) if always or h.bias_correction_mu else s.mu
 
 
 def _amsgrad_weights(h: Any, s: Any) -> Any:

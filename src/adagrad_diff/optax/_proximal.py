@@ -101,14 +101,19 @@ def proximal(
         if params is None:
             raise ValueError(NO_PARAMS)
         scaled, scaling_state = scale.update(widened(updates), state.scaling, widened(params), **extra_args)
-        inverse = jax.tree.broadcast(jax.tree.map(lambda w: 1 / jnp.asarray(w), metric.weights(scaling_state)), params)
-        seen = jax.tree.broadcast(True if seen_in is None else seen_in(scaling_state), params)
+        inverse = _spread(jax.tree.map(lambda w: 1 / jnp.asarray(w), metric.weights(scaling_state)), params)
+        seen = _spread(True if seen_in is None else seen_in(scaling_state), params)
         direction, _ = rate.update(scaled, state.rate)
         steps, rate_state = rate.update(inverse, state.rate)
         changes = jax.tree.map(lambda x, d, s, seen: _change(x, d, s, seen, penalty), params, direction, steps, seen)
         return changes, ProximalState(scaling_state, rate_state)
 
     return optax.GradientTransformationExtraArgs(init, update)
+
+
+def _spread(prefix: Any, tree: Any) -> Any:
+    """A tree like the other one: each leaf of a prefix, for all leaves in its place."""
+    return jax.tree.map(lambda leaf, part: jax.tree.map(lambda _: leaf, part), prefix, tree)
 
 
 def _change(x: jax.Array, direction: jax.Array, step: Any, seen: Any, penalty: Penalty) -> jax.Array:
