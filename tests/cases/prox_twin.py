@@ -85,7 +85,7 @@ class Twin:
         if self.prox_unseen:
             self.x = self.proximal(z, steps)
         else:  # where nothing has accumulated, no gradient ever was: no step for the penalty, and not even bounds
-            seen = np.broadcast_to(self.total + self.block_sum(direction**2) != 0, z.shape)
+            seen = np.broadcast_to(self.total != 0, z.shape)
             self.x = np.where(seen, self.proximal(z, np.where(seen, steps, NO_STEP)), z)
         self.prev = g
 

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..common.blocks import block_sum, inner
+from ..common.blocks import block_sum
 
 
 def real(x: jax.Array) -> jax.Array:
@@ -26,12 +26,6 @@ def block_full(x: Any, blocks: str, dtype: Any, value: Any = 0.0) -> jax.Array:
     """A buffer with one entry per block of x, which may be only a shape; spread over devices like x."""
     shape = jax.eval_shape(lambda x: block_sum(real(x), blocks), x)
     return jnp.full_like(shape, value, dtype=dtype or wide(shape.dtype))
-
-
-def block_any(x: jax.Array, blocks: str) -> jax.Array:
-    """Whether a block has an entry that is not zero, in a shape that broadcasts against x."""
-    axes = inner(x.ndim, blocks)
-    return jnp.any(x != 0, axis=axes, keepdims=True) if axes else x != 0
 
 
 def wide(dtype: Any) -> Any:

@@ -12,7 +12,7 @@ from ..common import check
 from ..common.blocks import block_sum
 from ..common.moves import MAX_MOVE
 from . import _check
-from ._coordinates import block_any, block_full, like, real
+from ._coordinates import block_full, like, real
 from ._diagonal import DiagonalTransformation, after, bounded, root
 
 OWNER = "scale_by_gradient_differences"
@@ -114,9 +114,7 @@ def scale_by_gradient_differences(
         return jax.tree.map(lambda s, t: (s + eps).astype(t.dtype), size, state.total)
 
     def seen(state: Any) -> Any:
-        if decay is None:
-            return jax.tree.map(lambda t: t != 0, state.total)
-        return jax.tree.map(lambda t, g: (t != 0) | block_any(g, blocks), state.total, state.prev)
+        return jax.tree.map(lambda t: t != 0, state.total)
 
     return DiagonalTransformation(init, update, weights, seen)
 

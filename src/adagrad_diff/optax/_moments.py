@@ -12,7 +12,7 @@ from ..common import check
 from ..common.blocks import block_sum
 from ..common.moves import MAX_MOVE
 from . import _check
-from ._coordinates import block_any, block_full, like, real
+from ._coordinates import block_full, like, real
 from ._diagonal import DiagonalTransformation, after, bounded, root
 from ._differences import accumulate, unbiased
 
@@ -118,7 +118,7 @@ def scale_by_adamdiff(
 
         return jax.tree.map(weight, state.total, direction(state))
 
-    def seen(state: Any) -> Any:  # also where the squares have decayed to nothing, as after long stays of one gradient
-        return jax.tree.map(lambda v, d: (v != 0) | block_any(d, blocks), state.total, direction(state))
+    def seen(state: Any) -> Any:
+        return jax.tree.map(lambda v: v != 0, state.total)
 
     return DiagonalTransformation(init, update, weights, seen)
