@@ -33,22 +33,6 @@ class Line:
         return loss.detach()
 
 
-def small_model(dtype: torch.dtype) -> torch.nn.Sequential:
-    """Two layers, always the same."""
-    torch.manual_seed(1)
-    linear, sigmoid = torch.nn.Linear, torch.nn.Sigmoid
-    return torch.nn.Sequential(linear(2, 3), sigmoid(), linear(3, 1), sigmoid()).to(dtype)
-
-
-def gradients_of_step(n: int, model: Any) -> None:
-    """The gradients of step n: none at all at one step, and none of a layer that is frozen for a while."""
-    data = torch.linspace(0.1, 0.6, 6, dtype=torch.float64).reshape(3, 2).to(next(model.parameters()).dtype)
-    model.zero_grad()
-    model[2].requires_grad_(n not in (3, 4))
-    if n != 2:
-        model(data).sum().backward()
-
-
 def rosenbrock(x: torch.Tensor) -> torch.Tensor:
     return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
 

@@ -11,7 +11,7 @@ pytest.importorskip("expecttest")  # torch's own test utilities need it
 
 import contract_infos as infos  # noqa: E402
 from contract_infos import FLAGS, FORLOOP, every_input, inputs_in  # noqa: E402
-from contract_parts import Line, advance, rosenbrock, rosenbrock_gradient, gradients_of_step, small_model, states, with_gradients  # noqa: E402
+from contract_parts import Line, advance, rosenbrock, rosenbrock_gradient, states, with_gradients  # noqa: E402
 
 pytestmark = pytest.mark.peer
 
@@ -91,7 +91,7 @@ def test_groups_have_their_own_weight_decay(info):
         one = info.optim_cls([{"params": together.params[:1], **options}, {"params": together.params[1:], **other}])
         two = [info.optim_cls(apart.params[:1], **copy.deepcopy(options)), info.optim_cls(apart.params[1:], **other)]
         before = together.loss().item()
-        for _ in range(20):
+        for _ in range(6):
             together.step(one)
             apart.loss().backward()
             for optimizer in two:
@@ -107,7 +107,7 @@ def test_groups_have_their_own_learning_rate(info):
         start, before = still.detach().clone(), line.loss().item()
         options = {"lr": 1e-3, **options}
         optimizer = info.optim_cls([{"params": line.params, **options}, {"params": [still]}], lr=1e-28)
-        for _ in range(20):
+        for _ in range(6):
             optimizer.zero_grad()
             line.loss().backward()
             still.grad = torch.rand_like(still)
@@ -149,7 +149,7 @@ def test_sparse_gradients_are_dense_ones(scheduled):
             k = (n + 1) % 2
             for p, optimizer, ours, dense in zip(params, optimizers, schedulers, (False, True), strict=True):
                 g = rosenbrock_gradient(p)[k]
-                p.grad = torch.sparse_coo_tensor([[k, k]], [g / 4, g - g / 4], (2,))
+                p.grad = torch.sparse_coo_tensor([[k, k]], [g / 4, g - g / 4], (2,), check_invariants=True)
                 p.grad = p.grad.to_dense() if dense else p.grad
                 loss = rosenbrock(p).detach()
                 optimizer.step()
@@ -211,32 +211,37 @@ def flat(params, optimizer):
     return torch.cat([t.detach().reshape(-1).double() for t in (*params, *kept)])
 
 
-def compare_ways(info, way, dtype, **tolerances):
-    """The loop against another way, in parameters and in what is remembered, at every step."""
+def compare_ways(info, way, dtype, tolerance):
+    """The loop against another way, in parameters and in what is remembered, at every step.
+
+    One step has no gradients at all, and two parameters have none for a while.
+    """
+    shapes = (3, 2), (3,), (1, 3), (1,), ()
     for options in inputs_in(info):
-        models = [small_model(dtype) for _ in range(2)]
-        params = [[*model.parameters(), torch.ones((), dtype=dtype)] for model in models]
+        params = [[torch.linspace(-1, 1, math.prod(s), dtype=dtype).reshape(s) for s in shapes] for _ in range(2)]
         ways = FORLOOP, {**FORLOOP, way: True}
         optimizers = [info.optim_cls(p, **{**copy.deepcopy(options), **w}) for p, w in zip(params, ways, strict=True)]
+        random = torch.Generator().manual_seed(0)
         for n in range(7):
-            for p, model, optimizer in zip(params, models, optimizers, strict=True):
-                gradients_of_step(n, model)
-                p[-1].grad = torch.full_like(p[-1], 0.5)
+            for k, (p, q) in enumerate(zip(*params, strict=True)):
+                p.grad = None if n == 2 or (n in (3, 4) and k in (2, 3)) else torch.randn(p.shape, generator=random).to(dtype)
+                q.grad = copy.deepcopy(p.grad)
+            for optimizer in optimizers:
                 optimizer.step()
-            close(*map(flat, params, optimizers), **tolerances)
+            close(*map(flat, params, optimizers), rtol=tolerance, atol=tolerance)
         for s, t in zip(*map(states, optimizers), strict=True):
             assert {name: value.dtype for name, value in s.items()} == {name: value.dtype for name, value in t.items()}
-            assert s.get("step", torch.tensor(0.0)).dtype in (torch.float32, torch.float64)
+            assert "step" not in s or s["step"].dtype in (torch.float32, torch.float64)
 
 
 def test_foreach_is_the_loop(info):
-    compare_ways(info, "foreach", torch.float64, rtol=1e-7, atol=1e-7)
+    compare_ways(info, "foreach", torch.float64, 1e-7)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
 def test_fused_is_the_loop(info, dtype):
     tolerance = {torch.float64: 1e-7, torch.float32: 1e-5}.get(dtype, 5e-3)  # torch's own
-    compare_ways(info, "fused", dtype, rtol=tolerance, atol=tolerance)
+    compare_ways(info, "fused", dtype, tolerance)
 
 
 @pytest.mark.parametrize("default", [torch.float64, torch.float16], ids=str)
@@ -245,7 +250,7 @@ def test_the_default_dtype_does_not_matter(info, default):
     before = torch.get_default_dtype()
     torch.set_default_dtype(default)
     try:
-        compare_ways(info, "foreach", torch.float64, rtol=1e-7, atol=1e-7)
+        compare_ways(info, "foreach", torch.float64, 1e-5 if default == torch.float16 else 1e-7)  # a rate may be in a tensor
     finally:
         torch.set_default_dtype(before)
 
@@ -295,15 +300,15 @@ def peak_memory(function):
 # ---------------------------------------------------------------- steps that do nothing
 
 
-def test_fused_refuses_parameters_that_are_nowhere(info):
-    model = small_model(torch.float32).to("meta")
-    optimizer = info.optim_cls(model.parameters(), fused=True)
-    for p in model.parameters():
-        p.grad = torch.zeros_like(p)
-    with pytest.raises(RuntimeError, match="fused"):
-        optimizer.step()
-    optimizer.zero_grad()
+def test_fused_refuses_parameters_without_memory(info):
+    """torch says so at the first step, ours at once."""
+    params = [torch.ones(2, 3, device="meta") for _ in range(2)]
+    with pytest.raises(RuntimeError, match="meta device with fused=True"):
+        info.optim_cls(params, fused=True)
+    params[0].grad = torch.ones_like(params[0])
+    optimizer = info.optim_cls(params)
     optimizer.step()
+    assert optimizer.state[params[0]]["prev"].is_meta
 
 
 def test_nothing_happens_if_a_scaler_found_inf(info):
