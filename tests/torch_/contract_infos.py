@@ -45,7 +45,13 @@ def own_options(name: str) -> dict[str, dict[str, Any]]:
     if name != "AdamWDiff":
         options["decoupled"] = {"weight_decay": 0.1, "decoupled_weight_decay": True}
     if name == "AdaGradDiff":
-        options["every number"] = {"lr": 0.05, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.2, "eps": 1e-3}
+        options["every number"] = {
+            "lr": 0.05,
+            "lr_decay": 0.1,
+            "weight_decay": 0.1,
+            "initial_accumulator_value": 0.2,
+            "eps": 1e-3,
+        }
     else:
         options["betas"] = {"betas": (0.8, 0.95)}
         options["short moves"] = {"max_move": 0.5}

@@ -10,7 +10,7 @@ from typing import Any
 from torch.optim import lr_scheduler as lr
 from torch.optim.swa_utils import SWALR
 
-STEPS = 24  # so many steps show every milestone below
+STEPS = 16  # so many steps show every milestone below
 
 
 class Slower:

@@ -74,8 +74,9 @@ def schedules(kind):
 def test_rates_are_those_of_torch_and_every_step_is_made_with_them(kind):
     for words, make in schedules(kind).items():
         ours, by_hand, twin = two_groups(kind), two_groups(kind, tensor=False), two_groups(theirs(kind))
-        schedulers, others = listed(make(ours)), listed(make(twin))
+        schedulers, others, seen = listed(make(ours)), listed(make(twin)), set()
         for n in range(STEPS):
+            seen.add(rates(ours)[0])
             assert rates(ours) == pytest.approx(rates(twin), rel=1e-6, abs=1e-12), (words, n)
             for group, other, hand in zip(ours.param_groups, twin.param_groups, by_hand.param_groups, strict=True):
                 hand["lr"] = float(group["lr"])
@@ -90,19 +91,7 @@ def test_rates_are_those_of_torch_and_every_step_is_made_with_them(kind):
             advance(others, METRICS[n])
             last = [s.get_last_lr() for s in schedulers]
             assert [float(r) for r in last[-1]] == pytest.approx(rates(ours), rel=1e-6, abs=1e-12)
-
-
-@every_kind
-def test_a_rate_moves_for_real(kind):
-    """That the comparison above is not between constants."""
-    for words, make in schedules(kind).items():
-        optimizer = two_groups(kind)
-        schedulers, seen = listed(make(optimizer)), set()
-        for n in range(STEPS):
-            seen.add(round(rates(optimizer)[0], 12))
-            step(optimizer, n)
-            advance(schedulers, METRICS[n])
-        assert len(seen) > 1, words
+        assert len(seen) > 1, f"{words} never moves the rate: this compares constants"
 
 
 @every_kind
@@ -153,10 +142,12 @@ def test_epochs_by_number(kind):
             with pytest.warns(UserWarning, match="epoch parameter"):
                 jumps.step(n)
             assert rates(other) == pytest.approx(rates(one), rel=1e-4, abs=1e-7), (words, n)
+        seen = []
         for _ in range(3):
             with pytest.warns(UserWarning, match="epoch parameter"):
                 jumps.step(2)
-            assert rates(other) == rates(other)
+            seen.append(rates(other))
+        assert seen[0] == seen[1] == seen[2], words
 
 
 @every_kind
@@ -180,9 +171,8 @@ def test_restarts_at_any_epoch(kind):
 
 
 @every_kind
-@pytest.mark.parametrize("weights_only", [True, False])
-def test_a_resumed_schedule_is_the_same_one(kind, weights_only):
-    """Optimizer and scheduler through a file after half of the way, bit by bit."""
+def test_a_resumed_schedule_is_the_same_one(kind):
+    """Optimizer and scheduler through a file after half of the way, bit by bit; `weights_only` reads all but objects of a user."""
     for words, make in schedules(kind).items():
         optimizer = two_groups(kind)
         schedulers = listed(make(optimizer))
@@ -192,7 +182,7 @@ def test_a_resumed_schedule_is_the_same_one(kind, weights_only):
         file = io.BytesIO()
         torch.save([points(optimizer), optimizer.state_dict(), [s.state_dict() for s in schedulers]], file)
         file.seek(0)
-        start, state, plans = torch.load(file, weights_only=weights_only and "functions of groups" not in words)
+        start, state, plans = torch.load(file, weights_only=words != "functions of groups")
         resumed = two_groups(kind)
         others = listed(make(resumed))
         for p, x in zip((p for group in resumed.param_groups for p in group["params"]), start, strict=True):
@@ -292,7 +282,9 @@ def test_a_new_scheduler_takes_over(kind):
 def test_a_tensor_that_changes_later_is_not_the_first_rate(kind):
     """Schedulers remember where they began by a copy, not by the tensor that the optimizer steps with."""
     cycle = kind is not AdaGradDiff
-    makers = [SINGLE[w] for w in ("step", "milestones", "constant", "linear", "exponential", "polynomial", "cosine", "function")]
+    makers = [
+        SINGLE[w] for w in ("step", "milestones", "constant", "linear", "exponential", "polynomial", "cosine", "function")
+    ]
     makers += [lambda o: lr.CyclicLR(o, 0.1, 0.2, cycle_momentum=cycle), lambda o: SWALR(o, swa_lr=0.05)]
     makers += [lambda o: lr.OneCycleLR(o, 0.2, total_steps=10, cycle_momentum=cycle)]
     for make in makers:

@@ -270,7 +270,9 @@ def test_dtypes_side_by_side(info, way):
             for optimizer in optimizers:
                 optimizer.step()
         for p, q, s, t in zip(*both, *map(states, optimizers), strict=True):
-            rtol, atol = (5 * tolerance for tolerance in torch.testing._comparison.get_tolerances(p.dtype, rtol=None, atol=None))
+            rtol, atol = (
+                5 * tolerance for tolerance in torch.testing._comparison.get_tolerances(p.dtype, rtol=None, atol=None)
+            )
             close((p, s), (q, t), rtol=rtol, atol=atol)
 
 
