@@ -1,7 +1,7 @@
 """Our optimizers in the words of torch's own tests: `OptimizerInfo` says which options there are, and what is refused.
 
-torch's description of Adagrad is taken for AdaGradDiff, that of Adam for AdamDiff and AdamWDiff, and what only ours have comes in
-addition. The utilities are imported when they are used: that takes seconds, and a run of other tests need not wait for them.
+torch's description of Adagrad is taken for AdaGradDiff, that of Adam for AdamDiff and AdamWDiff; what only ours have is added.
+The utilities are imported when they are used: that takes seconds, and a run of other tests need not wait for them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ NAMES = ("AdaGradDiff", "AdamDiff", "AdamWDiff")
 FORLOOP = {"foreach": False, "fused": False}  # the readable loop, which is the truth for all others
 FLAGS = ("foreach", "fused", "differentiable")  # one step made in different ways: at most one of them is True
 
-# What torch refuses and ours take: a step reads every option by itself, as a number or as a tensor, in every way.
+# A file of an older version may have none of these.
+LATER = (
+    *FLAGS,
+    *("maximize", "capturable", "weight_decay", "lr_decay", "initial_accumulator_value"),
+    *("decoupled_weight_decay", "prox_unseen", "skip_nonfinite", "max_move", "amsgrad"),
+)
+
+# What torch refuses and ours take: a learning rate in a tensor suits every way, and betas are numbers, even if they come in tensors.
 ACCEPTED = {
     "lr as Tensor doesn't work with foreach & not capturable",
     "betas must be either both floats or both Tensors",
@@ -134,9 +141,7 @@ def infos() -> dict[str, Any]:
             has_capturable_arg=True,
             supports_sparse=name == "AdaGradDiff",
             metadata_for_sparse=like.metadata_for_sparse,
-            # A file of an older version has none of these.
-            not_og_supported_flags=(*FLAGS, "maximize", "capturable", "weight_decay", "lr_decay", "initial_accumulator_value")
-            + ("decoupled_weight_decay", "prox_unseen", "skip_nonfinite", "max_move", "amsgrad"),
+            not_og_supported_flags=LATER,
         )
 
     return {name: info(name) for name in NAMES}

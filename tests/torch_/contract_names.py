@@ -67,10 +67,18 @@ TEST_LR_SCHEDULER = """
     test_lr_scheduler_checkpoint_on_plateau
 """
 
-# What else in torch's tests takes an optimizer from the same list: test/inductor/test_compiled_optimizers.py, test/test_torch.py,
-# test/optim/test_optim.py.
+# test/optim/test_optim.py
+TEST_DIFFERENTIABLE_OPTIMIZER = """
+    test_sgd test_adam test_rmsprop test_adadelta test_adagrad test_adamax test_asgd test_rprop test_adamw test_nadam test_radam
+    test_adam_differentiable_lr test_adam_differentiable_weight_decay test_adam_differentiable_betas
+    test_adam_differentiable_all_hyperparams test_adamw_differentiable_lr test_adamw_differentiable_weight_decay
+    test_adamw_differentiable_betas test_adamw_differentiable_all_hyperparams test_differentiable_lr
+    test_differentiable_weight_decay test_differentiable_weight_decay_and_lr
+"""
+
+# The other two that take optimizers from the same list: test/inductor/test_compiled_optimizers.py and test/test_torch.py
 ELSEWHERE = """
-    test_correctness test_grad_scaling_autocast_fused_optimizers test_differentiable_optimizers
+    test_correctness test_grad_scaling_autocast_fused_optimizers
 """
 
 

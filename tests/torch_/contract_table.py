@@ -1,7 +1,7 @@
 """Which of torch's checks is which test of ours, and which does not apply, with the reason.
 
-Patterns are those of shells; the first that fits a name counts. A row that begins with a file of ours names a test in it, anything else
-is a reason.
+Patterns are those of shells; the first that fits a name counts. A row with `::` names a file and a test of ours, any other is a
+reason.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ OPTIM = {
     "test_can_load_from_to_named_state_dict": f"{STATES}::test_a_loaded_state_continues_the_same_run",
     "test_save_load_equality_with_weights_only": f"{STATES}::test_a_state_is_the_same_after_a_file",
     "test_load_nontensor_step": f"{STATES}::test_a_step_count_may_be_a_plain_number",
-    "test_state_dict_with_cuda_params": f"{CUDA}; of parameters in another dtype: test_a_state_of_other_parameters_is_taken_as_it_is",
+    "test_state_dict_with_cuda_params": f"{CUDA}; another dtype: test_a_state_of_other_parameters_is_taken_as_it_is",
     "test_state_dict_*hook": f"{STATES}::test_hooks_of_state_dicts",
     "test_load_state_dict_*hook*": f"{STATES}::test_hooks_of_loading",
     "test_step_*hook*": f"{STATES}::test_hooks_of_steps",
@@ -110,10 +110,20 @@ LR_SCHEDULER = {
     "test_swalr_*": RATES,
 }
 
+DERIVATIVE = f"{STEPS}::test_a_step_has_a_derivative"
+DIFFERENTIABLE = {
+    "test_adagrad": DERIVATIVE,
+    "test_adam": DERIVATIVE,
+    "test_adamw": DERIVATIVE,
+    "test_adam*_differentiable_lr": DERIVATIVE,
+    "test_differentiable_lr": DERIVATIVE,
+    "test_*differentiable_*": "is about derivatives in weight decay and betas, which are plain numbers in ours",
+    "test_*": "is about an optimizer that none of ours takes after",
+}
+
 OTHERS = {
     "test_correctness": f"{OPTIONS}::test_compiled_step",
     "test_grad_scaling_autocast_fused_optimizers": f"{STEPS}::test_a_scaler_leaves_it_to_the_optimizer",
-    "test_differentiable_optimizers": f"{OPTIONS}::test_differentiable",
 }
 
 

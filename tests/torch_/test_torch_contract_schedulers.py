@@ -172,7 +172,7 @@ def test_restarts_at_any_epoch(kind):
 
 @every_kind
 def test_a_resumed_schedule_is_the_same_one(kind):
-    """Optimizer and scheduler through a file after half of the way, bit by bit; `weights_only` reads all but objects of a user."""
+    """Optimizer and scheduler through a file after half of the way, bit by bit; `weights_only` but for a user's objects."""
     for words, make in schedules(kind).items():
         optimizer = two_groups(kind)
         schedulers = listed(make(optimizer))
@@ -316,9 +316,9 @@ def test_a_group_that_joins_has_its_rate_reduced_as_well(kind):
         scheduler.step(1.0)
     assert rates(optimizer) == pytest.approx([0.05, 0.05, 0.005])
     optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(2, 3))], "lr": 0.05})
+    scheduler.num_bad_epochs = 2
     with pytest.raises(RuntimeError, match="number of param groups"):
-        for _ in range(5):
-            scheduler.step(1.0)
+        scheduler.step(1.0)
 
 
 @every_kind
@@ -339,7 +339,6 @@ def test_the_order_of_steps_is_watched(kind):
                 wrap(optimizer)
             with pytest.warns(UserWarning, match="has been overridden" if wrapped else "how-to-adjust-learning-rate"):
                 scheduler.step()
-                optimizer.step()
     optimizer = two_groups(kind)
     scheduler = lr.StepLR(optimizer, 3)
     with warnings.catch_warnings():

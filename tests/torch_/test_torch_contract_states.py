@@ -2,6 +2,7 @@
 
 import copy
 import io
+import itertools
 
 import pytest
 
@@ -18,6 +19,7 @@ from adagrad_diff.torch import AdamDiff, AdamWDiff  # noqa: E402
 pytestmark = pytest.mark.peer
 
 BOTH = [False, True]
+PAIRS = list(itertools.product(BOTH, BOTH))
 
 
 @pytest.fixture(params=infos.NAMES)
@@ -34,18 +36,25 @@ def named(params, really=True):
 
 
 def equal(a, b):
-    """Whether two state dicts say the same, tensors entry by entry."""
-    infos.case().assertEqual(a, b, rtol=0, atol=0)
+    """Two state dicts say the same."""
+    assert a.keys() == b.keys()
+    if "state" in a:
+        same(a["state"], b["state"])
+        for group, other in zip(a["param_groups"], b["param_groups"], strict=True):
+            equal(group, other)
+    else:
+        assert {name: value for name, value in a.items() if name != "lr"} == {n: value for n, value in b.items() if n != "lr"}
+        assert type(a["lr"]) is type(b["lr"])
+        assert a["lr"] == b["lr"]
 
 
 # ---------------------------------------------------------------- saved and loaded
 
 
-@pytest.mark.parametrize("first", BOTH, ids=["unnamed", "named"])
-@pytest.mark.parametrize("second", BOTH, ids=["unnamed", "named"])
-def test_a_loaded_state_continues_the_same_run(info, first, second):
+def test_a_loaded_state_continues_the_same_run(info):
     """Bit by bit, whether parameters have names or not; and names come through if anybody has them."""
-    for options in every_input(info, "differentiable"):
+    for k, options in enumerate(every_input(info, "differentiable")):
+        first, second = PAIRS[k // 3 % 4]  # three ways for each set of options
         line = Line()
         optimizer = info.optim_cls(named(line.params, first), **options)
         for _ in range(3):

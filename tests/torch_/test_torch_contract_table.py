@@ -5,11 +5,12 @@ from pathlib import Path
 
 import contract_names
 import pytest
-from contract_table import LR_SCHEDULER, OPTIM, OTHERS, answer
+from contract_table import DIFFERENTIABLE, LR_SCHEDULER, OPTIM, OTHERS, answer
 
 TABLES = {
     "TestOptimRenewed": (contract_names.TEST_OPTIM_RENEWED, OPTIM),
     "TestLRScheduler": (contract_names.TEST_LR_SCHEDULER, LR_SCHEDULER),
+    "TestDifferentiableOptimizer": (contract_names.TEST_DIFFERENTIABLE_OPTIMIZER, DIFFERENTIABLE),
     "elsewhere": (contract_names.ELSEWHERE, OTHERS),
 }
 
