@@ -19,15 +19,6 @@ SHAPES = [(3, 4), (5,), ()]
 STEPS = 40
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tiny tensors: threads that wait for each other are all the cost."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def cases():
     """Every way to make a step with every penalty, and every kind of block; maximize and donate_grads take turns."""
     some = {"foreach": (None, L1(0.05), GroupL2(0.2)), "fused": (None, L1(0.05))}  # the others are made of the same parts
