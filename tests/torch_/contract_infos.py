@@ -25,7 +25,7 @@ LATER = (
     *("decoupled_weight_decay", "prox_unseen", "skip_nonfinite", "max_move", "amsgrad"),
 )
 
-# What torch refuses and ours take: a learning rate in a tensor suits every way, and betas are numbers, even if they come in tensors.
+# What torch refuses and ours take: a rate in a tensor suits every way, and betas are numbers, even if they come in tensors.
 ACCEPTED = {
     "lr as Tensor doesn't work with foreach & not capturable",
     "betas must be either both floats or both Tensors",
