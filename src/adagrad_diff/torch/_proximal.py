@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._sharded import placed
+
 
 def proximal_(x: Tensor, step: Tensor, total: Tensor, group: dict[str, Any]) -> None:
     """Replace x by its proximal point, but where nothing has accumulated: the length of a step is not known there.
@@ -23,4 +25,4 @@ def proximal_(x: Tensor, step: Tensor, total: Tensor, group: dict[str, Any]) -> 
     unseen = total == 0
     before = x.clone()
     penalty.prox_(x, step.masked_fill(unseen, 0.0))
-    x.copy_(torch.where(unseen, before, x))  # a step of length 0 would still meet the bounds
+    x.copy_(placed(torch.where(unseen, before, x), x))  # a step of length 0 would still meet the bounds

@@ -12,6 +12,7 @@ from . import _kernels
 from ._optimizer import DifferenceOptimizer
 from ._options import rate
 from ._proximal import proximal_
+from ._sharded import placed
 from ._steps import count
 from .penalties import Penalty
 
@@ -117,7 +118,7 @@ class AdaGradDiff(DifferenceOptimizer):
         (lr,) = numbers
         state["total"].add_(block_sum((g - state["prev"]).square(), group["blocks"]))
         w = state["total"].sqrt() + group["eps"]
-        x.sub_(lr * g / w)
+        x.sub_(placed(lr * g / w, x))
         proximal_(x, lr / w, state["total"], group)
 
     @staticmethod

@@ -14,6 +14,7 @@ from . import _kernels
 from ._optimizer import DifferenceOptimizer
 from ._options import rate, refuse_amsgrad
 from ._proximal import proximal_
+from ._sharded import placed
 from ._steps import count
 from .penalties import Penalty
 
@@ -109,7 +110,7 @@ accumulator_dtype, donate_grads
         mean = state["mean"] * c1
         size = mean.abs() if blocks == "element" else group_norms(torch, mean, blocks)
         w = torch.maximum((state["total"] * c2).sqrt(), size / group["max_move"]) + group["eps"]
-        x.sub_(lr * mean / w)
+        x.sub_(placed(lr * mean / w, x))
         proximal_(x, lr / w, state["total"], group)
 
     @staticmethod
