@@ -40,6 +40,7 @@ def own_options(name: str) -> dict[str, dict[str, Any]]:
         "maximize alone": {"maximize": True},
         "tensor lr": {"lr": torch.tensor(0.001)},
         "penalty": {"penalty": door.L1(0.01)},
+        "bounds": {"penalty": door.Box(-4.0, 4.0)},
         "penalty and weight decay": {"penalty": door.Box(-4.0, 4.0), "weight_decay": 0.1},
         "penalty of rows": {"penalty": door.GroupL2(0.01), "blocks": "row"},
         "penalty everywhere": {"penalty": door.ElasticNet(0.01, 0.1), "prox_unseen": True},
@@ -151,7 +152,10 @@ def every_input(info: Any, *skip: str) -> list[dict[str, Any]]:
     """Every set of options, in every way to make a step but those of `skip`."""
     from torch.testing._internal.common_optimizers import _get_optim_inputs_including_global_cliquey_kwargs as inputs
 
-    return [case.kwargs for case in inputs("cpu", torch.float32, info, skip)]
+    cases = [case.kwargs for case in inputs("cpu", torch.float32, info, skip)]
+    plain = [options for options in cases if not any(options.get(flag) for flag in FLAGS)]
+    # torch leaves lists out on CPUs, where ours have them as well.
+    return cases + [{**copy.deepcopy(options), "foreach": True} for options in plain]
 
 
 def inputs_in(info: Any, **options: Any) -> list[dict[str, Any]]:

@@ -359,6 +359,7 @@ def test_nothing_refers_to_itself(kind):
         step(optimizer)
         for scheduler in makers:
             scheduler.step()
+        optimizer.load_state_dict(optimizer.state_dict())
         return [weakref.ref(optimizer), *map(weakref.ref, makers)]
 
     for options in ({"foreach": False, "fused": False}, {"foreach": True}, {"fused": True}, {"capturable": True}):
