@@ -26,7 +26,7 @@ AGREEMENT = 1e-4  # relative: single precision has seven digits
 
 RATE = "it has a learning rate already, so pass the scaling alone: optax.scale_by_adam() for optax.adam(...), and so on"
 AROUND = ("masked", "partition", "inject_hyperparams", "apply_if_finite", "MultiSteps", "flatten")
-INSTEAD = {"scale": RATE, "scale_by_schedule": RATE} | {name: f"put {name} around proximal, not inside it" for name in AROUND}
+REMEDY_OF = {"scale": RATE, "scale_by_schedule": RATE} | {name: f"put {name} around proximal, not inside it" for name in AROUND}
 ELSE = (
     f"pass a scaling of this package or of optax ({', '.join((*SCALINGS, *MOMENTUM))}), or tell the weights with "
     "DiagonalTransformation(init, update, weights)"
@@ -41,7 +41,7 @@ def diagonal(scaling: Any) -> DiagonalTransformation:
     if isinstance(found, str):
         raise TypeError(
             "The 'scaling' parameter of proximal must be a transformation that divides by weights which can be known, and "
-            f"those of {found} cannot: {INSTEAD.get(found, ELSE)}."
+            f"those of {found} cannot: {REMEDY_OF.get(found, ELSE)}."
         )
     return found
 
