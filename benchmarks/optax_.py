@@ -1,12 +1,12 @@
 """The optax optimizers beside optax's own: 20 M float32 parameters, compiled, on two CPU threads.
 
 Steps are mostly limited by memory, and XLA on CPUs writes one array per pass. AdaGrad has two passes over 7 arrays: the total
-reads itself and g, x reads itself, g and the total. Ours has a third pass, for the previous gradient, and 10 arrays: the total
-reads itself, g and the previous gradient; that reads g; x reads itself, the total and the gradient. If memory were all, that
-would be 10 / 7 = 1.43 times AdaGrad's time, and 7 / 5 = 1.4 with one pass each; roots and divisions, of which both have as
-many, bring it nearer to one. (Adam has three passes over 10 arrays.) Tried, and worse: a plain copy as the third pass, with an
-optimization barrier or without (3.8 times AdaGrad's time: XLA copies the previous gradient as well), and a loop over pieces
-that fit into the cache (slower by far: XLA copies whole arrays).
+reads itself and g, x reads itself, g and the total. Ours has a third pass, for the previous gradient, and 10 arrays: the
+total reads itself, g and the previous gradient; that reads g; x reads itself, the total and the gradient. If memory were all,
+that would be 10 / 7 = 1.43 times AdaGrad's time, and 7 / 5 = 1.4 with one pass each; roots and divisions, of which both have
+as many, bring it nearer to one. (Adam has three passes over 10 arrays.) Tried, and worse: a plain copy as the third pass,
+with an optimization barrier or without (3.8 times AdaGrad's time: XLA copies the previous gradient as well), and a loop over
+pieces that fit into the cache (slower by far).
 """
 
 from __future__ import annotations

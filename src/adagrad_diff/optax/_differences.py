@@ -15,7 +15,7 @@ from . import _check
 from ._coordinates import block_full, like, real
 from ._diagonal import DiagonalTransformation, after, bounded, root
 
-OWNER = "scale_by_gradient_differences"
+DIFFERENCES = "scale_by_gradient_differences"
 
 
 class DifferencesState(NamedTuple):
@@ -82,11 +82,11 @@ def scale_by_gradient_differences(
     >>> print(updates.round(4))
     [1.     0.4472]
     """
-    dtype = _check.scaling(eps, blocks, accumulator_dtype, max_move, OWNER)
-    _check.known(check.nonnegative, initial_accumulator_value, "initial_accumulator_value", OWNER)
+    dtype = _check.scaling(eps, blocks, accumulator_dtype, max_move, DIFFERENCES)
+    _check.known(check.nonnegative, initial_accumulator_value, "initial_accumulator_value", DIFFERENCES)
     if decay is not None:
-        _check.known(_check.fraction, decay, "decay", OWNER)
-        _check.known(_no_start, initial_accumulator_value, "initial_accumulator_value", OWNER)
+        _check.known(_check.fraction, decay, "decay", DIFFERENCES)
+        _check.known(_no_start, initial_accumulator_value, "initial_accumulator_value", DIFFERENCES)
         initial_accumulator_value = 0.0
 
     def init(params: Any) -> DifferencesState | DecayingDifferencesState:

@@ -16,7 +16,7 @@ from ._coordinates import block_full, like, real
 from ._diagonal import DiagonalTransformation, after, bounded, root
 from ._differences import accumulate, unbiased
 
-OWNER = "scale_by_adamdiff"
+MOMENTS = "scale_by_adamdiff"
 
 
 class AdamDiffState(NamedTuple):
@@ -76,12 +76,12 @@ def scale_by_adamdiff(
     >>> print(updates.round(4))
     [1.7321 0.1925]
     """
-    dtype = _check.scaling(eps, blocks, accumulator_dtype, max_move, OWNER)
-    mean_dtype = _check.floating(mu_dtype, "mu_dtype", OWNER) or dtype
-    _check.known(_check.fraction, b1, "b1", OWNER)
-    _check.known(_check.fraction, b2, "b2", OWNER)
-    _check.known(check.nonnegative, eps_root, "eps_root", OWNER)
-    check.flag(nesterov, "nesterov", OWNER)
+    dtype = _check.scaling(eps, blocks, accumulator_dtype, max_move, MOMENTS)
+    mean_dtype = _check.floating(mu_dtype, "mu_dtype", MOMENTS) or dtype
+    _check.known(_check.fraction, b1, "b1", MOMENTS)
+    _check.known(_check.fraction, b2, "b2", MOMENTS)
+    _check.known(check.nonnegative, eps_root, "eps_root", MOMENTS)
+    check.flag(nesterov, "nesterov", MOMENTS)
 
     def init(params: Any) -> AdamDiffState:
         def zeros(blocks: str, dtype: Any) -> Any:

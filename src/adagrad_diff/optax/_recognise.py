@@ -22,11 +22,11 @@ from ._diagonal import DiagonalTransformation, of_part
 from ._known import BEFORE, BEHIND, MOMENTUM, SCALINGS, Known
 
 PROBES = np.array([[0.5, -2.0, 0.0, 1e-3], [0.25, 1.0, 0.0, 0.0], [-3.0, 1.0, 2.0, 1e-3]], np.float32)  # gradients
-CLOSE = 1e-4  # relative: single precision has seven digits
+AGREEMENT = 1e-4  # relative: single precision has seven digits
 
 RATE = "it has a learning rate already, so pass the scaling alone: optax.scale_by_adam() for optax.adam(...), and so on"
 AROUND = ("masked", "partition", "inject_hyperparams", "apply_if_finite", "MultiSteps", "flatten")
-REMEDIES = {"scale": RATE, "scale_by_schedule": RATE} | {name: f"put {name} around proximal, not inside it" for name in AROUND}
+REMEDY_OF = {"scale": RATE, "scale_by_schedule": RATE} | {name: f"put {name} around proximal, not inside it" for name in AROUND}
 ELSE = (
     f"pass a scaling of this package or of optax ({', '.join((*SCALINGS, *MOMENTUM))}), or tell the weights with "
     "DiagonalTransformation(init, update, weights)"
@@ -41,7 +41,7 @@ def diagonal(scaling: Any) -> DiagonalTransformation:
     if isinstance(found, str):
         raise TypeError(
             "The 'scaling' parameter of proximal must be a transformation that divides by weights which can be known, and "
-            f"those of {found} cannot: {REMEDIES.get(found, ELSE)}."
+            f"those of {found} cannot: {REMEDY_OF.get(found, ELSE)}."
         )
     return found
 
@@ -122,7 +122,7 @@ def _is_as_known(known: Known, name: str, transformation: Any, inside: dict[str,
             for g in PROBES:
                 update, state = transformation.update(jnp.asarray(g), state)
                 product, direction = update * known.weights(h, state), known.direction(h, state, jnp.asarray(g))
-                if not np.allclose(product, direction, rtol=CLOSE, atol=0, equal_nan=True):
+                if not np.allclose(product, direction, rtol=AGREEMENT, atol=0, equal_nan=True):
                     return False
     except (AttributeError, KeyError, TypeError):  # other names than those of the optax that is known
         return False
