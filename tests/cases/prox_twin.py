@@ -86,7 +86,8 @@ class Twin:
             self.x = self.proximal(z, steps)
         else:  # where nothing has accumulated, no gradient ever was: no step for the penalty, and not even bounds
             seen = np.broadcast_to(self.total != 0, z.shape)
-            self.x = np.where(seen, self.proximal(z, np.where(seen, steps, NO_STEP)), z)
+            moved = seen | (direction != 0)
+            self.x = np.where(moved, self.proximal(z, np.where(seen, steps, NO_STEP)), z)
         self.prev = g
 
     def proximal(self, z, steps):

@@ -81,6 +81,31 @@ def test_an_unseen_entry_counts_in_its_group():
     assert first == pytest.approx(3.0 * h / (h + 1e9), rel=1e-2)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_squares_that_have_decayed_to_nothing_keep_their_bounds(mode):
+    """A gradient that stays the same for so long that the average underflows goes on to move its weight, within the bounds."""
+    x = torch.ones(1, requires_grad=True)
+    optimizer = AdamDiff([x], lr=0.1, betas=(0.9, 0.5), penalty=NonNegative(), **MODES[mode])
+    for _ in range(200):
+        x.grad = torch.ones(1)
+        optimizer.step()
+    assert optimizer.state[x]["total"].item() == 0
+    assert x.item() == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ALL)
+def test_gradients_whose_squares_are_no_numbers_wipe_nothing(kind, mode):
+    x = torch.ones(2, requires_grad=True)
+    optimizer = kind([x], lr=0.1, penalty=L1(1e-3), weight_decay=0.0, **MODES[mode])
+    for _ in range(3):
+        x.grad = torch.tensor([1e-30, 1.0])
+        optimizer.step()
+    assert optimizer.state[x]["total"][0] == 0
+    assert x[0] == 1.0
+    assert x[1] < 0.9
+
+
 TASK = torch.Generator().manual_seed(5)
 X, Y = torch.randn(64, 6, generator=TASK), torch.randn(64, 1, generator=TASK)
 

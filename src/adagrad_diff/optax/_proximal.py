@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -105,7 +106,8 @@ def proximal(
         seen = _spread(True if seen_in is None else seen_in(scaling_state), params)
         direction, _ = rate.update(scaled, state.rate)
         steps, rate_state = rate.update(inverse, state.rate)
-        changes = jax.tree.map(lambda x, d, s, seen: _change(x, d, s, seen, penalty), params, direction, steps, seen)
+        change = partial(_change, penalty)
+        changes = jax.tree.map(change, params, updates, direction, steps, seen)
         return changes, ProximalState(scaling_state, rate_state)
 
     return optax.GradientTransformationExtraArgs(init, update)
@@ -116,13 +118,13 @@ def _spread(prefix: Any, tree: Any) -> Any:
     return jax.tree.map(lambda leaf, part: jax.tree.map(lambda _: leaf, part), prefix, tree)
 
 
-def _change(x: jax.Array, direction: jax.Array, step: Any, seen: Any, penalty: Penalty) -> jax.Array:
+def _change(penalty: Penalty, x: jax.Array, g: jax.Array, direction: jax.Array, step: Any, seen: Any) -> jax.Array:
     """prox(x - direction) - x, calculated on real coordinates in at least single precision."""
     coordinates = real(x)
     z = coordinates - real(direction)
     step = step.astype(z.dtype)
     if seen is True:
         y = penalty.prox(z, step)
-    else:  # a step of zero, and not even bounds, where there has been no gradient
-        y = jnp.where(seen, penalty.prox(z, jnp.where(seen, step, 0.0)), z)
+    else:  # where nothing has accumulated, a step of zero; and without a gradient, not even bounds
+        y = jnp.where(seen | (real(g) != 0), penalty.prox(z, jnp.where(seen, step, 0.0)), z)
     return like(y.astype(z.dtype) - coordinates, x)

@@ -53,7 +53,7 @@ class Foreach:
         if decay and group["decoupled_weight_decay"]:
             torch._foreach_mul_(xs, [1 - row[0] * decay for row in numbers])
         elif decay:
-            gs = list(torch._foreach_add(gs, xs, alpha=decay))
+            gs = list(torch._foreach_add(gs, xs, alpha=decay)) if gs is given else _added(gs, xs, decay)
         buffers = [[state[name] for state in states] for name in optimizer.buffers]
         self._update(optimizer, [xs, gs, *buffers], numbers, group)
         for (p, _), g, own, state in zip(pairs, gs, given, states, strict=True):
@@ -95,6 +95,12 @@ def compiled(function: Callable[..., None]) -> Callable[..., None]:
             return function(*args, **options)
 
     return call
+
+
+def _added(gs: list[Tensor], xs: list[Tensor], decay: float) -> list[Tensor]:
+    """gs + decay xs, in memory that is ours already."""
+    torch._foreach_add_(gs, xs, alpha=decay)
+    return gs
 
 
 def _alike(pairs: Pairs) -> Iterable[Pairs]:

@@ -22,7 +22,7 @@ from ._tensors import PLAIN_TYPES, Pairs
 if TYPE_CHECKING:
     from ._optimizer import DifferenceOptimizer
 
-DTYPES: dict[torch.dtype, Any] = {torch.float32: np.float32, torch.float64: np.float64}
+FUSED_DTYPES: dict[torch.dtype, Any] = {torch.float32: np.float32, torch.float64: np.float64}
 
 
 class Fused:
@@ -46,7 +46,7 @@ class Fused:
         for p, g in pairs:
             state, dtype, size = optimizer.ready(p, group), p.dtype, p.numel()
             tensors = (p, g, *[state[name] for name in optimizer.buffers])
-            addresses = [address(t, dtype, size) for t in tensors] if dtype in DTYPES else [0]
+            addresses = [address(t, dtype, size) for t in tensors] if dtype in FUSED_DTYPES else [0]
             if 0 in addresses:
                 rest.append((p, g))
                 continue
@@ -58,7 +58,7 @@ class Fused:
             table.append(addresses)
         for dtype, (params, states, sizes, table) in work.items():
             increment_version(params)  # autograd is told before anything is written: a backward through the old values raises
-            self._run(optimizer, states, np.array(table, np.uint64), sizes, group, factor, DTYPES[dtype])
+            self._run(optimizer, states, np.array(table, np.uint64), sizes, group, factor, FUSED_DTYPES[dtype])
         return rest
 
     @staticmethod

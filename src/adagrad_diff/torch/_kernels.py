@@ -52,18 +52,20 @@ def _decayed(x: Any, gradient: Any, lr: Any, decay: Any, one: Any, kind: Any) ->
 
 
 @register_jitable(**INLINE)
-def _prox(z: Any, step: Any, total: Any, penalty: Any, kind: Any, unseen: Any) -> Any:
-    """Shrink, divide, clip, as `common.six_penalties` states it, where something has accumulated. NaN stays NaN."""
+def _prox(z: Any, step: Any, total: Any, direction: Any, penalty: Any, kind: Any, unseen: Any) -> Any:
+    """Shrink, divide, clip, as `common.six_penalties` states it, where something has accumulated (see `_proximal`)."""
     l1, l2, lower, upper, zero, one = penalty
     if kind == NO_PROX:
         return z
+    seen = unseen or total != zero  # NaN is, too, and stays NaN
+    step = step if seen else zero
     size = abs(z) - step * l1
     y = np.copysign(zero if size <= zero else size, z)
     if kind == FULL_PROX:
         y = y / (one + step * l2)
         y = lower if y < lower else y
         y = upper if y > upper else y
-    return y if unseen or total != zero else z
+    return y if seen or direction != zero else z
 
 
 @register_jitable(**INLINE)
@@ -79,7 +81,7 @@ def adagrad_diff(x: Any, g: Any, total: Any, prev: Any, mean: Any, numbers: Any,
         total[i] = s
         prev[i] = gradient
         step = lr / (np.sqrt(s) + eps)
-        x[i] = _prox(weight - step * gradient, step, s, penalty, prox, unseen)
+        x[i] = _prox(weight - step * gradient, step, s, gradient, penalty, prox, unseen)
 
 
 @register_jitable(**INLINE)
@@ -99,7 +101,7 @@ def adam_diff(x: Any, g: Any, total: Any, prev: Any, mean: Any, numbers: Any, sc
         direction = m * c1
         root, bound = np.sqrt(s * c2), least * abs(direction)
         step = lr / ((root if root > bound else bound) + eps)
-        x[i] = _prox(weight - step * direction, step, s, penalty, prox, unseen)
+        x[i] = _prox(weight - step * direction, step, s, direction, penalty, prox, unseen)
 
 
 @cache

@@ -10,11 +10,12 @@ from torch import Tensor
 from ._sharded import placed
 
 
-def proximal_(x: Tensor, step: Tensor, total: Tensor, group: dict[str, Any]) -> None:
+def proximal_(x: Tensor, step: Tensor, total: Tensor, direction: Tensor, group: dict[str, Any]) -> None:
     """Replace x by its proximal point, but where nothing has accumulated: the length of a step is not known there.
 
     Such a coordinate keeps its value, and counts in the norm of its group: that is the proximal step in a metric that is
-    infinite there.
+    infinite there. If it moves all the same, since squares have decayed to nothing or are too small to be numbers, it stays in
+    bounds; if it does not, even a bound leaves it alone.
     """
     penalty = group["penalty"]
     if penalty is None:
@@ -25,4 +26,4 @@ def proximal_(x: Tensor, step: Tensor, total: Tensor, group: dict[str, Any]) -> 
     unseen = total == 0
     before = x.clone()
     penalty.prox_(x, step.masked_fill(unseen, 0.0))
-    x.copy_(placed(torch.where(unseen, before, x), x))  # a step of length 0 would still meet the bounds
+    x.copy_(placed(torch.where(unseen & (direction == 0), before, x), x))

@@ -119,7 +119,7 @@ class AdaGradDiff(DifferenceOptimizer):
         state["total"].add_(block_sum((g - state["prev"]).square(), group["blocks"]))
         w = state["total"].sqrt() + group["eps"]
         x.sub_(placed(lr * g / w, x))
-        proximal_(x, lr / w, state["total"], group)
+        proximal_(x, lr / w, state["total"], g, group)
 
     @staticmethod
     def listed(*lists: list[Tensor], numbers: list[tuple[Any, ...]], group: dict[str, Any]) -> None:
@@ -136,8 +136,8 @@ class AdaGradDiff(DifferenceOptimizer):
             numbers = [(1.0,)] * len(xs)
         torch._foreach_addcdiv_(xs, gs, w, scalars=[-lr for (lr,) in numbers])
         if group["penalty"] is not None:
-            for x, weight, s, (lr,) in zip(xs, w, total, numbers, strict=True):
-                proximal_(x, lr / weight, s, group)
+            for x, g, weight, s, (lr,) in zip(xs, gs, w, total, numbers, strict=True):
+                proximal_(x, lr / weight, s, g, group)
 
     def scalars(self, group: dict[str, Any]) -> tuple[float, ...]:
         return (group["eps"],)

@@ -85,8 +85,8 @@ accumulator_dtype, donate_grads
         donate_grads: bool = False,
     ):
         refuse_amsgrad(amsgrad, type(self).__name__)
-        without = ("self", "params", "amsgrad", "__class__")
-        super().__init__(params, {name: value for name, value in locals().items() if name not in without})
+        options = {k: value for k, value in locals().items() if k not in ("self", "params", "amsgrad", "__class__")}
+        super().__init__(params, options)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         if isinstance(param_group, dict) and "amsgrad" in param_group:
@@ -111,7 +111,7 @@ accumulator_dtype, donate_grads
         size = mean.abs() if blocks == "element" else group_norms(torch, mean, blocks)
         w = torch.maximum((state["total"] * c2).sqrt(), size / group["max_move"]) + group["eps"]
         x.sub_(placed(lr * mean / w, x))
-        proximal_(x, lr / w, state["total"], group)
+        proximal_(x, lr / w, state["total"], mean, group)
 
     @staticmethod
     def listed(*lists: list[Tensor], numbers: list[tuple[Any, ...]], group: dict[str, Any]) -> None:
@@ -134,8 +134,8 @@ accumulator_dtype, donate_grads
         torch._foreach_div_(w, [c1 * lr for lr, c1, _ in numbers])
         torch._foreach_addcdiv_(xs, mean, w, value=-1)
         if group["penalty"] is not None:
-            for x, weight, v, (_, c1, _) in zip(xs, w, total, numbers, strict=True):
-                proximal_(x, 1 / (c1 * weight), v, group)
+            for x, m, weight, v, (_, c1, _) in zip(xs, mean, w, total, numbers, strict=True):
+                proximal_(x, 1 / (c1 * weight), v, m, group)
 
     def scalars(self, group: dict[str, Any]) -> tuple[float, ...]:
         beta1, beta2 = group["betas"]
@@ -173,3 +173,8 @@ class AdamWDiff(AdamDiff):
         if not options.pop("decoupled_weight_decay", True):
             raise ValueError("The weight decay of AdamWDiff is decoupled. Use AdamDiff for weight decay through the gradient.")
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, decoupled_weight_decay=True, **options)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True  # also with a state of AdamDiff
