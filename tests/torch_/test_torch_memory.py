@@ -15,7 +15,8 @@ torch = pytest.importorskip("torch")
 from torch_twin import ALL, MODES, states_of  # noqa: E402
 
 from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff  # noqa: E402
-from adagrad_diff.torch._fused import address, overlapping  # noqa: E402
+from adagrad_diff.torch._fused import overlapping  # noqa: E402
+from adagrad_diff.torch._plain import Plain, is_plain  # noqa: E402
 
 pytestmark = pytest.mark.peer
 
@@ -132,14 +133,42 @@ def test_memory_that_moves(kind, attack):
     same(params, optimizers)
 
 
-def test_addresses_of_plain_arrays_only():
+def test_plain_arrays():
     x = torch.ones(4, 3)
-    assert address(x, torch.float32, 12) == x.data_ptr()
-    assert address(x.view(-1)[3:], torch.float32, 9) == x.data_ptr() + 12
+    assert is_plain(x, torch.float32, 12)
+    assert is_plain(x.view(-1)[3:], torch.float32, 9)
     odd = [x.T, x.to_sparse(), torch._neg_view(x), x.double(), x.to("meta"), torch._efficientzerotensor(4, 3), x[:0]]
-    assert not any(address(t, torch.float32, 12) for t in odd)
+    assert not any(is_plain(t, torch.float32, 12) for t in odd)
     x.untyped_storage().resize_(40)
-    assert address(x, torch.float32, 12) == 0
+    assert not is_plain(x, torch.float32, 12)
+
+
+def test_what_has_changed_is_seen():
+    """In all tensors at once: every question whose answer was yes is asked again at every step."""
+    tensors = [torch.ones(3, 3) for _ in range(4)]
+    changes = {
+        "shape": lambda t: t.set_(torch.ones(9)),
+        "strides": lambda t: t.t_(),
+        "dtype": lambda t: setattr(t, "data", t.double()),
+        "negated": lambda t: setattr(t, "data", torch._neg_view(t.data)),
+        "zeros": lambda t: setattr(t, "data", torch._efficientzerotensor(3, 3)),
+        "freed": lambda t: t.untyped_storage().resize_(0),
+        "shrunk": lambda t: t.untyped_storage().resize_(20),
+    }
+    for name, change in changes.items():
+        for k in range(4):
+            some = [t.clone() for t in tensors]
+            plain = Plain(some, 4)
+            for _ in range(2):
+                assert plain.addresses(some).tolist() == [[t.data_ptr() for t in some]]
+            change(some[k])
+            assert plain.addresses(some) is None, name
+    some = [t.clone() for t in tensors]
+    plain = Plain(some, 4)
+    plain.addresses(some)
+    some[2].set_(torch.zeros(3, 3))  # other memory, of the same kind
+    assert plain.addresses(some).tolist() == [[t.data_ptr() for t in some]]
+    assert plain.addresses(some[:3]) is None
 
 
 # ---------------------------------------------------------------- memory that is not there

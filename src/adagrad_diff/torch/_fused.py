@@ -1,7 +1,7 @@
 """The fused step on CPUs: one compiled pass over parameters, gradients and buffers, in threads over all tensors together.
 
 The kernels find tensors by their addresses. A tensor may get other memory at any time (`p.data = ...`, `share_memory_()`, a
-trip to another process), so every address is asked for anew at every step, and nothing of it is kept.
+trip to another process), so every address is asked for anew at every step, by `_plain`, which looks at sizes and flags, too.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from torch.autograd.graph import increment_version
 
 from ..common.threads import thread_count
 from ._kernels import COUPLED, DECOUPLED, FULL_PROX, NO_DECAY, NO_PROX, SHRINK_ONLY, Kind, kernel
+from ._plain import FUSED_DTYPES, Plain
 from ._team import over_team
-from ._tensors import PLAIN_TYPES, Pairs
+from ._tensors import Pairs
 
 if TYPE_CHECKING:
     from ._optimizer import DifferenceOptimizer
-
-FUSED_DTYPES: dict[torch.dtype, Any] = {torch.float32: np.float32, torch.float64: np.float64}
 
 
 class Fused:
@@ -41,25 +40,27 @@ class Fused:
         )
 
     def step(self, optimizer: DifferenceOptimizer, pairs: Pairs, group: dict[str, Any], factor: float) -> Pairs:
-        rest: Pairs = []
-        work: dict[torch.dtype, tuple[list[Tensor], list[dict[str, Any]], list[int], list[list[int]]]] = {}
-        for p, g in pairs:
-            state, dtype, size = optimizer.ready(p, group), p.dtype, p.numel()
-            tensors = (p, g, *[state[name] for name in optimizer.buffers])
-            addresses = [address(t, dtype, size) for t in tensors] if dtype in FUSED_DTYPES else [0]
-            if 0 in addresses:
-                rest.append((p, g))
-                continue
-            state.pop("support", None)  # where the previous gradient was not zero, if it was sparse
-            params, states, sizes, table = work.setdefault(dtype, ([], [], [], []))
-            params.append(p)
-            states.append(state)
-            sizes.append(size)
-            table.append(addresses)
-        for dtype, (params, states, sizes, table) in work.items():
+        of, names = optimizer.state, optimizer.buffers
+        states = [of[p] for p, _ in pairs]
+        if not all("prev" in state for state in states):
+            states = [optimizer.ready(p, group) for p, _ in pairs]
+        tensors = [p for p, _ in pairs] + [g for _, g in pairs]  # columns: parameters, gradients, buffers
+        for name in names:
+            tensors += [state[name] for state in states]
+        known = optimizer.__dict__.setdefault("_plain", {})
+        plain = known.get(id(group))
+        addresses = None if plain is None else plain.addresses(tensors)
+        if addresses is None:
+            plain = known[id(group)] = Plain(tensors, 2 + len(names))
+            addresses = plain.addresses(tensors)
+        assert plain is not None and addresses is not None  # noqa: PT018
+        for dtype, rows in plain.rows.items():
+            params, some = [pairs[k][0] for k in rows], [states[k] for k in rows]
+            for state in some:
+                state.pop("support", None)  # where the previous gradient was not zero, if it was sparse
             increment_version(params)  # autograd is told before anything is written: a backward through the old values raises
-            self._run(optimizer, states, np.array(table, np.uint64), sizes, group, factor, FUSED_DTYPES[dtype])
-        return rest
+            self._run(optimizer, some, addresses[rows], [plain.sizes[k] for k in rows], group, factor, dtype)
+        return [pairs[k] for k in plain.rest]
 
     @staticmethod
     def _run(
@@ -69,15 +70,17 @@ class Fused:
         sizes: list[int],
         group: dict[str, Any],
         factor: float,
-        dtype: Any,
+        kind: torch.dtype,
     ) -> None:
         """Update the tensors whose addresses are the columns of the table: parameter, gradient, buffers."""
-        limits = None if group["penalty"] is None else group["penalty"].limits()
+        dtype, limits = FUSED_DTYPES[kind], None if group["penalty"] is None else group["penalty"].limits()
         prox = NO_PROX if limits is None else SHRINK_ONLY if limits[1:] == (0.0, -np.inf, np.inf) else FULL_PROX
         decay = group["weight_decay"]
         weights = NO_DECAY if decay == 0 else DECOUPLED if group["decoupled_weight_decay"] else COUPLED
         update = kernel(optimizer.kernel, dtype, Kind(prox, weights, group["prox_unseen"]))
-        numbers = np.array(optimizer.numbers(states, group), dtype)
+        rows = optimizer.numbers(states, group)
+        numbers = np.array(rows[:1] if rows.count(rows[0]) == len(rows) else rows, dtype)  # mostly one for all
+        numbers = np.broadcast_to(numbers, (len(rows), numbers.shape[1])).copy()
         scalars = tuple(map(dtype, (factor, decay, *optimizer.scalars(group))))
         penalty = tuple(map(dtype, (*(limits or (0.0,) * 4), 0.0, 1.0)))
         starts = np.zeros(len(sizes) + 1, np.int64)
@@ -88,22 +91,6 @@ class Fused:
         addresses = np.zeros((len(table), 5), np.uint64)
         addresses[:, : table.shape[1]] = table
         over_team(lambda part, lo, hi: update(addresses, starts, numbers, scalars, penalty, lo, hi), int(starts[-1]), threads)
-
-
-def address(t: Any, dtype: torch.dtype, size: int) -> int:
-    """Where a tensor's numbers lie, if it is a plain array of `size` of them; 0 if it is anything else, or empty."""
-    if (
-        type(t) in PLAIN_TYPES
-        and t.layout is torch.strided
-        and t.dtype is dtype
-        and t.is_cpu
-        and t.numel() == size
-        and t.is_contiguous()
-        and not t.is_neg()
-        and t.untyped_storage().nbytes() >= (t.storage_offset() + size) * t.itemsize
-    ):
-        return int(t.data_ptr())
-    return 0
 
 
 def overlapping(table: np.ndarray, lengths: np.ndarray) -> bool:

@@ -45,6 +45,7 @@ class DifferenceOptimizer(Optimizer, ABC):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        self.__dict__.pop("_plain", None)  # what the fused step has seen elsewhere
         for group in self.param_groups:
             for name, value in self.defaults.items():
                 group.setdefault(name, value)
@@ -90,11 +91,15 @@ class DifferenceOptimizer(Optimizer, ABC):
         if "prev" not in state:
             x = (torch.view_as_real(p) if p.is_complex() else p).detach()
             dtype = group["accumulator_dtype"] or (torch.float32 if p.dtype in HALF else x.dtype)
-            state.update({name: full(x, 0.0, dtype) for name in self.buffers if name != "total"})
-            state["total"] = block_full(x, group["blocks"], group.get("initial_accumulator_value", 0.0), dtype)
+            total = block_full(x, group["blocks"], group.get("initial_accumulator_value", 0.0), dtype)
+            others = {name: full(x, 0.0, dtype) for name in self.buffers if name != "total"}
+            state.update({"total": total, **others})  # at once: another thread may ask, too
         return state
 
     # ------------------------------------------------------------ checkpoints
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_plain"}
 
     def reset(self) -> None:
         """Forget all differences: the next gradient counts as the first."""
