@@ -11,7 +11,7 @@ from .. import kernels
 from .base import Rule
 from .memory import NUMBER, Memory, View
 
-PROBE = 1e-3  # how far, in units of 1 + ||x||, the first trial goes
+SHORT = 1e-3  # how far, in units of 1 + ||x||, the first step goes
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +23,8 @@ class AdaPG(Rule):
               \ell_n = \frac{\langle \Delta g, \Delta x \rangle}{\|\Delta x\|^2}, \quad
               c_n = \frac{\|\Delta g\|^2}{\langle \Delta g, \Delta x \rangle}
 
-    The prox is proved, for convex f whose gradient is locally Lipschitz. The first iteration is a trial a little way along the
-    gradient, from which x goes back: it gives :math:`\gamma_1 = \|\Delta x\| / \|\Delta g\|`. Every later one is a step.
+    The prox is proved, for convex f whose gradient is locally Lipschitz. The first step is short, a thousandth of
+    :math:`1 + \|x^1\|` before the prox; the second one is :math:`\|\Delta x\| / \|\Delta g\|`, and from then on the formula holds.
 
     Examples
     --------
@@ -36,10 +36,10 @@ class AdaPG(Rule):
     References
     ----------
     Latafat, Themelis, Stella, Patrinos: Adaptive proximal algorithms for convex optimization under local Lipschitz continuity
-    of the gradient, 2024. The authors begin with a trial, too; its length is ours.
+    of the gradient, 2024. The authors find the first step by a trial, too; this one is ours.
     """
 
-    memory: ClassVar[dict[str, str]] = {"step": NUMBER, "before": NUMBER, "probing": NUMBER}
+    memory: ClassVar[dict[str, str]] = {"step": NUMBER, "before": NUMBER}
     along_gradient: ClassVar[bool] = True
 
     eta: Any = field(default=None, init=False)
@@ -48,52 +48,45 @@ class AdaPG(Rule):
     scale: Any = field(default=None, init=False)
 
     def begin(self, memory: Memory, now: View) -> None:
-        """The step of the trial"""
+        """A short step"""
         memory.step = memory.before = first_step(now)
-        memory.probing = 1.0
 
     def learn(self, memory: Memory, now: View) -> None:
         """gamma_{n+1}; where x has not moved it stays as it is"""
-        inner, moved, changed = products(now.x, now.x_prev, now.g, now.g_prev, now, memory.step.shape)
+        inner, moved, changed = products(now.x, now.x_prev, now.g, now.g_prev, now)
         gamma, before = memory.step.copy(), memory.before
         with np.errstate(all="ignore"):  # x has not moved, or gradients have not changed
             excess = (gamma**2 * changed - gamma * inner) / moved  # gamma l (gamma c - 1)
             longest = gamma * np.sqrt(1.0 + gamma / before)
-            shorter = np.where(excess > 0, np.minimum(longest, gamma / (2.0 * np.sqrt(excess))), longest)
-        new = (moved > 0) & (shorter > 0) & (shorter < np.inf)
-        memory.before, memory.step = np.where(new, gamma, before), np.where(new, shorter, gamma)
+            new = np.where(excess > 0, np.minimum(longest, gamma / (2.0 * np.sqrt(excess))), longest)
+        known = (moved > 0) & (new > 0) & (new < np.inf)
+        second = np.equal(now.n, 2)
+        found = np.where(second, second_step(gamma, moved, changed), np.where(known, new, gamma))
+        memory.before = np.where(second, found, np.where(known, gamma, before))
+        memory.step = found
 
     def move(self, memory: Memory, now: View) -> None:
         """step = gamma;  point = x - gamma * g"""
         kernels.scalar_forward(memory.step.reshape(-1), *now.columns(now.x, now.g, now.step, now.point))
 
-    def accepts(self, memory: Memory, now: View) -> Any:
-        """All but the trial, which says how long the first step is"""
-        if not memory.probing.any():
-            return True
-        memory.step = memory.before = probed_step(memory.step, now)
-        memory.probing = 0.0
-        return False
-
 
 def first_step(now: View) -> Any:
-    """The step with which a trial goes PROBE * (1 + ||x||) far."""
+    """The step that goes SHORT * (1 + ||x||) far."""
     x, g = (np.sqrt(np.sum(np.square(array, dtype=np.float64), axis=0)) for array in (now.x, now.g))
     with np.errstate(all="ignore"):
-        step = PROBE * (1.0 + x) / g
+        step = SHORT * (1.0 + x) / g
     return np.where((step > 0) & (step < np.inf), step, 1.0)
 
 
-def products(x: Any, y: Any, u: Any, v: Any, now: View, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """<a, b>, ||a||^2 and ||b||^2 of a = x - y and b = u - v, of every trajectory."""
-    sums = np.empty((3, now.eta.size))
-    kernels.inner_products(*now.columns(x, y, u, v), sums)
-    return tuple(values.reshape(shape) for values in sums)
-
-
-def probed_step(step: Any, now: View) -> Any:
-    """||x_next - x|| / ||g_next - g||, or the step of the trial where that is not a step."""
-    _, moved, changed = products(now.x_next, now.x, now.g_next, now.g, now, np.shape(step))
+def second_step(step: Any, moved: Any, changed: Any) -> Any:
+    """||dx|| / ||dg|| of the first step, or once more that one where this is no step."""
     with np.errstate(all="ignore"):
         found = np.sqrt(moved / changed)
     return np.where((found > 0) & (found < np.inf), found, step)
+
+
+def products(x: Any, y: Any, u: Any, v: Any, now: View) -> tuple[Any, ...]:
+    """<a, b>, ||a||^2 and ||b||^2 of a = x - y and b = u - v, of every trajectory."""
+    sums = np.empty((3, now.eta.size))
+    kernels.inner_products(*now.columns(x, y, u, v), sums)
+    return tuple(values.reshape(np.shape(now.f)) for values in sums)

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import kernels
-from .ada_pg import first_step, probed_step
+from .ada_pg import first_step, products, second_step
 from .base import Rule
 from .memory import NUMBER, POINT, Memory, View
 
-STEP, LOOK, TRIAL = 0.0, 1.0, 2.0  # what an iteration is for
+STEP, LOOK, FIRST = 0.0, 1.0, 2.0  # what an iteration is for
 ROUNDING = 4096  # units in the last place of f by which the test of a step may be missed
 
 
@@ -27,10 +27,10 @@ class FISTA(Rule):
     / 2\gamma`, and momentum is lost (t = 1, y = x) when it leads uphill: :math:`\langle y^k - x^{k+1}, x^{k+1} - x^k \rangle >
     0`. The prox is proved; the restart is a rule of thumb, and a good one.
 
-    An iteration is one evaluation of f and its gradient. The first is a trial that gives the first step, the local
-    :math:`\|\Delta x\| / \|\Delta g\|`. From then on a step of FISTA takes two: one goes to x^{k+1}, the other looks at
-    y^{k+1}, and x stands still meanwhile. A step that is too long takes one more; none is needed to look at y = x, after a
-    restart.
+    An iteration is one evaluation of f and its gradient. The first makes a short step, a thousandth of :math:`1 + \|x^1\|`, and the
+    local :math:`\|\Delta x\| / \|\Delta g\|` is the step with which FISTA begins. Then each of its steps takes two iterations: one
+    goes to x^{k+1}, the other looks at y^{k+1}, and x stands still meanwhile. A step that is too long takes one more; none is needed
+    to look at y = x, at the beginning and after a restart.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class FISTA(Rule):
     References
     ----------
     Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm for linear inverse problems, 2009. O'Donoghue, Candes:
-    Adaptive restart for accelerated gradient schemes, 2015. The trial is ours.
+    Adaptive restart for accelerated gradient schemes, 2015. The first step is ours.
     """
 
     memory: ClassVar[dict[str, str]] = {
@@ -51,7 +51,7 @@ class FISTA(Rule):
         "f": NUMBER,
         "step": NUMBER,
         "t": NUMBER,
-        "task": NUMBER,  # STEP, LOOK or TRIAL
+        "task": NUMBER,  # STEP, LOOK or FIRST
     }
 
     eta: Any = field(default=None, init=False)
@@ -60,9 +60,9 @@ class FISTA(Rule):
     scale: Any = field(default=None, init=False)
 
     def begin(self, memory: Memory, now: View) -> None:
-        """y^1 = x^1, and a trial"""
+        """y^1 = x^1, and a short step"""
         memory.y, memory.g, memory.f, memory.t = now.x, now.g, now.f, 1.0
-        memory.step, memory.task = first_step(now), TRIAL
+        memory.step, memory.task = first_step(now), FIRST
 
     def learn(self, memory: Memory, now: View) -> None:
         """What is learned is learned in `accepts`."""
@@ -75,14 +75,15 @@ class FISTA(Rule):
 
     def accepts(self, memory: Memory, now: View) -> Any:
         """Steps that the quadratic model bounds; what was seen at y is kept"""
-        if (memory.task == TRIAL).all():
-            memory.step, memory.task = probed_step(memory.step, now), STEP
-            return False
+        if (memory.task == FIRST).all():
+            memory.step = second_step(memory.step, *products(now.x_next, now.x, now.g_next, now.g, now)[1:])
+            memory.y, memory.g, memory.f, memory.task = now.x_next, now.g_next, now.f_next, STEP
+            return True
         looks, sums = memory.task == LOOK, np.empty((3, now.eta.size))
         y, g, x, x_next, g_next = now.columns(memory.y, memory.g, now.x, now.x_next, now.g_next)
         kernels.model_products(y, g, x, x_next, sums)
         slope, square, uphill = (values.reshape(looks.shape) for values in sums)
-        with np.errstate(all="ignore"):  # a trial may lead to where f is infinite
+        with np.errstate(all="ignore"):  # a step that is too long may lead to where f is infinite
             slack = ROUNDING * np.finfo(now.x.dtype).eps * np.abs(memory.f)
             good = ~looks & (now.f_next <= memory.f + slope + square / (2.0 * memory.step) + slack)
             t = np.where(uphill > 0, 1.0, (1.0 + np.sqrt(1.0 + 4.0 * memory.t**2)) / 2.0)
