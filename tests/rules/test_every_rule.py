@@ -35,7 +35,7 @@ from adagrad_diff import (
 from adagrad_diff.common.moves import MAX_MOVE
 from adagrad_diff.rules import has_eta
 from rule_zoo import KINDS, made, usual
-from user_losses import Bowl, data
+from user_losses import Barrier, Bowl, data
 
 A, REAL, LABELS, CLASSES = data()
 PROBLEMS = {
@@ -164,7 +164,7 @@ def test_the_subgradient_is_one_of_the_objective():
                 continue
             g = loss.value_and_grad(x)[1]
             smallest = np.where(x != 0, g + lam * np.sign(x), np.sign(g) * np.maximum(np.abs(g) - lam, 0.0))
-            assert norm >= np.linalg.norm(smallest) * (1 - 1e-9)
+            assert norm >= np.linalg.norm(smallest) * (1 - 1e-9) - 1e-13
 
 
 def test_a_state_of_another_rule_is_refused():
@@ -188,20 +188,20 @@ def test_a_rejected_trial_is_no_dual_point(trajectories):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_gradient_at_the_start(kind):
-    """x^1 is optimal: nothing moves, nothing warns, and the penalty may still pull."""
-    for penalty, expected in ((None, [1.0, 2.0]), (L1(1e-9), None)):
-        result = last(
-            lambda x: (0.5 * np.sum((x - [1.0, 2.0]) ** 2), x - [1.0, 2.0]), penalty, made(kind), [1.0, 2.0], max_iter=20
-        )
-        assert result.status != Status.NOT_FINITE
-        if expected:
-            assert result.x.tolist() == expected
-        np.testing.assert_allclose(result.x, [1.0, 2.0], rtol=1e-3)
+    """x^1 minimises f: without a penalty nothing moves, and with one that hardly pulls nothing breaks."""
+
+    def loss(x):
+        return 0.5 * np.sum((x - [1.0, 2.0]) ** 2), x - [1.0, 2.0]
+
+    assert last(loss, None, made(kind), [1.0, 2.0], max_iter=20).x.tolist() == [1.0, 2.0]
+    result = last(loss, L1(1e-9), made(kind), [1.0, 2.0], max_iter=20)
+    assert result.status == Status.MAX_ITER
+    assert np.isfinite(result.x).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_coordinate_that_is_never_seen(kind):
-    """Its gradient is always zero: it stays, and with a penalty it goes to zero, or stays if the rule is slow, but is finite."""
+    """Its gradient is always zero: it stays where it is, and a penalty makes it smaller."""
 
     def loss(x):
         return 0.5 * (x[0] - 1.0) ** 2, np.array([x[0] - 1.0, 0.0])
@@ -227,27 +227,27 @@ def test_gradients_that_are_no_numbers(kind):
     """The run ends with a status, at the last good x, whenever the first of them comes; others go on."""
     for at in (1, 2, 7):
         for wrong in (np.nan, np.inf, 1e200):
-            loss = Bowl(at=at, once=False, fault=lambda f, g, wrong=wrong: (f, g * wrong))
+            loss = Bowl(at=at, once=False, fault=lambda f, g, wrong=wrong: (f, np.full(3, wrong)))
             result = last(loss, L1(0.1), made(kind), np.ones(3), max_iter=20)
-            if kind is FISTA and at > 1 and wrong != 1e200:
-                assert np.isfinite(result.x).all()
-                continue
             assert np.isfinite(result.x).all()
-            assert result.status == Status.NOT_FINITE or wrong == 1e200, (at, wrong, result.message)
+            assert result.status == Status.NOT_FINITE, (at, wrong, result.message)
 
-    def half(x):
+    calls = []
+
+    def second_fails(x):
+        calls.append(x)
         f, g = Bowl()(x)
-        return np.where(np.arange(x.shape[1]) == 1, np.nan, f) if half.calls > 5 else f, g
+        return np.where((np.arange(x.shape[1]) == 1) & (x.shape[1] == 3) & (len(calls) > 5), np.nan, f), g
 
-    half.calls = 0
-
-    def counted(x):
-        half.calls += 1
-        return half(x)
-
-    result = last(counted, None, made(kind), np.ones((3, 3)), max_iter=20)
+    result = last(second_fails, None, made(kind), np.ones((3, 3)), max_iter=20)
     assert result.nit[0] == result.nit[2] == 20
     assert np.isfinite(result.x).all()
+
+
+def test_fista_comes_back_from_where_there_is_no_loss():
+    """Momentum, or a step that is too long, may leave the domain of f."""
+    result = minimize(Barrier(), np.array([0.3, 5.0, 2.0]), None, FISTA(), max_iter=300)
+    np.testing.assert_allclose(result.x, 1.0, rtol=1e-6)
 
 
 def test_bounded_moves():

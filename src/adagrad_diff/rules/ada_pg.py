@@ -24,7 +24,8 @@ class AdaPG(Rule):
               c_n = \frac{\|\Delta g\|^2}{\langle \Delta g, \Delta x \rangle}
 
     The prox is proved, for convex f whose gradient is locally Lipschitz. The first step is short, a thousandth of
-    :math:`1 + \|x^1\|` before the prox; the second one is :math:`\|\Delta x\| / \|\Delta g\|`, and from then on the formula holds.
+    :math:`1 + \|x^1\|` before the prox; the second one is :math:`\|\Delta x\| / \|\Delta g\|`, and from then on the formula
+    holds.
 
     Examples
     --------

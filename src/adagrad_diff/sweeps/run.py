@@ -88,8 +88,9 @@ def sweep(
     xarray.Dataset
         objective :math:`F(x^{n+1})` and mean_step (mean over coordinates of :math:`\eta / w^n`) of dims rule, eta, seed,
         iteration, NaN after a trajectory has ended; objective_best, the smallest objective of all iterations and the start;
-        objective_average, that of the average which is the answer of some rules (`DoG`), NaN for the others; status (see `Status`) and nit; the starts and their objective; the final iterates x. The attributes say what was
-        computed, with which versions.
+        objective_average, that of the average which is the answer of some rules (`DoG`), NaN for the others; status (see
+        `Status`) and nit; the starts and their objective; the final iterates x. The attributes say what was computed, with
+        which versions.
 
     Raises
     ------
