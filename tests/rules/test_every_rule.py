@@ -244,6 +244,14 @@ def test_gradients_that_are_no_numbers(kind):
     assert np.isfinite(result.x).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_starts_that_are_too_far_away(kind):
+    """Their squares are infinite: the run ends, and nothing warns."""
+    for far in (1e160, 1e300):
+        result = last(lambda x: (np.abs(x).sum(axis=0), np.sign(x)), L1(0.1), made(kind), np.full((3, 2), far), max_iter=20)
+        assert np.isin(result.status, [Status.NOT_FINITE, Status.MAX_ITER, Status.DIVERGED]).all()
+
+
 def test_fista_comes_back_from_where_there_is_no_loss():
     """Momentum, or a step that is too long, may leave the domain of f."""
     result = minimize(Barrier(), np.array([0.3, 5.0, 2.0]), None, FISTA(), max_iter=300)

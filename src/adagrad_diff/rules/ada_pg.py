@@ -73,8 +73,8 @@ class AdaPG(Rule):
 
 def first_step(now: View) -> Any:
     """The step that goes SHORT * (1 + ||x||) far."""
-    x, g = (np.sqrt(np.sum(np.square(array, dtype=np.float64), axis=0)) for array in (now.x, now.g))
     with np.errstate(all="ignore"):
+        x, g = (np.sqrt(np.sum(np.square(array, dtype=np.float64), axis=0)) for array in (now.x, now.g))
         step = SHORT * (1.0 + x) / g
     return np.where((step > 0) & (step < np.inf), step, 1.0)
 

@@ -65,7 +65,8 @@ class DoG(AdaGrad):
     def begin(self, memory: Memory, now: View) -> None:
         """x^1, eps, and a first distance rho (1 + ||x^1||)"""
         memory.first = memory.average = now.x
-        memory.far = self.first * (1.0 + np.sqrt(now.sums(memory.first**2)))
+        with np.errstate(over="ignore"):
+            memory.far = self.first * (1.0 + np.sqrt(now.sums(memory.first**2)))
         memory.total = self.eps
 
     def learn(self, memory: Memory, now: View) -> None:

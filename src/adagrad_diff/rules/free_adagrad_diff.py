@@ -77,7 +77,8 @@ class FreeAdaGradDiff(AdaGradDiff):
     def begin(self, memory: Memory, now: View) -> None:
         """x^1, and a first distance rho (1 + ||x^1||)"""
         memory.first = memory.average = now.x
-        memory.far = self.first * (1.0 + np.sqrt(np.sum(memory.first**2, axis=0)))
+        with np.errstate(over="ignore"):
+            memory.far = self.first * (1.0 + np.sqrt(np.sum(memory.first**2, axis=0)))
 
     def learn(self, memory: Memory, now: View) -> None:
         """total_i += ||g_i^n - g_i^{n-1}||^2;  far = max(far, ||x^n - x^1||);  pull += far g^n / sqrt(d)"""
@@ -85,7 +86,8 @@ class FreeAdaGradDiff(AdaGradDiff):
         first, average, pull, x, g = now.columns(memory.first, memory.average, memory.pull, now.x, now.g)
         kernels.keep_distances(memory.far.reshape(1, -1), np.zeros(len(x), np.int64), x, first)
         weight = memory.far / np.sqrt(len(memory.total))
-        memory.weight += weight
+        with np.errstate(over="ignore"):
+            memory.weight += weight
         kernels.add_weighted(pull, weight.reshape(-1), g)
         kernels.average(average, polynomial(self.gamma, now), x)
 
