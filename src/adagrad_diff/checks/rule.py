@@ -208,12 +208,19 @@ class RuleTrial:
         return None
 
     def goes_down(self) -> str | None:
-        rule = self.with_(eta=self.unit) if self.etas is not None else self.rule
-        start = float(self.loss(np.zeros(self.shape))[0])
-        end = minimize(self.loss, np.zeros(self.shape), rule=rule, max_iter=200, on_failure="ignore").fun_best
-        if not end < start:
-            return f"A quadratic function does not go down: from {start:.6g} to {end:.6g} at best, in 200 steps."
-        return None
+        """Of some curvatures, one has to suit the step size: what that means is not the same for all rules."""
+        rule, zero, curvature = (
+            self.with_(eta=self.unit) if self.etas is not None else self.rule,
+            np.zeros(self.shape),
+            self.curvature,
+        )
+        for factor in (1.0, 1.0 / self.unit, 0.1 / self.unit):
+            self.curvature = factor * curvature
+            start = float(self.loss(zero)[0])
+            end = minimize(self.loss, zero, rule=rule, max_iter=200, on_failure="ignore").fun_best
+            if end < start:
+                return None
+        return f"A quadratic function does not go down: from {start:.6g} to {end:.6g} at best, in 200 steps."
 
 
 def _schedule(rule: Any) -> None:

@@ -1,14 +1,51 @@
 """Rules: how gradients become steps, one per file."""
 
+from .ada_pg import AdaPG
+from .adadelta import AdaDelta
 from .adagrad import AdaGrad
 from .adagrad_diff import AdaGradDiff
+from .adagrad_norm import AdaGradNorm
+from .adam import Adam
+from .adam_diff import AdamDiff
 from .base import Rule
 from .base import as_rule as as_rule
+from .base import has_eta as has_eta
 from .blocks import block_labels as block_labels
+from .constant import Constant
+from .d_adaptation import DAdaptation
+from .delayed_adagrad import DelayedAdaGrad
+from .dog import DoG
+from .dual_averaging import DualAveraging
+from .fista import FISTA
+from .free_adagrad_diff import FreeAdaGradDiff
+from .kate import KATE
 from .memory import BLOCK as BLOCK
 from .memory import NUMBER as NUMBER
 from .memory import POINT as POINT
 from .memory import Memory as Memory
 from .memory import View as View
+from .prodigy import Prodigy
+from .rms_diff import RMSDiff
+from .rmsprop import RMSProp
 
-__all__ = ["AdaGrad", "AdaGradDiff", "Rule"]
+__all__ = [
+    "FISTA",
+    "KATE",
+    "AdaDelta",
+    "AdaGrad",
+    "AdaGradDiff",
+    "AdaGradNorm",
+    "AdaPG",
+    "Adam",
+    "AdamDiff",
+    "Constant",
+    "DAdaptation",
+    "DelayedAdaGrad",
+    "DoG",
+    "DualAveraging",
+    "FreeAdaGradDiff",
+    "Prodigy",
+    "RMSDiff",
+    "RMSProp",
+    "Rule",
+]

@@ -25,7 +25,8 @@ class Rule(ABC):
     A rule names what it remembers (`memory`), says how a gradient changes that (`learn`) and how it makes a step (`move`).
     Both are written for arrays whose first axis are coordinates, and whose last are trajectories if there are several; see
     `View` for what they find. By default a rule moves in the metric w = eps + sqrt(total), with the parameters of
-    `AdaGradDiff`; one that does not need some of these declares them with ``field(default=..., init=False)``.
+    `AdaGradDiff`; one that does not need some of these declares them with ``field(default=..., init=False)``. One whose
+    answer is an average of its own remembers that as ``"average": POINT``: it is then `x_avg` of states and results.
 
     Examples
     --------
@@ -49,6 +50,8 @@ class Rule(ABC):
     """
 
     memory: ClassVar[dict[str, str]] = {"total": BLOCK}  # names, and for each of them POINT, BLOCK or NUMBER
+    published: ClassVar[float | None] = None  # the step size of its authors, if they name one
+    along_gradient: ClassVar[bool] = False  # whether a `move` of its own leads to x - step * g, too
 
     eta: float | Sequence[float] | np.ndarray | Callable[[int], float]
     eps: float = 1e-8
@@ -56,10 +59,10 @@ class Rule(ABC):
     scale: Any = None
 
     def __post_init__(self) -> None:
-        name = type(self).__name__
+        name, own = type(self).__name__, {field.name for field in fields(self) if field.init}
         if callable(self.eta):
             pass  # checked each time it is called
-        elif self.eta is None and not next(field.init for field in fields(self) if field.name == "eta"):
+        elif self.eta is None and "eta" not in own:
             pass  # a rule that has none
         elif np.ndim(self.eta) == 0:
             object.__setattr__(self, "eta", check.positive(self.eta, "eta", name))
@@ -71,7 +74,8 @@ class Rule(ABC):
                     f"one value per trajectory. Got an array of shape {np.shape(self.eta)} instead."
                 )
             object.__setattr__(self, "eta", np.array(eta))
-        object.__setattr__(self, "eps", check.positive(self.eps, "eps", name))
+        if "eps" in own:
+            object.__setattr__(self, "eps", check.positive(self.eps, "eps", name))
         if self.scale is not None:
             scale = check.real_array(self.scale, "scale")
             if scale.ndim != 1 or not (np.isfinite(scale).all() and (scale > 0).all()):
@@ -143,13 +147,18 @@ class Rule(ABC):
 
     def _cast_eta(self, eta: Any, dtype: np.dtype, name: str) -> np.ndarray:
         """The same for step sizes, with the longest step they lead to: the one of a coordinate whose gradient is zero."""
-        result = self._cast(eta, dtype, name)
-        if float(result.max()) > float(np.finfo(dtype).max) * self.eps:
+        result, (weight, least) = self._cast(eta, dtype, name), self.least_weight
+        if float(result.max()) > float(np.finfo(dtype).max) * least:
             raise ValueError(
-                f"{name} / eps, the longest step of {type(self).__name__}, is too large for {dtype}: {name} is "
-                f"{float(result.max()):g} and eps is {self.eps:g}. Use a smaller eta, or a larger eps."
+                f"{name} / {weight}, the longest step of {type(self).__name__}, is too large for {dtype}: {name} is "
+                f"{float(result.max()):g} and {weight} is {least:g}. Use a smaller eta, or a larger {weight}."
             )
         return result
+
+    @property
+    def least_weight(self) -> tuple[str, float]:
+        """The parameter that the smallest weight is made of, and that weight."""
+        return "eps", self.eps
 
     @abstractmethod
     def learn(self, memory: Memory, now: View) -> None:
@@ -175,10 +184,17 @@ class Rule(ABC):
             now.eta[:] = self._cast_eta(values, now.eta.dtype, "eta" if np.ndim(now.n) else f"eta({now.n})")
 
 
+def has_eta(kind: type[Rule]) -> bool:
+    """Whether rules of this class have a step size."""
+    return any(field.name == "eta" and field.init for field in fields(kind))
+
+
 def as_rule(rule: Any) -> Rule:
     """The rule, or a sentence if it is none."""
     if isinstance(rule, Rule):
         return rule
     if isinstance(rule, type) and issubclass(rule, Rule):
-        raise TypeError(f"'rule' is the class {rule.__name__}. Did you mean {rule.__name__}(eta=0.1)?")
+        raise TypeError(
+            f"'rule' is the class {rule.__name__}. Did you mean {rule.__name__}({'eta=0.1' if has_eta(rule) else ''})?"
+        )
     raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,10 +51,19 @@ class View:
     g_prev: Any = None
     step: Any = None  # to be written by `move`: the step of the prox
     point: Any = None  # and the point that the prox is applied to
-    prox: bool = True  # whether it is
+    prox: Any = True  # whether it is, or of which trajectories
     x_next: Any = None  # for `accepts`: the point that was reached, its gradient and loss
     g_next: Any = None
     f_next: Any = None
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The block of every coordinate, as kernels want it: also if each is one of its own."""
+        return np.arange(len(self.x)) if self.labels is None else self.labels
+
+    def columns(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Points or blocks with an axis of trajectories, also if there is one only: the same memory as (d, B)."""
+        return tuple(array.reshape(len(array), self.eta.size) for array in arrays)
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """What belongs to coordinates, added up over each block."""

@@ -58,8 +58,9 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
     flat = state.flat if state.x.ndim > 1 else lambda array: array
     memory, now = Memory(state.memory), rule.view(state.x, state.batched, loss.intercept)
     state.x_prev, state.g_prev, state.step = np.empty_like(state.x), np.empty_like(state.x), np.empty_like(flat(state.x))
-    state.pull = None if type(rule).move is Rule.move else np.empty_like(state.step)
-    if state.pull is not None:  # so that what such a rule does not write is seen
+    own_move = type(rule).move is not Rule.move
+    state.pull = np.empty_like(state.step) if own_move and not rule.along_gradient else None
+    if own_move:  # so that what such a rule does not write is seen
         state.x_prev.fill(np.nan)
         state.step.fill(np.nan)
     part = penalised(loss, state)
@@ -87,8 +88,12 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
         z = part(x_next)
         if state.pull is not None:
             state.pulled(now.x, now.point)
-        if now.prox:
+        if np.all(now.prox):
             penalty.apply(z, prox_step, out=z)  # x^{n+1}
+        elif np.any(now.prox):  # some trajectories only look
+            looks = z[:, ~now.prox]
+            penalty.apply(z, prox_step, out=z)
+            z[:, ~now.prox] = looks
         f, phi = oracle(x_next, out=g_next), penalty.value(z)  # f, g^{n+1} and phi
         state.committing = True
         if doubtful:

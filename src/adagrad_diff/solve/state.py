@@ -63,7 +63,9 @@ class State:
 
     @property
     def x_avg(self) -> np.ndarray:
-        """The paper's average, of x^2 to x^{n+1}; x itself before the first iteration."""
+        """The paper's average, of x^2 to x^{n+1}, x itself before the first iteration; or the one that the rule remembers."""
+        if "average" in self.memory:
+            return self.memory["average"].reshape(self.x.shape).astype(self.x.dtype)
         average = self.x_sum / np.maximum(self.n, 1)
         return np.where(np.equal(self.n, 0), self.x, average).astype(self.x.dtype, copy=False)
 

@@ -15,7 +15,7 @@ from ..common.describe import describe
 from ..losses import as_loss
 from ..penalties import as_penalty
 from ..rules import Rule
-from ..solve.algorithm import iterations, start
+from ..solve.algorithm import iterations, penalised, start
 from ..solve.driver import Watch
 from ..solve.state import State
 from ..solve.status import BUDGETS, Status
@@ -125,7 +125,8 @@ class Trajectories:
     def layout(self, width: int) -> dict[str, Expected]:
         """The results of a chunk."""
         layout = {name: Expected((self.iterations.size, width), np.dtype(np.float64)) for name in RECORDED}
-        layout["objective_best"] = Expected((width,), np.dtype(np.float64))
+        for name in ("objective_best", "objective_average"):
+            layout[name] = Expected((width,), np.dtype(np.float64))
         layout["nit"] = Expected((width,), np.dtype(np.int64), range(self.n_iter + 1))
         layout["status"] = Expected((width,), np.dtype(np.int64), ENDS)
         if self.keep_x:
@@ -173,7 +174,16 @@ class Trajectories:
                 break
         status = np.where(running, Status.MAX_ITER if finished else Status.INTERRUPTED, status).astype(np.int64)
         answer = {**record, "objective_best": state.fun_best, "nit": state.n, "status": status}
+        answer["objective_average"] = self.at_average(state)
         return {**answer, "x": state.x} if self.keep_x else answer, finished
+
+    def at_average(self, state: State) -> np.ndarray:
+        """The objective at the average that a rule remembers, if it does; otherwise NaN."""
+        if "average" not in state.memory:
+            return np.full(state.f.shape, np.nan)
+        x = state.x_avg
+        f, phi = self.loss.oracle(x)(x, out=np.empty_like(x)), self.penalty.value(penalised(self.loss, state)(x))
+        return np.asarray(f + phi, np.float64)
 
     def dataset(self, plan: list[Chunk], parts: list[dict[str, np.ndarray] | None]) -> xarray.Dataset:
         """The results of all chunks, labelled. None is a chunk that was not begun."""

@@ -1,0 +1,67 @@
+"""RMSProp with differences: AdaGrad-Diff that forgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from .. import kernels
+from ..common.moves import MAX_MOVE
+from ._moments import move_along
+from ._parameters import fraction, positive
+from .base import Rule
+from .memory import Memory, View
+
+
+@dataclass(frozen=True, eq=False)
+class RMSDiff(Rule):
+    r"""Average squared differences of gradients, the older the less, with bounded moves. The paper has no theory for it.
+
+    .. math:: v_i^n = \beta v_i^{n-1} + (1 - \beta) \|g_i^n - g_i^{n-1}\|^2, \quad g^0 = 0, \qquad
+              w_i^n = \varepsilon + \max\Big(\sqrt{\hat v_i^n}, \frac{\|g_i^n\|}{\text{max\_move}}\Big), \quad \text{step}_i =
+              \eta / w_i^n
+
+    with :math:`\hat v = v / (1 - \beta^n)`: the first step is that of `AdaGradDiff`. The average forgets differences: while
+    gradients stay the same, the step would grow without end. So no block moves farther than max_move * eta at once (before the
+    prox).
+
+    Parameters
+    ----------
+    eta, eps, blocks
+        As for `AdaGradDiff`.
+    beta : float
+        How much of the average stays, in [0, 1).
+    max_move : float
+        How far a block may move, in units of eta.
+
+    Examples
+    --------
+    >>> from adagrad_diff import RMSDiff, minimize
+    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=RMSDiff(eta=0.01), max_iter=1000)
+    >>> bool(result.fun < 1e-3)
+    True
+
+    References
+    ----------
+    `RMSProp` and `AdaGradDiff`. The prox and the bound are ours.
+    """
+
+    along_gradient: ClassVar[bool] = True
+
+    beta: float = 0.99
+    max_move: float = MAX_MOVE
+    scale: Any = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fraction(self, "beta")
+        positive(self, "max_move")
+
+    def learn(self, memory: Memory, now: View) -> None:
+        """total_i = beta total_i + (1 - beta) ||g_i^n - g_i^{n-1}||^2"""
+        total, g, g_prev = now.columns(memory.total, now.g, now.g_prev)
+        kernels.average_squares(total, now.rows, self.beta, g, g_prev)
+
+    def move(self, memory: Memory, now: View) -> None:
+        """step = eta / (eps + max(sqrt(v), |g| / max_move)), v corrected;  point = x - step * g"""
+        move_along(now.g, 1.0, memory, now, self.beta, self.eps, self.max_move)

@@ -1,0 +1,57 @@
+"""RMSProp: AdaGrad that forgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from .. import kernels
+from ._parameters import fraction
+from .base import Rule
+from .memory import Memory, View
+
+
+@dataclass(frozen=True, eq=False)
+class RMSProp(Rule):
+    r"""Average squared gradients, the older the less.
+
+    .. math:: v_i^n = \beta v_i^{n-1} + (1 - \beta) \|g_i^n\|^2, \qquad \text{step}_i = \eta\, \text{scale}_i / (\varepsilon +
+              \sqrt{v_i^n})
+
+    The prox is our extension: the reference has f alone, and no theory. Steps do not shrink, so with a constant eta it ends in
+    a neighbourhood of a solution.
+
+    Parameters
+    ----------
+    eta : float, array or callable
+        The step size, as for `AdaGradDiff`. Published: 0.01, the default of PyTorch.
+    beta : float
+        How much of the average stays, in [0, 1): PyTorch's alpha.
+    eps, blocks, scale
+        As for `AdaGradDiff`.
+
+    Examples
+    --------
+    >>> from adagrad_diff import RMSProp, minimize
+    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=RMSProp(), max_iter=1000)
+    >>> bool(result.fun < 1e-3)
+    True
+
+    References
+    ----------
+    Tieleman, Hinton: Lecture 6.5 of Neural networks for machine learning, 2012. The constants are those of torch.optim.RMSprop.
+    """
+
+    published: ClassVar[float | None] = 0.01
+
+    eta: Any = 0.01
+    beta: float = 0.99
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fraction(self, "beta")
+
+    def learn(self, memory: Memory, now: View) -> None:
+        """total_i = beta total_i + (1 - beta) ||g_i^n||^2"""
+        total, g = now.columns(memory.total, now.g)
+        kernels.average_squares(total, now.rows, self.beta, g, None)

@@ -1,0 +1,200 @@
+"""The rules of the literature are as published: step by step what plain formulas, and other implementations, do."""
+
+import importlib
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import naive
+import naive_rules
+from adagrad_diff import (
+    FISTA,
+    KATE,
+    L1,
+    AdaDelta,
+    AdaGradNorm,
+    Adam,
+    AdamDiff,
+    AdaPG,
+    Box,
+    Constant,
+    DAdaptation,
+    DelayedAdaGrad,
+    DoG,
+    DualAveraging,
+    FreeAdaGradDiff,
+    Logistic,
+    Prodigy,
+    RMSDiff,
+    RMSProp,
+    Squared,
+    iterate,
+    minimize,
+)
+from user_losses import data
+
+A, REAL, LABELS, _ = data()
+START = np.array([1.0, 0.0, -0.5, 2.0, 0.3, -1.0])
+LABELLED = [0, 0, 1, 2, 1, 0]
+RULES = {
+    Constant: {"eta": 0.3},
+    AdaGradNorm: {"eta": 0.7, "b0": 0.2},
+    DelayedAdaGrad: {"eta": 0.4, "beta": 0.5, "power": 0.7},
+    DualAveraging: {"eta": 0.5, "eps": 0.01},
+    RMSProp: {"eta": 0.02, "beta": 0.9, "eps": 1e-3},
+    RMSDiff: {"eta": 0.02, "beta": 0.9, "eps": 1e-3, "max_move": 3.0},
+    AdaDelta: {"eta": 2.0, "rho": 0.8, "eps": 1e-4},
+    Adam: {"eta": 0.05, "beta1": 0.8, "beta2": 0.95, "eps": 1e-3},
+    AdamDiff: {"eta": 0.02, "beta1": 0.8, "beta2": 0.95, "eps": 1e-3, "max_move": 3.0},
+    KATE: {"eta": 0.1, "delta": 0.5, "eps": 1e-3},
+    DoG: {"eps": 1e-3, "first": 1e-2},
+    FreeAdaGradDiff: {"eps": 1e-3, "first": 1e-2},
+    DAdaptation: {"eps": 1e-3, "d0": 1e-2, "start": 1e-2},
+    Prodigy: {"beta1": 0.8, "beta2": 0.95, "eps": 1e-3, "d0": 1e-2},
+    AdaPG: {},
+    FISTA: {},
+}
+BLOCKED = (DelayedAdaGrad, DualAveraging, RMSProp, RMSDiff, AdaDelta, Adam, AdamDiff, KATE, DoG, FreeAdaGradDiff)
+PROBLEMS = {
+    "least squares": (Squared(A, REAL), naive.Squared(A, REAL), None, naive.Zero()),
+    "least squares, L1": (Squared(A, REAL), naive.Squared(A, REAL), L1(0.3), naive.L1(0.3)),
+    "logistic, box": (Logistic(A, LABELS), naive.Logistic(A, LABELS), Box(-0.4, 0.9), naive.Box(-0.4, 0.9)),
+}
+
+
+def iterates(loss, penalty, rule, N, start=START):
+    states = iterate(loss, start, penalty, rule)
+    return np.array([start, *(state.x.copy() for state in islice(states, N))])
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_as_plain_formulas_have_it(kind):
+    N = 60
+    for loss, plain, penalty, phi in PROBLEMS.values():
+        for blocks in (None, "all", LABELLED) if kind in BLOCKED else ("none",):
+            named = {} if blocks == "none" else {"blocks": blocks}
+            one = {} if blocks == "none" else {"one": naive.same_block(blocks, (6,), 0)}
+            expected = getattr(naive_rules, kind.__name__)(plain, START, phi.prox, N, **RULES[kind], **one)
+            found = iterates(loss, penalty, kind(**RULES[kind], **named), N)
+            if kind is FISTA:  # x stands still while it looks at y
+                found = found[np.append(True, np.any(np.diff(found, axis=0), axis=1))]
+                expected = expected[np.append(True, np.any(np.diff(expected, axis=0), axis=1))]
+            np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_the_average_of_dog():
+    for gamma in (8.0, 1.0):
+        result = minimize(Squared(A, REAL), START, L1(0.3), DoG(gamma=gamma), max_iter=70)
+        xs = naive_rules.DoG(naive.Squared(A, REAL), START, naive.L1(0.3).prox, 70, eps=1e-8, first=1e-6, one=np.ones((6, 6)))
+        np.testing.assert_allclose(result.x_avg, naive_rules.polynomial_average(xs, gamma), rtol=1e-6, atol=1e-9)
+        assert not np.allclose(result.x_avg, result.x)
+    assert np.array_equal(next(iterate(Squared(A, REAL), START, None, DoG())).memory["first"], START)
+
+
+def test_a_constant_step_by_theory():
+    L = np.linalg.eigvalsh(A.T @ A / len(A)).max()
+    rule = Constant.smooth(L)
+    assert rule.eta == 1 / L
+    objective = minimize(Squared(A, REAL), START, L1(0.1), rule, max_iter=200).history.objective
+    assert (np.diff(objective) <= 1e-12).all()
+    assert Constant.nonsmooth(distance=2.0, bound=4.0, iterations=100).eta == 0.05
+
+
+def torch_iterates(make, N, groups=None):
+    """x^1, x^2, ... of an optimizer of PyTorch's kind on least squares."""
+    torch = importlib.import_module("torch")
+    data, targets = torch.from_numpy(A), torch.from_numpy(REAL)
+    if groups is None:
+        groups = [slice(0, 6)]
+    parts = [torch.tensor(START[group], requires_grad=True) for group in groups]
+    optimizer, found = make(parts), [START]
+    for _ in range(N):
+        optimizer.zero_grad()
+        ((data @ torch.cat(parts) - targets) ** 2).mean().div(2).backward()
+        optimizer.step()
+        found.append(torch.cat(parts).detach().numpy().copy())
+    return np.array(found)
+
+
+def theirs(name, *attributes):
+    """A class of a package, or the test is skipped."""
+    thing = pytest.importorskip(name)
+    for attribute in attributes:
+        thing = getattr(thing, attribute)
+    return thing
+
+
+PEERS = {
+    "RMSProp": (RMSProp(), ("torch", "optim", "RMSprop"), {}),
+    "RMSProp, options": (
+        RMSProp(0.003, 0.1, beta=0.9),
+        ("torch", "optim", "RMSprop"),
+        {"lr": 0.003, "alpha": 0.9, "eps": 0.1},
+    ),
+    "AdaDelta": (AdaDelta(), ("torch", "optim", "Adadelta"), {}),
+    "AdaDelta, options": (
+        AdaDelta(0.5, 1e-5, rho=0.95),
+        ("torch", "optim", "Adadelta"),
+        {"lr": 0.5, "eps": 1e-5, "rho": 0.95},
+    ),
+    "Adam": (Adam(), ("torch", "optim", "Adam"), {}),
+    "Adam, options": (Adam(0.1, beta1=0.7, beta2=0.9), ("torch", "optim", "Adam"), {"lr": 0.1, "betas": (0.7, 0.9)}),
+    "KATE": (KATE(0.1, eps=1e-30), ("pytorch_optimizer", "Kate"), {"lr": 0.1, "delta": 0.9, "eps": 1e-30}),
+    "DoG": (DoG(), ("dog", "DoG"), {}),
+    "DAdaptation": (DAdaptation(), ("dadaptation", "DAdaptAdaGrad"), {}),
+    "Prodigy": (Prodigy(), ("prodigyopt", "Prodigy"), {}),
+}
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", PEERS)
+def test_as_others_have_it(name):
+    rule, path, options = PEERS[name]
+    kind = theirs(*path)
+    expected = torch_iterates(lambda parts: kind(parts, **options), 100)
+    found = iterates(Squared(A, REAL), None, rule, 100)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.peer
+def test_dog_per_block_as_its_authors_have_it():
+    kind = theirs("dog", "LDoG")
+    expected = torch_iterates(kind, 100, [slice(0, 2), slice(2, 6)])
+    found = iterates(Squared(A, REAL), None, DoG(blocks=[0, 0, 1, 1, 1, 1]), 100)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.peer
+def test_the_average_of_dog_as_its_authors_have_it():
+    torch, dog = theirs("torch"), theirs("dog")
+    model = torch.nn.Linear(6, 1, bias=False).double()
+    model.weight.data[:] = torch.from_numpy(START)
+    optimizer, averager = dog.DoG(model.parameters()), dog.PolynomialDecayAverager(model)
+    for _ in range(100):
+        optimizer.zero_grad()
+        ((model(torch.from_numpy(A))[:, 0] - torch.from_numpy(REAL)) ** 2).mean().div(2).backward()
+        optimizer.step()
+        averager.step()
+    expected = averager.av_model.weight.detach().numpy()[0]
+    found = minimize(Squared(A, REAL), START, rule=DoG(), max_iter=100).x_avg
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", ["Adam", "RMSProp", "AdaDelta"])
+def test_as_optax_has_it(name):
+    jax, optax = theirs("jax"), theirs("optax")
+    rule, make = {
+        "Adam": (Adam(0.1), lambda: optax.adam(0.1)),
+        "RMSProp": (RMSProp(0.1, eps=1e-8, beta=0.9), lambda: optax.rmsprop(0.1, decay=0.9, eps=1e-8, eps_in_sqrt=False)),
+        "AdaDelta": (AdaDelta(), lambda: optax.adadelta(1.0, rho=0.9, eps=1e-6)),
+    }[name]
+    with jax.enable_x64(True):
+        optimizer, x = make(), jax.numpy.array(START)
+        state, found = optimizer.init(x), [START]
+        for _ in range(100):
+            updates, state = optimizer.update(jax.numpy.array(A.T @ (A @ np.array(x) - REAL) / len(A)), state, x)
+            x = optax.apply_updates(x, updates)
+            found.append(np.array(x))
+    np.testing.assert_allclose(iterates(Squared(A, REAL), None, rule, 100), found, rtol=1e-10, atol=1e-10)
