@@ -172,8 +172,8 @@ def adamwdiff(
     >>> optimizer = adamwdiff(learning_rate=0.1, weight_decay=0.5)
     >>> x = jnp.array([1.0, 2.0])
     >>> updates, state = optimizer.update(jnp.array([1.0, 0.0]), optimizer.init(x), x)
-    >>> print(optax.apply_updates(x, updates).round(3))
-    [0.85 1.9 ]
+    >>> [round(float(value), 3) for value in optax.apply_updates(x, updates)]
+    [0.85, 1.9]
     """
     options: dict[str, Any] = {"blocks": blocks, "accumulator_dtype": accumulator_dtype, "max_move": max_move}
     scaling = scale_by_adamdiff(b1, b2, eps, eps_root, mu_dtype, nesterov=nesterov, **options)
