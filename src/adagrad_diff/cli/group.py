@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     click = require("click", "paper")
 
-__all__ = ["Refused", "clean", "click", "interrupted", "main", "say", "strict"]
+__all__ = ["Refused", "clean", "click", "interrupted", "main", "one_line", "say", "strict"]
 
 INTERRUPTED_CODE = 130  # the usual exit code after Ctrl-C
 REFUSED_CODE = 2  # what was given cannot be used
@@ -66,6 +66,11 @@ def interrupted(sentence: str) -> NoReturn:
 def say(line: str) -> None:
     """A message: results alone go to stdout."""
     click.echo(line, err=True)
+
+
+def one_line(text: str) -> str:
+    """One line without anything that a terminal would obey: names come from files."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
