@@ -78,7 +78,7 @@ def _models(problem: Problem, coefficients: np.ndarray, intercepts: np.ndarray) 
             if feature.category is not None:
                 term["category"] = feature.category
             term["coefficient"] = slope
-            if standard:
+            if standard and feature.category is None:
                 term["standardized"] = own
             terms.append(term)
         name = None if not problem.task.classes else problem.task.classes[k if len(coefficients) > 1 else 1]
@@ -107,13 +107,12 @@ def to_text(model: dict[str, Any]) -> str:
 
 def _coefficients(part: dict[str, Any], target: str) -> list[str]:
     used = [term for term in part["terms"] if term["coefficient"]]
-    size = "standardized" if any("standardized" in term for term in used) else "coefficient"
-    used.sort(key=lambda term: -abs(term[size]))
+    used.sort(key=lambda term: -abs(term.get("standardized", term["coefficient"])))
     head = f"score of {target} = {part['of']}" if part["of"] is not None else f"prediction of {target}"
     lines = [f"{head}: the sum of", f"{part['intercept']:>14.6g}  (intercept)"]
     for term in used:
         name = term["column"] + (f"={term['category']}" if "category" in term else "")
-        note = f"   ({term[size]:.4g} per standard deviation)" if size == "standardized" else ""
+        note = f"   ({term['standardized']:.4g} per standard deviation)" if "standardized" in term else ""
         lines.append(f"{term['coefficient']:>14.6g}  {name}{note}")
     zeros = len(part["terms"]) - len(used)
     return [*lines, f"{'0':>14}  {zeros} more"] if zeros else lines
