@@ -50,6 +50,21 @@ class Problem:
         return self.penalty.make(self.alpha, np.repeat(self.groups, columns))
 
     @property
+    def description(self) -> dict[str, Any]:
+        """All that the solution depends on, for telling problems apart."""
+        table, task = self.table, self.task
+        return {
+            "sha256": table.sha256,
+            "features": [[f.column, f.category, f.shift, f.scale] for f in table.features],
+            "target": table.target,
+            "classes": task.classes,
+            "loss": task.loss.name,
+            "penalty": [self.penalty.name, self.penalty.l1_ratio],
+            "alpha": self.alpha,
+            "intercept": self.intercept,
+        }
+
+    @property
     def about(self) -> list[list[str]]:
         """What the data and the problem are, for the page: labels and texts."""
         table, task = self.table, self.task
