@@ -38,6 +38,7 @@ class Comparison:
         description = {
             "version": __version__,
             "problem": self.problem.description,
+            "reading": {name: options[name] for name in ("drop", "missing", "header", "impute", "standardize")},
             "rules": None if chosen is None else [rule.__name__ for rule in chosen],
             "etas": None if grid is None else grid.tolist(),
             "starts": starts,

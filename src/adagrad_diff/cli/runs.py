@@ -60,8 +60,7 @@ class Run:
         shown = _read(self.results / "page.json") or {}
         if shown.get("run") != self.folder.name or shown.get("sha256") != _checksum(self.out):
             raise ValueError(
-                f"{str(self.out)!r} is there already, and is not the report of this comparison: choose another --out, or move it "
-                "away."
+                f"{str(self.out)!r} is there already, and is not the report of this comparison: choose another --out."
             )
 
     def finish(self, content: dict[str, Any], page: Callable[[Path, dict[str, Any]], Any]) -> None:
