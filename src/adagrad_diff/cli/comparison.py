@@ -59,8 +59,8 @@ class Comparison:
         found = sensitivity(loss, penalty, n_iter=n_iter, checkpoint=self.kept.checkpoint, **self.options)
         content: dict[str, Any] = found.content()
         about = self.problem.about
-        labels = [label for label, _ in about]
-        content["about"] = about + [row for row in content["about"] if row[0] not in labels]
+        labels = [label.lower() for label, _ in about]
+        content["about"] = about + [row for row in content["about"] if row[0].lower() not in labels]
         content["title"], content["command"] = self.problem.title, [command]
         self.kept.finish(content, report.write)
         return content

@@ -23,7 +23,7 @@ def fit(tol: float, max_iter: int, as_json: bool, out: str | None, **options: An
     DATA is a CSV, Parquet, svmlight or NPZ file, or the name of a LIBSVM data set. Words become indicators. The exit code is 1
     if the model is not proven to be within --tol of the best, and 2 if there is none.
     """
-    from .model import fitted, refuse_foreign, save, to_json, to_text
+    from .model import fitted, refuse_foreign, save, shortfall, to_json, to_text
     from .problem import problem_of
 
     if out is not None:
@@ -31,11 +31,10 @@ def fit(tol: float, max_iter: int, as_json: bool, out: str | None, **options: An
     problem = problem_of(**options)
     for note in (*problem.table.notes, problem.task.sentence):
         say(one_line(note))
-    model, sentences = fitted(problem, tol, max_iter)
+    model = fitted(problem, tol, max_iter)
     if out is not None:
         save(Path(out), model)
     click.echo(to_json(model) if as_json else to_text(model))
     if not model["converged"]:
-        for sentence in sentences:
-            say(one_line(sentence))
+        say(shortfall(model, tol))
         sys.exit(1)

@@ -10,18 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from ..common.extras import require
 from ..common.files import reason, write
 from ..common.version import __version__
 from .group import one_line
 from .problem import Problem
 
 MODEL_FORMAT = "adagrad-diff model 1"
+ENDINGS = {
+    "stalled": "its objective hardly improves any more",
+    "max_iter": "its iterations are used up",
+    "failed": "a number was not finite, and the best model before that was kept",
+}
 
 
-def fitted(problem: Problem, tol: float, max_iter: int) -> tuple[dict[str, Any], list[str]]:
-    """The model as a plain dict, and the warnings there were."""
-    from ..sklearn import LinearClassifier, LinearRegressor
+def fitted(problem: Problem, tol: float, max_iter: int) -> dict[str, Any]:
+    """The model as a plain dict."""
+    from ..sklearn import LinearClassifier, LinearRegressor  # first: it says what to install
 
+    ConvergenceWarning = require("sklearn.exceptions", "paper").ConvergenceWarning
     kind = LinearClassifier if problem.task.loss.of_classes else LinearRegressor
     plain = problem.penalty.name == "nonnegative"
     estimator = kind(
@@ -35,14 +42,14 @@ def fitted(problem: Problem, tol: float, max_iter: int) -> tuple[dict[str, Any],
         max_iter=max_iter,
     )
     begin = time.perf_counter()
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it is part of the answer
         estimator.fit(problem.table.A, problem.task.b)
     seconds = time.perf_counter() - begin
     coefficients, intercepts = np.atleast_2d(estimator.coef_), np.atleast_1d(estimator.intercept_)
     objective, gap = float(estimator.objective_), float(estimator.dual_gap_)
     proven = gap < abs(objective) or (objective == 0 and gap == 0)
-    model = {
+    return {
         "format": MODEL_FORMAT,
         "version": __version__,
         "title": problem.title,
@@ -61,7 +68,6 @@ def fitted(problem: Problem, tol: float, max_iter: int) -> tuple[dict[str, Any],
         "seconds": round(seconds, 3),
         "models": _models(problem, coefficients, intercepts),
     }
-    return model, [str(warning.message) for warning in said]
 
 
 def _models(problem: Problem, coefficients: np.ndarray, intercepts: np.ndarray) -> list[dict[str, Any]]:
@@ -88,7 +94,9 @@ def _models(problem: Problem, coefficients: np.ndarray, intercepts: np.ndarray) 
 
 def to_text(model: dict[str, Any]) -> str:
     """The model for people: what it is, its proof, and its coefficients, the largest first."""
-    if model["relative_gap"] is not None:
+    if model["relative_gap"] is None and model["ended"] == "certified":
+        proof = f"{model['gap']:.2g}: the objective is zero, as far as that can be told"
+    elif model["relative_gap"] is not None:
         proof = (
             f"{model['gap']:.2g} (relative {model['relative_gap']:.1e}): no model of this kind has a smaller objective by more"
         )
@@ -116,6 +124,14 @@ def _coefficients(part: dict[str, Any], target: str) -> list[str]:
         lines.append(f"{term['coefficient']:>14.6g}  {name}{note}")
     zeros = len(part["terms"]) - len(used)
     return [*lines, f"{'0':>14}  {zeros} more"] if zeros else lines
+
+
+def shortfall(model: dict[str, Any], tol: float) -> str:
+    """What is not proven, why, and what to do."""
+    return (
+        f"The model is not proven to be within --tol {tol:g} of the best: {ENDINGS[model['ended']]}. Try --standardize, "
+        "a larger --alpha, more iterations (--max-iter), or a larger --tol if such an answer is good enough."
+    )
 
 
 def to_json(model: dict[str, Any]) -> str:

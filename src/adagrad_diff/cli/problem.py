@@ -73,16 +73,16 @@ class Problem:
         categories = len({feature.column for feature in table.features if feature.category is not None})
         standard = any(feature.scale != 1.0 or feature.shift for feature in table.features)
         rows = [
-            ["data", f"{table.name} ({table.kind})"],
-            ["samples", str(samples)],
-            ["features", f"{features}{stored}"],
-            ["columns", f"{table.columns} beside the target, {categories} of them words" if table.kind != "svmlight" else ""],
-            ["left out", ", ".join(table.left_out) and f"{', '.join(table.left_out)} (constant)"],
-            ["standardised", "columns of numbers" if standard else ""],
-            ["target", task.sentence],
-            ["loss", f"{task.loss.name}, mean over samples{', with an intercept' if self.intercept else ''}"],
-            ["penalty", self.penalty.name],
-            ["alpha", f"{self.alpha:.6g} ({self.how})" if self.penalty.has_strength else ""],
+            ["Data", f"{table.name} ({table.kind})"],
+            ["Samples", str(samples)],
+            ["Features", f"{features}{stored}"],
+            ["Columns", f"{table.columns} beside the target, {categories} of them words" if table.kind != "svmlight" else ""],
+            ["Left out", ", ".join(table.left_out) and f"{', '.join(table.left_out)} (constant)"],
+            ["Standardised", "columns of numbers" if standard else ""],
+            ["Target", task.sentence],
+            ["Loss", f"{task.loss.name}, mean over samples{', with an intercept' if self.intercept else ''}"],
+            ["Penalty", self.penalty.name],
+            ["Strength", f"{self.alpha:.6g} ({self.how})" if self.penalty.has_strength else ""],
             ["sha256", table.sha256],
         ]
         return [row for row in rows if row[1]]
