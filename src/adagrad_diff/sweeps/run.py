@@ -90,8 +90,8 @@ def sweep(
     xarray.Dataset
         objective :math:`F(x^{n+1})` and mean_step (mean over coordinates of :math:`\eta / w^n`) of dims rule, eta, seed,
         iteration, NaN after a trajectory has ended; objective_best, the smallest objective of all iterations and the start;
-        objective_average, if it was asked for; status (see `Status`) and nit; the starts and their objective; the final iterates x. The attributes say what was
-        computed, with which versions.
+        objective_average, if it was asked for; status (see `Status`) and nit; the starts and their objective; the final
+        iterates x. The attributes say what was computed, with which versions.
 
     Raises
     ------
