@@ -1,4 +1,4 @@
-"""A real browser for tests: Chromium without a window, spoken to over a pipe in the DevTools protocol. No library is needed for that."""
+"""A real browser for tests: Chromium without a window, spoken to in the DevTools protocol over a pipe. It needs no library."""
 
 import base64
 import json
@@ -25,15 +25,12 @@ class Browser:
         self.logged, self.requests, self.dialogs, self.buffer = [], [], [], b""
         to_browser, self.writing = os.pipe()
         self.reading, from_browser = os.pipe()
-
-        def wire():  # the browser reads its file 3 and writes its file 4; high numbers first, lest one overwrite the other
-            high = os.dup2(to_browser, 103), os.dup2(from_browser, 104)
-            os.dup2(high[0], 3)
-            os.dup2(high[1], 4)
-
         command = [CHROMIUM, *FLAGS, f"--user-data-dir={directory / 'profile'}", "about:blank"]
+        shell = ["sh", "-c", f'exec "$@" 3<&{to_browser} 4>&{from_browser}', "sh"]  # it reads its file 3 and writes its file 4
         self.log = open(directory / "chromium.log", "wb")  # noqa: SIM115
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, preexec_fn=wire, close_fds=False)
+        self.process = subprocess.Popen(
+            [*shell, *command], stdout=self.log, stderr=self.log, pass_fds=(to_browser, from_browser)
+        )
         os.close(to_browser)
         os.close(from_browser)
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -142,8 +139,8 @@ class Browser:
 
     def place(self, selector):
         """The middle of an element, scrolled into view."""
-        middle = "const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]"
-        return self.run(f"(() => {{const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center'}}); {middle}}})()")
+        find = f"const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center'}})"
+        return self.run(f"{{{find}; const b = e.getBoundingClientRect(); [b.x + b.width / 2, b.y + b.height / 2]}}")
 
     def point(self, x, y, click=False):
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)

@@ -10,32 +10,30 @@ FREE = ("DoG", "DAdaptation", "Prodigy", "AdaPG", "FISTA")
 LEVELS = ("1e-2", "1e-4")
 
 
-def gap_of(place, width, x, n, luck):
-    """A gap after n iterations: a valley over log10(eta), slow at its left end, noisy or lost at its right end."""
-    slow, wild = max(0.0, place - x), max(0.0, x - place - width)
-    if wild > 2.5:
+def gap_of(rule, x, n, luck):
+    """A gap after n iterations: slow where the step size is small, a floor or the end where it is large."""
+    slow, wild = max(0.0, rule["place"] - x), max(0.0, x - rule["place"] - rule["width"])
+    if wild > 2.5 and n > 20:
         return None
-    floor = 10 ** (-6 + 1.1 * wild)
-    return float(max(floor, 3 / (1 + n * 10 ** (-1.2 * slow)) ** 1.7) * 10 ** (0.15 * luck) * (1 + 0.3 * wild * abs(luck)))
+    floor = 10 ** (rule["floor"] + 1.3 * wild)
+    return float(floor * (1 + 0.5 * abs(luck)) + 2 / (1 + n * 10 ** (-1.2 * slow)) ** rule["rate"] * 10 ** (0.15 * luck))
 
 
-def make_run(rng, name, eta, place, width, iterations, starts):
+def make_run(rng, name, rule, eta, iterations, starts):
     luck = rng.standard_normal(starts)
-    x = place + 0.1 if eta is None else np.log10(eta)
-    curves = [[gap_of(place, width, x, n, one * min(1, n / 20)) for n in iterations] for one in luck]
-    last = [curve[-1] for curve in curves]
-    failed = last[0] is None
-    columns = list(zip(*curves, strict=True))
-    curve = {how: [None if None in c else float(f(c)) for c in columns] for how, f in (("median", np.median), ("low", min), ("high", max))}
+    x = rule["place"] + 0.1 if eta is None else np.log10(eta)
+    curves = [[gap_of(rule, x, n, one * min(1, n / 20)) for n in iterations] for one in luck]
+    last, columns = [curve[-1] for curve in curves], list(zip(*curves, strict=True))
+    summaries = {"median": np.median, "low": min, "high": max}
     return {
         "rule": name,
         "eta": eta,
         "last": last,
         "best": [None if gap is None else 0.7 * gap for gap in last],
         "average": [None if gap is None else 3 * gap for gap in last],
-        "failed": failed,
-        "curve": curve,
-        "step": [float(10**x / (1 + n) ** 0.5) for n in iterations],
+        "failed": None in last,
+        "curve": {how: [None if None in c else float(f(c)) for c in columns] for how, f in summaries.items()},
+        "step": [float(10**x / (1 + n) ** (rule["rate"] / 3)) for n in iterations],
     }
 
 
@@ -50,7 +48,9 @@ def score(run_list, iterate, name, free, published, best_of_all, etas):
         "rule": name,
         "iterate": iterate,
         "decades_10x": 0.0 if free else float(spacing * sum(end <= 10 * best_of_all for end in ends)),
-        "decades_below": {level: 0.0 if free else float(spacing * sum(end <= float(level) for end in ends)) for level in LEVELS},
+        "decades_below": {
+            level: 0.0 if free else float(spacing * sum(end <= float(level) for end in ends)) for level in LEVELS
+        },
         "best_eta": None if free or ends[best] == np.inf else etas[best],
         "best_gap": None if ends[best] == np.inf else ends[best],
         "default_eta": None if free else published,
@@ -59,7 +59,9 @@ def score(run_list, iterate, name, free, published, best_of_all, etas):
     }
 
 
-def content(tuned=TUNED, free=FREE, n_etas=21, n_recorded=40, starts=3, n_iter=500, title="a9a: logistic loss with an L1 penalty"):
+def content(
+    tuned=TUNED, free=FREE, n_etas=21, n_recorded=40, starts=3, n_iter=500, title="a9a: logistic loss with an L1 penalty"
+):
     """A content as `Sensitivity.content()` makes it."""
     rng = np.random.default_rng(0)
     etas = [float(f"{eta:.6g}") for eta in np.geomspace(1e-4, 1e3, n_etas)] if n_etas > 1 else [0.1] * n_etas
@@ -70,10 +72,9 @@ def content(tuned=TUNED, free=FREE, n_etas=21, n_recorded=40, starts=3, n_iter=5
         is_free = k >= len(tuned)
         published = None if is_free else float(10.0 ** (k % 3 - 2))
         rules.append({"name": name, "free": is_free, "published": published, **style_of(name)})
-        place, width = -2 + 1.5 * rng.random(), (3.0 if "Diff" in name else 0.6 + 1.6 * rng.random())
-        by_rule[name] = [
-            make_run(rng, name, eta, place, width, iterations, starts) for eta in ([None] if is_free else etas)
-        ]
+        rule = {"place": -2.5 + 2 * rng.random(), "width": 0.5 + 1.2 * rng.random() + 1.5 * ("Diff" in name)}
+        rule |= {"rate": 0.6 + 1.3 * rng.random(), "floor": -6 + 3 * rng.random()}
+        by_rule[name] = [make_run(rng, name, rule, eta, iterations, starts) for eta in ([None] if is_free else etas)]
         runs += by_rule[name]
     scores = []
     for iterate in ("last", "best", "average"):
@@ -83,7 +84,10 @@ def content(tuned=TUNED, free=FREE, n_etas=21, n_recorded=40, starts=3, n_iter=5
         "title": title,
         "created": "2026-11-18",
         "version": "1.0.0",
-        "command": ["adagrad-diff compare a9a --loss logistic --penalty l1 --lam 0.01 \\", "    --budget 500 --out report.html"],
+        "command": [
+            "adagrad-diff compare a9a --loss logistic --penalty l1 --lam 0.01 \\",
+            "    --budget 500 --out report.html",
+        ],
         "about": [
             ["Data", "a9a, 32561 samples, 123 features, 11 percent of the entries are not zero"],
             ["Target", "two classes, 24 percent of the samples in the second"],
@@ -93,7 +97,11 @@ def content(tuned=TUNED, free=FREE, n_etas=21, n_recorded=40, starts=3, n_iter=5
         ],
         "n_iter": n_iter,
         "iterations": iterations,
-        "f_star": {"value": 0.41234567, "how": "certified", "sentence": "The exact finish proves it to a relative gap of 1e-10."},
+        "f_star": {
+            "value": 0.41234567,
+            "how": "certified",
+            "sentence": "The exact finish proves it to a relative gap of 1e-10.",
+        },
         "starts": starts,
         "etas": etas,
         "rules": rules,

@@ -76,14 +76,14 @@ def short(value: float, digits: int) -> str:
     return min(f"{float(mantissa + 'e' + exponent):g}", scientific, key=len)
 
 
-def number(value: float | None, missing: str = "–") -> str:
+def number(value: float | None) -> str:
     """A number for people: three digits.
 
     >>> [number(x) for x in (None, 0, 0.0125, 2.0, 1234.5, 1.5e-7, 1e5)]
     ['–', '0', '0.0125', '2', '1230', '1.5e-7', '1e5']
     """
     if value is None:
-        return missing
+        return "\N{EN DASH}"
     if value == 0 or 1e-4 <= abs(value) < 1e5:
         return f"{float(f'{value:.3g}'):.10g}"
     mantissa, _, exponent = f"{value:.2e}".partition("e")

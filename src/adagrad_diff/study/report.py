@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -55,12 +56,18 @@ def page(content: Mapping[str, Any]) -> str:
     )
     environment.filters |= {"number": number, "power": power}
     content = clean(content)
+    free = {rule["name"] for rule in content["rules"] if rule["free"]}
+    ranked: dict[str, list[Any]] = {}
+    for score in sorted(content["scores"], key=lambda score: merit(score, score["rule"] in free)):
+        ranked.setdefault(score["iterate"], []).append(score)
     style, script = part("page.css"), "".join(map(part, SCRIPTS))
     script = f'"use strict";\n(() => {{\n{script}}})();\n'
     as_is = jinja2.utils.markupsafe.Markup  # ours, and JSON without a single bracket: nothing in it ends the element
     text: str = environment.from_string(part("page.html")).render(
         **content,
-        iterates={name: words for name, words in ITERATES.items() if any(s["iterate"] == name for s in content["scores"])},
+        iterates={name: words for name, words in ITERATES.items() if name in ranked},
+        ranked=ranked,
+        free=free,
         widest=max((score["decades_10x"] or 0 for score in content["scores"]), default=0) or 1,
         thresholds=list(dict.fromkeys(level for score in content["scores"] for level in score["decades_below"])),
         style=as_is(style),
@@ -89,6 +96,12 @@ def write(path: Any, content: Mapping[str, Any]) -> Path:
     path, text = as_path(path, "path"), page(content).encode("utf-8")
     write_whole(path, lambda file: file.write(text))
     return path
+
+
+def merit(score: Mapping[str, Any], free: bool) -> tuple[bool, float, float]:
+    """Rules with a step size first, those that forgive most at the top; then by the best gap."""
+    gap = math.inf if score["best_gap"] is None else score["best_gap"]
+    return free, 0.0 if free else -(score["decades_10x"] or 0.0), gap
 
 
 @cache

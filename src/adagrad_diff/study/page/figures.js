@@ -8,20 +8,22 @@ const drawGaps = () => {
   const figure = byId("gaps"), shown = shownRules(), free = shown.filter((rule) => rule.free);
   const ends = new Map(shown.map((rule) => [rule, rule.free ? [spread(runOf(rule))] : etas.map((eta) => spread(runOf(rule, eta)))]));
   if (!shown.length) return nothing(figure, "No rule is chosen.");
+  const strip = free.length ? Math.max(76, (figure.clientWidth < 600 ? 14 : 20) * free.length) : 0;
   const panel = new Panel(figure, {
     label: figure.querySelector("h3").textContent, describe: `${shown.length} rules, ${etas.length} step sizes. The table below has the numbers.`,
     x: etas.length ? [etas[0], etas[etas.length - 1]] : [0.1, 1], y: range([...ends.values()].flat().flatMap((end) => [end.low, end.high]), ceiling),
-    across: "step size eta", up: `relative gap, ${words[chosen.iterate]}`, strip: free.length ? Math.max(70, 20 * free.length) : 0,
+    across: "step size eta", up: `relative gap, ${words[chosen.iterate]}`, strip,
   });
   if (etas.length) {
     const x = panel.x(etas[chosen.eta]);
     panel.svg.append(make("path", { class: "now", d: `M${x},${margin.top}V${panel.bottom}` }));
   }
   const faint = shown.length > 8 ? 0.09 : 0.16;
+  const every = etas.length > 1 ? Math.ceil(11 / (panel.x(etas[1]) - panel.x(etas[0]) || 11)) : 1; // markers must not hide each other
   let column = 0;
   for (const rule of shown) {
     const group = panel.group(rule.index), end = ends.get(rule);
-    const places = rule.free ? [panel.right + 14 + (++column - 0.5) * (Math.max(70, 20 * free.length) / free.length)] : etas.map(panel.x);
+    const places = rule.free ? [panel.right + 14 + (++column - 0.5) * (strip / free.length)] : etas.map(panel.x);
     if (rule.free) drawWhisker(panel, group, rule, places[0], end[0]);
     else {
       panel.band(group, rule.color, etas, end.map((e) => e.low), end.map((e) => e.high), faint);
@@ -31,7 +33,7 @@ const drawGaps = () => {
       if (median === null) return;
       const [x, y] = [places[k], panel.y(median)];
       if (median === Infinity) group.append(make("path", { class: "cross", d: `M${x - 3},${y - 3}l6,6m0,-6l-6,6`, stroke: rule.color, "stroke-width": 1.6 }));
-      else panel.mark(group, rule, x, y);
+      else if (rule.free || k % every === rule.index % every) panel.mark(group, rule, x, y);
       const where = rule.free ? "no step size" : `eta ${number(etas[k])}`;
       const over = data.starts > 1 && high !== low ? `\nfrom ${number(low)} to ${number(high)} over ${data.starts} starts` : "";
       panel.remember(x, y, rule.index, `${rule.name}, ${where}\ngap ${number(median)}${over}`, k);
@@ -58,7 +60,7 @@ const drawPublished = (panel, group, rule, end) => {
   if (!(a > 0 && b > 0 && Number.isFinite(a) && Number.isFinite(b))) return;
   const part = left === right ? 0 : Math.log(rule.published / etas[left]) / Math.log(etas[right] / etas[left]);
   const y = panel.y(a ** (1 - part) * b ** part);
-  group.append(make("circle", { class: "ring", cx: panel.x(rule.published), cy: y, r: 7 }));
+  group.append(make("circle", { class: "ring", stroke: rule.color, cx: panel.x(rule.published), cy: y, r: 7 }));
 };
 
 // A figure over the iterations at the chosen step size: `lines(run)` gives median, low and high.
@@ -66,7 +68,9 @@ const drawRuns = (id, up, lines, top) => {
   const figure = byId(id);
   const eta = etas[chosen.eta];
   const drawn = shownRules().map((rule) => [rule, runOf(rule, eta)]).filter(([, run]) => run).map(([rule, run]) => [rule, lines(run)]);
-  const values = drawn.flatMap(([, { median, low, high }]) => [...median, ...(low || []), ...(high || [])]);
+  // One scale for all step sizes: what the slider changes is the lines.
+  const all = shownRules().flatMap((rule) => (rule.free ? [undefined] : etas).map((eta) => runOf(rule, eta))).filter((run) => run);
+  const values = all.map(lines).flatMap(({ median, low, high }) => [...median, ...(low || []), ...(high || [])]);
   if (!values.some((value) => Number.isFinite(value) && value > 0)) return nothing(figure, "There is nothing to draw for the rules chosen.");
   const steps = data.iterations, shift = steps[0] === 0 ? 1 : 0;
   const panel = new Panel(figure, {

@@ -14,7 +14,7 @@ const shade = (part) => {
 const drawMap = () => {
   const figure = byId("map"), shown = shownRules(), host = figure.querySelector(".drawing");
   if (!shown.length || !etas.length) return nothing(figure, shown.length ? "There is no step size to compare." : "No rule is chosen.");
-  const width = Math.max(260, Math.round(host.clientWidth || 900)), names = width < 600 ? 104 : 140, row = 20;
+  const width = Math.max(260, Math.round(host.clientWidth || 900)), names = width < 600 ? 112 : 150, row = 20;
   const [right, top, bottom] = [width - 6, 8, 8 + row * shown.length], column = (right - names) / etas.length;
   const svg = make("svg", { viewBox: `0 0 ${width} ${bottom + 86}`, role: "img", "aria-label": `${figure.querySelector("h3").textContent}. The table below has the numbers.` });
   const ends = shown.map((rule) => (rule.free ? [spread(runOf(rule))] : etas.map((eta) => spread(runOf(rule, eta)))));
@@ -38,7 +38,9 @@ const drawMap = () => {
     svg.append(group);
   });
   svg.addEventListener("pointerleave", () => tip(""));
-  svg.append(make("rect", { class: "here", x: names + column * chosen.eta, y: top, width: column, height: bottom - top, "pointer-events": "none" }));
+  for (const name of ["halo", "here"]) { // one of the two can be seen on every colour
+    svg.append(make("rect", { class: name, x: names + column * chosen.eta, y: top, width: column, height: bottom - top, "pointer-events": "none" }));
+  }
   drawEtas(svg, names, right, bottom, column);
   drawKey(svg, names, right, bottom + 50, low, high);
   host.replaceChildren(svg);
@@ -55,7 +57,7 @@ const drawEtas = (svg, left, right, bottom, column) => {
 const drawKey = (svg, left, right, y, low, high) => {
   const pieces = 48, width = (right - left) / pieces;
   for (let k = 0; k < pieces; k++) {
-    svg.append(make("rect", { x: left + width * k, y, width: width + 0.5, height: 10, fill: shade(k / (pieces - 1)) }));
+    svg.append(make("rect", { x: left + width * k, y, width: width + 0.5, height: 10, "shape-rendering": "crispEdges", fill: shade(k / (pieces - 1)) }));
   }
   svg.append(make("text", { x: left, y: y + 26 }, number(low)));
   svg.append(make("text", { x: (left + right) / 2, y: y + 26, "text-anchor": "middle" }, "relative gap"));

@@ -7,7 +7,7 @@ class Panel {
   constructor(figure, { label, describe, x, y, shift = 0, across, up, strip = 0 }) {
     this.host = figure.querySelector(".drawing");
     this.width = Math.max(260, Math.round(this.host.clientWidth || 900));
-    this.height = Math.round(Math.min(400, Math.max(270, 0.5 * this.width)));
+    this.height = Math.round(Math.min(400, Math.max(300, 0.5 * this.width)));
     this.right = this.width - margin.right - (strip ? strip + 14 : 0);
     this.bottom = this.height - margin.bottom;
     this.x = logarithmic(...x, margin.left + 6, this.right - 6, shift);
