@@ -47,12 +47,12 @@ def compare(
     for note in comparison.notes:
         say(one_line(note))
     try:
-        content = comparison.run(shlex.join(["adagrad-diff", *sys.argv[1:]]), say)
+        found, content = comparison.run(shlex.join(["adagrad-diff", *sys.argv[1:]]), say)
     except KeyboardInterrupt:
         interrupted(f"Interrupted. What is finished is kept in {comparison.kept.folder}; the same command goes on.")
     if as_json:
         shown = {name: content[name] for name in ("title", "about", "n_iter", "starts", "f_star", "scores", "verdict")}
         click.echo(json.dumps({"report": out, "results": str(comparison.kept.folder), **shown}, indent=1, allow_nan=False))
         return
-    for line in (content["title"], "", *content["verdict"], "", "Files:", f"  {out}", f"  {comparison.kept.folder}"):
+    for line in (content["title"], "", *str(found).splitlines(), "", "Files:", f"  {out}", f"  {comparison.kept.folder}"):
         click.echo(one_line(line))

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..common.version import __version__
 from ..study import report
+from ..study.result import Sensitivity
 from ..study.sensitivity import sensitivity
 from .choices import budget_of, etas_of, rules_of
 from .problem import problem_of
@@ -34,7 +35,7 @@ class Comparison:
         self.n_iter, self.seconds = budget_of(budget)
         chosen, grid = rules_of(rules), None if etas is None else etas_of(etas)
         self.problem = problem_of(**options)
-        self.options = {"rules": chosen, "etas": grid, "starts": starts, "n_jobs": jobs}
+        self.options: dict[str, Any] = {"rules": chosen, "etas": grid, "starts": starts, "n_jobs": jobs}
         description = {
             "version": __version__,
             "problem": self.problem.description,
@@ -48,8 +49,8 @@ class Comparison:
         self.kept.refuse_other_page()
         self.notes = [*self.problem.table.notes, self.problem.task.sentence, self.kept.sentence]
 
-    def run(self, command: str, say: Callable[[str], Any]) -> dict[str, Any]:
-        """Compute, or go on, and write the page. Returns its content."""
+    def run(self, command: str, say: Callable[[str], Any]) -> tuple[Sensitivity, dict[str, Any]]:
+        """Compute, or go on, and write the page. Returns what was found, and the content of the page."""
         loss, penalty = self.problem.loss_object(), self.problem.penalty_object()
         n_iter = self.n_iter or self.kept.n_iter
         if n_iter is None:
@@ -57,13 +58,9 @@ class Comparison:
             say(f"In {self.seconds:g} seconds there is time for {n_iter} iterations of each run, about.")
         self.kept.begin(n_iter)
         found = sensitivity(loss, penalty, n_iter=n_iter, checkpoint=self.kept.checkpoint, **self.options)
-        content: dict[str, Any] = found.content()
-        about = self.problem.about
-        labels = [label.lower() for label, _ in about]
-        content["about"] = about + [row for row in content["about"] if row[0].lower() not in labels]
-        content["title"], content["command"] = self.problem.title, [command]
+        content = found.content(title=self.problem.title, about=self.problem.about, command=[command])
         self.kept.finish(content, report.write)
-        return content
+        return found, content
 
     def _affordable(self, loss: Any, penalty: Any) -> int:
         """Iterations for which the time is enough: two short comparisons show what is fixed, and what each iteration adds."""
