@@ -292,7 +292,9 @@ def test_the_page_says_how_to_run_it_again(run, tmp_path, monkeypatch):
 def test_progress_with_the_time_left(run, tmp_path):
     """On a terminal, and only there."""
     pty = pytest.importorskip("pty")
+    termios = pytest.importorskip("termios")
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 120))
     command = [sys.executable, "-m", "adagrad_diff", "compare", "mixed.csv", *mixed_table.target("ill"), *SMALL[:-1], "3000"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs) as process:
         os.close(theirs)
@@ -307,7 +309,7 @@ def test_progress_with_the_time_left(run, tmp_path):
                     break
                 said += part
     assert process.returncode == 0, said
-    assert re.search(rb"rules with a step size.*\d+%.*\[\d\d:\d\d<", said), said
+    assert re.search(rb"rules with a step size.*\d+%.*\[\d\d:\d\d<\d\d:\d\d", said), said
 
 
 def test_real_data(run):

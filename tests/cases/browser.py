@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections import deque
 from select import select
@@ -14,6 +15,9 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 FLAGS += ("--disable-component-update", "--disable-sync", "--disable-default-apps", "--no-default-browser-check", "--no-pings")
 FLAGS += ("--disable-extensions", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb")
 FLAGS += ("--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe")
+# The browser reads its file 3 and writes its file 4. High numbers come first, lest one of the two overwrite the other.
+WIRE = "import os, sys; a, b = (os.dup2(int(f), 100 + k) for k, f in enumerate(sys.argv[1:3])); "
+WIRE += "os.dup2(a, 3); os.dup2(b, 4); os.closerange(5, 200); os.execv(sys.argv[3], sys.argv[3:])"
 PATIENCE = 60
 
 
@@ -22,14 +26,16 @@ class Browser:
 
     def __init__(self, directory):
         self.directory, self.number, self.news = directory, 0, deque()
-        self.logged, self.requests, self.dialogs, self.buffer = [], [], [], b""
+        self.logged, self.requests, self.sent, self.dialogs, self.buffer = [], [], [], [], b""
         to_browser, self.writing = os.pipe()
         self.reading, from_browser = os.pipe()
-        command = [CHROMIUM, *FLAGS, f"--user-data-dir={directory / 'profile'}", "about:blank"]
-        shell = ["sh", "-c", f'exec "$@" 3<&{to_browser} 4>&{from_browser}', "sh"]  # it reads its file 3 and writes its file 4
+        wired = [sys.executable, "-Ic", WIRE, str(to_browser), str(from_browser)]
         self.log = open(directory / "chromium.log", "wb")  # noqa: SIM115
         self.process = subprocess.Popen(
-            [*shell, *command], stdout=self.log, stderr=self.log, pass_fds=(to_browser, from_browser)
+            [*wired, CHROMIUM, *FLAGS, f"--user-data-dir={directory / 'profile'}", "about:blank"],
+            stdout=self.log,
+            stderr=self.log,
+            pass_fds=(to_browser, from_browser),
         )
         os.close(to_browser)
         os.close(from_browser)
@@ -83,7 +89,8 @@ class Browser:
 
     def note(self, method, params):
         if method == "Fetch.requestPaused":
-            address = params["request"]["url"]
+            address = params["request"]["url"]  # of what neither the page nor a policy has stopped
+            self.sent.append(address)
             if address == getattr(self, "address", None):
                 self.send("Fetch.continueRequest", {"requestId": params["requestId"]})
             else:
@@ -114,7 +121,8 @@ class Browser:
 
     def open(self, path, width=1000, height=900, dark=False, touch=False):
         """Show a file at a size, on a light or a dark screen."""
-        self.logged.clear(), self.requests.clear(), self.dialogs.clear(), self.news.clear()
+        for notes in (self.logged, self.requests, self.sent, self.dialogs, self.news):
+            notes.clear()
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
         self.dress(dark)
         self.address = path.resolve().as_uri()

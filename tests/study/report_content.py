@@ -10,30 +10,32 @@ FREE = ("DoG", "DAdaptation", "Prodigy", "AdaPG", "FISTA")
 LEVELS = ("1e-2", "1e-4")
 
 
-def gap_of(rule, x, n, luck):
-    """A gap after n iterations: slow where the step size is small, a floor or the end where it is large."""
+def gaps_of(rule, x, n, luck):
+    """Gaps after n iterations (rows: starts): slow where the step size is small, a floor or the end where it is large."""
     slow, wild = max(0.0, rule["place"] - x), max(0.0, x - rule["place"] - rule["width"])
-    if wild > 2.5 and n > 20:
-        return None
+    luck = luck[:, None] * np.minimum(1, n / 20)
     floor = 10 ** (rule["floor"] + 1.3 * wild)
-    return float(floor * (1 + 0.5 * abs(luck)) + 2 / (1 + n * 10 ** (-1.2 * slow)) ** rule["rate"] * 10 ** (0.15 * luck))
+    gaps = floor * (1 + 0.5 * abs(luck)) + 2 / (1 + n * 10 ** (-1.2 * slow)) ** rule["rate"] * 10 ** (0.15 * luck)
+    return np.where((wild > 2.5) & (n > 20), np.nan, gaps)
+
+
+def listed(values):
+    return [None if np.isnan(value) else float(value) for value in values]
 
 
 def make_run(rng, name, rule, eta, iterations, starts):
-    luck = rng.standard_normal(starts)
-    x = rule["place"] + 0.1 if eta is None else np.log10(eta)
-    curves = [[gap_of(rule, x, n, one * min(1, n / 20)) for n in iterations] for one in luck]
-    last, columns = [curve[-1] for curve in curves], list(zip(*curves, strict=True))
-    summaries = {"median": np.median, "low": min, "high": max}
+    x, n = rule["place"] + 0.1 if eta is None else np.log10(eta), np.array(iterations)
+    gaps = gaps_of(rule, x, n, rng.standard_normal(starts))
+    summaries = {"median": np.median, "low": np.min, "high": np.max}
     return {
         "rule": name,
         "eta": eta,
-        "last": last,
-        "best": [None if gap is None else 0.7 * gap for gap in last],
-        "average": [None if gap is None else 3 * gap for gap in last],
-        "failed": None in last,
-        "curve": {how: [None if None in c else float(f(c)) for c in columns] for how, f in summaries.items()},
-        "step": [float(10**x / (1 + n) ** (rule["rate"] / 3)) for n in iterations],
+        "last": listed(gaps[:, -1]),
+        "best": listed(0.7 * gaps[:, -1]),
+        "average": listed(3 * gaps[:, -1]),
+        "failed": bool(np.isnan(gaps[:, -1]).any()),
+        "curve": {how: listed(f(gaps, axis=0)) for how, f in summaries.items()},
+        "step": listed(10**x / (1 + n) ** (rule["rate"] / 3)),
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..common.extras import require
 from ..common.version import __version__
 from ..study import report
 from ..study.result import Sensitivity
@@ -32,6 +33,7 @@ class Comparison:
         jobs: int | None,
         out: Path,
     ):
+        require("jinja2", "report")  # before any work is done
         self.n_iter, self.seconds = budget_of(budget)
         chosen, grid = rules_of(rules), None if etas is None else etas_of(etas)
         self.problem = problem_of(**options)

@@ -23,6 +23,8 @@ class Run:
     """One comparison: `description` is everything it depends on, `out` the page that will show it."""
 
     def __init__(self, out: Path, description: dict[str, Any]):
+        if out.is_dir():
+            raise ValueError(f"--out names {str(out)!r}, which is a directory: name a file such as report.html.")
         text = json.dumps(description, sort_keys=True)
         self.out, self.description = out, json.loads(text)
         self.results = out.with_name(f"{out.stem}.results")
@@ -53,8 +55,6 @@ class Run:
 
     def refuse_other_page(self) -> None:
         """A page is replaced by one of the same run only."""
-        if self.out.is_dir():
-            raise ValueError(f"--out names {str(self.out)!r}, which is a directory: name a file such as report.html.")
         if not self.out.exists():
             return
         shown = _read(self.results / "page.json") or {}

@@ -26,7 +26,7 @@ def clean(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [clean(item) for item in value]
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")  # HTML drops a NUL
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Integral):
@@ -67,13 +67,14 @@ def short(value: float, digits: int) -> str:
     >>> [short(x, 3) for x in (0.0, 1.0, 0.5, 123456.0, 0.000123456, -2e-300, 12.34)]
     ['0', '1', '0.5', '123e3', '123e-6', '-2e-300', '12.3']
     """
+    value = float(f"{value:.{digits - 1}e}")
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     whole, _, fraction = mantissa.partition(".")
     fraction = fraction.rstrip("0")
     power_of_ten = int(exponent) - len(fraction)
     figures = f"{whole}{fraction}".lstrip("0") if not whole.startswith("-") else f"-{whole[1:]}{fraction}"
     scientific = (figures or "0") + (f"e{power_of_ten}" if power_of_ten else "")
-    return min(f"{float(mantissa + 'e' + exponent):g}", scientific, key=len)
+    return min(f"{value:g}", scientific, key=len)
 
 
 def number(value: float | None) -> str:

@@ -93,9 +93,9 @@ def write(path: Any, content: Mapping[str, Any]) -> Path:
     -------
     Path
     """
-    path, text = as_path(path, "path"), page(content).encode("utf-8")
-    write_whole(path, lambda file: file.write(text))
-    return path
+    target, text = as_path(path, "path"), page(content).encode("utf-8")
+    write_whole(target, lambda file: file.write(text))
+    return target
 
 
 def merit(score: Mapping[str, Any], free: bool) -> tuple[bool, float, float]:
