@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import mixed_table
+from lacking import without
 
 click_testing = pytest.importorskip("click.testing")
 for needed in ("pandas", "sklearn", "xarray", "jinja2"):
@@ -295,7 +296,7 @@ def test_progress_with_the_time_left(run, tmp_path):
     termios = pytest.importorskip("termios")
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 120))
-    command = [sys.executable, "-m", "adagrad_diff", "compare", "mixed.csv", *mixed_table.target("ill"), *SMALL[:-1], "3000"]
+    command = [sys.executable, "-m", "adagrad_diff", "compare", "mixed.csv", *mixed_table.target("ill"), *SMALL[:-1], "300"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs) as process:
         os.close(theirs)
         said = b""
@@ -310,6 +311,27 @@ def test_progress_with_the_time_left(run, tmp_path):
                 said += part
     assert process.returncode == 0, said
     assert re.search(rb"rules with a step size.*\d+%.*\[\d\d:\d\d<\d\d:\d\d", said), said
+
+
+def test_what_is_not_installed_is_named(run, tmp_path):
+    """Before anything is computed, with the extra that brings it."""
+    (tmp_path / "pairs").write_bytes(ANSWERS["svmlight"])
+    compare, fit = (
+        ["compare", "mixed.csv", *mixed_table.target("ill"), *SMALL],
+        ["fit", "mixed.csv", *mixed_table.target("ill")],
+    )
+    for missing, extra, commands in (
+        ("pandas", "paper", [compare, fit]),
+        ("sklearn", "sklearn", [fit]),
+        ("sklearn", "paper", [["fit", "pairs"]]),
+        ("jinja2", "report", [compare]),
+        ("xarray", "sweep", [compare]),
+    ):
+        for code, out, err in without(missing, *commands, cwd=tmp_path):
+            assert (code, out) == (2, ""), (missing, err)
+            assert f"Error: This needs {missing}, which is not installed: pip install 'adagrad-diff[{extra}]'" in err, err
+    ((code, out, _),) = without("click", compare, cwd=tmp_path)
+    assert (code, out) == ("This needs click, which is not installed: pip install 'adagrad-diff[paper]'", "")
 
 
 def test_real_data(run):

@@ -94,7 +94,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     """A JSON object, if there is one."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} cannot be read: delete it, or choose another --out.") from error
