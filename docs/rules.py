@@ -2,8 +2,8 @@
 
     python docs/rules.py [DATA]    # writes rules.csv and rules.png beside itself, prints the tables of rules.md
 
-DATA is a directory of LIBSVM files; what is not there is looked for where `adagrad_diff.datasets.load` looks, and a stand-in takes
-the place of what cannot be had. About eight minutes of CPU time.
+DATA is a directory of LIBSVM files; what is not there is looked for where `adagrad_diff.datasets.load` looks, and a stand-in
+takes the place of what cannot be had. About eight minutes of CPU time.
 """
 
 import sys
@@ -21,13 +21,8 @@ from adagrad_diff.study.style import line_of, style
 
 HERE = Path(__file__).parent
 STARTS = 3
-BUDGETS = {
-    "hinge": 500,
-    "lad": 500,
-    "news20": 100,
-    "splice": 500,
-    "2moons": 20,
-}  # iterations; the paper has more, but for 2moons
+BUDGETS = {"hinge": 500, "lad": 500, "news20": 100, "splice": 500, "2moons": 20}  # iterations: half of the paper's, or fewer
+MORE = (("a9a", Logistic, 1e-3, 300), ("mushrooms", Logistic, 1e-3, 500), ("splice", Hinge, 1e-2, 500))
 FEW = {"news20": 1}  # starts, where a run takes long
 
 
@@ -38,11 +33,7 @@ def problems(data):
         problem = make(**files, starts=FEW.get(name, STARTS))
         title = "splice.t" if name == "splice" else name
         yield title, problem.title, (problem.loss, problem.penalty), problem.x0s, BUDGETS[name]
-    for name, loss, lam, n_iter in (
-        ("a9a", Logistic, 1e-3, 300),
-        ("mushrooms", Logistic, 1e-3, 500),
-        ("splice", Hinge, 1e-2, 500),
-    ):
+    for name, loss, lam, n_iter in MORE:
         found = load(name, data, stand_in=True)
         b = np.where(found.b == found.b.max(), 1.0, -1.0)
         yield name, f"{loss.__name__} loss and L1 on {found.name}", (loss(found.A, b), L1(lam)), STARTS, n_iter
@@ -112,10 +103,8 @@ def main():
     print("\n".join([f"| rule | {' | '.join(found)} |", "| --- |" + " ---: |" * len(found), *lines]))
     shares = {iterate: profile(list(found.values()), iterate=iterate) for iterate in ("last", "best", "average")}
     best = profile(list(found.values()), eta="best")
-    print(
-        "\nShares within a factor of 10:\n\n| rule | any eta | best iterate | average | at its best eta |\n| --- |"
-        + " ---: |" * 4
-    )
+    head = "| rule | any eta | best iterate | average | at its best eta |\n| --- |" + " ---: |" * 4
+    print(f"\nShares within a factor of 10:\n\n{head}")
     near = {iterate: values.sel(factor=10.0, method="nearest") for iterate, values in shares.items()}
     for rule in near["last"].sortby(-near["last"]).rule.values:
         cells = [f"{float(values.sel(rule=rule)):.2f}" for values in near.values()]
