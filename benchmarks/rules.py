@@ -24,6 +24,7 @@ from adagrad_diff import (
     DelayedAdaGrad,
     DoG,
     DualAveraging,
+    FreeAdaGradDiff,
     Hinge,
     Prodigy,
     RMSDiff,
@@ -50,6 +51,7 @@ RULES = {
     "DoG, per coordinate": DoG(blocks=None),
     "DualAveraging": DualAveraging(0.01),
     "FISTA": FISTA(),
+    "FreeAdaGradDiff": FreeAdaGradDiff(),
     "KATE": KATE(),
     "Prodigy": Prodigy(),
     "RMSDiff": RMSDiff(0.001),
@@ -66,25 +68,25 @@ def runner(loss: Any, x0: np.ndarray, rule: Any, iterations: int) -> Callable[[]
 
 
 def rows(name: str, loss: Any, x0: np.ndarray, iterations: int) -> Iterator[Row]:
-    """Each rule has its own race with AdaGradDiff: the machine changes its mind between two of them."""
-    for title, rule in RULES.items():
-        times = race(ours=runner(loss, x0, rule, iterations), theirs=runner(loss, x0, AdaGradDiff(0.01), iterations))
-        ours, theirs = times["ours"] / iterations, times["theirs"] / iterations
-        yield Row(f"{title}, {name}", ours, "AdaGradDiff", theirs, must=1.5)
+    rules = {"AdaGradDiff": AdaGradDiff(0.01), **RULES}
+    times = race(**{title: runner(loss, x0, rule, iterations) for title, rule in rules.items()})
+    theirs = times.pop("AdaGradDiff") / iterations
+    for title, ours in times.items():
+        yield Row(f"{title}, {name}", ours / iterations, "AdaGradDiff", theirs, must=1.5)
 
 
 def splice() -> Iterator[Row]:
     """The size of splice, hinge + L1: 100 trajectories of 60 coordinates."""
     rng = np.random.default_rng(0)
     A, b = rng.standard_normal((1000, 60)), np.sign(rng.standard_normal(1000))
-    yield from rows("1000 x 60, 100 trajectories", Hinge(A, b), 0.1 * rng.standard_normal((60, 100)), 50)
+    yield from rows("1000 x 60, 100 trajectories", Hinge(A, b), 0.1 * rng.standard_normal((60, 100)), 20)
 
 
 def wide() -> Iterator[Row]:
     """More coordinates than samples, sparse data: 20 trajectories of 5000 coordinates."""
     A, b = sparse_problem(2000, 5000, 80)
     x0 = 0.1 * np.random.default_rng(1).standard_normal((5000, 20))
-    yield from rows("CSR 2000 x 5000, 20 trajectories", Hinge(A, b), x0, 20)
+    yield from rows("CSR 2000 x 5000, 20 trajectories", Hinge(A, b), x0, 5)
 
 
 CASES = [splice, wide]

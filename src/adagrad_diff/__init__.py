@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING
 
 from .common.version import __version__ as __version__
 
-_ROOMS = (
-    "solve",
-    "finishing",
-    "sweeps",
-    "study",
-    "rules",
-    "losses",
-    "penalties",
-    "certificates",
-    "checks",
-)  # whose names are ours, too
+# Whose names are ours, too.
+_ROOMS = ("solve", "finishing", "sweeps", "study", "rules", "losses", "penalties", "certificates", "checks")
 
 if TYPE_CHECKING:
     from .certificates import *

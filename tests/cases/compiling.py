@@ -12,6 +12,7 @@ from scipy import sparse
 from adagrad_diff import L1, L2, Box, BoxHyperplane, FusedLasso, GroupL2, L1Ball, L2Ball, LInf, Ridge, minimize
 from adagrad_diff.common.threads import cores
 from loss_zoo import LINEAR, make
+from rule_zoo import KINDS, made
 
 LAYOUTS = (np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array)
 PENALTIES = [Box(-1.0, 1.0), BoxHyperplane(-1.0, 1.0, np.ones(4), 0.3), FusedLasso(0.1, 0.1), GroupL2(0.1, [0, 0, 1, 1])]
@@ -30,6 +31,16 @@ def losses(share, shares):
                 minimize(loss, penalty=L1(0.1), tol=1e-9, max_iter=1, on_failure="ignore")  # the finish, and its proof
 
 
+def rules(share, shares):
+    """Two iterations of each, for one trajectory and for several."""
+    A = np.random.default_rng(0).standard_normal((8, 4))
+    for kind in KINDS[share::shares]:
+        for dtype in (np.float64, np.float32):
+            for batch in ((), (3,)):
+                loss = make(LINEAR[0], A.astype(dtype), np.arange(8))
+                minimize(loss, np.zeros((*loss.shape, *batch), dtype), L1(0.1), made(kind), max_iter=2, on_failure="ignore")
+
+
 def penalties(share, shares):
     """One prox of each, in single and in double precision."""
     for penalty in PENALTIES[share::shares]:
@@ -43,7 +54,7 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         share, shares = map(int, sys.argv[1:])
         # Not all begin with what losses have in common.
-        for part in (losses, penalties)[:: -1 if share % 2 else 1]:
+        for part in (losses, rules, penalties)[:: -1 if share % 2 else 1]:
             part(share, shares)
     else:
         started = [subprocess.Popen([sys.executable, __file__, str(k), str(cores())]) for k in range(cores())]

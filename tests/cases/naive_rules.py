@@ -119,6 +119,16 @@ def DualAveraging(loss, x, prox, N, eta, eps, one):
     return np.array(xs)
 
 
+def FreeAdaGradDiff(loss, x, prox, N, eps, first, one):
+    xs, gs, rs, blocks = [x], [], [], len(np.unique(one, axis=0))
+    for _ in range(N):
+        gs.append(loss(xs[-1])[1])
+        rs.append(max(first * (1 + norm(x)), *(norm(y - x) for y in xs), 0.0) / np.sqrt(blocks))
+        w = eps + np.sqrt(one @ np.sum(changes(np.array(gs)) ** 2, axis=0))
+        xs.append(prox(x - np.array(rs) @ np.array(gs) / w, np.sum(rs) / w))
+    return np.array(xs)
+
+
 def DAdaptation(loss, x, prox, N, eps, d0, start):
     xs, a2, s, d, weight, squares = [x], start, 0.0, d0, 0.0, 0.0
     for _ in range(N):

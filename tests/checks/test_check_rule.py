@@ -8,6 +8,7 @@ import pytest
 
 from adagrad_diff import AdaGrad, AdaGradDiff, Rule, check_rule
 from looping import looped
+from rule_zoo import KINDS, made, usual
 
 RULES = [AdaGradDiff, AdaGrad]
 PARAMETERS = [
@@ -30,6 +31,14 @@ PARAMETERS = [
 def test_every_rule_passes(kind, parameters):
     for seed in range(2):
         assert check_rule(kind(**parameters), seed=seed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_rule_of_the_literature_passes(kind):
+    assert check_rule(made(kind)), check_rule(made(kind))
+    if usual(kind) is not None:
+        assert check_rule(made(kind, [0.1, 1.0]))
+        assert check_rule(made(kind, lambda n: 0.1 / np.sqrt(n)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from adagrad_diff import (
     DelayedAdaGrad,
     DoG,
     DualAveraging,
+    FreeAdaGradDiff,
     Logistic,
     Prodigy,
     RMSDiff,
@@ -48,12 +49,13 @@ RULES = {
     AdamDiff: {"eta": 0.02, "beta1": 0.8, "beta2": 0.95, "eps": 1e-3, "max_move": 3.0},
     KATE: {"eta": 0.1, "delta": 0.5, "eps": 1e-3},
     DoG: {"eps": 1e-3, "first": 1e-2},
+    FreeAdaGradDiff: {"eps": 1e-3, "first": 1e-2},
     DAdaptation: {"eps": 1e-3, "d0": 1e-2, "start": 1e-2},
     Prodigy: {"beta1": 0.8, "beta2": 0.95, "eps": 1e-3, "d0": 1e-2},
     AdaPG: {},
     FISTA: {},
 }
-BLOCKED = (DelayedAdaGrad, DualAveraging, RMSProp, RMSDiff, AdaDelta, Adam, AdamDiff, KATE, DoG)
+BLOCKED = (DelayedAdaGrad, DualAveraging, RMSProp, RMSDiff, AdaDelta, Adam, AdamDiff, KATE, DoG, FreeAdaGradDiff)
 PROBLEMS = {
     "least squares": (Squared(A, REAL), naive.Squared(A, REAL), None, naive.Zero()),
     "least squares, L1": (Squared(A, REAL), naive.Squared(A, REAL), L1(0.3), naive.L1(0.3)),
@@ -125,16 +127,16 @@ def theirs(name, *attributes):
 
 PEERS = {
     "RMSProp": (RMSProp(), ("torch", "optim", "RMSprop"), {}),
-    "RMSProp, its options": (
-        RMSProp(0.03, 1e-4, beta=0.9),
+    "RMSProp, options": (
+        RMSProp(0.003, 0.1, beta=0.9),
         ("torch", "optim", "RMSprop"),
-        {"lr": 0.03, "alpha": 0.9, "eps": 1e-4},
+        {"lr": 0.003, "alpha": 0.9, "eps": 0.1},
     ),
     "AdaDelta": (AdaDelta(), ("torch", "optim", "Adadelta"), {}),
-    "AdaDelta, its options": (
-        AdaDelta(3.0, 1e-4, rho=0.7),
+    "AdaDelta, options": (
+        AdaDelta(0.5, 1e-5, rho=0.95),
         ("torch", "optim", "Adadelta"),
-        {"lr": 3.0, "eps": 1e-4, "rho": 0.7},
+        {"lr": 0.5, "eps": 1e-5, "rho": 0.95},
     ),
     "Adam": (Adam(), ("torch", "optim", "Adam"), {}),
     "Adam, options": (Adam(0.1, beta1=0.7, beta2=0.9), ("torch", "optim", "Adam"), {"lr": 0.1, "betas": (0.7, 0.9)}),

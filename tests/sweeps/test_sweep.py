@@ -45,6 +45,7 @@ VARIABLES = {
     "objective": ("rule", "eta", "seed", "iteration"),
     "mean_step": ("rule", "eta", "seed", "iteration"),
     "objective_best": ("rule", "eta", "seed"),
+    "objective_average": ("rule", "eta", "seed"),
     "nit": ("rule", "eta", "seed"),
     "status": ("rule", "eta", "seed"),
     "x": ("coordinate", "rule", "eta", "seed"),

@@ -41,6 +41,7 @@ from ._rules_fista import extrapolate, look_or_step, model_products
 from ._rules_learn import (
     adapt_distance,
     add_quotients,
+    add_weighted,
     average,
     average_squares,
     inner_products,
@@ -75,6 +76,7 @@ __all__ = [
     "add_square_tdot",
     "add_squared_differences",
     "add_squares",
+    "add_weighted",
     "advance",
     "average",
     "average_squares",

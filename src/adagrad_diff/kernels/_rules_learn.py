@@ -37,29 +37,27 @@ def average(mean: Any, weight: Any, x: Any) -> None:
 
 
 @plain
-def keep_distances(far: Any, labels: Any, x: Any, first: Any, power: float) -> None:
-    """far = np.maximum(far, norms of x - first over blocks / sizes of the blocks**power)"""
-    columns = far.shape[1]
-    if labels.size == far.shape[0]:  # single coordinates
-        for i in range(labels.size):
-            block = np.uint64(labels[i])
-            for k in range(columns):
-                distance = abs(x[i, k] - first[i, k])
-                if not distance <= far[block, k]:  # also where it is NaN
-                    far[block, k] = distance
-        return
-    squares, size = np.zeros(far.shape), np.zeros(far.shape[0])
+def keep_distances(far: Any, labels: Any, x: Any, first: Any) -> None:
+    """far = np.maximum(far, norms of x - first over blocks)"""
+    squares = np.zeros(far.shape)
     for i in range(labels.size):
         block = np.uint64(labels[i])
-        size[block] += 1.0
-        for k in range(columns):
+        for k in range(far.shape[1]):
             move = x[i, k] - first[i, k]
             squares[block, k] += move * move
     for j in range(far.shape[0]):
-        for k in range(columns):
-            distance = np.sqrt(squares[j, k]) / size[j] ** power
-            if not distance <= far[j, k]:
+        for k in range(far.shape[1]):
+            distance = np.sqrt(squares[j, k])
+            if not distance <= far[j, k]:  # also where it is NaN
                 far[j, k] = distance
+
+
+@plain
+def add_weighted(pull: Any, weight: Any, g: Any) -> None:
+    """pull += weight * g, with one weight per trajectory"""
+    for i in range(pull.shape[0]):
+        for k in range(pull.shape[1]):
+            pull[i, k] += weight[k] * g[i, k]
 
 
 @plain

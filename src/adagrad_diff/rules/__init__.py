@@ -9,6 +9,7 @@ from .adam import Adam
 from .adam_diff import AdamDiff
 from .base import Rule
 from .base import as_rule as as_rule
+from .base import has_eta as has_eta
 from .blocks import block_labels as block_labels
 from .constant import Constant
 from .d_adaptation import DAdaptation
@@ -16,6 +17,7 @@ from .delayed_adagrad import DelayedAdaGrad
 from .dog import DoG
 from .dual_averaging import DualAveraging
 from .fista import FISTA
+from .free_adagrad_diff import FreeAdaGradDiff
 from .kate import KATE
 from .memory import BLOCK as BLOCK
 from .memory import NUMBER as NUMBER
@@ -41,6 +43,7 @@ __all__ = [
     "DelayedAdaGrad",
     "DoG",
     "DualAveraging",
+    "FreeAdaGradDiff",
     "Prodigy",
     "RMSDiff",
     "RMSProp",

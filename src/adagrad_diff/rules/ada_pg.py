@@ -24,7 +24,8 @@ class AdaPG(Rule):
               c_n = \frac{\|\Delta g\|^2}{\langle \Delta g, \Delta x \rangle}
 
     The prox is proved, for convex f whose gradient is locally Lipschitz. The first step is short, a thousandth of
-    :math:`1 + \|x^1\|` before the prox; the second one is :math:`\|\Delta x\| / \|\Delta g\|`, and from then on the formula holds.
+    :math:`1 + \|x^1\|` before the prox; the second one is :math:`\|\Delta x\| / \|\Delta g\|`, and from then on the formula
+    holds.
 
     Examples
     --------
@@ -72,8 +73,8 @@ class AdaPG(Rule):
 
 def first_step(now: View) -> Any:
     """The step that goes SHORT * (1 + ||x||) far."""
-    x, g = (np.sqrt(np.sum(np.square(array, dtype=np.float64), axis=0)) for array in (now.x, now.g))
     with np.errstate(all="ignore"):
+        x, g = (np.sqrt(np.sum(np.square(array, dtype=np.float64), axis=0)) for array in (now.x, now.g))
         step = SHORT * (1.0 + x) / g
     return np.where((step > 0) & (step < np.inf), step, 1.0)
 

@@ -184,11 +184,17 @@ class Rule(ABC):
             now.eta[:] = self._cast_eta(values, now.eta.dtype, "eta" if np.ndim(now.n) else f"eta({now.n})")
 
 
+def has_eta(kind: type[Rule]) -> bool:
+    """Whether rules of this class have a step size."""
+    return any(field.name == "eta" and field.init for field in fields(kind))
+
+
 def as_rule(rule: Any) -> Rule:
     """The rule, or a sentence if it is none."""
     if isinstance(rule, Rule):
         return rule
     if isinstance(rule, type) and issubclass(rule, Rule):
-        eta = "eta=0.1" if any(field.name == "eta" and field.init for field in fields(rule)) else ""
-        raise TypeError(f"'rule' is the class {rule.__name__}. Did you mean {rule.__name__}({eta})?")
+        raise TypeError(
+            f"'rule' is the class {rule.__name__}. Did you mean {rule.__name__}({'eta=0.1' if has_eta(rule) else ''})?"
+        )
     raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")

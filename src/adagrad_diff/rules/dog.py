@@ -65,18 +65,24 @@ class DoG(AdaGrad):
     def begin(self, memory: Memory, now: View) -> None:
         """x^1, eps, and a first distance rho (1 + ||x^1||)"""
         memory.first = memory.average = now.x
-        memory.far = self.first * (1.0 + np.sqrt(now.sums(memory.first**2)))
+        with np.errstate(over="ignore"):
+            memory.far = self.first * (1.0 + np.sqrt(now.sums(memory.first**2)))
         memory.total = self.eps
 
     def learn(self, memory: Memory, now: View) -> None:
         """total_i += ||g_i^n||^2;  far_i = max(far_i, ||x_i^n - x_i^1||);  the average takes in x^n, n > 1"""
         super().learn(memory, now)
         far, first, average, x = now.columns(memory.far, memory.first, memory.average, now.x)
-        kernels.keep_distances(far, now.rows, x, first, 0.0)
-        t = np.broadcast_to(np.asarray(now.n, np.float64) - 1.0, now.eta.shape)
-        kernels.average(average, np.where(t > 0, (1.0 + self.gamma) / (np.maximum(t, 1.0) + self.gamma), 0.0), x)
+        kernels.keep_distances(far, now.rows, x, first)
+        kernels.average(average, polynomial(self.gamma, now), x)
 
     def move(self, memory: Memory, now: View) -> None:
         """step = far / sqrt(total);  point = x - step * g"""
         total, far, *points = now.columns(memory.total, memory.far, now.x, now.g, now.step, now.point)
         kernels.distance_forward(total, far, now.rows, 0.0, *points)
+
+
+def polynomial(gamma: float, now: View) -> np.ndarray:
+    """The weight (1 + gamma) / (t + gamma) of x^n in an average of x^2, x^3, ..., t = n - 1; x^1 is what it begins with."""
+    t = np.broadcast_to(np.asarray(now.n, np.float64) - 1.0, now.eta.shape)
+    return np.where(t > 0, (1.0 + gamma) / (np.maximum(t, 1.0) + gamma), 0.0)

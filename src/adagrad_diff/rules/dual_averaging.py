@@ -56,4 +56,6 @@ class DualAveraging(AdaGrad):
         """point = first - eta * pull / w;  step = n * eta / w"""
         total, first, pull, step, point = now.columns(memory.total, memory.first, memory.pull, now.step, now.point)
         eta = now.eta.astype(np.float64)
-        kernels.dual_forward(total, now.rows, self.eps, eta, now.n * eta, first, pull, step, point)
+        with np.errstate(over="ignore"):
+            weight = now.n * eta
+        kernels.dual_forward(total, now.rows, self.eps, eta, weight, first, pull, step, point)

@@ -91,5 +91,6 @@ class Prodigy(Rule):
         """step = d_n^2 / (sqrt(v) + d_{n+1} eps);  point = x - step * m / d_n"""
         total, mean, x, step, point = now.columns(memory.total, memory.mean, now.x, now.step, now.point)
         d, eps = memory.d_last.reshape(-1), self.eps * memory.d.reshape(-1)
-        fixes = np.stack([1.0 / d, np.ones_like(d)])
-        kernels.moment_forward(total, now.rows, eps, d * d, fixes, None, mean, x, step, point)
+        with np.errstate(over="ignore"):  # d may grow without end
+            fixes, eta = np.stack([1.0 / d, np.ones_like(d)]), d * d
+        kernels.moment_forward(total, now.rows, eps, eta, fixes, None, mean, x, step, point)

@@ -48,13 +48,14 @@ def _named(rules: Any) -> list[tuple[str, Any]]:
     if isinstance(rules, Mapping):
         return [(str(name), rule) for name, rule in rules.items()]
     several = [rules] if isinstance(rules, str | Rule) or not isinstance(rules, Iterable) else list(rules)
-    return [(_name(rule), rule) for rule in several]
+    return [(_name(rule, f"rule {k}"), rule) for k, rule in enumerate(several)]
 
 
-def _name(rule: Any) -> str:
+def _name(rule: Any, nameless: str) -> str:
     if isinstance(rule, str):
         return rule
-    return type(rule).__name__ if isinstance(rule, Rule) else str(getattr(rule, "__name__", type(rule).__name__))
+    name = str(getattr(rule, "__name__", type(rule).__name__))
+    return nameless if name == "<lambda>" else name
 
 
 def _contender(name: str, rule: Any, penalty: Penalty) -> Contender:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LONGER = 10  # budgets of iterations that F_star may take, as in the paper's protocol
-TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}  # relative, to which it is proven
+LEAST = 1000  # iterations that a proof may take in any case
+DOUBLE, SINGLE = 1e-9, 1e-6  # to which it is proven, relative, in double and in single precision
+OPTIMUM = "optimum.json"  # where a checkpoint keeps it
+STAGE = "stage-"  # how the directories of a checkpoint begin
 FAILURES = (int(Status.NOT_FINITE), int(Status.DIVERGED))
 
 
@@ -45,13 +48,22 @@ def look_for(loss: Loss, penalty: Penalty, starts: np.ndarray, n_iter: int) -> O
         return Optimum(np.nan, np.inf, dual, (largest or 1.0) if loss.shape is None else loss.coordinates().unit)
     if not np.isfinite(penalty.value((x0[:-1] if loss.intercept else x0).reshape(-1))):
         x0 = starts[..., 0]  # which has been made feasible
-    tol = TOLERANCE[np.dtype(loss.dtype or np.float64)]
-    found = minimize(loss, x0, penalty, tol=tol, max_iter=LONGER * n_iter, history=0, on_failure="ignore")
+    tol, longer = SINGLE if loss.dtype == np.float32 else DOUBLE, max(LEAST, LONGER * n_iter)
+    found = minimize(loss, x0, penalty, tol=tol, max_iter=longer, history=0, on_failure="ignore")
     size = float(np.abs(found.x).max())
     size = size if np.isfinite(size) and size > 0 else loss.coordinates().unit
     if found.success and found.certified and np.isfinite(found.bound):
         return Optimum(float(found.bound), float(found.gap), "", size)
-    return Optimum(np.nan, np.inf, f"the tolerance {tol:g} was not proven", size)
+    return Optimum(np.nan, np.inf, f"a relative gap of {tol:g} was not proven within {longer} iterations", size)
+
+
+def refuse_others(folder: Path) -> None:
+    """Raise if the checkpoint is a directory that something else has written."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if names and not any(name == OPTIMUM or name.startswith(STAGE) for name in names):
+        raise ValueError(
+            f"'checkpoint' must be an empty or new directory, or one that sensitivity has written. {folder} holds {names[0]!r}."
+        )
 
 
 def kept(path: Path | None, problem: Any, compute: Callable[[], Optimum]) -> Optimum:

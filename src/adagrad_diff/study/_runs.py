@@ -15,6 +15,7 @@ from ..penalties import Penalty
 from ..solve.status import Interrupted
 from ..sweeps.run import sweep
 from ._contenders import Contender
+from ._optimum import STAGE
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,7 +49,7 @@ class Plan:
                 self.starts,
                 n_iter,
                 record=max(1, n_iter // RECORDED),
-                checkpoint=None if self.checkpoint is None else self.checkpoint / stage,
+                checkpoint=None if self.checkpoint is None else self.checkpoint / f"{STAGE}{stage.replace(' ', '-')}",
                 keep_x=False,
                 averages=True,
                 label=stage,

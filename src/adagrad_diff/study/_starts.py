@@ -26,7 +26,7 @@ def as_starts(starts: Any, loss: Loss, penalty: Penalty) -> np.ndarray:
     known = loss.coordinates()
     size = np.full(loss.shape, known.unit)
     if known.scale is not None:  # predictions, and not coefficients, are of the size of the target
-        size[: len(known.scale)] *= known.scale.reshape(-1, *[1] * (size.ndim - 1))
+        size.reshape(-1)[: known.scale.size] *= known.scale
     draws = rng.standard_normal((*loss.shape, count)) * size[..., None] / np.sqrt(size.shape[0])
     draws[..., 0] = 0.0
     columns = [_feasible(draws[..., k].astype(loss.dtype or np.float64), loss, penalty) for k in range(count)]

@@ -13,7 +13,7 @@ from ..common.files import as_path
 from ..losses import as_loss
 from ..penalties import as_penalty
 from ._contenders import contenders
-from ._optimum import LONGER, Optimum, final, kept, look_for, smallest
+from ._optimum import LONGER, OPTIMUM, Optimum, final, kept, look_for, refuse_others, smallest
 from ._runs import Plan, all_runs, refined
 from ._starts import as_etas, as_starts
 from .result import FLOOR, FStar, Sensitivity
@@ -89,12 +89,14 @@ def sensitivity(
     several = contenders(rules, penalty)
     x0s = as_starts(starts, loss, penalty)
     folder = None if checkpoint is None else as_path(checkpoint, "checkpoint")
+    if folder is not None:
+        refuse_others(folder)
     options = {"memory": memory, "n_jobs": n_jobs, "progress": progress}
     plan = Plan(loss, penalty, x0s, n_iter, folder, options)
     optimum = Optimum(np.nan, np.inf, "it was not asked for", 1.0)
     if given in (None, "certified") or etas is None:
         problem = {"loss": loss, "penalty": penalty, "starts": x0s, "n_iter": n_iter}
-        file = None if folder is None else folder / "optimum.json"
+        file = None if folder is None else folder / OPTIMUM
         optimum = kept(file, problem, lambda: look_for(loss, penalty, x0s, n_iter))
     if given == "certified" and optimum.reason:
         raise ValueError(

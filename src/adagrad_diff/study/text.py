@@ -16,8 +16,8 @@ MARKUP = re.compile(r"[\\`*_{}\[\]<>&#|~!$]")  # what Markdown does not take lit
 LINE = 110
 EXPLANATION = (
     f"Decades of eta: within {WITHIN:g}x, where the gap (the mean over the starts) is below {WITHIN:g} times the smallest of "
-    "all rules; < 1e-1 and so on, below that gap. '{}': the range touches an end of the grid. 'all' or '-': a rule without a step "
-    "size is that good, or not. default: the published step size; regret: its gap over the smallest of all rules."
+    "all rules; < 1e-1 and so on, below that gap. '{}': the range touches an end of the grid. 'all' or '-': a rule without a "
+    "step size is that good, or not. default: the published step size; regret: its gap over the smallest of all rules."
 )
 
 

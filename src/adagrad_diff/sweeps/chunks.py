@@ -138,9 +138,8 @@ class Trajectories:
     def layout(self, width: int) -> dict[str, Expected]:
         """The results of a chunk."""
         layout = {name: Expected((self.iterations.size, width), np.dtype(np.float64)) for name in RECORDED}
-        layout["objective_best"] = Expected((width,), np.dtype(np.float64))
-        if self.averages:
-            layout["objective_average"] = Expected((width,), np.dtype(np.float64))
+        for name in ("objective_best", "objective_average"):
+            layout[name] = Expected((width,), np.dtype(np.float64))
         layout["nit"] = Expected((width,), np.dtype(np.int64), range(self.n_iter + 1))
         layout["status"] = Expected((width,), np.dtype(np.int64), ENDS)
         if self.keep_x:
@@ -188,12 +187,13 @@ class Trajectories:
                 break
         status = np.where(running, Status.MAX_ITER if finished else Status.INTERRUPTED, status).astype(np.int64)
         answer = {**record, "objective_best": state.fun_best, "nit": state.n, "status": status}
-        if self.averages:
-            answer["objective_average"] = self._at_average(state)
+        answer["objective_average"] = self.at_average(state)
         return {**answer, "x": state.x} if self.keep_x else answer, finished
 
-    def _at_average(self, state: State) -> np.ndarray:
-        """F at the average iterate; NaN where a trajectory has failed."""
+    def at_average(self, state: State) -> np.ndarray:
+        """F at the average iterate, if it is known; NaN if not, and where a trajectory has failed."""
+        if "average" not in state.memory and not self.averages:
+            return np.full(state.f.shape, np.nan)
         x = np.ascontiguousarray(state.x_avg)
         with np.errstate(all="ignore"):  # what overflows is seen in the value
             values = self.loss.oracle(x)(x, np.empty_like(x)) + self.penalty.value(penalised(self.loss, state)(x))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..common.describe import describe, known_by_name
-from ..rules import Rule
+from ..rules import Rule, has_eta
 
 
 def by_names(rules: Any) -> dict[str, Callable[..., Any]]:
@@ -29,16 +29,17 @@ def by_names(rules: Any) -> dict[str, Callable[..., Any]]:
 
 
 def made(name: str, make: Callable[..., Any], eta: float) -> Rule:
-    """The rule for one eta."""
+    """The rule for one eta; a class of rules that have none makes the same for all."""
+    without = isinstance(make, type) and issubclass(make, Rule) and not has_eta(make)
     with noted(name, eta):
-        rule = make(eta)
+        rule = make() if without else make(eta)
     if not isinstance(rule, Rule):
         raise TypeError(f"'rules' must be rule classes or functions eta -> rule, but {name} made {rule!r}.")
     return rule
 
 
 def together(rules: list[Rule]) -> Rule | list[Rule]:
-    """One rule with an array of etas, if only these differ, and they are numbers."""
+    """One rule with an array of etas, if only these differ, and they are numbers; or the one rule, if there are none."""
 
     def equal(one: Any, other: Any) -> bool:
         about = describe(one)
@@ -48,6 +49,8 @@ def together(rules: list[Rule]) -> Rule | list[Rule]:
         pairs = [(item, vars(other).get(name)) for name, item in vars(one).items() if name != "eta"]
         return type(one) is type(other) and all(equal(*pair) for pair in pairs)
 
+    if all(rule.eta is None and same(rules[0], rule) for rule in rules):
+        return rules[0]
     etas = [rule.eta for rule in rules if isinstance(rule.eta, float) and same(rules[0], rule)]
     return replace(rules[0], eta=etas) if len(etas) == len(rules) else rules
 

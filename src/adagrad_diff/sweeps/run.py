@@ -55,7 +55,8 @@ def sweep(
         As for `minimize`. A function as loss must accept columns: x of shape (d, B) -> values (B,), gradients (d, B). It is
         called in `n_jobs` threads at once.
     rules : Rule class, callable, or several of them
-        Each makes a rule of eta, a number: `AdaGradDiff`, or `lambda eta: AdaGradDiff(eta, blocks="all")`. Rules that differ
+        Each makes a rule of eta, a number: `AdaGradDiff`, or `lambda eta: AdaGradDiff(eta, blocks="all")`. A class of rules
+        without a step size, such as `DoG`, is run for every eta all the same. Rules that differ
         in eta only run side by side, others, such as schedules (a callable eta), one eta at a time. A dict gives the rules
         names of your choice.
     etas : array
@@ -79,7 +80,7 @@ def sweep(
     keep_x : bool
         Whether to return the final iterates.
     averages : bool
-        Whether to return the objective of the average iterate (`x_avg` of `minimize`), too. It takes memory and some time.
+        Whether to keep the average iterates (`x_avg` of `minimize`) of all rules, which takes memory and some time.
     progress : bool, optional
         Whether to show a progress bar on stderr; by default, if that is a terminal.
     label : str
@@ -90,8 +91,9 @@ def sweep(
     xarray.Dataset
         objective :math:`F(x^{n+1})` and mean_step (mean over coordinates of :math:`\eta / w^n`) of dims rule, eta, seed,
         iteration, NaN after a trajectory has ended; objective_best, the smallest objective of all iterations and the start;
-        objective_average, if it was asked for; status (see `Status`) and nit; the starts and their objective; the final
-        iterates x. The attributes say what was computed, with which versions.
+        objective_average, that of the average which is the answer of some rules (`DoG`), and with `averages` of all, else NaN;
+        status (see `Status`) and nit; the starts and their objective; the final iterates x. The attributes say what was
+        computed, with which versions.
 
     Raises
     ------
