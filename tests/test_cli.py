@@ -307,7 +307,9 @@ def test_click_alone(tmp_path):
 
 def test_without_click(tmp_path):
     """What somebody with a problem is asked for needs nothing; the rest says what it needs."""
-    *refused, version, info = without("click", [], ["reproduce"], ["info", "more"], ["--version"], ["info"], cwd=tmp_path)
+    *refused, version, info = without(
+        "click", [], ["reproduce"], ["compare", "a.csv"], ["info", "more"], ["--version"], ["info"], cwd=tmp_path
+    )
     for code, out, _ in refused:
         assert (code, out) == ("This needs click, which is not installed: pip install 'adagrad-diff[paper]'", "")
     for (code, out, _), command in ((version, "--version"), (info, "info")):

@@ -315,7 +315,6 @@ def test_progress_with_the_time_left(run, tmp_path):
 
 def test_what_is_not_installed_is_named(run, tmp_path):
     """Before anything is computed, with the extra that brings it."""
-    (tmp_path / "pairs").write_bytes(ANSWERS["svmlight"])
     compare, fit = (
         ["compare", "mixed.csv", *mixed_table.target("ill"), *SMALL],
         ["fit", "mixed.csv", *mixed_table.target("ill")],
@@ -323,15 +322,12 @@ def test_what_is_not_installed_is_named(run, tmp_path):
     for missing, extra, commands in (
         ("pandas", "paper", [compare, fit]),
         ("sklearn", "sklearn", [fit]),
-        ("sklearn", "paper", [["fit", "pairs"]]),
         ("jinja2", "report", [compare]),
         ("xarray", "sweep", [compare]),
     ):
         for code, out, err in without(missing, *commands, cwd=tmp_path):
             assert (code, out) == (2, ""), (missing, err)
             assert f"Error: This needs {missing}, which is not installed: pip install 'adagrad-diff[{extra}]'" in err, err
-    ((code, out, _),) = without("click", compare, cwd=tmp_path)
-    assert (code, out) == ("This needs click, which is not installed: pip install 'adagrad-diff[paper]'", "")
 
 
 def test_real_data(run):

@@ -16,7 +16,7 @@ from .choices import budget_of, etas_of, rules_of
 from .problem import problem_of
 from .runs import Run
 
-SHORT, LONGER_PROBE = 5, 25  # iterations of two runs that show what one costs
+SHORT_PROBE, LONG_PROBE = 5, 25  # iterations of two runs that show what one costs
 FEWEST_ITERATIONS = 10  # whatever the time is: fewer show nothing
 
 
@@ -67,10 +67,10 @@ class Comparison:
     def _affordable(self, loss: Any, penalty: Any) -> int:
         """Iterations for which the time is enough: two short comparisons show what is fixed, and what each iteration adds."""
         begin, took = time.perf_counter(), {}
-        for n_iter in (1, SHORT, LONGER_PROBE):  # the first one compiles and loads
+        for n_iter in (1, SHORT_PROBE, LONG_PROBE):  # the first one compiles and loads
             before = time.perf_counter()
             sensitivity(loss, penalty, n_iter=n_iter, progress=False, **self.options)
             took[n_iter] = time.perf_counter() - before
-        each = max(took[LONGER_PROBE] - took[SHORT], 0.1 * took[LONGER_PROBE]) / (LONGER_PROBE - SHORT)
-        left = (self.seconds or 0.0) - (time.perf_counter() - begin) - max(0.0, took[SHORT] - SHORT * each)
+        each = max(took[LONG_PROBE] - took[SHORT_PROBE], 0.1 * took[LONG_PROBE]) / (LONG_PROBE - SHORT_PROBE)
+        left = (self.seconds or 0.0) - (time.perf_counter() - begin) - max(0.0, took[SHORT_PROBE] - SHORT_PROBE * each)
         return max(FEWEST_ITERATIONS, int(left / each))

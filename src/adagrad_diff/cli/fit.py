@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..common.extras import require
 from .group import click, main, one_line, say, strict
 from .options import problem_options
 
@@ -23,6 +24,7 @@ def fit(tol: float, max_iter: int, as_json: bool, out: str | None, **options: An
     DATA is a CSV, Parquet, svmlight or NPZ file, or the name of a LIBSVM data set. Words become indicators. The exit code is 1
     if the model is not proven to be within --tol of the best, and 2 if there is none.
     """
+    require("sklearn", "sklearn")  # before any work is done
     from .model import fitted, refuse_foreign, save, shortfall, to_json, to_text
     from .problem import problem_of
 

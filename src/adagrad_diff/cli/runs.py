@@ -16,7 +16,7 @@ from typing import Any
 from ..common.files import reason, write
 
 RUN_FORMAT = "adagrad-diff comparison 1"
-DIGITS = 12  # of a run's name
+RUN_NAME_DIGITS = 12  # of a run's name
 
 
 class Run:
@@ -28,7 +28,7 @@ class Run:
         text = json.dumps(description, sort_keys=True)
         self.out, self.description = out, json.loads(text)
         self.results = out.with_name(f"{out.stem}.results")
-        self.folder = self.results / hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+        self.folder = self.results / hashlib.sha256(text.encode()).hexdigest()[:RUN_NAME_DIGITS]
         self.checkpoint = self.folder / "checkpoint"
         self.kept = _read(self.folder / "run.json")
         if self.kept is not None and self.kept.get("description") != self.description:

@@ -25,7 +25,7 @@ from ._registry import DataError
 
 HEAD_BYTES = 1 << 16  # of a file that are looked at to see what it is
 ZIPPED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
-PAIRS = re.compile(r"(\S+)((?:\s+qid:\d+)?(?:\s+\d+:[^\s:]+)*)\s*(?:#.*)?")  # a line of an svmlight file
+SVMLIGHT_LINE = re.compile(r"(\S+)((?:\s+qid:\d+)?(?:\s+\d+:[^\s:]+)*)\s*(?:#.*)?")  # a line of an svmlight file
 COMMON_TARGETS = ("y", "b", "target")  # what people call it in NPZ files
 
 
@@ -108,7 +108,7 @@ def _is_svmlight(text: str, name: str) -> bool:
     """Whether the first lines are a label and pairs index:value."""
     lines = [line for line in text.splitlines()[:20] if line.strip() and not line.startswith("#")]
     lines = lines[:-1] or lines  # the last one may have been cut
-    found = [PAIRS.fullmatch(line.strip()) for line in lines]
+    found = [SVMLIGHT_LINE.fullmatch(line.strip()) for line in lines]
     if not lines or not all(found) or not any(match and match[2] for match in found):
         return False
     labels = [match[1] for match in found if match]
