@@ -52,7 +52,7 @@ def strict(command: Callable[..., Any]) -> Callable[..., Any]:
         except MemoryError as error:
             raise Refused("There is not enough memory for these data. Take fewer columns (--drop) or rows.") from error
         except (ValueError, OSError, ImportError) as error:
-            raise Refused(str(error)) from error
+            raise Refused(one_line(str(error))) from error
 
     return clean(wrapped)
 
