@@ -16,15 +16,16 @@ METHODS: dict[str, dict[str, Any]] = {
     "AdaGrad": {"color": "#D55E00", "linestyle": "--", "marker": "s", "markerfacecolor": "white"},
 }
 
-# The rules: colour says which family a rule belongs to, dash and marker which member it is. Every colour can be read on white and
-# on a dark page (contrast 3 at least), any two can be told apart with every kind of colour blindness, no two rules share a marker,
-# and no two of a family a dash. Markers have Plotly's names.
+# The rules: colour says which family a rule belongs to, dash and marker which member it is. Every colour can be read on white
+# and on a dark page (contrast 3 at least), any two can be told apart with every kind of colour blindness, no two rules share a
+# marker, and no two of a family a dash. Markers have Plotly's names.
 SOLID, DASHED, DOTTED, DASH_DOT, LONG = (), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4)
 FAMILIES: dict[str, dict[str, tuple[str, tuple[int, ...]]]] = {
     "#0072B2": {  # differences of gradients
         "AdaGradDiff": ("circle", SOLID),
         "AdamDiff": ("diamond", DASHED),
         "RMSDiff": ("triangle-up", DOTTED),
+        "FreeAdaGradDiff": ("cross-open", DASH_DOT),
     },
     "#D55E00": {  # sums of squared gradients
         "AdaGrad": ("square-open", DASHED),
