@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import rules as room
 from ..penalties import Penalty
-from ..rules import Rule
+from ..rules import Rule, has_eta
 from .style import FAMILIES
 
 PROBE = 1.0  # an eta to see what a rule is like
@@ -79,10 +79,10 @@ def _maker(rule: Any, penalty: Penalty) -> Callable[[float], Any]:
         if not callable(rule):
             raise TypeError(f"'rules' must be rules, rule classes or functions eta -> rule. Got {rule!r} instead.")
         return rule  # type: ignore[no-any-return]
-    own = {field.name for field in fields(rule) if field.init}
-    # A class takes eta as its first argument, if it has one at all: what is first of the others is something else.
-    options: dict[str, Any] = {"blocks": "all"} if penalty.accepts == "scalar" and "blocks" in own else {}
-    return lambda eta: rule(**({"eta": eta} if "eta" in own else {}), **options)
+    blocks = any(field.name == "blocks" and field.init for field in fields(rule))
+    options: dict[str, Any] = {"blocks": "all"} if penalty.accepts == "scalar" and blocks else {}
+    # Without a step size, the first argument is something else.
+    return (lambda eta: rule(eta=eta, **options)) if has_eta(rule) else lambda eta: rule(**options)
 
 
 def _has_one_weight(rule: type[Rule]) -> bool:

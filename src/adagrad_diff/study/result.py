@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,6 +192,7 @@ class Sensitivity:
 
     def report(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the report, a page of its own; options are those of `content`."""
-        page: Any = import_module(".report", __package__)
-        page.write(path, self.content(**options))
+        from .report import write
+
+        write(path, self.content(**options))
         return Path(path)

@@ -25,6 +25,7 @@ FAMILIES: dict[str, dict[str, tuple[str, tuple[int, ...]]]] = {
         "AdaGradDiff": ("circle", SOLID),
         "AdamDiff": ("diamond", DASHED),
         "RMSDiff": ("triangle-up", DOTTED),
+        "FreeAdaGradDiff": ("cross-open", DASH_DOT),
     },
     "#D55E00": {  # sums of squared gradients
         "AdaGrad": ("square-open", DASHED),
