@@ -13,6 +13,7 @@ from report_content import FREE, TUNED, content, hostile
 
 from adagrad_diff.study._page_text import clean, embedded, number, short
 from adagrad_diff.study.report import SCRIPTS, digest, page, part, write
+from colours import contrast
 
 pytestmark = pytest.mark.peer
 NASTY = (
@@ -153,6 +154,17 @@ def test_the_page_asks_for_nothing():
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch\(|XMLHttp|import\(", part(name)
         ), name
+
+
+def test_text_can_be_read_on_every_ground():
+    """Ink, fine print and links on the page and on what is raised from it: light, dark, and on paper."""
+    themes = re.findall(r":root \{([^}]*--ground[^}]*)\}", part("page.css"))
+    assert len(themes) == 3
+    for theme in themes:
+        colors = dict(re.findall(r"--(\w+): (#\w{6})", theme))
+        for ink in ("ink", "quiet", "link"):
+            for ground in ("ground", "raised"):
+                assert contrast(colors[ink], colors[ground]) >= 4.5, f"{ink} on {ground}: {theme}"
 
 
 def test_the_largest_page_is_below_two_megabytes():

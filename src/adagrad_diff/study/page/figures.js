@@ -63,15 +63,25 @@ const drawPublished = (panel, group, rule, end) => {
   group.append(make("circle", { class: "ring", stroke: rule.color, cx: panel.x(rule.published), cy: y, r: 7 }));
 };
 
+// What decides about the scale: the numbers of the rules shown at all step sizes, so that what the slider changes is the lines.
+const extremes = new Map();
+const valuesOf = (id, lines) => {
+  const key = [id, ...chosen.shown].join();
+  if (!extremes.has(key)) {
+    const all = shownRules().flatMap((rule) => (rule.free ? [undefined] : etas).map((eta) => runOf(rule, eta))).filter((run) => run);
+    const values = all.map(lines).flatMap(({ median, low, high }) => [...median, ...(low || []), ...(high || [])]);
+    extremes.set(key, values.filter((value) => Number.isFinite(value) && value > 0));
+  }
+  return extremes.get(key);
+};
+
 // A figure over the iterations at the chosen step size: `lines(run)` gives median, low and high.
 const drawRuns = (id, up, lines, top) => {
   const figure = byId(id);
   const eta = etas[chosen.eta];
   const drawn = shownRules().map((rule) => [rule, runOf(rule, eta)]).filter(([, run]) => run).map(([rule, run]) => [rule, lines(run)]);
-  // One scale for all step sizes: what the slider changes is the lines.
-  const all = shownRules().flatMap((rule) => (rule.free ? [undefined] : etas).map((eta) => runOf(rule, eta))).filter((run) => run);
-  const values = all.map(lines).flatMap(({ median, low, high }) => [...median, ...(low || []), ...(high || [])]);
-  if (!values.some((value) => Number.isFinite(value) && value > 0)) return nothing(figure, "There is nothing to draw for the rules chosen.");
+  const values = valuesOf(id, lines);
+  if (!values.length) return nothing(figure, "There is nothing to draw for the rules chosen.");
   const steps = data.iterations, shift = steps[0] === 0 ? 1 : 0;
   const panel = new Panel(figure, {
     label: figure.querySelector("h3").textContent, describe: `${drawn.length} rules${eta === undefined ? "" : `, eta ${number(eta)}`}. The table below has the numbers.`,
