@@ -166,16 +166,19 @@ def test_tables_have_the_numbers_of_the_figures(browser, path):
 def test_the_slider_redraws_by_key_and_by_mouse(browser, path):
     browser.open(path)
     lines = "[...document.querySelectorAll('#curves .line, #steps .line')].map((p) => p.getAttribute('d')).join()"
-    before, at = browser.run(lines), int(browser.run("document.getElementById('eta').value"))
+    now = "document.querySelector('#gaps .now').getAttribute('d')"
+    pointing = f"[{now}, document.querySelector('#map .here').getAttribute('x')]"
+    before, at, there = browser.run(lines), int(browser.run("document.getElementById('eta').value")), browser.run(pointing)
     browser.run("document.getElementById('eta').focus()")
     browser.press("ArrowLeft", 37)
     assert int(browser.run("document.getElementById('eta').value")) == at - 1
     assert texts(browser, "#chooser output") == [f"eta = {number(CONTENT['etas'][at - 1])}"]
     assert browser.run("document.getElementById('eta').getAttribute('aria-valuetext')") == number(CONTENT["etas"][at - 1])
-    after = browser.run(lines)
-    assert after != before
+    assert browser.run(lines) != before
+    assert all(one != two for one, two in zip(browser.run(pointing), there, strict=True))
     browser.press("ArrowRight", 39)
     assert browser.run(lines) == before
+    assert browser.run(pointing) == there
     browser.press("Home", 36)
     assert texts(browser, "#chooser output") == [f"eta = {number(CONTENT['etas'][0])}"]
     browser.click("#eta")  # its middle

@@ -2,6 +2,8 @@
 
 const byId = (id) => document.getElementById(id);
 
+const pointers = {}; // how the figures that show all step sizes point at the chosen one, without being drawn again
+
 const nothing = (figure, sentence) => figure.querySelector(".drawing").replaceChildren(html("p", { class: "empty" }, sentence));
 
 const drawGaps = () => {
@@ -15,8 +17,10 @@ const drawGaps = () => {
     across: "step size eta", up: `relative gap, ${words[chosen.iterate]}`, strip,
   });
   if (etas.length) {
-    const x = panel.x(etas[chosen.eta]);
-    panel.svg.append(make("path", { class: "now", d: `M${x},${margin.top}V${panel.bottom}` }));
+    const now = make("path", { class: "now" });
+    panel.svg.append(now);
+    pointers.gaps = () => now.setAttribute("d", `M${panel.x(etas[chosen.eta])},${margin.top}V${panel.bottom}`);
+    pointers.gaps();
   }
   const faint = shown.length > 8 ? 0.09 : 0.16;
   const every = etas.length > 1 ? Math.ceil(11 / (panel.x(etas[1]) - panel.x(etas[0]) || 11)) : 1; // markers must not hide each other

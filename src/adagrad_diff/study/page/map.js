@@ -38,9 +38,11 @@ const drawMap = () => {
     svg.append(group);
   });
   svg.addEventListener("pointerleave", () => tip(""));
-  for (const name of ["halo", "here"]) { // one of the two can be seen on every colour
-    svg.append(make("rect", { class: name, x: names + column * chosen.eta, y: top, width: column, height: bottom - top, "pointer-events": "none" }));
-  }
+  const frames = ["halo", "here"].map((name) => // one of the two can be seen on every colour
+    make("rect", { class: name, y: top, width: column, height: bottom - top, "pointer-events": "none" }));
+  svg.append(...frames);
+  pointers.map = () => { for (const frame of frames) frame.setAttribute("x", names + column * chosen.eta); };
+  pointers.map();
   drawEtas(svg, names, right, bottom, column);
   drawKey(svg, names, right, bottom + 50, low, high);
   host.replaceChildren(svg);
