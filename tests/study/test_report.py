@@ -105,6 +105,15 @@ def test_scores_are_in_order_and_in_the_table():
         assert row[-5:] == [number(score[k]) for k in ("best_eta", "best_gap", "default_eta", "default_gap", "regret")]
 
 
+def test_the_longest_bar_is_that_of_the_most_forgiving_rule():
+    """Rules without a step size have no bar, whatever their score says."""
+    made = content(tuned=TUNED[:3], free=FREE[:1])
+    for score in made["scores"]:
+        score["decades_10x"] = {"AdaGradDiff": 2.0, "AdaGrad": 0.5, "DoG": 7.0}.get(score["rule"], 0.0)
+    bars = [float(attributes["width"]) for attributes, _ in Reader(page(made)).all("rect")]
+    assert bars == [100, 25, 0] * 3
+
+
 def test_the_data_in_the_page_are_those_of_the_content():
     made = content(n_etas=7)
     back = data_of(page(made))

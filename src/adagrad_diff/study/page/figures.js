@@ -22,7 +22,6 @@ const drawGaps = () => {
     pointers.gaps = () => now.setAttribute("d", `M${panel.x(etas[chosen.eta])},${margin.top}V${panel.bottom}`);
     pointers.gaps();
   }
-  const faint = shown.length > 8 ? 0.09 : 0.16;
   const every = etas.length > 1 ? Math.ceil(11 / (panel.x(etas[1]) - panel.x(etas[0]) || 11)) : 1; // markers must not hide each other
   let column = 0;
   for (const rule of shown) {
@@ -30,7 +29,7 @@ const drawGaps = () => {
     const places = rule.free ? [panel.right + 14 + (++column - 0.5) * (strip / free.length)] : etas.map(panel.x);
     if (rule.free) drawWhisker(panel, group, rule, places[0], end[0]);
     else {
-      panel.band(group, rule.color, etas, end.map((e) => e.low), end.map((e) => e.high), faint);
+      panel.band(rule, etas, end.map((e) => e.low), end.map((e) => e.high), shown.length);
       panel.line(group, rule, etas, end.map((e) => e.median));
     }
     end.forEach(({ low, median, high }, k) => {
@@ -93,7 +92,7 @@ const drawRuns = (id, up, lines, top) => {
   });
   for (const [rule, { median, low, high }] of drawn) {
     const group = panel.group(rule.index);
-    if (low && data.starts > 1) panel.band(group, rule.color, steps, low, high, drawn.length > 8 ? 0.09 : 0.16);
+    if (low && data.starts > 1) panel.band(rule, steps, low, high, drawn.length);
     panel.line(group, rule, steps, median);
     const every = Math.max(1, Math.floor(steps.length / 6)); // a marker here and there, at other places for each rule
     median.forEach((value, k) => {
