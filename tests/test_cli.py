@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib
-import json
 import os
 import re
 import shlex
@@ -14,6 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from lacking import without
 
 click_testing = pytest.importorskip("click.testing")
 from adagrad_diff import datasets  # noqa: E402
@@ -280,32 +281,6 @@ def test_leftovers_of_killed_runs_are_removed(run, tmp_path, monkeypatch):
     assert all(path.read_text() == "half" for path in theirs)
 
 
-WITHOUT = """
-import contextlib, io, json, sys
-
-for name in sys.argv[1].split():
-    sys.modules[name] = None  # as if it were not installed
-from adagrad_diff.__main__ import main
-
-for sys.argv in json.loads(sys.argv[2]):
-    code = 0
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code
-    print(json.dumps([code, out.getvalue(), err.getvalue()]))
-"""
-
-
-def without(packages, *commands, cwd):
-    """What commands end with, print and complain of, one after another in an interpreter that lacks the packages."""
-    calls = json.dumps([["adagrad-diff", *command] for command in commands])
-    done = subprocess.run([sys.executable, "-c", WITHOUT, packages, calls], capture_output=True, text=True, check=True, cwd=cwd)
-    assert "Traceback" not in done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
 def test_click_alone(tmp_path):
     """With click and nothing else of the extras, what needs no more works, and the rest says what it needs."""
     import adagrad_diff
@@ -332,7 +307,9 @@ def test_click_alone(tmp_path):
 
 def test_without_click(tmp_path):
     """What somebody with a problem is asked for needs nothing; the rest says what it needs."""
-    *refused, version, info = without("click", [], ["reproduce"], ["info", "more"], ["--version"], ["info"], cwd=tmp_path)
+    *refused, version, info = without(
+        "click", [], ["reproduce"], ["compare", "a.csv"], ["info", "more"], ["--version"], ["info"], cwd=tmp_path
+    )
     for code, out, _ in refused:
         assert (code, out) == ("This needs click, which is not installed: pip install 'adagrad-diff[paper]'", "")
     for (code, out, _), command in ((version, "--version"), (info, "info")):

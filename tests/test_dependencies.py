@@ -13,7 +13,8 @@ import adagrad_diff
 PACKAGE = Path(adagrad_diff.__file__).parent
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 DOORS = {"torch": "torch", "optax": "optax", "sklearn": "sklearn", "paper": "paper", "datasets": "paper", "theory": "paper"}
-DOORS |= {"study": "paper", "cli.py": "paper", "sweeps": "sweep", "common": "sweep"}  # and the extras that bring what they need
+DOORS |= {"study": "paper", "cli": "paper", "sweeps": "sweep", "common": "sweep"}  # and the extras that bring what they need
+DOORS |= {"study/report.py": "report", "cli/comparison.py": "report"}  # one file of a room may need an extra of its own
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 OPTIONAL = {"dask", "google"}  # looked for, and done without
 
@@ -46,7 +47,7 @@ def test_imports_are_declared():
     seen = 0
     for path in sorted(PACKAGE.rglob("*.py")):
         file = path.relative_to(PACKAGE)
-        extra = DOORS.get(file.parts[0])
+        extra = DOORS.get(file.as_posix()) or DOORS.get(file.parts[0])
         known = {*declared(project), *(declared(project, extra) if extra else ())}
         found = {DISTRIBUTIONS.get(name, name) for name in imported(path)} - {*sys.stdlib_module_names, "adagrad_diff"}
         place = f"optional-dependencies.{extra}" if extra else "dependencies"

@@ -1,6 +1,6 @@
 """The import graph of the package, read from its code: who depends on whom, what is wrong with it, and a drawing.
 
-A room is a directory of the package, or a module beside them (cli). `make graph` prints each room with the rooms it depends on
+A room is a directory of the package. `make graph` prints each room with the rooms it depends on
 and draws them; tests/test_graph.py asks `complaints`.
 """
 

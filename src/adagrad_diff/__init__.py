@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from .common.version import __version__ as __version__
 
-_ROOMS = ("solve", "finishing", "sweeps", "rules", "losses", "penalties", "certificates", "checks")  # whose names are ours, too
+# Whose names are ours, too.
+_ROOMS = ("solve", "finishing", "sweeps", "study", "rules", "losses", "penalties", "certificates", "checks")
 
 if TYPE_CHECKING:
     from .certificates import *
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .penalties import *
     from .rules import *
     from .solve import *
+    from .study import *
     from .sweeps import *
 
 else:  # the same, when a name is first used: SciPy and Numba take a second, this module does not

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,55 @@ METHODS: dict[str, dict[str, Any]] = {
     "AdaGrad-Diff": {"color": "#0072B2", "linestyle": "-", "marker": "o", "markerfacecolor": "#0072B2"},
     "AdaGrad": {"color": "#D55E00", "linestyle": "--", "marker": "s", "markerfacecolor": "white"},
 }
+
+# The rules: colour says which family a rule belongs to, dash and marker which member it is. Every colour can be read on white
+# and on a dark page (contrast 3 at least), any two can be told apart with every kind of colour blindness, no two rules share a
+# marker, and no two of a family a dash. Markers have Plotly's names.
+SOLID, DASHED, DOTTED, DASH_DOT, LONG = (), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4)
+FAMILIES: dict[str, dict[str, tuple[str, tuple[int, ...]]]] = {
+    "#0072B2": {  # differences of gradients
+        "AdaGradDiff": ("circle", SOLID),
+        "AdamDiff": ("diamond", DASHED),
+        "RMSDiff": ("triangle-up", DOTTED),
+        "FreeAdaGradDiff": ("cross-open", DASH_DOT),
+    },
+    "#D55E00": {  # sums of squared gradients
+        "AdaGrad": ("square-open", DASHED),
+        "AdaGradNorm": ("diamond-open", DOTTED),
+        "DelayedAdaGrad": ("triangle-down-open", DASH_DOT),
+        "DualAveraging": ("hexagon-open", LONG),
+        "KATE": ("star", SOLID),
+    },
+    "#3A9E8A": {  # averages of squared gradients
+        "Adam": ("square", SOLID),
+        "RMSProp": ("triangle-up-open", DASHED),
+        "AdaDelta": ("triangle-down", DOTTED),
+    },
+    "#B82088": {  # distances: no step size to choose
+        "DoG": ("circle-open", SOLID),
+        "DAdaptation": ("hexagon", DASHED),
+        "Prodigy": ("star-open", DOTTED),
+    },
+    "#8C5C44": {  # one step size for all coordinates
+        "Constant": ("cross", SOLID),
+        "FISTA": ("x", DASHED),
+        "AdaPG": ("asterisk", DOTTED),
+    },
+}
+STRANGER = "#767676"  # a rule of the user's own
+MARKERS = {  # in matplotlib's words
+    "circle": "o",
+    "square": "s",
+    "diamond": "D",
+    "triangle-up": "^",
+    "triangle-down": "v",
+    "hexagon": "h",
+    "star": "*",
+    "cross": "P",
+    "x": "X",
+    "asterisk": (8, 2, 0),
+}
+
 GREY, RED = "#555555", "#B00020"
 FINE_PRINT, TEXT, TITLE = 7.0, 8.0, 9.0  # points at the printed size: figures are drawn at the width of a page
 
@@ -50,6 +100,54 @@ MATPLOTLIB = {
 }
 
 POINTS = 600  # drawn per line: more than a printed panel can show
+
+
+def style_of(rule_name: str) -> dict[str, Any]:
+    """How the lines and points of a rule look, in every figure and on the report page.
+
+    Parameters
+    ----------
+    rule_name : str
+        The name of a class of `adagrad_diff.rules`, or any other: it gets a grey line, the same one whenever it is asked for.
+
+    Returns
+    -------
+    dict
+        `color` (hexadecimal), `dash` (lengths of strokes and gaps in pixels, empty for a solid line) and `marker` (a name).
+
+    Examples
+    --------
+    >>> style_of("AdaGradDiff")
+    {'color': '#0072B2', 'dash': [], 'marker': 'circle'}
+    >>> style_of("AdaGrad")
+    {'color': '#D55E00', 'dash': [6, 3], 'marker': 'square-open'}
+    """
+    for color, members in FAMILIES.items():
+        if rule_name in members:
+            marker, dash = members[rule_name]
+            return {"color": color, "dash": list(dash), "marker": marker}
+    which = zlib.crc32(rule_name.encode("utf-8", "replace"))  # the same in every process, which hash() is not
+    dashes = (DASHED, DOTTED, DASH_DOT, LONG)
+    marker = list(MARKERS)[which // len(dashes) % len(MARKERS)]
+    return {"color": STRANGER, "dash": list(dashes[which % len(dashes)]), "marker": marker}
+
+
+def line_of(rule_name: str) -> dict[str, Any]:
+    """The same as keywords of matplotlib's `plot`.
+
+    Examples
+    --------
+    >>> line_of("AdaGrad")
+    {'color': '#D55E00', 'linestyle': (0, (6, 3)), 'marker': 's', 'markerfacecolor': 'white'}
+    """
+    look = style_of(rule_name)
+    marker = look["marker"]
+    return {
+        "color": look["color"],
+        "linestyle": (0, tuple(look["dash"])) if look["dash"] else "-",
+        "marker": MARKERS[marker.removesuffix("-open")],
+        "markerfacecolor": "white" if marker.endswith("-open") else look["color"],
+    }
 
 
 def style() -> Any:

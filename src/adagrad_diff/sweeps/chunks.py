@@ -46,7 +46,18 @@ class Chunk(NamedTuple):
 class Trajectories:
     """Every rule with every eta from every start: what is to be computed, checked."""
 
-    def __init__(self, loss: Any, penalty: Any, rules: Any, etas: Any, x0s: Any, n_iter: int, record: int, keep_x: bool):
+    def __init__(
+        self,
+        loss: Any,
+        penalty: Any,
+        rules: Any,
+        etas: Any,
+        x0s: Any,
+        n_iter: int,
+        record: int,
+        keep_x: bool,
+        averages: bool = False,
+    ):
         self.loss, self.penalty, makers = as_loss(loss), as_penalty(penalty), by_names(rules)
         check.refuse_masked(etas, "'etas'")
         self.etas = np.array([check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
@@ -55,12 +66,14 @@ class Trajectories:
         self.x0s = _starts(x0s, self.loss.shape)
         self.n_iter = check.count(n_iter, "n_iter", "sweep", least=1)
         self.record = check.count(record, "record", "sweep", least=1)
-        self.keep_x = bool(keep_x)
+        self.keep_x, self.averages = bool(keep_x), bool(averages)
         several = {name: [made(name, make, float(eta)) for eta in self.etas] for name, make in makers.items()}
         self.rules = {name: together(rules) for name, rules in several.items()}
         problem = {"loss": self.loss, "penalty": self.penalty, "etas": self.etas, "x0s": self.x0s, "rules": self.rules}
         #: Everything the results depend on, before a loss that remembers something has seen the first x.
         self.description = {**describe(problem), "n_iter": self.n_iter, "record": self.record, "keep_x": self.keep_x}
+        if self.averages:  # said only then: checkpoints of sweeps without them are older than this line
+            self.description["averages"] = True
         self.first = start(self.loss, self.x0s, self.penalty, next(iter(several.values()))[0])
         if not self.first.batched:
             raise ValueError("The loss must return one value per column of x, as 'x0s' has one start per column.")
@@ -80,7 +93,7 @@ class Trajectories:
         """Bytes that a trajectory takes while it runs."""
         size, predictions = self.first.x[..., 0].size, self.loss.predictions * self.first.x.itemsize
         # The predictions and what is computed of them, the state and its scratch, and the record as it grows and is kept.
-        return 2 * predictions + 16 * 8 * size + 8 * 8 * self.iterations.size
+        return 2 * predictions + (20 if self.averages else 16) * 8 * size + 8 * 8 * self.iterations.size
 
     def plan(self, budget: float, jobs: int) -> list[Chunk]:
         """Chunks of which `jobs` at once stay within the budget (bytes), and each of them in the cache if that is possible."""
@@ -146,7 +159,7 @@ class Trajectories:
         rule = rules.select(etas) if isinstance(rules, Rule) else rules[etas[0]]
         record = {name: np.full((self.iterations.size, columns.size), np.nan) for name in RECORDED}
         with noted(chunk.rule, self.etas[etas]):
-            state = start(self.loss, self.x0s[..., columns % self.starts], self.penalty, rule, averages=False)
+            state = start(self.loss, self.x0s[..., columns % self.starts], self.penalty, rule, averages=self.averages)
         layout = {name: Expected(array.shape, array.dtype) for name, array in (record | _arrays(state)).items()}
         layout["state.n"] = layout["state.n"]._replace(values=range(self.n_iter + 1))
         if (arrays := kept(layout)) is not None:
@@ -178,12 +191,13 @@ class Trajectories:
         return {**answer, "x": state.x} if self.keep_x else answer, finished
 
     def at_average(self, state: State) -> np.ndarray:
-        """The objective at the average that a rule remembers, if it does; otherwise NaN."""
-        if "average" not in state.memory:
+        """F at the average iterate, if it is known; NaN if not, and where a trajectory has failed."""
+        if "average" not in state.memory and not self.averages:
             return np.full(state.f.shape, np.nan)
-        x = state.x_avg
-        f, phi = self.loss.oracle(x)(x, out=np.empty_like(x)), self.penalty.value(penalised(self.loss, state)(x))
-        return np.asarray(f + phi, np.float64)
+        x = np.ascontiguousarray(state.x_avg)
+        with np.errstate(all="ignore"):  # what overflows is seen in the value
+            values = self.loss.oracle(x)(x, np.empty_like(x)) + self.penalty.value(penalised(self.loss, state)(x))
+        return np.where(state.failed, np.nan, values).astype(np.float64)
 
     def dataset(self, plan: list[Chunk], parts: list[dict[str, np.ndarray] | None]) -> xarray.Dataset:
         """The results of all chunks, labelled. None is a chunk that was not begun."""

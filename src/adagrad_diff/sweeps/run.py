@@ -43,6 +43,7 @@ def sweep(
     memory: str | float = "2GB",
     n_jobs: int | None = None,
     keep_x: bool = True,
+    averages: bool = False,
     progress: bool | None = None,
     label: str = "sweep",
 ) -> xarray.Dataset:
@@ -78,6 +79,8 @@ def sweep(
         Chunks that run side by side, as far as the memory allows; every core by default.
     keep_x : bool
         Whether to return the final iterates.
+    averages : bool
+        Whether to keep the average iterates (`x_avg` of `minimize`) of all rules, which takes memory and some time.
     progress : bool, optional
         Whether to show a progress bar on stderr; by default, if that is a terminal.
     label : str
@@ -88,9 +91,9 @@ def sweep(
     xarray.Dataset
         objective :math:`F(x^{n+1})` and mean_step (mean over coordinates of :math:`\eta / w^n`) of dims rule, eta, seed,
         iteration, NaN after a trajectory has ended; objective_best, the smallest objective of all iterations and the start;
-        objective_average, that of the average which is the answer of some rules (`DoG`), NaN for the others; status (see
-        `Status`) and nit; the starts and their objective; the final iterates x. The attributes say what was computed, with
-        which versions.
+        objective_average, that of the average which is the answer of some rules (`DoG`), and with `averages` of all, else NaN;
+        status (see `Status`) and nit; the starts and their objective; the final iterates x. The attributes say what was
+        computed, with which versions.
 
     Raises
     ------
@@ -115,7 +118,7 @@ def sweep(
     _, progress_bar, _ = (require(name, "sweep") for name in ("xarray", "tqdm", "threadpoolctl"))  # before any work is done
     try:
         with delayed_interrupt() as interrupt, ExitStack() as stack:
-            trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x)
+            trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x, averages)
             jobs = cores() if n_jobs in (None, -1) else check.count(n_jobs, "n_jobs", "sweep", least=1)
             budget = _bytes(memory)
             plan = trajectories.plan(budget, jobs)

@@ -1,0 +1,117 @@
+"""How wide is the range of good step sizes of every rule? The paper's problems, a9a, mushrooms and splice.
+
+    python docs/rules.py [DATA]    # writes rules.csv and rules.png beside itself, prints the tables of rules.md
+
+DATA is a directory of LIBSVM files; what is not there is looked for where `adagrad_diff.datasets.load` looks, and a stand-in
+takes the place of what cannot be had. About eight minutes of CPU time.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from adagrad_diff import L1, Hinge, Logistic, profile, sensitivity
+from adagrad_diff.datasets import load
+from adagrad_diff.paper import PROBLEMS
+from adagrad_diff.study.style import line_of, style
+
+HERE = Path(__file__).parent
+STARTS = 3
+BUDGETS = {"hinge": 500, "lad": 500, "news20": 100, "splice": 500, "2moons": 20}  # iterations: half of the paper's, or fewer
+MORE = (("a9a", Logistic, 1e-3, 300), ("mushrooms", Logistic, 1e-3, 500), ("splice", Hinge, 1e-2, 500))
+FEW = {"news20": 1}  # starts, where a run takes long
+
+
+def problems(data):
+    """name, what it is, (loss, penalty), starts, iterations: one after the other, so that one is in memory at a time."""
+    for name, make in PROBLEMS.items():
+        files = {"data": data, "stand_in": True} if name in ("news20", "splice") else {}
+        problem = make(**files, starts=FEW.get(name, STARTS))
+        title = "splice.t" if name == "splice" else name
+        yield title, problem.title, (problem.loss, problem.penalty), problem.x0s, BUDGETS[name]
+    for name, loss, lam, n_iter in MORE:
+        found = load(name, data, stand_in=True)
+        b = np.where(found.b == found.b.max(), 1.0, -1.0)
+        yield name, f"{loss.__name__} loss and L1 on {found.name}", (loss(found.A, b), L1(lam)), STARTS, n_iter
+
+
+def widths(found, column):
+    """Decades by rule and problem, as Markdown; a rule without a step size is good, or not."""
+    rules = next(iter(found.values())).rules
+    total = {rule: sum(one.score(rule)["decades_10x"] for one in found.values()) for rule in rules}
+    free = {rule: found[next(iter(found))].score(rule)["free"] for rule in rules}
+    lines = [["rule", *found], ["---", *["---:"] * len(found)]]
+    for rule in sorted(rules, key=lambda rule: (free[rule], -total[rule])):
+        cells = [column(one.score(rule)) for one in found.values()]
+        lines.append([rule, *cells])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def within(score):
+    if score["free"]:
+        return "yes" if score["decades_10x"] > 0 else f"{score['regret']:.0f}x" if score["regret"] else "failed"
+    return f"{'≥' if score['at_edge'] else ''}{score['decades_10x']:.1f}"
+
+
+def below(name):
+    def cell(score):
+        if score["free"]:
+            return "yes" if score["decades_below"][name] > 0 else "no"
+        return f"{score['decades_below'][name]:.1f}"
+
+    return cell
+
+
+def regret(score):
+    return "failed" if score["regret"] is None else f"{score['regret']:.2g}"
+
+
+def draw(shares):
+    """The share of problems and step sizes within a factor of the best gap, by rule."""
+    with style():
+        figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+        axes = figure.subplots()
+        for rule in shares.rule.values:
+            line = {**line_of(str(rule)), "markevery": 6}
+            axes.plot(shares.factor, shares.sel(rule=rule), label=str(rule), **line)
+        axes.set_xscale("log")
+        axes.set_xlabel("factor")
+        axes.set_ylabel("share of problems and step sizes\nwithin that factor of the best gap")
+        figure.legend(loc="outside right upper", fontsize=7)
+    return figure
+
+
+def main():
+    data, begin, found, tables = next(iter(sys.argv[1:]), None), time.process_time(), {}, []
+    for name, title, problem, starts, n_iter in problems(data):
+        before = time.process_time()
+        one = found[name] = sensitivity(*problem, starts=starts, n_iter=n_iter)
+        tables.append(one.table().assign(problem=name, F_star=one.f_star.value, how=one.f_star.how))
+        grid = f"{one.etas[0]:g} to {one.etas[-1]:g}"
+        seconds = time.process_time() - before
+        print(f"| {name} | {title} | {n_iter} | {grid} | {one.f_star.how} | {seconds:.0f} s |", flush=True)
+    pd.concat(tables).to_csv(HERE / "rules.csv", index=False, float_format="%.6g")
+    print(f"\nDecades of eta within 10 times the smallest gap of all rules:\n\n{widths(found, within)}")
+    print(f"\nDecades of eta with a gap below 1e-2:\n\n{widths(found, below('1e-2'))}")
+    known = [rule for rule in one.rules if one.score(rule)["default_eta"] is not None]
+    lines = [f"| {rule} | " + " | ".join(regret(each.score(rule)) for each in found.values()) + " |" for rule in known]
+    print("\nGaps at published step sizes, in units of the smallest gap of all rules:\n")
+    print("\n".join([f"| rule | {' | '.join(found)} |", "| --- |" + " ---: |" * len(found), *lines]))
+    shares = {iterate: profile(list(found.values()), iterate=iterate) for iterate in ("last", "best", "average")}
+    best = profile(list(found.values()), eta="best")
+    head = "| rule | any eta | best iterate | average | at its best eta |\n| --- |" + " ---: |" * 4
+    print(f"\nShares within a factor of 10:\n\n{head}")
+    near = {iterate: values.sel(factor=10.0, method="nearest") for iterate, values in shares.items()}
+    for rule in near["last"].sortby(-near["last"]).rule.values:
+        cells = [f"{float(values.sel(rule=rule)):.2f}" for values in near.values()]
+        print(f"| {rule} | {' | '.join(cells)} | {float(best.sel(rule=rule, factor=10.0, method='nearest')):.2f} |")
+    draw(shares["last"]).savefig(HERE / "rules.png", dpi=150)
+    print(f"\nCPU time: {time.process_time() - begin:.0f} s.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""`adagrad-diff compare`: how much the step size matters on your data, rule by rule, as a page and as numbers."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from .group import click, interrupted, main, one_line, say, strict
+from .options import problem_options
+
+
+@main.command()
+@problem_options
+@click.option("--rules", multiple=True, metavar="RULE[,RULE]...", help="The rules to compare.  [default: all there are]")
+@click.option("--budget", default="500", show_default=True, help="Iterations of each run, or a time for all: 60s, 5min.")
+@click.option(
+    "--etas", metavar="LOW:HIGH:COUNT", help="Step sizes; also 0.01,0.1,1.  [default: seven decades around the problem's]"
+)
+@click.option("--starts", type=click.IntRange(min=1), default=3, show_default=True, help="Starts of each run.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Chunks of runs side by side.  [default: every core]")
+@click.option(
+    "--out", default="report.html", show_default=True, type=click.Path(), help="The page; results are kept beside it."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
+@strict
+def compare(
+    rules: tuple[str, ...],
+    budget: str,
+    etas: str | None,
+    starts: int,
+    jobs: int | None,
+    out: str,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Compare step-size rules on DATA over many step sizes, and write a page that shows how sensitive each is.
+
+    DATA is a CSV, Parquet, svmlight or NPZ file, or the name of a LIBSVM data set. Ctrl-C loses nothing: the same command goes
+    on. Another problem has a folder of its own; a page is never replaced by that of another one.
+    """
+    from .comparison import Comparison
+
+    comparison = Comparison(options, rules, budget, etas, starts, jobs, Path(out))
+    for note in comparison.notes:
+        say(one_line(note))
+    try:
+        found, content = comparison.run(shlex.join(["adagrad-diff", *sys.argv[1:]]), say)
+    except KeyboardInterrupt:
+        interrupted(f"Interrupted. What is finished is kept in {comparison.kept.folder}; the same command goes on.")
+    if as_json:
+        shown = {name: content[name] for name in ("title", "about", "n_iter", "starts", "f_star", "scores", "verdict")}
+        click.echo(json.dumps({"report": out, "results": str(comparison.kept.folder), **shown}, indent=1, allow_nan=False))
+        return
+    for line in (content["title"], "", *str(found).splitlines(), "", "Files:", f"  {out}", f"  {comparison.kept.folder}"):
+        click.echo(one_line(line))
