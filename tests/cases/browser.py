@@ -79,7 +79,7 @@ class Browser:
         while b"\0" not in self.buffer:
             left = max(
                 5, end - time.monotonic()
-            )  # after a pause of the whole machine, the browser gets its turn before it is blamed
+            )  # after a pause of the machine, the browser gets its turn
             ready, _, _ = select([self.reading], [], [], left)
             assert ready, f"the browser did not answer within {PATIENCE} seconds"
             piece = os.read(self.reading, 1 << 20)
