@@ -13,6 +13,7 @@ from report_content import FREE, TUNED, content, hostile
 
 from adagrad_diff.study._page_text import clean, embedded, number, short
 from adagrad_diff.study.report import SCRIPTS, digest, page, part, write
+from colours import contrast
 
 pytestmark = pytest.mark.peer
 NASTY = (
@@ -104,6 +105,15 @@ def test_scores_are_in_order_and_in_the_table():
         assert row[-5:] == [number(score[k]) for k in ("best_eta", "best_gap", "default_eta", "default_gap", "regret")]
 
 
+def test_the_longest_bar_is_that_of_the_most_forgiving_rule():
+    """Rules without a step size have no bar, whatever their score says."""
+    made = content(tuned=TUNED[:3], free=FREE[:1])
+    for score in made["scores"]:
+        score["decades_10x"] = {"AdaGradDiff": 2.0, "AdaGrad": 0.5, "DoG": 7.0}.get(score["rule"], 0.0)
+    bars = [float(attributes["width"]) for attributes, _ in Reader(page(made)).all("rect")]
+    assert bars == [100, 25, 0] * 3
+
+
 def test_the_data_in_the_page_are_those_of_the_content():
     made = content(n_etas=7)
     back = data_of(page(made))
@@ -153,6 +163,17 @@ def test_the_page_asks_for_nothing():
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch\(|XMLHttp|import\(", part(name)
         ), name
+
+
+def test_text_can_be_read_on_every_ground():
+    """Ink, fine print and links on the page and on what is raised from it: light, dark, and on paper."""
+    themes = re.findall(r":root \{([^}]*--ground[^}]*)\}", part("page.css"))
+    assert len(themes) == 3
+    for theme in themes:
+        colors = dict(re.findall(r"--(\w+): (#\w{6})", theme))
+        for ink in ("ink", "quiet", "link"):
+            for ground in ("ground", "raised"):
+                assert contrast(colors[ink], colors[ground]) >= 4.5, f"{ink} on {ground}: {theme}"
 
 
 def test_the_largest_page_is_below_two_megabytes():

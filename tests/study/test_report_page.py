@@ -37,7 +37,7 @@ def texts(browser, selector):
 
 
 def shown_rules(browser, figure):
-    return browser.run(f"[...document.querySelectorAll('#{figure} .rule')].map((g) => Number(g.dataset.rule))")
+    return browser.run(f"[...document.querySelectorAll('#{figure} .rule:not(.under)')].map((g) => Number(g.dataset.rule))")
 
 
 def table(browser, figure):
@@ -166,16 +166,19 @@ def test_tables_have_the_numbers_of_the_figures(browser, path):
 def test_the_slider_redraws_by_key_and_by_mouse(browser, path):
     browser.open(path)
     lines = "[...document.querySelectorAll('#curves .line, #steps .line')].map((p) => p.getAttribute('d')).join()"
-    before, at = browser.run(lines), int(browser.run("document.getElementById('eta').value"))
+    now = "document.querySelector('#gaps .now').getAttribute('d')"
+    pointing = f"[{now}, document.querySelector('#map .here').getAttribute('x')]"
+    before, at, there = browser.run(lines), int(browser.run("document.getElementById('eta').value")), browser.run(pointing)
     browser.run("document.getElementById('eta').focus()")
     browser.press("ArrowLeft", 37)
     assert int(browser.run("document.getElementById('eta').value")) == at - 1
     assert texts(browser, "#chooser output") == [f"eta = {number(CONTENT['etas'][at - 1])}"]
     assert browser.run("document.getElementById('eta').getAttribute('aria-valuetext')") == number(CONTENT["etas"][at - 1])
-    after = browser.run(lines)
-    assert after != before
+    assert browser.run(lines) != before
+    assert all(one != two for one, two in zip(browser.run(pointing), there, strict=True))
     browser.press("ArrowRight", 39)
     assert browser.run(lines) == before
+    assert browser.run(pointing) == there
     browser.press("Home", 36)
     assert texts(browser, "#chooser output") == [f"eta = {number(CONTENT['etas'][0])}"]
     browser.click("#eta")  # its middle
@@ -193,8 +196,13 @@ def test_the_legend_works_by_key_and_by_mouse(browser, path):
     every = list(range(len(CONTENT["rules"])))
     browser.click("#legend .chip:nth-child(2)")
     assert shown_rules(browser, "gaps") == shown_rules(browser, "map") == [0, *every[2:]]
+    browser.click("#legend .chip:nth-child(2)")
+    assert shown_rules(browser, "gaps") == every
+    browser.click("#legend .chip:nth-child(2)")
+    assert browser.run("document.querySelector('#gaps .now').hasAttribute('d')")  # drawn anew, it still points at the step size
     browser.run("document.querySelector('#legend input[value=\"3\"]').focus()")
-    assert browser.run("document.querySelectorAll('#gaps .rule.chosen').length") == 1  # what has the focus stands out
+    lifted = "[...document.querySelectorAll('#gaps .rule.chosen')].map((g) => g.dataset.rule)"
+    assert browser.run(lifted) == ["3", "3"]  # what has the focus stands out, line and band
     browser.press(" ", 32, " ")
     assert shown_rules(browser, "curves") == shown_rules(browser, "steps") == [0, 2, *every[4:]]
     browser.run("document.querySelector('[data-show=none]').focus()")
@@ -262,32 +270,52 @@ def test_what_a_screen_reader_is_told(browser, path):
     assert all(b - a <= 1 for a, b in pairwise(levels))
 
 
+def downloaded(browser, name):
+    """The rows of a CSV file that the page makes."""
+    target = browser.directory / f"{name}.csv"
+    target.unlink(missing_ok=True)
+    browser.click(f"[data-csv={name}]")
+    browser.wait("Browser.downloadProgress", state="completed")
+    with open(target, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def test_csv(browser, path):
+    """Every number of the content is in one of the files, an empty field where there is none."""
     browser.open(path)
-    for name in ("scores", "gaps", "curves"):
-        target = browser.directory / f"{name}.csv"
-        target.unlink(missing_ok=True)
-        browser.click(f"[data-csv={name}]")
-        browser.wait("Browser.downloadProgress", state="completed")
-        with open(target, newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        if name == "scores":
-            assert [(r["rule"], r["iterate"]) for r in rows] == [(s["rule"], s["iterate"]) for s in CONTENT["scores"]]
-            assert [float(r["decades_10x"]) for r in rows] == [s["decades_10x"] for s in CONTENT["scores"]]
-            assert [float(r["decades_below_1e-2"]) for r in rows] == [s["decades_below"]["1e-2"] for s in CONTENT["scores"]]
-        elif name == "gaps":
-            ends = [(run["rule"], run["eta"], gap) for run in CONTENT["runs"] for gap in run["last"]]
-            assert len(rows) == len(ends)
-            for row, (rule, eta, gap) in zip(rows, ends, strict=True):
-                assert row["rule"] == rule
-                assert row["eta"] == ("" if eta is None else row["eta"])
-                assert eta is None or float(row["eta"]) == eta
-                assert row["last"] == "" if gap is None else float(row["last"]) == pytest.approx(gap, rel=1e-5)
-        else:
-            assert len(rows) == len(CONTENT["runs"]) * len(CONTENT["iterations"])
-            steps = [step for run in CONTENT["runs"] for step in run["step"]]
-            assert [float(row["step"]) for row in rows] == pytest.approx(steps, rel=0.006)
+    for row, score in zip(downloaded(browser, "scores"), CONTENT["scores"], strict=True):
+        levels = {f"decades_below_{level}": width for level, width in score["decades_below"].items()}
+        assert row.keys() == (score | levels).keys() - {"decades_below"}
+        assert (row["rule"], row["iterate"]) == (score["rule"], score["iterate"])
+        for key in row.keys() - {"rule", "iterate"}:
+            same(row[key], (score | levels)[key], 0)
+    ends = [(run, k) for run in CONTENT["runs"] for k in range(CONTENT["starts"])]
+    for row, (run, k) in zip(downloaded(browser, "gaps"), ends, strict=True):
+        assert (row["rule"], row["start"], row["failed"]) == (run["rule"], str(k), str(run["failed"]).lower())
+        same(row["eta"], run["eta"], 0)
+        for key in ("last", "best", "average"):
+            same(row[key], run[key][k], 5.1e-6)
+    points = [(run, k, n) for run in CONTENT["runs"] for k, n in enumerate(CONTENT["iterations"])]
+    for row, (run, k, n) in zip(downloaded(browser, "curves"), points, strict=True):
+        assert (row["rule"], row["iteration"]) == (run["rule"], str(n))
+        for key in ("median", "low", "high"):
+            same(row[key], run["curve"][key][k], 0.0051)
+        same(row["step"], run["step"][k], 0.0051)
     assert browser.logged == []
+
+
+def same(text, number, accuracy):
+    """A field is a number, or empty if there is none."""
+    if number is None:
+        assert text == ""
+    else:
+        assert abs(float(text) - number) <= accuracy * abs(number)
+
+
+def test_nasty_names_in_csv(browser, tmp_path):
+    for text in NASTY:
+        browser.open(write(tmp_path / "nasty.html", hostile(text)))
+        assert [row["rule"] for row in downloaded(browser, "scores")] == [clean(text), "AdaGrad", f"{clean(text)} free"] * 3
 
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))

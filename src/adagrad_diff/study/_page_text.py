@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -99,3 +100,16 @@ def power(text: str) -> str:
     """
     mantissa, _, exponent = text.partition("e")
     return f"10{str(int(exponent)).translate(SUPERSCRIPTS)}" if mantissa == "1" and exponent.lstrip("+-").isdigit() else text
+
+
+def moment(text: str) -> str:
+    """A date, with the minute if it has one. Any other text stays as it is.
+
+    >>> moment("2026-11-18T00:55:19+00:00"), moment("2026-11-18"), moment("today")
+    ('2026-11-18 00:55 UTC', '2026-11-18', 'today')
+    """
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::[\d.]+)?(Z|[+-]\d\d:\d\d)?", text)
+    if not found:
+        return text
+    zone = {None: "", "Z": " UTC", "+00:00": " UTC"}.get(found[3], f" {found[3]}")
+    return f"{found[1]} {found[2]}{zone}"

@@ -20,7 +20,7 @@ from typing import Any
 from ..common.extras import require
 from ..common.files import as_path
 from ..common.files import write as write_whole
-from ._page_text import clean, embedded, number, power
+from ._page_text import clean, embedded, moment, number, power
 
 SCRIPTS = ("svg.js", "panel.js", "state.js", "figures.js", "map.js", "tables.js", "main.js")
 ITERATES = {"last": "last iterate", "best": "best iterate so far", "average": "average of the iterates"}
@@ -54,7 +54,7 @@ def page(content: Mapping[str, Any]) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    environment.filters |= {"number": number, "power": power}
+    environment.filters |= {"number": number, "power": power, "moment": moment}
     content = clean(content)
     free = {rule["name"] for rule in content["rules"] if rule["free"]}
     ranked: dict[str, list[Any]] = {}
@@ -68,7 +68,7 @@ def page(content: Mapping[str, Any]) -> str:
         iterates={name: words for name, words in ITERATES.items() if name in ranked},
         ranked=ranked,
         free=free,
-        widest=max((score["decades_10x"] or 0 for score in content["scores"]), default=0) or 1,
+        widest=max((score["decades_10x"] or 0 for score in content["scores"] if score["rule"] not in free), default=0) or 1,
         thresholds=list(dict.fromkeys(level for score in content["scores"] for level in score["decades_below"])),
         style=as_is(style),
         script=as_is(script),

@@ -2,6 +2,8 @@
 
 const byId = (id) => document.getElementById(id);
 
+const pointers = {}; // how the figures that show all step sizes point at the chosen one, without being drawn again
+
 const nothing = (figure, sentence) => figure.querySelector(".drawing").replaceChildren(html("p", { class: "empty" }, sentence));
 
 const drawGaps = () => {
@@ -15,10 +17,11 @@ const drawGaps = () => {
     across: "step size eta", up: `relative gap, ${words[chosen.iterate]}`, strip,
   });
   if (etas.length) {
-    const x = panel.x(etas[chosen.eta]);
-    panel.svg.append(make("path", { class: "now", d: `M${x},${margin.top}V${panel.bottom}` }));
+    const now = make("path", { class: "now" });
+    panel.svg.append(now);
+    pointers.gaps = () => now.setAttribute("d", `M${panel.x(etas[chosen.eta])},${margin.top}V${panel.bottom}`);
+    pointers.gaps();
   }
-  const faint = shown.length > 8 ? 0.09 : 0.16;
   const every = etas.length > 1 ? Math.ceil(11 / (panel.x(etas[1]) - panel.x(etas[0]) || 11)) : 1; // markers must not hide each other
   let column = 0;
   for (const rule of shown) {
@@ -26,7 +29,7 @@ const drawGaps = () => {
     const places = rule.free ? [panel.right + 14 + (++column - 0.5) * (strip / free.length)] : etas.map(panel.x);
     if (rule.free) drawWhisker(panel, group, rule, places[0], end[0]);
     else {
-      panel.band(group, rule.color, etas, end.map((e) => e.low), end.map((e) => e.high), faint);
+      panel.band(rule, etas, end.map((e) => e.low), end.map((e) => e.high), shown.length);
       panel.line(group, rule, etas, end.map((e) => e.median));
     }
     end.forEach(({ low, median, high }, k) => {
@@ -63,15 +66,25 @@ const drawPublished = (panel, group, rule, end) => {
   group.append(make("circle", { class: "ring", stroke: rule.color, cx: panel.x(rule.published), cy: y, r: 7 }));
 };
 
+// What decides about the scale: the numbers of the rules shown at all step sizes, so that what the slider changes is the lines.
+const extremes = new Map();
+const valuesOf = (id, lines) => {
+  const key = [id, ...chosen.shown].join();
+  if (!extremes.has(key)) {
+    const all = shownRules().flatMap((rule) => (rule.free ? [undefined] : etas).map((eta) => runOf(rule, eta))).filter((run) => run);
+    const values = all.map(lines).flatMap(({ median, low, high }) => [...median, ...(low || []), ...(high || [])]);
+    extremes.set(key, values.filter((value) => Number.isFinite(value) && value > 0));
+  }
+  return extremes.get(key);
+};
+
 // A figure over the iterations at the chosen step size: `lines(run)` gives median, low and high.
 const drawRuns = (id, up, lines, top) => {
   const figure = byId(id);
   const eta = etas[chosen.eta];
   const drawn = shownRules().map((rule) => [rule, runOf(rule, eta)]).filter(([, run]) => run).map(([rule, run]) => [rule, lines(run)]);
-  // One scale for all step sizes: what the slider changes is the lines.
-  const all = shownRules().flatMap((rule) => (rule.free ? [undefined] : etas).map((eta) => runOf(rule, eta))).filter((run) => run);
-  const values = all.map(lines).flatMap(({ median, low, high }) => [...median, ...(low || []), ...(high || [])]);
-  if (!values.some((value) => Number.isFinite(value) && value > 0)) return nothing(figure, "There is nothing to draw for the rules chosen.");
+  const values = valuesOf(id, lines);
+  if (!values.length) return nothing(figure, "There is nothing to draw for the rules chosen.");
   const steps = data.iterations, shift = steps[0] === 0 ? 1 : 0;
   const panel = new Panel(figure, {
     label: figure.querySelector("h3").textContent, describe: `${drawn.length} rules${eta === undefined ? "" : `, eta ${number(eta)}`}. The table below has the numbers.`,
@@ -79,7 +92,7 @@ const drawRuns = (id, up, lines, top) => {
   });
   for (const [rule, { median, low, high }] of drawn) {
     const group = panel.group(rule.index);
-    if (low && data.starts > 1) panel.band(group, rule.color, steps, low, high, drawn.length > 8 ? 0.09 : 0.16);
+    if (low && data.starts > 1) panel.band(rule, steps, low, high, drawn.length);
     panel.line(group, rule, steps, median);
     const every = Math.max(1, Math.floor(steps.length / 6)); // a marker here and there, at other places for each rule
     median.forEach((value, k) => {

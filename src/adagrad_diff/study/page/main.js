@@ -15,7 +15,10 @@ const choose = (k) => {
   slider.value = k;
   said.textContent = `eta = ${number(etas[k])}`;
   slider.setAttribute("aria-valuetext", number(etas[k]));
-  drawAll();
+  for (const point of Object.values(pointers)) point();
+  drawCurves();
+  drawSteps();
+  fillTables();
 };
 
 const chooseIterate = (name) => {
@@ -70,8 +73,8 @@ const begin = data.scores.find((score) => score.best_eta !== null && etas.includ
 chosen.shown = new Set(boxes.filter((box) => box.checked).map((box) => Number(box.value))); // some browsers remember them
 const checked = document.querySelector("[name=iterate]:checked");
 if (checked) chooseIterate(checked.value);
-if (etas.length) choose(begin ? etas.indexOf(begin.best_eta) : Math.floor(etas.length / 2));
 else drawAll();
+if (etas.length) choose(begin ? etas.indexOf(begin.best_eta) : Math.floor(etas.length / 2));
 
 let width = document.body.clientWidth;
 new ResizeObserver(() => {

@@ -14,14 +14,14 @@ const shade = (part) => {
 const drawMap = () => {
   const figure = byId("map"), shown = shownRules(), host = figure.querySelector(".drawing");
   if (!shown.length || !etas.length) return nothing(figure, shown.length ? "There is no step size to compare." : "No rule is chosen.");
-  const width = Math.max(260, Math.round(host.clientWidth || 900)), names = width < 600 ? 112 : 150, row = 20;
+  const width = Math.max(260, Math.round(host.clientWidth || 900)), names = width < 600 ? 120 : 150, row = 20;
   const [right, top, bottom] = [width - 6, 8, 8 + row * shown.length], column = (right - names) / etas.length;
   const svg = make("svg", { viewBox: `0 0 ${width} ${bottom + 86}`, role: "img", "aria-label": `${figure.querySelector("h3").textContent}. The table below has the numbers.` });
   const ends = shown.map((rule) => (rule.free ? [spread(runOf(rule))] : etas.map((eta) => spread(runOf(rule, eta)))));
   const [low, high] = range(ends.flat().map((end) => end.median), ceiling);
   const part = (gap) => (gap > 0 ? Math.log(gap / low) / Math.log(high / low) : 0);
   shown.forEach((rule, r) => {
-    const group = make("g", { class: "rule", "data-rule": rule.index }), y = top + row * r, most = width < 600 ? 14 : 20;
+    const group = make("g", { class: "rule", "data-rule": rule.index }), y = top + row * r, most = width < 600 ? 16 : 20;
     const name = [...rule.name].length > most ? `${[...rule.name].slice(0, most - 1).join("")}…` : rule.name;
     group.append(make("text", { x: names - 8, y: y + 14, "text-anchor": "end" }, name));
     ends[r].forEach(({ median }, k) => {
@@ -38,16 +38,18 @@ const drawMap = () => {
     svg.append(group);
   });
   svg.addEventListener("pointerleave", () => tip(""));
-  for (const name of ["halo", "here"]) { // one of the two can be seen on every colour
-    svg.append(make("rect", { class: name, x: names + column * chosen.eta, y: top, width: column, height: bottom - top, "pointer-events": "none" }));
-  }
+  const frames = ["halo", "here"].map((name) => // one of the two can be seen on every colour
+    make("rect", { class: name, y: top, width: column, height: bottom - top, "pointer-events": "none" }));
+  svg.append(...frames);
+  pointers.map = () => { for (const frame of frames) frame.setAttribute("x", names + column * chosen.eta); };
+  pointers.map();
   drawEtas(svg, names, right, bottom, column);
   drawKey(svg, names, right, bottom + 50, low, high);
   host.replaceChildren(svg);
 };
 
 const drawEtas = (svg, left, right, bottom, column) => {
-  const every = Math.ceil(46 / column);
+  const every = Math.ceil(62 / column);
   etas.forEach((eta, k) => {
     if (k % every === 0) svg.append(make("text", { x: left + column * (k + 0.5), y: bottom + 15, "text-anchor": "middle" }, number(eta)));
   });

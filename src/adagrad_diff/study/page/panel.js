@@ -13,6 +13,7 @@ class Panel {
     this.x = logarithmic(...x, margin.left + 6, this.right - 6, shift);
     this.y = logarithmic(...y, this.bottom, margin.top);
     this.points = [];
+    this.ground = make("g");
     this.svg = make("svg", { viewBox: `0 0 ${this.width} ${this.height}`, role: "img", "aria-label": `${label}. ${describe}` });
     this.frame(across, up, strip);
   }
@@ -35,7 +36,7 @@ class Panel {
       this.svg.append(make("rect", { class: "grid", x: this.right + 14, y: top, width: strip, height: this.bottom - top }));
       this.svg.append(make("text", { x: Math.min(middle, this.width - 36), y: this.bottom + 16, "text-anchor": "middle" }, "no step size"));
     }
-    this.svg.append(make("text", { x: 0, y: 14 }, up));
+    this.svg.append(this.ground, make("text", { x: 0, y: 14 }, up));
     this.svg.append(make("text", { x: (left + this.right) / 2, y: this.height - 4, "text-anchor": "middle" }, across));
   }
 
@@ -46,7 +47,10 @@ class Panel {
     return group;
   }
 
-  band(group, color, xs, low, high, faint) {
+  // Bands lie under the lines of all rules, and the fainter the more of them there are: in one place they may all lie on each other.
+  band(rule, xs, low, high, count) {
+    const group = make("g", { class: "rule under", "data-rule": rule.index }), faint = Math.min(0.16, 0.8 / count);
+    this.ground.append(group);
     for (const [from, to] of unbroken(low)) {
       const there = [], back = [];
       for (let k = from; k < to; k++) {
@@ -54,7 +58,7 @@ class Panel {
         there.push(`${x},${this.y(low[k]).toFixed(1)}`);
         back.unshift(`${x},${this.y(high[k] ?? Infinity).toFixed(1)}`);
       }
-      group.append(make("path", { class: "band", d: `M${[...there, ...back].join("L")}Z`, fill: color, "fill-opacity": faint }));
+      group.append(make("path", { class: "band", d: `M${[...there, ...back].join("L")}Z`, fill: rule.color, "fill-opacity": faint }));
     }
   }
 

@@ -11,9 +11,9 @@ const range3 = ({ low, median, high }) => (low === high ? number(median) : `${nu
 
 const overEtas = (show) => () => {
   const shown = shownRules(), tuned = shown.filter((rule) => !rule.free);
-  const rows = etas.map((eta) => [`eta ${number(eta)}`, ...shown.map((rule) => (rule.free ? "" : show(spread(runOf(rule, eta)))))]);
-  if (tuned.length < shown.length) rows.push(["no step size", ...shown.map((rule) => (rule.free ? show(spread(runOf(rule))) : ""))]);
-  return [`Relative gap at the end, ${words[chosen.iterate]}`, ["", ...shown.map((rule) => rule.name)], rows];
+  const rows = etas.map((eta) => [number(eta), ...shown.map((rule) => (rule.free ? "" : show(spread(runOf(rule, eta)))))]);
+  if (tuned.length < shown.length) rows.push(["none", ...shown.map((rule) => (rule.free ? show(spread(runOf(rule))) : ""))]);
+  return [`Relative gap at the end, ${words[chosen.iterate]}`, ["step size", ...shown.map((rule) => rule.name)], rows];
 };
 
 const overIterations = (what, values) => () => {
