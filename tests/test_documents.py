@@ -12,12 +12,12 @@ SNIPPETS = [snippet for page in PAGES for snippet in re.findall(r"```python\n(.*
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
+NEEDY = ("sweep", "sensitivity", "torch", "optax", "sklearn")  # words of snippets that need other libraries
+
+
 @pytest.mark.parametrize(
     "snippet",
-    [
-        pytest.param(s, marks=pytest.mark.peer) if any(word in s for word in ("sweep", "torch", "optax", "sklearn")) else s
-        for s in SNIPPETS
-    ],  # which need other libraries
+    [pytest.param(s, marks=pytest.mark.peer) if any(word in s for word in NEEDY) else s for s in SNIPPETS],
     ids=range(len(SNIPPETS)),
 )
 def test_snippets_run(snippet):

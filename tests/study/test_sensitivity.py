@@ -140,6 +140,8 @@ def test_one_step_size():
 def test_all_runs_diverge():
     explosive = sensitivity(Squared(1e3 * A, B), None, [Constant], [1e3, 1e4], 2, 100)
     assert np.isinf(explosive.gap("last").values).all()
+    assert np.isinf(explosive.gap("average").values).all()  # of what there was before the end
+    assert np.isfinite(explosive.gap("best").values).all()
     score = explosive.score("Constant")
     assert (score["best_gap"], score["best_eta"], score["decades_10x"], score["regret"]) == (None, None, 0.0, None)
     assert explosive.verdict == ["No run has ended well: every rule failed at every step size, from one start at least."]

@@ -16,10 +16,12 @@ from adagrad_diff import (
     AdaGrad,
     AdaGradDiff,
     Box,
+    DoG,
     Logistic,
     Multinomial,
     Squared,
     Status,
+    minimize,
     sweep,
 )
 from adagrad_diff.sweeps import run as module
@@ -52,6 +54,21 @@ VARIABLES = {
     "objective_start": ("seed",),
     "start": ("coordinate", "seed"),
 }
+
+
+def test_averages_are_those_of_single_runs():
+    """Of every rule if they are asked for; else of those whose answer they are."""
+    rules, x0s = {"Diff": AdaGradDiff, "DoG": DoG}, starts(LAD(A, REAL, intercept=True))
+    loss, penalty = LAD(A, REAL, intercept=True), L1(0.02)
+    asked, unasked = (sweep(loss, penalty, rules, [0.1, 1.0], x0s, 30, averages=averages) for averages in (True, False))
+    for name, make in (("Diff", AdaGradDiff), ("DoG", lambda eta: DoG())):
+        for eta in (0.1, 1.0):
+            for seed, x0 in enumerate(x0s.T):
+                x = minimize(loss, x0, penalty, make(eta), max_iter=30).x_avg
+                value = loss.value_and_grad(x)[0] + penalty.value(x[:-1])
+                assert float(asked.objective_average.sel(rule=name, eta=eta, seed=seed)) == pytest.approx(value, rel=1e-12)
+    assert np.isnan(unasked.objective_average.sel(rule="Diff")).all()
+    np.testing.assert_array_equal(*(runs.objective_average.sel(rule="DoG") for runs in (asked, unasked)))
 
 
 @pytest.mark.parametrize("case", PROBLEMS)
