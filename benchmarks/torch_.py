@@ -66,8 +66,8 @@ def large() -> Iterator[Row]:
 
     yield row("one step, 20 x (1024 x 1024) + 40 x 1024", "ours", "4 reads and 3 writes alone", "seven")
     yield row("  (Adagrad(fused=True))", "adagrad", "3 reads and 2 writes alone", "five")
-    yield row(f"  median of {PROCESSES} processes", "ours", "Adagrad(fused=True)", "adagrad", must=1.15, aim=0.9)
-    yield row("", "ours", "Adam(fused=True)", "adam", must=0.95, aim=0.7)
+    yield row(f"  median of {PROCESSES} processes", "ours", "Adagrad(fused=True)", "adagrad", must=1.4)  # seven arrays for five
+    yield row("", "ours", "Adam(fused=True)", "adam", must=1.0)
     yield row("  with L1", "l1", "without", "ours", must=1.15)
     yield row("  AdamDiff", "adam_diff", "Adam(fused=True)", "adam")
 
@@ -133,10 +133,12 @@ def small() -> Iterator[Row]:
         return
     import torch
 
-    from adagrad_diff.torch import AdaGradDiff
+    from adagrad_diff.torch import AdaGradDiff, AdamDiff
 
-    times = race(**steppers(SMALL, ours=AdaGradDiff, adagrad=lambda p: torch.optim.Adagrad(p, fused=True)))
-    yield Row("one step, 2000 tensors of 256", times["ours"], "Adagrad(fused=True)", times["adagrad"], must=0.4)
+    peers = {"adagrad": lambda p: torch.optim.Adagrad(p, fused=True), "adam": lambda p: torch.optim.Adam(p, fused=True)}
+    times = race(**steppers(SMALL, ours=AdaGradDiff, adam_diff=AdamDiff, **peers))
+    yield Row("one step, 2000 tensors of 256", times["ours"], "Adagrad(fused=True)", times["adagrad"], must=0.5, aim=0.35)
+    yield Row("  AdamDiff", times["adam_diff"], "Adam(fused=True)", times["adam"])
 
 
 def first_step() -> Iterator[Row]:

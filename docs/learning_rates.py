@@ -7,6 +7,7 @@ the result that it would get alone.
 """
 
 import time
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -19,6 +20,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch.nn.functional import cross_entropy
 
+from adagrad_diff.common.moves import MAX_MOVE
 from adagrad_diff.torch import AdaGradDiff, AdamDiff
 
 METHODS = {
@@ -28,6 +30,8 @@ METHODS = {
     "Adam": lambda params, lr: torch.optim.Adam(params, lr, fused=True),
     "RMSprop": lambda params, lr: torch.optim.RMSprop(params, lr, foreach=True),
 }
+BOUNDS = {bound: f"AdamDiff (max_move={bound:g})" for bound in (1, 3, 10, 30, 100, np.inf)} | {MAX_MOVE: "AdamDiff"}
+OPTIMIZERS = METHODS | {name: partial(AdamDiff, max_move=bound) for bound, name in BOUNDS.items()}
 STYLES = {  # Okabe and Ito's colours; a marker and a dash pattern of its own for each
     "AdaGradDiff": {"color": "#D55E00", "marker": "o", "linestyle": "-"},
     "Adagrad": {"color": "#0072B2", "marker": "s", "linestyle": "--"},
@@ -64,7 +68,7 @@ def train(method: str, batch: str, lr: float, X, y) -> pd.DataFrame:
     params, samples = network(), len(y)
     size = samples if batch == "full" else int(batch)
     steps = EPOCHS[batch] * (samples // size)
-    optimizer, seeds = METHODS[method](params, lr=lr), torch.arange(SEEDS)
+    optimizer, seeds = OPTIMIZERS[method](params, lr=lr), torch.arange(SEEDS)
     everything = X.expand(SEEDS, -1, -1), y.expand(SEEDS, -1)
     generator = torch.Generator().manual_seed(0)
     sums, before, previous = torch.zeros(2, SEEDS, dtype=torch.float64), None, [torch.zeros_like(p) for p in params]
@@ -99,18 +103,24 @@ def decades(curve: pd.Series, limit: float) -> float:
 
 
 def tables(results: pd.DataFrame) -> str:
-    """Decades of good learning rates, and what the noise adds to differences, in markdown."""
+    """Decades of good learning rates, what bounds of the moves change, what the noise adds to differences, in markdown."""
     curves = results.fillna({"loss": np.inf}).groupby(["batch", "method", "lr"]).loss.mean().clip(1e-12, 1e12)
     lines = [
         "| batch | method | best lr | loss there | within 2x of the best of all | within 2x of its own best | loss < 0.1 |"
     ]
     lines += ["| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
     for batch in EPOCHS:
-        best = curves[batch].min()
+        best = curves[batch][list(METHODS)].min()
         for method in METHODS:
             curve = curves[batch, method]
             widths = " | ".join(f"{decades(curve, limit):.2f}" for limit in (2 * best, 2 * curve.min(), 0.1))
             lines.append(f"| {batch} | {method} | {curve.idxmin():.2g} | {curve.min():.2g} | {widths} |")
+    lines += ["", "| max_move | full: loss < 0.1 | 256: loss < 0.1 | 16: loss < 0.1 | full, lr = 1e-5 | 1e-4 | 1e-3 | 0.01 |"]
+    lines += ["| --- |" + " ---: |" * 7]
+    for bound, method in [("(Adam)", "Adam")] + [(f"{bound:g}", BOUNDS[bound]) for bound in sorted(BOUNDS)]:
+        widths = " | ".join(f"{decades(curves[batch, method], 0.1):.2f}" for batch in EPOCHS)
+        ends = " | ".join(f"{value:.2g}" for value in curves["full", method].iloc[:8:2])  # the grid has two rates per decade
+        lines.append(f"| {bound} | {widths} | {ends} |")
     lines += ["", "| batch | lr | ratio | its root | ratio in the last tenth |", "| --- | ---: | ---: | ---: | ---: |"]
     for (batch, lr), part in results[results.method == "AdaGradDiff"].groupby(["batch", "lr"], sort=False):
         if round(2 * np.log10(lr)) in (-8, -6, -4, -3, -2, -1, 0):
@@ -122,7 +132,8 @@ def tables(results: pd.DataFrame) -> str:
 def figure(results: pd.DataFrame) -> plt.Figure:
     """Loss against learning rate, a panel per batch size; the band spans the seeds."""
     fig, axes = plt.subplots(1, len(EPOCHS), figsize=(13, 4.4), sharey=True, layout="constrained")
-    shown = results.assign(loss=results.loss.fillna(np.inf).clip(1e-12, 1e12))
+    shown = results[results.method.isin(METHODS)]
+    shown = shown.assign(loss=shown.loss.fillna(np.inf).clip(1e-12, 1e12))
     for ax, batch in zip(axes, EPOCHS, strict=True):
         for method, style in STYLES.items():
             by_rate = shown[(shown.batch == batch) & (shown.method == method)].groupby("lr").loss
@@ -137,19 +148,41 @@ def figure(results: pd.DataFrame) -> plt.Figure:
     return fig
 
 
+def wall(method: str, lr: float = 1e-3, steep: float = 100.0) -> str:
+    """max(far - a, steep (a - far)) from a = 0: a slope that never changes, then a wall. When it is met, and how hard.
+
+    Where the last step before the wall ends is chance: 20 walls side by side, each an entry of `far`.
+    """
+    far = torch.linspace(50, 50.1, 20, dtype=torch.float64)
+    a = torch.zeros_like(far, requires_grad=True)
+    optimizer, met = OPTIMIZERS[method]([a], lr=lr), torch.zeros_like(far, dtype=torch.bool)
+    steps, largest, worst = 0, 0.0, 0.0
+    while not met.all():
+        before = a.detach().clone()
+        a.grad = torch.where(before > far, steep, -1.0).to(far)
+        optimizer.step()
+        steps, met = steps + 1, met | (a.detach() > far)
+        largest = max(largest, (a.detach() - before).abs().max().item() / lr)
+        worst = max(worst, (steep * (a.detach() - far)).max().item())
+    return f"| {method} | {steps} | {largest:.3g} | {worst:.2g} |"
+
+
 def main():
     torch.set_num_threads(1)
     digits = load_digits()
     X, y = torch.tensor(digits.data / 16, dtype=torch.float32), torch.tensor(digits.target)
     start, frames = time.perf_counter(), []
     for batch in EPOCHS:
-        for method in METHODS:
+        for method in OPTIMIZERS:
             frames += [train(method, batch, lr, X, y) for lr in RATES]
             print(f"{batch} {method}: {time.perf_counter() - start:.0f} s", flush=True)
     results = pd.concat(frames)
     results.to_csv(HERE / "learning_rates.csv", index=False, float_format="%.6g")
     figure(results).savefig(HERE / "learning_rates.png", dpi=130)
     print(tables(results))
+    print("\n| method | steps to the wall | largest move in lr | largest loss behind it |")
+    print("| --- | ---: | ---: | ---: |")
+    print("\n".join(wall(method) for method in ["Adam"] + [BOUNDS[bound] for bound in sorted(BOUNDS)]))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from adagrad_diff.optax import L1, DiagonalTransformation, adagrad_diff, proximal
+from adagrad_diff.optax import L1, adagraddiff, proximal
 
 STEPS, LAM = 300, 0.01
 RATES = np.logspace(-3, 3, 100)
@@ -41,12 +41,6 @@ def solve(make, gradient):
     return jax.jit(jax.vmap(final))
 
 
-def rss():
-    """AdaGrad's scaling of optax, told what it divides by: so the differences, not the proximal steps, are compared."""
-    weights = lambda state: jax.tree.map(lambda total: jnp.sqrt(total + 1e-7), state.sum_of_squares)  # noqa: E731
-    return DiagonalTransformation(*optax.scale_by_rss(), weights)
-
-
 def draw(path, gaps):
     """All methods: how far from the best objective that was seen, for every learning rate."""
     from matplotlib.figure import Figure
@@ -71,9 +65,12 @@ def main(path=None):
         return loss(x) + penalty.value(x)
 
     solutions = {
-        "adagrad_diff": solve(lambda rate: adagrad_diff(rate, penalty=penalty), jax.grad(loss))(RATES),
+        "adagraddiff": solve(lambda rate: adagraddiff(rate, penalty=penalty), jax.grad(loss))(RATES),
         "optax.adagrad": solve(optax.adagrad, jax.grad(objective))(RATES),  # a subgradient: it knows no proximal steps
-        "optax.adagrad, made proximal": solve(lambda rate: proximal(rss(), rate, penalty), jax.grad(loss))(RATES),
+        # so the differences, not the proximal steps, are compared:
+        "optax.adagrad, made proximal": solve(lambda rate: proximal(optax.scale_by_rss(), rate, penalty), jax.grad(loss))(
+            RATES
+        ),
     }
     objectives = {name: np.asarray(jax.vmap(objective)(x)) for name, x in solutions.items()}
     best = min(values.min() for values in objectives.values())
@@ -87,7 +84,7 @@ def main(path=None):
     if path:
         draw(path, gaps)
     good = {name: np.sum(gap < 1e-3) for name, gap in gaps.items()}
-    assert good["adagrad_diff"] == max(good.values())
+    assert good["adagraddiff"] == max(good.values())
 
 
 if __name__ == "__main__":

@@ -33,7 +33,14 @@ MANY_CASES = (
     "sweeps/test_checkpoint_damage",
     "sweeps/test_sweep_chunks",
     "theory/test_inequalities",
+    "rules/test_every_rule",
+    "torch_/test_torch_checkpoints",
+    "torch_/test_torch_contract_schedulers",
+    "torch_/test_torch_contract_states",
+    "torch_/test_torch_contract_steps",
+    "torch_/test_torch_dropin",
     "torch_/test_torch_options",
+    "torch_/test_torch_penalties",
     "torch_/test_torch_steps",
 )
 

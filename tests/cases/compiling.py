@@ -50,11 +50,29 @@ def penalties(share, shares):
                 penalty.value(z)
 
 
+def optimizers(share, shares):
+    """One fused step of every kind, if PyTorch is there."""
+    try:
+        import torch
+
+        from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, Box
+    except ImportError:
+        return
+    decays = [{}, {"weight_decay": 0.1}, {"weight_decay": 0.1, "decoupled_weight_decay": True}]
+    options = [{"penalty": p, **decay} for p in (None, L1(0.1), Box(-1.0, 1.0)) for decay in decays]
+    for some in options[share::shares]:
+        for dtype in (torch.float32, torch.float64):
+            for kind in (AdaGradDiff, AdamDiff):
+                x = torch.ones(4, dtype=dtype, requires_grad=True)
+                x.grad = torch.ones_like(x)
+                kind([x], fused=True, **some).step()
+
+
 if __name__ == "__main__":
     if sys.argv[1:]:
         share, shares = map(int, sys.argv[1:])
         # Not all begin with what losses have in common.
-        for part in (losses, rules, penalties)[:: -1 if share % 2 else 1]:
+        for part in (losses, rules, penalties, optimizers)[:: -1 if share % 2 else 1]:
             part(share, shares)
     else:
         started = [subprocess.Popen([sys.executable, __file__, str(k), str(cores())]) for k in range(cores())]

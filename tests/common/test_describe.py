@@ -68,6 +68,22 @@ EVERY = {
     "Zero": ((), {}),
     "AdaGrad": ((0.1,), {"eta": 0.2, "eps": 1e-7, "blocks": "all", "scale": [1.0, 1.0, 1.0, 2.0]}),
     "AdaGradDiff": ((0.1,), {"eta": [0.1, 0.2], "eps": 1e-7, "blocks": [0, 0, 1, 1], "scale": [1.0, 1.0, 1.0, 2.0]}),
+    "AdaGradNorm": ((0.1,), {"eta": 0.2, "b0": 0.1}),
+    "AdaDelta": ((), {"eta": 0.2, "eps": 1e-7, "blocks": "all", "rho": 0.5}),
+    "AdaPG": ((), {}),
+    "Adam": ((), {"eta": 0.2, "eps": 1e-7, "blocks": "all", "beta1": 0.5, "beta2": 0.5}),
+    "AdamDiff": ((0.1,), {"eta": 0.2, "eps": 1e-7, "blocks": "all", "beta1": 0.5, "beta2": 0.5, "max_move": 2.0}),
+    "Constant": ((0.1,), {"eta": 0.2}),
+    "DAdaptation": ((), {"eps": 1e-7, "d0": 1e-3, "start": 1e-3}),
+    "DelayedAdaGrad": ((0.1,), {"eta": 0.2, "blocks": "all", "beta": 2.0, "power": 0.6}),
+    "DoG": ((), {"eps": 1e-7, "blocks": None, "first": 1e-3, "gamma": 4.0}),
+    "DualAveraging": ((0.1,), {"eta": 0.2, "eps": 1e-7, "blocks": "all"}),
+    "FISTA": ((), {}),
+    "FreeAdaGradDiff": ((), {"eps": 1e-7, "blocks": "all", "first": 1e-3, "gamma": 4.0}),
+    "KATE": ((), {"eta": 0.2, "eps": 1e-7, "blocks": "all", "delta": 0.5}),
+    "Prodigy": ((), {"eps": 1e-7, "beta1": 0.5, "beta2": 0.5, "d0": 1e-3}),
+    "RMSDiff": ((0.1,), {"eta": 0.2, "eps": 1e-7, "blocks": "all", "beta": 0.5, "max_move": 2.0}),
+    "RMSProp": ((), {"eta": 0.2, "eps": 1e-7, "blocks": "all", "scale": [1.0, 1.0, 1.0, 2.0], "beta": 0.5}),
 }
 ABSTRACT = {"Loss", "LinearModel", "Penalty", "Rule"}
 

@@ -4,10 +4,10 @@ import jax
 import numpy as np
 
 from adagrad_diff import optax as door
-from adagrad_diff.optax import adagrad_diff, adamdiff
+from adagrad_diff.optax import adagraddiff, adamdiff, adamwdiff
 from prox_twin import penalties
 
-OPTIMIZERS = (adagrad_diff, adamdiff)
+OPTIMIZERS = (adagraddiff, adamdiff, adamwdiff)
 PENALTIES = penalties(door)
 
 

@@ -18,8 +18,9 @@ from adagrad_diff.optax import (  # noqa: E402
     GroupL2,
     NonNegative,
     Ridge,
-    adagrad_diff,
+    adagraddiff,
     adamdiff,
+    adamwdiff,
     proximal,
     scale_by_adamdiff,
     scale_by_gradient_differences,
@@ -28,7 +29,7 @@ from adagrad_diff.optax import (  # noqa: E402
 pytestmark = pytest.mark.peer
 
 PARAMS = {"w": jnp.linspace(-1.0, 2.0, 6).reshape(2, 3), "b": jnp.array([0.5, -0.5])}
-CASES = [(adagrad_diff, {}), (adamdiff, {"penalty": GroupL2(0.1), "blocks": "row"})]  # a chain, and a proximal step
+CASES = [(adagraddiff, {}), (adamdiff, {"penalty": GroupL2(0.1), "blocks": "row"})]  # a chain, and a proximal step
 
 
 def name(value):
@@ -73,16 +74,55 @@ def same(a, b, rtol=1e-5):
 
 def test_the_alias_is_the_chain():
     chain = optax.chain(scale_by_gradient_differences(), optax.scale_by_learning_rate(0.1))
-    same(run(made(adagrad_diff, {})), run(chain), rtol=0)
+    same(run(made(adagraddiff, {})), run(chain), rtol=0)
     same(run(made(adamdiff, {"penalty": L1(0.1)})), run(proximal(scale_by_adamdiff(), 0.1, L1(0.1))), rtol=0)
+
+
+def test_adamwdiff_is_a_chain_like_adamw():
+    """Scaled, then decayed, then multiplied by the rate; the mask is a tree or a function."""
+    mask = {"w": True, "b": False}
+    for given in (None, mask, lambda params: mask):
+        decay = optax.add_decayed_weights(0.2, given)
+        chain = optax.chain(scale_by_adamdiff(b1=0.8), decay, optax.scale_by_learning_rate(0.1))
+        same(run(adamwdiff(0.1, b1=0.8, weight_decay=0.2, mask=given)), run(chain), rtol=0)
+    penalised = proximal(optax.chain(scale_by_adamdiff(b1=0.8), decay), 0.1, L1(0.1))
+    same(run(adamwdiff(0.1, b1=0.8, weight_decay=0.2, mask=given, penalty=L1(0.1))), run(penalised), rtol=0)
+
+
+def test_adams_other_options():
+    """With gradients that alternate in sign, differences are twice the gradients: what is left are Adam's own formulas."""
+    g = jnp.array([1.0, -3.0, 0.5]) * (-1.0) ** jnp.arange(8)[:, None]
+    updates = lambda scaling: jax.lax.scan(lambda s, g: scaling.update(g, s)[::-1], scaling.init(g[0]), g)[1]  # noqa: E731
+    for options in ({"nesterov": True}, {"eps_root": 0.3}, {"mu_dtype": "float32"}, {"nesterov": True, "b1": 0.5}):
+        ours, theirs = scale_by_adamdiff(b2=0.0, **options), optax.scale_by_adam(b2=0.0, **options)
+        if "eps_root" in options:  # inside the root, beside (2 g)^2
+            theirs = optax.scale_by_adam(b2=0.0, eps_root=0.3 / 4)
+        np.testing.assert_allclose(2 * updates(ours)[1:], updates(theirs)[1:], rtol=1e-5)
+    state = adamdiff(0.1, mu_dtype="bfloat16").init(PARAMS)[0]
+    assert state.mean["w"].dtype == jnp.bfloat16
+    assert state.prev["w"].dtype == state.total["w"].dtype == jnp.float32
+
+
+def test_the_count_is_found():
+    """As of optax.adagrad: there is one count, that of the schedule."""
+    for penalty in (None, L1(0.1)):
+        _, state = run(adagraddiff(optax.constant_schedule(0.1), penalty=penalty), steps=3)
+        assert optax.tree.get(state, "count") == 3
+    assert optax.tree.get(run(adagraddiff(0.1))[1], "count") is None
+    assert optax.tree.get(run(adagraddiff(0.1, decay=0.9), steps=2)[1], "count") == 2
+    assert optax.tree.get(run(adamdiff(0.1, penalty=L1(0.1)), steps=2)[1], "count") == 2
+
+
+def test_the_old_name_is_the_same_object():
+    assert package.optax.adagrad_diff is adagraddiff
 
 
 def test_chain_with_clipping():
     """What comes before sees gradients; differences are those of the clipped ones."""
     clip = optax.clip_by_global_norm(0.5)
-    chained, _ = run(optax.chain(clip, adagrad_diff(0.1, penalty=L1(0.1))))
+    chained, _ = run(optax.chain(clip, adagraddiff(0.1, penalty=L1(0.1))))
     clipped, _ = run(
-        made(adagrad_diff, {"penalty": L1(0.1)}), gradient=lambda p: clip.update(jax.grad(loss)(p), clip.init(p))[0]
+        made(adagraddiff, {"penalty": L1(0.1)}), gradient=lambda p: clip.update(jax.grad(loss)(p), clip.init(p))[0]
     )
     same(chained, clipped)
 
@@ -135,7 +175,7 @@ def test_apply_if_finite_touches_nothing(make, options):
     assert after.total_notfinite == 1
 
 
-@pytest.mark.parametrize(("make", "options"), [*CASES, (adagrad_diff, {"blocks": "tensor"})], ids=name)
+@pytest.mark.parametrize(("make", "options"), [*CASES, (adagraddiff, {"blocks": "tensor"})], ids=name)
 def test_state_of_shapes_alone(make, options):
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), {**PARAMS, "z": jnp.ones(2, jnp.complex64)})
     real = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
@@ -186,15 +226,15 @@ def test_scan_vmapped_over_learning_rates(make, options):
 
 def test_vmapped_over_lam():
     lams = jnp.array([0.0, 0.1, 1e4])
-    many = jax.vmap(lambda penalty: run(adagrad_diff(0.1, penalty=penalty))[0])(L1(lams))
-    same(jax.tree.map(lambda leaf: leaf[1], many), run(made(adagrad_diff, {"penalty": L1(0.1)}))[0], rtol=1e-4)
-    same(jax.tree.map(lambda leaf: leaf[0], many), run(made(adagrad_diff, {}))[0], rtol=1e-4)
+    many = jax.vmap(lambda penalty: run(adagraddiff(0.1, penalty=penalty))[0])(L1(lams))
+    same(jax.tree.map(lambda leaf: leaf[1], many), run(made(adagraddiff, {"penalty": L1(0.1)}))[0], rtol=1e-4)
+    same(jax.tree.map(lambda leaf: leaf[0], many), run(made(adagraddiff, {}))[0], rtol=1e-4)
     assert not any(leaf[2].any() for leaf in jax.tree.leaves(many))
 
 
 @pytest.mark.parametrize(
     ("make", "options"),
-    [(adagrad_diff, {}), (adamdiff, {"penalty": Ridge(0.3)}), (adagrad_diff, {"penalty": GroupL2(0.1), "blocks": "tensor"})],
+    [(adagraddiff, {}), (adamdiff, {"penalty": Ridge(0.3)}), (adagraddiff, {"penalty": GroupL2(0.1), "blocks": "tensor"})],
     ids=name,
 )
 def test_gradients_through_steps(make, options):
@@ -227,7 +267,7 @@ def test_gradients_are_not_changed():
 
 
 def test_complex_gradients_of_jax_are_conjugated_by_the_caller():
-    z, optimizer = jnp.array([1 + 2j, -3j]), adagrad_diff(1.0, penalty=None)
+    z, optimizer = jnp.array([1 + 2j, -3j]), adagraddiff(1.0, penalty=None)
     gradient = jax.grad(lambda z: jnp.sum(jnp.abs(z - 1j) ** 2))
     z, _ = run(optimizer, z, steps=100, gradient=lambda z: gradient(z).conj())
     np.testing.assert_allclose(z, [1j, 1j], atol=1e-3)
@@ -236,7 +276,7 @@ def test_complex_gradients_of_jax_are_conjugated_by_the_caller():
 def test_params_are_needed_for_a_penalty():
     from optax._src.base import NO_PARAMS_MSG
 
-    optimizer = adagrad_diff(0.1, penalty=NonNegative())
+    optimizer = adagraddiff(0.1, penalty=NonNegative())
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         optimizer.update(jnp.ones(2), optimizer.init(jnp.ones(2)))
     assert str(caught.value) == NO_PARAMS_MSG
@@ -245,24 +285,31 @@ def test_params_are_needed_for_a_penalty():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: adagrad_diff(0.1, eps=0.0), ValueError, "'eps' parameter of scale_by_gradient_differences must be a positive"),
+        (lambda: adagraddiff(0.1, eps=0.0), ValueError, "'eps' parameter of scale_by_gradient_differences must be a positive"),
         (
-            lambda: adagrad_diff(0.1, blocks="column"),
+            lambda: adagraddiff(0.1, blocks="column"),
             ValueError,
             "'blocks' parameter .* must be one of 'element', 'row', 'tensor'",
         ),
         (
-            lambda: adagrad_diff(0.1, accumulator_dtype="int32"),
+            lambda: adagraddiff(0.1, accumulator_dtype="int32"),
             ValueError,
             "'accumulator_dtype' parameter .* floating-point dtype",
         ),
-        (lambda: adagrad_diff(0.1, accumulator_dtype="wide"), ValueError, "'accumulator_dtype' parameter .* Got 'wide'"),
-        (lambda: adagrad_diff(0.1, decay=1.0), ValueError, "'decay' parameter .* must be a number >= 0 and < 1"),
+        (lambda: adagraddiff(0.1, accumulator_dtype="wide"), ValueError, "'accumulator_dtype' parameter .* Got 'wide'"),
+        (lambda: adagraddiff(0.1, decay=1.0), ValueError, "'decay' parameter .* must be a number >= 0 and < 1"),
         (lambda: adamdiff(0.1, b1=-0.1), ValueError, "'b1' parameter of scale_by_adamdiff"),
         (lambda: adamdiff(0.1, b2=None), ValueError, "'b2' parameter of scale_by_adamdiff"),
         (lambda: adamdiff(0.1, eps="small"), ValueError, "'eps' parameter of scale_by_adamdiff"),
-        (lambda: adagrad_diff(0.1, penalty=package.L1(0.1)), TypeError, "'penalty' parameter of proximal must be a penalty of"),
-        (lambda: proximal(optax.scale_by_adam(), 0.1, L1(0.1)), TypeError, "'scaling' parameter of proximal"),
+        (lambda: adagraddiff(0.1, penalty=package.L1(0.1)), TypeError, "'penalty' parameter of proximal must be a penalty of"),
+        (lambda: adagraddiff(0.1, prox_unseen=1, penalty=L1(0.1)), ValueError, "'prox_unseen' parameter .* True or False"),
+        (lambda: adamdiff(0.1, max_move=0.0), ValueError, "'max_move' parameter .* positive number, or math.inf for no bound"),
+        (lambda: adagraddiff(0.1, decay=0.9, max_move=float("nan")), ValueError, "'max_move' parameter of scale_by_gradient"),
+        (lambda: adagraddiff(0.1, -1.0), ValueError, "'initial_accumulator_value' parameter .* must be a number >= 0"),
+        (lambda: adagraddiff(0.1, 0.1, decay=0.9), ValueError, "'initial_accumulator_value' .* cannot be used with 'decay'"),
+        (lambda: adamdiff(0.1, eps_root=-1.0), ValueError, "'eps_root' parameter of scale_by_adamdiff"),
+        (lambda: adamdiff(0.1, mu_dtype="complex64"), ValueError, "'mu_dtype' parameter .* floating-point dtype"),
+        (lambda: adamwdiff(0.1, nesterov="yes"), ValueError, "'nesterov' parameter .* True or False"),
     ],
 )
 def test_bad_options(make, error, message):

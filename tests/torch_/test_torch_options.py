@@ -13,7 +13,18 @@ from torch.optim.lr_scheduler import LambdaLR, StepLR  # noqa: E402
 from torch_twin import MODES, OPTIMIZERS, states_of  # noqa: E402
 
 from adagrad_diff import L1 as CoreL1  # noqa: E402
-from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, Box, ElasticNet, GroupL2, NonNegative, Ridge  # noqa: E402
+from adagrad_diff.torch import (  # noqa: E402
+    L1,
+    AdaGradDiff,
+    AdamDiff,
+    Box,
+    ElasticNet,
+    GroupL2,
+    NonNegative,
+    Ridge,
+    _foreach,
+    _ways,
+)
 from prox_twin import Twin  # noqa: E402
 
 pytestmark = pytest.mark.peer
@@ -265,6 +276,53 @@ def test_compiled_step(backend, kind, options):
             step()
         results.append((x, states_of(optimizer)))
     torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the compiler's own
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_the_compiled_way(kind, monkeypatch):
+    """What `fused=True` does on accelerators, here on the CPU: the same numbers, and after a second look no new compilation."""
+    torch._dynamo.reset()
+    compilations = []
+
+    def backend(graph, inputs):
+        compilations.append(1)
+        return graph.forward
+
+    compile_ = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda function: compile_(function, backend=backend))
+    _foreach.compiled.cache_clear()
+    monkeypatch.setattr(_ways, "FUSED", _foreach.Compiled(cpu=True))
+    results = []
+    for options in ({"fused": True}, {"fused": False, "foreach": False}):
+        x, y = parameter(), parameter((1.0,))
+        optimizer = kind([x, y], lr=0.1, penalty=L1(0.01), **options)
+        for n in range(6):
+            x.grad, y.grad = x.detach() ** 3 + n, y.detach() + n
+            optimizer.step()
+            if n == 3:
+                early = len(compilations)
+        results.append((x, y, states_of(optimizer)))
+    torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
+    assert 1 <= len(compilations) == early <= 3
+    _foreach.compiled.cache_clear()
+
+
+def test_a_machine_that_cannot_compile(monkeypatch):
+    def fails(*args, **options):
+        raise ImportError("no compiler")
+
+    monkeypatch.setattr(torch, "compile", lambda function: fails)
+    _foreach.compiled.cache_clear()
+    monkeypatch.setattr(_ways, "FUSED", _foreach.Compiled(cpu=True))
+    x = parameter()
+    optimizer = AdaGradDiff([x], lr=0.1, fused=True)
+    x.grad = torch.ones_like(x)
+    with pytest.warns(RuntimeWarning, match="The step is not compiled, but works: ImportError"):
+        optimizer.step()
+    optimizer.step()
+    torch.testing.assert_close(x.detach(), parameter().detach() - 0.2, rtol=1e-6, atol=0)
+    _foreach.compiled.cache_clear()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("expecttest") is None, reason="torch's own test utilities need expecttest")

@@ -10,22 +10,13 @@ torch = pytest.importorskip("torch")
 from torch_twin import MODES, OPTIMIZERS, PENALTIES, states_of  # noqa: E402
 
 import adagrad_diff  # noqa: E402
-from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, GroupL2  # noqa: E402
+from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, Box, GroupL2  # noqa: E402
 from prox_twin import Twin  # noqa: E402
 
 pytestmark = pytest.mark.peer
 
 SHAPES = [(3, 4), (5,), ()]
 STEPS = 40
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tiny tensors: threads that wait for each other are all the cost."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def cases():
@@ -64,7 +55,8 @@ def follow(kind, mode, dtype, options, tolerance, *, sync=False, lr=0.03, steps=
     """Steps of the optimizer and of its twin, compared as they go."""
     rng, params = start(dtype)
     optimizer = kind(params, lr, **MODES[mode], **options)
-    known = {name: options[name] for name in ("penalty", "blocks", "maximize", "eps") if name in options}
+    ways = ("donate_grads", "accumulator_dtype")  # the twin has none of these
+    known = {name: value for name, value in options.items() if name not in ways}
     twins = [Twin(real(p), kind is AdamDiff, float(lr), **known) for p in params]
     for n in range(steps):
         for p, twin in zip(params, twins, strict=True):
@@ -86,6 +78,29 @@ def follow(kind, mode, dtype, options, tolerance, *, sync=False, lr=0.03, steps=
 @pytest.mark.parametrize(("mode", "options"), list(cases()))
 def test_equals_the_formulas(kind, mode, options):
     follow(kind, mode, torch.float64, options, 1e-10)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_every_other_option_equals_the_formulas(kind, mode):
+    """One after the other, with a penalty and without; what is to be seen later than in the first step is."""
+    options = [
+        {"weight_decay": 0.3},
+        {"weight_decay": 0.3, "decoupled_weight_decay": True},
+        {"weight_decay": 0.3, "maximize": True},
+        {"prox_unseen": True, "eps": 0.3},
+    ]
+    if kind is AdaGradDiff:
+        options += [{"lr_decay": 0.2}, {"initial_accumulator_value": 0.5}]
+        options += [{"lr_decay": 0.2, "weight_decay": 0.5, "decoupled_weight_decay": True}]
+    else:
+        options += [{"max_move": 0.5}, {"max_move": np.inf}, {"max_move": 0.7, "weight_decay": 0.1}]
+    for some in options:
+        for penalty in (None, PENALTIES[2], Box(-0.3, 0.4)):
+            follow(kind, mode, torch.float64, {**some, "penalty": penalty}, 1e-10, steps=12)
+    for blocks in ("row", "tensor"):
+        for penalty in (None, GroupL2(0.2)):
+            follow(kind, mode, torch.float64, {**options[-1], "penalty": penalty, "blocks": blocks}, 1e-10, steps=12)
 
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)

@@ -1,10 +1,11 @@
 """What the tests of the torch optimizers have in common."""
 
 from adagrad_diff import torch as door
-from adagrad_diff.torch import AdaGradDiff, AdamDiff
+from adagrad_diff.torch import AdaGradDiff, AdamDiff, AdamWDiff
 from prox_twin import penalties
 
 OPTIMIZERS = (AdaGradDiff, AdamDiff)
+ALL = (*OPTIMIZERS, AdamWDiff)
 MODES = {
     "single": {"foreach": False, "fused": False},
     "foreach": {"foreach": True},

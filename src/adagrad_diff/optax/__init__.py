@@ -1,9 +1,9 @@
-"""AdaGrad-Diff for JAX: optax transformations that replace `optax.adagrad` and `adam`, with exact proximal steps.
+"""AdaGrad-Diff for JAX: optax transformations that replace `optax.adagrad`, `adam` and `adamw`, with exact proximal steps.
 
 >>> import jax.numpy as jnp
 >>> import optax
->>> from adagrad_diff.optax import L1, adagrad_diff
->>> optimizer = adagrad_diff(learning_rate=0.1, penalty=L1(0.01))
+>>> from adagrad_diff.optax import L1, adagraddiff
+>>> optimizer = adagraddiff(learning_rate=0.1, penalty=L1(0.01))
 >>> params = {"w": jnp.ones(3)}
 >>> state = optimizer.init(params)
 >>> updates, state = optimizer.update({"w": jnp.ones(3)}, state, params)
@@ -14,17 +14,20 @@ from ..common.extras import require
 
 require("optax", "optax")
 
-from ._aliases import adagrad_diff, adamdiff  # noqa: E402
+from ._aliases import adagraddiff, adamdiff, adamwdiff  # noqa: E402
 from ._diagonal import DiagonalTransformation  # noqa: E402
-from ._differences import DifferencesState, scale_by_gradient_differences  # noqa: E402
+from ._differences import DecayingDifferencesState, DifferencesState, scale_by_gradient_differences  # noqa: E402
 from ._moments import AdamDiffState, scale_by_adamdiff  # noqa: E402
 from ._proximal import ProximalState, proximal  # noqa: E402
 from .penalties import L1, Box, ElasticNet, GroupL2, NonNegative, Penalty, Ridge  # noqa: E402
+
+adagrad_diff = adagraddiff  # as it was called once
 
 __all__ = [
     "L1",
     "AdamDiffState",
     "Box",
+    "DecayingDifferencesState",
     "DiagonalTransformation",
     "DifferencesState",
     "ElasticNet",
@@ -33,8 +36,9 @@ __all__ = [
     "Penalty",
     "ProximalState",
     "Ridge",
-    "adagrad_diff",
+    "adagraddiff",
     "adamdiff",
+    "adamwdiff",
     "proximal",
     "scale_by_adamdiff",
     "scale_by_gradient_differences",

@@ -1,25 +1,31 @@
 """The optimizers under their short names."""
 
 # Annotations stay objects here: optax's own tests look for `optax.ScalarOrSchedule`.
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import optax
 
-from ._diagonal import DiagonalTransformation
+from ..common.moves import MAX_MOVE
+from ._diagonal import DiagonalTransformation, of_part
 from ._differences import scale_by_gradient_differences
 from ._moments import scale_by_adamdiff
 from ._proximal import proximal
 from .penalties import Penalty
 
 
-def adagrad_diff(
+def adagraddiff(
     learning_rate: optax.ScalarOrSchedule,
+    initial_accumulator_value: jax.typing.ArrayLike = 0.0,
     eps: jax.typing.ArrayLike = 1e-8,
+    *,
     blocks: str = "element",
     accumulator_dtype: Any = None,
     decay: jax.typing.ArrayLike | None = None,
+    max_move: jax.typing.ArrayLike = MAX_MOVE,
     penalty: Penalty | None = None,
+    prox_unseen: bool = False,
 ) -> optax.GradientTransformationExtraArgs:
     r"""Divide by the accumulated size of gradient differences, then take a proximal step in that metric.
 
@@ -33,11 +39,14 @@ def adagrad_diff(
     ----------
     learning_rate : float or schedule
         The paper's eta.
-    eps, blocks, accumulator_dtype, decay
+    initial_accumulator_value, eps, blocks, accumulator_dtype, decay, max_move
         As for `scale_by_gradient_differences`.
     penalty : Penalty, optional
         A penalty of `adagrad_diff.optax`, by its exact proximal step (see `proximal`): L1 (exact zeros), Ridge, ElasticNet,
         Box, NonNegative, GroupL2. With a penalty, `update` needs the parameters.
+    prox_unseen : bool
+        Apply the penalty also to coordinates that have had no gradient yet, with steps of lr / eps, which wipe them. By
+        default they are left alone: rows of an embedding, say, that no batch has shown so far. See `proximal`.
 
     Returns
     -------
@@ -48,8 +57,8 @@ def adagrad_diff(
     >>> import jax
     >>> import jax.numpy as jnp
     >>> import optax
-    >>> from adagrad_diff.optax import adagrad_diff
-    >>> optimizer = adagrad_diff(learning_rate=1.0)
+    >>> from adagrad_diff.optax import adagraddiff
+    >>> optimizer = adagraddiff(learning_rate=1.0)
     >>> x = jnp.array([3.0, -4.0])
     >>> state = optimizer.init(x)
     >>> for _ in range(200):
@@ -62,7 +71,8 @@ def adagrad_diff(
     -----
     `jax.grad` gives the conjugate of the direction of ascent for complex parameters: conjugate it, as for every optimizer.
     """
-    return _optimizer(scale_by_gradient_differences(eps, blocks, accumulator_dtype, decay), learning_rate, penalty)
+    scaling = scale_by_gradient_differences(eps, blocks, accumulator_dtype, decay, max_move, initial_accumulator_value)
+    return _optimizer(scaling, learning_rate, penalty, prox_unseen)
 
 
 def adamdiff(
@@ -70,23 +80,30 @@ def adamdiff(
     b1: jax.typing.ArrayLike = 0.9,
     b2: jax.typing.ArrayLike = 0.999,
     eps: jax.typing.ArrayLike = 1e-8,
+    eps_root: jax.typing.ArrayLike = 0.0,
+    mu_dtype: Any = None,
+    *,
+    nesterov: bool = False,
     blocks: str = "element",
     accumulator_dtype: Any = None,
+    max_move: jax.typing.ArrayLike = MAX_MOVE,
     penalty: Penalty | None = None,
+    prox_unseen: bool = False,
 ) -> optax.GradientTransformationExtraArgs:
     r"""Adam whose second moment is that of gradient differences. An extension: the paper has no theory for it.
 
-    .. math:: x^{n+1} = \text{prox}(x^n - \text{lr}\, \hat m / (\sqrt{\hat v} + \varepsilon))
+    .. math:: x^{n+1} = \text{prox}(x^n - \text{lr}\, \hat m / w), \quad
+              w = \max(\sqrt{\hat v}, \|\hat m\| / \text{max\_move}) + \varepsilon
 
-    with the averages of `scale_by_adamdiff`.
+    with the averages of `scale_by_adamdiff`. A drop-in replacement of `optax.adam`.
 
     Parameters
     ----------
     learning_rate : float or schedule
-    b1, b2 : float
-        Decay of the mean and of the squares.
-    eps, blocks, accumulator_dtype, penalty
-        As for `adagrad_diff`.
+    b1, b2, eps, eps_root, mu_dtype, nesterov, blocks, accumulator_dtype, max_move
+        As for `scale_by_adamdiff`.
+    penalty, prox_unseen
+        As for `adagraddiff`.
 
     Returns
     -------
@@ -107,12 +124,68 @@ def adamdiff(
     >>> bool(abs(x).max() < 0.1)
     True
     """
-    return _optimizer(scale_by_adamdiff(b1, b2, eps, blocks, accumulator_dtype), learning_rate, penalty)
+    options: dict[str, Any] = {"blocks": blocks, "accumulator_dtype": accumulator_dtype, "max_move": max_move}
+    scaling = scale_by_adamdiff(b1, b2, eps, eps_root, mu_dtype, nesterov=nesterov, **options)
+    return _optimizer(scaling, learning_rate, penalty, prox_unseen)
+
+
+def adamwdiff(
+    learning_rate: optax.ScalarOrSchedule,
+    b1: jax.typing.ArrayLike = 0.9,
+    b2: jax.typing.ArrayLike = 0.999,
+    eps: jax.typing.ArrayLike = 1e-8,
+    eps_root: jax.typing.ArrayLike = 0.0,
+    mu_dtype: Any = None,
+    weight_decay: jax.typing.ArrayLike = 1e-4,
+    mask: Any | Callable[[optax.Params], Any] | None = None,
+    *,
+    nesterov: bool = False,
+    blocks: str = "element",
+    accumulator_dtype: Any = None,
+    max_move: jax.typing.ArrayLike = MAX_MOVE,
+    penalty: Penalty | None = None,
+    prox_unseen: bool = False,
+) -> optax.GradientTransformationExtraArgs:
+    r"""`adamdiff` with decoupled weight decay: a drop-in replacement of `optax.adamw`.
+
+    .. math:: x^{n+1} = \text{prox}(x^n - \text{lr}\, (\hat m / w + \text{weight\_decay}\; x^n))
+
+    Parameters
+    ----------
+    weight_decay : float
+        What parameters shrink by, times the learning rate; not in the metric, unlike the penalty `Ridge`.
+    mask : tree or callable, optional
+        Which arrays decay, as for `optax.adamw`: a tree of truth values, or a function of the parameters that returns one.
+    learning_rate, b1, b2, eps, eps_root, mu_dtype, nesterov, blocks, accumulator_dtype, max_move, penalty, prox_unseen
+        As for `adamdiff`. A penalty comes after the decay, with steps lr / w.
+
+    Returns
+    -------
+    optax.GradientTransformationExtraArgs
+        Its `update` needs the parameters.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> from adagrad_diff.optax import adamwdiff
+    >>> optimizer = adamwdiff(learning_rate=0.1, weight_decay=0.5)
+    >>> x = jnp.array([1.0, 2.0])
+    >>> updates, state = optimizer.update(jnp.array([1.0, 0.0]), optimizer.init(x), x)
+    >>> [round(float(value), 3) for value in optax.apply_updates(x, updates)]
+    [0.85, 1.9]
+    """
+    options: dict[str, Any] = {"blocks": blocks, "accumulator_dtype": accumulator_dtype, "max_move": max_move}
+    scaling = scale_by_adamdiff(b1, b2, eps, eps_root, mu_dtype, nesterov=nesterov, **options)
+    chain = optax.chain(scaling, optax.add_decayed_weights(weight_decay, mask))
+    if penalty is None:
+        return optax.chain(scaling, optax.add_decayed_weights(weight_decay, mask), optax.scale_by_learning_rate(learning_rate))
+    return proximal(of_part(chain, 0, scaling), learning_rate, penalty, prox_unseen)
 
 
 def _optimizer(
-    scaling: DiagonalTransformation, learning_rate: optax.ScalarOrSchedule, penalty: Penalty | None
+    scaling: DiagonalTransformation, learning_rate: optax.ScalarOrSchedule, penalty: Penalty | None, prox_unseen: bool
 ) -> optax.GradientTransformationExtraArgs:
     if penalty is not None:
-        return proximal(scaling, learning_rate, penalty)
+        return proximal(scaling, learning_rate, penalty, prox_unseen)
     return optax.chain(scaling, optax.scale_by_learning_rate(learning_rate))

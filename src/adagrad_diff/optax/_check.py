@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -26,18 +27,32 @@ def fraction(value: Any, name: str, owner: str) -> None:
         raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0 and < 1. Got {value!r} instead.")
 
 
-def scaling(eps: Any, blocks: Any, accumulator_dtype: Any, owner: str) -> Any:
+def moves(value: Any, name: str, owner: str) -> None:
+    """A positive number, or infinity."""
+    if not (isinstance(value, float) and value == math.inf):
+        try:
+            check.positive(value, name, owner)
+        except ValueError:
+            sentence = f"The {name!r} parameter of {owner} must be a positive number, or math.inf for no bound."
+            raise ValueError(f"{sentence} Got {check.shown(value)} instead.") from None
+
+
+def scaling(eps: Any, blocks: Any, accumulator_dtype: Any, max_move: Any, owner: str) -> Any:
     """The options that both scalings have; returns the dtype, if there is one."""
     known(check.positive, eps, "eps", owner)
+    known(moves, max_move, "max_move", owner)
     check.one_of(blocks, BLOCKS, "blocks", owner)
-    if accumulator_dtype is None:
+    return floating(accumulator_dtype, "accumulator_dtype", owner)
+
+
+def floating(value: Any, name: str, owner: str) -> Any:
+    """A dtype of floating-point numbers, or None."""
+    if value is None:
         return None
     try:
-        dtype = jnp.dtype(accumulator_dtype)
+        dtype = jnp.dtype(value)
     except TypeError:
         dtype = None
     if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
-        raise ValueError(
-            f"The 'accumulator_dtype' parameter of {owner} must be a floating-point dtype. Got {accumulator_dtype!r} instead."
-        )
+        raise ValueError(f"The {name!r} parameter of {owner} must be a floating-point dtype. Got {value!r} instead.")
     return dtype

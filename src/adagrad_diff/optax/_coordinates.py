@@ -22,12 +22,24 @@ def like(y: jax.Array, x: jax.Array) -> jax.Array:
     return (jax.lax.complex(y[..., 0], y[..., 1]) if jnp.issubdtype(dtype, jnp.complexfloating) else y).astype(dtype)
 
 
-def block_zeros(x: Any, blocks: str, dtype: Any) -> jax.Array:
-    """Zeros for a buffer with one entry per block of x, which may be only a shape; spread over devices like x."""
+def block_full(x: Any, blocks: str, dtype: Any, value: Any = 0.0) -> jax.Array:
+    """A buffer with one entry per block of x, which may be only a shape; spread over devices like x."""
     shape = jax.eval_shape(lambda x: block_sum(real(x), blocks), x)
-    return jnp.zeros_like(shape, dtype=dtype or wide(shape.dtype))
+    return jnp.full_like(shape, value, dtype=dtype or wide(shape.dtype))
 
 
 def wide(dtype: Any) -> Any:
     """The dtype to calculate in: half precision is too narrow for sums."""
     return jnp.promote_types(dtype, jnp.float32)
+
+
+def widened(tree: Any) -> Any:
+    """A tree in at least single precision; its leaves may be only shapes."""
+
+    def widen(x: Any) -> Any:
+        if isinstance(x, jax.ShapeDtypeStruct):
+            return jax.ShapeDtypeStruct(x.shape, wide(x.dtype), sharding=x.sharding)  # type: ignore[no-untyped-call]
+        x = jnp.asarray(x)
+        return x.astype(wide(x.dtype))
+
+    return jax.tree.map(widen, tree)

@@ -8,10 +8,14 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from ..common import check
 from ..common.blocks import block_sum
+from ..common.moves import MAX_MOVE
 from . import _check
-from ._coordinates import block_zeros, like, real
-from ._diagonal import DiagonalTransformation, after, root
+from ._coordinates import block_full, like, real
+from ._diagonal import DiagonalTransformation, after, bounded, root
+
+DIFFERENCES = "scale_by_gradient_differences"
 
 
 class DifferencesState(NamedTuple):
@@ -19,7 +23,14 @@ class DifferencesState(NamedTuple):
 
     total: optax.Updates  # accumulated squares of the differences, one number per block
     prev: optax.Updates  # the previous gradient
-    count: jax.Array | None  # type: ignore[assignment]  # of the steps so far, if old squares decay
+
+
+class DecayingDifferencesState(NamedTuple):
+    """What it remembers if old squares decay."""
+
+    total: optax.Updates
+    prev: optax.Updates
+    count: jax.Array  # type: ignore[assignment]  # of the steps so far
 
 
 def scale_by_gradient_differences(
@@ -27,6 +38,8 @@ def scale_by_gradient_differences(
     blocks: str = "element",
     accumulator_dtype: Any = None,
     decay: jax.typing.ArrayLike | None = None,
+    max_move: jax.typing.ArrayLike = MAX_MOVE,
+    initial_accumulator_value: jax.typing.ArrayLike = 0.0,
 ) -> DiagonalTransformation:
     r"""Divide gradients by the accumulated size of their differences.
 
@@ -45,11 +58,18 @@ def scale_by_gradient_differences(
     decay : float, optional
         Forget: the sum becomes the exponential average total = decay total + (1 - decay) \|g^n - g^{n-1}\|^2, divided by
         1 - decay^n, so that the first step is the same. An extension: the paper has no theory for it.
+    max_move : float
+        With `decay`, weights are at least \|\|g^n\|\| / max_move (with the norm over the block): no entry becomes larger than
+        max_move. Averages forget, and without this bound the steps of a gradient that stays the same grow without end.
+        `math.inf` for no bound. Without `decay`, weights never shrink, and there is nothing to bound.
+    initial_accumulator_value : float
+        What the sum begins with, >= 0. An average (`decay`) begins with nothing.
 
     Returns
     -------
     DiagonalTransformation
-        An `optax.GradientTransformation` that `proximal` accepts, too. Its state is a `DifferencesState`.
+        An `optax.GradientTransformation` that `proximal` accepts, too. Its state is a `DifferencesState`, or with `decay` a
+        `DecayingDifferencesState`.
 
     Examples
     --------
@@ -62,32 +82,41 @@ def scale_by_gradient_differences(
     >>> print(updates.round(4))
     [1.     0.4472]
     """
-    dtype = _check.scaling(eps, blocks, accumulator_dtype, "scale_by_gradient_differences")
+    dtype = _check.scaling(eps, blocks, accumulator_dtype, max_move, DIFFERENCES)
+    _check.known(check.nonnegative, initial_accumulator_value, "initial_accumulator_value", DIFFERENCES)
     if decay is not None:
-        _check.known(_check.fraction, decay, "decay", "scale_by_gradient_differences")
+        _check.known(_check.fraction, decay, "decay", DIFFERENCES)
+        _check.known(_no_start, initial_accumulator_value, "initial_accumulator_value", DIFFERENCES)
+        initial_accumulator_value = 0.0
 
-    def init(params: Any) -> DifferencesState:
-        return DifferencesState(
-            total=jax.tree.map(lambda x: block_zeros(x, blocks, dtype), params),
-            prev=jax.tree.map(lambda x: block_zeros(x, "element", dtype), params),
-            count=None if decay is None else jnp.zeros((), jnp.int32),
-        )
+    def init(params: Any) -> DifferencesState | DecayingDifferencesState:
+        total = jax.tree.map(lambda x: block_full(x, blocks, dtype, initial_accumulator_value), params)
+        prev = jax.tree.map(lambda x: block_full(x, "element", dtype), params)
+        if decay is None:
+            return DifferencesState(total, prev)
+        return DecayingDifferencesState(total, prev, jnp.zeros((), jnp.int32))
 
-    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, DifferencesState]:
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         del params
         g = jax.tree.map(lambda u, prev: real(u).astype(prev.dtype), updates, state.prev)
         square = jax.tree.map(lambda g, prev: block_sum((g - prev) ** 2, blocks), g, state.prev)
         total = jax.tree.map(lambda t, s: accumulate(t, s, decay), state.total, square)
-        g = jax.tree.map(after, g, total)
-        state = DifferencesState(total, g, None if decay is None else optax.safe_increment(state.count))
-        scaled = jax.tree.map(lambda u, g, w: like(g / w, u), updates, g, weights(state))
-        return scaled, state
+        state = state._replace(total=total, prev=jax.tree.map(after, g, total))
+        if decay is not None:
+            state = state._replace(count=optax.safe_increment(state.count))
+        return jax.tree.map(lambda u, g, w: like(g / w, u), updates, state.prev, weights(state)), state
 
     def weights(state: Any) -> Any:
-        correct = (lambda t: t) if decay is None else unbiased(decay, state.count)
-        return jax.tree.map(lambda t: (root(correct(t)) + eps).astype(t.dtype), state.total)
+        if decay is None:
+            return jax.tree.map(lambda t: (root(t) + eps).astype(t.dtype), state.total)
+        mean = unbiased(decay, state.count)
+        size = jax.tree.map(lambda t, g: bounded(root(mean(t)), g, blocks, max_move), state.total, state.prev)
+        return jax.tree.map(lambda s, t: (s + eps).astype(t.dtype), size, state.total)
 
-    return DiagonalTransformation(init, update, weights)
+    def seen(state: Any) -> Any:
+        return jax.tree.map(lambda t: t != 0, state.total)
+
+    return DiagonalTransformation(init, update, weights, seen)
 
 
 def accumulate(total: jax.Array, new: jax.Array, decay: Any) -> jax.Array:
@@ -98,3 +127,10 @@ def accumulate(total: jax.Array, new: jax.Array, decay: Any) -> jax.Array:
 def unbiased(decay: Any, count: jax.Array) -> Any:
     """A function that divides an exponential average by 1 - decay^count: by the sum of its coefficients."""
     return lambda average: (average / (1 - decay ** count.astype(average.dtype))).astype(average.dtype)
+
+
+def _no_start(value: Any, name: str, owner: str) -> None:
+    if value != 0:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} cannot be used with 'decay', whose average begins with nothing: leave one out."
+        )

@@ -8,11 +8,15 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from ..common import check
 from ..common.blocks import block_sum
+from ..common.moves import MAX_MOVE
 from . import _check
-from ._coordinates import block_zeros, like, real
-from ._diagonal import DiagonalTransformation, after, root
+from ._coordinates import block_full, like, real
+from ._diagonal import DiagonalTransformation, after, bounded, root
 from ._differences import accumulate, unbiased
+
+MOMENTS = "scale_by_adamdiff"
 
 
 class AdamDiffState(NamedTuple):
@@ -28,13 +32,18 @@ def scale_by_adamdiff(
     b1: jax.typing.ArrayLike = 0.9,
     b2: jax.typing.ArrayLike = 0.999,
     eps: jax.typing.ArrayLike = 1e-8,
+    eps_root: jax.typing.ArrayLike = 0.0,
+    mu_dtype: Any = None,
+    *,
+    nesterov: bool = False,
     blocks: str = "element",
     accumulator_dtype: Any = None,
+    max_move: jax.typing.ArrayLike = MAX_MOVE,
 ) -> DiagonalTransformation:
     r"""Adam's scaling with the second moment of gradient differences. An extension: the paper has no theory for it.
 
     .. math:: v = \beta_2 v + (1 - \beta_2) |g^n - g^{n-1}|^2, \quad m = \beta_1 m + (1 - \beta_1) g^n, \qquad
-              g^n \mapsto \hat m / (\sqrt{\hat v} + \varepsilon)
+              g^n \mapsto \hat m / w, \quad w = \max(\sqrt{\hat v}, \|\hat m\| / \text{max\_move}) + \varepsilon
 
     with :math:`\hat m = m / (1 - \beta_1^n)` and :math:`\hat v = v / (1 - \beta_2^n)`, g^0 = 0.
 
@@ -44,6 +53,12 @@ def scale_by_adamdiff(
         Decay of the mean and of the squares.
     eps, blocks, accumulator_dtype
         As for `scale_by_gradient_differences`.
+    eps_root, mu_dtype, nesterov
+        As for `optax.scale_by_adam`: a number added to v inside the root, the dtype of the mean (by default that of the rest of
+        the state), and b1 m / (1 - b1^(n+1)) + (1 - b1) g^n / (1 - b1^n) in place of the mean.
+    max_move : float
+        No entry becomes larger than this, and no move than this many learning rates. Averages forget: without this bound, the
+        steps of a gradient that stays the same grow without end. `math.inf` for no bound.
 
     Returns
     -------
@@ -61,15 +76,20 @@ def scale_by_adamdiff(
     >>> print(updates.round(4))
     [1.7321 0.1925]
     """
-    dtype = _check.scaling(eps, blocks, accumulator_dtype, "scale_by_adamdiff")
-    _check.known(_check.fraction, b1, "b1", "scale_by_adamdiff")
-    _check.known(_check.fraction, b2, "b2", "scale_by_adamdiff")
+    dtype = _check.scaling(eps, blocks, accumulator_dtype, max_move, MOMENTS)
+    mean_dtype = _check.floating(mu_dtype, "mu_dtype", MOMENTS) or dtype
+    _check.known(_check.fraction, b1, "b1", MOMENTS)
+    _check.known(_check.fraction, b2, "b2", MOMENTS)
+    _check.known(check.nonnegative, eps_root, "eps_root", MOMENTS)
+    check.flag(nesterov, "nesterov", MOMENTS)
 
     def init(params: Any) -> AdamDiffState:
-        def zeros(blocks: str) -> Any:
-            return jax.tree.map(lambda x: block_zeros(x, blocks, dtype), params)
+        def zeros(blocks: str, dtype: Any) -> Any:
+            return jax.tree.map(lambda x: block_full(x, blocks, dtype), params)
 
-        return AdamDiffState(jnp.zeros((), jnp.int32), zeros(blocks), zeros("element"), zeros("element"))
+        return AdamDiffState(
+            jnp.zeros((), jnp.int32), zeros(blocks, dtype), zeros("element", dtype), zeros("element", mean_dtype)
+        )
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, AdamDiffState]:
         del params
@@ -79,12 +99,26 @@ def scale_by_adamdiff(
         g = jax.tree.map(after, g, total)
         mean = jax.tree.map(lambda m, g: accumulate(m, g, b1), state.mean, g)
         state = AdamDiffState(optax.safe_increment(state.count), total, g, mean)
-        correct = unbiased(b1, state.count)
-        scaled = jax.tree.map(lambda u, m, w: like(correct(m) / w, u), updates, mean, weights(state))
-        return scaled, state
+        return jax.tree.map(lambda u, d, w: like(d / w, u), updates, direction(state), weights(state)), state
+
+    def direction(state: AdamDiffState) -> Any:
+        """The mean, as it is now or (Nesterov) as the next one would be if the gradient stayed the same."""
+        mean = jax.tree.map(lambda m, g: m.astype(g.dtype), state.mean, state.prev)
+        now = unbiased(b1, state.count)
+        if not nesterov:
+            return jax.tree.map(now, mean)
+        then = unbiased(b1, optax.safe_increment(state.count))
+        return jax.tree.map(lambda m, g: (b1 * then(m) + (1 - b1) * now(g)).astype(g.dtype), mean, state.prev)
 
     def weights(state: Any) -> Any:
-        correct = unbiased(b2, state.count)
-        return jax.tree.map(lambda v: (root(correct(v)) + eps).astype(v.dtype), state.total)
+        mean = unbiased(b2, state.count)
 
-    return DiagonalTransformation(init, update, weights)
+        def weight(v: jax.Array, d: jax.Array) -> jax.Array:
+            return (bounded(root(mean(v) + eps_root), d, blocks, max_move) + eps).astype(v.dtype)
+
+        return jax.tree.map(weight, state.total, direction(state))
+
+    def seen(state: Any) -> Any:
+        return jax.tree.map(lambda v: v != 0, state.total)
+
+    return DiagonalTransformation(init, update, weights, seen)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import optax
 
-from ._coordinates import like, real, wide
-from ._diagonal import DiagonalTransformation
+from ..common import check
+from ._coordinates import like, real, widened
+from ._recognise import diagonal
 from .penalties import Penalty
 
 NO_PARAMS = (  # in optax's own words
@@ -25,7 +28,10 @@ class ProximalState(NamedTuple):
 
 
 def proximal(
-    scaling: DiagonalTransformation, learning_rate: optax.ScalarOrSchedule, penalty: Penalty
+    scaling: optax.GradientTransformation,
+    learning_rate: optax.ScalarOrSchedule,
+    penalty: Penalty,
+    prox_unseen: bool = False,
 ) -> optax.GradientTransformationExtraArgs:
     r"""Scale, multiply by the learning rate, and apply the penalty's prox in the metric that this makes.
 
@@ -35,19 +41,32 @@ def proximal(
     where w are the weights of the scaling and d the gradient (with momentum, if the scaling has it). The updates are
     x^{n+1} - x^n, so this comes last in a chain: whatever changes them later changes x^{n+1}.
 
+    Where there has been no gradient yet, the accumulator is exactly zero and the weight is eps: the step lr / eps of the
+    formula is enormous, and any penalty would wipe rows of an embedding that no batch has shown so far, or all of a layer
+    behind a head that begins with zeros. So the prox leaves such coordinates alone (bounds hold from the first gradient on; in
+    a group of `GroupL2` they count in the norm, and keep their values). `prox_unseen=True` is the formula to the letter.
+
     `optax.apply_updates` adds them up again: x + (0 - x) is exactly 0, so zeros of `L1`, `GroupL2` and `NonNegative` are exact.
     x + (u - x) is u up to rounding: an entry at a bound u of a `Box`, u not 0, may lie beyond it by the last digit. Where that
     matters, clip parameters after adding.
 
+    A NaN in a gradient becomes a NaN in the parameters, with every penalty; wrap the optimizer in `optax.apply_if_finite` to
+    skip such steps.
+
     Parameters
     ----------
-    scaling : DiagonalTransformation
-        `scale_by_gradient_differences`, `scale_by_adamdiff`, or another transformation that can tell its weights.
+    scaling : optax.GradientTransformation
+        `scale_by_gradient_differences`, `scale_by_adamdiff`; of optax `scale_by_rss`, `scale_by_rms`, `scale_by_stddev`,
+        `scale_by_adam`, `scale_by_amsgrad`, or for plain gradient steps `identity`, `trace` and `ema`; a chain of one of them
+        after clipping and the like, and before `add_decayed_weights`; or any `DiagonalTransformation`. State and arithmetic are
+        in at least single precision.
     learning_rate : float or schedule
         As for every optimizer of optax.
     penalty : Penalty
         A penalty of `adagrad_diff.optax`. Each array of the parameters is penalised by itself; `optax.masked` and
         `optax.partition` give some arrays other penalties, or none.
+    prox_unseen : bool
+        Apply the prox also where there has been no gradient.
 
     Returns
     -------
@@ -59,45 +78,53 @@ def proximal(
     >>> import jax
     >>> import jax.numpy as jnp
     >>> import optax
-    >>> from adagrad_diff.optax import L1, proximal, scale_by_gradient_differences
-    >>> optimizer = proximal(scale_by_gradient_differences(), 0.5, L1(1.0))
+    >>> from adagrad_diff.optax import L1, proximal
+    >>> optimizer = proximal(optax.scale_by_adam(), 0.1, L1(1.0))
     >>> x = jnp.array([3.0, 0.2])
     >>> state = optimizer.init(x)
-    >>> for _ in range(100):  # minimises (x - 2)^2 + (y - 0.2)^2 + |x| + |y|
+    >>> for _ in range(200):  # minimises (x - 2)^2 + (y - 0.2)^2 + |x| + |y|
     ...     updates, state = optimizer.update(2 * (x - jnp.array([2.0, 0.2])), state, x)
     ...     x = optax.apply_updates(x, updates)
-    >>> print(x.round(4))
+    >>> print(x.round(2))
     [1.5 0. ]
     """
-    if not isinstance(scaling, DiagonalTransformation):
-        raise TypeError(
-            "The 'scaling' parameter of proximal must be a transformation that can tell its weights: one of this package, "
-            f"or a DiagonalTransformation. Got {scaling!r} instead."
-        )
+    metric = diagonal(scaling)
     if not isinstance(penalty, Penalty):
         raise TypeError(f"The 'penalty' parameter of proximal must be a penalty of adagrad_diff.optax. Got {penalty!r}.")
-    scale = optax.with_extra_args_support(scaling)
+    seen_in = None if check.flag(prox_unseen, "prox_unseen", "proximal") else metric.seen
+    scale = optax.with_extra_args_support(metric)
     rate = optax.scale_by_learning_rate(learning_rate, flip_sign=False)
 
     def init(params: Any) -> ProximalState:
-        return ProximalState(scale.init(params), rate.init(params))
+        return ProximalState(scale.init(widened(params)), rate.init(params))
 
     def update(updates: Any, state: Any, params: Any = None, **extra_args: Any) -> tuple[Any, ProximalState]:
         if params is None:
             raise ValueError(NO_PARAMS)
-        precise = jax.tree.map(lambda g: g.astype(wide(g.dtype)), updates)
-        scaled, scaling_state = scale.update(precise, state.scaling, params, **extra_args)
-        inverse = jax.tree.map(lambda w: 1 / w, scaling.weights(scaling_state))
+        scaled, scaling_state = scale.update(widened(updates), state.scaling, widened(params), **extra_args)
+        inverse = _spread(jax.tree.map(lambda w: 1 / jnp.asarray(w), metric.weights(scaling_state)), params)
+        seen = _spread(True if seen_in is None else seen_in(scaling_state), params)
         direction, _ = rate.update(scaled, state.rate)
         steps, rate_state = rate.update(inverse, state.rate)
-        changes = jax.tree.map(lambda x, d, s: _change(x, d, s, penalty), params, direction, steps)
+        change = partial(_change, penalty)
+        changes = jax.tree.map(change, params, updates, direction, steps, seen)
         return changes, ProximalState(scaling_state, rate_state)
 
     return optax.GradientTransformationExtraArgs(init, update)
 
 
-def _change(x: jax.Array, direction: jax.Array, step: Any, penalty: Penalty) -> jax.Array:
+def _spread(prefix: Any, tree: Any) -> Any:
+    """A tree like the other one: each leaf of a prefix, for all leaves in its place."""
+    return jax.tree.map(lambda leaf, part: jax.tree.map(lambda _: leaf, part), prefix, tree)
+
+
+def _change(penalty: Penalty, x: jax.Array, g: jax.Array, direction: jax.Array, step: Any, seen: Any) -> jax.Array:
     """prox(x - direction) - x, calculated on real coordinates in at least single precision."""
     coordinates = real(x)
     z = coordinates - real(direction)
-    return like(penalty.prox(z, step.astype(z.dtype)).astype(z.dtype) - coordinates, x)
+    step = step.astype(z.dtype)
+    if seen is True:
+        y = penalty.prox(z, step)
+    else:  # where nothing has accumulated, a step of zero; and without a gradient, not even bounds
+        y = jnp.where(seen | (real(g) != 0), penalty.prox(z, jnp.where(seen, step, 0.0)), z)
+    return like(y.astype(z.dtype) - coordinates, x)

@@ -1,4 +1,4 @@
-"""AdaGrad-Diff for PyTorch: optimizers that replace `torch.optim.Adagrad` and `Adam`, with exact proximal steps.
+"""AdaGrad-Diff for PyTorch: optimizers that replace `torch.optim.Adagrad`, `Adam` and `AdamW`, with exact proximal steps.
 
 >>> import torch
 >>> from adagrad_diff.torch import L1, AdaGradDiff
@@ -13,7 +13,7 @@ from ..common.extras import require
 require("torch", "torch")
 
 from .adagrad_diff import AdaGradDiff  # noqa: E402
-from .adam_diff import AdamDiff  # noqa: E402
+from .adam_diff import AdamDiff, AdamWDiff  # noqa: E402
 from .penalties import L1, Box, ElasticNet, GroupL2, NonNegative, Penalty, Ridge  # noqa: E402
 
-__all__ = ["L1", "AdaGradDiff", "AdamDiff", "Box", "ElasticNet", "GroupL2", "NonNegative", "Penalty", "Ridge"]
+__all__ = ["L1", "AdaGradDiff", "AdamDiff", "AdamWDiff", "Box", "ElasticNet", "GroupL2", "NonNegative", "Penalty", "Ridge"]

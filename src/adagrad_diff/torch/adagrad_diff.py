@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from ..common.blocks import block_sum
-from . import _fused
-from ._compile import compiled
+from . import _kernels
 from ._optimizer import DifferenceOptimizer
+from ._options import rate
+from ._proximal import proximal_
+from ._sharded import placed
+from ._steps import count
 from .penalties import Penalty
-
-CACHED_PIECE = 1 << 16  # entries that fit into the cache with all their companions
 
 
 class AdaGradDiff(DifferenceOptimizer):
@@ -31,19 +32,33 @@ class AdaGradDiff(DifferenceOptimizer):
         Tensors, named tensors or parameter groups; every option below may differ by group.
     lr : float or Tensor
         Learning rate, the paper's eta.
+    lr_decay : float
+        The n-th step of a parameter has the learning rate lr / (1 + (n - 1) lr_decay).
+    weight_decay : float
+        Add weight_decay * x to the gradient, as `torch.optim.Adagrad` does. Differences then see x move: prefer the `Ridge`
+        penalty, or `decoupled_weight_decay=True`, which shrinks x by 1 - lr weight_decay before the step, as AdamW does.
+    initial_accumulator_value : float
+        What the sum of squares begins with. If it is positive, every coordinate counts as seen.
     eps : float
         Added to every weight, outside the root; positive.
+    foreach, fused : bool, optional
+        Force or forbid the implementations for lists of tensors and for CPU tensors in one pass. By default the fused one
+        where it applies.
     penalty : Penalty, optional
         A penalty of `adagrad_diff.torch`, by its exact proximal step: L1 (exact zeros), Ridge, ElasticNet, Box, NonNegative,
         GroupL2.
     blocks : {"element", "row", "tensor"}
         What shares one weight: nothing, what the first dimension counts, or the whole tensor. Complex entries are two
         real coordinates.
+    prox_unseen : bool
+        Where nothing has accumulated yet there was no gradient, and the weight is eps: the proximal step would be lr / eps long
+        and wipe rows of an embedding that no batch has held so far. So the penalty (a bound, too) leaves a coordinate alone
+        until its first gradient that is not zero. True gives the paper's formula to the letter.
+    skip_nonfinite : bool
+        Look at the gradients first, and leave out the whole step if one is NaN or infinite. Otherwise a NaN gradient makes the
+        weight NaN.
     maximize : bool
         Maximise instead.
-    foreach, fused : bool, optional
-        Force or forbid the implementations for lists of tensors and for CPU tensors in one pass. By default the fused one
-        where it applies.
     capturable, differentiable : bool
         Keep the step free of waiting for the device; let autograd see through it.
     accumulator_dtype : torch.dtype, optional
@@ -66,18 +81,25 @@ class AdaGradDiff(DifferenceOptimizer):
     """
 
     buffers = ("total", "prev")
-    kernel = staticmethod(_fused._adagrad_diff)
+    kernel = staticmethod(_kernels.adagrad_diff)
+    takes_sparse = True
 
     def __init__(
         self,
         params: Any,
         lr: float | Tensor = 1e-2,
-        *,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
         eps: float = 1e-8,
+        foreach: bool | None = None,
+        *,
         penalty: Penalty | None = None,
         blocks: str = "element",
+        decoupled_weight_decay: bool = False,
+        prox_unseen: bool = False,
+        skip_nonfinite: bool = False,
         maximize: bool = False,
-        foreach: bool | None = None,
         fused: bool | None = None,
         capturable: bool = False,
         differentiable: bool = False,
@@ -87,48 +109,43 @@ class AdaGradDiff(DifferenceOptimizer):
         options = {name: value for name, value in locals().items() if name not in ("self", "params", "__class__")}
         super().__init__(params, options)
 
-    def single(self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def numbers(self, states: list[dict[str, Any]], group: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """The learning rate, which may decay."""
+        lr, decay = rate(group), group["lr_decay"]
+        return [(lr / (1 + (n - 1) * decay),) for n in count(states, group)] if decay else [(lr,)] * len(states)
+
+    def single(self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any], *numbers: Any) -> None:
+        (lr,) = numbers
         state["total"].add_(block_sum((g - state["prev"]).square(), group["blocks"]))
         w = state["total"].sqrt() + group["eps"]
-        x.sub_(group["lr"] * g / w)
-        if group["penalty"] is not None:
-            group["penalty"].prox_(x, group["lr"] / w)
-
-    def foreach(self, xs: list[Tensor], gs: list[Tensor], states: list[dict[str, Any]], group: dict[str, Any]) -> None:
-        total, prev = ([state[name] for state in states] for name in ("total", "prev"))
-        penalty = group["penalty"]
-        if xs[0].is_cpu and (penalty is None or penalty.limits() is not None) and not torch.compiler.is_compiling():
-            # Piece by piece, so that all operations but the first find the piece in the cache.
-            for tensors in zip(xs, gs, total, prev, strict=True):
-                contiguous = all(t.is_contiguous() for t in tensors)
-                pieces = [t.view(-1).split(CACHED_PIECE) for t in tensors] if contiguous else [[t] for t in tensors]
-                for x, g, s, p in zip(*pieces, strict=True):
-                    self._update([x], [g], [s], [p], group)
-        else:
-            update = compiled(AdaGradDiff._update) if group["fused"] else self._update
-            update(xs, gs, total, prev, group)
+        x.sub_(placed(lr * g / w, x))
+        proximal_(x, lr / w, state["total"], g, group)
 
     @staticmethod
-    def _update(xs: list[Tensor], gs: list[Tensor], total: list[Tensor], prev: list[Tensor], group: dict[str, Any]) -> None:
-        """The step without intermediates: the memory of prev serves as w until it takes the gradient."""
+    def listed(*lists: list[Tensor], numbers: list[tuple[Any, ...]], group: dict[str, Any]) -> None:
+        """The step without intermediates: the memory of prev serves as w / lr until it takes the gradient."""
+        xs, gs, total, prev = lists
         torch._foreach_sub_(prev, gs)
         torch._foreach_addcmul_(total, prev, prev)
-        w, lr = prev, group["lr"]
+        w = prev
         torch._foreach_copy_(w, total)
         torch._foreach_sqrt_(w)
         torch._foreach_add_(w, group["eps"])
-        if isinstance(lr, Tensor):
-            torch._foreach_div_(w, lr)
-            lr = 1.0
-        torch._foreach_addcdiv_(xs, gs, w, value=-lr)
+        if isinstance(group["lr"], Tensor):
+            torch._foreach_div_(w, [lr for (lr,) in numbers])
+            numbers = [(1.0,)] * len(xs)
+        torch._foreach_addcdiv_(xs, gs, w, scalars=[-lr for (lr,) in numbers])
         if group["penalty"] is not None:
-            for x, weight in zip(xs, w, strict=True):
-                group["penalty"].prox_(x, lr / weight)
+            for x, g, weight, s, (lr,) in zip(xs, gs, w, total, numbers, strict=True):
+                proximal_(x, lr / weight, s, g, group)
 
     def scalars(self, group: dict[str, Any]) -> tuple[float, ...]:
-        return group["lr"], group["eps"]
+        return (group["eps"],)
 
-    def sparse(self, p: Tensor, where: tuple[Tensor, ...], g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def sparse(
+        self, p: Tensor, where: tuple[Tensor, ...], g: Tensor, state: dict[str, Any], group: dict[str, Any], *numbers: Any
+    ) -> None:
+        (lr,) = numbers
         total = state["total"][where] + (g - state["prev"][where]).square()
         state["total"][where] = total
-        p[where] = (p[where].to(g.dtype) - group["lr"] * g / (total.sqrt() + group["eps"])).to(p.dtype)
+        p[where] = (p[where].to(g.dtype) - lr * g / (total.sqrt() + group["eps"])).to(p.dtype)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ..common import group_root
 from ..common import six_penalties as six
+from ._sharded import namespace, placed
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class _Elementwise(Penalty):
         return result
 
     def prox_(self, x: Tensor, step: Tensor) -> None:
-        x.copy_(six.prox(torch, _readable(x), step, self.limits()))
+        x.copy_(placed(six.prox(torch, _readable(x), step, self.limits()), x))
 
 
 class L1(six.L1, _Elementwise):
@@ -84,7 +85,8 @@ class GroupL2(six.GroupL2, Penalty):
         if self.lam:
             z = _readable(x).to(torch.promote_types(x.dtype, torch.float32))
             a = self.lam * step.to(z.dtype)
-            x.copy_(group_root.group_prox(torch, z, a, self.over, partial(group_root.climb, torch, arrived=_arrived)))
+            climb = partial(group_root.climb, namespace, arrived=_arrived)
+            x.copy_(placed(group_root.group_prox(namespace, z, a, self.over, climb), x))
 
 
 def _arrived(before: Tensor, h: Tensor) -> bool:
