@@ -77,7 +77,10 @@ class Browser:
 
     def receive(self, end):
         while b"\0" not in self.buffer:
-            ready, _, _ = select([self.reading], [], [], max(0, end - time.monotonic()))
+            left = max(
+                5, end - time.monotonic()
+            )  # after a pause of the machine, the browser gets its turn
+            ready, _, _ = select([self.reading], [], [], left)
             assert ready, f"the browser did not answer within {PATIENCE} seconds"
             piece = os.read(self.reading, 1 << 20)
             assert piece, "the browser is gone"

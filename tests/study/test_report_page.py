@@ -175,6 +175,8 @@ def test_the_slider_redraws_by_key_and_by_mouse(browser, path):
     assert texts(browser, "#chooser output") == [f"eta = {number(CONTENT['etas'][at - 1])}"]
     assert browser.run("document.getElementById('eta').getAttribute('aria-valuetext')") == number(CONTENT["etas"][at - 1])
     assert browser.run(lines) != before
+    said = f"eta = {number(CONTENT['etas'][at - 1])}"  # in the drawings too, which may be printed or copied alone
+    assert all(any(text.endswith(said) for text in texts(browser, f"#{figure} svg > text")) for figure in ("curves", "steps"))
     assert all(one != two for one, two in zip(browser.run(pointing), there, strict=True))
     browser.press("ArrowRight", 39)
     assert browser.run(lines) == before

@@ -88,7 +88,7 @@ const drawRuns = (id, up, lines, top) => {
   const steps = data.iterations, shift = steps[0] === 0 ? 1 : 0;
   const panel = new Panel(figure, {
     label: figure.querySelector("h3").textContent, describe: `${drawn.length} rules${eta === undefined ? "" : `, eta ${number(eta)}`}. The table below has the numbers.`,
-    x: [steps[0], steps[steps.length - 1]], y: range(values, top), shift, across: "iteration", up,
+    x: [steps[0], steps[steps.length - 1]], y: range(values, top), shift, across: "iteration", up: eta === undefined ? up : `${up}, eta = ${number(eta)}`,
   });
   for (const [rule, { median, low, high }] of drawn) {
     const group = panel.group(rule.index);
