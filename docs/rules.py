@@ -1,9 +1,9 @@
 """How wide is the range of good step sizes of every rule? The paper's problems, a9a, mushrooms and splice.
 
-    python docs/rules.py [DATA]    # writes rules.csv and rules.png beside itself, prints the tables of rules.md
+    python docs/rules.py [DATA [KEEP]]    # writes rules.csv and rules.png beside itself, prints the tables of rules.md
 
 DATA is a directory of LIBSVM files; what is not there is looked for where `adagrad_diff.datasets.load` looks, and a stand-in
-takes the place of what cannot be had. About eight minutes of CPU time.
+takes the place of what cannot be had. KEEP is a directory for what is finished: the same command goes on from there.
 """
 
 import sys
@@ -21,7 +21,7 @@ from adagrad_diff.study.style import line_of, style
 
 HERE = Path(__file__).parent
 STARTS = 3
-BUDGETS = {"hinge": 500, "lad": 500, "news20": 100, "splice": 500, "2moons": 20}  # iterations: half of the paper's, or fewer
+BUDGETS = {"hinge": 1000, "lad": 1000, "news20": 200, "splice": 1000, "2moons": 20}  # iterations: the paper's, but for news20
 MORE = (("a9a", Logistic, 1e-3, 300), ("mushrooms", Logistic, 1e-3, 500), ("splice", Hinge, 1e-2, 500))
 FEW = {"news20": 1}  # starts, where a run takes long
 
@@ -53,8 +53,12 @@ def widths(found, column):
 
 def within(score):
     if score["free"]:
-        return "yes" if score["decades_10x"] > 0 else f"{score['regret']:.0f}x" if score["regret"] else "failed"
+        return "yes" if score["decades_10x"] > 0 else times(score["regret"])
     return f"{'≥' if score['at_edge'] else ''}{score['decades_10x']:.1f}"
+
+
+def times(ratio):
+    return "failed" if ratio is None else f"{ratio:.0f}x" if ratio < 1e4 else f"{ratio:.0e}x"
 
 
 def below(name):
@@ -66,8 +70,12 @@ def below(name):
     return cell
 
 
+def best(score):
+    return "failed" if score["best_gap"] is None else f"{score['best_gap']:.0e}"
+
+
 def regret(score):
-    return "failed" if score["regret"] is None else f"{score['regret']:.2g}"
+    return times(score["regret"])
 
 
 def draw(shares):
@@ -86,29 +94,33 @@ def draw(shares):
 
 
 def main():
-    data, begin, found, tables = next(iter(sys.argv[1:]), None), time.process_time(), {}, []
+    data, keep, *_ = [*sys.argv[1:], None, None]
+    begin, found, tables = time.process_time(), {}, []
     for name, title, problem, starts, n_iter in problems(data):
         before = time.process_time()
-        one = found[name] = sensitivity(*problem, starts=starts, n_iter=n_iter)
+        one = found[name] = sensitivity(*problem, starts=starts, n_iter=n_iter, checkpoint=keep and Path(keep) / name)
         tables.append(one.table().assign(problem=name, F_star=one.f_star.value, how=one.f_star.how))
         grid = f"{one.etas[0]:g} to {one.etas[-1]:g}"
         seconds = time.process_time() - before
         print(f"| {name} | {title} | {n_iter} | {grid} | {one.f_star.how} | {seconds:.0f} s |", flush=True)
     pd.concat(tables).to_csv(HERE / "rules.csv", index=False, float_format="%.6g")
     print(f"\nDecades of eta within 10 times the smallest gap of all rules:\n\n{widths(found, within)}")
-    print(f"\nDecades of eta with a gap below 1e-2:\n\n{widths(found, below('1e-2'))}")
+    for level in ("1e-1", "1e-2"):
+        print(f"\nDecades of eta with a gap below {level}:\n\n{widths(found, below(level))}")
+    lines = [f"| {rule} | " + " | ".join(best(each.score(rule)) for each in found.values()) + " |" for rule in one.rules]
+    print("\nGaps at the best step size of each rule:\n")
+    print("\n".join([f"| rule | {' | '.join(found)} |", "| --- |" + " ---: |" * len(found), *lines]))
     known = [rule for rule in one.rules if one.score(rule)["default_eta"] is not None]
     lines = [f"| {rule} | " + " | ".join(regret(each.score(rule)) for each in found.values()) + " |" for rule in known]
     print("\nGaps at published step sizes, in units of the smallest gap of all rules:\n")
     print("\n".join([f"| rule | {' | '.join(found)} |", "| --- |" + " ---: |" * len(found), *lines]))
     shares = {iterate: profile(list(found.values()), iterate=iterate) for iterate in ("last", "best", "average")}
-    best = profile(list(found.values()), eta="best")
-    head = "| rule | any eta | best iterate | average | at its best eta |\n| --- |" + " ---: |" * 4
-    print(f"\nShares within a factor of 10:\n\n{head}")
-    near = {iterate: values.sel(factor=10.0, method="nearest") for iterate, values in shares.items()}
-    for rule in near["last"].sortby(-near["last"]).rule.values:
-        cells = [f"{float(values.sel(rule=rule)):.2f}" for values in near.values()]
-        print(f"| {rule} | {' | '.join(cells)} | {float(best.sel(rule=rule, factor=10.0, method='nearest')):.2f} |")
+    shares["at its best eta"] = profile(list(found.values()), eta="best")
+    near = {title: values.isel(factor=int(np.argmin(np.abs(values.factor.values - 10.0)))) for title, values in shares.items()}
+    order = np.argsort(-near["last"].values, kind="stable")
+    print(f"\nShares within a factor of 10:\n\n| rule | {' | '.join(near)} |\n| --- |" + " ---: |" * len(near))
+    for row in order:
+        print(f"| {one.rules[row]} | {' | '.join(f'{values.values[row]:.2f}' for values in near.values())} |")
     draw(shares["last"]).savefig(HERE / "rules.png", dpi=150)
     print(f"\nCPU time: {time.process_time() - begin:.0f} s.")
 
