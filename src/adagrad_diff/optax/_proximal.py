@@ -80,7 +80,7 @@ def proximal(
     >>> import optax
     >>> from adagrad_diff.optax import L1, proximal
     >>> optimizer = proximal(optax.scale_by_adam(), 0.1, L1(1.0))
-    >>> x = jnp.array([3.0, 0.2])
+    >>> x = jnp.array([3.0, 1.0])
     >>> state = optimizer.init(x)
     >>> for _ in range(200):  # minimises (x - 2)^2 + (y - 0.2)^2 + |x| + |y|
     ...     updates, state = optimizer.update(2 * (x - jnp.array([2.0, 0.2])), state, x)
