@@ -77,9 +77,7 @@ class Browser:
 
     def receive(self, end):
         while b"\0" not in self.buffer:
-            left = max(
-                5, end - time.monotonic()
-            )  # after a pause of the machine, the browser gets its turn
+            left = max(5, end - time.monotonic())  # after a pause of the machine, the browser gets its turn
             ready, _, _ = select([self.reading], [], [], left)
             assert ready, f"the browser did not answer within {PATIENCE} seconds"
             piece = os.read(self.reading, 1 << 20)
