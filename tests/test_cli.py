@@ -74,6 +74,7 @@ def test_reproduce(run, tmp_path):
         "figA_2moons.png",
         "table.csv",
         "table.md",
+        "report_2moons.html",
     }
     assert all((tmp_path / name).stat().st_size for name in named)
 
@@ -86,7 +87,38 @@ def test_reproduce(run, tmp_path):
     again = run("reproduce", "2moons", *TINY, "--out", "out", "--resume")
     assert again.exit_code == 0
     same = {name for name, digest in contents("out").items() if before[name] == digest}
-    assert same >= before.keys() - {"run.json"}  # which has the date
+    assert same >= before.keys() - {"run.json", "report_2moons.html"}  # which have the date
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_results_of_another_problem_stay(run, tmp_path):
+    first = run("reproduce", "2moons", *TINY, "--out", "out")
+    assert first.exit_code == 0, first.output
+    table, picture = Path("out/table.csv").read_text(), Path("out/figA_2moons.csv").read_text()
+    second = run("reproduce", "lad", "--etas", "3", "--starts", "2", "--out", "out", "--resume")
+    assert second.exit_code == 0, second.output
+    assert "out holds 2moons as well: the figures, the table and the pages show all of them." in second.stderr
+    assert set(table.splitlines()) < set(Path("out/table.csv").read_text().splitlines())
+    assert Path("out/figA_2moons.csv").read_text() == picture
+    assert "2moons" in Path("out/fig2.csv").read_text()
+    assert "report_2moons.html" in Path("out/report_lad.html").read_text()
+    assert "report_lad.html" in Path("out/report_2moons.html").read_text()
+    assert "--etas 5 --starts 2" in Path("out/report_2moons.html").read_text()
+    apart = run("reproduce", "lad", "--etas", "3", "--starts", "2", "--out", "apart")
+    assert apart.exit_code == 0
+    assert Path("apart/figA_lad.csv").read_text() == Path("out/figA_lad.csv").read_text()
+
+    # What cannot be drawn again is not touched.
+    shutil.rmtree("out/checkpoints")
+    left = contents("out")
+    for damaged in (None, "{", "[]", '{"drawn": {}, "problems": {"lad": 1}}'):
+        if damaged is not None:
+            Path("out/run.json").write_text(damaged)
+            left = contents("out")
+        refused = run("reproduce", "2moons", *TINY, "--out", "out")
+        assert refused.exit_code == 1
+        assert "hoose another --out" in refused.stderr
+        assert contents("out") == left
 
 
 def test_verify(run, tmp_path):

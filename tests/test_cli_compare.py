@@ -84,7 +84,7 @@ def test_names_are_just_names(run, tmp_path):
 
 
 def test_again_and_another(run, tmp_path):
-    """The same command goes on, another problem has its own folder, and no page is replaced by another's."""
+    """The same command goes on, another problem has its own folder, where its page stays; so does a file of the user's own."""
     first = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL)
     assert first.exit_code == 0, first.output
     assert "Results are kept in report.results/" in first.stderr
@@ -97,16 +97,21 @@ def test_again_and_another(run, tmp_path):
     assert again.stdout == first.stdout
     after = everything(".")
     changed = {path.name for path in after if before.get(path) != after[path]}
-    assert changed <= {"report.html", "content.json", "page.json"}  # which have the date
+    assert changed <= {"report.html", "content.json", "page.html", "pages.json"}  # which have the date
 
+    kept = Path(folder, "page.html")
+    assert kept.read_bytes() == Path("report.html").read_bytes()
+    others = (["--alpha", "0.5"], ["--penalty", "l2"], ["--no-intercept"], ["--drop", "x3"], ["--standardize"])
+    before = everything("report.results")
+    for k, other in enumerate(others):
+        another = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL, *other)
+        assert another.exit_code == 0, (other, another.output)
+        assert "report.html shows another comparison now; a copy of that page stays in report.results/" in another.stderr
+        assert len([path for path in Path("report.results").iterdir() if path.is_dir()]) == 2 + k
+        assert kept.read_bytes() != Path("report.html").read_bytes()
+    after = everything("report.results")
+    assert {path.name for path in before if before[path] != after[path]} == {"pages.json"}
     before = everything(".")
-    for other in (["--alpha", "0.5"], ["--penalty", "l2"], ["--no-intercept"], ["--drop", "x3"], ["--standardize"]):
-        refused = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL, *other)
-        assert refused.exit_code == 2, other
-        assert (
-            "'report.html' is there already, and is not the report of this comparison: choose another --out." in refused.stderr
-        )
-    assert everything(".") == before
     moved = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL, "--alpha", "0.5", "--out", "sub/two.html")
     assert moved.exit_code == 0, moved.output
     assert {path: content for path, content in everything(".").items() if "sub" not in path.parts} == before
@@ -118,7 +123,7 @@ def test_again_and_another(run, tmp_path):
     Path("report.html").unlink()
     other = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL, "--alpha", "0.5")
     assert other.exit_code == 0, other.output
-    assert len([path for path in Path("report.results").iterdir() if path.is_dir()]) == 2
+    assert len([path for path in Path("report.results").iterdir() if path.is_dir()]) == 1 + len(others)
 
 
 def test_a_file_that_has_changed_is_another_problem(run, tmp_path):

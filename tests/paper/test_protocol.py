@@ -148,9 +148,11 @@ def test_no_gap_is_negative():
         assert float(found.curve_gap.min()) >= 0
 
 
-def test_the_grid_keeps_final_values_only():
+def test_the_grid_keeps_some_iterations_and_no_points():
     found = study(hinge(**TINY["hinge"], starts=2), etas=3, progress=False)
-    assert found.grid.iteration.values.tolist() == [12]
+    assert found.grid.iteration.values.tolist() == list(range(1, 13))
+    long = study(lad(samples=20, features=3, nonzeros=1, n_iter=1010, starts=1), etas=2, progress=False)
+    assert long.grid.iteration.values.tolist() == [*range(5, 1011, 5)]
     assert "x" not in found.grid
     assert found.grid.sizes["seed"] == 2
 

@@ -39,7 +39,7 @@ def compare(
     """Compare step-size rules on DATA over many step sizes, and write a page that shows how sensitive each is.
 
     DATA is a CSV, Parquet, svmlight or NPZ file, or the name of a LIBSVM data set. Ctrl-C loses nothing: the same command goes
-    on. Another problem has a folder of its own; a page is never replaced by that of another one.
+    on. Every comparison has a folder of its own beside --out, with its page: those of other problems are never lost.
     """
     from .comparison import Comparison
 

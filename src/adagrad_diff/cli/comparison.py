@@ -48,7 +48,7 @@ class Comparison:
             "budget": self.n_iter or f"{self.seconds:g} s",
         }
         self.kept = Run(out, description)
-        self.kept.refuse_other_page()
+        self.kept.refuse_foreign_page()
         self.notes = [*self.problem.table.notes, self.problem.task.sentence, self.kept.sentence]
 
     def run(self, command: str, say: Callable[[str], Any]) -> tuple[Sensitivity, dict[str, Any]]:
@@ -61,7 +61,7 @@ class Comparison:
         self.kept.begin(n_iter)
         found = sensitivity(loss, penalty, n_iter=n_iter, checkpoint=self.kept.checkpoint, **self.options)
         content = found.content(title=self.problem.title, about=self.problem.about, command=[command])
-        self.kept.finish(content, report.write)
+        self.kept.finish(content, report.page)
         return found, content
 
     def _affordable(self, loss: Any, penalty: Any) -> int:

@@ -1,8 +1,8 @@
 """Where comparisons are kept: each in a folder of its own beside the report, named after everything it depends on.
 
-report.html                    the page
-report.results/page.json       which run the page shows, and its checksum
-report.results/3f2a91c07b64/   one run: run.json, checkpoint/, content.json
+report.html                    the page of the last one
+report.results/pages.json      whose pages were written there
+report.results/3f2a91c07b64/   one run: run.json, checkpoint/, content.json, page.html
 """
 
 from __future__ import annotations
@@ -38,8 +38,12 @@ class Run:
     def sentence(self) -> str:
         """What becomes of results, for the user."""
         if self.kept is None:
-            return f"Results are kept in {self.folder}; those of other problems stay as they are."
-        return f"This comparison was begun before: it goes on in {self.folder}."
+            text = f"Results are kept in {self.folder}; those of other problems stay as they are."
+        else:
+            text = f"This comparison was begun before: it goes on in {self.folder}."
+        if self.shown is not None and self.shown != self.folder:
+            text += f" {self.out} shows another comparison now; a copy of that page stays in {self.shown}."
+        return text
 
     @property
     def n_iter(self) -> int | None:
@@ -53,41 +57,43 @@ class Run:
             self.kept = {"format": RUN_FORMAT, "description": self.description, "n_iter": n_iter}
             self._write(self.folder / "run.json", self.kept)
 
-    def refuse_other_page(self) -> None:
-        """A page is replaced by one of the same run only."""
-        if not self.out.exists():
-            return
-        shown = _read(self.results / "page.json") or {}
-        if shown.get("run") != self.folder.name or shown.get("sha256") != _checksum(self.out):
+    def refuse_foreign_page(self) -> None:
+        """A page is replaced only if it is one of ours, which the folder of its run keeps as well."""
+        if self.out.exists() and self.shown is None:
             raise ValueError(
-                f"{str(self.out)!r} is there already, and is not the report of this comparison: choose another --out."
+                f"{str(self.out)!r} is there already, and is no report of ours, or was changed: choose another --out."
             )
 
-    def finish(self, content: dict[str, Any], page: Callable[[Path, dict[str, Any]], Any]) -> None:
-        """Keep the numbers, and write the page."""
+    @property
+    def shown(self) -> Path | None:
+        """The folder of the run whose page is there now."""
+        run = self._pages().get(_checksum(self.out)) if self.out.exists() else None
+        return None if run is None else self.results / str(run)
+
+    def _pages(self) -> dict[str, Any]:
+        """By checksum, the run of every page that was written there."""
+        found = (_read(self.results / "pages.json") or {}).get("pages")
+        return found if isinstance(found, dict) else {}
+
+    def finish(self, content: dict[str, Any], page: Callable[[dict[str, Any]], str]) -> None:
+        """Keep the numbers and the page, and show it."""
+        text = page(content).encode()
         self._write(self.folder / "content.json", content)
-        self.refuse_other_page()  # it may have come meanwhile
-        with _sentences(self.out):
-            page(self.out, content)
-        self._write(self.results / "page.json", {"run": self.folder.name, "sha256": _checksum(self.out)})
+        self._write(self.folder / "page.html", text)
+        self.refuse_foreign_page()  # it may have come meanwhile
+        # First of all it is known as ours: whoever is killed here can go on.
+        self._write(
+            self.results / "pages.json", {"pages": self._pages() | {hashlib.sha256(text).hexdigest(): self.folder.name}}
+        )
+        self._write(self.out, text)
 
-    def _write(self, path: Path, content: dict[str, Any]) -> None:
-        with _sentences(path):
+    def _write(self, path: Path, content: dict[str, Any] | bytes) -> None:
+        text = content if isinstance(content, bytes) else (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write(path, lambda file: file.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode()))
-
-
-class _sentences:
-    """What the system says about a file, as a sentence."""
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, error: BaseException | None, where: Any) -> None:
-        if isinstance(error, OSError):
-            raise OSError(f"{str(self.path)!r} cannot be written: {reason(error)}. Choose another --out.") from error
+            write(path, lambda file: file.write(text))
+        except OSError as error:
+            raise OSError(f"{str(path)!r} cannot be written: {reason(error)}. Choose another --out.") from error
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import platform
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryFile
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ..common import check
-from ..common.files import clear, reason
-from ..common.threads import cores
-from ..study.files import write_all
+from ..common.extras import require
 from . import figures, table
+from ._results import checkpoint, directory, others, write_run
+from .pages import write_pages
 from .problems import PROBLEMS, Problem
 from .protocol import Study, study
 
@@ -77,7 +72,8 @@ def reproduce(
         Fewer step sizes and starts (and for news20, iterations), or the paper's sizes. On two cores, quick takes two
         minutes; full takes five for the four small problems and hours for news20.
     out : path
-        Directory for figures (PDF, PNG), numbers (CSV), the table, and checkpoints.
+        Directory for figures (PDF, PNG), numbers (CSV), the table, a report page of each problem (HTML), and checkpoints.
+        What it holds of other problems is kept, and drawn and listed with these.
     data : path, optional
         Directory of the LIBSVM files; see `adagrad_diff.datasets.load`. Where a file cannot be had, a stand-in is used,
         and every figure and table says so.
@@ -101,20 +97,34 @@ def reproduce(
     >>> made = reproduce(["2moons"], out=tempfile.mkdtemp(), etas=20, starts=2, say=lambda line: None)
     >>> [path.name for path in made.files if path.suffix == ".png"]
     ['fig2.png', 'figA_2moons.png']
+    >>> made.files[-1].name
+    'report_2moons.html'
     """
     check.one_of(scale, tuple(RUN_SCALES), "scale", "reproduce")
+    require("jinja2", "report")  # before any work is done
     names, drawn = _chosen(tuple(targets))
-    out = _directory(out, resume)
+    out = directory(out, resume)
     begin = perf_counter()
-    studies = {}
+    sizes: dict[str, tuple[int, dict[str, Any]]] = {}
     for name in names:
         grid, options = RUN_SCALES[scale][name]
-        if etas is not None:
-            grid = etas
-        problem = _problem(name, options if starts is None else {**options, "starts": starts}, data, say)
-        say(f"{problem.title}: {grid} etas x {problem.x0s.shape[1]} starts x {problem.n_iter} iterations, two methods")
-        place = out / "checkpoints" / f"{name}-{_digest(problem, grid)}"
+        sizes[name] = (grid if etas is None else etas, options if starts is None else {**options, "starts": starts})
+    kept, drawn_before = others(out, names)
+    if kept:
+        say(f"{out} holds {', '.join(kept)} as well: the figures, the table and the pages show all of them.")
+    studies, scales = {}, {}
+    for name in PROBLEMS:
+        if name not in (*sizes, *kept):
+            continue
+        grid, options = sizes.get(name) or kept[name][:2]
+        scales[name] = scale if name in sizes else kept[name][2]
+        problem = _problem(name, options, data, say)
+        if name in sizes:
+            say(f"{problem.title}: {grid} etas x {problem.x0s.shape[1]} starts x {problem.n_iter} iterations, two methods")
+        place = checkpoint(out, problem, grid)
         studies[name] = study(problem, etas=grid, checkpoint=place, memory=memory, n_jobs=n_jobs, progress=progress)
+    for figure, problems in drawn_before.items():
+        drawn[figure] = [name for name in PROBLEMS if name in (*drawn.get(figure, ()), *problems)]
 
     files: list[Path] = []
     if "fig1" in drawn:
@@ -124,7 +134,8 @@ def reproduce(
     for name in drawn.get("panels", ()):
         files += figures.three_panels(studies[name], out, STEMS[name])
     files += table.write(studies, out)
-    files += _write_run(studies, out, scale, perf_counter() - begin)
+    files += write_run(studies, out, scales, drawn, perf_counter() - begin)
+    files += write_pages(studies, out, scales)
     return Reproduction(studies, table.summary(studies), files)
 
 
@@ -147,54 +158,13 @@ def _chosen(targets: tuple[str, ...]) -> tuple[list[str], dict[str, list[str]]]:
     return [name for name in PROBLEMS if any(name in chosen for chosen in drawn.values())], drawn
 
 
-def _directory(out: str | os.PathLike[str], resume: bool) -> Path:
-    """The output directory, which must not hold somebody's unfinished work unless it is to be resumed.
-
-    What a killed run has left half-written there is removed.
-    """
-    path = Path(out)
-    if not resume and (path / "checkpoints").exists():
-        raise ValueError(
-            f"{path} holds checkpoints of an earlier run: add --resume to go on from them, or choose another --out."
-        )
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=path):  # whether that is possible
-            clear(path)
-    except OSError as error:
-        raise OSError(f"The output directory {path} cannot be written: {reason(error)}. Choose another --out.") from error
-    return path
-
-
 def _problem(name: str, options: dict[str, Any], data: Any, say: Callable[[str], Any]) -> Problem:
     if name not in FROM_FILES:
         return PROBLEMS[name](**options)
-    problem = PROBLEMS[name](data=data, stand_in=True, **options)
+    problem = PROBLEMS[name](data=data, **{"stand_in": True, **options})
     if not problem.real:
         say(
             f"  The data of {name} were not found and could not be fetched: a generated {problem.data} is used, "
             "and figures and tables say so. With the file: --data DIR."
         )
     return problem
-
-
-def _digest(problem: Problem, etas: int) -> str:
-    """A name for checkpoints that differs whenever the study does."""
-    content = json.dumps([problem.choices, problem.sha256, etas], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:8]
-
-
-def _write_run(studies: dict[str, Study], out: Path, scale: str, seconds: float) -> list[Path]:
-    """What was run, when and on what, for whoever finds the figures."""
-    run = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "scale": scale,
-        "seconds": round(seconds, 1),
-        "machine": {"system": platform.platform(terse=True), "processor": platform.machine(), "cores": cores()},
-        "problems": {
-            name: {"data": found.data, "F_star": found.F_star, "reference_eta": found.reference_eta, "choices": found.choices}
-            | found.provenance
-            for name, found in studies.items()
-        },
-    }
-    return write_all(out, {"run.json": lambda path: path.write_text(json.dumps(run, indent=1) + "\n")})

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 #: The methods that are compared, with the paper's eps = 1e-8.
 RULES = (AdaGradDiff, AdaGrad)
 
+RECORDED = 200  # iterations of a run on the grid that are kept, about: enough for its curve on the report page
 LONGER = 10  # budgets of the run that refines F_star
 REFERENCE_FACTORS = (0.1, 1.0, 10.0)  # of the reference eta, in the figures with three panels
 FAILURES = (int(Status.NOT_FINITE), int(Status.DIVERGED))
@@ -53,7 +54,7 @@ class Study:
     n_iter: int
     paper_eta: float
     choices: dict[str, Any]  # PROBLEMS[name](**choices) is the problem
-    grid: xr.Dataset = field(repr=False)  # final values on the grid: (rule, eta, seed)
+    grid: xr.Dataset = field(repr=False)  # on the grid, (rule, eta, seed): some iterations, and the last one
     curves: xr.Dataset = field(repr=False)  # every iteration at the three panels' and the best etas
     F_star: float
     #: How many etas, versions of the packages, hash of the data file: with `choices`, what it takes to run it again.
@@ -152,11 +153,12 @@ def study(
             memory=memory,
             n_jobs=n_jobs,
             keep_x=False,
+            averages=stage == "grid",
             progress=progress,
             label=f"{problem.name}: {stage}",
         )
 
-    grid = run("grid", RULES, problem.etas(etas), problem.n_iter, problem.n_iter)
+    grid = run("grid", RULES, problem.etas(etas), problem.n_iter, recorded(problem.n_iter))
 
     mean = final(grid).mean("seed")
     fastest = mean.isel(mean.argmin(("rule", "eta")))
@@ -192,6 +194,11 @@ def study(
             },
         },
     )
+
+
+def recorded(n_iter: int) -> int:
+    """Every how many iterations the runs on the grid are looked at."""
+    return max(1, n_iter // RECORDED)
 
 
 def final(grid: xr.Dataset) -> xr.DataArray:

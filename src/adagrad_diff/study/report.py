@@ -33,7 +33,7 @@ def page(content: Mapping[str, Any]) -> str:
     ----------
     content : dict
         What `Sensitivity.content()` returns: plain text, numbers, lists and dicts. Text is shown as it is, whatever is in it. A
-        number that is not finite counts as missing.
+        number that is not finite counts as missing. It may have `others`, a list of (title, file) of pages beside this one.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def page(content: Mapping[str, Any]) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.filters |= {"number": number, "power": power, "moment": moment}
-    content = clean(content)
+    content = {"others": [], **clean(content)}
     free = {rule["name"] for rule in content["rules"] if rule["free"]}
     ranked: dict[str, list[Any]] = {}
     for score in sorted(content["scores"], key=lambda score: merit(score, score["rule"] in free)):
