@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adagrad_diff.paper.table import BELOW, decades, summary, to_markdown, to_text, write
+from adagrad_diff.paper.table import GAP_LEVELS, decades, summary, to_markdown, to_text, write
 from damage import at_most
 from studies import STAND_IN, by_formula, by_running, hinge
 
@@ -112,7 +112,7 @@ def test_rows_follow_the_definition():
         etas = study.grid.eta.values
         assert row["best_eta"] == etas[best]
         assert row["gap_at_best"] == pytest.approx(gaps[best], rel=1e-12)
-        for name, threshold in {"within_10x": 10 * gaps[best], **{f"below_{k}": float(k) for k in BELOW}}.items():
+        for name, threshold in {"within_10x": 10 * gaps[best], **{f"below_{k}": float(k) for k in GAP_LEVELS}}.items():
             assert row[f"decades_{name}"] == pytest.approx(dense(etas, gaps, threshold), abs=len(etas) / CELLS)
             assert row[f"at_edge_{name}"] == (gaps[0] < threshold or gaps[-1] < threshold)
         assert (row["seeds"], row["etas"], row["iterations"]) == (objective.shape[1], len(etas), study.n_iter)

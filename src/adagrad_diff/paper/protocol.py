@@ -18,7 +18,7 @@ import numpy as np
 from ..common import check
 from ..common.version import __version__
 from ..rules import AdaGrad, AdaGradDiff
-from ..solve.status import Status
+from ..study.finals import LONGER, final
 from .problems import Problem
 
 if TYPE_CHECKING:
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 #: The methods that are compared, with the paper's eps = 1e-8.
 RULES = (AdaGradDiff, AdaGrad)
 
-RECORDED = 200  # iterations of a run on the grid that are kept, about: enough for its curve on the report page
-LONGER = 10  # budgets of the run that refines F_star
+GRID_LOOKS = 200  # iterations of a run on the grid that are kept, about: enough for its curve on the report page
 REFERENCE_FACTORS = (0.1, 1.0, 10.0)  # of the reference eta, in the figures with three panels
-FAILURES = (int(Status.NOT_FINITE), int(Status.DIVERGED))
 
 
 @dataclass(eq=False)
@@ -198,13 +196,7 @@ def study(
 
 def recorded(n_iter: int) -> int:
     """Every how many iterations the runs on the grid are looked at."""
-    return max(1, n_iter // RECORDED)
-
-
-def final(grid: xr.Dataset) -> xr.DataArray:
-    """F(x) after the budget, by (rule, eta, seed); infinite where a trajectory failed."""
-    objective: xr.DataArray = grid.objective.isel(iteration=-1, drop=True)
-    return objective.where(np.isfinite(objective) & ~grid.status.isin(FAILURES), np.inf)
+    return max(1, n_iter // GRID_LOOKS)
 
 
 def best_eta(grid: xr.Dataset) -> dict[str, float]:

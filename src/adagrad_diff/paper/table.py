@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
@@ -13,6 +12,8 @@ import numpy as np
 from ..common.extras import require
 from ..study.decades import decades
 from ..study.files import write_all
+from ..study.scores import WITHIN  # here: times the method's own best gap
+from ..study.text import MARKUP
 from ._numbers import TITLES_OF_RULES, over_seeds
 
 if TYPE_CHECKING:
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
     from .protocol import Study
 
 ORDER = ("hinge", "lad", "news20", "splice", "2moons")  # the paper's
-WITHIN = 10.0  # times the method's own best gap
-BELOW = {"1e-1": 1e-1, "1e-2": 1e-2, "1e-3": 1e-3}
-RANGES = ("within_10x", *(f"below_{name}" for name in BELOW))
+GAP_LEVELS = {"1e-1": 1e-1, "1e-2": 1e-2, "1e-3": 1e-3}
+RANGES = ("within_10x", *(f"below_{name}" for name in GAP_LEVELS))
 
 HEADINGS = {
     "problem": "problem",
@@ -32,11 +32,10 @@ HEADINGS = {
     "best_eta": "best eta",
     "gap_at_best": "gap there",
     "decades_within_10x": "within 10x",
-    **{f"decades_below_{name}": f"gap < {name}" for name in BELOW},
+    **{f"decades_below_{name}": f"gap < {name}" for name in GAP_LEVELS},
     "reference_eta": "reference eta",
     "paper_eta": "paper's",
 }
-MARKUP = re.compile(r"[\\`*_{}\[\]<>&#|~!$]")  # what Markdown does not take literally, somewhere
 WORDS = 3  # columns of words; the others are numbers and aligned to the right
 EXPLANATION = (
     "Gaps F(x) - F_star are means over the starts, after the budget of iterations. 'within 10x' (of the method's own best gap) "
@@ -74,7 +73,7 @@ def _row(study: Study, rule: str) -> dict[str, Any]:
     order = np.argsort(etas)
     etas, gaps = etas[order], gaps[order]
     best = float(gaps[np.argmin(np.abs(etas - study.best_eta[rule]))])
-    thresholds = dict(zip(RANGES, (WITHIN * best, *BELOW.values()), strict=True))
+    thresholds = dict(zip(RANGES, (WITHIN * best, *GAP_LEVELS.values()), strict=True))
     # Without a single trajectory that ended well there is no best gap, and no eta is near it.
     widths = {name: decades(etas, gaps, limit) if np.isfinite(best) else (0.0, False) for name, limit in thresholds.items()}
     return {

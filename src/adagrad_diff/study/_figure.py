@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .result import Sensitivity
 
-ROOM = 10**0.4  # beyond the grid, where rules without a step size stand
+BESIDE_GRID = 10**0.4  # beyond the grid, where rules without a step size stand
 
 
 def draw(found: Sensitivity, iterate: str) -> Figure:
@@ -28,7 +28,7 @@ def draw(found: Sensitivity, iterate: str) -> Figure:
         for row, rule in enumerate(found.rules):
             line = line_of(rule)
             if free[row]:
-                beside = beside * ROOM
+                beside = beside * BESIDE_GRID
                 low, mean, high = _range(gaps[row, :1])
                 if np.isfinite(mean[0]):
                     axes.errorbar([beside], mean, [mean - low, high - mean], label=rule, capsize=2, **{**line, "linestyle": ""})
@@ -42,7 +42,7 @@ def draw(found: Sensitivity, iterate: str) -> Figure:
         axes.set_xlabel(r"step size $\eta$" + (", and rules without one" if free.any() else ""))
         axes.set_ylabel(f"relative gap, {iterate} iterate")
         if free.any() and not free.all():
-            axes.axvline(found.etas[-1] * ROOM**0.5, color="#BBBBBB", linewidth=0.6)
+            axes.axvline(found.etas[-1] * BESIDE_GRID**0.5, color="#BBBBBB", linewidth=0.6)
         axes.set_title(f"After {found.n_iter} iterations, {found.data.sizes['seed']} starts")
         figure.legend(loc="outside right upper", fontsize=FINE_PRINT)
     return figure

@@ -16,17 +16,15 @@ from ..common.files import write
 from ..losses import Loss
 from ..penalties import Penalty
 from ..solve import minimize
-from ..solve.status import Status
+from .finals import LONGER
 
 if TYPE_CHECKING:
     import xarray as xr
 
-LONGER = 10  # budgets of iterations that F_star may take, as in the paper's protocol
-LEAST = 1000  # iterations that a proof may take in any case
-DOUBLE, SINGLE = 1e-9, 1e-6  # to which it is proven, relative, in double and in single precision
+PROOF_ITERATIONS = 1000  # iterations that a proof may take in any case
+PROOF_DOUBLE, PROOF_SINGLE = 1e-9, 1e-6  # to which it is proven, relative, in double and in single precision
 OPTIMUM = "optimum.json"  # where a checkpoint keeps it
 STAGE = "stage-"  # how the directories of a checkpoint begin
-FAILURES = (int(Status.NOT_FINITE), int(Status.DIVERGED))
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ def look_for(loss: Loss, penalty: Penalty, starts: np.ndarray, n_iter: int) -> O
         return Optimum(np.nan, np.inf, dual, (largest or 1.0) if loss.shape is None else loss.coordinates().unit)
     if not np.isfinite(penalty.value((x0[:-1] if loss.intercept else x0).reshape(-1))):
         x0 = starts[..., 0]  # which has been made feasible
-    tol, longer = SINGLE if loss.dtype == np.float32 else DOUBLE, max(LEAST, LONGER * n_iter)
+    tol, longer = PROOF_SINGLE if loss.dtype == np.float32 else PROOF_DOUBLE, max(PROOF_ITERATIONS, LONGER * n_iter)
     found = minimize(loss, x0, penalty, tol=tol, max_iter=longer, history=0, on_failure="ignore")
     size = float(np.abs(found.x).max())
     size = size if np.isfinite(size) and size > 0 else loss.coordinates().unit
@@ -88,12 +86,6 @@ def kept(path: Path | None, problem: Any, compute: Callable[[], Optimum]) -> Opt
     text = json.dumps({"problem": about, "optimum": asdict(found)}, indent=1)
     write(path, lambda file: file.write(text.encode()))
     return found
-
-
-def final(data: xr.Dataset) -> xr.DataArray:
-    """F of the last iterates, by (rule, eta, seed); infinite where a trajectory failed."""
-    objective: xr.DataArray = data.objective.isel(iteration=-1, drop=True)
-    return objective.where(np.isfinite(objective) & ~data.status.isin(FAILURES), np.inf)
 
 
 def smallest(data: xr.Dataset) -> float:

@@ -20,9 +20,9 @@ from ._optimum import STAGE
 if TYPE_CHECKING:
     import xarray as xr
 
-RECORDED = 500  # iterations that a sweep records, about
+RUN_LOOKS = 500  # iterations that a sweep records, about
 SHOWN = 60  # of these that are kept, more of the first than of the last
-ENDS = ("objective_best", "objective_average", "status", "nit")  # beside the objective of the last iterate
+LAST_VALUES = ("objective_best", "objective_average", "status", "nit")  # beside the objective of the last iterate
 ANY_ETA = 1.0  # a sweep wants one; a rule without a step size does not look at it
 
 
@@ -48,7 +48,7 @@ class Plan:
                 etas,
                 self.starts,
                 n_iter,
-                record=max(1, n_iter // RECORDED),
+                record=max(1, n_iter // RUN_LOOKS),
                 checkpoint=None if self.checkpoint is None else self.checkpoint / f"{STAGE}{stage.replace(' ', '-')}",
                 keep_x=False,
                 averages=True,
@@ -89,7 +89,7 @@ def all_runs(plan: Plan, contenders: list[Contender], etas: np.ndarray) -> xr.Da
     for eta in missing:
         users = [one for one in tuned if one.published == eta]
         extra[eta] = _kept(plan.run(f"published step size {eta:g}", users, [eta]))
-    for variable in ("objective", *ENDS):
+    for variable in ("objective", *LAST_VALUES):
         values = _at_defaults(data, extra, contenders, etas, variable)
         data[f"default_{variable}"] = (("rule", "seed"), values)
     data.attrs = {name: attrs[name] for name in ("adagrad_diff", "numpy")}

@@ -14,7 +14,7 @@ from .style import style_of
 if TYPE_CHECKING:
     from .result import Sensitivity
 
-DIGITS = 6  # significant ones: a page need not have more
+PAGE_DIGITS = 6  # significant ones: a page need not have more
 
 
 def content(found: Sensitivity, title: Any, about: Any, command: Any) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def content(found: Sensitivity, title: Any, about: Any, command: Any) -> dict[st
 
 def numbers(values: np.ndarray) -> list[float | None]:
     """Finite numbers of a few digits, or None."""
-    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values.tolist()]
+    return [float(f"{value:.{PAGE_DIGITS}g}") if np.isfinite(value) else None for value in values.tolist()]
 
 
 def _mean_known(steps: np.ndarray) -> np.ndarray:

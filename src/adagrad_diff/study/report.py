@@ -23,7 +23,7 @@ from ..common.files import write as write_whole
 from ._page_text import clean, embedded, moment, number, power
 
 SCRIPTS = ("svg.js", "panel.js", "state.js", "figures.js", "map.js", "tables.js", "main.js")
-ITERATES = {"last": "last iterate", "best": "best iterate so far", "average": "average of the iterates"}
+ITERATE_WORDS = {"last": "last iterate", "best": "best iterate so far", "average": "average of the iterates"}
 
 
 def page(content: Mapping[str, Any]) -> str:
@@ -65,7 +65,7 @@ def page(content: Mapping[str, Any]) -> str:
     as_is = jinja2.utils.markupsafe.Markup  # ours, and JSON without a single bracket: nothing in it ends the element
     text: str = environment.from_string(part("page.html")).render(
         **content,
-        iterates={name: words for name, words in ITERATES.items() if name in ranked},
+        iterates={name: words for name, words in ITERATE_WORDS.items() if name in ranked},
         ranked=ranked,
         free=free,
         widest=max((score["decades_10x"] or 0 for score in content["scores"] if score["rule"] not in free), default=0) or 1,

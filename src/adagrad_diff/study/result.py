@@ -12,7 +12,7 @@ import numpy as np
 
 from ..common import check
 from ..common.extras import require
-from ._optimum import FAILURES
+from .finals import FAILURES
 from .scores import ITERATES, Score, scores
 from .verdict import verdict
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-FLOOR = 1e-9  # a relative gap below which gaps are not told apart
+GAP_RESOLUTION = 1e-9  # a relative gap below which gaps are not told apart
 VALUES = {"last": "objective", "best": "objective_best", "average": "objective_average"}
 
 
@@ -87,7 +87,7 @@ class Sensitivity:
     @property
     def floor(self) -> float:
         """The relative gap below which gaps are not told apart: F_star is not known any better."""
-        return max(FLOOR, self.f_star.proven / self.scale)
+        return max(GAP_RESOLUTION, self.f_star.proven / self.scale)
 
     def gap(self, iterate: str = "last") -> xr.DataArray:
         """(F - F_star) / scale by (rule, eta, seed), infinite where a run failed; the best iterate is one of before that."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 HEADS = ("rule", f"within {WITHIN:g}x", *(f"< {name}" for name in BELOW), "best eta", "gap there", "default", "regret")
 MARKUP = re.compile(r"[\\`*_{}\[\]<>&#|~!$]")  # what Markdown does not take literally, somewhere
 LINE = 110
-EXPLANATION = (
+NOTE_ON_SCORES = (
     f"Decades of eta: within {WITHIN:g}x, where the gap (the mean over the starts) is below {WITHIN:g} times the smallest of "
     "all rules; < 1e-1 and so on, below that gap. '{}': the range touches an end of the grid. 'all' or '-': a rule without a "
     "step size is that good, or not. default: the published step size; regret: its gap over the smallest of all rules."
@@ -27,7 +27,7 @@ def as_text(found: Sensitivity) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
-    notes = [*found.verdict[:1], found.f_star.sentence, EXPLANATION.format(">=")]
+    notes = [*found.verdict[:1], found.f_star.sentence, NOTE_ON_SCORES.format(">=")]
     return "\n".join([*lines, "", *(fill(note, LINE) for note in notes)])
 
 

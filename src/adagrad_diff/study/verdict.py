@@ -8,7 +8,7 @@ import numpy as np
 
 from .scores import WITHIN, Score, is_near
 
-MANY = 4  # rules that a sentence names
+NAMED_RULES = 4  # rules that a sentence names
 
 
 def verdict(scores: list[Score], etas: np.ndarray, n_iter: int) -> list[str]:
@@ -72,7 +72,7 @@ def _free(free: list[Score]) -> str:
     if near:
         parts.append(f"{_names(near)} {'come' if len(near) > 1 else 'comes'} within {WITHIN:g} times the smallest gap")
     if far:
-        gaps = ", ".join(f"{s['rule']} {_gap(s['best_gap'])}" for s in far[:MANY])
+        gaps = ", ".join(f"{s['rule']} {_gap(s['best_gap'])}" for s in far[:NAMED_RULES])
         parts.append(f"{'farther away are' if near else f'none comes within {WITHIN:g} times the smallest gap'}: {gaps}")
     return f"Of the rules without a step size, {'; '.join(parts)}."
 
@@ -81,7 +81,7 @@ def _defaults(tuned: list[Score]) -> list[str]:
     known = [score for score in tuned if score["regret"] is not None]
     if not known:
         return []
-    parts = [f"{s['rule']} (eta = {s['default_eta']:g}) {_times(s['regret'])}" for s in known[:MANY]]
+    parts = [f"{s['rule']} (eta = {s['default_eta']:g}) {_times(s['regret'])}" for s in known[:NAMED_RULES]]
     return [f"At published step sizes the gap is larger than the smallest of all: {', '.join(parts)}."]
 
 
