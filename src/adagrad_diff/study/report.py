@@ -55,7 +55,8 @@ def page(content: Mapping[str, Any]) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.filters |= {"number": number, "power": power, "moment": moment}
-    content = {"others": [], **clean(content)}
+    content = clean(content)
+    others = content.pop("others", [])
     free = {rule["name"] for rule in content["rules"] if rule["free"]}
     ranked: dict[str, list[Any]] = {}
     for score in sorted(content["scores"], key=lambda score: merit(score, score["rule"] in free)):
@@ -65,6 +66,7 @@ def page(content: Mapping[str, Any]) -> str:
     as_is = jinja2.utils.markupsafe.Markup  # ours, and JSON without a single bracket: nothing in it ends the element
     text: str = environment.from_string(part("page.html")).render(
         **content,
+        others=others,
         iterates={name: words for name, words in ITERATE_WORDS.items() if name in ranked},
         ranked=ranked,
         free=free,

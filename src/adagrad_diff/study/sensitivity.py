@@ -110,8 +110,8 @@ def sensitivity(
     if isinstance(given, float):
         known = _given(given, least)
     elif given != "protocol" and not optimum.reason:
-        text = f"F_star is proven: a duality gap shows that it is between {optimum.value:.10g} and "
-        known = FStar(min(optimum.value, least), "certified", f"{text}{optimum.value + optimum.proven:.10g}.", optimum.proven)
+        text = f"F_star is proven by a duality gap: it is {optimum.value:.10g}, or larger by {optimum.proven:.1g} at most."
+        known = FStar(min(optimum.value, least), "certified", text, optimum.proven)
     else:
         known = _protocol(plan, several, data, least)
     return Sensitivity(data, known, *_scale(loss, penalty, data, known), loss, penalty)

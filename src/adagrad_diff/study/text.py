@@ -27,7 +27,7 @@ def as_text(found: Sensitivity) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
-    notes = [*found.verdict[:1], found.f_star.sentence, NOTE_ON_SCORES.format(">=")]
+    notes = [*found.verdict[:2], found.f_star.sentence, NOTE_ON_SCORES.format(">=")]
     return "\n".join([*lines, "", *(fill(note, LINE) for note in notes)])
 
 

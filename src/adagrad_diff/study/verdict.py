@@ -18,9 +18,10 @@ def verdict(scores: list[Score], etas: np.ndarray, n_iter: int) -> list[str]:
     good = [score for score in last if score["best_gap"] is not None]
     if not good:
         return ["No run has ended well: every rule failed at every step size, from one start at least."]
-    sentences = []
+    sentences = [_headline(tuned, etas)] if tuned else []
+    sentences += _advice(tuned, free)
     if tuned:
-        sentences += [_headline(tuned, etas), *_ours(tuned)]
+        sentences += _ours(tuned)
     best = min(good, key=_best_gap)
     where = "which has no step size" if best["free"] else f"with eta = {best['best_eta']:.2g}"
     sentences.append(f"The smallest gap after {n_iter} iterations is {best['best_gap']:.1e}, that of {best['rule']}, {where}.")
@@ -48,6 +49,21 @@ def _headline(tuned: list[Score], etas: np.ndarray) -> str:
         return f"No rule with a step size comes within {WITHIN:g} times the smallest gap at any of {span:.1f} decades of eta."
     text = f"{first['rule']} is within {WITHIN:g} times the smallest gap over {_width(first)} of {span:.1f} decades of eta"
     return f"{text}; next is {others[0]['rule']} with {_width(others[0])}." if others else f"{text}."
+
+
+def _advice(tuned: list[Score], free: list[Score]) -> list[str]:
+    """Which rule to take here, for those who do not know a step size, and for those who know one roughly."""
+    parts = []
+    if near := [score for score in free if is_near(score)]:
+        best = min(near, key=_best_gap)
+        parts.append(f"without a step size to choose, {best['rule']} (gap {_gap(best['best_gap'])})")
+    if (wide := max(tuned, key=_decades, default=None)) is not None and wide["decades_10x"] > 0:
+        parts.append(f"with one that is roughly known, {wide['rule']} with eta near {wide['best_eta']:.2g}")
+    return [f"What to take here: {'; '.join(parts)}."] if parts else []
+
+
+def _decades(score: Score) -> float:
+    return score["decades_10x"]
 
 
 def _width(score: Score) -> str:
