@@ -1,6 +1,6 @@
 """How wide is the range of good step sizes of every rule? The paper's problems, a9a, mushrooms and splice.
 
-    python docs/rules.py [DATA [KEEP]]    # writes rules.csv and rules.png beside itself, prints the tables of rules.md
+    python docs/rules.py [DATA [KEEP]]    # writes rules.csv, rules.png and the tables of rules.md beside itself
 
 DATA is a directory of LIBSVM files; what is not there is looked for where `adagrad_diff.datasets.load` looks, and a stand-in
 takes the place of what cannot be had. KEEP is a directory for what is finished: the same command goes on from there.
@@ -23,6 +23,7 @@ HERE = Path(__file__).parent
 STARTS = 3
 BUDGETS = {"hinge": 1000, "lad": 1000, "news20": 200, "splice": 1000, "2moons": 20}  # iterations: the paper's, but for news20
 MORE = (("a9a", Logistic, 1e-3, 300), ("mushrooms", Logistic, 1e-3, 500), ("splice", Hinge, 1e-2, 500))
+TABLES = "## Tables"  # where they begin in rules.md
 FEW = {"news20": 1}  # starts, where a run takes long
 
 
@@ -93,36 +94,53 @@ def draw(shares):
     return figure
 
 
+def table(heads, rows):
+    """Markdown: words to the left, numbers to the right."""
+    ruler = ["---", *["---:"] * (len(heads) - 1)]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in (heads, ruler, *rows))
+
+
 def main():
     data, keep, *_ = [*sys.argv[1:], None, None]
-    begin, found, tables = time.process_time(), {}, []
+    begin, clock, found, tables, about = time.process_time(), time.perf_counter(), {}, [], []
     for name, title, problem, starts, n_iter in problems(data):
         before = time.process_time()
         one = found[name] = sensitivity(*problem, starts=starts, n_iter=n_iter, checkpoint=keep and Path(keep) / name)
         tables.append(one.table().assign(problem=name, F_star=one.f_star.value, how=one.f_star.how))
         grid = f"{one.etas[0]:g} to {one.etas[-1]:g}"
-        seconds = time.process_time() - before
-        print(f"| {name} | {title} | {n_iter} | {grid} | {one.f_star.how} | {seconds:.0f} s |", flush=True)
+        about.append(
+            [name, title, n_iter, one.data.sizes["seed"], grid, one.f_star.how, f"{time.process_time() - before:.0f} s"]
+        )
+        print(*about[-1], sep=", ", flush=True)
     pd.concat(tables).to_csv(HERE / "rules.csv", index=False, float_format="%.6g")
-    print(f"\nDecades of eta within 10 times the smallest gap of all rules:\n\n{widths(found, within)}")
-    for level in ("1e-1", "1e-2"):
-        print(f"\nDecades of eta with a gap below {level}:\n\n{widths(found, below(level))}")
-    lines = [f"| {rule} | " + " | ".join(best(each.score(rule)) for each in found.values()) + " |" for rule in one.rules]
-    print("\nGaps at the best step size of each rule:\n")
-    print("\n".join([f"| rule | {' | '.join(found)} |", "| --- |" + " ---: |" * len(found), *lines]))
-    known = [rule for rule in one.rules if one.score(rule)["default_eta"] is not None]
-    lines = [f"| {rule} | " + " | ".join(regret(each.score(rule)) for each in found.values()) + " |" for rule in known]
-    print("\nGaps at published step sizes, in units of the smallest gap of all rules:\n")
-    print("\n".join([f"| rule | {' | '.join(found)} |", "| --- |" + " ---: |" * len(found), *lines]))
     shares = {iterate: profile(list(found.values()), iterate=iterate) for iterate in ("last", "best", "average")}
-    shares["at its best eta"] = profile(list(found.values()), eta="best")
-    near = {title: values.isel(factor=int(np.argmin(np.abs(values.factor.values - 10.0)))) for title, values in shares.items()}
-    order = np.argsort(-near["last"].values, kind="stable")
-    print(f"\nShares within a factor of 10:\n\n| rule | {' | '.join(near)} |\n| --- |" + " ---: |" * len(near))
-    for row in order:
-        print(f"| {one.rules[row]} | {' | '.join(f'{values.values[row]:.2f}' for values in near.values())} |")
     draw(shares["last"]).savefig(HERE / "rules.png", dpi=150)
-    print(f"\nCPU time: {time.process_time() - begin:.0f} s.")
+    shares["at its best eta"] = profile(list(found.values()), eta="best")
+    near = {title: values.sel(factor=10.0, method="nearest") for title, values in shares.items()}
+    order = [one.rules[row] for row in np.argsort(-near["last"].values, kind="stable")]
+    known = [rule for rule in one.rules if one.score(rule)["default_eta"] is not None]
+
+    def by_problem(rules, cell):
+        return table(["rule", *found], [[rule, *(cell(each.score(rule)) for each in found.values())] for rule in rules])
+
+    parts = {
+        "The problems, and the CPU time of all rules on them": table(
+            ["problem", "what it is", "iterations", "starts", "eta", "F_star", "CPU time"], about
+        ),
+        "Decades of eta within 10 times the smallest gap of all rules": widths(found, within),
+        **{f"Decades of eta with a gap below {level}": widths(found, below(level)) for level in ("1e-1", "1e-2")},
+        "Gaps at the best step size of each rule": by_problem(one.rules, best),
+        "Gaps at published step sizes, in units of the smallest gap of all rules": by_problem(known, regret),
+        "Shares of problems and step sizes within 10 times the smallest gap": table(
+            ["rule", *near], [[rule, *(f"{values.sel(rule=rule).item():.2f}" for values in near.values())] for rule in order]
+        ),
+    }
+    took = f"CPU time of the whole: {time.process_time() - begin:.0f} s; on the clock: {time.perf_counter() - clock:.0f} s."
+    page = HERE / "rules.md"
+    text = page.read_text(encoding="utf-8").partition(TABLES)[0]
+    tables = "\n\n".join(f"### {title}\n\n{lines}" for title, lines in parts.items())
+    page.write_text(f"{text}{TABLES}\n\n{tables}\n\n{took}\n", encoding="utf-8")
+    print(took)
 
 
 if __name__ == "__main__":

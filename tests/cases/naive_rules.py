@@ -156,11 +156,11 @@ def Prodigy(loss, x, prox, N, beta1, beta2, eps, d0):
 
 
 def short_step(loss, x, prox):
-    """A thousandth of 1 + ||x|| along the gradient: where that leads, and ||dx|| / ||dg||."""
+    """A thousandth of 1 + ||x|| along the gradient: where that leads, and ||dx|| / ||dg||, at most 1000 steps."""
     g = loss(x)[1]
     s = 1e-3 * (1 + norm(x)) / norm(g)
     y = prox(x - s * g, s * np.ones(x.size))
-    return y, norm(y - x) / norm(loss(y)[1] - g)
+    return y, min(norm(y - x) / norm(loss(y)[1] - g), 1e3 * s)
 
 
 def AdaPG(loss, x, prox, N):

@@ -198,3 +198,16 @@ def test_as_optax_has_it(name):
             x = optax.apply_updates(x, updates)
             found.append(np.array(x))
     np.testing.assert_allclose(iterates(Squared(A, REAL), None, rule, 100), found, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("rule", [AdaPG(), FISTA()], ids=["AdaPG", "FISTA"])
+def test_a_start_where_the_loss_is_all_but_linear(rule):
+    """There gradients hardly change, and the curvature of a short step says nothing about the steps to come."""
+    rng = np.random.default_rng(0)
+    columns = rng.standard_normal((50, 4))
+    columns[:, 0] = rng.choice([-1, 1], 50) * rng.uniform(1, 2, 50)
+    loss, x0 = Logistic(columns, np.sign(columns[:, 0])), np.array([-30.0, 0.0, 0.0, 0.0])
+    result = minimize(loss, x0, L1(0.01), rule=rule, max_iter=500, on_failure="ignore")
+    best = minimize(loss, None, L1(0.01), tol=1e-9)
+    assert result.history.objective.max() < 100 * result.history.objective[0]
+    assert result.fun < best.fun + 1e-4

@@ -17,6 +17,7 @@ from .problem import problem_of
 from .runs import Run
 
 SHORT_PROBE, LONG_PROBE = 5, 25  # iterations of two runs that show what one costs
+MARGIN = 0.85  # of the time: an iteration of a long run may take more than one of a short run
 FEWEST_ITERATIONS = 10  # whatever the time is: fewer show nothing
 
 
@@ -73,4 +74,4 @@ class Comparison:
             took[n_iter] = time.perf_counter() - before
         each = max(took[LONG_PROBE] - took[SHORT_PROBE], 0.1 * took[LONG_PROBE]) / (LONG_PROBE - SHORT_PROBE)
         left = (self.seconds or 0.0) - (time.perf_counter() - begin) - max(0.0, took[SHORT_PROBE] - SHORT_PROBE * each)
-        return max(FEWEST_ITERATIONS, int(left / each))
+        return max(FEWEST_ITERATIONS, int(MARGIN * left / each))

@@ -24,8 +24,8 @@ class AdaPG(Rule):
               c_n = \frac{\|\Delta g\|^2}{\langle \Delta g, \Delta x \rangle}
 
     The prox is proved, for convex f whose gradient is locally Lipschitz. The first step is short, a thousandth of
-    :math:`1 + \|x^1\|` before the prox; the second one is :math:`\|\Delta x\| / \|\Delta g\|`, and from then on the formula
-    holds.
+    :math:`1 + \|x^1\|` before the prox; the second one is :math:`\|\Delta x\| / \|\Delta g\|`, or a thousand times the first if
+    that is less; and from then on the formula holds.
 
     Examples
     --------
@@ -80,9 +80,13 @@ def first_step(now: View) -> Any:
 
 
 def second_step(step: Any, moved: Any, changed: Any) -> Any:
-    """||dx|| / ||dg|| of the first step, or once more that one where this is no step."""
+    """||dx|| / ||dg|| of the first step, or that one again where this is no step.
+
+    It is no more than would have gone 1 + ||x|| far: where a loss is all but linear, gradients hardly change, and without a
+    bound the step would leave for good.
+    """
     with np.errstate(all="ignore"):
-        found = np.sqrt(moved / changed)
+        found = np.minimum(np.sqrt(moved / changed), step / SHORT)
     return np.where((found > 0) & (found < np.inf), found, step)
 
 

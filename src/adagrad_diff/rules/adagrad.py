@@ -15,7 +15,7 @@ class AdaGrad(Rule):
 
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k\|^2}, \qquad \text{step}_i = \eta\, \text{scale}_i / w_i^n
 
-    Parameters are those of `AdaGradDiff`.
+    Parameters are those of `AdaGradDiff`. The prox is proved (in the reference, for regret).
 
     Examples
     --------

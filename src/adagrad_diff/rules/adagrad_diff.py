@@ -16,7 +16,8 @@ class AdaGradDiff(Rule):
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k - g_i^{k-1}\|^2}, \quad g^0 = 0,
               \qquad \text{step}_i = \eta\, \text{scale}_i / w_i^n
 
-    While gradients stay the same the step stays large; when they fluctuate it shrinks.
+    While gradients stay the same the step stays large; when they fluctuate it shrinks. The prox is proved: it is part of the
+    paper's algorithm and of its theorems.
 
     Parameters
     ----------

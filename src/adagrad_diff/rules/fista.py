@@ -28,10 +28,10 @@ class FISTA(Rule):
     x) when it leads uphill: :math:`\langle y^k - x^{k+1}, x^{k+1} - x^k \rangle > 0`. The prox is proved; the restart is a rule
     of thumb, and a good one.
 
-    An iteration is one evaluation of f and its gradient. The first makes a short step, a thousandth of :math:`1 + \|x^1\|`, and
-    the local :math:`\|\Delta x\| / \|\Delta g\|` is the step with which FISTA begins. Then each of its steps takes two
-    iterations: one goes to x^{k+1}, the other looks at y^{k+1}, and x stands still meanwhile. A step that is too long takes one
-    more; none is needed to look at y = x, at the beginning and after a restart.
+    An iteration is one evaluation of f and its gradient. The first makes a short step, a thousandth of :math:`1 + \|x^1\|`,
+    and the local :math:`\|\Delta x\| / \|\Delta g\|` (at most a thousand first steps) is where FISTA begins. Then each of
+    its steps takes two iterations: one goes to x^{k+1}, the other looks at y^{k+1}, and x stands still meanwhile. A step
+    that is too long takes one more; none is needed to look at y = x, at the beginning and after a restart.
 
     Examples
     --------

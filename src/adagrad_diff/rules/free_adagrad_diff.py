@@ -27,12 +27,13 @@ class FreeAdaGradDiff(AdaGradDiff):
     DADA. There is no theory for it, with a prox or without. `result.x_avg` is an average as that of `DoG`; for smooth f the
     last iterate is about as good.
 
-    On the paper's problems (four starts, 1000 iterations; 2moons 400, news20 300) the average comes within 1% of the objective
-    that AdaGradDiff reaches with the best of nine eta on hinge, LAD and splice, 3% on 2moons, and below it on news20; `first`
-    does not matter. What was tried beside it: the same distance in AdaGradDiff's own move is better on news20, and 12% worse on
-    splice (last iterate); a distance per coordinate is worse than that. What does not work: the distance not divided by the
-    root of d, and the largest coordinate of x - x^1 as the distance (both diverge, or all but do, on some problems); one weight
-    for all coordinates on news20.
+    On the paper's problems, on which it was chosen (four starts, one on news20; 1000 iterations; 2moons 400, news20 300),
+    the average comes within 1% of the objective that AdaGradDiff reaches with the best of nine eta on hinge, LAD and
+    splice, 3% on 2moons, and below it on news20 (AdaGrad was not in that comparison); `first` does not matter. In gaps,
+    docs/rules.md shows it far behind rules whose step size is tuned. What was tried beside it: the same distance in
+    AdaGradDiff's own move is better on news20, and 12% worse on splice (last iterate); a distance per coordinate is worse
+    than that. What does not work: the distance not divided by the root of d, and the largest coordinate of x - x^1 as the
+    distance (both diverge, or all but do, on some problems); one weight for all coordinates on news20.
 
     Parameters
     ----------
