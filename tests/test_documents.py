@@ -9,7 +9,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SNIPPETS = [snippet for page in PAGES for snippet in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+ELSEWHERE = {"torch_distributed"}  # examples that are run by tests of their own
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem not in ELSEWHERE)
 
 
 NEEDY = ("sweep", "sensitivity", "torch", "optax", "sklearn")  # words of snippets that need other libraries

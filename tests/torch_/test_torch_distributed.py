@@ -1,7 +1,9 @@
 """Two processes on CPU give the result of one: DDP, and FSDP2 with its sharded (DTensor) parameters."""
 
 import multiprocessing
+import runpy
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,7 @@ try:
 except ImportError:
     fully_shard = None
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_distributed.py"
 PROCESSES, STEPS, TOLERANCE = 2, 6, 1e-12
 METHODS = (AdaGradDiff, AdamDiff)
 BLOCKS = ("element", "row", "tensor")
@@ -137,6 +140,10 @@ def fsdp2_state() -> None:
                         same([again.state[p][name]], [value])
 
 
+def example() -> None:
+    runpy.run_path(str(EXAMPLE))["main"]()
+
+
 # ------------------------------------------------------------ two processes
 
 
@@ -161,4 +168,4 @@ def run(tmp_path, *tasks) -> None:
 
 def test_two_processes_give_the_result_of_one(tmp_path):
     """All in the same two, which take longer to start than the tasks do. Torch may be one without FSDP2."""
-    run(tmp_path, ddp, *([fsdp2, fsdp2_state] if fully_shard else []))
+    run(tmp_path, ddp, *([fsdp2, fsdp2_state, example] if fully_shard else []))

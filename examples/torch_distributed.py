@@ -1,0 +1,89 @@
+"""Training in several processes: copies of the model (DDP), its parameters in shards (FSDP2), and a checkpoint in the middle.
+
+    torchrun --nproc-per-node 2 examples/torch_distributed.py
+
+Here the processes are on CPUs (gloo); on GPUs say "nccl" and move the model there. Started without torchrun, it starts two
+processes by itself. A checkpoint of torch.distributed.checkpoint is written by all of them, each its own shards; any
+other number of processes can go on from it.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+from adagrad_diff.torch import L1, AdamWDiff
+
+SAMPLES, FEATURES, STEPS = 256, 20, 60
+
+
+def data():
+    """A target of few features; each process has its own rows of it."""
+    generator = torch.Generator().manual_seed(0)
+    X = torch.randn(SAMPLES, FEATURES, generator=generator)
+    mine = slice(dist.get_rank(), None, dist.get_world_size())
+    return X[mine], (X[:, :3].sum(1, keepdim=True).tanh())[mine]
+
+
+def setup(way):
+    """A model that is wrapped or sharded first, and then an optimizer of its parameters: of those that are trained."""
+    torch.manual_seed(0)  # the same weights everywhere
+    model = nn.Sequential(nn.Linear(FEATURES, 32), nn.Tanh(), nn.Linear(32, 1))
+    model = DistributedDataParallel(model) if way == "DDP" else fully_shard(model)
+    return model, AdamWDiff(model.parameters(), lr=1e-2, penalty=L1(1e-3))
+
+
+def train(model, optimizer, steps):
+    X, y = data()
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(X), y)
+        loss.backward()  # gradients are averaged over the processes
+        optimizer.step()
+    total = loss.detach()
+    dist.all_reduce(total)
+    return float(total) / dist.get_world_size()
+
+
+def main():
+    """What each process does. They have found each other already."""
+    losses = {}
+    for way in ("DDP", "FSDP2"):
+        losses[way] = train(*setup(way), STEPS)
+
+    model, optimizer = setup("FSDP2")
+    train(model, optimizer, STEPS // 2)
+    place = [tempfile.mkdtemp()]
+    dist.broadcast_object_list(place)  # one directory for all
+    weights, memory = get_state_dict(model, optimizer)
+    dcp.save({"model": weights, "optimizer": memory}, checkpoint_id=place[0])
+
+    model, optimizer = setup("FSDP2")  # as a job that starts again
+    weights, memory = get_state_dict(model, optimizer)
+    dcp.load({"model": weights, "optimizer": memory}, checkpoint_id=place[0])
+    set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=memory)
+    losses["FSDP2, resumed"] = train(model, optimizer, STEPS - STEPS // 2)
+
+    if dist.get_rank() == 0:
+        for way, loss in losses.items():
+            print(f"{way:>14}: loss {loss:.4f} after {STEPS} steps, {dist.get_world_size()} processes")
+    assert max(losses.values()) - min(losses.values()) < 1e-4  # they are one and the same training
+    assert losses["FSDP2"] == losses["FSDP2, resumed"]
+
+
+if __name__ == "__main__":
+    if "RANK" in os.environ:
+        dist.init_process_group("gloo")
+        main()
+        dist.destroy_process_group()
+    else:
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", __file__]
+        subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
