@@ -22,7 +22,7 @@ test: test-main
 test-main: .venv/.dev
 	$(BIN)/python -m compileall -q src
 	$(BIN)/python tests/cases/compiling.py
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal -p no:logging
 
 # Those of the core, which needs nothing but itself. Numba tells functions that were read from a .pyc from those that were just
 # compiled, and would not find their kernels: so all of them are read from there.

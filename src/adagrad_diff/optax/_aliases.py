@@ -60,7 +60,7 @@ def adagraddiff(
     >>> from adagrad_diff.optax import adagraddiff
     >>> optimizer = adagraddiff(learning_rate=1.0)
     >>> x = jnp.array([3.0, -4.0])
-    >>> gradient = jax.grad(lambda x: jnp.sum(x**2))
+    >>> gradient = jax.jit(jax.grad(lambda x: jnp.sum(x**2)))
     >>> state, update = optimizer.init(x), jax.jit(optimizer.update)
     >>> for _ in range(200):
     ...     updates, state = update(gradient(x), state)
@@ -118,7 +118,7 @@ def adamdiff(
     >>> from adagrad_diff.optax import adamdiff
     >>> optimizer = adamdiff(learning_rate=0.1)
     >>> x = jnp.array([3.0, -4.0])
-    >>> gradient = jax.grad(lambda x: jnp.sum(x**2))
+    >>> gradient = jax.jit(jax.grad(lambda x: jnp.sum(x**2)))
     >>> state, update = optimizer.init(x), jax.jit(optimizer.update)
     >>> for _ in range(300):
     ...     updates, state = update(gradient(x), state)
