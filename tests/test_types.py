@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def mypy(tmp_path, *paths):
-    """What mypy says of scripts, as strictly as of the package: where the linter has been, its cache has all that they import."""
+    """What mypy says of scripts, as strictly as of the package. Where the linter has been, its cache has what they import."""
     cache = ROOT / ".mypy_cache" if (ROOT / ".mypy_cache").exists() else tmp_path / "cache"
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", ROOT / "pyproject.toml", "--cache-dir", cache]
     done = subprocess.run([*command, *paths], capture_output=True, text=True, cwd=ROOT, check=False)
