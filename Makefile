@@ -4,8 +4,10 @@ BIN := .venv/bin
 # What is never imported need not be compiled: that halves the time of an installation.
 INSTALL := -m pip install --quiet --no-compile --disable-pip-version-check
 PIP := $(BIN)/python $(INSTALL)
+# Instead, Python keeps what it compiles when it is imported, whatever the environment says: tests start a hundred interpreters.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: reproduce test test-main test-oldest test-wheel lint graph bench clean
+.PHONY: reproduce test test-main test-oldest test-wheel kernels lint graph bench clean
 
 # The paper's experiments at a size of two minutes; DATA is a directory with LIBSVM files, if there is one.
 DATA ?= $(wildcard ../shared/data)
@@ -18,8 +20,15 @@ test: test-main
 # Kernels are compiled once, by all cores, before the workers begin: each of them would compile them all. Each worker takes its part
 # of the list, in order, and steals at last: what the tests of a file share is computed once.
 test-main: .venv/.dev
+	$(BIN)/python -m compileall -q src
 	$(BIN)/python tests/cases/compiling.py
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal -p no:logging
+
+# Those of the core, which needs nothing but itself. Numba tells functions that were read from a .pyc from those that were just
+# compiled, and would not find their kernels: so all of them are read from there.
+kernels: .venv/.core
+	$(BIN)/python -m compileall -q src
+	$(BIN)/python tests/cases/compiling.py losses rules penalties
 
 # The oldest supported NumPy, SciPy and Numba, and nothing else: kernels compile, and data, files and errors are handled as with the
 # newest. Whether the mathematics is right does not depend on versions.
@@ -60,8 +69,12 @@ clean:
 	$(PIP) -e '.[paper]'
 	touch $@
 
-.venv/.dev: pyproject.toml requirements/dev.txt | .venv/bin/python
-	$(PIP) -r requirements/dev.txt -e .
+.venv/.core: pyproject.toml requirements/dev.txt | .venv/bin/python
+	$(PIP) -c requirements/dev.txt -e .
+	touch $@
+
+.venv/.dev: .venv/.core
+	$(PIP) -r requirements/dev.txt
 	touch $@
 
 .venv/.bench: pyproject.toml requirements/bench.txt requirements/dev.txt | .venv/bin/python

@@ -35,7 +35,7 @@ main()
 @pytest.fixture
 def run(monkeypatch, tmp_path):
     """Run a command in an empty directory, with an empty cache, no network and few iterations."""
-    for name in ("hinge", "splice"):
+    for name in ("2moons", "hinge", "lad", "splice"):
         monkeypatch.setitem(_reproduce.RUN_SCALES["quick"], name, (6, {"n_iter": BRIEF}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

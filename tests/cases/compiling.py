@@ -1,4 +1,4 @@
-"""Compile the kernels that most tests need, each once: python compiling.py, before the workers of pytest begin.
+"""Compile the kernels that most tests need, each once: python compiling.py [PART ...], before the workers of pytest begin.
 
 Workers that begin together would each compile all of them. Here every core takes its share, and the workers find them on disk.
 """
@@ -68,12 +68,16 @@ def optimizers(share, shares):
                 kind([x], fused=True, **some).step()
 
 
+PARTS = {part.__name__: part for part in (losses, rules, penalties, optimizers)}
+
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        share, shares = map(int, sys.argv[1:])
+    if "of" in sys.argv:
+        share, shares = int(sys.argv[1]), int(sys.argv[3])
         # Not all begin with what losses have in common.
-        for part in (losses, rules, penalties, optimizers)[:: -1 if share % 2 else 1]:
-            part(share, shares)
+        for name in sys.argv[4:][:: -1 if share % 2 else 1]:
+            PARTS[name](share, shares)
     else:
-        started = [subprocess.Popen([sys.executable, __file__, str(k), str(cores())]) for k in range(cores())]
+        parts = sys.argv[1:] or list(PARTS)
+        command = [sys.executable, __file__]
+        started = [subprocess.Popen([*command, str(k), "of", str(cores()), *parts]) for k in range(cores())]
         sys.exit(max(process.wait() for process in started))

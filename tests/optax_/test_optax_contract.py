@@ -78,8 +78,7 @@ def test_the_suites_are_there():
 
 SHARDED = """
     "adagraddiff": adagraddiff(1.0),
-    "schedule": adagraddiff(optax.constant_schedule(1.0), penalty=L1(0.1)),
-    "row": adagraddiff(1.0, blocks="row", penalty=GroupL2(0.1)),
+    "schedule": adagraddiff(optax.constant_schedule(1.0), blocks="row", penalty=GroupL2(0.1)),
     "tensor": adamdiff(1.0, blocks="tensor", penalty=GroupL2(0.1, "tensor")),
     "decay": adamwdiff(1.0, penalty=L1(0.1), max_move=2.0),
     "adam": proximal(optax.scale_by_adam(), 1.0, GroupL2(0.1)),

@@ -254,17 +254,7 @@ def test_differentiable(kind, blocks, penalty):
 COMPILER = pytest.mark.skipif(shutil.which("g++") is None and shutil.which("clang++") is None, reason="no C++ compiler")
 
 
-@pytest.mark.filterwarnings("ignore")  # of the compiler's own
-@pytest.mark.parametrize(
-    ("backend", "kind", "options"),
-    [
-        pytest.param("inductor", AdaGradDiff, {"foreach": True}, marks=COMPILER),
-        ("aot_eager", AdaGradDiff, {"foreach": True, "penalty": L1(0.01)}),
-        ("aot_eager", AdaGradDiff, {}),
-        ("aot_eager", AdamDiff, {"foreach": True, "capturable": True}),
-    ],
-)
-def test_compiled_step(backend, kind, options):
+def compiled_is_plain(backend, kind, options):
     torch._dynamo.reset()
     results = []
     for wrap in (lambda f: f, lambda f: torch.compile(f, backend=backend)):
@@ -276,6 +266,28 @@ def test_compiled_step(backend, kind, options):
             step()
         results.append((x, states_of(optimizer)))
     torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the compiler's own
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (AdaGradDiff, {"foreach": True, "penalty": L1(0.01)}),
+        (AdaGradDiff, {}),
+        (AdamDiff, {"foreach": True, "capturable": True}),
+    ],
+)
+def test_compiled_step(kind, options):
+    compiled_is_plain("aot_eager", kind, options)
+
+
+@COMPILER
+@pytest.mark.filterwarnings("ignore")  # of the compiler's own
+def test_compiled_step_in_machine_code(monkeypatch):
+    from torch._inductor import config
+
+    monkeypatch.setattr(config, "compile_threads", 1)  # no processes that import torch once more
+    compiled_is_plain("inductor", AdaGradDiff, {"foreach": True})
 
 
 @pytest.mark.filterwarnings("ignore")  # of the compiler's own

@@ -60,9 +60,10 @@ def adagraddiff(
     >>> from adagrad_diff.optax import adagraddiff
     >>> optimizer = adagraddiff(learning_rate=1.0)
     >>> x = jnp.array([3.0, -4.0])
-    >>> state = optimizer.init(x)
+    >>> gradient = jax.jit(jax.grad(lambda x: jnp.sum(x**2)))
+    >>> state, update = optimizer.init(x), jax.jit(optimizer.update)
     >>> for _ in range(200):
-    ...     updates, state = optimizer.update(jax.grad(lambda x: jnp.sum(x**2))(x), state)
+    ...     updates, state = update(gradient(x), state)
     ...     x = optax.apply_updates(x, updates)
     >>> bool(abs(x).max() < 1e-3)
     True
@@ -117,9 +118,10 @@ def adamdiff(
     >>> from adagrad_diff.optax import adamdiff
     >>> optimizer = adamdiff(learning_rate=0.1)
     >>> x = jnp.array([3.0, -4.0])
-    >>> state = optimizer.init(x)
+    >>> gradient = jax.jit(jax.grad(lambda x: jnp.sum(x**2)))
+    >>> state, update = optimizer.init(x), jax.jit(optimizer.update)
     >>> for _ in range(300):
-    ...     updates, state = optimizer.update(jax.grad(lambda x: jnp.sum(x**2))(x), state)
+    ...     updates, state = update(gradient(x), state)
     ...     x = optax.apply_updates(x, updates)
     >>> bool(abs(x).max() < 0.1)
     True

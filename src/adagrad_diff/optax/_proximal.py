@@ -81,9 +81,9 @@ def proximal(
     >>> from adagrad_diff.optax import L1, proximal
     >>> optimizer = proximal(optax.scale_by_adam(), 0.1, L1(1.0))
     >>> x = jnp.array([3.0, 1.0])
-    >>> state = optimizer.init(x)
+    >>> state, update = optimizer.init(x), jax.jit(optimizer.update)
     >>> for _ in range(200):  # minimises (x - 2)^2 + (y - 0.2)^2 + |x| + |y|
-    ...     updates, state = optimizer.update(2 * (x - jnp.array([2.0, 0.2])), state, x)
+    ...     updates, state = update(2 * (x - jnp.array([2.0, 0.2])), state, x)
     ...     x = optax.apply_updates(x, updates)
     >>> print(x.round(2))
     [1.5 0. ]

@@ -94,7 +94,7 @@ def reproduce(
     --------
     >>> import tempfile
     >>> from adagrad_diff.paper import reproduce
-    >>> made = reproduce(["2moons"], out=tempfile.mkdtemp(), etas=20, starts=2, say=lambda line: None)
+    >>> made = reproduce(["2moons"], out=tempfile.mkdtemp(), etas=4, starts=1, say=lambda line: None)
     >>> [path.name for path in made.files if path.suffix == ".png"]
     ['fig2.png', 'figA_2moons.png']
     >>> made.files[-1].name
