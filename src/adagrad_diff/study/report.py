@@ -56,7 +56,8 @@ def page(content: Mapping[str, Any]) -> str:
     )
     environment.filters |= {"number": number, "power": power, "moment": moment}
     content = clean(content)
-    others = content.pop("others", [])
+    others = content.get("others", [])
+    content = {name: part for name, part in content.items() if name != "others"}
     free = {rule["name"] for rule in content["rules"] if rule["free"]}
     ranked: dict[str, list[Any]] = {}
     for score in sorted(content["scores"], key=lambda score: merit(score, score["rule"] in free)):
