@@ -185,12 +185,14 @@ def _kept(arrays: dict[str, Any]) -> Kept:
         raise ValueError("its codes are none")
     end = header.pop("end")
     if end is not None:
-        if any(array.dtype.kind not in END[name] for name, array in ended.items()) or not {"status", "nfev"} <= {*ended}:
+        known = {"status", "success", "nfev", *(["eta"] if state.rule == "auto" else [])} <= ended.keys()
+        if not known or any(array.dtype.kind not in END[name] for name, array in ended.items()):
             raise ValueError("its end is none")
         finish = None if end["finish"] is None else Finish(**end["finish"])
         values = {name: array.item() if array.ndim == 0 else array for name, array in ended.items()}
         end = {"message": str(end["message"]), "finish": finish, **values}
     kept = Kept(state, codes, History(*columns), **header, end=end)
-    if not (0 <= kept.seconds < math.inf and 0 <= kept.begun <= int(np.max(state.n)) and isinstance(kept.start, dict)):
+    budgets = [kept.call[name] for name in ("max_iter", "max_time", "tol", "stop", "finish")][:2]
+    if not (0 <= kept.seconds < math.inf and 0 <= kept.begun <= np.max(state.n) and min(budgets) >= 0 and {*kept.start}):
         raise ValueError("its header is not that of a checkpoint")
     return kept
