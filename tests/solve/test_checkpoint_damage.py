@@ -56,7 +56,7 @@ def assert_refused(path, content, *, harmless=False):
         assert result.gap == EXPECTED.gap
         return
     assert sentence.startswith((f"{path} is no readable checkpoint of minimize: ", f"The checkpoint {path} cannot be"))
-    assert sentence.endswith("another 'checkpoint'.")
+    assert sentence.endswith(("another 'checkpoint'.", "another 'checkpoint'; nothing was changed in this one."))
     assert len(sentence) < 500
     assert path.read_bytes() == content
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
