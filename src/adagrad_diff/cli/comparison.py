@@ -61,7 +61,7 @@ class Comparison:
         self.kept.begin(n_iter)
         found = sensitivity(loss, penalty, n_iter=n_iter, checkpoint=self.kept.checkpoint, **self.options)
         content = found.content(title=self.problem.title, about=self.problem.about, command=[command])
-        self.kept.finish(content, report.write)
+        self.kept.finish(content, report.page(content).encode("utf-8"))
         return found, content
 
     def _affordable(self, loss: Any, penalty: Any) -> int:

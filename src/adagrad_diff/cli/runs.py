@@ -1,7 +1,7 @@
 """Where comparisons are kept: each in a folder of its own beside the report, named after everything it depends on.
 
 report.html                    the page
-report.results/page.json       which run the page shows, and its checksum
+report.results/page.json       which run the page shows, and its checksum (and that of the page before)
 report.results/3f2a91c07b64/   one run: run.json, checkpoint/, content.json
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,18 +57,22 @@ class Run:
         if not self.out.exists():
             return
         shown = _read(self.results / "page.json") or {}
-        if shown.get("run") != self.folder.name or shown.get("sha256") != _checksum(self.out):
+        if shown.get("run") != self.folder.name or _checksum(self.out) not in (shown.get("sha256"), shown.get("before")):
             raise ValueError(
                 f"{str(self.out)!r} is there already, and is not the report of this comparison: choose another --out."
             )
 
-    def finish(self, content: dict[str, Any], page: Callable[[Path, dict[str, Any]], Any]) -> None:
-        """Keep the numbers, and write the page."""
+    def finish(self, content: dict[str, Any], page: bytes) -> None:
+        """Keep the numbers, and write the page.
+
+        What it is to be is written down first, and what is there before: after a kill in between, either is ours.
+        """
         self._write(self.folder / "content.json", content)
         self.refuse_other_page()  # it may have come meanwhile
+        about = {"run": self.folder.name, "sha256": hashlib.sha256(page).hexdigest()}
+        self._write(self.results / "page.json", about | ({"before": _checksum(self.out)} if self.out.exists() else {}))
         with _sentences(self.out):
-            page(self.out, content)
-        self._write(self.results / "page.json", {"run": self.folder.name, "sha256": _checksum(self.out)})
+            write(self.out, lambda file: file.write(page))
 
     def _write(self, path: Path, content: dict[str, Any]) -> None:
         with _sentences(path):

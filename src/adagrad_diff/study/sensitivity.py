@@ -97,7 +97,7 @@ def sensitivity(
     if given in (None, "certified") or etas is None:
         problem = {"loss": loss, "penalty": penalty, "starts": x0s, "n_iter": n_iter}
         file = None if folder is None else folder / OPTIMUM
-        optimum = kept(file, problem, lambda: look_for(loss, penalty, x0s, n_iter))
+        optimum = kept(file, problem, lambda search: look_for(loss, penalty, x0s, n_iter, search))
     if given == "certified" and optimum.reason:
         raise ValueError(
             f'\'f_star\' cannot be "certified" here: {optimum.reason}. Give a number, "protocol", or more iterations.'
