@@ -137,7 +137,7 @@ def compare(directory, kills, wanted):
 
     compute(directory / "first")
     shutil.rmtree(directory / "first")
-    return resumed(directory, compute, kills, wanted, lambda took: 0.9 * took)
+    return resumed(directory, compute, kills, wanted, lambda took: 0.5 * took)
 
 
 def sweep(directory, kills, wanted):

@@ -32,6 +32,7 @@ def sensitivity(
     memory: str | float = "2GB",
     n_jobs: int | None = None,
     progress: bool | None = None,
+    client: Any = None,
 ) -> Sensitivity:
     r"""Compare rules over a range of step sizes: how far from the best one may be, and still be good?
 
@@ -61,8 +62,8 @@ def sensitivity(
         protocol's elsewhere; `result.f_star` says which.
     checkpoint : path, optional
         A directory for what is finished: the same call goes on from there, as with `sweep`.
-    memory, n_jobs, progress
-        As for `sweep`.
+    memory, n_jobs, progress, client
+        As for `sweep`; the optimum is looked for by the process that calls.
 
     Returns
     -------
@@ -91,7 +92,7 @@ def sensitivity(
     folder = None if checkpoint is None else as_path(checkpoint, "checkpoint")
     if folder is not None:
         refuse_others(folder)
-    options = {"memory": memory, "n_jobs": n_jobs, "progress": progress}
+    options = {"memory": memory, "n_jobs": n_jobs, "progress": progress, "client": client}
     plan = Plan(loss, penalty, x0s, n_iter, folder, options)
     optimum = Optimum(np.nan, np.inf, "it was not asked for", 1.0)
     if given in (None, "certified") or etas is None:
