@@ -24,7 +24,8 @@ class Client:
     """A cluster in threads, which counts, and loses every so-manieth task."""
 
     def __init__(self, lose=0):
-        self.pool, self.lose, self.tasks, self.scattered, self.lock = ThreadPoolExecutor(2), lose, 0, 0, threading.Lock()
+        self.pool, self.lose, self.tasks, self.scattered = ThreadPoolExecutor(8), lose, 0, 0
+        self.running, self.most, self.lock = 0, 0, threading.Lock()
 
     def scatter(self, parts, broadcast, hash):
         assert isinstance(parts, list)
@@ -42,7 +43,17 @@ class Client:
             future = Future()
             future.set_exception(CancelledError())
             return future
-        return self.pool.submit(function, *arguments)
+        return self.pool.submit(self.work, function, *arguments)
+
+    def work(self, function, *arguments):
+        with self.lock:
+            self.running += 1
+            self.most = max(self.most, self.running)
+        try:
+            return function(*arguments)
+        finally:
+            with self.lock:
+                self.running -= 1
 
 
 @pytest.fixture
@@ -56,6 +67,7 @@ def test_the_same_bits(slices):
     client = Client()
     assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, client=client)) == t.uninterrupted()
     assert client.scattered == 1
+    assert client.most == 2  # as n_jobs says, and memory allows: not all that there are
     assert client.tasks > len(t.uninterrupted())  # several for each chunk
     assert t.digest(t.sweep(*t.problem(), **{**t.OPTIONS, "n_jobs": None}, client=client)) == t.uninterrupted()  # 2 threads
 

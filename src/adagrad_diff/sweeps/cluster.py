@@ -6,6 +6,7 @@ what a trajectory computes depends on its chunk only.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -41,16 +42,12 @@ class ClusterRun(Parts):
     def finish(self, bar: Any, interrupt: Any) -> None:
         """Run all chunks, or until somebody interrupts them, or one fails."""
         cluster, n = Cluster(self.client, "sweep", self.trajectories), dict[int, int]()
+        waiting = deque(range(len(self.plan)))
         try:
-            for part, chunk in enumerate(self.plan):
-                if (answer := self.finished(part)) is not None:
-                    self._complete(part, answer)
-                elif not interrupt.requested:
-                    layout = self.trajectories.layout_on_the_way
-                    progress = self.keeper.progress(part, layout(chunk)) if self.keeper else None
-                    cluster.submit(part, some_of, chunk, progress, self.seconds)
-            while cluster.running and not interrupt.requested:
-                for part, (answer, progress) in cluster.completed(self.look):
+            while (waiting or cluster.running) and not interrupt.requested:
+                while waiting and len(cluster.running) < self.jobs:  # more would take more memory than they may
+                    self._begin(cluster, waiting.popleft())
+                for part, (answer, progress) in cluster.completed(self.look) if cluster.running else ():
                     if progress is None:
                         if self.keeper:
                             self.keeper.finish(part, answer)
@@ -61,12 +58,20 @@ class ClusterRun(Parts):
                     self.parts[part], n[part] = answer, int(np.max(progress["state.n"]))
                     cluster.submit(part, some_of, self.plan[part], progress, self.seconds)
                 bar.update(self.iterations(n) - bar.n)
-            bar.update(self.iterations(n) - bar.n)
         except KeyboardInterrupt:  # where Ctrl-C is not delayed
             self.interrupted = True
         finally:
             cluster.cancel()
         self.interrupted |= interrupt.requested
+
+    def _begin(self, cluster: Cluster, part: int) -> None:
+        """Hand out a part, unless it is there."""
+        if (answer := self.finished(part)) is not None:
+            self._complete(part, answer)
+            return
+        layout = self.trajectories.layout_on_the_way
+        progress = self.keeper.progress(part, layout(self.plan[part])) if self.keeper else None
+        cluster.submit(part, some_of, self.plan[part], progress, self.seconds)
 
     def _complete(self, part: int, answer: Arrays) -> None:
         self.parts[part] = answer

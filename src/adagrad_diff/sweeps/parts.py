@@ -24,7 +24,8 @@ class Parts:
 
     def finished(self, part: int) -> dict[str, np.ndarray] | None:
         """A part that the checkpoint has."""
-        return self.keeper.finished(part, self.trajectories.layout(self.width(part))) if self.keeper else None
+        layout = self.trajectories.layout(self.width(part))
+        return keeper.finished(part, layout) if (keeper := self.keeper) else None
 
     @property
     def outcome(self) -> str:
