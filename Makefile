@@ -7,7 +7,7 @@ PIP := $(BIN)/python $(INSTALL)
 # Instead, Python keeps what it compiles when it is imported, whatever the environment says: tests start a hundred interpreters.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: reproduce test test-main test-oldest test-wheel kernels lint graph bench clean
+.PHONY: reproduce test test-main test-oldest test-wheel kernels lint graph bench kills clean
 
 # The paper's experiments at a size of two minutes; DATA is a directory with LIBSVM files, if there is one.
 DATA ?= $(wildcard ../shared/data)
@@ -57,6 +57,10 @@ graph:
 # One command prints the tables: all of them, or make bench ONLY=core.
 bench: .venv/.bench
 	$(BIN)/python -m benchmarks $(ONLY)
+
+# A hundred kills at random moments: what was killed goes on, bit for bit.
+kills: .venv/.dev
+	$(BIN)/python tests/kill_check.py
 
 clean:
 	rm -rf .venv .venv-oldest .venv-wheel dist results

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -150,7 +151,7 @@ def test_a_time_as_budget(run, monkeypatch):
     arguments = ["compare", "mixed.csv", *mixed_table.target("ill"), *SMALL[:-1], "2min"]
     result = run(*arguments)
     assert result.exit_code == 0, result.output
-    # 3.5 s + 5.5 s + 15.5 s are spent; of the other 95.5 s, 3 s are fixed, and 0.85 of the rest is for 157 iterations of half a second.
+    # 3.5 s + 5.5 s + 15.5 s are spent; of the other 95.5 s, 3 s are fixed; 0.85 of the rest are 157 iterations of half a second.
     assert calls == [1, 5, 25, 157]
     assert "In 120 seconds there is time for 157 iterations of each run, about." in result.stderr
     assert run(*arguments).exit_code == 0
@@ -345,3 +346,52 @@ def test_real_data(run):
     assert one.exit_code == two.exit_code == 0, (one.output, two.output)
     assert json.loads(one.stdout)["scores"] == json.loads(two.stdout)["scores"]
     assert dict(json.loads(one.stdout)["about"])["Samples"] == "32561"
+
+
+def test_killed_wherever_a_file_gets_its_name(run, tmp_path, monkeypatch):
+    """Before and after: the same command goes on to the same numbers, and leaves nothing else behind."""
+    from checkpointing import Crash, crash_at
+
+    least = ["--rules", "AdaGradDiff", "--etas", "0.1:1:2", "--starts", "1", "--budget", "5"]
+    arguments = ["compare", "mixed.csv", *mixed_table.target("ill"), *least, "--out", "sub/report.html"]
+    volatile = ("created", "command")
+
+    def numbers():
+        found = json.loads(next(Path("sub").rglob("content.json")).read_text())
+        return {name: part for name, part in found.items() if name not in volatile}
+
+    assert run(*arguments).exit_code == 0
+    whole, names = numbers(), sorted(map(str, everything("sub")))
+    for moment in range(1, 30):
+        for before in (True, False):
+            shutil.rmtree("sub")
+            with monkeypatch.context() as patch:
+                crash_at(patch, moment, before=before)
+                try:
+                    done = run(*arguments)
+                except Crash:
+                    done = None
+            if done is None or isinstance(done.exception, Crash):
+                for path in Path("sub").rglob("*.partial"):
+                    pytest.fail(f"{path} is left by an exception")
+                done = run(*arguments)
+                assert done.exit_code == 0, (moment, before, done.output)
+            assert done.exit_code == 0
+            assert numbers() == whole
+            assert sorted(map(str, everything("sub"))) == names
+        if moment > len(names) and done.exception is None:
+            break
+
+
+def test_a_half_written_optimum_is_no_foreign_file(run, tmp_path):
+    """What a kill has left before there was anything else."""
+    arguments = ["compare", "mixed.csv", *mixed_table.target("ill"), *SMALL]
+    assert run(*arguments).exit_code == 0
+    folder = next(Path("report.results").rglob("optimum.json")).parent
+    shutil.rmtree(folder)
+    folder.mkdir()
+    for name in ("optimum.json", "optimum.npz"):
+        (folder / f"{name}.{'0f' * 8}.partial").write_bytes(b"half")
+    done = run(*arguments)
+    assert done.exit_code == 0, done.output
+    assert not list(folder.rglob("*.partial"))

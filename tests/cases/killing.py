@@ -1,4 +1,6 @@
-"""Processes that are killed at random moments: python killing.py sweep|reproduce|save DIRECTORY SEED KILLS [FILE ...].
+"""Processes that are killed at random moments: python killing.py KIND DIRECTORY SEED KILLS [FILE ...].
+
+The kinds are minimize, sweep, compare, reproduce and save.
 
 Each kind kills forks of itself, which begin with everything imported and compiled, and lets the next one go on. What is
 wrong ends in an error; what was seen is printed as JSON. The kills go on, to at most five times as many, until the files
@@ -39,13 +41,16 @@ def names(directory):
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*")) if directory.exists() else []
 
 
-def resumed(directory, compute, kills, wanted, seconds):
-    """Kill `compute(directory)` so many times; whenever it gets through, its answer must be that of one in one go."""
+def resumed(directory, compute, kills, wanted, seconds, progress=lambda place: {}):
+    """Kill `compute(directory)` so many times; whenever it gets through, its answer must be that of one in one go.
+
+    `progress` tells how far each of the files is: none of them ever goes back.
+    """
     begin = time.perf_counter()
     expected = json.loads(json.dumps(compute(directory / "whole")))
     whole, place, answer = names(directory / "whole"), directory / "cut", directory / "answer.json"
     took = time.perf_counter() - begin
-    done, seen, completed = 0, set(), 0
+    done, seen, completed, far = 0, set(), 0, {}
 
     def work():
         answer.write_text(json.dumps(compute(place)))
@@ -53,6 +58,8 @@ def resumed(directory, compute, kills, wanted, seconds):
     while (more := done < kills or (done < 5 * kills and not wanted <= seen)) or completed == 0:
         if more and killed(work, seconds(took)):
             done += 1
+            before, far = far, progress(place)
+            assert all(far.get(name, -1) >= n for name, n in before.items()), (before, far)
             seen |= {kind for kind in (".progress.npz", ".partial", "sweep.lock") if kind in " ".join(names(place))}
             continue
         if not answer.exists():
@@ -62,12 +69,75 @@ def resumed(directory, compute, kills, wanted, seconds):
         assert names(place) == whole
         shutil.rmtree(place)
         answer.unlink()
+        far = {}
     return {"kills": done, "completed": completed, "seen": sorted(seen)}
 
 
 def child(work):
     work()
     os._exit(0)
+
+
+def minimize(directory, kills, wanted):
+    """Runs with a given eta, of several trajectories, and races with a certificate and tries of the finish."""
+    from adagrad_diff import L1, LAD, AdaGradDiff, Logistic, minimize
+    from adagrad_diff.solve import tries
+    from user_losses import data
+
+    tries.AT_ONCE, tries.INSTEAD = -1.0, -1
+    A, real, labels, _ = data(samples=60, features=6)
+    runs = {
+        "given": (LAD(A, real), {"eta": 0.3, "penalty": L1(0.02), "stop": "gap", "tol": 1e-12, "max_iter": 400}),
+        "several": (Logistic(A, labels), {"rule": AdaGradDiff([0.1, 0.3, 1.0]), "tol": 1e-3, "max_iter": 300}),
+        "race": (LAD(A, real, intercept=True), {"penalty": L1(0.02), "tol": 0.0, "max_iter": 300}),
+    }
+
+    def compute(place):
+        place.mkdir(exist_ok=True)
+        answer = {}
+        for name, (loss, options) in runs.items():
+            found = minimize(loss, **options, checkpoint=place / f"{name}.npz", every=1e-3, on_failure="ignore")
+            history = [getattr(found.history, column) for column in ("iteration", "objective", "mean_step", "subgradient_norm")]
+            parts = [found.x, found.x_avg, found.x_best, found.jac, found.nit, found.nfev, found.status, *history]
+            parts += [found.get("gap", 0.0), *found.state.memory.values()]
+            rest = [found.message, *([found.finish.tries, found.finish.rounds] if "finish" in found else [])]
+            answer[name] = [hashlib.sha256(b"".join(np.asarray(part).tobytes() for part in parts)).hexdigest(), *rest]
+        return answer
+
+    def progress(place):
+        far = {}
+        for path in place.glob("*.npz"):  # and each of them can be read at any time
+            with np.load(path) as content:
+                far[path.name] = int(content["n"].max())
+        return far
+
+    compute(directory / "first")
+    shutil.rmtree(directory / "first")
+    return resumed(directory, compute, kills, wanted, lambda took: 0.7 * took, progress)
+
+
+def compare(directory, kills, wanted):
+    """The command, on a file."""
+    import contextlib
+
+    import mixed_table
+    from adagrad_diff.cli import main
+    from adagrad_diff.sweeps import run as _sweep
+
+    _sweep.SAVE = 0.01
+    table = mixed_table.write(directory / "mixed.csv", mixed_table.columns(80))
+    small = ["--rules", "AdaGradDiff,adagrad,dog", "--etas", "0.01:10:4", "--starts", "2", "--budget", "200"]
+
+    def compute(place):
+        words = ["compare", str(table), *mixed_table.target("ill"), *small, "--out", str(place / "report.html")]
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            main(words, standalone_mode=False)
+        found = json.loads(next(place.rglob("content.json")).read_text())
+        return {name: part for name, part in found.items() if name not in ("created", "command")}
+
+    compute(directory / "first")
+    shutil.rmtree(directory / "first")
+    return resumed(directory, compute, kills, wanted, lambda took: 0.5 * took)
 
 
 def sweep(directory, kills, wanted):
@@ -141,4 +211,5 @@ def save(directory, kills, wanted):
 if __name__ == "__main__":
     kind, place, seed, count, *files = sys.argv[1:]
     random.seed(int(seed))
-    print(json.dumps({"sweep": sweep, "reproduce": reproduce, "save": save}[kind](Path(place), int(count), set(files))))
+    kinds = {"minimize": minimize, "sweep": sweep, "compare": compare, "reproduce": reproduce, "save": save}
+    print(json.dumps(kinds[kind](Path(place), int(count), set(files))))

@@ -1,6 +1,6 @@
-"""Random kills (SIGKILL) of sweeps, reproductions and saves: they go on bit for bit, and nothing is left behind.
+"""Random kills (SIGKILL) of runs, sweeps, commands and saves: they go on bit for bit, and nothing is left behind.
 
-ADAGRAD_DIFF_KILLS=125 in the environment kills each of them that many times.
+ADAGRAD_DIFF_KILLS=125 in the environment kills each of them that many times; `make kills` prints a table of a hundred.
 """
 
 import json
@@ -12,12 +12,20 @@ from pathlib import Path
 import pytest
 
 KILLS = int(os.environ.get("ADAGRAD_DIFF_KILLS", "0"))
-FEW = {"sweep": 2, "reproduce": 1, "save": 3}  # or more, until these files have been seen half done
-SEEN = {"sweep": {".progress.npz", "sweep.lock"}, "reproduce": {"sweep.lock"}, "save": {".partial"}}
+FEW = {
+    "minimize": 3,
+    "sweep": 2,
+    "compare": 2,
+    "reproduce": 1,
+    "save": 3,
+}  # or more, until these files have been seen half done
+SEEN = {"minimize": set(), "sweep": {".progress.npz", "sweep.lock"}, "compare": set(), "reproduce": {"sweep.lock"}}
+SEEN |= {"save": {".partial"}}
+CORE = ("minimize", "save")  # which need nothing beside the core dependencies
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks of itself")
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind == "save" else [pytest.mark.peer]) for kind in FEW])
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind in CORE else [pytest.mark.peer]) for kind in FEW])
 def test_killed_at_random_moments(tmp_path, kind):
     seed, kills = int.from_bytes(os.urandom(4)), KILLS or FEW[kind]
     script = Path(__file__).parents[1] / "cases" / "killing.py"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -39,6 +41,26 @@ def thread_count(work: float) -> int:
         return 1
     allowed = max((library.get_num_threads() or 1 for library in _blas()), default=wanted)
     return min(wanted, allowed)
+
+
+_LIMITED = threading.Lock()
+_limits: list[Any] = []  # of those who want one thread now, all the same
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS with a single thread, until the last of those who want that is through: limits hold for the whole process."""
+    from threadpoolctl import threadpool_limits
+
+    with _LIMITED:
+        _limits.append(_limits[0] if _limits else threadpool_limits(1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _LIMITED:
+            limit = _limits.pop()
+            if not _limits:
+                limit.restore_original_limits()
 
 
 @cache

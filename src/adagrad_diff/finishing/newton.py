@@ -52,6 +52,7 @@ class Newton:
 
     def _run(self, x: np.ndarray, tol: float, stop: Stop) -> End:
         model, p = self.model, self.p
+        self.index = np.empty(0, np.intp)  # of an earlier run: this one must not depend on it
         self.dead = dead if (dead := model.dead()) is not None and dead.any() else None
         if self.dead is not None:
             wanted = (p.l1 + p.l2 > 0) if p.strength is None else (p.l1 + p.l2 + p.strength[p.labels] > 0)

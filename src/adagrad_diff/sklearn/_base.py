@@ -17,6 +17,7 @@ from ..solve.status import warn
 from . import _ends
 from ._choices import kind_of, model_of, penalty_of
 from ._data import products, validated
+from ._keeping import kept_in
 from ._options import step_size, verbosity
 from ._path import Path
 from ._solve import Solution, solve
@@ -32,6 +33,8 @@ class Estimator(BaseEstimator):
     fit_intercept: Any
     warm_start: Any
     verbose: Any
+    checkpoint: Any = None
+    checkpoint_every: Any = 60.0
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Each parameter under its own name, as scikit-learn wants it; `given` are the locals() of an __init__."""
@@ -54,6 +57,7 @@ class Estimator(BaseEstimator):
             "tol": check.nonnegative(self.tol, "tol", owner),
             "max_iter": check.count(self.max_iter, "max_iter", owner, least=1),
             "verbose": verbosity(self.verbose, owner),
+            "kept": kept_in(self.checkpoint, self.checkpoint_every, owner),
         }
 
     def _strength(self, total: float) -> float:

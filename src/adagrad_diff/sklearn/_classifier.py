@@ -99,7 +99,7 @@ class LinearClassifier(BaseClassifier):
         it sees the coefficients (n_features, n_classes) row by row, and "group" joins the classes of a feature.
     alpha : float
         Strength of the penalty, >= 0; 0 is no penalty.
-    l1_ratio, groups, fit_intercept, tol, max_iter, eta, warm_start, verbose
+    l1_ratio, groups, fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
         As for `LinearRegressor`.
     class_weight : dict, "balanced" or None
         Weights of the classes, by which sample weights are multiplied.
@@ -141,5 +141,7 @@ class LinearClassifier(BaseClassifier):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())

@@ -28,7 +28,7 @@ class LogisticRegression(BaseClassifier):
         For "elasticnet": the share of the L1 norm.
     groups : array of int (n_features,), optional
         For "group": the label of each feature's group; by default each feature, with its coefficients for all classes, is one.
-    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose
+    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
         As for `LinearClassifier`.
 
     Attributes
@@ -64,6 +64,8 @@ class LogisticRegression(BaseClassifier):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())
 
@@ -79,7 +81,7 @@ class SparseSVC(BaseClassifier):
         As in scikit-learn: alpha = 1 / (N C), with N the sum of the sample weights.
     alpha : float, optional
         The strength itself, >= 0; if given, C is not used.
-    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose
+    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
         As for `LinearClassifier`.
 
     Attributes
@@ -112,6 +114,8 @@ class SparseSVC(BaseClassifier):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())
 
@@ -130,7 +134,7 @@ class LinearSVC(BaseClassifier):
         As in scikit-learn: alpha = 1 / (N C), with N the sum of the sample weights.
     alpha : float, optional
         The strength itself, >= 0; if given, C is not used.
-    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose
+    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
         As for `LinearClassifier`.
 
     Attributes
@@ -164,6 +168,8 @@ class LinearSVC(BaseClassifier):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())
 

@@ -51,7 +51,7 @@ class KernelSVC(Classes, Estimator):
         Of the kernels that have them.
     fit_intercept : bool
         Whether there is a bias c, as in scikit-learn's SVC; there is none in the paper, and by default.
-    class_weight, tol, max_iter, eta, warm_start, verbose
+    class_weight, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
         As for `LinearClassifier`.
 
     Attributes
@@ -102,6 +102,8 @@ class KernelSVC(Classes, Estimator):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -18,13 +18,14 @@ from ..losses import Squared
 from ..solve.status import warn
 from . import _ends
 from ._base import LinearEstimator
+from ._cluster import WithClient, on_cluster
 from ._data import weights_of
 from ._delegate import Delegate
 from ._folds import along_fold, weights_for
 from ._grid import given
 
 
-class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
+class PathCV(Delegate, MetaEstimatorMixin, WithClient):
     """A linear model whose strength of the penalty is chosen by cross-validation.
 
     On each fold all strengths are fitted as one path, from strong to weak, each started from the one before: far less work
@@ -52,6 +53,9 @@ class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
         Whether to fit the best model to all samples. Without it there are no predictions.
     verbose : int
         Of joblib: larger numbers print more about the progress of the folds.
+    client : distributed.Client, optional
+        A Dask cluster that works on the folds instead (or an executor of `concurrent.futures`): X and y go out once, and a
+        fold whose worker dies is done again. The last fit is made here. Clones share the client; a pickle has none.
 
     Attributes
     ----------
@@ -96,6 +100,7 @@ class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
         n_jobs: int | None = None,
         refit: bool = True,
         verbose: int = 0,
+        client: Any = None,
     ) -> None:
         self.estimator = estimator
         self.alphas = alphas
@@ -106,6 +111,7 @@ class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.refit = refit
         self.verbose = verbose
+        self.client = client
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose the strength, and fit the model with it.
@@ -136,8 +142,11 @@ class PathCV(Delegate, MetaEstimatorMixin, BaseEstimator):
         X, y, groups = indexable(X, y, groups)
         folds = list(check_cv(self.cv, y, classifier=is_classifier(self.estimator)).split(X, y, groups))
         scorer = self._scorer()
-        work = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer="threads")
-        found = work(delayed(along_fold)(self.estimator, X, y, weight, train, test, values, scorer) for train, test in folds)
+        if self.client is not None:
+            found = on_cluster(self.client, owner, self.estimator, X, y, weight, folds, values, scorer)
+        else:
+            work = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer="threads")
+            found = work(delayed(along_fold)(self.estimator, X, y, weight, *fold, values, scorer) for fold in folds)
         self.alphas_, self.n_splits_ = values, len(folds)
         self.score_path_ = np.stack([scores for scores, _ in found], axis=1)
         self._squared = _is_mse(self.scoring, walker)

@@ -19,7 +19,7 @@ class PoissonRegressor(BaseRegressor):
     ----------
     alpha : float
         Strength of the penalty, >= 0.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
         As for `LinearRegressor`.
 
     Attributes
@@ -50,6 +50,8 @@ class PoissonRegressor(BaseRegressor):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())
 

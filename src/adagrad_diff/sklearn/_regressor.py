@@ -136,6 +136,12 @@ class LinearRegressor(BaseRegressor):
         Whether `fit` starts from the last solution.
     verbose : int
         1 prints a line every other second and one at the end.
+    checkpoint : path, optional
+        A directory for fits that may be killed: what they have reached is written there, and the same fit goes on from it and
+        ends with the same bits. Each problem (data, loss, penalty, start) has a file of its own, so clones, folds and paths
+        can share a directory. Solved problems stay there and are not solved again: delete it when you are through.
+    checkpoint_every : float
+        Seconds between two writings of a checkpoint.
 
     Attributes
     ----------
@@ -187,5 +193,7 @@ class LinearRegressor(BaseRegressor):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())

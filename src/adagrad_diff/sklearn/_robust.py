@@ -19,7 +19,7 @@ class LADRegressor(BaseRegressor):
     ----------
     alpha : float
         Strength of the L1 penalty, >= 0. Half of the loss is the median's: QuantileRegressor(alpha=alpha / 2) is the same.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
         As for `LinearRegressor`.
 
     Attributes
@@ -50,6 +50,8 @@ class LADRegressor(BaseRegressor):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())
 
@@ -67,7 +69,7 @@ class HuberRegressor(BaseRegressor):
         Where the loss turns linear.
     alpha : float
         Strength of the ridge penalty, >= 0.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
         As for `LinearRegressor`.
 
     Attributes
@@ -100,6 +102,8 @@ class HuberRegressor(BaseRegressor):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())
 

@@ -13,6 +13,7 @@ from ..losses import LinearModel, Loss
 from ..penalties import Penalty
 from ..solve.run import minimize
 from ..solve.status import Status
+from ._keeping import Directory
 from ._null import null_gap, null_point
 
 if TYPE_CHECKING:
@@ -34,7 +35,18 @@ class Solution:
     message: str  # the same as a sentence
 
 
-def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_iter: int, verbose: bool, label: str) -> Solution:
+def solve(
+    loss: Loss,
+    penalty: Penalty,
+    x0: Any,
+    *,
+    eta: Any,
+    tol: float,
+    max_iter: int,
+    verbose: bool,
+    label: str,
+    kept: Directory | None = None,
+) -> Solution:
     """The minimiser of loss + penalty, with what is certified about it."""
     null, finished = None, False
     if isinstance(loss, LinearModel):
@@ -48,7 +60,7 @@ def solve(loss: Loss, penalty: Penalty, x0: Any, *, eta: Any, tol: float, max_it
     if null is not None:
         solution = Solution(x, *null, 1, "certified", "All coefficients are zero: the penalty is that strong.")
     else:
-        solution = _iterate(loss, penalty, x0, eta, tol, max_iter, verbose, label)
+        solution = _iterate(loss, penalty, x0, eta, tol, max_iter, Progress(label) if verbose else None, kept)
         if finished and isinstance(loss, LinearModel):
             solution = _or_zeros(loss, penalty, x, solution, tol)
     if verbose:
@@ -68,14 +80,20 @@ def _or_zeros(loss: LinearModel, penalty: Penalty, x: np.ndarray, solution: Solu
     return Solution(x, fun, gap, solution.nit, "certified", "All coefficients are zero: the penalty is that strong.")
 
 
-def _iterate(loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_iter: int, verbose: bool, label: str) -> Solution:
+def _iterate(
+    loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_iter: int, callback: Any, kept: Directory | None
+) -> Solution:
     # A step of its own for each coordinate only where the prox is exact for that. With a given eta nobody else sees to it,
     # and with "auto" only for penalties of kind "scalar", not "block".
     blocks = None if penalty.accepts == "diagonal" else "all"
+    x0 = _inside(loss, penalty, x0)
+    saved: dict[str, Any] = (
+        {} if kept is None else {"checkpoint": kept.file(loss, penalty, x0, eta=eta, tol=tol), "every": kept.every}
+    )
     with np.errstate(all="ignore"):  # what overflows is seen in the value
         result = minimize(
             loss,
-            _inside(loss, penalty, x0),
+            x0,
             penalty,
             eta=eta,
             blocks=blocks,
@@ -83,8 +101,9 @@ def _iterate(loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_it
             tol=tol,
             max_iter=max_iter,
             history=0,
-            callback=Progress(label) if verbose else None,
+            callback=callback,
             on_failure="ignore",
+            **saved,
         )
     x, fun = (result.x_best, float(result.fun_best)) if result.fun_best < result.fun else (result.x, float(result.fun))
     gap = max(fun - float(result.bound), 0.0)  # it may be less by rounding

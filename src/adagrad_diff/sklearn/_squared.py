@@ -16,7 +16,7 @@ class Lasso(BaseRegressor):
     ----------
     alpha : float
         Strength of the penalty, >= 0.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
         As for `LinearRegressor`.
 
     Attributes
@@ -46,6 +46,8 @@ class Lasso(BaseRegressor):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())
 
@@ -62,7 +64,7 @@ class ElasticNet(BaseRegressor):
         Strength of the penalty, >= 0.
     l1_ratio : float
         The share rho of the L1 norm, between 0 and 1.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
         As for `LinearRegressor`.
 
     Attributes
@@ -93,6 +95,8 @@ class ElasticNet(BaseRegressor):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())
 
@@ -110,7 +114,7 @@ class GroupLasso(BaseRegressor):
         Strength of the penalty, >= 0.
     weights : array (n_groups,), optional
         The weights omega, in the order of the sorted labels; 1 by default.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
         As for `LinearRegressor`.
 
     Attributes
@@ -142,5 +146,7 @@ class GroupLasso(BaseRegressor):
         eta: Any = "auto",
         warm_start: bool = False,
         verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self._keep(locals())

@@ -1,7 +1,7 @@
 """Algorithm 1 (`algorithm`), its state, the driver that watches it, and what users call: `minimize` and `iterate`."""
 
 from .algorithm import iterate
-from .driver import History
+from .history import History
 from .run import minimize
 from .scipy_bridge import scipy_method
 from .state import State, load_state

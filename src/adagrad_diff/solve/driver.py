@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -11,28 +10,18 @@ import numpy as np
 
 from ..common.tolerance import NOTHING, unit
 from ..rules import Rule
+from .history import History, Record
 from .state import State
-from .status import BUDGETS, Interrupt, Status
+from .status import BUDGETS, RUNNING, Interrupt, Status
 
 if TYPE_CHECKING:
     from ..certificates import Certifier
+    from .keeping import Keeper
     from .tries import Tries
 
-RUNNING = -1
 SELDOM = 16  # iterations between two looks at how much gradients have changed
 DIVERGENCE = 1e30
 STRICTER = 0.9  # the share of the tolerance that a race must reach: its point is judged again in the caller's coordinates
-
-
-@dataclass
-class History:
-    """What was recorded, one entry per recorded iteration; with trajectories, (entries, B), NaN after one has ended."""
-
-    iteration: np.ndarray  # n, counted from the very first start
-    objective: np.ndarray  # F(x^{n+1})
-    mean_step: np.ndarray  # mean over coordinates of eta / w^n
-    subgradient_norm: np.ndarray  # ||u^{n+1}||
-    time: np.ndarray  # seconds since this call began
 
 
 class Watch:
@@ -51,13 +40,18 @@ class Watch:
         interrupt: Interrupt | None = None,
         show: Callable[[State], None] | None = None,
         tries: Tries | None = None,
+        keeper: Keeper | None = None,
     ):
         self.left, self.deadline, self.tol, self.callback, self.every = max_iter, deadline, tol, callback, every
         self.certifier, self.interrupt, self.tries = certifier, interrupt or Interrupt(), tries
         self.show = show  # makes a state what a caller may see, if the source of states does not do that by itself
         self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
         self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
-        self.rows: list[tuple[Any, ...]] = []
+        self.record = Record(self.shape)
+        self.keeper = keeper  # writes checkpoints, when it is time
+        if keeper is not None:
+            self.begin, self.left = self.begin - keeper.seconds, keeper.left(state, max_iter)
+            self.record = Record(self.shape, keeper.kept.history if keeper.kept else None)
         self._seen: tuple[Any, Any] | None = None  # the subgradient norm and mean step at the current iterate, once computed
 
     def run(self, iterations: Callable[[Rule, State], Iterator[State]], rule: Rule, state: State) -> Any:
@@ -67,8 +61,9 @@ class Watch:
         """
         if not state.batched:
             return self._follow(iterations(rule, state), state)
-        self.full, self.columns = state, np.arange(state.f.size)
-        status, part = np.full(state.f.shape, RUNNING), state
+        status = self.codes = np.full(state.f.shape, RUNNING) if self.keeper is None else self.keeper.codes(state.f.shape)
+        self.full, self.columns = state, np.flatnonzero(status == RUNNING)
+        part = state if self.columns.size == status.size else state.select(self.columns)
         while self.columns.size:
             codes = self._follow(iterations(rule.select(self.columns), part), part)
             part.committing = True  # until they are written back
@@ -93,6 +88,9 @@ class Watch:
                 status = self._look(state)
                 if self.interrupt.requested:
                     status = _end(status)
+                if self.keeper is not None and perf_counter() >= self.keeper.due and np.all(status == RUNNING):
+                    codes = self.codes if state.batched else RUNNING
+                    self.keeper.keep(self._shown(state), codes, self.history(), self.seconds)
             if state.failed is not True and state.step is not None and np.any(np.isnan(state.norm)):
                 state.diagnose()
         except KeyboardInterrupt:
@@ -193,13 +191,7 @@ class Watch:
         norm, mean_step = self._diagnose(state)
         if state.batched:  # the callback sees all trajectories, also those that have ended
             norm, mean_step = self._widen(norm), self._widen(mean_step)
-            if state is not self.full:
-                self.full.put(self.columns, state)
-            state = self.full
-        if self.show is not None:
-            self.show(state)
-        for watcher in (self.certifier, self.tries):
-            state.notes |= watcher.memory() if watcher is not None else {}
+        state = self._shown(state)
         now = OptimizeResult(x=state.x.copy(), fun=state.fun, fun_best=np.copy(state.fun_best)[()], nit=np.copy(state.n)[()])
         now.update(subgradient_norm=norm, mean_step=mean_step, state=state)
         try:
@@ -207,6 +199,17 @@ class Watch:
         except StopIteration:
             return True
         return False
+
+    def _shown(self, state: State) -> State:
+        """The state of all trajectories, also of those that have ended, as somebody may see and keep it."""
+        if state.batched and state is not self.full:
+            self.full.put(self.columns, state)
+            state = self.full
+        if self.show is not None:
+            self.show(state)
+        for watcher in (self.certifier, self.tries):
+            state.notes |= watcher.memory() if watcher is not None else {}
+        return state
 
     def _record(self, state: State) -> None:
         norm, mean_step = self._diagnose(state)
@@ -216,7 +219,7 @@ class Watch:
             row = (state.fun, mean_step, norm)
         if state.batched:
             row = tuple(self._widen(np.where(state.failed, np.nan, value)) for value in row)
-        self.rows.append((self.n, *row, perf_counter() - self.begin))
+        self.record.add(self.n, *row, self.seconds)
 
     def _widen(self, values: np.ndarray) -> np.ndarray:
         """Values of the trajectories that are still running among NaN for the others."""
@@ -224,12 +227,14 @@ class Watch:
         full[self.columns] = values
         return full
 
+    @property
+    def seconds(self) -> float:
+        """Since the run began; with a checkpoint, of all calls together."""
+        return perf_counter() - self.begin
+
     def history(self) -> History:
         """What was recorded, as arrays."""
-        columns = list(zip(*self.rows, strict=True)) or [()] * 5
-        shapes = [(), self.shape, self.shape, self.shape, ()]
-        arrays = [np.array(c, np.float64).reshape(-1, *s) for c, s in zip(columns, shapes, strict=True)]
-        return History(arrays[0].astype(np.int64), *arrays[1:])
+        return self.record.history()
 
 
 def _end(status: Any) -> Any:

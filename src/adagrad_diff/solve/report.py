@@ -29,6 +29,8 @@ from .status import (
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
+    from .keeping import Keeper
+
 FALLEN = 1e6  # times its first value that a loss may fall along a straight line
 
 
@@ -47,29 +49,53 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
     codes = np.where(np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes)
     good, batched = succeeded(codes, watch.tol), state.batched
     result = OptimizeResult(
-        x=state.x.copy(),
-        fun=state.fun,
-        jac=state.g.copy(),
-        x_avg=state.x_avg,
-        x_best=state.x_best.copy(),
-        fun_best=state.fun_best,
-        subgradient_norm=state.norm,
-        nit=state.n,
+        **_of_state(state),
         nfev=state.n + 1,
         status=codes if batched else int(codes[0]),
         success=good if batched else bool(good[0]),
         message=_message(codes, state, watch),
         history=watch.history(),
-        state=state,
     )
     if certifier is not None:
         certified = np.broadcast_to(watch.certified(state), codes.shape)
         result.update(gap=certifier.gap(state.fun), bound=certifier.bound, dual_point=certifier.point)
         result.update(certified=certified.copy() if batched else bool(certified[0]))
     result.update(extra)
+    if (keeper := watch.keeper) is not None and (np.any(state.n) or Status.CONVERGED in codes):  # there is something to keep
+        keeper.keep(state, status, result.history, watch.seconds, result)
     if watch.interrupt.requested:
-        raise Interrupted(result.message, result)
-    alarming = ~good & ~np.isin(codes, DECIDED)
+        going_on = "" if keeper is None else f" The same call with checkpoint={str(keeper.path)!r} goes on from here."
+        raise Interrupted(result.message + going_on, result)
+    return _told(result, on_failure)
+
+
+def restored(keeper: Keeper, end: dict[str, Any], on_failure: str, **extra: Any) -> OptimizeResult:
+    """The result of a run that had ended before, as it was then."""
+    from scipy.optimize import OptimizeResult
+
+    assert keeper.kept is not None
+    ours = {name: value for name, value in end.items() if value is not None}
+    return _told(OptimizeResult(**_of_state(keeper.kept.state), **ours, history=keeper.kept.history, **extra), on_failure)
+
+
+def _of_state(state: State) -> dict[str, Any]:
+    """What a result has of the state."""
+    return {
+        "x": state.x.copy(),
+        "fun": state.fun,
+        "jac": state.g.copy(),
+        "x_avg": state.x_avg,
+        "x_best": state.x_best.copy(),
+        "fun_best": state.fun_best,
+        "subgradient_norm": state.norm,
+        "nit": state.n,
+        "state": state,
+    }
+
+
+def _told(result: OptimizeResult, on_failure: str) -> OptimizeResult:
+    """The result, with a warning or instead of it an error if it is not one that somebody wanted."""
+    alarming = ~np.atleast_1d(result.success) & ~np.isin(result.status, DECIDED)
     if alarming.any() and on_failure == "raise":
         raise ConvergenceError(result.message, result)
     if alarming.any() and on_failure == "warn":

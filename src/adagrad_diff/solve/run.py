@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -9,23 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
-from ..common.describe import describe_problem
-from ..finishing import Finish
-from ..losses import Loss, as_loss
+from ..losses import as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import AdaGradDiff, Rule, as_rule
-from .algorithm import check_state, iterations, resume, start
-from .auto import RESTARTS, Race
+from .algorithm import iterations, resume, start
 from .driver import Watch
-from .report import report
+from .keeping import Keeper, trusted
+from .racing import certifier_of, race
+from .report import report, restored
 from .state import State
-from .status import BUDGETS, Status, interruptible
-from .tries import Tries
+from .status import interruptible
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
-
-    from ..certificates import Certifier
 
 
 def minimize(
@@ -46,6 +43,8 @@ def minimize(
     state: State | None = None,
     on_failure: str = "warn",
     finish: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: float = 60.0,
 ) -> OptimizeResult:
     r"""Minimise F(x) = f(x) + phi(x) by AdaGrad-Diff.
 
@@ -92,6 +91,15 @@ def minimize(
         With eta="auto", stop="gap" and a tolerance: whether to solve the small problem that is left exactly (see
         `adagrad_diff.finish`), at once if it is small from the start. With a given eta or rule there is no finish: that is the
         paper's algorithm.
+    checkpoint : path, optional
+        A file that is written every so many seconds (`every`), on Ctrl-C and at the end. The same call goes on from it, also
+        after a kill, and ends where a call that was never interrupted does, bit for bit, its history included but for the
+        times. So budgets count from the very first start: max_iter the iterations, max_time the seconds, of all calls
+        together. A run that has ended is not run again: its result is returned, unless the call has a larger budget or another
+        tol. (After its callback has stopped it, a run goes on.) A checkpoint of another problem, rule, x0 or state is refused,
+        and one that cannot be written is an OSError; the last good one stays. One run at a time uses it.
+    every : float
+        Seconds between two writings of the checkpoint.
 
     Returns
     -------
@@ -124,96 +132,52 @@ def minimize(
     >>> result = minimize(LAD(A, A[:, 0] - 2 * A[:, 3]), penalty=L1(0.01), eta=0.1)
     >>> result.x[[0, 3]].round(2).tolist(), int(np.count_nonzero(result.x.round(2)))
     ([1.0, -2.0], 2)
+
+    A run that may be killed, and is called again until it is through:
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.npz"
+    >>> for _ in range(2):  # the second call has nothing left to do
+    ...     result = minimize(LAD(A, A[:, 0]), eta=0.1, max_iter=500, checkpoint=path)
+    >>> result.nit, len(result.history.iteration)
+    (500, 500)
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
     automatic = rule is None and (eta is None or (isinstance(eta, str) and eta == "auto"))
     stop = ("gap" if automatic and tol is not None else "subgradient") if stop is None else stop
     check.one_of(stop, ("subgradient", "gap"), "stop", "minimize")
     check.one_of(on_failure, ("warn", "raise", "ignore"), "on_failure", "minimize")
-    max_iter, every = check.count(max_iter, "max_iter", "minimize"), check.count(history, "history", "minimize")
+    max_iter, recorded = check.count(max_iter, "max_iter", "minimize"), check.count(history, "history", "minimize")
     tol = None if tol is None else check.nonnegative(tol, "tol", "minimize")
     check.flag(finish, "finish", "minimize")
-    deadline = np.inf if max_time is None else perf_counter() + check.positive(max_time, "max_time", "minimize")
+    seconds = np.inf if max_time is None else check.positive(max_time, "max_time", "minimize")
+    begin, pause = perf_counter(), check.nonnegative(every, "every", "minimize")
     if callback is not None and not callable(callback):
         raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
     with interruptible() as interrupt:
-        watched: dict[str, Any] = {"tol": tol, "callback": callback, "every": every, "interrupt": interrupt}
+        keeper = None
+        if checkpoint is not None:
+            ends = {"tol": tol, "stop": stop, "finish": finish, "max_iter": max_iter, "max_time": seconds}
+            keeper = Keeper(checkpoint, pause, x0, state, **ends)
+            state = keeper.continued(state)
+        deadline = begin + seconds - (keeper.seconds if keeper else 0.0)
+        watched: dict[str, Any] = {"tol": tol, "callback": callback, "every": recorded}
+        watched |= {"interrupt": interrupt, "keeper": keeper}
         if automatic:
-            return _race(loss, x0, penalty, eps, blocks, stop, state, on_failure, finish, max_iter, deadline, **watched)
+            return race(loss, x0, penalty, eps, blocks, stop, state, on_failure, finish, max_iter, deadline, **watched)
         if loss.shape is not None:
             penalty.check_size(int(np.prod(loss.shape)) // loss.shape[0] * (loss.shape[0] - loss.intercept))
         rule = _choose_rule(rule, eta, eps, blocks, penalty)
-        certifier = _certifier(loss, penalty, stop)
-        state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
-        if certifier is not None:
-            certifier.remember(state.notes)
+        certifier = certifier_of(loss, penalty, stop)
+        with trusted(keeper):
+            state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
+            if certifier is not None:
+                certifier.remember(state.notes)
+        if keeper is not None and keeper.finished is not None:
+            return restored(keeper, keeper.finished, on_failure)
         watch = Watch(max_iter, deadline, state=state, certifier=certifier, **watched)
         status = watch.run(lambda rule, state: iterations(loss, penalty, rule, state), rule, state)
         return report(watch, state, status, on_failure)
-
-
-def _race(
-    loss: Loss,
-    x0: Any,
-    penalty: Penalty,
-    eps: Any,
-    blocks: Any,
-    stop: str,
-    state: Any,
-    on_failure: str,
-    finish: bool,
-    max_iter: int,
-    deadline: float,
-    **watched: Any,
-) -> OptimizeResult:
-    """`minimize` with eta="auto": what is watched is the leader of several trajectories."""
-    race = Race(loss, penalty, 1e-8 if eps is None else eps, blocks)
-    certifier = _certifier(loss, penalty, stop, 1 + len(RESTARTS))
-    if state is not None:
-        check_state(loss, x0, penalty, race.identity, state)
-    leader = race.start(x0) if state is None else race.resume(state)
-    leader.problem = describe_problem(loss, penalty, race.identity)
-    dual = certifier.dual if certifier is not None and certifier.known else None
-    if certifier is not None and dual is not None:
-        certifier.remember(leader.notes)
-        certifier.back = race.coordinates.back
-    tries, tol = None, watched["tol"]
-    if finish and certifier is not None and dual is not None and tol is not None:
-        tries = Tries(race, certifier, tol, deadline, watched["interrupt"])
-    watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=race.show, tries=tries, **watched)
-    if tries is not None and tries.at_once(leader):
-        status: Any = Status.CONVERGED
-    else:
-        status = watch.run(lambda rule, state: race.iterations(state), race.rule(1.0), leader)
-    if tries is not None and (tries.done or (status in (*BUDGETS, Status.STALLED) and tries.last())):
-        tries.settle(leader)
-        status = Status.CONVERGED
-    elif leader.n:
-        by_gap = bool(watch.certified(leader))
-        r = race.settle(leader, status == Status.CONVERGED and not by_gap, dual)
-        if certifier is not None and dual is not None and not watch.certified(leader):
-            certifier.finish(leader.x, leader.g, None if dual.kinked else r)
-        status = watch.reconsider(leader, status, by_gap)
-    else:
-        race.keep(leader)
-    extra = {"eta": race.eta, "rule": race.rule(race.eta), "nfev": race.evaluations + (leader.n > 0)}
-    extra["finish"] = _unfinished(certifier, finish, tol) if tries is None else tries.report
-    return report(watch, leader, status, on_failure, **extra)
-
-
-def _unfinished(certifier: Certifier | None, finish: bool, tol: float | None) -> Finish:
-    """Why the finish was never tried."""
-    if not finish or tol is None:
-        return Finish(reason="it was turned off" if not finish else "no tolerance was asked for")
-    return Finish(reason=certifier.dual if certifier is not None else "the run was to stop by its subgradient")
-
-
-def _certifier(loss: Loss, penalty: Penalty, stop: str, trajectories: int = 1) -> Certifier | None:
-    if stop != "gap":
-        return None
-    from ..certificates import Certifier, dual_of
-
-    return Certifier(dual_of(loss, penalty), trajectories)
 
 
 def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any, penalty: Penalty) -> Rule:

@@ -206,12 +206,13 @@ class State:
         write(target, lambda file: np.savez(file, header=text, **arrays))
 
 
-def _whole(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
+def whole_state(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
+    """The state that `pack` has taken apart, checked."""
     values, inner = unpack(header, arrays)
     state = State(**values)
     check_fields(state)
     if inner is not None:
-        state.trajectories = _whole(*inner)
+        state.trajectories = whole_state(*inner)
     return state
 
 
@@ -233,7 +234,7 @@ def load_state(path: str | os.PathLike[str]) -> State:
         header = json.loads(str(content.pop("header")))
         if (found := header.pop("format")) != FORMAT:
             raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
-        return _whole(header, content)
+        return whole_state(header, content)
     except FileNotFoundError:
         raise
     except Exception as error:

@@ -28,6 +28,7 @@ class Status(IntEnum):
     STALLED = 7  #: the best objective does not improve any more, and nothing proves that it is good (eta = "auto" only)
 
 
+RUNNING = -1  # no end yet
 #: Ends that are somebody's decision: a success if no tolerance was asked for, for then the run ended as told.
 BUDGETS = (Status.MAX_ITER, Status.MAX_TIME, Status.CALLBACK)
 #: Ends that need no warning: whoever ended the run knows.

@@ -22,6 +22,8 @@ PART = 0.1  # of the run that failed tries may take
 PER_ENTRY, PER_ITERATION = 1.6e-9, 2e-4
 AT_ONCE, INSTEAD = 0.03, 128  # seconds, or iterations, that the finish of all of the problem may take without a race
 TRIES_PREFIX = "finish."
+COUNTED = ("tries", "rounds", "samples", "coefficients", "seconds", "failed", "reason")  # of the report
+NUMBERED = ("spent", "near", *COUNTED[:-1])
 
 
 class Tries:
@@ -35,6 +37,7 @@ class Tries:
         matrix = loss.A if hasattr(loss, "A") else loss.Q
         self.iteration = PER_ITERATION + PER_ENTRY * matrix.size
         self.spent = 0.0  # seconds of failed tries, by the model
+        self._kept: dict[str, np.ndarray] | None = None  # the memory before the last try: a run that goes on has not made it
 
     @property
     def report(self) -> Finish:
@@ -46,7 +49,6 @@ class Tries:
 
     def at_once(self, leader: State) -> bool:
         """Whether the problem is solved before the first iteration: if it is small, or begins where a like one has ended."""
-        self._remember(leader.notes)
         if leader.n > 0 or not self.finisher.possible:
             return False
         whole = self.finisher.solver.cost() <= max(AT_ONCE, INSTEAD * self.iteration)
@@ -68,10 +70,8 @@ class Tries:
         """Whether the answer of a run that has ended otherwise can still be finished."""
         if not self.finisher.possible:
             return False
-        near = self.finisher.solver.near
-        done = self.finisher.attempt(self._point(), self.tol, self.stop)
-        self.finisher.solver.near = near  # a run that goes on has not tried
-        return done
+        self._kept = self._memory()
+        return self.finisher.attempt(self._point(), self.tol, self.stop)
 
     def settle(self, leader: State) -> None:
         """The leader is the answer."""
@@ -93,21 +93,44 @@ class Tries:
 
     def memory(self) -> dict[str, np.ndarray]:
         """What it takes to go on as if the run had never stopped, by name."""
+        return self._kept or self._memory()
+
+    def _memory(self) -> dict[str, np.ndarray]:
         known = {"spent": self.spent, "near": self.finisher.solver.near if self.finisher.possible else 0.0}
+        known |= {name: getattr(self.report, name) for name in COUNTED}
+        if self.finisher.proof is not None:  # an answer, and what proves it
+            known |= {"x": self.finisher.x} | ({} if (u := self.finisher.slopes) is None else {"slopes": u})
         return {f"{TRIES_PREFIX}{name}": np.array(value) for name, value in known.items()}
 
-    def _remember(self, notes: dict[str, np.ndarray]) -> None:
+    def remember(self, notes: dict[str, np.ndarray]) -> None:
         """The inverse of `memory`; nothing, if the run had no finish."""
-        known = {name: array for name, array in notes.items() if name.startswith(TRIES_PREFIX)}
+        known = {name.removeprefix(TRIES_PREFIX): array for name, array in notes.items() if name.startswith(TRIES_PREFIX)}
         if not known:
             return
-        first = self.memory()  # no number becomes smaller than it was at the start
-        try:
-            fits = known.keys() == first.keys() and all(first[name] <= float(known[name].item()) < np.inf for name in first)
-        except (TypeError, ValueError):
+        answer = known.pop("x", None), known.pop("slopes", None)
+        first = {name.removeprefix(TRIES_PREFIX): array for name, array in self._memory().items()}
+        try:  # no number becomes smaller than it was at the start
+            fits = known.keys() == first.keys() and all(first[name] <= float(known[name].item()) < np.inf for name in NUMBERED)
+            numbers = {name: type(first[name].item())(array.item()) for name, array in known.items()}
+            fits &= self._recall(*answer)
+        except (TypeError, ValueError, KeyError):
             fits = False
         if not fits:
             raise ValueError("'state' has a memory of the finish that does not fit this problem.")
-        self.spent = float(known[f"{TRIES_PREFIX}spent"])
+        self.spent = numbers["spent"]
         if self.finisher.possible:
-            self.finisher.solver.near = float(known[f"{TRIES_PREFIX}near"])
+            self.finisher.solver.near = numbers["near"]
+        for name in COUNTED:
+            setattr(self.report, name, numbers[name])
+
+    def _recall(self, x: np.ndarray | None, slopes: np.ndarray | None) -> bool:
+        """Prove an earlier answer again: a proof that was read from somewhere is none. False, if it cannot be one."""
+        if x is None:
+            return slopes is None
+        fits = self.finisher.possible and x.shape == self.race.original.shape and x.dtype == self.race.original.dtype
+        fits = fits and bool(np.isfinite(x).all())
+        if fits and slopes is not None:
+            fits = slopes.shape == self.certifier.dual.b.shape and slopes.dtype == np.float64
+        if fits:
+            self.finisher.recall(x, slopes, self.tol)
+        return fits

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PROOF_ITERATIONS = 1000  # iterations that a proof may take in any case
 PROOF_DOUBLE, PROOF_SINGLE = 1e-9, 1e-6  # to which it is proven, relative, in double and in single precision
 OPTIMUM = "optimum.json"  # where a checkpoint keeps it
+SEARCH = "optimum.npz"  # and how far the search for it is
 STAGE = "stage-"  # how the directories of a checkpoint begin
 
 
@@ -37,7 +38,7 @@ class Optimum:
     size: float  # the largest coordinate of a minimiser, about: step sizes are measured in it
 
 
-def look_for(loss: Loss, penalty: Penalty, starts: np.ndarray, n_iter: int) -> Optimum:
+def look_for(loss: Loss, penalty: Penalty, starts: np.ndarray, n_iter: int, checkpoint: Path | None = None) -> Optimum:
     """The optimum by `minimize` without a step size, its certificate and its finish."""
     dual = dual_of(loss, penalty)
     x0 = np.zeros(loss.shape) if loss.shape is not None else starts[..., 0]
@@ -47,7 +48,7 @@ def look_for(loss: Loss, penalty: Penalty, starts: np.ndarray, n_iter: int) -> O
     if not np.isfinite(penalty.value((x0[:-1] if loss.intercept else x0).reshape(-1))):
         x0 = starts[..., 0]  # which has been made feasible
     tol, longer = PROOF_SINGLE if loss.dtype == np.float32 else PROOF_DOUBLE, max(PROOF_ITERATIONS, LONGER * n_iter)
-    found = minimize(loss, x0, penalty, tol=tol, max_iter=longer, history=0, on_failure="ignore")
+    found = minimize(loss, x0, penalty, tol=tol, max_iter=longer, history=0, on_failure="ignore", checkpoint=checkpoint)
     size = float(np.abs(found.x).max())
     size = size if np.isfinite(size) and size > 0 else loss.coordinates().unit
     if found.success and found.certified and np.isfinite(found.bound):
@@ -58,16 +59,17 @@ def look_for(loss: Loss, penalty: Penalty, starts: np.ndarray, n_iter: int) -> O
 def refuse_others(folder: Path) -> None:
     """Raise if the checkpoint is a directory that something else has written."""
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    if names and not any(name == OPTIMUM or name.startswith(STAGE) for name in names):
+    if names and not any(name.startswith((OPTIMUM, SEARCH, STAGE)) for name in names):
         raise ValueError(
             f"'checkpoint' must be an empty or new directory, or one that sensitivity has written. {folder} holds {names[0]!r}."
         )
 
 
-def kept(path: Path | None, problem: Any, compute: Callable[[], Optimum]) -> Optimum:
+def kept(path: Path | None, problem: Any, compute: Callable[[Path | None], Optimum]) -> Optimum:
     """The optimum of an earlier call, if there is a checkpoint: a grid that is chosen by it must not move."""
     if path is None:
-        return compute()
+        return compute(None)
+    search = path.with_name(SEARCH)
     about = json.loads(json.dumps(describe(problem)))
     if path.is_file():
         try:
@@ -80,11 +82,13 @@ def kept(path: Path | None, problem: Any, compute: Callable[[], Optimum]) -> Opt
                 f"The checkpoint in {path.parent} belongs to another comparison: {where} is not the same. "
                 "Choose another directory; nothing was changed in this one."
             )
+        search.unlink(missing_ok=True)  # a kill may have left it
         return found
-    found = compute()
     path.parent.mkdir(parents=True, exist_ok=True)
+    found = compute(search)
     text = json.dumps({"problem": about, "optimum": asdict(found)}, indent=1)
     write(path, lambda file: file.write(text.encode()))
+    search.unlink(missing_ok=True)
     return found
 
 

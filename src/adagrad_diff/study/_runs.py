@@ -35,7 +35,7 @@ class Plan:
     starts: np.ndarray
     n_iter: int
     checkpoint: Path | None
-    options: dict[str, Any]  # of `sweep`: memory, n_jobs, progress
+    options: dict[str, Any]  # of `sweep`: memory, n_jobs, progress, client
 
     def run(self, stage: str, contenders: list[Contender], etas: Any, longer: int = 1) -> xr.Dataset:
         """A sweep, with a checkpoint of its own."""

@@ -33,6 +33,7 @@ def sensitivity(
     memory: str | float = "2GB",
     n_jobs: int | None = None,
     progress: bool | None = None,
+    client: Any = None,
 ) -> Sensitivity:
     r"""Compare rules over a range of step sizes: how far from the best one may be, and still be good?
 
@@ -62,8 +63,8 @@ def sensitivity(
         protocol's elsewhere; `result.f_star` says which.
     checkpoint : path, optional
         A directory for what is finished: the same call goes on from there, as with `sweep`.
-    memory, n_jobs, progress
-        As for `sweep`.
+    memory, n_jobs, progress, client
+        As for `sweep`; the optimum is looked for by the process that calls.
 
     Returns
     -------
@@ -92,13 +93,13 @@ def sensitivity(
     folder = None if checkpoint is None else as_path(checkpoint, "checkpoint")
     if folder is not None:
         refuse_others(folder)
-    options = {"memory": memory, "n_jobs": n_jobs, "progress": progress}
+    options = {"memory": memory, "n_jobs": n_jobs, "progress": progress, "client": client}
     plan = Plan(loss, penalty, x0s, n_iter, folder, options)
     optimum = Optimum(np.nan, np.inf, "it was not asked for", 1.0)
     if given in (None, "certified") or etas is None:
         problem = {"loss": loss, "penalty": penalty, "starts": x0s, "n_iter": n_iter}
         file = None if folder is None else folder / OPTIMUM
-        optimum = kept(file, problem, lambda: look_for(loss, penalty, x0s, n_iter))
+        optimum = kept(file, problem, lambda search: look_for(loss, penalty, x0s, n_iter, search))
     if given == "certified" and optimum.reason:
         raise ValueError(
             f'\'f_star\' cannot be "certified" here: {optimum.reason}. Give a number, "protocol", or more iterations.'

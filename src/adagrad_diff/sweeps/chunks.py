@@ -154,14 +154,7 @@ class Trajectories:
         `kept(layout)` returns what was kept of it earlier, if anything was, as arrays of that layout. Every so many seconds,
         `pause(arrays)` may keep how far it is, and says whether to stop. `watched(watch)` hands out what knows that, too.
         """
-        columns = np.arange(chunk.low, chunk.high)
-        rules, etas = self.rules[chunk.rule], columns // self.starts
-        rule = rules.select(etas) if isinstance(rules, Rule) else rules[etas[0]]
-        record = {name: np.full((self.iterations.size, columns.size), np.nan) for name in RECORDED}
-        with noted(chunk.rule, self.etas[etas]):
-            state = start(self.loss, self.x0s[..., columns % self.starts], self.penalty, rule, averages=self.averages)
-        layout = {name: Expected(array.shape, array.dtype) for name, array in (record | _arrays(state)).items()}
-        layout["state.n"] = layout["state.n"]._replace(values=range(self.n_iter + 1))
+        rule, etas, record, state, layout = self._begin(chunk)
         if (arrays := kept(layout)) is not None:
             record = {name: arrays.pop(name) for name in RECORDED}
             state.memory = {name: arrays.pop(f"{MEMORY}{name}") for name in state.memory}
@@ -189,6 +182,22 @@ class Trajectories:
         answer = {**record, "objective_best": state.fun_best, "nit": state.n, "status": status}
         answer["objective_average"] = self.at_average(state)
         return {**answer, "x": state.x} if self.keep_x else answer, finished
+
+    def _begin(self, chunk: Chunk) -> tuple[Rule, np.ndarray, dict[str, np.ndarray], State, dict[str, Expected]]:
+        """A chunk before its first iteration, and the layout of what is kept of it on the way."""
+        columns = np.arange(chunk.low, chunk.high)
+        rules, etas = self.rules[chunk.rule], columns // self.starts
+        rule = rules.select(etas) if isinstance(rules, Rule) else rules[etas[0]]
+        record = {name: np.full((self.iterations.size, columns.size), np.nan) for name in RECORDED}
+        with noted(chunk.rule, self.etas[etas]):
+            state = start(self.loss, self.x0s[..., columns % self.starts], self.penalty, rule, averages=self.averages)
+        layout = {name: Expected(array.shape, array.dtype) for name, array in (record | _arrays(state)).items()}
+        layout["state.n"] = layout["state.n"]._replace(values=range(self.n_iter + 1))
+        return rule, etas, record, state, layout
+
+    def layout_on_the_way(self, chunk: Chunk) -> dict[str, Expected]:
+        """What is kept of a chunk that is not finished."""
+        return self._begin(chunk)[-1]
 
     def at_average(self, state: State) -> np.ndarray:
         """F at the average iterate, if it is known; NaN if not, and where a trajectory has failed."""

@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
+from ..common.cluster import workers_of
 from ..common.describe import known_by_name
 from ..common.extras import require
-from ..common.threads import cores
+from ..common.threads import cores, one_blas_thread
 from ..solve.driver import Watch
 from ..solve.status import Interrupted, delayed_interrupt
 from .checkpoint import Checkpoint
-from .chunks import Chunk, Trajectories
+from .chunks import Trajectories
+from .cluster import ClusterRun
+from .parts import Parts
 
 if TYPE_CHECKING:
     import xarray
@@ -46,6 +49,7 @@ def sweep(
     averages: bool = False,
     progress: bool | None = None,
     label: str = "sweep",
+    client: Any = None,
 ) -> xarray.Dataset:
     r"""Run every rule with every eta from every start.
 
@@ -85,6 +89,10 @@ def sweep(
         Whether to show a progress bar on stderr; by default, if that is a terminal.
     label : str
         What the progress bar is called.
+    client : distributed.Client, optional
+        A Dask cluster that computes the chunks (or an executor of `concurrent.futures`). Data go out once, `n_jobs` is by
+        default the number of its threads, `memory` is what all of them may use together. The checkpoint is written here, by
+        the process that calls; a worker that dies loses at most half a minute of its work, and the result is the same.
 
     Returns
     -------
@@ -119,7 +127,8 @@ def sweep(
     try:
         with delayed_interrupt() as interrupt, ExitStack() as stack:
             trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x, averages)
-            jobs = cores() if n_jobs in (None, -1) else check.count(n_jobs, "n_jobs", "sweep", least=1)
+            most = cores() if client is None else workers_of(client)
+            jobs = most if n_jobs in (None, -1) else check.count(n_jobs, "n_jobs", "sweep", least=1)
             budget = _bytes(memory)
             plan = trajectories.plan(budget, jobs)
             keeper = None
@@ -131,9 +140,10 @@ def sweep(
             widest = max(chunk.high - chunk.low for chunk in plan)
             jobs = max(1, min(jobs, int(budget / (widest * trajectories.column))))
             total = sum(chunk.high - chunk.low for chunk in plan) * trajectories.n_iter
-            options = {"desc": label, "total": total, "unit": "it", "unit_scale": True, "dynamic_ncols": True}
-            bar = stack.enter_context(progress_bar.tqdm(disable=None if progress is None else not progress, **options))
-            run = _Run(trajectories, plan, keeper, jobs)
+            shown = {"desc": label, "total": total, "unit": "it", "unit_scale": True, "dynamic_ncols": True}
+            bar = stack.enter_context(progress_bar.tqdm(disable=None if progress is None else not progress, **shown))
+            options = (trajectories, plan, keeper, jobs)
+            run = _Run(*options) if client is None else ClusterRun(*options, client=client, seconds=SAVE, look=LOOK_EVERY)
             run.finish(bar, interrupt)
             result = trajectories.dataset(plan, list(run.parts))
             if run.interrupted or interrupt.requested:
@@ -161,22 +171,18 @@ def _going_on(checkpoint: str | os.PathLike[str] | None) -> str:
     return f"The same call with checkpoint={os.fspath(checkpoint)!r} goes on from here."
 
 
-class _Run:
+class _Run(Parts):
     """Chunks in threads, `jobs` at a time: the work is done outside the interpreter's lock."""
 
-    def __init__(self, trajectories: Trajectories, plan: list[Chunk], keeper: Checkpoint | None, jobs: int):
-        self.trajectories, self.plan, self.keeper, self.jobs = trajectories, plan, keeper, jobs
-        self.parts: list[dict[str, np.ndarray] | None] = [None] * len(plan)
+    def __init__(self, *plan: Any):
+        super().__init__(*plan)
         self.watches: dict[int, Watch] = {}  # of the chunks that run
-        self.complete: set[int] = set()
-        self.stopping = self.interrupted = False
-        self.error: BaseException | None = None
+        self.stopping = False
 
     def finish(self, bar: Any, interrupt: Any) -> None:
         """Run all chunks, or until somebody interrupts them, or one fails."""
-        limits = require("threadpoolctl", "sweep").threadpool_limits
         pool, futures = ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep"), list[Future[None]]()
-        with limits(1, user_api="blas"):
+        with one_blas_thread():
             try:
                 for part in range(0 if interrupt.requested else len(self.plan)):
                     futures.append(pool.submit(self._part, part))
@@ -204,18 +210,9 @@ class _Run:
         for watch in tuple(self.watches.values()):
             watch.deadline = 0.0
 
-    @property
-    def outcome(self) -> str:
-        """A sentence or two for somebody who has interrupted it."""
-        widths = [chunk.high - chunk.low for chunk in self.plan]
-        failure = f" Besides, there was an error: {self.error}" if self.error else ""
-        return f"{sum(widths[part] for part in self.complete)} of {sum(widths)} trajectories are finished.{failure}"
-
     def _done(self) -> int:
         """Iterations of trajectories so far."""
-        done = dict.fromkeys(tuple(self.complete), self.trajectories.n_iter)
-        n = {part: watch.n for part, watch in tuple(self.watches.items())} | done
-        return sum((self.plan[part].high - self.plan[part].low) * count for part, count in n.items())
+        return self.iterations({part: watch.n for part, watch in tuple(self.watches.items())})
 
     def _part(self, part: int) -> None:
         """Compute one chunk, as far as there is time; an error stops the others, too."""
@@ -227,8 +224,7 @@ class _Run:
             raise
 
     def _work(self, part: int) -> None:
-        layout = self.trajectories.layout(self.plan[part].high - self.plan[part].low)
-        answer, finished = keeper.finished(part, layout) if (keeper := self.keeper) else None, True
+        answer, finished = self.finished(part), True
         if answer is None:
             answer, finished = self._compute(part)
             if finished and (keeper := self.keeper):

@@ -1,0 +1,198 @@
+"""The checkpoint of a run: its state, what was recorded, how far its budgets are used, and if it has ended, how.
+
+One file of arrays and JSON, without pickle, which is replaced in a single step. Nothing in it is used before its checksum and
+every field have been looked at; and it is continued on the problem that it belongs to, or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..common import check
+from ..common.describe import describe, difference
+from ..common.files import as_path, partial, read_arrays, reason, write
+from ..finishing import Finish
+from .archive import pack
+from .history import History
+from .state import State, whole_state
+from .status import BUDGETS, RUNNING, Status
+
+CHECKPOINT_FORMAT = "adagrad-diff checkpoint 1"
+ABOUT = ("codes", *(f"history.{field.name}" for field in fields(History)))  # arrays beside those of the state
+# What a result has beside its state and its history: arrays, or numbers as arrays without an axis.
+END = {"status": "iu", "success": "b", "nfev": "iu", "gap": "f", "bound": "f", "certified": "b", "dual_point": "f", "eta": "f"}
+BUDGET_OF = {"max_iter": Status.MAX_ITER, "max_time": Status.MAX_TIME}
+GOES_ON = (Status.CALLBACK, Status.INTERRUPTED)  # ends after which the same call goes on: somebody said stop, not the call
+ANEW = "Delete it to begin anew, or choose another 'checkpoint'"
+
+
+@dataclass
+class Kept:
+    """What a file holds."""
+
+    state: State
+    codes: Any  # the status of the run, or of each trajectory; RUNNING, if it has not ended
+    history: History
+    seconds: float  # that all calls have taken so far
+    begun: int  # the iteration at which the first of them began: not zero, if that was given a state
+    start: dict[str, Any]  # what that began with
+    call: dict[str, Any]  # and what decides about its end: tol, stop, finish, max_iter, max_time
+    end: dict[str, Any] | None  # what the result has beside these; None, if the run has not ended
+
+
+class Keeper:
+    """The file of a run, which is looked at, and tried, before anything is computed."""
+
+    def __init__(self, path: Any, every: float, x0: Any, state: State | None, **call: Any):
+        self.path, self.every, self.call = as_path(path, "checkpoint"), every, call
+        given = None if state is None else [int(np.max(state.n)), state.x]
+        self.start = describe({"x0": None if x0 is None else check.real_array(x0, "x0"), "state": given})
+        self.kept = self._read()
+        self.begun = self.kept.begun if self.kept else 0 if state is None else int(np.max(state.n))
+        self.seconds = self.kept.seconds if self.kept else 0.0
+        with self._writing(), partial(self.path):
+            pass  # a file can be made here, and what a kill has left half-written is gone
+        self.due = perf_counter() + every  # when to write next
+
+    def continued(self, state: State | None) -> State | None:
+        """The state to go on from: that of the file, if there is one."""
+        return self.kept.state if self.kept else state
+
+    def left(self, state: State, max_iter: int) -> int:
+        """Iterations that are left: they are counted from the very first start."""
+        return max(0, max_iter - (int(np.max(state.n)) - self.begun))
+
+    @property
+    def finished(self) -> dict[str, Any] | None:
+        """How the run has ended, if the same call would end there, too: not if it is given more time or more iterations."""
+        if self.kept is None or self.kept.end is None or not self._same_call():
+            return None
+        codes, before = self.kept.codes, self.kept.call
+        more = any(self.call[name] > before[name] for name, code in BUDGET_OF.items() if np.any(codes == code))
+        return None if more or np.isin(codes, GOES_ON).any() else self.kept.end
+
+    def codes(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The status of each trajectory: those that have ended by themselves do not go on."""
+        running = np.full(shape, RUNNING)
+        if self.kept is None or not self._same_call():
+            return running
+        return np.where(np.isin(self.kept.codes, (*BUDGETS, Status.INTERRUPTED)), RUNNING, self.kept.codes).reshape(shape)
+
+    def _same_call(self) -> bool:
+        assert self.kept is not None
+        return all(self.call[name] == self.kept.call[name] for name in ("tol", "stop", "finish"))
+
+    def keep(self, state: State, codes: Any, history: History, seconds: float, end: Mapping[str, Any] | None = None) -> None:
+        """Write the file anew."""
+        header: dict[str, Any] = {"format": CHECKPOINT_FORMAT, "start": self.start, "call": self.call}
+        header |= {"seconds": seconds, "begun": self.begun, "end": None}
+        header["state"], arrays = pack(state)
+        arrays["codes"] = np.asarray(codes, np.int64)
+        arrays |= {f"history.{field.name}": getattr(history, field.name) for field in fields(History)}
+        if end is not None:
+            finish = end.get("finish")
+            header["end"] = {"message": end["message"], "finish": None if finish is None else asdict(finish)}
+            arrays |= {f"end.{name}": np.asarray(end[name]) for name in END if end.get(name) is not None}
+        text = json.dumps(header)
+        sums = {"header": np.array(text), "sha256": np.array(_checksum(text, arrays))}
+        with self._writing():
+            write(self.path, lambda file: np.savez(file, **arrays, **sums))  # type: ignore[arg-type]
+        self.due = perf_counter() + self.every
+
+    def refusal(self, what: str) -> ValueError:
+        """What to say of a file that belongs to something else."""
+        return ValueError(
+            f"The checkpoint {self.path} cannot be continued by this call: {what}. Give what it was made with, or choose "
+            "another 'checkpoint'; nothing was changed in this one."
+        )
+
+    def _read(self) -> Kept | None:
+        try:
+            kept = _kept(dict(read_arrays(self.path)))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise OSError(f"The checkpoint {self.path} cannot be read: {reason(error)}. {ANEW}.") from error
+        except Exception as error:  # whatever is in the file
+            raise ValueError(f"{self.path} is no readable checkpoint of minimize: {str(error)[:200]}. {ANEW}.") from error
+        if where := difference(kept.start, self.start):
+            raise self.refusal(
+                f"its run began elsewhere, for {'state' if where.startswith('state') else 'x0'!r} is not the same"
+            )
+        return kept
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            what = f"The checkpoint {self.path} cannot be written: {reason(error.__cause__ or error)}"  # type: ignore[arg-type]
+            good = "The last good one is unchanged" if os.path.isfile(self.path) else "There is none"
+            failure = type(error)(f"{what}. {good}. Make room or choose another 'checkpoint', and call again.")
+            failure.errno = error.errno
+            raise failure from error
+
+
+@contextmanager
+def trusted(keeper: Keeper | None) -> Iterator[None]:
+    """Where a state is compared with the problem: if it is that of a file, what does not fit is said of the file."""
+    try:
+        yield
+    except ValueError as error:
+        if keeper is None or keeper.kept is None:
+            raise
+        raise keeper.refusal(str(error).partition(". ")[0].rstrip(".").replace("'state' ", "it ")) from error
+
+
+def _checksum(text: str, arrays: Mapping[str, np.ndarray]) -> str:
+    """Of everything that is in a file: members that are whole, but not where they belong, are seen, too."""
+    digest = hashlib.sha256(text.encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _kept(arrays: dict[str, Any]) -> Kept:
+    """The content of a file, checked."""
+    text = str(arrays.pop("header"))
+    if str(arrays.pop("sha256")) != _checksum(text, arrays):
+        header = json.loads(text) if text.startswith("{") else {}
+        if isinstance(header, dict) and header.get("format", CHECKPOINT_FORMAT) != CHECKPOINT_FORMAT:
+            raise ValueError(f"its format is {str(header['format'])[:80]!r}, not {CHECKPOINT_FORMAT!r}")
+        raise ValueError("its checksum is not that of its content")
+    header = json.loads(text)
+    if (found := header.pop("format")) != CHECKPOINT_FORMAT:
+        raise ValueError(f"its format is {str(found)[:80]!r}, not {CHECKPOINT_FORMAT!r}")
+    codes, *columns = (arrays.pop(name) for name in ABOUT)
+    ended = {name: arrays.pop(f"end.{name}") for name in END if f"end.{name}" in arrays}
+    state = whole_state(header.pop("state"), arrays)
+    shape, rows = np.shape(state.f), columns[0].shape
+    wanted = [(rows, np.int64), *[((*rows, *shape), np.float64)] * 3, (rows, np.float64)]
+    if any((c.shape, c.dtype) != (s, np.dtype(d)) for c, (s, d) in zip(columns, wanted, strict=True)) or len(rows) != 1:
+        raise ValueError("its history is none")
+    if codes.shape != shape or not np.isin(codes, [RUNNING, *Status]).all():
+        raise ValueError("its codes are none")
+    end = header.pop("end")
+    if end is not None:
+        known = {"status", "success", "nfev", *(["eta"] if state.rule == "auto" else [])} <= ended.keys()
+        if not known or any(array.dtype.kind not in END[name] for name, array in ended.items()):
+            raise ValueError("its end is none")
+        finish = None if end["finish"] is None else Finish(**end["finish"])
+        values = {name: array.item() if array.ndim == 0 else array for name, array in ended.items()}
+        end = {"message": str(end["message"]), "finish": finish, **values}
+    kept = Kept(state, codes, History(*columns), **header, end=end)
+    budgets = [kept.call[name] for name in ("max_iter", "max_time", "tol", "stop", "finish")][:2]
+    if not (0 <= kept.seconds < math.inf and 0 <= kept.begun <= np.max(state.n) and min(budgets) >= 0 and {*kept.start}):
+        raise ValueError("its header is not that of a checkpoint")
+    return kept
