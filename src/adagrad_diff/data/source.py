@@ -137,7 +137,7 @@ class Source(ABC):
     def rows(self, index: np.ndarray) -> Block:
         """A copy of a few rows in double precision. The index is sorted: rows come as their blocks do."""
         found = [self._block(k).rows(part - lo) for k, lo, part in self._places(index)]
-        return found[0] if len(found) == 1 else _stacked(found)
+        return stacked(found)
 
     def _places(self, index: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
         """The blocks that have some of the rows: (number, first row, which)."""
@@ -246,9 +246,12 @@ def _difference(block: Block, rows: np.ndarray, first: int) -> float:
     return float(np.abs(columns - block.part(rows.T)).max())
 
 
-def _stacked(blocks: list[Block]) -> Block:
+def stacked(blocks: list[Block]) -> Block:
+    """Rows in double precision, one below the other."""
     from scipy import sparse
 
+    if len(blocks) == 1:
+        return blocks[0]
     if all(hasattr(block, "array") for block in blocks):
         rows: Any = np.concatenate([block.to_dense() for block in blocks])
     else:
