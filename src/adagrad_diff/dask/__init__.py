@@ -15,6 +15,8 @@ so that what is lost with one of them is computed again.
 ([1.0, 0.0, 2.0, 0.0], True)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ..common.extras import require
 
 require("dask.array", "dask")
@@ -32,15 +34,52 @@ from ._losses import (  # noqa: E402
     source,
 )
 
+if TYPE_CHECKING:
+    from ._estimators import (
+        ElasticNet,
+        GroupLasso,
+        HuberRegressor,
+        LADRegressor,
+        Lasso,
+        LinearClassifier,
+        LinearRegressor,
+        LinearSVC,
+        LogisticRegression,
+        PoissonRegressor,
+        QuantileRegressor,
+        SparseSVC,
+    )
+
 __all__ = [
     "LAD",
+    "ElasticNet",
+    "GroupLasso",
     "Hinge",
     "Huber",
+    "HuberRegressor",
+    "LADRegressor",
+    "Lasso",
+    "LinearClassifier",
+    "LinearRegressor",
+    "LinearSVC",
     "Logistic",
+    "LogisticRegression",
     "Multinomial",
     "Poisson",
+    "PoissonRegressor",
     "Quantile",
+    "QuantileRegressor",
+    "SparseSVC",
     "Squared",
     "SquaredHinge",
     "source",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Estimators are imported on first use: workers, and who has losses only, need no scikit-learn."""
+    if name not in __all__:
+        raise AttributeError(f"module 'adagrad_diff.dask' has no attribute {name!r}")
+    from . import _estimators
+
+    return getattr(_estimators, name)

@@ -18,8 +18,11 @@ READ_TOGETHER = "32MiB"  # of an array on disk that was not cut by anybody else
 class Parts:
     """The blocks of rows of a collection: tasks that give lists of arrays to be put side by side."""
 
-    def __init__(self, graph: dict[Any, Any], keys: list[list[Any]], dtype: Any, token: str, columns: Any = None):
+    def __init__(
+        self, graph: dict[Any, Any], keys: list[list[Any]], dtype: Any, token: str, columns: Any = None, origin: Any = None
+    ):
         self.graph, self.keys, self.token = graph, keys, token
+        self.origin = origin  # as long as it lives, so do its futures
         self.dtype = np.dtype(np.float32 if np.dtype(dtype) == np.float32 else np.float64)
         self.columns = columns  # names, if there are some
 
@@ -34,7 +37,7 @@ def parts(A: Any, name: str) -> Parts:
     if isinstance(A, np.memmap):
         return _mapped(A, name)
     if not is_collection(A):
-        A = _cut(A, name)
+        A = cut(A, name)
     if hasattr(A, "columns") and hasattr(A, "map_partitions"):
         return _of_frame(A, name)
     if not isinstance(A, dask.array.Array) or A.ndim != 2:
@@ -44,8 +47,10 @@ def parts(A: Any, name: str) -> Parts:
         )
     if A.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be real numbers. Got dtype {A.dtype} instead.")
-    (A,) = dask.optimize(A)
-    return Parts(dict(A.__dask_graph__()), A.__dask_keys__(), A.dtype, A.name)
+    keys, plain = A.__dask_keys__(), A.__dask_graph__()
+    graph = dict(A.__dask_optimize__(plain, keys))
+    graph |= {key: plain[key] for row in keys for key in row if key not in graph}  # futures: they are there already
+    return Parts(graph, keys, A.dtype, A.name, origin=A)
 
 
 def _of_frame(frame: Any, name: str) -> Parts:
@@ -53,14 +58,19 @@ def _of_frame(frame: Any, name: str) -> Parts:
     for column, kind in kinds.items():
         if getattr(kind, "kind", "O") not in "fiub":
             raise ValueError(f"Column {column!r} of {name} is of type {kind}: encode it as numbers, or drop it.")
-    (frame,) = dask.optimize(frame)
-    single = all(getattr(kind, "itemsize", 8) == 4 and kind.kind == "f" for kind in kinds)
-    keys = [[key] for key in frame.__dask_keys__()]
-    token = str(keys[0][0][0])
-    return Parts(dict(frame.__dask_graph__()), keys, np.float32 if single else np.float64, token, np.asarray(kinds.index))
+    frame = frame.optimize()  # dask.optimize forgets which rows were chosen (2026.8)
+    dtype = np.float32 if all(getattr(kind, "itemsize", 8) == 4 and kind.kind == "f" for kind in kinds) else np.float64
+    keys, columns = [[key] for key in frame.__dask_keys__()], np.asarray(kinds.index)
+    return Parts(dict(frame.__dask_graph__()), keys, dtype, str(keys[0][0][0]), columns, origin=frame)
 
 
-def _cut(A: Any, name: str) -> Any:
+def is_stored(value: Any) -> bool:
+    """Whether it is an array on disk that is read by A[lo:hi], such as those of Zarr and HDF5, and knows how it is cut."""
+    return hasattr(value, "chunks") and hasattr(value, "dtype") and not is_collection(value)
+
+
+def cut(A: Any, name: str) -> Any:
+    """An array on disk as a Dask array, whose chunks are whole ones of its own."""
     shape = getattr(A, "shape", None)
     if shape is None or len(shape) != 2 or not hasattr(A, "dtype") or not hasattr(A, "__getitem__") or 0 in shape:
         raise ValueError(

@@ -35,7 +35,7 @@ class Partitions(Source):
 
     def __init__(self, rows: Parts, way: Threads | Workers, persist: bool, name: str):
         self.dtype, self.token, self.columns = rows.dtype, rows.token, rows.columns
-        self._way, self.overhead = way, way.overhead
+        self._way, self.overhead, self._origin = way, way.overhead, rows.origin
         self._samples: OrderedDict[Any, Any] = OrderedDict()
         width = None if rows.columns is None else len(rows.columns)
         self._graph: dict[Any, Any] = {}  # what reads the blocks, if they are not kept
@@ -124,7 +124,12 @@ class Partitions(Source):
     def linear_pass(self, samples: Samples) -> FarPass:
         """Targets and weights are left with the blocks."""
         arrays = ("b", "weight", "r", "batch")
-        key = (id(samples.b), id(samples.weight), *(v for name, v in vars(samples).items() if name not in arrays), type(samples))
+        key = (
+            id(samples.b),
+            id(samples.weight),
+            *(v for name, v in vars(samples).items() if name not in arrays),
+            type(samples),
+        )
         if key not in self._samples:
             self._samples[key] = samples, self._left(samples)  # the arrays too, so that no others have their ids
             while len(self._samples) > KEPT_SAMPLES:

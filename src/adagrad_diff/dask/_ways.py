@@ -34,11 +34,13 @@ class Threads:
     overhead = 1e-3  # seconds of a fold, about
     copies = False  # whether what is handed over is copied
 
+    def __init__(self) -> None:
+        self._run = get_scheduler() or dask.threaded.get  # of now: a client that is made later has no part in it
+
     def get(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Any]:
         """The answers of some tasks."""
-        run = get_scheduler() or dask.threaded.get
         options = {} if dask.config.get("num_workers", None) else {"num_workers": max(2, threads.cores())}
-        return list(run(graph, list(keys), **options))
+        return list(self._run(graph, list(keys), **options))
 
     def keep(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Any]:
         """The same, to be used in other graphs."""
@@ -46,7 +48,7 @@ class Threads:
 
     def compute(self, collection: Any) -> Any:
         """All of a collection."""
-        return collection.compute(scheduler=get_scheduler() or "threads")
+        return collection.compute(scheduler=self._run)
 
 
 class Workers:
@@ -72,7 +74,8 @@ class Workers:
 
 def way(client: Any = None) -> Threads | Workers:
     """The client that is given, or the current one, or threads if there is none."""
-    if client is None and not dask.config.get("scheduler", None) and "distributed" in sys.modules:
+    named = dask.config.get("scheduler", None)  # a client that is made names itself there
+    if client is None and named in (None, "dask.distributed", "distributed") and "distributed" in sys.modules:
         from distributed import get_client
 
         try:
