@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from .. import sklearn
 from ..data import Source
 from ._losses import local, source
-from ._rows import cut, is_collection, is_stored
+from ._rows import cut, is_collection, is_frame, is_stored
 
 
 class Answers:
@@ -89,7 +89,7 @@ def is_lazy(X: Any) -> bool:
 def lazily(model: Any, method: str, X: Any) -> Any:
     """What a method says of each block, as a Dask array that is not computed yet."""
     X = cut(X, "X") if is_stored(X) else X
-    frame = not isinstance(X, dask.array.Array)
+    frame = is_frame(X)
     if not frame and X.ndim != 2:
         raise ValueError(f"X must be a Dask array (samples, features). Got shape {X.shape} instead.")
     first = X._meta_nonempty.iloc[:1] if frame else np.zeros((1, X.shape[1]), X.dtype)

@@ -32,13 +32,18 @@ def is_collection(value: Any) -> bool:
     return bool(dask.is_dask_collection(value))
 
 
+def is_frame(value: Any) -> bool:
+    """Whether it is a Dask data frame."""
+    return is_collection(value) and type(value).__name__ == "DataFrame"
+
+
 def parts(A: Any, name: str) -> Parts:
     """Of a Dask array or data frame, or an array on disk: np.memmap, Zarr, HDF5, or whatever is cut by A[lo:hi]."""
     if isinstance(A, np.memmap):
         return _mapped(A, name)
     if not is_collection(A):
         A = cut(A, name)
-    if hasattr(A, "columns") and hasattr(A, "map_partitions"):
+    if is_frame(A):
         return _of_frame(A, name)
     if not isinstance(A, dask.array.Array) or A.ndim != 2:
         raise ValueError(
