@@ -2,18 +2,18 @@
 
 import pytest
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 
 @pytest.fixture(scope="session")
-def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as found:
-        yield found
-
-
-@pytest.fixture
-def client(cluster):
+def client():
     """Not the default one: who does not ask for it computes in threads."""
-    with distributed.Client(cluster, set_as_default=False) as found:
-        found.wait_for_workers(2)
+    patience = {"distributed.comm.timeouts.connect": "4s"}  # with a worker that was killed: by default, half a minute
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with (
+        dask.config.set(patience),
+        distributed.LocalCluster(n_workers=2, **options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as found,
+    ):
         yield found
