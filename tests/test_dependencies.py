@@ -13,7 +13,13 @@ import adagrad_diff
 PACKAGE = Path(adagrad_diff.__file__).parent
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 DOORS = {"torch": "torch", "optax": "optax", "sklearn": "sklearn", "paper": "paper", "datasets": "paper", "theory": "paper"}
-DOORS |= {"study": "paper", "cli": "paper", "sweeps": "sweep", "common": "sweep"}  # and the extras that bring what they need
+DOORS |= {
+    "dask": "dask",
+    "study": "paper",
+    "cli": "paper",
+    "sweeps": "sweep",
+    "common": "sweep",
+}  # and the extras that bring what they need
 DOORS |= {"study/report.py": "report", "cli/comparison.py": "report"}  # one file of a room may need an extra of its own
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 OPTIONAL = {"dask", "google"}  # looked for, and done without

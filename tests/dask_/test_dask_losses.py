@@ -64,7 +64,10 @@ def test_losses_have_the_names_of_the_package():
     for kind in LINEAR:
         target, name = targets(kind, CODES), named(kind)
         loss = getattr(on_dask, name)(
-            dense(A), da.from_array(target, chunks=13), sample_weight=da.from_array(weights(60), chunks=7), **PARAMETER.get(kind, {})
+            dense(A),
+            da.from_array(target, chunks=13),
+            sample_weight=da.from_array(weights(60), chunks=7),
+            **PARAMETER.get(kind, {}),
         )
         assert type(loss) is kind
         array = kind(A, target, sample_weight=weights(60), **PARAMETER.get(kind, {}))
@@ -78,30 +81,6 @@ def test_losses_have_the_names_of_the_package():
 
 def frame(A):
     return dd.from_pandas(pd.DataFrame(A, columns=list("abcde")), npartitions=4)
-
-
-COLLECTIONS = {
-    "uneven chunks, two of columns": lambda A, folder: dense(A),
-    "one chunk": lambda A, folder: da.from_array(A),
-    "sizes that are not known": lambda A, folder: dense(A)[dense(A)[:, 0] > 0],
-    "a frame": lambda A, folder: frame(A),
-    "a frame of which rows were chosen": lambda A, folder: frame(A)[frame(A).a > 0],
-    "partitions without rows": lambda A, folder: frame(A).map_partitions(lambda part: part[part.index >= 20]),
-    "values of a frame": lambda A, folder: frame(A).values,
-    "Float64": lambda A, folder: frame(A).astype("Float64"),
-    "integers": lambda A, folder: (10 * dense(A)).astype(int),
-    "single precision": lambda A, folder: dense(A).astype("f4"),
-    "a frame in single precision": lambda A, folder: frame(A).astype("f4"),
-    "centered": lambda A, folder: dense(A) - dense(A).mean(axis=0),
-    "persisted": lambda A, folder: dense(A).persist(scheduler="threads"),
-    "mapped": lambda A, folder: mapped(A, folder),
-    "a part of what is mapped": lambda A, folder: mapped(A, folder)[7:],
-    "some columns of what is mapped": lambda A, folder: mapped(A, folder)[:, 1:],
-    "Zarr": lambda A, folder: zarr_array(A, folder),
-    "from_zarr": lambda A, folder: da.from_zarr(zarr_array(A, folder)),
-    "HDF5": lambda A, folder: hdf5(A, folder),
-    "Parquet": lambda A, folder: parquet(A, folder),
-}
 
 
 def mapped(A, folder):
@@ -125,6 +104,30 @@ def parquet(A, folder):
     pytest.importorskip("pyarrow")
     pd.DataFrame(A, columns=list("abcde")).to_parquet(folder / "A.parquet")
     return dd.read_parquet(folder / "A.parquet")
+
+
+COLLECTIONS = {
+    "uneven chunks, two of columns": lambda A, folder: dense(A),
+    "one chunk": lambda A, folder: da.from_array(A),
+    "sizes that are not known": lambda A, folder: dense(A)[dense(A)[:, 0] > 0],
+    "a frame": lambda A, folder: frame(A),
+    "a frame of which rows were chosen": lambda A, folder: frame(A)[frame(A).a > 0],
+    "partitions without rows": lambda A, folder: frame(A).map_partitions(lambda part: part[part.index >= 20]),
+    "values of a frame": lambda A, folder: frame(A).values,
+    "Float64": lambda A, folder: frame(A).astype("Float64"),
+    "integers": lambda A, folder: (10 * dense(A)).astype(int),
+    "single precision": lambda A, folder: dense(A).astype("f4"),
+    "a frame in single precision": lambda A, folder: frame(A).astype("f4"),
+    "centered": lambda A, folder: dense(A) - dense(A).mean(axis=0),
+    "persisted": lambda A, folder: dense(A).persist(scheduler="threads"),
+    "mapped": mapped,
+    "a part of what is mapped": lambda A, folder: mapped(A, folder)[7:],
+    "some columns of what is mapped": lambda A, folder: mapped(A, folder)[:, 1:],
+    "Zarr": zarr_array,
+    "from_zarr": lambda A, folder: da.from_zarr(zarr_array(A, folder)),
+    "HDF5": hdf5,
+    "Parquet": parquet,
+}
 
 
 @pytest.mark.parametrize("case", COLLECTIONS)
@@ -336,7 +339,9 @@ def test_sentences(case, persist):
 
 def test_other_sentences():
     A = dense(entries())
-    with pytest.raises(TypeError, match=r"^A is a Dask Array: take adagrad_diff.dask.source\(A\), or the loss of the same name"):
+    with pytest.raises(
+        TypeError, match=r"^A is a Dask Array: take adagrad_diff.dask.source\(A\), or the loss of the same name"
+    ):
         Squared(A, CODES)
     with pytest.raises(TypeError, match=r"^A is a Dask DataFrame: take adagrad_diff.dask.source\(A\)"):
         Squared(frame(entries()), CODES)

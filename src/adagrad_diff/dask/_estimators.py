@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from .. import sklearn
-from ..data import Source
 from ._losses import local, source
 from ._rows import cut, is_collection, is_frame, is_stored
+from ._source import Partitions
 
 
 class Answers:
@@ -41,10 +41,9 @@ class OnCollections:
         """
         rows = source(X, name="X") if is_lazy(X) or isinstance(X, np.memmap) else X
         super().fit(rows, local(y), local(sample_weight))  # type: ignore[misc]
-        if getattr(rows, "columns", None) is not None and isinstance(rows, Source):
-            names = np.asarray(rows.columns, dtype=object)
-            if all(isinstance(name, str) for name in names):
-                self.feature_names_in_ = names
+        names = rows.columns if isinstance(rows, Partitions) else None
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, dtype=np.object_)
         return self
 
     def predict(self, X: Any) -> Any:

@@ -80,7 +80,7 @@ def _share(block: Block, own: Held, x: np.ndarray, offset: Any) -> tuple[np.ndar
     samples, rows = own.ready(x.shape[1:]), block.shape[0]
     value, g = np.zeros(samples.width), np.empty(x.shape, block.dtype)
     block.linear_pass(samples)(x, offset, 0, rows, g, value, False)
-    return value, g, np.sum(samples.r.reshape(rows, -1), axis=0, dtype=np.float64)
+    return value, g, np.asarray(np.sum(samples.r.reshape(rows, -1), axis=0, dtype=np.float64))
 
 
 @np.errstate(all="ignore")  # what overflows is seen in the value

@@ -134,6 +134,5 @@ def load(chunks: list[Any], name: str, width: int | None, dtype: str, finite: bo
     if not sparse.issparse(rows):
         check.refuse_text_columns(rows, name)
         rows = rows if hasattr(rows, "columns") else np.asarray(rows)
-    found = getattr(rows, "shape", ())
-    wanted = (found[0] if found else 0, found[1] if width is None and len(found) == 2 else width or 0)
-    return own_block(rows, name, wanted, np.dtype(dtype), 0, finite)
+    found: Any = rows.shape
+    return own_block(rows, name, (found[0], found[-1] if width is None else width), np.dtype(dtype), 0, finite)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import reduce
 from itertools import accumulate, pairwise
@@ -19,7 +19,7 @@ from ._pass import FarPass, Held, held, usable
 from ._rows import Parts, load
 from ._ways import Packet, Threads, Workers, identity
 
-TOGETHER = 8  # answers that are merged at once, always the same ones: sums do not depend on who makes them
+MERGED_TOGETHER = 8  # answers that are merged at once, always the same ones: sums do not depend on who makes them
 LARGE_PACKET = 1 << 18  # bytes above which what all tasks need is sent to each worker once
 KEPT_SAMPLES = 4  # targets and weights that are left with the blocks
 
@@ -101,7 +101,7 @@ class Partitions(Source):
         call: Packet,
         blocks: list[Any],
         own: list[Any],
-        first: list[int] | None = None,
+        first: Sequence[int] | None = None,
         merge: Callable[[Any, Any], Any] | None = None,
     ) -> list[Any]:
         """Those of the blocks, in their order; with `merge`, a few of them at a time until few are left."""
@@ -113,8 +113,8 @@ class Partitions(Source):
         keys: list[Any] = [(name, k) for k in range(len(blocks))]
         for k, key in enumerate(keys):
             graph[key] = (_apply, blocks[k], 0 if first is None else first[k], shared, own[k])
-        while merge not in (None, joined) and len(keys) > TOGETHER:  # what is only put side by side is best put here
-            name, groups = _fresh("merge"), [keys[k : k + TOGETHER] for k in range(0, len(keys), TOGETHER)]
+        while merge not in (None, joined) and len(keys) > MERGED_TOGETHER:  # what is only put side by side is best put here
+            name, groups = _fresh("merge"), [keys[k : k + MERGED_TOGETHER] for k in range(0, len(keys), MERGED_TOGETHER)]
             keys = [(name, k) for k in range(len(groups))]
             graph |= {key: (_merge, merge, group) for key, group in zip(keys, groups, strict=True)}
         return self._way.get(graph, keys)
@@ -149,7 +149,7 @@ class Partitions(Source):
             z[self.cuts[k] : self.cuts[k + 1]] = part
 
     def rows(self, index: np.ndarray) -> Block:
-        places = list(self._places(index))
+        places = list(self.places(index))
         own = [Packet([part - lo]) for _, lo, part in places]
         return stacked(self._answers(Packet((_rows, ())), [self._blocks[k] for k, _, _ in places], own))
 

@@ -136,10 +136,10 @@ class Source(ABC):
 
     def rows(self, index: np.ndarray) -> Block:
         """A copy of a few rows in double precision. The index is sorted: rows come as their blocks do."""
-        found = [self._block(k).rows(part - lo) for k, lo, part in self._places(index)]
+        found = [self._block(k).rows(part - lo) for k, lo, part in self.places(index)]
         return stacked(found)
 
-    def _places(self, index: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+    def places(self, index: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
         """The blocks that have some of the rows: (number, first row, which)."""
         ends = np.searchsorted(index, self.cuts)
         for k, (first, last) in enumerate(pairwise(ends.tolist())):
