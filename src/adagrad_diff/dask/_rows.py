@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+from uuid import uuid4
 
 import dask
 import dask.array
@@ -12,7 +14,7 @@ from ..common import check
 from ..data import Block
 from ..data.as_block import own_block
 
-READ_TOGETHER = "32MiB"  # of an array on disk that was not cut by anybody else
+READ_TOGETHER, MAPPED_TOGETHER = "32MiB", "128MiB"  # of an array on disk that was not cut by anybody else
 
 
 class Parts:
@@ -95,9 +97,10 @@ def _mapped(A: np.memmap, name: str) -> Parts:
         raise ValueError(f"{name} must be a matrix (samples, features) that is not empty. Got shape {A.shape} instead.")
     file = getattr(A, "filename", None)
     start = A.__array_interface__["data"][0] - _base(A).__array_interface__["data"][0]
-    rows = max(1, dask.utils.parse_bytes(READ_TOGETHER) // (A.shape[1] * A.dtype.itemsize))
-    token = f"mapped-{dask.base.tokenize(A)}"
+    rows = max(1, dask.utils.parse_bytes(MAPPED_TOGETHER) // (A.shape[1] * A.dtype.itemsize))
     whole = file is not None and A.flags.c_contiguous
+    known = (str(file), os.path.getmtime(file), start, A.shape, A.strides, A.dtype.str) if file is not None else uuid4().hex
+    token = f"mapped-{dask.base.tokenize(known)}"  # of A itself it would be made of all its entries
     graph: dict[Any, Any] = {}
     for k, lo in enumerate(range(0, A.shape[0], rows)):
         shape = (min(rows, A.shape[0] - lo), A.shape[1])
