@@ -151,7 +151,7 @@ def test_a_time_as_budget(run, monkeypatch):
     arguments = ["compare", "mixed.csv", *mixed_table.target("ill"), *SMALL[:-1], "2min"]
     result = run(*arguments)
     assert result.exit_code == 0, result.output
-    # 3.5 s + 5.5 s + 15.5 s are spent; of the other 95.5 s, 3 s are fixed; 0.85 of the rest are 157 iterations of half a second.
+    # Spent are 3.5 s + 5.5 s + 15.5 s; of the other 95.5 s, 3 s are fixed; 0.85 of the rest is for 157 iterations of 0.5 s.
     assert calls == [1, 5, 25, 157]
     assert "In 120 seconds there is time for 157 iterations of each run, about." in result.stderr
     assert run(*arguments).exit_code == 0

@@ -13,7 +13,7 @@ import adagrad_diff
 PACKAGE = Path(adagrad_diff.__file__).parent
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 DOORS = {"torch": "torch", "optax": "optax", "sklearn": "sklearn", "paper": "paper", "datasets": "paper", "theory": "paper"}
-DOORS |= {"study": "paper", "cli": "paper", "sweeps": "sweep", "common": "sweep"}  # and the extras that bring what they need
+DOORS |= {"dask": "dask", "study": "paper", "cli": "paper", "sweeps": "sweep", "common": "sweep"}  # extras
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 OPTIONAL = {"dask", "google"}  # looked for, and done without
 

@@ -16,6 +16,7 @@ from ._refine import EVALUATIONS, ROUNDS, refined, samples_nearest_kinks
 LOOKS, REFINEMENTS, AUTO = 0.02, 0.025, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
 # A model of the machine, in seconds, so that two runs of one problem look at the same iterations.
 CALL, MULTIPLICATION = 4e-6, 1.2e-10  # one iteration: what it costs at least
+FAR_STRIDE, FAR_FOLDS = 7, 3  # iterations between residuals that have to be fetched, and how often a look goes there
 LOOK_SECONDS, SAMPLE_SECONDS = 2e-4, 3e-8  # one evaluation of the dual function
 TRIAL = 3e-5  # one evaluation inside the refinement
 EXACT_PASS, CORRECTION = 10.0, 5e-10  # products in twice the precision, in ordinary ones; seconds of a least squares problem
@@ -51,12 +52,13 @@ class Certifier:
         self.mean: Any = None  # of the residuals over the last half to three quarters of the run
         loss: Any = dual.loss  # type: ignore[attr-defined]
         matrix = getattr(loss, "A", None) or loss.Q
-        samples, self.work = matrix.shape[0], trajectories * (CALL + MULTIPLICATION * matrix.size)
-        look = LOOK_SECONDS + SAMPLE_SECONDS * samples + self.work * dual.kinked
+        samples, far = matrix.shape[0], matrix.overhead
+        self.work = trajectories * (CALL + MULTIPLICATION * matrix.size) + far
+        look = FAR_FOLDS * far + LOOK_SECONDS + SAMPLE_SECONDS * samples + self.work * dual.kinked
         look += 0.5 * MULTIPLICATION * matrix.size * dual.products
         self.every = ceil(look / (LOOKS * self.work))
         # Adding up residuals takes time as well; an odd stride does not fall into step with an oscillation.
-        self.stride = 1 if self.work > 50 * CALL else 3
+        self.stride = FAR_STRIDE if matrix.far else 1 if self.work > 50 * CALL else 3
         # Rows that may be copied: a fiftieth of A, or as many as a vertex of a polyhedral problem has samples at their kinks.
         self.most = max(FEW_SAMPLES, samples // 50, min(3 * matrix.shape[1], ENTRIES // matrix.shape[1]))
         self.n = self.refined_at = 0
@@ -105,9 +107,8 @@ class Certifier:
         run = state if state.trajectories is None else state.trajectories
         self.n += 1
         if self.dual.kinked and self.n % self.stride == 0:
-            r = run.oracle.r
-            if r.ndim == 2:  # of the leading trajectory: a mean over several of them is as good
-                r = r[:, run.ahead()]
+            # Of the leading trajectory: a mean over several of them is as good.
+            r = run.oracle.residuals(run.ahead() if run.batched else None)
             if self.mean is None:
                 self.mean = LateMean(r)
             self.mean.add(r)

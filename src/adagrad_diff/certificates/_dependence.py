@@ -32,7 +32,7 @@ def follow(problem: Any, here: Any, basis: np.ndarray, others: np.ndarray) -> bo
             columns, factors = np.append(basis[used], other), np.append(whole[1][used], -whole[0])
         else:
             return False
-        if not problem.loss.A.fold(_vanishes, columns, factors, problem.weight, problem.features, merge=_both):
+        if not problem.loss.A.fold(_vanishes, columns, factors, problem.features, along=(problem.weight,), merge=_both):
             return False
     return True
 
@@ -67,14 +67,14 @@ def _both(one: bool, other: bool) -> bool:
     return one and other
 
 
-def _vanishes(block: Block, columns: np.ndarray, factors: np.ndarray, weight: np.ndarray, features: int) -> bool:
+def _vanishes(block: Block, weight: np.ndarray, columns: np.ndarray, factors: np.ndarray, features: int) -> bool:
     """Whether the combination is zero in this block, by sums that have no rounding."""
     real = columns[columns < features]
     array = getattr(block, "array", None)
     dense = array[:, real] if array is not None else block.to_sparse()[:, real].toarray()
     rows = np.ones((block.shape[0], columns.size))
     rows[:, columns < features] = dense
-    rows = rows[block.part(weight) > 0]
+    rows = rows[weight > 0]
     if columns.size == 2:  # a multiple: products as pairs are equal if they are
         one, other = (
             two_product_arrays(rows[:, k], np.full(len(rows), sign * factors[k])) for k, sign in ((0, 1.0), (1, -1.0))

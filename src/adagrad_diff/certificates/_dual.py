@@ -140,7 +140,7 @@ class LinearDual(Dual):
     # ------------------------------------------------------------ from residuals to a bound
 
     def residuals(self, oracle: Any, column: int | None) -> Any:
-        return oracle.r if column is None else oracle.r[:, column]
+        return oracle.residuals(column)
 
     def bound(self, x: np.ndarray, g: np.ndarray, r: Any) -> tuple[float, np.ndarray]:
         loop = not (self.loss.intercept or self.loss.l2 or self.single)  # whether the iteration has the product already
@@ -186,7 +186,7 @@ class LinearDual(Dual):
 
     def product(self, u: np.ndarray) -> np.ndarray:
         """A'(w u) in double precision, as one vector of penalised coordinates."""
-        v: np.ndarray = self.loss.A.fold(_weighted_sum, u, self.weight)
+        v: np.ndarray = self.loss.A.fold(_weighted_sum, along=(u, self.weight))
         return v.reshape(-1)
 
     def size(self, u: np.ndarray) -> float:
@@ -320,6 +320,6 @@ class LinearDual(Dual):
 
 def _weighted_sum(block: Block, u: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """A'(w u) of one block, in double precision."""
-    r = block.part(u) * block.part(weight).reshape(-1, *(1,) * (u.ndim - 1)).astype(np.float64)
+    r = u * weight.reshape(-1, *(1,) * (u.ndim - 1)).astype(np.float64)
     block.tdot(r, v := np.empty((block.shape[1], *u.shape[1:])))
     return v

@@ -15,7 +15,20 @@ import numpy as np
 from ..penalties import GroupL2, SparseGroupL2
 from ._correct import CORRECTIONS, DUST, EQUATION_DUST, INSIDE, LITTLE_ROOM, MOST_VIOLATED, Factor, factor_of
 from ._dependence import follow
-from ._extended import PAIR_ROUNDING, UNDERFLOW, Known, _dot, _tdot, added, dot, penalty_value, two_sum_arrays, weighted
+from ._extended import (
+    PAIR_ROUNDING,
+    UNDERFLOW,
+    Known,
+    add_pairs,
+    added,
+    dot,
+    dots,
+    penalty_value,
+    tdot,
+    tdots,
+    two_sum_arrays,
+    weighted,
+)
 from ._limits import limits, shrunk_groups
 from ._rounding import EPS
 
@@ -44,8 +57,7 @@ class Classes:
             column = np.zeros((3, self.samples))
             if loss.intercept:
                 column[0], column[2] = x[-1, c], abs(x[-1, c])
-            loss.A.fold(_dot, np.ascontiguousarray(part[:, c]), column)
-            z[:, :, c] = column
+            z[:, :, c] = dots(loss.A, np.ascontiguousarray(part[:, c]), column)
         place = (np.arange(self.samples), np.argmax(z[0], axis=1))
         away, lost = two_sum_arrays(z[0], -z[0][place][:, None])
         away = away + (lost + (z[1] - z[1][place][:, None]))  # from the largest score
@@ -111,11 +123,9 @@ class ClassesPoint:
         problem, weight = self.problem, self.problem.weight[samples]
         for c in range(problem.classes):
             r, rest = weighted(weight, u[:, c], low[:, c])
-            column = np.ascontiguousarray(self.v[:, :, c])
-            if rows is None:
-                problem.loss.A.fold(_tdot, r, rest, column)
-            else:
-                _tdot(rows, r, rest, column)
+            column, features = np.ascontiguousarray(self.v[:, :, c]), problem.features
+            sums = tdots(problem.loss.A, r, rest) if rows is None else tdot(rows, r, rest)
+            column[:, :features] = add_pairs(column[:, :features], sums)
             if problem.loss.intercept:
                 total, more, m = dot(np.ones(r.size), r)
                 column[0, -1:], lost = two_sum_arrays(column[0, -1:], np.array([total]))

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import kernels
-from ..data import Block
+from ..data import Block, Source
 from ..data.block import writeable
 from ..data.compressed import ColumnsBlock, RowsBlock
+from ..data.source import joined
 from ..kernels import two_product, two_sum
 from ..losses import LAD, Hinge, Huber, Logistic, Poisson, Quantile, Squared, SquaredHinge
 from ..penalties import ElasticNet
@@ -51,7 +52,7 @@ class Extended:
         z = np.zeros((3, self.samples))
         if loss.intercept:
             z[0], z[2] = x[-1], abs(x[-1])
-        loss.A.fold(_dot, part, z)
+        z = dots(loss.A, part, z)
         error = (self.features + 8) ** 2 * PAIR_ROUNDING * z[2] + self.features * UNDERFLOW
         high, low = two_sum_arrays(z[0], z[1])
         found = kernels.exact_losses(self.kind, high, low, error, self.b, self.weight, loss.theta)
@@ -71,13 +72,13 @@ class Extended:
         """A'(w (u + low)) in rows hi, lo and the sum of the sizes, with sum_j w_j u_j in the end for an intercept."""
         v = np.zeros((3, self.features + self.loss.intercept))
         r, rest = weighted(self.weight, u, low)
-        self.loss.A.fold(_tdot, r, rest, v)
+        v[:, : self.features] = tdots(self.loss.A, r, rest)
         return self._with_intercept(v, r, rest)
 
     def add_products(self, v: np.ndarray, rows: Block, samples: np.ndarray, change: np.ndarray) -> None:
         """The same of a change at a few samples, whose rows of A these are."""
         r, rest = weighted(self.weight[samples], change, np.zeros(change.size))
-        _tdot(rows, r, rest, v)
+        v[:, : self.features] = add_pairs(v[:, : self.features], tdot(rows, r, rest))
         self._with_intercept(v, r, rest)
 
     def _with_intercept(self, v: np.ndarray, r: np.ndarray, rest: np.ndarray) -> np.ndarray:
@@ -138,19 +139,37 @@ def added(parts: list[tuple[float, float, float]]) -> Known:
     return Known(value, (error + EPS * abs(value)) * (1.0 + 1e-9))
 
 
+def dots(A: Source, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """z + A x in rows hi, lo and the sum of the sizes."""
+    return np.concatenate(A.fold(_dot, x, along=(z.T,), merge=joined), axis=1)
+
+
+def tdots(A: Source, r: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """A'(r + rest) in such rows."""
+    v: np.ndarray = A.fold(tdot, along=(r, rest), merge=add_pairs)
+    return v
+
+
+def add_pairs(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The sum of numbers in such rows."""
+    high, lost = two_sum_arrays(one[0], other[0])
+    return np.stack([high, one[1] + other[1] + lost, one[2] + other[2]])
+
+
 # ------------------------------------------------------------ of one block
 
 
-def _dot(block: Block, x: np.ndarray, z: np.ndarray) -> None:
-    part = np.ascontiguousarray(block.part(z.T).T)
+def _dot(block: Block, z: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+    part = z.T.copy()
     _multiply(block, x, np.zeros(x.size), part, False)
-    block.part(z.T).T[...] = part
+    return [part]
 
 
-def _tdot(block: Block, r: np.ndarray, rest: np.ndarray, v: np.ndarray) -> None:
-    out = np.ascontiguousarray(v[:, : block.shape[1]])
-    _multiply(block, block.part(r), block.part(rest), out, True)
-    v[:, : block.shape[1]] = out
+def tdot(block: Block, r: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """A'(r + rest) of one block, or of some rows."""
+    out = np.zeros((3, block.shape[1]))
+    _multiply(block, r, rest, out, True)
+    return out
 
 
 def _multiply(block: Block, x: np.ndarray, low: np.ndarray, out: np.ndarray, transposed: bool) -> None:

@@ -94,7 +94,7 @@ def independence(A: Source, weight: np.ndarray, sizes: np.ndarray, intercept: bo
     size = used.size + intercept
     if used.size == 0 or size > MOST_COLUMNS or samples * size**2 > OPERATIONS or A.opaque:
         return 0.0
-    return smallest_eigenvalue(A.fold(_gram, weight, sizes, used, intercept), samples)
+    return smallest_eigenvalue(A.fold(_gram, sizes, used, intercept, along=(weight,)), samples)
 
 
 def _gram(block: Block, weight: np.ndarray, sizes: np.ndarray, used: np.ndarray, intercept: bool) -> np.ndarray:
@@ -104,5 +104,5 @@ def _gram(block: Block, weight: np.ndarray, sizes: np.ndarray, used: np.ndarray,
         part = np.arange(lo, min(lo + ROWS_TOGETHER, block.shape[0]))
         rows = np.ones((part.size, len(G)))
         rows[:, : used.size] = block.rows(part).to_dense()[:, used] / sizes[used]
-        G += rows.T @ (block.part(weight)[part, None].astype(np.float64) * rows)
+        G += rows.T @ (weight[part, None].astype(np.float64) * rows)
     return G

@@ -24,7 +24,7 @@ class MultinomialDual(LinearDual):
         return indicators
 
     def residuals(self, oracle: Any, column: int | None) -> Any:
-        return oracle.r.reshape(*self.b.shape, -1)[:, :, column or 0]
+        return oracle.residuals(column)
 
     def multipliers(self, r: np.ndarray) -> np.ndarray:
         p: np.ndarray = np.maximum(super().multipliers(r) + self.b, 0.0)

@@ -46,14 +46,20 @@ def _measured(dual: Any, x: np.ndarray, slopes: np.ndarray, curvature: float) ->
     """sum_j |slope| |error of z_j|, predictions in single precision being compared with those in double precision."""
     loss = dual.loss
     samples = slopes, dual.b, dual.weight
-    return SAFETY * float(loss.A.fold(_error, x, samples, curvature, loss.intercept, loss.translates))
+    return SAFETY * float(loss.A.fold(_error, x, curvature, loss.intercept, loss.translates, along=samples))
 
 
 def _error(
-    block: Block, x: np.ndarray, samples: tuple[np.ndarray, ...], curvature: float, intercept: bool, translates: bool
+    block: Block,
+    slopes: np.ndarray,
+    b: np.ndarray,
+    weight: np.ndarray,
+    x: np.ndarray,
+    curvature: float,
+    intercept: bool,
+    translates: bool,
 ) -> float:
     """That of one block."""
-    slopes, b, weight = (block.part(vector) for vector in samples)
     z, rounded = (_predictions(block, x.astype(dtype), intercept) for dtype in (np.float64, block.dtype))
     b, weight = np.abs(b), weight.reshape(-1, *(1,) * (z.ndim - 1))
     error = np.abs(z - rounded) + float(np.finfo(block.dtype).eps) * (np.abs(z) + (b if translates else 1.0))

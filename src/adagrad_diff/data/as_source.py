@@ -16,6 +16,10 @@ def as_source(A: Any, name: str = "A") -> Source:
         return A
     if isinstance(A, type) and issubclass(A, Source):
         raise TypeError(f"{name} is the class {A.__name__}. Did you mean {A.__name__}()?")
+    if type(A).__module__.partition(".")[0] == "dask":
+        raise TypeError(
+            f"{name} is a Dask {type(A).__name__}: take adagrad_diff.dask.source({name}), or the loss of the same name there."
+        )
     block = as_block(A, name)
     source: Source = KIND_OF_BLOCK[type(block)](block)
     return source

@@ -26,6 +26,10 @@ class CompressedBlock(Block):
         self.shape, self.dtype, self.first = shape, data.dtype, first
         self.size = int(indptr[-1] - indptr[0])
 
+    def __reduce__(self) -> Any:
+        """To another process: without what kernels see, which is made again, and what other rows have in the same memory."""
+        return type(self), (*self._own_parts(), self.shape, self.first), {"threaded": self.threaded}
+
     def _own_parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Without what other rows have in the same memory."""
         indptr, indices, data = self.parts

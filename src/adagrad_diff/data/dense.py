@@ -25,6 +25,10 @@ class DenseBlock(Block):
         self.shape, self.dtype, self.size = array.shape, array.dtype, array.size
         self.first, self.threaded = first, threaded
 
+    def __reduce__(self) -> Any:
+        """To another process: without what kernels see, which is made again."""
+        return DenseBlock, (self.array, self.first, self.threaded)
+
     def _own(self, vector: np.ndarray) -> bool:
         """Whether a product is one for our kernels: after one of BLAS, its threads stay awake and in the way of ours."""
         return vector.ndim == 1 and self.array.flags.c_contiguous

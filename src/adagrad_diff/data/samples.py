@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, Protocol
 
 import numpy as np
 
 from .. import kernels
+
+
+class LinearPass(Protocol):
+    """What goes through A once for each x."""
+
+    def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> np.ndarray:
+        """Returns rows that add up to the sum of the residuals, or the residuals themselves.
+
+        z = A x + offset;  r = weight * l'(z, b);  value += sum_j weight_j l(z_j, b_j);  g = A' r, or with `add` g += that.
+        """
+
+    def residuals(self, columns: Any = slice(None)) -> np.ndarray:
+        """r at the last x, (samples,) or some columns of (samples, width)."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +31,20 @@ class Samples:
 
     b: np.ndarray
     weight: np.ndarray
-    r: np.ndarray  # (samples,) or (samples, width)
-    width: int  # numbers that are predicted for a sample: one per trajectory
+    batch: tuple[int, ...]  # (), or how many numbers are predicted for a sample: one per trajectory
     theta: float  # of the scalar loss
     scalar: Any  # l(z, b, theta) -> (value, derivative); None if the loss of a sample is not that of one number
     intercept: bool  # whether something is added to predictions
+    r: np.ndarray = field(default_factory=lambda: np.empty(0))  # (samples, *batch), once there is memory for them
+
+    @property
+    def width(self) -> int:
+        """How many numbers are predicted for a sample."""
+        return prod(self.batch)
+
+    def with_memory(self) -> Samples:
+        """The same, with memory for residuals."""
+        return replace(self, r=np.empty((len(self.b), *self.batch), self.weight.dtype))
 
     def part(self, lo: int, hi: int) -> Samples:
         """Those of a block; residuals are written through to ours."""

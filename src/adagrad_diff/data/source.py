@@ -26,7 +26,7 @@ import numpy as np
 
 from .as_block import own_block
 from .block import Block
-from .samples import Samples
+from .samples import LinearPass, Samples
 
 
 class Source(ABC):
@@ -41,6 +41,8 @@ class Source(ABC):
     dtype: Any = np.dtype(np.float64)
     cuts: Sequence[int]
     opaque = False  # whether entries are not seen, only products
+    overhead = 0.0  # seconds of a fold beside its multiplications, about
+    far = False  # whether blocks live elsewhere: residuals are made again, and brought here, only when somebody asks for them
 
     def block(self, k: int) -> Any:
         """Rows cuts[k] to cuts[k + 1] of A, as an array or a SciPy matrix."""
@@ -76,22 +78,28 @@ class Source(ABC):
         for k in range(len(cuts) - 1):
             self._block(k, finite=True)
 
-    def fold(self, function: Callable[..., Any], *args: Any, merge: Callable[[Any, Any], Any] | None = None) -> Any:
-        """function(block, *args) of every block, merged in the order of the rows: by default added up.
+    def fold(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        along: tuple[np.ndarray, ...] = (),
+        merge: Callable[[Any, Any], Any] | None = None,
+    ) -> Any:
+        """function(block, *along, *args) of every block, merged in the order of the rows: by default added up.
 
-        The function is one of a module, and returns numbers, arrays of its own, tuples of them, or None. It finds what belongs
-        to its samples by ``block.part(vector)``.
+        `along` are vectors with one entry (or row) per sample: the function gets those of its block. It may be called in
+        another process. So it is one of a module, and returns numbers, arrays of its own, tuples or lists of them.
 
         Examples
         --------
         >>> import numpy as np
         >>> from adagrad_diff.data import as_source
-        >>> def column_sums(block):
-        ...     return block.to_dense().sum(axis=0)
-        >>> as_source(np.ones((3, 2))).fold(column_sums).tolist()
-        [3.0, 3.0]
+        >>> def column_sums(block, weight):
+        ...     return weight @ block.to_dense()
+        >>> as_source(np.ones((3, 2))).fold(column_sums, along=(np.array([1.0, 2.0, 3.0]),)).tolist()
+        [6.0, 6.0]
         """
-        answers = (function(block, *args) for block in self.blocks())
+        answers = (function(block, *map(block.part, along), *args) for block in self.blocks())
         total = next(answers)
         for answer in answers:
             total = (merge or added)(total, answer)
@@ -99,30 +107,22 @@ class Source(ABC):
 
     # ------------------------------------------------------------ what a linear model asks for
 
-    def linear_pass(self, samples: Samples) -> Callable[..., None]:
-        """sums(x, offset, g, value, add): one pass over A, by which the residuals become those at x.
-
-        z = A x + offset;  r = weight * l'(z, b);  value += sum_j weight_j l(z_j, b_j);  g = A' r, or with `add` g += that.
-        """
-
-        def sums(x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> None:
-            losses, gradient = self.fold(_share, x, offset, samples)
-            value += losses
-            np.add(g, gradient, out=g) if add else np.copyto(g, gradient)
-
-        return sums
+    def linear_pass(self, samples: Samples) -> LinearPass:
+        """What goes through A once for each x."""
+        return Pass(self, samples.with_memory())
 
     def dot(self, x: np.ndarray, z: np.ndarray) -> None:
         """z = A x"""
-        self.fold(_dot, x, z)
+        for block in self.blocks():
+            block.dot(x, block.part(z))
 
     def tdot(self, r: np.ndarray, g: np.ndarray) -> None:
         """g = A' r"""
-        np.copyto(g, self.fold(_tdot, r, g.dtype))
+        np.copyto(g, self.fold(_tdot, g.dtype, along=(r,)))
 
     def moments(self, weight: np.ndarray) -> Moments | None:
         """Of the columns; None if nobody sees the entries."""
-        return None if self.opaque else Moments(*self.fold(_moments, weight))
+        return None if self.opaque else Moments(*self.fold(_moments, along=(weight,)))
 
     # ------------------------------------------------------------ what a certificate asks for
 
@@ -131,15 +131,15 @@ class Source(ABC):
 
         An operator does not show its entries: theirs are guessed from one product.
         """
-        sizes: np.ndarray = self.fold(_column_sizes, weight)
+        sizes: np.ndarray = self.fold(_column_sizes, along=(weight,))
         return sizes
 
     def rows(self, index: np.ndarray) -> Block:
         """A copy of a few rows in double precision. The index is sorted: rows come as their blocks do."""
-        found = [self._block(k).rows(part - lo) for k, lo, part in self._places(index)]
-        return found[0] if len(found) == 1 else _stacked(found)
+        found = [self._block(k).rows(part - lo) for k, lo, part in self.places(index)]
+        return stacked(found)
 
-    def _places(self, index: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+    def places(self, index: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
         """The blocks that have some of the rows: (number, first row, which)."""
         ends = np.searchsorted(index, self.cuts)
         for k, (first, last) in enumerate(pairwise(ends.tolist())):
@@ -148,7 +148,7 @@ class Source(ABC):
 
     def to_dense(self) -> np.ndarray:
         """All of A as an array: for small ones."""
-        return np.concatenate(self.fold(_dense, merge=lambda one, other: one + other))
+        return np.concatenate(self.fold(_dense, merge=joined))
 
     # ------------------------------------------------------------ what a quadratic function asks for
 
@@ -158,11 +158,28 @@ class Source(ABC):
 
     def diagonal(self) -> np.ndarray | None:
         """Of a square matrix; None if nobody sees the entries."""
-        return None if self.opaque else np.concatenate(self.fold(_diagonal, merge=lambda one, other: one + other))
+        return None if self.opaque else np.concatenate(self.fold(_diagonal, merge=joined))
 
     def skew(self) -> float:
         """How far a square matrix is from symmetric: the largest |a_ij - a_ji|. Every block is compared with all others."""
         return max(float(self.fold(_difference, block.to_dense().copy(), block.first, merge=max)) for block in self.blocks())
+
+
+class Pass:
+    """That over the blocks of a source, one by one."""
+
+    def __init__(self, source: Source, samples: Samples):
+        self.source, self.samples = source, samples
+
+    def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> np.ndarray:
+        losses, gradient = self.source.fold(_share, x, offset, self.samples)
+        value += losses
+        np.add(g, gradient, out=g) if add else np.copyto(g, gradient)
+        return self.samples.r
+
+    def residuals(self, columns: Any = slice(None)) -> np.ndarray:
+        r = self.samples.r
+        return r if r.ndim == 1 else r[:, columns]
 
 
 class Moments(NamedTuple):
@@ -173,12 +190,15 @@ class Moments(NamedTuple):
     filled: np.ndarray
 
 
+def joined(one: Any, other: Any) -> Any:
+    """Lists, one after the other."""
+    return one + other
+
+
 def added(one: Any, other: Any) -> Any:
     """The sum of two answers; arrays are added up in place."""
     if isinstance(one, tuple):
         return tuple(map(added, one, other))
-    if one is None:
-        return None
     one += other
     return one
 
@@ -194,22 +214,18 @@ def _share(block: Block, x: np.ndarray, offset: Any, samples: Samples) -> tuple[
     return value, g
 
 
-def _dot(block: Block, x: np.ndarray, z: np.ndarray) -> None:
-    block.dot(x, block.part(z))
-
-
 def _tdot(block: Block, r: np.ndarray, dtype: Any) -> np.ndarray:
     g = np.empty((block.shape[1], *r.shape[1:]), dtype)
-    block.tdot(block.part(r), g)
+    block.tdot(r, g)
     return g
 
 
 def _moments(block: Block, weight: np.ndarray) -> np.ndarray:
-    return block.moments(block.part(weight))
+    return block.moments(weight)
 
 
 def _column_sizes(block: Block, weight: np.ndarray) -> np.ndarray:
-    return block.column_sizes(block.part(weight))
+    return block.column_sizes(weight)
 
 
 def _dense(block: Block) -> list[np.ndarray]:
@@ -230,9 +246,12 @@ def _difference(block: Block, rows: np.ndarray, first: int) -> float:
     return float(np.abs(columns - block.part(rows.T)).max())
 
 
-def _stacked(blocks: list[Block]) -> Block:
+def stacked(blocks: list[Block]) -> Block:
+    """Rows in double precision, one below the other."""
     from scipy import sparse
 
+    if len(blocks) == 1:
+        return blocks[0]
     if all(hasattr(block, "array") for block in blocks):
         rows: Any = np.concatenate([block.to_dense() for block in blocks])
     else:

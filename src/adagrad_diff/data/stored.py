@@ -13,7 +13,7 @@ from .compressed import ColumnsBlock, RowsBlock
 from .dense import DenseBlock
 from .operator import OperatorBlock
 from .samples import Samples
-from .source import Source
+from .source import Pass, Source
 
 
 class Stored(Source):
@@ -32,10 +32,11 @@ class Stored(Source):
     def blocks(self) -> Iterator[Block]:
         return (self._whole.cut(lo, hi) for lo, hi in self._whole.ranges(0, self.shape[0]))
 
-    def linear_pass(self, samples: Samples) -> Callable[..., None]:
+    def linear_pass(self, samples: Samples) -> SumOverRows:
         """Threads of ours are for kernels of ours."""
         work = self.size * samples.width if self._whole.own_kernels(samples) else 0
-        return SumOverRows(self._whole.linear_pass(samples), self.shape[0], work)
+        samples = samples.with_memory()
+        return SumOverRows(self, samples, self._whole.linear_pass(samples), work)
 
     def dot(self, x: np.ndarray, z: np.ndarray) -> None:
         self._whole.dot(x, z)
@@ -53,21 +54,23 @@ class Stored(Source):
         return self._whole.skew()
 
 
-class SumOverRows:
-    """sums(x, offset, g, value, add): those of rows(x, offset, lo, hi, g, value, add) over all rows.
+class SumOverRows(Pass):
+    """The sums of rows(x, offset, lo, hi, g, value, add) over all rows.
 
     Each thread has a range of rows, and memory of its own from the second one on; they are added up in the order of the rows.
     """
 
-    def __init__(self, rows: Callable[..., None], samples: int, work: int):
-        self.rows, self.samples, self.work = rows, samples, work
+    def __init__(self, source: Source, samples: Samples, rows: Callable[..., None], work: int):
+        super().__init__(source, samples)
+        self.rows, self.work = rows, work
         self._g = self._value = np.empty((0,))  # one row per thread
 
-    def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> None:
-        threads = 1 if self.work < 2 * shared.WORK_PER_THREAD else min(shared.thread_count(self.work), self.samples)
+    def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> np.ndarray:
+        r = self.samples.r
+        threads = 1 if self.work < 2 * shared.WORK_PER_THREAD else min(shared.thread_count(self.work), len(r))
         if threads == 1:
-            self.rows(x, offset, 0, self.samples, g, value, add)
-            return
+            self.rows(x, offset, 0, len(r), g, value, add)
+            return r
         if threads != len(self._value):
             self._value, self._g = np.empty((threads, *value.shape)), np.empty((threads - 1, *g.shape), g.dtype)
         values, gradients = self._value, self._g
@@ -80,10 +83,11 @@ class SumOverRows:
             else:
                 self.rows(x, offset, lo, hi, g, values[0], add)
 
-        shared.over_rows(worker, self.samples, threads)
+        shared.over_rows(worker, len(r), threads)
         for other in gradients:
             g += other
         value[...] = values.sum(axis=0)
+        return r
 
 
 class Dense(Stored):

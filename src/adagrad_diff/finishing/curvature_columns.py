@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Block, Source
+from ..data.source import joined
 
 COPIED_COLUMNS = 1 << 25  # entries of a copy of some columns; larger ones are gone through block by block
 
@@ -47,7 +48,7 @@ class Columns:
         return np.append(np.where(rest > 4e-15 * self.square[:-1], rest, 0.0), 1.0)
 
     def _square(self, weight: np.ndarray) -> np.ndarray:
-        total: np.ndarray = self.A.fold(_square, weight)
+        total: np.ndarray = self.A.fold(_square, along=(weight,))
         return total
 
     def dot(self, x: np.ndarray) -> np.ndarray:
@@ -110,7 +111,7 @@ class Chosen:
     def gram(self, h: np.ndarray) -> np.ndarray:
         """A' diag(h) A"""
         columns, features = self.columns, self.index[self.index < self.columns.features]
-        total: np.ndarray = columns.A.fold(_gram, features, columns.center, columns.intercept, h)
+        total: np.ndarray = columns.A.fold(_gram, features, columns.center, columns.intercept, along=(h,))
         return total
 
 
@@ -120,7 +121,7 @@ class Copied(Chosen):
     def __init__(self, columns: Columns, index: np.ndarray):
         super().__init__(columns, index)
         features = index[index < columns.features]
-        parts = columns.A.fold(_chosen, features, columns.center, columns.intercept, merge=lambda one, other: one + other)
+        parts = columns.A.fold(_chosen, features, columns.center, columns.intercept, merge=joined)
         self.array = parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def dot(self, v: np.ndarray) -> np.ndarray:
@@ -155,12 +156,12 @@ def _chosen(block: Block, features: np.ndarray, center: np.ndarray, intercept: b
     return [part if block.threaded or part.base is None else part.copy()]  # the next block may come in the same memory
 
 
-def _gram(block: Block, features: np.ndarray, center: np.ndarray, intercept: bool, h: np.ndarray) -> np.ndarray:
-    half = _dense_part(block, features, center, intercept) * np.sqrt(block.part(h))[:, None]
+def _gram(block: Block, h: np.ndarray, features: np.ndarray, center: np.ndarray, intercept: bool) -> np.ndarray:
+    half = _dense_part(block, features, center, intercept) * np.sqrt(h)[:, None]
     return np.asarray(half.T @ half)
 
 
 def _square(block: Block, weight: np.ndarray) -> np.ndarray:
     if isinstance(entries := _entries(block), np.ndarray):
-        return np.asarray(block.part(weight) @ np.square(entries, dtype=np.float64))
-    return np.asarray(entries.astype(np.float64).power(2).T @ block.part(weight))
+        return np.asarray(weight @ np.square(entries, dtype=np.float64))
+    return np.asarray(entries.astype(np.float64).power(2).T @ weight)

@@ -115,9 +115,9 @@ class LinearModel(Loss):
             raise TypeError(f"The 'theta' of {name} must be a number. Got {check.shown(theta)} instead.")
         return LinearOracle(self, x.shape[1:])
 
-    def samples(self, r: np.ndarray) -> Samples:
-        """What belongs to the samples, with memory for residuals."""
-        return Samples(self.b, self.weight, r, r[:1].size, self.theta, self.scalar, self.intercept)
+    def samples(self, batch: tuple[int, ...]) -> Samples:
+        """What belongs to the samples."""
+        return Samples(self.b, self.weight, batch, self.theta, self.scalar, self.intercept)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """z = A x, with an intercept of x added in the precision of x; x is one vector or several columns."""
@@ -203,10 +203,17 @@ class LinearOracle(Oracle):
 
     def __init__(self, loss: LinearModel, batch: tuple[int, ...]):
         self.loss, self._columns = loss, (-1, batch[0] if batch else 1)
-        #: After a call: the residuals at x, shape (N,) or (N, trajectories).
-        self.r = np.empty((loss.A.shape[0], *batch), loss.dtype)
         self._value, self._offset = np.zeros(self._columns[1]), np.zeros(self._columns[1], loss.dtype)
-        self._pass = loss.A.linear_pass(loss.samples(self.r))
+        self._pass = loss.A.linear_pass(loss.samples(batch))
+
+    @property
+    def r(self) -> np.ndarray:
+        """After a call: the residuals at x, shape (N,) or (N, trajectories)."""
+        return self._pass.residuals()
+
+    def residuals(self, column: int | None) -> np.ndarray:
+        """Those of one trajectory."""
+        return self._pass.residuals() if column is None else self._pass.residuals(column)
 
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         loss, value, offset = self.loss, self._value, self._offset
@@ -216,9 +223,9 @@ class LinearOracle(Oracle):
             kernels.intercept_offset(x.reshape(self._columns), loss.center, offset)
         if ridge := loss.l2 > 0:  # first of all, so that the gradient need not be set to zero
             kernels.ridge(weights, loss.l2, g, value)
-        self._pass(weights, offset, g, value, ridge)  # z = A weights + offset, r = weight * l'(z, b), g += A' r
+        r = self._pass(weights, offset, g, value, ridge)  # z = A weights + offset, r = weight * l'(z, b), g += A' r
         if loss.intercept:
-            kernels.intercept_gradient(self.r.reshape(self._columns), loss.center, out.reshape(self._columns))
+            kernels.intercept_gradient(r.reshape(self._columns), loss.center, out.reshape(self._columns))
         return float(value[0]) if x.ndim == 1 else value.copy()
 
 

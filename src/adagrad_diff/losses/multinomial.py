@@ -52,8 +52,8 @@ class Multinomial(LinearModel):
             raise ValueError(f"x must have shape {self.shape} (features, classes). Got shape {x.shape} instead.")
         return MultinomialOracle(self, x.shape[2:])
 
-    def samples(self, r: np.ndarray) -> MultinomialSamples:
-        return MultinomialSamples(self.b, self.weight, r, r[:1].size, self.theta, None, self.intercept, self.classes)
+    def samples(self, batch: tuple[int, ...]) -> MultinomialSamples:
+        return MultinomialSamples(self.b, self.weight, batch, self.theta, None, self.intercept, classes=self.classes)
 
     def coordinates(self) -> Coordinates:
         known = super().coordinates()
@@ -64,7 +64,7 @@ class Multinomial(LinearModel):
 class MultinomialSamples(Samples):
     """Samples whose loss is that of one number per class."""
 
-    classes: int
+    classes: int = 2
 
     def residuals(self) -> Callable[[int, int, np.ndarray], None]:
         scores = self.r.reshape(len(self.r), self.classes, -1)
@@ -79,6 +79,10 @@ class MultinomialOracle(LinearOracle):
     def __init__(self, loss: Multinomial, batch: tuple[int, ...]):
         self._batch, self._trajectories = batch, batch[0] if batch else 1
         super().__init__(loss, (loss.classes * self._trajectories,))
+
+    def residuals(self, column: int | None) -> np.ndarray:
+        """Those of one trajectory, (N, classes)."""
+        return self._pass.residuals((column or 0) + self._trajectories * np.arange(self.loss.classes))
 
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         columns = (len(x), -1)

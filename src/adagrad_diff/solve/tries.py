@@ -35,7 +35,7 @@ class Tries:
         self.stop = lambda: interrupt.requested or perf_counter() > deadline
         self.finisher = Finisher(loss, race.penalty, certifier.dual, race.coordinates)
         matrix = loss.A if hasattr(loss, "A") else loss.Q
-        self.iteration = PER_ITERATION + PER_ENTRY * matrix.size
+        self.iteration = PER_ITERATION + PER_ENTRY * matrix.size + matrix.overhead
         self.spent = 0.0  # seconds of failed tries, by the model
         self._kept: dict[str, np.ndarray] | None = None  # the memory before the last try: a run that goes on has not made it
 

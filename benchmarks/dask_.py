@@ -1,0 +1,220 @@
+"""Dask: iterations on two local workers beside those in memory, what a round of tasks costs, and data larger than memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adagrad_diff import L1, AdaGradDiff, Logistic, iterate, minimize
+
+from ._timing import Row, optional, race
+from .core import sparse_problem
+
+BLOCKS = 4  # two for each worker
+STREAMED = int(os.environ.get("STREAMED", "6000")) * 10**6  # bytes of the array that is larger than the memory there is
+LIMIT = 1_500 * 10**6  # bytes of memory
+
+
+@contextmanager
+def workers() -> Iterator[Any]:
+    """Two processes with one thread each."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def chunk(folder: str, k: int) -> Any:
+    """A block of rows that was saved: each worker reads its own."""
+    from scipy import sparse
+
+    return sparse.load_npz(Path(folder) / f"{k}.npz")
+
+
+def distributed_rows(A: Any, folder: str, blocks: int = BLOCKS) -> Any:
+    """The same rows as a Dask array, read by the workers."""
+    import dask
+    import dask.array as da
+    from scipy import sparse
+
+    cuts = np.linspace(0, A.shape[0], blocks + 1).astype(int)
+    for k, (lo, hi) in enumerate(pairwise(cuts)):
+        sparse.save_npz(Path(folder) / f"{k}.npz", A[lo:hi], compressed=False)
+    read, like = dask.delayed(chunk), sparse.csr_array((0, 0))
+    shapes = [(hi - lo, A.shape[1]) for lo, hi in pairwise(cuts)]
+    return da.concatenate([da.from_delayed(read(folder, k), shape, A.dtype, like) for k, shape in enumerate(shapes)])
+
+
+def iterating(loss: Any, iterations: int = 5) -> Callable[[], Any]:
+    """A few iterations of a run that is under way."""
+    states = iterate(loss, None, L1(1e-5), AdaGradDiff(0.1))
+    return lambda: list(islice(states, iterations))
+
+
+def cluster() -> Iterator[Row]:
+    """1e8 nonzeros: the iteration on two workers, and in memory with two threads."""
+    if not optional("distributed"):
+        return
+    from adagrad_diff.dask import source
+
+    A, b = sparse_problem(1_000_000, 10_000, 100)
+    with tempfile.TemporaryDirectory() as folder, workers() as client:
+        far = Logistic(source(distributed_rows(A, folder), client=client), b)
+        times = race(phases=3, ours=iterating(far, 3), memory=iterating(Logistic(A, b), 3))
+        yield Row(
+            "iteration, 1e8 nonzeros, two workers", times["ours"] / 3, "in memory, two threads", times["memory"] / 3, 1.3, 1.1
+        )
+
+
+def nothing(value: Any) -> Any:
+    """A task without work."""
+    return value
+
+
+def overhead() -> Iterator[Row]:
+    """What an iteration costs when there is nothing to compute."""
+    if not optional("distributed"):
+        return
+    import dask.array as da
+
+    from adagrad_diff.dask import source
+
+    A, b = np.ones((400, 10)), np.ones(400)
+    blocks = da.from_array(A, chunks=(100, 10))
+    with workers() as client:
+        held = [client.submit(nothing, k, pure=False) for k in range(BLOCKS)]
+        rounds = iter(range(10**9))
+
+        def tasks() -> Any:
+            name = f"nothing-{next(rounds)}"
+            return client.get(
+                {(name, k): (nothing, future) for k, future in enumerate(held)}, [(name, k) for k in range(BLOCKS)]
+            )
+
+        times = race(
+            phases=3,
+            ours=iterating(Logistic(source(blocks, client=client), b)),
+            tasks=tasks,
+            threads=iterating(Logistic(source(blocks), b)),
+            memory=iterating(Logistic(A, b)),
+        )
+    ours, threads, memory = (times[name] / 5 for name in ("ours", "threads", "memory"))
+    yield Row("iteration without work, 4 blocks, two workers", ours, "a round of 4 empty tasks", times["tasks"], 1.5, 1.1)
+    yield Row("the same in threads of this process", threads, "in memory", memory)
+
+
+def peers() -> Iterator[Row]:
+    """Ridge logistic regression to an objective within 1e-6 of the best: dask-ml's solvers on the same workers and chunks."""
+    if not optional("distributed"):
+        return
+    import dask.array as da
+
+    from adagrad_diff import Ridge
+    from adagrad_diff.dask import source
+
+    rng, alpha = np.random.default_rng(0), 1e-4
+    A = rng.standard_normal((200_000, 50))
+    y = (rng.random(len(A)) < 1 / (1 + np.exp(-A @ rng.standard_normal(50)))).astype(float)
+    loss, penalty = Logistic(A, 2 * y - 1), Ridge(alpha)
+    best = minimize(loss, penalty=penalty, tol=1e-12).fun
+
+    def gap(x: np.ndarray) -> float:
+        return (loss.value_and_grad(np.asarray(x, float))[0] + 0.5 * alpha * float(x @ x)) / best - 1.0
+
+    with workers() as client:
+        X, Y = (client.persist(da.from_array(v, chunks=(50_000, *v.shape[1:]))) for v in (A, y))
+        far = Logistic(source(X, client=client), 2 * y - 1)
+
+        def ours(finish: bool) -> Callable[[], Any]:
+            return lambda: minimize(far, penalty=penalty, tol=1e-6, finish=finish)
+
+        contenders = {"ours": ours(True), "race": ours(False)}
+        reached = {name: gap(run().x) for name, run in contenders.items()}
+        if optional("dask_glm"):
+            from dask_glm import algorithms
+
+            for solver in ("lbfgs", "admm"):
+                # dask-glm adds losses up, and so its strength is that of the sum.
+                options = {"regularizer": "l2", "lamduh": alpha * len(A), "max_iter": 200}
+
+                def run(solver: str = solver, options: dict[str, Any] = options) -> Any:
+                    with client.as_current():
+                        return getattr(algorithms, solver)(X, Y, **options)
+
+                try:
+                    reached[solver] = gap(np.asarray(run()))
+                    contenders[solver] = run
+                except Exception as error:
+                    print(f"  ! dask-glm's {solver} does not run with this Dask: {type(error).__name__}: {str(error)[:100]}")
+        times = race(phases=1, **contenders)
+    for name in ("ours", "race"):
+        for solver in ("lbfgs", "admm"):
+            peer = f"dask-glm {solver}, {reached[solver]:.0e}" if solver in times else f"dask-glm {solver}"
+            label = "logistic, exact finish" if name == "ours" else "logistic, iterations only"
+            yield Row(f"{label}, relative gap {max(reached[name], 0):.0e}", times[name], peer, times.get(solver))
+
+
+STREAM = """
+import resource, sys
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+import numpy as np
+from adagrad_diff import LAD
+from adagrad_diff.dask import source
+
+path, samples, features, limit = sys.argv[1], *map(int, sys.argv[2:])
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+A = np.memmap(path, mode="r", dtype=np.float64, shape=(samples, features))
+oracle, x, g = LAD(source(A), np.zeros(samples)).oracle(np.ones(features)), np.ones(features), np.empty(features)
+times = [], []
+for _ in range(3):
+    begin = perf_counter()
+    oracle(x, g)
+    times[0].append(perf_counter() - begin)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+def half(k):
+    rows = np.memmap(path, mode="r", dtype=np.float64, shape=(samples, features))
+    return sum(float(rows[lo : lo + 4096].sum()) for lo in range(k * samples // 2, (k + 1) * samples // 2, 4096))
+
+for _ in range(3):
+    begin = perf_counter()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(half, range(2)))
+    times[1].append(perf_counter() - begin)
+print(min(times[0]), min(times[1]), peak)
+"""
+
+
+def stream() -> Iterator[Row]:
+    """An array on disk that is four times as large as the memory: an iteration beside two threads that only add it up."""
+    if not optional("dask"):
+        return
+    features = 250
+    samples, rng = STREAMED // (8 * features), np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        path, rows = Path(folder) / "A", rng.standard_normal((min(samples, 20_000), features))
+        with path.open("wb") as file:
+            for lo in range(0, samples, len(rows)):
+                file.write(rows[: samples - lo].tobytes())
+        command = [sys.executable, "-c", STREAM, str(path), str(samples), str(features), str(LIMIT)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    ours, theirs, peak = map(float, done.stdout.split())
+    size = f"{STREAMED / 1e9:.3g} GB"
+    yield Row(f"iteration over {size} on disk", ours, "adding up what is mapped", theirs, 1 / 0.7, 1.1)
+    yield Row(f"memory that {size} on disk need", peak, "limit", float(LIMIT), 1.0, unit="B")
+
+
+CASES = [cluster, overhead, peers, stream]

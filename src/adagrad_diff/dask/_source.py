@@ -1,0 +1,204 @@
+"""A source whose blocks are the partitions of a Dask collection."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from functools import reduce
+from itertools import accumulate, pairwise
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from dask.sizeof import sizeof
+
+from ..data import Block, Samples, Source
+from ..data.source import added, joined, stacked
+from ._pass import FarPass, Held, held, usable
+from ._rows import Parts, load
+from ._ways import Packet, Threads, Workers, identity
+
+MERGED_TOGETHER = 8  # answers that are merged at once, always the same ones: sums do not depend on who makes them
+LARGE_PACKET = 1 << 18  # bytes above which what all tasks need is sent to each worker once
+KEPT_SAMPLES = 4  # targets and weights that are left with the blocks
+
+
+class Partitions(Source):
+    """A in blocks of rows that live where `way` keeps them, or are read again for every fold.
+
+    Each fold is one graph: a task per block, and a tree of merges whose shape depends on nothing but the number of blocks. The
+    last few answers are merged here.
+    """
+
+    far = True
+
+    def __init__(self, rows: Parts, way: Threads | Workers, persist: bool, name: str):
+        self.dtype, self.token, self.columns = rows.dtype, rows.token, rows.columns
+        self._way, self.overhead, self._origin = way, way.overhead, rows.origin
+        self._samples: OrderedDict[Any, Any] = OrderedDict()
+        width = None if rows.columns is None else len(rows.columns)
+        self._graph: dict[Any, Any] = {}  # what reads the blocks, if they are not kept
+        checked = self._loading(rows, name, width, finite=True)
+        if persist:
+            self._blocks: list[Any] = way.keep({**rows.graph, **checked}, list(checked))
+            facts = self._answers(Packet((_facts, ())), self._blocks, [None] * len(self._blocks))
+        else:
+            self._blocks, self._graph = list(checked), {**rows.graph, **checked}
+            facts = self._answers(Packet((_facts, ())), self._blocks, [None] * len(self._blocks))
+            again = self._loading(rows, name, width, finite=False)
+            self._blocks, self._graph = list(again), {**rows.graph, **again}
+        self._place(facts, name)
+
+    def _loading(self, rows: Parts, name: str, width: int | None, finite: bool) -> dict[Any, Any]:
+        task = _fresh("load")
+        return {
+            (task, k): (load, keys, f"Block {k} of {name}", width, rows.dtype.str, finite) for k, keys in enumerate(rows.keys)
+        }
+
+    def _place(self, facts: list[tuple[int, int, int]], name: str) -> None:
+        """Where blocks begin, now that they have been seen; those without rows are left out."""
+        used = [k for k, (samples, _, _) in enumerate(facts) if samples]
+        widths = {facts[k][1] for k in used}
+        if len(widths) != 1 or 0 in widths:
+            what = f"Its blocks have {sorted(widths)} columns" if widths else "It has no rows"
+            raise ValueError(f"{name} must have at least one sample and one feature, the same ones in all blocks. {what}.")
+        self._blocks = [self._blocks[k] for k in used]
+        self.cuts = [0, *accumulate(facts[k][0] for k in used)]
+        self.shape, self._size = (self.cuts[-1], widths.pop()), sum(facts[k][2] for k in used)
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def check(self, name: str) -> None:
+        """It was checked when it was made."""
+
+    def blocks(self) -> Iterator[Block]:
+        """One by one, to this process."""
+        call = Packet((_itself, ()))
+        return (self._answers(call, [block], [None], [lo])[0] for block, lo in zip(self._blocks, self.cuts[:-1], strict=True))
+
+    # ------------------------------------------------------------ folds
+
+    def fold(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        along: tuple[np.ndarray, ...] = (),
+        merge: Callable[[Any, Any], Any] | None = None,
+    ) -> Any:
+        own = [Packet([vector[lo:hi] for vector in along]) for lo, hi in pairwise(self.cuts)]
+        return self.merged(Packet((function, args)), own, merge or added)
+
+    def merged(self, call: Packet, own: list[Any], merge: Callable[[Any, Any], Any]) -> Any:
+        """function(block, *own, *args) of every block, merged in a fixed order."""
+        answers = self._answers(call, self._blocks, own, self.cuts, merge)
+        return reduce(merge, answers[1:], deepcopy(answers[0]) if len(answers) > 1 else answers[0])
+
+    def _answers(
+        self,
+        call: Packet,
+        blocks: list[Any],
+        own: list[Any],
+        first: Sequence[int] | None = None,
+        merge: Callable[[Any, Any], Any] | None = None,
+    ) -> list[Any]:
+        """Those of the blocks, in their order; with `merge`, a few of them at a time until few are left."""
+        name, graph = _fresh("fold"), dict(self._graph)
+        shared: Any = call
+        if self._way.copies and len(blocks) > 1 and sizeof(call.content[1]) > LARGE_PACKET:
+            shared = _fresh("call")
+            graph[shared] = (identity, call)
+        keys: list[Any] = [(name, k) for k in range(len(blocks))]
+        for k, key in enumerate(keys):
+            graph[key] = (_apply, blocks[k], 0 if first is None else first[k], shared, own[k])
+        while merge not in (None, joined) and len(keys) > MERGED_TOGETHER:  # what is only put side by side is best put here
+            name, groups = _fresh("merge"), [keys[k : k + MERGED_TOGETHER] for k in range(0, len(keys), MERGED_TOGETHER)]
+            keys = [(name, k) for k in range(len(groups))]
+            graph |= {key: (_merge, merge, group) for key, group in zip(keys, groups, strict=True)}
+        return self._way.get(graph, keys)
+
+    # ------------------------------------------------------------ what is not a sum
+
+    def linear_pass(self, samples: Samples) -> FarPass:
+        """Targets and weights are left with the blocks."""
+        arrays = ("b", "weight", "r", "batch")
+        key = (
+            id(samples.b),
+            id(samples.weight),
+            *(v for name, v in vars(samples).items() if name not in arrays),
+            type(samples),
+        )
+        if key not in self._samples:
+            self._samples[key] = samples, self._left(samples)  # the arrays too, so that no others have their ids
+            while len(self._samples) > KEPT_SAMPLES:
+                self._samples.popitem(last=False)
+        self._samples.move_to_end(key)
+        return FarPass(self.merged, self._samples[key][1], samples)
+
+    def _left(self, samples: Samples) -> list[Any]:
+        name, blocks = _fresh("samples"), [None] * len(self._blocks) if self._graph else self._blocks
+        parts = [Packet(held(samples, lo, hi)) for lo, hi in pairwise(self.cuts)]
+        graph = {(name, k): (_beside, part, blocks[k]) for k, part in enumerate(parts)}
+        return self._way.keep(graph, list(graph))
+
+    def dot(self, x: np.ndarray, z: np.ndarray) -> None:
+        call = Packet((_dot, (x, z.dtype)))
+        for k, part in enumerate(self._answers(call, self._blocks, [None] * len(self._blocks))):
+            z[self.cuts[k] : self.cuts[k + 1]] = part
+
+    def rows(self, index: np.ndarray) -> Block:
+        places = list(self.places(index))
+        own = [Packet([part - lo]) for _, lo, part in places]
+        return stacked(self._answers(Packet((_rows, ())), [self._blocks[k] for k, _, _ in places], own))
+
+
+def _fresh(what: str) -> str:
+    """A name that no other graph has; from the part before it, the scheduler knows how long such tasks take."""
+    return f"adagrad_diff_{what}-{uuid4().hex}"
+
+
+# ------------------------------------------------------------ tasks
+
+
+def _apply(block: Block, first: int, call: Any, own: Any) -> Any:
+    """function(block, what belongs to its samples, what all blocks get)"""
+    function, args = identity(call)
+    block.first, mine = first, identity(own)
+    mine = [mine] if isinstance(mine, Held) else mine or []
+    return function(block, *(usable(value) for value in (*mine, *args)))
+
+
+def _merge(merge: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
+    """What belongs to other tasks is not changed: they may be asked again."""
+    return reduce(merge, parts[1:], deepcopy(parts[0]))
+
+
+def _beside(packet: Packet, block: Any) -> Any:
+    """Where the block is."""
+    return identity(packet)
+
+
+def _facts(block: Block) -> tuple[int, int, int]:
+    return (*block.shape, block.size)
+
+
+def _itself(block: Block) -> Block:
+    return block
+
+
+def _dot(block: Block, x: np.ndarray, dtype: Any) -> np.ndarray:
+    block.dot(x, z := np.empty((block.shape[0], *x.shape[1:]), dtype))
+    return z
+
+
+def _rows(block: Block, index: np.ndarray) -> Block:
+    return block.rows(index)
+
+
+@sizeof.register(Block)
+def _bytes(block: Any) -> int:
+    """What the scheduler counts."""
+    arrays = block.parts if hasattr(block, "parts") else (block.to_dense(),)
+    return int(sum(array.nbytes for array in arrays))

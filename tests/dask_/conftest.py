@@ -1,0 +1,19 @@
+"""Two workers in processes of their own, one thread each, which all tests of this directory share."""
+
+import pytest
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="session")
+def client():
+    """Not the default one: who does not ask for it computes in threads."""
+    patience = {"distributed.comm.timeouts.connect": "4s"}  # with a worker that was killed: by default, half a minute
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with (
+        dask.config.set(patience),
+        distributed.LocalCluster(n_workers=2, **options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as found,
+    ):
+        yield found

@@ -1,0 +1,144 @@
+"""On workers: the bits of the threads, also when a worker is killed in the middle of a run."""
+
+import os
+import signal
+from itertools import islice
+
+import dask.array as da
+import distributed
+import numpy as np
+import pytest
+from scipy import sparse
+
+from adagrad_diff import L1, LAD, Hinge, Logistic, Multinomial, Squared, duality_gap, iterate, minimize
+from adagrad_diff.dask import source
+from adagrad_diff.losses import LinearModel
+from adagrad_diff.rules import AdaGradDiff
+from loss_zoo import make, same
+
+pytestmark = pytest.mark.peer
+CHUNKS = (40, 60, 10, 90, 25, 25, 30, 12, 8)  # nine: more than are added up at once
+
+
+def entries():
+    A = np.random.default_rng(0).standard_normal((300, 6))
+    A[np.abs(A) < 0.4] = 0.0
+    return A
+
+
+CODES = np.random.default_rng(1).integers(0, 11, 300)
+COLLECTIONS = {
+    "dense": lambda: da.from_array(entries(), chunks=(CHUNKS, 6)),
+    "sparse": lambda: da.from_array(entries(), chunks=(CHUNKS, 6)).map_blocks(sparse.csr_array, meta=sparse.csr_array((0, 0))),
+}
+
+
+def answers(A, proofs=True):
+    """What is asked for in an iteration, of one trajectory and of many, in a certificate and in a finish."""
+    found = []
+    for kind in (LAD, Multinomial):
+        loss = make(kind, A, CODES, intercept=True, sample_weight=True)
+        for batch in ((), (12,)):
+            x = np.random.default_rng(2).standard_normal((*loss.shape, *batch))
+            found += loss.value_and_grad(x)
+    loss = make(LAD, A, CODES, intercept=True)
+    state = list(islice(iterate(loss, np.zeros((7, 2)), L1(0.01), AdaGradDiff(0.1)), 3))[-1]
+    found += [state.x, state.g, state.f]
+    if not proofs:
+        return found
+    result = minimize(make(Logistic, A, CODES, intercept=True), penalty=L1(0.02), tol=1e-6)
+    return [*found, duality_gap(loss, L1(0.01), state.x[:, 0]).bound, result.x, result.fun, result.gap]
+
+
+@pytest.mark.parametrize("case", COLLECTIONS)
+def test_same_chunks_same_bits(case, client):
+    wanted = answers(source(COLLECTIONS[case]()))
+    for one, other in zip(answers(entries(), proofs=False), wanted, strict=False):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+    one_thread = distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0")
+    with one_thread, distributed.Client(one_thread, set_as_default=False) as alone:
+        for workers, proofs in ((client, case == "dense"), (alone, False)):
+            found = answers(source(COLLECTIONS[case](), client=workers), proofs)
+            assert all(np.array_equal(one, other) for one, other in zip(found, wanted[: len(found)], strict=True))
+
+
+@pytest.mark.parametrize("kind", [Hinge, Squared])
+def test_exact_answers(kind, client):
+    runs = [
+        minimize(make(kind, A, CODES, intercept=True), penalty=L1(0.02), tol=1e-8)
+        for A in (source(COLLECTIONS["sparse"](), client=client), entries())
+    ]
+    assert all(run.success and run.gap <= 1e-8 * run.fun for run in runs)
+    assert runs[0].fun == pytest.approx(runs[1].fun, rel=1e-10)
+
+
+def test_the_current_client_is_found_and_blocks_are_read_again(client):
+    A = COLLECTIONS["dense"]() - COLLECTIONS["dense"]().mean(axis=0)  # so that blocks have tasks in common
+    with client.as_current():
+        kept, read = (source(A, persist=flag) for flag in (True, False))
+    assert kept.overhead == read.overhead > source(A).overhead
+    assert len(client.who_has(kept._blocks)) == len(CHUNKS)
+    x = np.ones(6)
+    wanted = LAD(entries() - entries().mean(axis=0), CODES).value_and_grad(x)
+    for found in (kept, read):
+        same(LAD(found, CODES).value_and_grad(x), wanted)
+
+
+def test_a_large_x_is_sent_once(client):
+    features = 40_000  # a packet of more than is sent with each task
+    A = sparse.random_array((300, features), density=1e-3, format="csr", rng=np.random.default_rng(0))
+    blocks = da.from_array(A.toarray(), chunks=(CHUNKS, features)).map_blocks(sparse.csr_array, meta=sparse.csr_array((0, 0)))
+    x = np.linspace(-1, 1, features)
+    same(LAD(source(blocks, client=client), CODES).value_and_grad(x), LAD(A, CODES).value_and_grad(x))
+
+
+def test_a_loss_of_the_users_own(client):
+    """Its scalar function is no part of a module: it is sent, and compiled once by a worker, not once in each iteration."""
+
+    class Squares(LinearModel):
+        @staticmethod
+        def scalar(z, b, theta):
+            return (z - b) ** 2, 2.0 * (z - b)
+
+    A, x, g = entries(), np.ones(6), np.empty(6)
+    oracle = Squares(source(da.from_array(A), client=client), CODES).oracle(x)
+    for _ in range(3):
+        same((oracle(x, g), g), (np.mean((A @ x - CODES) ** 2), 2.0 * A.T @ (A @ x - CODES) / 300))
+    assert sorted(client.run(functions_known).values()) == [0, 1]
+
+
+def functions_known():
+    """How many scalar functions a worker has made of what was sent for this loss."""
+    import gc
+    from types import FunctionType
+
+    return sum(type(found) is FunctionType and found.__qualname__.endswith("Squares.scalar") for found in gc.get_objects())
+
+
+def test_an_error_of_a_worker_is_told_here(client):
+    A = entries()
+    A[123, 4] = np.inf
+    with pytest.raises(ValueError, match=r"^Block 3 of A contains inf at index \(13, 4\)"):
+        source(da.from_array(A, chunks=(CHUNKS, 6)), client=client)
+
+
+@pytest.mark.parametrize("persist", [True, False])
+def test_a_worker_is_killed(persist, client):
+    client.wait_for_workers(2)
+    wanted = minimize(LAD(source(COLLECTIONS["dense"]()), CODES), penalty=L1(0.01), eta=0.1, max_iter=8)
+    before = client.run(os.getpid)
+    killed = []
+
+    def kill(state):
+        if state.nit == 3:
+            killed.append(max(before.values()))
+            os.kill(killed[0], signal.SIGKILL)
+
+    loss = LAD(source(COLLECTIONS["dense"](), client=client, persist=persist), CODES)
+    found = minimize(loss, penalty=L1(0.01), eta=0.1, max_iter=8, callback=kill)
+    client.wait_for_workers(2)
+    assert killed
+    assert killed[0] not in client.run(os.getpid).values()
+    assert found.nit == 8
+    assert np.array_equal(found.x, wanted.x)
+    assert found.fun == wanted.fun
