@@ -1,14 +1,18 @@
 """Two workers in processes of their own, one thread each, which all tests of this directory share."""
 
+from importlib.util import find_spec
+
 import pytest
 
-dask = pytest.importorskip("dask")
-distributed = pytest.importorskip("distributed")
+collect_ignore_glob = [] if find_spec("dask") and find_spec("distributed") else ["test_*"]
 
 
 @pytest.fixture(scope="session")
 def client():
     """Not the default one: who does not ask for it computes in threads."""
+    import dask
+    import distributed
+
     patience = {"distributed.comm.timeouts.connect": "4s"}  # with a worker that was killed: by default, half a minute
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with (
