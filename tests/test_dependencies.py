@@ -15,7 +15,7 @@ PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 DOORS = {"torch": "torch", "optax": "optax", "sklearn": "sklearn", "paper": "paper", "datasets": "paper", "theory": "paper"}
 DOORS |= {"dask": "dask", "study": "paper", "cli": "paper", "sweeps": "sweep", "common": "sweep"}  # extras
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
-OPTIONAL = {"dask", "google"}  # looked for, and done without
+OPTIONAL = {"dask", "distributed", "google"}  # looked for, and done without
 
 
 def imported(path):

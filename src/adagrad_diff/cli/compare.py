@@ -21,6 +21,7 @@ from .options import problem_options
 )
 @click.option("--starts", type=click.IntRange(min=1), default=3, show_default=True, help="Starts of each run.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Chunks of runs side by side.  [default: every core]")
+@click.option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster that does the work, such as tcp://10.0.0.1:8786.")
 @click.option(
     "--out", default="report.html", show_default=True, type=click.Path(), help="The page; results are kept beside it."
 )
@@ -32,6 +33,7 @@ def compare(
     etas: str | None,
     starts: int,
     jobs: int | None,
+    scheduler: str | None,
     out: str,
     as_json: bool,
     **options: Any,
@@ -43,7 +45,7 @@ def compare(
     """
     from .comparison import Comparison
 
-    comparison = Comparison(options, rules, budget, etas, starts, jobs, Path(out))
+    comparison = Comparison(options, rules, budget, etas, starts, jobs, Path(out), scheduler)
     for note in comparison.notes:
         say(one_line(note))
     try:

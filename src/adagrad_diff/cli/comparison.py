@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from .problem import problem_of
 from .runs import Run
 
 SHORT_PROBE, LONG_PROBE = 5, 25  # iterations of two runs that show what one costs
+CONNECTING = "10s"  # that a scheduler may take to answer
 MARGIN = 0.85  # of the time: an iteration of a long run may take more than one of a short run
 FEWEST_ITERATIONS = 10  # whatever the time is: fewer show nothing
 
@@ -33,12 +35,14 @@ class Comparison:
         starts: int,
         jobs: int | None,
         out: Path,
+        scheduler: str | None = None,
     ):
         require("jinja2", "report")  # before any work is done
+        self._client = None if scheduler is None else _client(scheduler)
         self.n_iter, self.seconds = budget_of(budget)
         chosen, grid = rules_of(rules), None if etas is None else etas_of(etas)
         self.problem = problem_of(**options)
-        self.options: dict[str, Any] = {"rules": chosen, "etas": grid, "starts": starts, "n_jobs": jobs}
+        self.options: dict[str, Any] = {"rules": chosen, "etas": grid, "starts": starts, "n_jobs": jobs, "client": self._client}
         description = {
             "version": __version__,
             "problem": self.problem.description,
@@ -60,7 +64,8 @@ class Comparison:
             n_iter = self._affordable(loss, penalty)
             say(f"In {self.seconds:g} seconds there is time for {n_iter} iterations of each run, about.")
         self.kept.begin(n_iter)
-        found = sensitivity(loss, penalty, n_iter=n_iter, checkpoint=self.kept.checkpoint, **self.options)
+        with nullcontext() if self._client is None else self._client:  # it is closed in the end
+            found = sensitivity(loss, penalty, n_iter=n_iter, checkpoint=self.kept.checkpoint, **self.options)
         content = found.content(title=self.problem.title, about=self.problem.about, command=[command])
         self.kept.finish(content, report.page)
         return found, content
@@ -75,3 +80,12 @@ class Comparison:
         each = max(took[LONG_PROBE] - took[SHORT_PROBE], 0.1 * took[LONG_PROBE]) / (LONG_PROBE - SHORT_PROBE)
         left = (self.seconds or 0.0) - (time.perf_counter() - begin) - max(0.0, took[SHORT_PROBE] - SHORT_PROBE * each)
         return max(FEWEST_ITERATIONS, int(MARGIN * left / each))
+
+
+def _client(address: str) -> Any:
+    """A connection to a cluster."""
+    distributed = require("distributed", "dask")
+    try:
+        return distributed.Client(address, timeout=CONNECTING, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--scheduler {address!r} does not answer: is it the address of a running Dask scheduler?") from error
