@@ -53,7 +53,7 @@ ENDS = {  # what leads to each end, with a given eta and without one
 
 
 def rows():
-    text = (Path(__file__).parents[2] / "docs" / "ends.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "ends.md").read_text().partition("## Going on")[0]
     cells = [
         re.split(r"\s*\|\s*", line.strip("| \n")) for line in text.splitlines() if line.startswith("| ") and "---" not in line
     ]
