@@ -12,7 +12,7 @@ SNIPPETS = [snippet for page in PAGES for snippet in re.findall(r"```python\n(.*
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-NEEDY = ("sweep", "sensitivity", "torch", "optax", "sklearn")  # words of snippets that need other libraries
+NEEDY = ("sweep", "sensitivity", "torch", "optax", "sklearn", "dask")  # words of snippets that need other libraries
 
 
 @pytest.mark.parametrize(
