@@ -13,7 +13,7 @@ ELSEWHERE = {"torch_distributed"}  # examples that are run by tests of their own
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem not in ELSEWHERE)
 
 
-NEEDY = ("sweep", "sensitivity", "torch", "optax", "sklearn")  # words of snippets that need other libraries
+NEEDY = ("sweep", "sensitivity", "torch", "optax", "sklearn", "dask")  # words of snippets that need other libraries
 
 
 @pytest.mark.parametrize(

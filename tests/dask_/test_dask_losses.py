@@ -286,7 +286,7 @@ def test_residuals_are_made_only_when_asked_for(monkeypatch):
 
 
 def test_targets_are_left_with_their_blocks():
-    A, b = source(dense(entries())), CODES.astype(float)
+    A, b = source(sparse_rows(entries())), CODES.astype(float)
     loss = LAD(A, b)
     one, other = (loss.oracle(np.zeros(5))._pass._samples for _ in range(2))
     assert all(a is b for a, b in zip(one, other, strict=True))
@@ -354,3 +354,24 @@ def test_other_sentences():
     with pytest.raises(AttributeError, match="has no attribute 'KernelSVC'"):
         _ = on_dask.KernelSVC
     assert source(given := source(A)) is given
+
+
+def test_only_the_blocks_that_are_needed_are_read():
+    read = []
+
+    def rows(block_info=None):
+        read.append(block_info[None]["chunk-location"][0])
+        return np.ones((10, 3))
+
+    A = da.map_blocks(rows, chunks=((10,) * 12, (3,)), dtype=float, meta=np.ones((0, 0)))
+    again, kept = source(A, persist=False), source(A, persist=True)
+    assert sorted(read) == sorted([*range(12), *range(12)])
+    read.clear()
+    again.rows(np.array([5, 57, 58]))
+    assert sorted(read) == [0, 5]
+    again.fold(column_sums)
+    assert sorted(read[2:]) == list(range(12))
+    read.clear()
+    kept.rows(np.array([5, 57]))
+    kept.fold(column_sums)
+    assert read == []

@@ -96,10 +96,10 @@ def test_the_number_of_threads_does_not_matter(source, monkeypatch):
 # ------------------------------------------------------------ folds
 
 
-def sums_and_products(block, x, weight):
+def sums_and_products(block, weight, x):
     """Two sums of a block: one of its entries, one of what belongs to its samples."""
     rows = block.to_dense()
-    return rows.sum(axis=0), float(block.part(weight) @ (rows @ x))
+    return rows.sum(axis=0), float(weight @ (rows @ x))
 
 
 def naive_fold(A, cuts, x, weight):
@@ -115,7 +115,7 @@ def naive_fold(A, cuts, x, weight):
 def test_fold_against_its_twin(source):
     A, rng = source(), np.random.default_rng(0)
     x, weight = rng.standard_normal(5), rng.random(60)
-    found, wanted = A.fold(sums_and_products, x, weight), naive_fold(dense(A), A.cuts, x, weight)
+    found, wanted = A.fold(sums_and_products, x, along=(weight,)), naive_fold(dense(A), A.cuts, x, weight)
     assert np.array_equal(found[0], wanted[0])
     assert found[1] == wanted[1]
 
