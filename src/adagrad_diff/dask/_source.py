@@ -15,8 +15,9 @@ from dask.sizeof import sizeof
 
 from ..data import Block, Samples, Source
 from ..data.source import added, joined, stacked
-from ._pass import FarPass, Held, held, usable
+from ._pass import FarPass, held
 from ._rows import Parts, load
+from ._tasks import apply, beside, facts_of, itself, merge_parts, product, some_rows
 from ._ways import Packet, Threads, Workers, identity
 
 MERGED_TOGETHER = 8  # answers that are merged at once, always the same ones: sums do not depend on who makes them
@@ -42,10 +43,10 @@ class Partitions(Source):
         checked = self._loading(rows, name, width, finite=True)
         if persist:
             self._blocks: list[Any] = way.keep({**rows.graph, **checked}, list(checked))
-            facts = self._answers(Packet((_facts, ())), self._blocks, [None] * len(self._blocks))
+            facts = self._answers(Packet((facts_of, ())), self._blocks, [None] * len(self._blocks))
         else:
             self._blocks, self._graph = list(checked), {**rows.graph, **checked}
-            facts = self._answers(Packet((_facts, ())), self._blocks, [None] * len(self._blocks))
+            facts = self._answers(Packet((facts_of, ())), self._blocks, [None] * len(self._blocks))
             again = self._loading(rows, name, width, finite=False)
             self._blocks, self._graph = list(again), {**rows.graph, **again}
         self._place(facts, name)
@@ -76,7 +77,7 @@ class Partitions(Source):
 
     def blocks(self) -> Iterator[Block]:
         """One by one, to this process."""
-        call = Packet((_itself, ()))
+        call = Packet((itself, ()))
         return (self._answers(call, [block], [None], [lo])[0] for block, lo in zip(self._blocks, self.cuts[:-1], strict=True))
 
     # ------------------------------------------------------------ folds
@@ -112,11 +113,11 @@ class Partitions(Source):
             graph[shared] = (identity, call)
         keys: list[Any] = [(name, k) for k in range(len(blocks))]
         for k, key in enumerate(keys):
-            graph[key] = (_apply, blocks[k], 0 if first is None else first[k], shared, own[k])
+            graph[key] = (apply, blocks[k], 0 if first is None else first[k], shared, own[k])
         while merge not in (None, joined) and len(keys) > MERGED_TOGETHER:  # what is only put side by side is best put here
             name, groups = _fresh("merge"), [keys[k : k + MERGED_TOGETHER] for k in range(0, len(keys), MERGED_TOGETHER)]
             keys = [(name, k) for k in range(len(groups))]
-            graph |= {key: (_merge, merge, group) for key, group in zip(keys, groups, strict=True)}
+            graph |= {key: (merge_parts, merge, group) for key, group in zip(keys, groups, strict=True)}
         return self._way.get(graph, keys)
 
     # ------------------------------------------------------------ what is not a sum
@@ -140,65 +141,20 @@ class Partitions(Source):
     def _left(self, samples: Samples) -> list[Any]:
         name, blocks = _fresh("samples"), [None] * len(self._blocks) if self._graph else self._blocks
         parts = [Packet(held(samples, lo, hi)) for lo, hi in pairwise(self.cuts)]
-        graph = {(name, k): (_beside, part, blocks[k]) for k, part in enumerate(parts)}
+        graph = {(name, k): (beside, part, blocks[k]) for k, part in enumerate(parts)}
         return self._way.keep(graph, list(graph))
 
     def dot(self, x: np.ndarray, z: np.ndarray) -> None:
-        call = Packet((_dot, (x, z.dtype)))
+        call = Packet((product, (x, z.dtype)))
         for k, part in enumerate(self._answers(call, self._blocks, [None] * len(self._blocks))):
             z[self.cuts[k] : self.cuts[k + 1]] = part
 
     def rows(self, index: np.ndarray) -> Block:
         places = list(self.places(index))
         own = [Packet([part - lo]) for _, lo, part in places]
-        return stacked(self._answers(Packet((_rows, ())), [self._blocks[k] for k, _, _ in places], own))
+        return stacked(self._answers(Packet((some_rows, ())), [self._blocks[k] for k, _, _ in places], own))
 
 
 def _fresh(what: str) -> str:
     """A name that no other graph has; from the part before it, the scheduler knows how long such tasks take."""
     return f"adagrad_diff_{what}-{uuid4().hex}"
-
-
-# ------------------------------------------------------------ tasks
-
-
-def _apply(block: Block, first: int, call: Any, own: Any) -> Any:
-    """function(block, what belongs to its samples, what all blocks get)"""
-    function, args = identity(call)
-    block.first, mine = first, identity(own)
-    mine = [mine] if isinstance(mine, Held) else mine or []
-    return function(block, *(usable(value) for value in (*mine, *args)))
-
-
-def _merge(merge: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
-    """What belongs to other tasks is not changed: they may be asked again."""
-    return reduce(merge, parts[1:], deepcopy(parts[0]))
-
-
-def _beside(packet: Packet, block: Any) -> Any:
-    """Where the block is."""
-    return identity(packet)
-
-
-def _facts(block: Block) -> tuple[int, int, int]:
-    return (*block.shape, block.size)
-
-
-def _itself(block: Block) -> Block:
-    return block
-
-
-def _dot(block: Block, x: np.ndarray, dtype: Any) -> np.ndarray:
-    block.dot(x, z := np.empty((block.shape[0], *x.shape[1:]), dtype))
-    return z
-
-
-def _rows(block: Block, index: np.ndarray) -> Block:
-    return block.rows(index)
-
-
-@sizeof.register(Block)
-def _bytes(block: Any) -> int:
-    """What the scheduler counts."""
-    arrays = block.parts if hasattr(block, "parts") else (block.to_dense(),)
-    return int(sum(array.nbytes for array in arrays))

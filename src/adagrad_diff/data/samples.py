@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from .. import kernels
-
-
-class LinearPass(Protocol):
-    """What goes through A once for each x."""
-
-    def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> np.ndarray:
-        """Returns rows that add up to the sum of the residuals, or the residuals themselves.
-
-        z = A x + offset;  r = weight * l'(z, b);  value += sum_j weight_j l(z_j, b_j);  g = A' r, or with `add` g += that.
-        """
-
-    def residuals(self, columns: Any = slice(None)) -> np.ndarray:
-        """r at the last x, (samples,) or some columns of (samples, width)."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ import numpy as np
 
 from .as_block import own_block
 from .block import Block
-from .samples import LinearPass, Samples
+from .passes import LinearPass, Pass
+from .samples import Samples
 
 
 class Source(ABC):
@@ -165,23 +166,6 @@ class Source(ABC):
         return max(float(self.fold(_difference, block.to_dense().copy(), block.first, merge=max)) for block in self.blocks())
 
 
-class Pass:
-    """That over the blocks of a source, one by one."""
-
-    def __init__(self, source: Source, samples: Samples):
-        self.source, self.samples = source, samples
-
-    def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> np.ndarray:
-        losses, gradient = self.source.fold(_share, x, offset, self.samples)
-        value += losses
-        np.add(g, gradient, out=g) if add else np.copyto(g, gradient)
-        return self.samples.r
-
-    def residuals(self, columns: Any = slice(None)) -> np.ndarray:
-        r = self.samples.r
-        return r if r.ndim == 1 else r[:, columns]
-
-
 class Moments(NamedTuple):
     """Weighted means of the columns, of their squares, and the part of their entries that is not zero."""
 
@@ -204,14 +188,6 @@ def added(one: Any, other: Any) -> Any:
 
 
 # ------------------------------------------------------------ of one block
-
-
-def _share(block: Block, x: np.ndarray, offset: Any, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """Of the value and the gradients of a linear model."""
-    rows = block.shape[0]
-    value, g = np.zeros(samples.width), np.empty(x.shape, block.dtype)
-    block.linear_pass(samples.part(block.first, block.first + rows))(x, offset, 0, rows, g, value, False)
-    return value, g
 
 
 def _tdot(block: Block, r: np.ndarray, dtype: Any) -> np.ndarray:

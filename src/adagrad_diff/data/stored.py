@@ -12,8 +12,9 @@ from .block import Block
 from .compressed import ColumnsBlock, RowsBlock
 from .dense import DenseBlock
 from .operator import OperatorBlock
+from .passes import Pass
 from .samples import Samples
-from .source import Pass, Source
+from .source import Source
 
 
 class Stored(Source):
