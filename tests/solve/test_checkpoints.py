@@ -147,6 +147,19 @@ def test_trajectories_that_have_ended_stay_ended(tmp_path):
     assert set(whole.status) == {Status.CONVERGED, Status.MAX_ITER}
 
 
+def test_what_has_ended_is_not_judged_again(tmp_path, monkeypatch):
+    from adagrad_diff.solve.driver import Watch
+
+    x0 = np.column_stack([STARTS[:3, 0], 1 / Bowl().curvature, STARTS[:3, 1]])
+    options = {"x0": x0, "eta": 0.05, "tol": 1e-6, "max_iter": 60, "checkpoint": tmp_path / "run.npz", "on_failure": "ignore"}
+    with pytest.raises(Crash):
+        minimize(Bowl(), **options, every=0.0, callback=crash_at(20))
+    monkeypatch.setattr(Watch, "_judge", lambda self, state, tol: (np.zeros(state.f.shape, bool), False))
+    result = minimize(Bowl(), **options)
+    assert result.status.tolist() == [Status.MAX_ITER, Status.CONVERGED, Status.MAX_ITER]
+    assert result.nit.tolist() == [60, 1, 60]
+
+
 FINISHED = {
     "LAD": (lambda: LAD(A, REAL, intercept=True), {"penalty": L1(0.02)}),
     "hinge": (lambda: Hinge(A, LABELS), {"penalty": Ridge(0.01)}),
@@ -166,6 +179,13 @@ def test_races_certificates_and_tries(tmp_path, monkeypatch, case, tol):
         whole = minimize(make(), **options, tol=tol, max_iter=140, on_failure="ignore")
         at = [n for n in (10, 65, 130) if n < whole.nit]
         whole = check_crashes(make, tmp_path / "run.npz", at, tol=tol, max_iter=140, **options)
+        if not tol:  # the last look and the last try of a run that had ended are not those of one that goes on
+            path, options = tmp_path / "more.npz", {**options, "on_failure": "ignore", "tol": tol, "history": 2}
+            path.unlink(missing_ok=True)
+            for n in (30, 70, 140):
+                more = minimize(make(), **options, max_iter=n, checkpoint=path)
+            assert_same(more, whole)
+            path.unlink()
     assert whole.success if tol else whole.finish.tries >= 1
 
 
