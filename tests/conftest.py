@@ -13,7 +13,9 @@ import pytest
 
 import certifying
 
-# Files with many cases of one kind: of those, every fifth is run, always the same ones, unless ALL_CASES is set.
+# Files with many cases of one kind: of those, every fifth is run, and elsewhere every second one of tests with SEVERAL cases.
+# They are always the same ones. ALL_CASES in the environment runs all.
+SEVERAL = 8
 MANY_CASES = (
     "certificates/test_certificates",
     "certificates/test_certificates_exact",
@@ -22,6 +24,9 @@ MANY_CASES = (
     "certificates/test_proofs",
     "certificates/test_raw_data",
     "checks/test_check_penalty",
+    "dask_/test_dask_cluster",
+    "dask_/test_dask_estimators",
+    "dask_/test_dask_losses",
     "finishing/test_kinked",
     "finishing/test_smooth",
     "optax_/test_optax_composition",
@@ -34,9 +39,12 @@ MANY_CASES = (
     "penalties/test_prox",
     "penalties/test_prox_chains",
     "rules/test_every_rule",
+    "sklearn_/test_sklearn_checkpoints",
     "sklearn_/test_sklearn_choices",
+    "sklearn_/test_sklearn_client",
     "sklearn_/test_sklearn_contract",
     "sklearn_/test_sklearn_default_path",
+    "solve/test_checkpoints",
     "solve/test_trajectories",
     "sweeps/test_checkpoint_damage",
     "sweeps/test_sweep_chunks",
@@ -54,26 +62,27 @@ MANY_CASES = (
 )
 
 
-def drawn(items):
-    """Of each test, about every fifth case: those whose names have a small remainder, and one at least."""
+def drawn(items, every, several=1):
+    """Of each test with several cases, those whose names have a small remainder, and one at least."""
     numbers = {item: zlib.crc32(item.nodeid.encode()) for item in items}
     tests = defaultdict(list)
     for item in items:
         tests[re.sub(r"\[.*|\d+$", "", item.nodeid, flags=re.DOTALL)].append(item)  # pytest's cases, and those of absl
+    few = {case for cases in tests.values() if len(cases) < several for case in cases}
     firsts = {min(cases, key=numbers.get) for cases in tests.values()}
-    return {item for item in items if numbers[item] % 5 == 0} | firsts
+    return {item for item in items if numbers[item] % every == 0} | firsts | few
 
 
 def pytest_collection_modifyitems(config, items):
-    """A fifth of the many cases, so that the suite stays below six minutes on two cores."""
+    """A part of the cases, so that the suite stays below seven minutes on two cores."""
     if os.environ.get("ALL_CASES") or any("::" in argument for argument in config.args):
         return
     here = Path(__file__).parent
-    many = [item for item in items if item.path.relative_to(here).with_suffix("").as_posix() in MANY_CASES]
-    left = set(many) - drawn(many)
-    if left:
-        config.hook.pytest_deselected(items=[item for item in items if item in left])
-        items[:] = [item for item in items if item not in left]
+    many = {item for item in items if item.path.relative_to(here).with_suffix("").as_posix() in MANY_CASES}
+    kept = drawn([item for item in items if item in many], 5) | drawn([item for item in items if item not in many], 2, SEVERAL)
+    if left := [item for item in items if item not in kept]:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item in kept]
 
 
 @pytest.fixture

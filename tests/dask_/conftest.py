@@ -7,9 +7,9 @@ import pytest
 collect_ignore_glob = [] if find_spec("dask") and find_spec("distributed") else ["test_*"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client():
-    """Not the default one: who does not ask for it computes in threads."""
+    """Not the default one: who does not ask for it computes in threads. It ends with these tests: others would be slower."""
     import dask
     import distributed
 

@@ -13,11 +13,11 @@ import pytest
 
 KILLS = int(os.environ.get("ADAGRAD_DIFF_KILLS", "0"))
 FEW = {
-    "minimize": 3,
-    "sweep": 2,
-    "compare": 2,
+    "minimize": 2,
+    "sweep": 1,
+    "compare": 1,
     "reproduce": 1,
-    "save": 3,
+    "save": 2,
 }  # or more, until these files have been seen half done
 SEEN = {"minimize": set(), "sweep": {".progress.npz", "sweep.lock"}, "compare": set(), "reproduce": {"sweep.lock"}}
 SEEN |= {"save": {".partial"}}
