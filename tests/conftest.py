@@ -13,9 +13,9 @@ import pytest
 
 import certifying
 
-# Files with many cases of one kind: of those, every fifth is run, and elsewhere every second one of tests with SEVERAL cases.
+# Files with many cases of one kind: of those, every eighth is run, and elsewhere every third one of tests with SEVERAL cases.
 # They are always the same ones. ALL_CASES in the environment runs all.
-SEVERAL = 8
+SEVERAL = 4
 MANY_CASES = (
     "certificates/test_certificates",
     "certificates/test_certificates_exact",
@@ -74,12 +74,12 @@ def drawn(items, every, several=1):
 
 
 def pytest_collection_modifyitems(config, items):
-    """A part of the cases, so that the suite stays below seven minutes on two cores."""
+    """A part of the cases, so that the suite stays below six minutes on two cores."""
     if os.environ.get("ALL_CASES") or any("::" in argument for argument in config.args):
         return
     here = Path(__file__).parent
     many = {item for item in items if item.path.relative_to(here).with_suffix("").as_posix() in MANY_CASES}
-    kept = drawn([item for item in items if item in many], 5) | drawn([item for item in items if item not in many], 2, SEVERAL)
+    kept = drawn([item for item in items if item in many], 8) | drawn([item for item in items if item not in many], 3, SEVERAL)
     if left := [item for item in items if item not in kept]:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item in kept]
