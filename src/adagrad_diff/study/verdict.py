@@ -58,7 +58,8 @@ def _advice(tuned: list[Score], free: list[Score]) -> list[str]:
         best = min(near, key=_best_gap)
         parts.append(f"without a step size to choose, {best['rule']} (gap {_gap(best['best_gap'])})")
     if (wide := max(tuned, key=_decades, default=None)) is not None and wide["decades_10x"] > 0:
-        parts.append(f"with one that is roughly known, {wide['rule']} with eta near {wide['best_eta']:.2g}")
+        known = "with one that is roughly known, " if parts else ""
+        parts.append(f"{known}{wide['rule']} with eta near {wide['best_eta']:.2g}")
     return [f"What to take here: {'; '.join(parts)}."] if parts else []
 
 
