@@ -1,11 +1,13 @@
 """How wide is the range of good learning rates? A small network on scikit-learn's digits, with and without minibatch noise.
 
-    python docs/learning_rates.py    # writes learning_rates.csv and .png beside itself, prints the tables of learning_rates.md
+    python docs/learning_rates.py          # writes learning_rates.csv and two figures beside itself, prints tables
+    python docs/learning_rates.py storm    # runs only settings ("128 AdaGradDiff") with this in their name, keeps all others
 
 The five seeds are trained at once: every parameter has a leading axis for them. All methods work entry by entry, so a seed gets
 the result that it would get alone.
 """
 
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -21,6 +23,7 @@ from sklearn.datasets import load_digits
 from torch.nn.functional import cross_entropy
 
 from adagrad_diff.common.moves import MAX_MOVE
+from adagrad_diff.study.style import line_of
 from adagrad_diff.torch import AdaGradDiff, AdamDiff
 
 METHODS = {
@@ -32,14 +35,16 @@ METHODS = {
 }
 BOUNDS = {bound: f"AdamDiff (max_move={bound:g})" for bound in (1, 3, 10, 30, 100, np.inf)} | {MAX_MOVE: "AdamDiff"}
 OPTIMIZERS = METHODS | {name: partial(AdamDiff, max_move=bound) for bound, name in BOUNDS.items()}
-STYLES = {  # Okabe and Ito's colours; a marker and a dash pattern of its own for each
-    "AdaGradDiff": {"color": "#D55E00", "marker": "o", "linestyle": "-"},
-    "Adagrad": {"color": "#0072B2", "marker": "s", "linestyle": "--"},
-    "AdamDiff": {"color": "#E69F00", "marker": "^", "linestyle": "-"},
-    "Adam": {"color": "#009E73", "marker": "D", "linestyle": "-."},
-    "RMSprop": {"color": "#000000", "marker": "x", "linestyle": ":"},
-}
+SHARES = (0.03, 0.1, 0.3)  # of the new gradient in a direction of STORM: reduce_rate
+REDUCED = {  # with the direction of STORM in place of the gradient
+    f"{name} storm({share})": partial(method, reduce="storm", reduce_rate=share)
+    for name, method in (("AdaGradDiff", AdaGradDiff), ("AdamDiff", AdamDiff))
+    for share in SHARES
+} | {f"{name} storm(0.1)": lambda params, lr, name=name: Stormed(METHODS[name](params, lr=lr)) for name in ("Adagrad", "Adam")}
+HALF = ", half the epochs"  # as many evaluations of gradients as without reduction
+RULES = {"AdaGradDiff": "AdaGradDiff", "Adagrad": "AdaGrad", "AdamDiff": "AdamDiff", "Adam": "Adam", "RMSprop": "RMSProp"}
 EPOCHS = {"full": 300, "256": 60, "16": 20}  # by batch size
+NOISY = {"256": 60, "128": 40}  # those with variance reduction
 RATES = np.logspace(-5, 1, 13)
 SEEDS = 5
 WIDTH = 32
@@ -63,12 +68,41 @@ def losses(params, X, y):
     return cross_entropy(scores.flatten(0, 1), y.flatten(), reduction="none").view(SEEDS, -1).mean(1)
 
 
+class Stormed:
+    """The direction of STORM, as its formula says, fed into an optimizer of PyTorch: is it the differences or the reduction?"""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, share: float = 0.1):
+        self.optimizer, self.share, self.before, self.direction = optimizer, share, None, None
+        self.params = optimizer.param_groups[0]["params"]
+
+    def gradients(self, closure, weights):
+        with torch.no_grad():
+            for p, x in zip(self.params, weights, strict=True):
+                p.copy_(x)
+        closure()
+        return [p.grad.clone() for p in self.params]
+
+    def zero_grad(self):
+        self.optimizer.zero_grad()
+
+    def step(self, closure):
+        now = [p.detach().clone() for p in self.params]
+        old = None if self.before is None else self.gradients(closure, self.before)
+        new = self.gradients(closure, now)
+        if old is not None:
+            new = [g + (1 - self.share) * (d - h) for g, d, h in zip(new, self.direction, old, strict=True)]
+        for p, d in zip(self.params, new, strict=True):
+            p.grad = d
+        self.before, self.direction = now, new
+        self.optimizer.step()
+
+
 def train(method: str, batch: str, lr: float, X, y) -> pd.DataFrame:
     """The final training loss of each seed; for AdaGradDiff also its accumulated squares over Adagrad's on the same way."""
     params, samples = network(), len(y)
     size = samples if batch == "full" else int(batch)
-    steps = EPOCHS[batch] * (samples // size)
-    optimizer, seeds = OPTIMIZERS[method](params, lr=lr), torch.arange(SEEDS)
+    steps = (EPOCHS | NOISY)[batch] * (samples // size) // (2 if method.endswith(HALF) else 1)
+    optimizer, seeds = (OPTIMIZERS | REDUCED)[method.removesuffix(HALF)](params, lr=lr), torch.arange(SEEDS)
     everything = X.expand(SEEDS, -1, -1), y.expand(SEEDS, -1)
     generator = torch.Generator().manual_seed(0)
     sums, before, previous = torch.zeros(2, SEEDS, dtype=torch.float64), None, [torch.zeros_like(p) for p in params]
@@ -77,10 +111,15 @@ def train(method: str, batch: str, lr: float, X, y) -> pd.DataFrame:
         if size < samples and part == 0:
             order = torch.rand(SEEDS, samples, generator=generator).argsort(1)
         chosen = order[:, part * size : (part + 1) * size] if size < samples else None
-        loss = losses(params, *(everything if chosen is None else (X[chosen], y[chosen])))
-        optimizer.zero_grad()
-        loss.sum().backward()
-        optimizer.step()
+        samples_now = everything if chosen is None else (X[chosen], y[chosen])
+
+        def closure(some=samples_now):
+            optimizer.zero_grad()
+            loss = losses(params, *some).sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
         if method == "AdaGradDiff":  # what it accumulates, and what Adagrad would have accumulated on the same way
             sums[0] += sum((p.grad - q).square().sum((1, 2)) for p, q in zip(params, previous, strict=True))
             sums[1] += sum(p.grad.square().sum((1, 2)) for p in params)
@@ -129,13 +168,61 @@ def tables(results: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def storm_tables(results: pd.DataFrame) -> str:
+    """With variance reduction: decades of learning rates with a loss below 0.1, and the smallest loss."""
+    curves = results.fillna({"loss": np.inf}).groupby(["batch", "method", "lr"]).loss.mean().clip(1e-12, 1e12)
+
+    def cell(batch: str, method: str) -> str:
+        curve = curves[batch, method]
+        return f"{decades(curve, 0.1):.2f} ({curve.min():.2g} at {curve.idxmin():.2g})"
+
+    lines = ["", f"| method | evaluations | {' | '.join(NOISY)} |", "| --- | --- |" + " ---: |" * len(NOISY)]
+    for name in ("AdaGradDiff", "Adagrad", "AdamDiff", "Adam"):
+        rows = {name: "1", f"{name} storm(0.1){HALF}": "1", f"{name} storm(0.1)": "2"}
+        lines += [f"| {m} | {n} |" + "".join(f" {cell(batch, m)} |" for batch in NOISY) for m, n in rows.items()]
+    lines += ["", "| half the epochs |" + "".join(f" {batch}, {a} |" for batch in NOISY for a in SHARES)]
+    lines += ["| --- |" + " ---: |" * len(NOISY) * len(SHARES)]
+    for name in ("AdaGradDiff", "AdamDiff"):
+        widths = [decades(curves[batch, f"{name} storm({a}){HALF}"], 0.1) for batch in NOISY for a in SHARES]
+        lines.append(f"| {name} |" + "".join(f" {width:.2f} |" for width in widths))
+    lines += ["", "| method | batch |" + "".join(f" {lr:.2g} |" for lr in RATES[4:11]), "| --- | --- |" + " ---: |" * 7]
+    for batch in NOISY:
+        for name in ("AdaGradDiff", "Adagrad", "AdamDiff", "Adam"):
+            for m in (name, f"{name} storm(0.1){HALF}"):
+                lines.append(f"| {m} | {batch} |" + "".join(f" {v:.2g} |" for v in curves[batch, m].iloc[4:11]))
+    return "\n".join(lines)
+
+
+def storm_figure(results: pd.DataFrame) -> plt.Figure:
+    """Loss against learning rate without (thin) and with variance reduction, for as many evaluations of gradients."""
+    fig, axes = plt.subplots(2, len(NOISY), figsize=(13, 8), sharex=True, sharey="row", layout="constrained")
+    shown = results.assign(loss=results.loss.fillna(np.inf).clip(1e-12, 1e12))
+    for row, names in zip(axes, (("AdaGradDiff", "Adagrad"), ("AdamDiff", "Adam")), strict=True):
+        for ax, batch in zip(row, NOISY, strict=True):
+            for name in names:
+                for method, width in ((name, 1.0), (f"{name} storm(0.1){HALF}", 2.2)):
+                    curve = shown[(shown.batch == batch) & (shown.method == method)].groupby("lr").loss.mean()
+                    label = name if method == name else f"{name}, storm"
+                    faint = 0.55 if method == name else 1.0
+                    ax.plot(RATES, curve, label=label, markersize=4, linewidth=width, alpha=faint, **line_of(RULES[name]))
+            ax.axhline(0.1, color="#888888", linewidth=0.8)
+            ax.set(xscale="log", yscale="log", title=f"minibatches of {batch}")
+            ax.grid(alpha=0.25)
+        row[0].set(ylabel="training loss at the end", ylim=(None, 20))
+        row[0].legend(frameon=False)
+    for ax in axes[1]:
+        ax.set_xlabel("learning rate")
+    return fig
+
+
 def figure(results: pd.DataFrame) -> plt.Figure:
     """Loss against learning rate, a panel per batch size; the band spans the seeds."""
     fig, axes = plt.subplots(1, len(EPOCHS), figsize=(13, 4.4), sharey=True, layout="constrained")
     shown = results[results.method.isin(METHODS)]
     shown = shown.assign(loss=shown.loss.fillna(np.inf).clip(1e-12, 1e12))
     for ax, batch in zip(axes, EPOCHS, strict=True):
-        for method, style in STYLES.items():
+        for method, rule in RULES.items():
+            style = line_of(rule)
             by_rate = shown[(shown.batch == batch) & (shown.method == method)].groupby("lr").loss
             ax.fill_between(RATES, by_rate.min(), by_rate.max(), color=style["color"], alpha=0.12, linewidth=0)
             ax.plot(RATES, by_rate.mean(), label=method, markersize=5, linewidth=1.6, **style)
@@ -167,19 +254,34 @@ def wall(method: str, lr: float = 1e-3, steep: float = 100.0) -> str:
     return f"| {method} | {steps} | {largest:.3g} | {worst:.2g} |"
 
 
+def settings() -> list[tuple[str, str]]:
+    """Every batch size with its methods, in the order of the file."""
+    plain = [(batch, method) for batch in EPOCHS for method in OPTIMIZERS]
+    plain += [("128", method) for method in METHODS]
+    reduced = [(batch, method + HALF) for batch in NOISY for method in REDUCED]
+    return plain + reduced + [(batch, method) for batch in NOISY for method in REDUCED if "(0.1)" in method]
+
+
 def main():
     torch.set_num_threads(1)
     digits = load_digits()
     X, y = torch.tensor(digits.data / 16, dtype=torch.float32), torch.tensor(digits.target)
-    start, frames = time.perf_counter(), []
-    for batch in EPOCHS:
-        for method in OPTIMIZERS:
+    start, frames, file = time.perf_counter(), [], HERE / "learning_rates.csv"
+    words, kept = sys.argv[1:], pd.read_csv(file, dtype={"batch": str}) if sys.argv[1:] else None
+    for batch, method in settings():
+        again = kept is None or any(word in f"{batch} {method}" for word in words)
+        if again:
             frames += [train(method, batch, lr, X, y) for lr in RATES]
             print(f"{batch} {method}: {time.perf_counter() - start:.0f} s", flush=True)
+        else:
+            frames.append(kept[(kept.batch == batch) & (kept.method == method)])
     results = pd.concat(frames)
-    results.to_csv(HERE / "learning_rates.csv", index=False, float_format="%.6g")
+    results.to_csv(file, index=False, float_format="%.6g")
+    results["lr"] = np.array(RATES)[np.abs(np.log(results.lr.to_numpy()[:, None] / RATES)).argmin(1)]  # of a file: rounded
     figure(results).savefig(HERE / "learning_rates.png", dpi=130)
+    storm_figure(results).savefig(HERE / "learning_rates_storm.png", dpi=130)
     print(tables(results))
+    print(storm_tables(results))
     print("\n| method | steps to the wall | largest move in lr | largest loss behind it |")
     print("| --- | ---: | ---: | ---: |")
     print("\n".join(wall(method) for method in ["Adam"] + [BOUNDS[bound] for bound in sorted(BOUNDS)]))

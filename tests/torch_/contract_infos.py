@@ -23,6 +23,7 @@ LATER = (
     *FLAGS,
     *("maximize", "capturable", "weight_decay", "lr_decay", "initial_accumulator_value"),
     *("decoupled_weight_decay", "prox_unseen", "skip_nonfinite", "max_move", "amsgrad"),
+    *("reduce", "reduce_rate"),
 )
 
 # What torch refuses and ours take: a rate in a tensor suits every way, and betas are numbers, even if they come in tensors.
@@ -49,6 +50,7 @@ def own_options(name: str) -> dict[str, dict[str, Any]]:
         "capturable": {"capturable": True},
         "double buffers": {"accumulator_dtype": torch.float64},
         "donated gradients": {"donate_grads": True},
+        "no reduction": {"reduce": None, "reduce_rate": 0.5},  # with one, a step needs a closure: see test_torch_storm
     }
     if name != "AdamWDiff":
         options["decoupled"] = {"weight_decay": 0.1, "decoupled_weight_decay": True}
@@ -83,6 +85,10 @@ def own_errors(name: str) -> list[tuple[Any, dict[str, Any], type[Exception], st
         ([x], {"blocks": "column"}, ValueError, "'blocks' parameter", False),
         ([x], {"penalty": 0.1}, TypeError, "'penalty' parameter", False),
         ([x], {"accumulator_dtype": torch.int32}, ValueError, "accumulator_dtype", False),
+        ([x], {"reduce": "svrg"}, ValueError, "'reduce' parameter", False),
+        ([x], {"reduce_rate": 0.0}, ValueError, "'reduce_rate' parameter", False),
+        ([x], {"reduce": "storm", "differentiable": True}, RuntimeError, "cannot be differentiable", False),
+        ([x], {"reduce": "storm"}, RuntimeError, "needs a closure", True),
         ([x], {"foreach": True, "fused": True}, RuntimeError, "`fused` and `foreach` cannot be `True` together", False),
         ([x], {"fused": True, "differentiable": True}, RuntimeError, "`fused` does not support `differentiable`", False),
         ([{"params": [x], "momentum": 0.9}], {}, ValueError, "momentum", False),

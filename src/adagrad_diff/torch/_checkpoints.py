@@ -15,7 +15,7 @@ from .penalties import Penalty, from_config
 if TYPE_CHECKING:
     from ._optimizer import DifferenceOptimizer
 
-BESIDE_BUFFERS = {"step", "support"}  # what the state of a parameter may hold
+BESIDE_BUFFERS = {"step", "support", "x_prev"}  # what the state of a parameter may hold
 ALWAYS = ("lr", "eps", "penalty", "blocks")  # options of ours that every state dict of ours has had
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from ..common.warning import warn
 from ._dense import remember
 from ._tensors import HALF, PLAIN_TYPES, Pairs, check_shapes
 
@@ -90,7 +90,7 @@ def compiled(function: Callable[..., None]) -> Callable[..., None]:
         except (torch._dynamo.exc.TorchDynamoException, ImportError, OSError) as error:
             if chosen[0] is function:
                 raise
-            warnings.warn(f"The step is not compiled, but works: {type(error).__name__}.", RuntimeWarning, stacklevel=2)
+            warn(f"The step is not compiled, but works: {type(error).__name__}.", RuntimeWarning)
             chosen[0] = function
             return function(*args, **options)
 

@@ -12,6 +12,7 @@ from torch.optim.optimizer import Optimizer, _use_grad_for_differentiable
 from . import _checkpoints
 from ._options import check_names, check_options, check_params
 from ._sparse import check_sparse
+from ._storm import Storm
 from ._tensors import HALF, block_full, full
 from ._ways import ways
 
@@ -46,6 +47,7 @@ class DifferenceOptimizer(Optimizer, ABC):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.__dict__.pop("_plain", None)  # what the fused step has seen elsewhere
+        self.__dict__.pop("_rehearsed", None)  # a state from elsewhere is real
         for group in self.param_groups:
             for name, value in self.defaults.items():
                 group.setdefault(name, value)
@@ -55,12 +57,16 @@ class DifferenceOptimizer(Optimizer, ABC):
 
     @_use_grad_for_differentiable
     def step(self, closure: Any = None) -> Any:
-        """Make one step; `closure`, if given, evaluates the model again and returns the loss."""
-        loss = None
-        if closure is not None:
+        """Make one step; `closure`, if given, evaluates the model again and returns the loss. With `reduce` it is needed."""
+        loss, storm = None, Storm(self) if any(group["reduce"] for group in self.param_groups) else None
+        if storm is not None:
+            loss = storm.evaluate(closure)
+        elif closure is not None:
             with torch.enable_grad():
                 loss = closure()
         groups = [(group, [(p, g) for p in group["params"] if (g := p.grad) is not None]) for group in self.param_groups]
+        if storm is not None:
+            groups = storm.directions(groups)
         if self._skips(groups):
             return loss
         scale = getattr(self, "grad_scale", None)
@@ -73,6 +79,8 @@ class DifferenceOptimizer(Optimizer, ABC):
             factor = (-1.0 if group["maximize"] else 1.0) / (1.0 if scale is None else scale.item())
             for way in ways(group):
                 pairs = way.step(self, pairs, group, factor)
+        if storm is not None:
+            storm.remember(groups)
         return loss
 
     def _skips(self, groups: list[tuple[dict[str, Any], Any]]) -> bool:

@@ -58,6 +58,14 @@ def check_options(options: dict[str, Any], owner: str) -> None:
         raise ValueError(f"The 'accumulator_dtype' parameter of {owner} must be a floating-point dtype. Got {dtype!r} instead.")
     for name in FLAGS:
         check.flag(options[name], name, owner)
+    check.one_of(options["reduce"], (None, "storm"), "reduce", owner)
+    share = options["reduce_rate"]
+    if not 0.0 < _number(share, "reduce_rate", owner) <= 1.0:
+        raise ValueError(
+            f"The 'reduce_rate' parameter of {owner} must be a number above 0 and at most 1. Got {share!r} instead."
+        )
+    if options["reduce"] and options["differentiable"]:
+        raise RuntimeError(f"{owner} cannot be differentiable with reduce='storm': a step writes the previous weights back.")
     if options["fused"] and options["differentiable"]:
         raise RuntimeError("`fused` does not support `differentiable`")
     if options["fused"] and options["foreach"]:

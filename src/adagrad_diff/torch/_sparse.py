@@ -20,6 +20,8 @@ def check_sparse(g: Tensor, group: dict[str, Any], optimizer: DifferenceOptimize
     owner = type(optimizer).__name__
     if not optimizer.takes_sparse:
         raise RuntimeError(f"{owner} does not support sparse gradients")
+    if group["reduce"]:
+        raise RuntimeError(f"{owner} takes sparse gradients only without reduce='storm': its directions are dense.")
     if group["penalty"] is not None:
         raise RuntimeError(f"{owner} takes sparse gradients only without a penalty: a proximal step changes every entry.")
     if group["weight_decay"]:

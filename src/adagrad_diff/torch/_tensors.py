@@ -45,6 +45,15 @@ def check_shapes(p: Tensor, g: Tensor, state: dict[str, Any]) -> None:
             )
 
 
+def check_before(p: Tensor, before: Tensor) -> None:
+    """The previous weights are of this parameter."""
+    if before.shape != p.shape:
+        raise RuntimeError(
+            f"A parameter has shape {tuple(p.shape)}, but the previous weights in its state have {tuple(before.shape)}: the "
+            "parameter was replaced. Delete its state, `del optimizer.state[p]`, and it begins anew."
+        )
+
+
 def has_memory(t: Tensor) -> bool:
     """Whether the storage of a plain CPU tensor is there; of others PyTorch itself sees it. (On CPUs it would crash.)"""
     if type(t) not in PLAIN_TYPES or t.layout is not torch.strided or not t.is_cpu or t.numel() == 0 or t._is_zerotensor():

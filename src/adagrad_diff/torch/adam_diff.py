@@ -40,8 +40,11 @@ class AdamDiff(DifferenceOptimizer):
     max_move : float
         No coordinate moves by more than max_move * lr in one step. While a gradient stays the same v decays, and without this
         bound steps would grow without end (inf: they do). docs/learning_rates.md says why the default is what it is.
-    params, lr, eps, foreach, fused, penalty, blocks, prox_unseen, skip_nonfinite, maximize, capturable, differentiable, \
-accumulator_dtype, donate_grads
+    reduce_rate : float
+        As for `AdaGradDiff`, but with more of the new gradient by default: the mean of Adam is an average already.
+    params, lr, eps, foreach, fused, penalty, blocks, prox_unseen, skip_nonfinite, maximize, capturable, differentiable
+        As for `AdaGradDiff`.
+    accumulator_dtype, donate_grads, reduce
         As for `AdaGradDiff`.
 
     Examples
@@ -83,6 +86,8 @@ accumulator_dtype, donate_grads
         differentiable: bool = False,
         accumulator_dtype: torch.dtype | None = None,
         donate_grads: bool = False,
+        reduce: str | None = None,
+        reduce_rate: float = 0.3,
     ):
         refuse_amsgrad(amsgrad, type(self).__name__)
         options = {k: value for k, value in locals().items() if k not in ("self", "params", "amsgrad", "__class__")}
