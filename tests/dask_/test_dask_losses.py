@@ -11,8 +11,9 @@ import pytest
 from scipy import sparse
 
 import adagrad_diff.dask as on_dask
-from adagrad_diff import L1, LAD, Quadratic, Squared, critical_lam, duality_gap, iterate, losses, minimize
+from adagrad_diff import L1, LAD, Quadratic, Ridge, Squared, critical_lam, duality_gap, iterate, losses, minimize
 from adagrad_diff.dask import source
+from adagrad_diff.dask._source import Partitions
 from adagrad_diff.rules import AdaGradDiff
 from looping import looped
 from loss_zoo import LINEAR, PARAMETER, TERMS, make, named, same, targets, weights
@@ -285,6 +286,38 @@ def test_residuals_are_made_only_when_asked_for(monkeypatch):
     assert all(r.shape == (60,) for r in asked)  # and of one trajectory
 
 
+def test_rounds_of_a_smooth_loss(monkeypatch):
+    """Of the columns, at the start, one for each step of Newton's method, and two for the proof."""
+    rounds, one = [], Partitions._answers
+    monkeypatch.setattr(Partitions, "_answers", lambda *args: rounds.append(args) or one(*args))
+    A = np.random.default_rng(0).standard_normal((60_000, 9))  # from here on ordinary sums are a proof
+    b = np.sign(A @ np.arange(9.0) + 5 * np.random.default_rng(1).standard_normal(60_000))
+    rows = source(da.from_array(A, chunks=(20_000, 9)))
+    for intercept, more in ((False, 0), (True, 1)):  # for an intercept, the dual point is shifted
+        loss = losses.Logistic(rows, b, intercept=intercept)
+        rounds.clear()
+        result = minimize(loss, penalty=Ridge(0.01), tol=1e-6)
+        assert result.gap <= 1e-6 * result.fun
+        assert len(rounds) == 1 + 1 + (1 + result.finish.rounds) + 2 + more
+        rounds.clear()
+        again = duality_gap(loss, Ridge(0.01), result.x)  # what was asked before is known
+        assert again.gap <= 1e-6 * again.fun
+        assert len(rounds) == more
+
+
+def test_what_was_asked_before_is_told_again():
+    """The same numbers, of the point that is asked for, with an axis of trajectories or without."""
+    A, b = entries(), CODES.astype(float)
+    rng, far, near = np.random.default_rng(2), LAD(source(dense(A)), b, intercept=True), LAD(A, b, intercept=True)
+    points = rng.standard_normal((2, 6))
+    for x in (points[0], points[0], points[0][:, None], points[1][:, None], points[1], np.stack(points, 1), points[0]):
+        oracles = [loss.oracle(x) for loss in (far, near)]
+        (f, g), (f2, g2) = ((oracle(x, g := np.empty_like(x)), g) for oracle in oracles)
+        same((f, g), (f2, g2))
+        assert oracles[0].r.shape == oracles[1].r.shape
+        np.testing.assert_allclose(oracles[0].r, oracles[1].r, atol=1e-15)
+
+
 def test_targets_are_left_with_their_blocks():
     A, b = source(sparse_rows(entries())), CODES.astype(float)
     loss = LAD(A, b)
@@ -375,3 +408,8 @@ def test_only_the_blocks_that_are_needed_are_read():
     kept.rows(np.array([5, 57]))
     kept.fold(column_sums)
     assert read == []
+
+
+def test_minibatches_need_rows_in_memory():
+    with pytest.raises(TypeError, match="Minibatch needs the rows of A in memory, as an array or a SciPy matrix"):
+        losses.Minibatch(on_dask.Squared(dense(entries()), CODES), 4)

@@ -13,11 +13,13 @@ from adagrad_diff import (
     L1,
     LAD,
     AdaGradDiff,
+    Box,
     GroupL2,
     Hinge,
     Logistic,
     Quantile,
     Ridge,
+    Scaled,
     Simplex,
     Squared,
     finish,
@@ -34,6 +36,15 @@ A = RNG.standard_normal((80, 6))
 B = A[:, 0] - 2 * A[:, 3] + 0.5 * RNG.standard_t(3, 80)
 LABELS = np.where(B > 0, 1.0, -1.0)
 GROUPS = [0, 0, 1, 1, 2, 2]
+
+
+@looped("penalty, same", [(L1(0.1), L1(0.05)), (Box(-0.1, 0.3), Box(-0.1, 0.3)), (Scaled(Ridge(0.4), 0.5), Ridge(0.1))])
+@looped("loss", [LAD(A, B), Logistic(A, LABELS, intercept=True)])
+def test_a_multiple_of_a_penalty_is_known_as_well(loss, penalty, same):
+    found, expected = (minimize(loss, penalty=one, tol=1e-9) for one in (Scaled(penalty, 0.5), same))
+    assert found.finish.done
+    assert found.certified
+    np.testing.assert_allclose(found.x, expected.x, rtol=1e-8, atol=1e-8)
 
 
 def objective(loss, penalty, x):

@@ -29,6 +29,7 @@ from adagrad_diff.penalties import (
     L1Ball,
     NonNegative,
     Ridge,
+    Scaled,
     Separable,
     SparseGroupL2,
     Unpenalised,
@@ -48,6 +49,9 @@ PENALTIES = {
     "group": lambda n: GroupL2(0.03, np.arange(n) // 3, 1.0 + np.arange(-(-n // 3)) % 2),
     "sparse group": lambda n: SparseGroupL2(0.01, 0.02, np.arange(n) // 3),
     "some": lambda n: Unpenalised(L1(0.05), free=[0]),
+    "scaled": lambda n: Scaled(Scaled(ElasticNet(0.1, 0.5), 0.4), 0.5),
+    "scaled groups": lambda n: Scaled(GroupL2(0.01, np.arange(n) // 3, 1.0 + np.arange(-(-n // 3)) % 2), 3.0),
+    "scaled parts": lambda n: Separable([(slice(0, 2), Scaled(L1(0.1), 0.2)), ([3], Scaled(Box(-0.2, 0.3), 2.0))]),
     "parts": lambda n: Separable([(slice(0, 2), L1(0.02)), ([3], Ridge(0.1))]),
 }
 quick = settings(deadline=None, max_examples=40)

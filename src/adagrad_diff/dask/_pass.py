@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -47,29 +47,58 @@ def _function(written: bytes) -> Any:
     return cloudpickle.loads(written)
 
 
+@dataclass
+class Remembered:
+    """The last point that somebody has asked about, and what is known of it: who asks again is answered without a round.
+
+    A start, a proof and a result are all about one point.
+    """
+
+    at: Any = None
+    known: dict[Any, Any] = field(default_factory=dict)
+
+    def ask(self, at: Any, what: Any, find: Callable[[], Any]) -> Any:
+        if at != self.at:
+            self.at, self.known = at, {}
+        if what not in self.known:
+            self.known[what] = find()
+        return self.known[what]
+
+
 class FarPass:
     """Residuals are not kept: whoever asks for them has them made again, for the trajectories asked for."""
 
-    def __init__(self, merged: Callable[..., Any], samples: list[Any], like: Samples):
-        self._merged, self._samples, self._like = merged, samples, like
+    def __init__(self, merged: Callable[..., Any], samples: list[Any], last: Remembered):
+        self._merged, self._samples, self._last = merged, samples, last
         self._x = self._offset = np.empty(0)
-        self._known: dict[Any, np.ndarray] = {}
 
     def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> np.ndarray:
-        self._x, self._offset, self._known = x.copy(), offset.copy(), {}
-        losses, gradient, total = self._merged(Packet((_share, (self._x, self._offset))), self._samples, added)
+        self._x, self._offset = x.copy(), offset.copy()
+        losses, gradient, total = self._ask(_share, self._x, self._offset)
         value += losses
+        gradient = gradient.reshape(g.shape)
         np.add(g, gradient, out=g) if add else np.copyto(g, gradient)
         return np.asarray(total[None], g.dtype)
 
     def residuals(self, columns: Any = slice(None)) -> np.ndarray:
-        if (name := repr(columns)) not in self._known:
-            x, offset = self._x, self._offset
-            if x.ndim == 2:
-                x, offset = np.ascontiguousarray(x[:, columns]), np.atleast_1d(offset[columns])
-            parts = self._merged(Packet((_residuals, (x, offset))), self._samples, joined)
-            self._known = {name: np.concatenate(parts)}
-        return self._known[name]
+        x, offset = self._x, self._offset
+        if x.ndim == 2:
+            x, offset = np.ascontiguousarray(x[:, columns]), np.atleast_1d(offset[columns])
+        parts = self._ask(_residuals, x, offset, joined)
+        return parts[0].reshape(-1, *x.shape[1:])  # type: ignore[no-any-return]
+
+    def _ask(self, function: Callable[..., Any], x: np.ndarray, offset: Any, merge: Callable[..., Any] = added) -> Any:
+        """One trajectory is the same with an axis of its own and without."""
+        x = x[:, 0] if x.shape[1:] == (1,) else x
+
+        def find() -> Any:
+            found = self._merged(Packet((function, (x, offset))), self._samples, merge)
+            return [np.concatenate(found)] if merge is joined else found
+
+        return self._last.ask((x.shape, x.tobytes(), offset.tobytes()), function, find)
+
+    def fold(self, function: Callable[..., Any], *args: Any) -> Any:
+        return self._merged(Packet((_of_samples, (function, args))), self._samples, added)
 
 
 # ------------------------------------------------------------ of one block
@@ -91,3 +120,7 @@ def _residuals(block: Block, own: Held, x: np.ndarray, offset: Any) -> list[np.n
         samples.r[...] += offset
     samples.residuals()(0, block.shape[0], np.zeros(samples.width))
     return [samples.r]
+
+
+def _of_samples(block: Block, own: Held, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    return function(block, own.ready(()), *(usable(value) for value in args))

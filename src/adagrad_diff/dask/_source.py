@@ -14,10 +14,10 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from ..data import Block, Samples, Source
-from ..data.source import added, joined, stacked
-from ._pass import FarPass, held
+from ..data.source import Moments, added, joined, stacked
+from ._pass import FarPass, Remembered, held
 from ._rows import Parts, load
-from ._tasks import apply, beside, facts_of, itself, merge_parts, product, some_rows
+from ._tasks import about_columns, apply, beside, facts_of, itself, merge_parts, product, some_rows
 from ._ways import Packet, Threads, Workers, identity
 
 MERGED_TOGETHER = 8  # answers that are merged at once, always the same ones: sums do not depend on who makes them
@@ -38,6 +38,7 @@ class Partitions(Source):
         self.dtype, self.token, self.columns = rows.dtype, rows.token, rows.columns
         self._way, self.overhead, self._origin = way, way.overhead, rows.origin
         self._samples: OrderedDict[Any, Any] = OrderedDict()
+        self._columns: tuple[np.ndarray, Any] | None = None  # the last weights, and what was found for them
         width = None if rows.columns is None else len(rows.columns)
         self._graph: dict[Any, Any] = {}  # what reads the blocks, if they are not kept
         checked = self._loading(rows, name, width, finite=True)
@@ -132,11 +133,26 @@ class Partitions(Source):
             type(samples),
         )
         if key not in self._samples:
-            self._samples[key] = samples, self._left(samples)  # the arrays too, so that no others have their ids
+            # The arrays too, so that no others have their ids.
+            self._samples[key] = samples, self._left(samples), Remembered()
             while len(self._samples) > KEPT_SAMPLES:
                 self._samples.popitem(last=False)
         self._samples.move_to_end(key)
-        return FarPass(self.merged, self._samples[key][1], samples)
+        return FarPass(self.merged, *self._samples[key][1:])
+
+    def moments(self, weight: np.ndarray) -> Moments:
+        return Moments(*self._about_columns(weight)[0])
+
+    def column_sizes(self, weight: np.ndarray) -> np.ndarray:
+        sizes: np.ndarray = self._about_columns(weight)[1]
+        return sizes
+
+    def _about_columns(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Moments and sizes in one fold: a run that is proven asks for both, some of them several times."""
+        if self._columns is None or self._columns[0] is not weight:
+            self._columns = weight, self.fold(about_columns, along=(weight,))
+        found: tuple[np.ndarray, np.ndarray] = self._columns[1]
+        return found
 
     def _left(self, samples: Samples) -> list[Any]:
         name, blocks = _fresh("samples"), [None] * len(self._blocks) if self._graph else self._blocks

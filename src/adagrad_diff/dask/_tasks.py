@@ -37,6 +37,10 @@ def facts_of(block: Block) -> tuple[int, int, int]:
     return (*block.shape, block.size)
 
 
+def about_columns(block: Block, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return block.moments(weight), block.column_sizes(weight)
+
+
 def itself(block: Block) -> Block:
     return block
 

@@ -77,7 +77,8 @@ class Curvature(ABC):
     def leave(self, x: np.ndarray) -> np.ndarray:
         return x.copy()
 
-    def slopes(self) -> np.ndarray | None:
+    def slopes(self, x: np.ndarray) -> np.ndarray | None:
+        """Of the scalar losses at x, where it is."""
         return None
 
 
@@ -182,7 +183,7 @@ class LinearCurvature(Curvature):
         size = np.sqrt(np.sum(self.r**2 / np.where(self.weight > 0, self.weight, 1.0)))
         return np.asarray(size * np.sqrt(self.columns.square))
 
-    def slopes(self) -> np.ndarray | None:
+    def slopes(self, x: np.ndarray) -> np.ndarray | None:
         u, total = self.z.copy(), np.zeros(1)
         self._kernel(u, self.b, np.ones(self.samples), self.loss.theta, 0, self.samples, total)
         return u

@@ -122,7 +122,7 @@ class ClassesCurvature(Curvature):
         size = np.sqrt(np.sum(self.r**2 / np.where(self.weight > 0, self.weight, 1.0)[:, None], axis=0))
         return np.outer(np.sqrt(self.columns.square), size).ravel()
 
-    def slopes(self) -> np.ndarray | None:
+    def slopes(self, x: np.ndarray) -> np.ndarray | None:
         u = self.z.copy()
         self._sum(u, np.ones(self.samples))
         return u

@@ -135,7 +135,8 @@ class Copied(Chosen):
         return np.asarray(half.T @ half)
 
 
-def _dense_part(block: Block, features: np.ndarray, center: np.ndarray, intercept: bool) -> np.ndarray:
+def dense_part(block: Block, features: np.ndarray, center: np.ndarray, intercept: bool) -> np.ndarray:
+    """Some columns of a block, centered and with ones in the end if there is an intercept."""
     array, whole = _entries(block), features.size == block.shape[1]
     some = array if whole else array[:, features]
     some = some if isinstance(some, np.ndarray) else some.toarray()
@@ -152,12 +153,12 @@ def _entries(block: Block) -> Any:
 
 
 def _chosen(block: Block, features: np.ndarray, center: np.ndarray, intercept: bool) -> list[np.ndarray]:
-    part = _dense_part(block, features, center, intercept)
+    part = dense_part(block, features, center, intercept)
     return [part if block.threaded or part.base is None else part.copy()]  # the next block may come in the same memory
 
 
 def _gram(block: Block, h: np.ndarray, features: np.ndarray, center: np.ndarray, intercept: bool) -> np.ndarray:
-    half = _dense_part(block, features, center, intercept) * np.sqrt(h)[:, None]
+    half = dense_part(block, features, center, intercept) * np.sqrt(h)[:, None]
     return np.asarray(half.T @ half)
 
 

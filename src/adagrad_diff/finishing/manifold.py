@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..penalties import Box, ElasticNet, GroupL2, Penalty, Separable, SparseGroupL2, Zero
+from ..penalties import Box, ElasticNet, GroupL2, Penalty, Scaled, Separable, SparseGroupL2, Zero
 
 
 @dataclass
@@ -133,6 +133,14 @@ class Pieces:
         return some
 
 
+def unscaled(penalty: Penalty) -> tuple[Penalty, float]:
+    """A penalty, and what it is multiplied by."""
+    if not isinstance(penalty, Scaled):
+        return penalty, 1.0
+    inner, factor = unscaled(penalty.penalty)
+    return inner, factor * penalty.factor
+
+
 def pieces(penalty: Penalty, size: int, free: int, l2: float) -> Pieces | str:
     """Of a penalty on `size` coordinates, the loss's ridge term, and `free` further coordinates without any; or why not."""
     n = size + free
@@ -141,18 +149,18 @@ def pieces(penalty: Penalty, size: int, free: int, l2: float) -> Pieces | str:
     groups: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     penalty.check_size(size)
     pairs = penalty.plan(size)[1] if isinstance(penalty, Separable) else [(slice(0, size), penalty)]
-    for where, part in pairs:
-        index = np.arange(size)[where]
+    for where, given in pairs:
+        index, (part, factor) = np.arange(size)[where], unscaled(given)
         if isinstance(part, ElasticNet):
-            found.l1[index] = part.l1
-            found.l2[index] += part.l2
+            found.l1[index] = factor * part.l1
+            found.l2[index] += factor * part.l2
         elif isinstance(part, Box):
             found.lower[index], found.upper[index] = part.lower, part.upper
         elif isinstance(part, GroupL2 | SparseGroupL2):
             names, labels = np.unique(part.groups, return_inverse=True)
             weights = getattr(part, "weights", None)
-            lam = part.lam if isinstance(part, GroupL2) else part.l2
-            found.l1[index] = 0.0 if isinstance(part, GroupL2) else part.l1
+            lam = factor * (part.lam if isinstance(part, GroupL2) else part.l2)
+            found.l1[index] = 0.0 if isinstance(part, GroupL2) else factor * part.l1
             groups.append((index, labels, lam * (np.ones(names.size) if weights is None else weights)))
         elif not isinstance(part, Zero):
             return f"the second-order step does not know {part.name}"

@@ -11,6 +11,7 @@ from ..losses.linear import LinearModel
 from ..penalties import BoxHyperplane, Penalty
 from .curvature import Curvature, LinearCurvature
 from .curvature_classes import ClassesCurvature
+from .curvature_far import FarCurvature
 from .curvature_quadratic import DENSE_QUADRATIC, QuadraticCurvature
 from .manifold import pieces
 from .newton import Newton
@@ -34,7 +35,7 @@ class Smooth(Solver):
         end = newton.run(start, tol, stop)
         self.spent = end.steps * (STEP_AT_LEAST + STEP_PER_NUMBER * self.loss.predictions * self.loss.shape[0])
         answer = model.leave(end.x).reshape(self.loss.shape)
-        return Outcome(answer, model.slopes(), end.done, end.steps, model.samples, end.coefficients, end.reason)
+        return Outcome(answer, model.slopes(end.x), end.done, end.steps, model.samples, end.coefficients, end.reason)
 
 
 def smooth_solver(loss: Any, penalty: Penalty) -> Smooth | Plane | str:
@@ -53,8 +54,9 @@ def smooth_solver(loss: Any, penalty: Penalty) -> Smooth | Plane | str:
 
 
 def _model(loss: Any) -> Curvature:
-    kind = ClassesCurvature if isinstance(loss, Multinomial) else QuadraticCurvature if isinstance(loss, Quadratic) else None
-    return kind(loss) if kind else LinearCurvature(loss)
+    if isinstance(loss, Multinomial | Quadratic):
+        return ClassesCurvature(loss) if isinstance(loss, Multinomial) else QuadraticCurvature(loss)
+    return FarCurvature(loss) if loss.A.far else LinearCurvature(loss)
 
 
 def _pieces(loss: Any, penalty: Penalty) -> Any:

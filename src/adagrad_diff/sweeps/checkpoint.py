@@ -17,11 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..common.check import InputError
 from ..common.describe import difference
-from ..common.files import as_path, clear, hold, read_arrays, reason, write
+from ..common.files import as_path, clear, read_arrays, reason, write
+from ..common.locking import take
 
 SWEEP_FORMAT = "adagrad-diff sweep 3"
 SWEEP_LOCK = "sweep.lock"
+IN_USE = "The checkpoint in {} is in use by another sweep. Wait for its end, or choose another directory."
 OVERHEAD = 1000  # bytes that a file may have beside its arrays, and for each of them
 
 
@@ -51,7 +54,7 @@ class Checkpoint:
             self._read()  # what belongs to something else is not touched
         else:
             self._refuse_others()
-        self._lock = self._hold()
+        self._lock = take(self.directory / SWEEP_LOCK, IN_USE.format(self.directory))
         try:
             self._clear()
             if not self.manifest.exists():
@@ -99,11 +102,11 @@ class Checkpoint:
             plan = None if where else self.check(content.get("plan"))
         except (OSError, ValueError, RecursionError) as error:
             reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
-            raise ValueError(
+            raise InputError(
                 f"{self.manifest} is not the manifest of a sweep: {reason}. Choose another 'checkpoint'."
             ) from None
         if where:
-            raise ValueError(
+            raise InputError(
                 f"The checkpoint in {self.directory} belongs to another sweep: {where} is not the same. "
                 "Choose another directory; nothing was changed in this one."
             )
@@ -113,28 +116,10 @@ class Checkpoint:
         """A directory without a manifest holds nothing but what a kill leaves before there is one."""
         ours = (SWEEP_LOCK, *(path.name for path in self.directory.glob("manifest.json.*.partial")))
         if foreign := next((path.name for path in self.directory.iterdir() if path.name not in ours), None):
-            raise ValueError(
+            raise InputError(
                 f"'checkpoint' must be an empty or new directory, or one that a sweep has written. "
                 f"{self.directory} holds {foreign!r} and no manifest.json."
             )
-
-    def _hold(self) -> Any:
-        """The lock; None where none can be had: nothing can be written there, or the file system has none."""
-        try:
-            lock = open(self.directory / SWEEP_LOCK, "ab")  # noqa: SIM115
-        except OSError:
-            return None
-        try:
-            hold(lock, wait=False)
-        except BlockingIOError:
-            lock.close()
-            raise BlockingIOError(
-                f"The checkpoint in {self.directory} is in use by another sweep. Wait for its end, or choose another directory."
-            ) from None
-        except OSError:
-            lock.close()
-            return None
-        return lock
 
     def _clear(self) -> None:
         """Remove what a kill has left."""
@@ -173,6 +158,6 @@ def _load(path: Path, layout: Mapping[str, Expected]) -> dict[str, np.ndarray] |
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise ValueError(
+        raise InputError(
             f"{path} cannot be used: {error}. Delete it and run again: only that part is computed anew."
         ) from error

@@ -12,13 +12,14 @@ import numpy as np
 
 from ..common import check
 from ..common.describe import describe
-from ..losses import as_loss
+from ..losses import Minibatch, as_loss
 from ..penalties import as_penalty
 from ..rules import Rule
-from ..solve.algorithm import iterations, penalised, start
+from ..solve.algorithm import iterations, start
 from ..solve.driver import Watch
 from ..solve.state import State
 from ..solve.status import BUDGETS, Status
+from ..solve.step import penalised
 from .checkpoint import Expected
 from .makers import by_names, made, noted, together
 
@@ -62,7 +63,7 @@ class Trajectories:
         check.refuse_masked(etas, "'etas'")
         self.etas = np.array([check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
         if np.ndim(etas) > 1 or not self.etas.size or np.unique(self.etas).size != self.etas.size:
-            raise ValueError("'etas' must be one or more positive numbers, each of them once.")
+            raise check.InputError("'etas' must be one or more positive numbers, each of them once.")
         self.x0s = _starts(x0s, self.loss.shape)
         self.n_iter = check.count(n_iter, "n_iter", "sweep", least=1)
         self.record = check.count(record, "record", "sweep", least=1)
@@ -76,7 +77,7 @@ class Trajectories:
             self.description["averages"] = True
         self.first = start(self.loss, self.x0s, self.penalty, next(iter(several.values()))[0])
         if not self.first.batched:
-            raise ValueError("The loss must return one value per column of x, as 'x0s' has one start per column.")
+            raise check.InputError("The loss must return one value per column of x, as 'x0s' has one start per column.")
         self.starts = self.x0s.shape[-1]
         recorded = np.arange(self.record, self.n_iter + 1, self.record)
         self.iterations = np.union1d(recorded, [self.n_iter])  # the last one always
@@ -98,7 +99,7 @@ class Trajectories:
     def plan(self, budget: float, jobs: int) -> list[Chunk]:
         """Chunks of which `jobs` at once stay within the budget (bytes), and each of them in the cache if that is possible."""
         if self.column > budget:
-            raise ValueError(
+            raise check.InputError(
                 f"The 'memory' parameter of sweep is too small: a trajectory needs {-(-self.column // 10_000) / 100:g} MB. "
                 "Give at least that for each that is to run at the same time."
             )
@@ -229,7 +230,9 @@ class Trajectories:
             else:
                 variables[key] = ((*(coordinate if key == "x" else ()), *trajectory), whole)
         variables |= {"objective_start": ("seed", self.first.fun), "start": ((*coordinate, "seed"), self.x0s)}
-        coords = {"rule": names, "eta": self.etas, "seed": np.arange(self.starts), "iteration": self.iterations}
+        coords: dict[str, Any] = {"rule": names, "eta": self.etas, "seed": np.arange(self.starts), "iteration": self.iterations}
+        if isinstance(self.loss, Minibatch):
+            coords["passes"] = ("iteration", self.loss.schedule(self.n_iter)[self.iterations - 1])
         versions = {"adagrad_diff": __version__, "numpy": np.__version__}
         data = xarray.Dataset(variables, coords, {**versions, "problem": json.dumps(self.description)})
         data.status.attrs = {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name for s in Status)}
@@ -249,5 +252,5 @@ def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:
     columns: np.ndarray = x0s if x0s.ndim > len(shape or "d") else x0s[..., None]
     if columns.size == 0 or columns.shape[:-1] != (columns.shape[:-1] if shape is None else shape):
         wanted = "d" if shape is None else ", ".join(map(str, shape))
-        raise ValueError(f"'x0s' must have shape ({wanted}, starts). Got shape {x0s.shape} instead.")
+        raise check.InputError(f"'x0s' must have shape ({wanted}, starts). Got shape {x0s.shape} instead.")
     return columns

@@ -158,7 +158,7 @@ def sweep(
 def _require_names(description: dict[str, Any]) -> None:
     """Raise if something in a sweep cannot be known again: a function without a name, or a foreign object."""
     if where := next((path for path, name in known_by_name(description) if name is None), None):
-        raise ValueError(
+        raise check.InputError(
             f"'checkpoint' needs a name for {where}, a function or an object that this package does not know: without one, "
             "nobody could tell whether a later call continues the same sweep. Give it one of your own with "
             "adagrad_diff.named('a name', it), or define the function at the top level of a module."
@@ -261,5 +261,5 @@ def _bytes(memory: Any) -> float:
     except (ValueError, KeyError):
         value = 0.0
     if not 0 < value < np.inf:
-        raise ValueError(f"The 'memory' parameter of sweep must be a size such as '2GB' or 2e9. Got {memory!r} instead.")
+        raise check.InputError(f"The 'memory' parameter of sweep must be a size such as '2GB' or 2e9. Got {memory!r} instead.")
     return value
