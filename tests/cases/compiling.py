@@ -9,9 +9,23 @@ import sys
 import numpy as np
 from scipy import sparse
 
-from adagrad_diff import L1, L2, Box, BoxHyperplane, FusedLasso, GroupL2, L1Ball, L2Ball, LInf, Ridge, minimize
+from adagrad_diff import (
+    L1,
+    L2,
+    Box,
+    BoxHyperplane,
+    FusedLasso,
+    GroupL2,
+    L1Ball,
+    L2Ball,
+    LInf,
+    Logistic,
+    Minibatch,
+    Ridge,
+    minimize,
+)
 from adagrad_diff.common.threads import cores
-from loss_zoo import LINEAR, make
+from loss_zoo import LINEAR, SCALAR, make
 from rule_zoo import KINDS, made
 
 LAYOUTS = (np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array)
@@ -29,6 +43,19 @@ def losses(share, shares):
                 for batch in ((), (3,)):
                     minimize(loss, np.zeros((*loss.shape, *batch), dtype), L1(0.1), eta=0.1, max_iter=1)
                 minimize(loss, penalty=L1(0.1), tol=1e-9, max_iter=1, on_failure="ignore")  # the finish, and its proof
+
+
+def walks(share, shares):
+    """With minibatches, in the compiled walk and step by step; in single precision, one loss."""
+    A = np.random.default_rng(0).standard_normal((8, 4))
+    cases = [(kind, np.float64) for kind in SCALAR] + [(Logistic, np.float32)]
+    for kind, dtype in cases[share::shares]:
+        for layout in (np.asarray, sparse.csr_array):
+            loss = make(kind, layout(A.astype(dtype)), np.arange(8), intercept=True)
+            for batch in ((), (3,)):
+                for reduce in ("svrg", "storm"):
+                    x0 = np.zeros((*loss.shape, *batch), dtype)
+                    minimize(Minibatch(loss, 1, reduce=reduce), x0, eta=0.1, max_iter=4, on_failure="ignore")
 
 
 def rules(share, shares):
@@ -68,7 +95,7 @@ def optimizers(share, shares):
                 kind([x], fused=True, **some).step()
 
 
-PARTS = {part.__name__: part for part in (losses, rules, penalties, optimizers)}
+PARTS = {part.__name__: part for part in (losses, walks, rules, penalties, optimizers)}
 
 if __name__ == "__main__":
     if "of" in sys.argv:

@@ -79,8 +79,8 @@ def child(work):
 
 
 def minimize(directory, kills, wanted):
-    """Runs with a given eta, of several trajectories, and races with a certificate and tries of the finish."""
-    from adagrad_diff import L1, LAD, AdaGradDiff, Logistic, minimize
+    """Runs with a given eta, several trajectories, minibatches, and races with a certificate and tries of the finish."""
+    from adagrad_diff import L1, LAD, AdaGradDiff, Logistic, Minibatch, minimize
     from adagrad_diff.solve import tries
     from user_losses import data
 
@@ -89,6 +89,7 @@ def minimize(directory, kills, wanted):
     runs = {
         "given": (LAD(A, real), {"eta": 0.3, "penalty": L1(0.02), "stop": "gap", "tol": 1e-12, "max_iter": 400}),
         "several": (Logistic(A, labels), {"rule": AdaGradDiff([0.1, 0.3, 1.0]), "tol": 1e-3, "max_iter": 300}),
+        "minibatch": (Minibatch(Logistic(A, labels), 2), {"eta": 0.3, "penalty": L1(0.02), "max_iter": 300}),
         "race": (LAD(A, real, intercept=True), {"penalty": L1(0.02), "tol": 0.0, "max_iter": 300}),
     }
 

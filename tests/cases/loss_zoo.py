@@ -3,10 +3,11 @@
 import numpy as np
 
 from adagrad_diff import losses
-from adagrad_diff.losses import Huber, KernelSVMDual, LinearModel, Loss, Multinomial, Poisson, Quadratic, Quantile
+from adagrad_diff.losses import Huber, KernelSVMDual, LinearModel, Loss, Minibatch, Multinomial, Poisson, Quadratic, Quantile
 from adagrad_diff.losses.linear import BinaryModel
 
-EVERY = [kind for name in losses.__all__ if (kind := getattr(losses, name)) not in (Loss, LinearModel)]
+# Minibatch has the values of the loss that it is given: see tests/losses/test_minibatch.py.
+EVERY = [kind for name in losses.__all__ if (kind := getattr(losses, name)) not in (Loss, LinearModel, Minibatch)]
 LINEAR = [kind for kind in EVERY if issubclass(kind, LinearModel)]
 SCALAR = [kind for kind in LINEAR if kind is not Multinomial]
 # What a loss of the package needs beside this: its parameters, here, and targets that it accepts, below.

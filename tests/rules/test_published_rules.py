@@ -13,49 +13,25 @@ from adagrad_diff import (
     KATE,
     L1,
     AdaDelta,
-    AdaGradNorm,
     Adam,
-    AdamDiff,
     AdaPG,
     Box,
     Constant,
     DAdaptation,
-    DelayedAdaGrad,
     DoG,
-    DualAveraging,
-    FreeAdaGradDiff,
     Logistic,
     Prodigy,
-    RMSDiff,
     RMSProp,
     Squared,
     iterate,
     minimize,
 )
+from rule_zoo import BLOCKED, PUBLISHED
 from user_losses import data
 
 A, REAL, LABELS, _ = data()
 START = np.array([1.0, 0.0, -0.5, 2.0, 0.3, -1.0])
 LABELLED = [0, 0, 1, 2, 1, 0]
-RULES = {
-    Constant: {"eta": 0.3},
-    AdaGradNorm: {"eta": 0.7, "b0": 0.2},
-    DelayedAdaGrad: {"eta": 0.4, "beta": 0.5, "power": 0.7},
-    DualAveraging: {"eta": 0.5, "eps": 0.01},
-    RMSProp: {"eta": 0.02, "beta": 0.9, "eps": 1e-3},
-    RMSDiff: {"eta": 0.02, "beta": 0.9, "eps": 1e-3, "max_move": 3.0},
-    AdaDelta: {"eta": 2.0, "rho": 0.8, "eps": 1e-4},
-    Adam: {"eta": 0.05, "beta1": 0.8, "beta2": 0.95, "eps": 1e-3},
-    AdamDiff: {"eta": 0.02, "beta1": 0.8, "beta2": 0.95, "eps": 1e-3, "max_move": 3.0},
-    KATE: {"eta": 0.1, "delta": 0.5, "eps": 1e-3},
-    DoG: {"eps": 1e-3, "first": 1e-2},
-    FreeAdaGradDiff: {"eps": 1e-3, "first": 1e-2},
-    DAdaptation: {"eps": 1e-3, "d0": 1e-2, "start": 1e-2},
-    Prodigy: {"beta1": 0.8, "beta2": 0.95, "eps": 1e-3, "d0": 1e-2},
-    AdaPG: {},
-    FISTA: {},
-}
-BLOCKED = (DelayedAdaGrad, DualAveraging, RMSProp, RMSDiff, AdaDelta, Adam, AdamDiff, KATE, DoG, FreeAdaGradDiff)
 PROBLEMS = {
     "least squares": (Squared(A, REAL), naive.Squared(A, REAL), None, naive.Zero()),
     "least squares, L1": (Squared(A, REAL), naive.Squared(A, REAL), L1(0.3), naive.L1(0.3)),
@@ -68,15 +44,15 @@ def iterates(loss, penalty, rule, N, start=START):
     return np.array([start, *(state.x.copy() for state in islice(states, N))])
 
 
-@pytest.mark.parametrize("kind", RULES)
+@pytest.mark.parametrize("kind", PUBLISHED)
 def test_as_plain_formulas_have_it(kind):
     N = 60
     for loss, plain, penalty, phi in PROBLEMS.values():
         for blocks in (None, "all", LABELLED) if kind in BLOCKED else ("none",):
             named = {} if blocks == "none" else {"blocks": blocks}
             one = {} if blocks == "none" else {"one": naive.same_block(blocks, (6,), 0)}
-            expected = getattr(naive_rules, kind.__name__)(plain, START, phi.prox, N, **RULES[kind], **one)
-            found = iterates(loss, penalty, kind(**RULES[kind], **named), N)
+            expected = getattr(naive_rules, kind.__name__)(plain, START, phi.prox, N, **PUBLISHED[kind], **one)
+            found = iterates(loss, penalty, kind(**PUBLISHED[kind], **named), N)
             if kind is FISTA:  # x stands still while it looks at y
                 found = found[np.append(True, np.any(np.diff(found, axis=0), axis=1))]
                 expected = expected[np.append(True, np.any(np.diff(expected, axis=0), axis=1))]

@@ -136,7 +136,7 @@ def rewritten(content, header=None, **changes):
 
 
 LIES = {
-    "another version": {"header": lambda h: h | {"format": "adagrad-diff checkpoint 2"}},
+    "another version": {"header": lambda h: h | {"format": "adagrad-diff checkpoint 3"}},
     "no format": {"header": lambda h: {k: v for k, v in h.items() if k != "format"}},
     "no header": {"header": lambda h: []},
     "more": {"header": lambda h: h | {"more": 1}},

@@ -14,6 +14,7 @@ from ._exact import Proof, corrected_bound, is_provable, lower_bound
 from ._refine import EVALUATIONS, ROUNDS, refined, samples_nearest_kinks
 
 LOOKS, REFINEMENTS, AUTO = 0.02, 0.025, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
+ROUND_LOOKS, ROUND = 0.2, 8  # of a run with minibatches, which may end after a few rounds; iterations that one takes as long as
 # A model of the machine, in seconds, so that two runs of one problem look at the same iterations.
 CALL, MULTIPLICATION = 4e-6, 1.2e-10  # one iteration: what it costs at least
 FAR_STRIDE, FAR_FOLDS = 7, 3  # iterations between residuals that have to be fetched, and how often a look goes there
@@ -38,7 +39,7 @@ class Certifier:
     `dual` may be a phrase that says why there is no dual function: then nothing is ever known.
     """
 
-    def __init__(self, dual: Dual | str, trajectories: int = 1):
+    def __init__(self, dual: Dual | str, trajectories: int = 1, rounds: bool = False):
         self.dual: Any = dual
         self.value: float = -np.inf  # of the dual function, the best so far
         self.noise = 0.0  # how precisely the run knows its objective, as of the last look
@@ -56,7 +57,7 @@ class Certifier:
         self.work = trajectories * (CALL + MULTIPLICATION * matrix.size) + far
         look = FAR_FOLDS * far + LOOK_SECONDS + SAMPLE_SECONDS * samples + self.work * dual.kinked
         look += 0.5 * MULTIPLICATION * matrix.size * dual.products
-        self.every = ceil(look / (LOOKS * self.work))
+        self.every = ceil(look / (ROUND_LOOKS * ROUND * self.work if rounds else LOOKS * self.work))
         # Adding up residuals takes time as well; an odd stride does not fall into step with an oscillation.
         self.stride = FAR_STRIDE if matrix.far else 1 if self.work > 50 * CALL else 3
         # Rows that may be copied: a fiftieth of A, or as many as a vertex of a polyhedral problem has samples at their kinks.
@@ -91,14 +92,14 @@ class Certifier:
         if isinstance(self.dual, str):
             return f"There is no certificate: {self.dual}."
         if not np.isfinite(fun):
-            return f"There is no certificate: F(x) = {fun}."
+            return f"There is no certificate: the objective is {fun}."
         if not np.isfinite(self.bound):
             return f"The duality gap is infinite: {self.dual.reason or 'there was no iteration'}."
         gap = fun - self.bound
         if self.value <= self.dual.floor:
-            known = f"All that is proven about F(x) = {fun:.6g} is that the optimum is at least {self.bound:.6g}"
+            known = f"All that is proven about the objective {fun:.6g} is that the optimum is at least {self.bound:.6g}"
             return f"{known}: {self.dual.reason}." if self.dual.reason else f"{known}."
-        return f"F(x) = {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY_FLOAT):.1e} relative)."
+        return f"The objective {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY_FLOAT):.1e} relative)."
 
     def follow(self, state: Any) -> None:
         """One more iteration is complete."""

@@ -80,7 +80,9 @@ def _ordinary(dual: Any, x: np.ndarray, u: np.ndarray | None) -> Proof:
     oracle, g = loss.oracle(x), np.empty_like(x)
     fun = float(oracle(x, g)) + float(penalty.value((x[:-1] if loss.intercept else x).reshape(-1)))
     r = dual.residuals(oracle, None)
-    value, point = dual.bound(x, g, r) if u is None else dual.value(u.astype(np.float64))
+    # The slopes of a smooth loss at x are its residuals, whose product with A is the gradient.
+    same = u is None or not (dual.kinked or dual.single)
+    value, point = dual.bound(x, g, r) if same else dual.value(u.astype(np.float64))  # type: ignore[union-attr]
     noise = dual.noise(x, r)
     return Proof(fun, np.inf if np.isnan(noise) else noise, value, point)
 

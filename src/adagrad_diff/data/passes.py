@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,9 @@ class LinearPass(Protocol):
     def residuals(self, columns: Any = slice(None)) -> np.ndarray:
         """r at the last x, (samples,) or some columns of (samples, width)."""
 
+    def fold(self, function: Callable[..., Any], *args: Any) -> Any:
+        """The sum over the blocks of function(block, its samples, *args)."""
+
 
 class Pass:
     """That over the blocks of a source, one by one: `source.fold` is what it needs of it."""
@@ -38,6 +42,13 @@ class Pass:
     def residuals(self, columns: Any = slice(None)) -> np.ndarray:
         r = self.samples.r
         return r if r.ndim == 1 else r[:, columns]
+
+    def fold(self, function: Callable[..., Any], *args: Any) -> Any:
+        return self.source.fold(_of_samples, self.samples, function, args)
+
+
+def _of_samples(block: Block, samples: Samples, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    return function(block, samples.part(block.first, block.first + block.shape[0]), *args)
 
 
 def _share(block: Block, x: np.ndarray, offset: Any, samples: Samples) -> tuple[np.ndarray, np.ndarray]:

@@ -29,6 +29,8 @@ from .block import Block
 from .passes import LinearPass, Pass
 from .samples import Samples
 
+CONSTANT_PART = 1e-12  # of its mean square: a column whose variance is less is constant
+
 
 class Source(ABC):
     """A real matrix A in blocks of rows, one row per sample.
@@ -41,9 +43,13 @@ class Source(ABC):
     shape: tuple[int, int]
     dtype: Any = np.dtype(np.float64)
     cuts: Sequence[int]
+    kind = "blocks"  # what it is called in a few words
     opaque = False  # whether entries are not seen, only products
     overhead = 0.0  # seconds of a fold beside its multiplications, about
     far = False  # whether blocks live elsewhere: residuals are made again, and brought here, only when somebody asks for them
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.shape[0]} x {self.shape[1]}, {self.kind}, {np.dtype(self.dtype)})"
 
     def block(self, k: int) -> Any:
         """Rows cuts[k] to cuts[k + 1] of A, as an array or a SciPy matrix."""
@@ -172,6 +178,15 @@ class Moments(NamedTuple):
     mean: np.ndarray
     square: np.ndarray
     filled: np.ndarray
+
+    def scale(self, centered: bool) -> tuple[np.ndarray, np.ndarray]:
+        """One over the size of each column, and which of them are zero, or if their means do not count, constant.
+
+        How rare a feature is does not count: of a column, the size that its entries have where they are not zero.
+        """
+        variance = self.square - (self.mean if centered else 0.0 * self.mean) ** 2
+        flat = variance <= CONSTANT_PART * self.square
+        return np.where(flat, 1.0, np.sqrt(self.filled / np.where(flat, 1.0, variance))), flat
 
 
 def joined(one: Any, other: Any) -> Any:

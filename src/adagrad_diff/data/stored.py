@@ -21,38 +21,38 @@ class Stored(Source):
     """All rows are one block, which has its own ways; folds go through parts of it that fit into the cache."""
 
     def __init__(self, block: Block):
-        self._whole, self.shape, self.dtype, self.opaque = block, block.shape, block.dtype, block.opaque
+        self.whole, self.shape, self.dtype, self.opaque = block, block.shape, block.dtype, block.opaque
 
     @property
     def size(self) -> int:
-        return self._whole.size
+        return self.whole.size
 
     def check(self, name: str) -> None:
         """It was checked when it was made."""
 
     def blocks(self) -> Iterator[Block]:
-        return (self._whole.cut(lo, hi) for lo, hi in self._whole.ranges(0, self.shape[0]))
+        return (self.whole.cut(lo, hi) for lo, hi in self.whole.ranges(0, self.shape[0]))
 
     def linear_pass(self, samples: Samples) -> SumOverRows:
         """Threads of ours are for kernels of ours."""
-        work = self.size * samples.width if self._whole.own_kernels(samples) else 0
+        work = self.size * samples.width if self.whole.own_kernels(samples) else 0
         samples = samples.with_memory()
-        return SumOverRows(self, samples, self._whole.linear_pass(samples), work)
+        return SumOverRows(self, samples, self.whole.linear_pass(samples), work)
 
     def dot(self, x: np.ndarray, z: np.ndarray) -> None:
-        self._whole.dot(x, z)
+        self.whole.dot(x, z)
 
     def tdot(self, r: np.ndarray, g: np.ndarray) -> None:
-        self._whole.tdot(r, g)
+        self.whole.tdot(r, g)
 
     def rows(self, index: np.ndarray) -> Block:
-        return self._whole.rows(index)
+        return self.whole.rows(index)
 
     def to_dense(self) -> np.ndarray:
-        return self._whole.to_dense()
+        return self.whole.to_dense()
 
     def skew(self) -> float:
-        return self._whole.skew()
+        return self.whole.skew()
 
 
 class SumOverRows(Pass):
@@ -94,6 +94,8 @@ class SumOverRows(Pass):
 class Dense(Stored):
     """A NumPy array, also a read-only or memory-mapped one."""
 
+    kind = "dense"
+
     def __init__(self, block: DenseBlock):
         super().__init__(block)
         self.array = block.array
@@ -101,6 +103,8 @@ class Dense(Stored):
 
 class CompressedRows(Stored):
     """SciPy's CSR."""
+
+    kind = "CSR"
 
     def __init__(self, block: RowsBlock):
         super().__init__(block)
@@ -110,6 +114,8 @@ class CompressedRows(Stored):
 class CompressedColumns(Stored):
     """SciPy's CSC."""
 
+    kind = "CSC"
+
     def __init__(self, block: ColumnsBlock):
         super().__init__(block)
         self.parts = block.parts
@@ -117,6 +123,8 @@ class CompressedColumns(Stored):
 
 class Operator(Stored):
     """SciPy's LinearOperator."""
+
+    kind = "operator"
 
     def __init__(self, block: OperatorBlock):
         super().__init__(block)

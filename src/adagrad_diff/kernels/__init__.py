@@ -36,6 +36,7 @@ from ._metric import (
     forward,
     overflow,
 )
+from ._minibatch import batch, picked_dense_dot, picked_dense_tdot, picked_rows_dot, picked_rows_tdot, uniform
 from ._residuals import residuals, softmax_residuals
 from ._rules_fista import extrapolate, look_or_step, model_products
 from ._rules_learn import (
@@ -59,6 +60,7 @@ from ._rules_move import (
 )
 from ._small import add_sparse_gram, add_square_tdot, descend, descend_columns, descend_groups, descend_pairs
 from ._sparse import add_rows_dot, add_rows_tdot
+from ._walks import dense_walk, idle, rows_walk
 from .elementary import INLINE
 
 __all__ = [
@@ -80,11 +82,13 @@ __all__ = [
     "advance",
     "average",
     "average_squares",
+    "batch",
     "block_forward",
     "compiled",
     "delta_forward",
     "dense_pass",
     "dense_pass_few",
+    "dense_walk",
     "descend",
     "descend_columns",
     "descend_groups",
@@ -101,6 +105,7 @@ __all__ = [
     "exact_rows_tdot",
     "extrapolate",
     "forward",
+    "idle",
     "inner_products",
     "intercept_gradient",
     "intercept_offset",
@@ -114,14 +119,20 @@ __all__ = [
     "moment_forward",
     "named",
     "overflow",
+    "picked_dense_dot",
+    "picked_dense_tdot",
+    "picked_rows_dot",
+    "picked_rows_tdot",
     "plain",
     "power_forward",
     "ratio_forward",
     "residuals",
     "ridge",
+    "rows_walk",
     "scalar_forward",
     "shrink",
     "softmax_residuals",
     "two_product",
     "two_sum",
+    "uniform",
 ]

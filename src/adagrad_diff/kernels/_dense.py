@@ -37,7 +37,7 @@ def add_dense_tdot(A: Any, r: Any, g: Any) -> None:
 
 
 @compiled
-def _add_rows(A: Any, rows: Any, z: Any, g: Any) -> None:
+def add_rows(A: Any, rows: Any, z: Any, g: Any) -> None:
     """g += z @ A[rows], four rows at a time: g is read and written less"""
     whole = rows.size - rows.size % 4
     for t in range(0, whole, 4):
@@ -68,7 +68,7 @@ def dense_pass(scalar: Any, residuals: Any) -> Any:
             for j in range(first, last):
                 rows[count], z[count] = j, r[j]
                 count += r[j] != 0.0
-            _add_rows(A, rows[:count], z[:count], g)
+            add_rows(A, rows[:count], z[:count], g)
 
     return kernel
 
@@ -108,7 +108,7 @@ def _add_rows_of_three(A: Any, rows: Any, z: Any, k: Any, g: Any) -> None:
             g1[i] += (q0 * a0[i] + q1 * a1[i]) + (q2 * a2[i] + q3 * a3[i])
             g2[i] += (s0 * a0[i] + s1 * a1[i]) + (s2 * a2[i] + s3 * a3[i])
     for c in range(k, k + 3):
-        _add_rows(A, rows[whole:], z[c, whole:], g[c])
+        add_rows(A, rows[whole:], z[c, whole:], g[c])
 
 
 @scalar_kernel
@@ -146,7 +146,7 @@ def dense_pass_few(scalar: Any, residuals: Any) -> Any:
             for k in range(0, threes, 3):
                 _add_rows_of_three(A, rows[:count], z, k, g_columns)
             for k in range(threes, few):
-                _add_rows(A, rows[:count], z[k], g_columns[k])
+                add_rows(A, rows[:count], z[k], g_columns[k])
         for i in range(x.shape[0]):
             for k in range(few):
                 g[i, k] += g_columns[k, i]

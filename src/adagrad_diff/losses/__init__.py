@@ -9,6 +9,7 @@ from .kernel_svm import KernelSVMDual
 from .lad import LAD
 from .linear import LinearModel
 from .logistic import Logistic
+from .minibatch import Minibatch
 from .multinomial import Multinomial
 from .poisson import Poisson
 from .quadratic import Quadratic
@@ -24,6 +25,7 @@ __all__ = [
     "LinearModel",
     "Logistic",
     "Loss",
+    "Minibatch",
     "Multinomial",
     "Poisson",
     "Quadratic",

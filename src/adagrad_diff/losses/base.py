@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..common import check
+from ..common.showing import counted
 
 STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -56,6 +57,13 @@ class Loss(ABC):
     intercept: bool = False  # whether the last coordinate (or row) of x is an intercept no penalty touches
     predictions: int = 0  # numbers that an oracle keeps per trajectory beside x and its gradient
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self._words())})"
+
+    def _words(self) -> list[str]:
+        """What there is to say about it, in a few words each."""
+        return [] if self.shape is None else [counted(int(np.prod(self.shape)), "unknown")]
+
     @abstractmethod
     def oracle(self, x: np.ndarray) -> Oracle:
         """A fresh oracle for iterates like x. Two oracles share no memory, so they may run in two threads."""
@@ -77,12 +85,28 @@ class Loss(ABC):
         """By default those that it has."""
         return Coordinates(self)
 
+    @property
+    def whole(self) -> Loss:
+        """The loss of all samples, which certificates and the finish are about: itself, unless it has minibatches."""
+        return self
+
+    def remember(self, batch: tuple[int, ...]) -> dict[str, np.ndarray]:
+        """What a state keeps for this loss, by name, before the first iteration; `batch` is the shape of a value."""
+        return {}
+
+    def passes(self, n: Any, memory: dict[str, np.ndarray]) -> Any:
+        """Passes over the data that n iterations have taken."""
+        return n + 1
+
 
 class FunctionLoss(Loss):
     """Any function x -> (value, gradient), or object with value_and_grad(x)."""
 
     def __init__(self, function: Callable[..., Any]):
         self.function = function
+
+    def _words(self) -> list[str]:
+        return [getattr(self.function, "__qualname__", None) or repr(self.function)]
 
     def oracle(self, x: np.ndarray) -> FunctionOracle:
         return FunctionOracle(self.function)

@@ -35,6 +35,9 @@ class Huber(LinearModel):
         super().__init__(A, b, **options)
         self.theta = self.delta = check.positive(delta, "delta", "Huber")
 
+    def _words(self) -> list[str]:
+        return [*super()._words(), f"delta={self.delta:g}"]
+
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = z - b

@@ -10,14 +10,15 @@ import numpy as np
 
 from .. import kernels
 from ..common import check
+from ..common.showing import counted
 from ..data import Samples, as_source
 from ..data.eigen import largest_eigenvalue
+from ..data.source import CONSTANT_PART
 from ._labels import signs
 from .base import Coordinates, Loss, Oracle
 
 KINK_WIDTH, KINK_ROUNDING = 1e-7, 8.0  # how close a prediction must be to its kink to count as being there, see `at_kinks`
 LARGE_TARGET = 1e140  # whose square is not added up as it is
-CONSTANT_PART = 1e-12  # of its mean square: a column whose variance is less is constant
 
 
 class LinearModel(Loss):
@@ -84,6 +85,11 @@ class LinearModel(Loss):
         self.l2 = check.nonnegative(l2, "l2", type(self).__name__)
         self.intercept, self.center = bool(intercept), np.empty(0, self.dtype)
         self.shape, self.predictions = (features + self.intercept,), samples
+
+    def _words(self) -> list[str]:
+        samples, features = self.A.shape
+        words = [counted(samples, "sample"), counted(features, "feature"), f"{self.A.kind} {self.dtype}"]
+        return words + ["intercept"] * self.intercept + [f"l2={self.l2:g}"] * (self.l2 > 0)
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
         """b as this loss wants it, or an error that names the first entry it does not accept."""
@@ -156,18 +162,14 @@ class LinearModel(Loss):
         """Columns of size one and, with an intercept, of mean zero; unless the data do not show their entries."""
         moments = self.A.moments(self.weight)
         if moments is None:
-            return Coordinates(self, unit=self._unit())
-        loss, center, mean = self, None, 0.0 * moments.mean
+            return Coordinates(self, unit=self.unit())
+        loss, center, (scale, flat) = self, None, moments.scale(self.intercept)
         if self.intercept:
-            loss, mean = copy.copy(self), moments.mean
+            loss = copy.copy(self)
             loss.center = center = moments.mean.astype(self.dtype)
-        # How rare a feature is does not count: of a column, the size that its entries have where they are not zero.
-        variance = moments.square - mean**2
-        flat = variance <= CONSTANT_PART * moments.square
-        scale = np.where(flat, 1.0, np.sqrt(moments.filled / np.where(flat, 1.0, variance)))
-        return Coordinates(loss, scale, center, self._unit(), flat)
+        return Coordinates(loss, scale, center, self.unit(), flat)
 
-    def _unit(self) -> float:
+    def unit(self) -> float:
         """What scaled coefficients are measured in: the spread of the targets, if z is in their units."""
         if not self.predicts_b:
             return 1.0
@@ -195,7 +197,7 @@ class LinearModel(Loss):
         targets' spread, so that it does not matter how far from zero they are, or as close as rounding lets one see.
         """
         rounding = KINK_ROUNDING * float(np.finfo(self.dtype).eps)
-        return np.flatnonzero(self.kink_distances(z) <= KINK_WIDTH * self._unit() + rounding * np.abs(self.b))
+        return np.flatnonzero(self.kink_distances(z) <= KINK_WIDTH * self.unit() + rounding * np.abs(self.b))
 
 
 class LinearOracle(Oracle):

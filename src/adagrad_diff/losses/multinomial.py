@@ -44,6 +44,9 @@ class Multinomial(LinearModel):
         self.classes = class_count(self.b, classes, "Multinomial")
         self.shape, self.predictions = (*self.shape, self.classes), self.predictions * self.classes
 
+    def _words(self) -> list[str]:
+        return [*super()._words(), f"{self.classes} classes"]
+
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
         return classes(b, "Multinomial", samples)
 

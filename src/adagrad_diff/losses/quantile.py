@@ -36,6 +36,9 @@ class Quantile(LinearModel):
             raise ValueError(f"The 'tau' parameter of Quantile must lie strictly between 0 and 1. Got {tau!r} instead.")
         self.theta = self.tau = float(tau)
 
+    def _words(self) -> list[str]:
+        return [*super()._words(), f"tau={self.tau:g}"]
+
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = b - z

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..common import check
+from ..common.showing import call
 from ._points import answer, can_hold, check_out, steps
 from ._sizes import all_moderate
 
@@ -89,10 +90,7 @@ class Penalty(ABC):
         return type(self).__name__
 
     def __repr__(self) -> str:
-        public = {k: v for k, v in vars(self).items() if not k.startswith("_")}
-        plain = {k: v.item() if isinstance(v, np.ndarray) and v.ndim == 0 else v for k, v in public.items()}
-        fields = ", ".join(f"{k}={v!r}" for k, v in plain.items())
-        return f"{type(self).__name__}({fields})"
+        return call(self, **{name: value for name, value in vars(self).items() if not name.startswith("_")})
 
 
 def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:

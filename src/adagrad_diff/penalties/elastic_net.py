@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import kernels
 from ..common import check
+from ..common.showing import call
 from ._norm import ratio, tolerance
 from ._points import quiet
 from .base import Penalty, point
@@ -76,7 +77,7 @@ class ElasticNet(Penalty):
                 raise ValueError(f"{self!r} has {lam.size} strengths, but there are {size} penalised coordinates.")
 
     def __repr__(self) -> str:
-        return f"ElasticNet(l1={_plain(self.l1)!r}, l2={_plain(self.l2)!r})"
+        return call(self, l1=_plain(self.l1), l2=_plain(self.l2))
 
 
 class L1(ElasticNet):
@@ -109,7 +110,7 @@ class L1(ElasticNet):
         return ratio(np.abs(y), self._beside(y)[0]).max(axis=0)
 
     def __repr__(self) -> str:
-        return f"L1(lam={_plain(self.l1)!r})"
+        return call(self, lam=_plain(self.l1))
 
 
 class Ridge(ElasticNet):
@@ -133,7 +134,7 @@ class Ridge(ElasticNet):
         self.l1, self.l2 = np.zeros(1), strength(lam, "lam", "Ridge")
 
     def __repr__(self) -> str:
-        return f"Ridge(lam={_plain(self.l2)!r})"
+        return call(self, lam=_plain(self.l2))
 
 
 def strength(lam: Any, name: str, owner: str) -> np.ndarray:

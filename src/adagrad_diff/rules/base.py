@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import kernels
 from ..common import check
+from ..common.showing import call
 from .blocks import block_labels
 from .memory import BLOCK, NUMBER, POINT, Memory, View
 
@@ -57,6 +58,17 @@ class Rule(ABC):
     eps: float = 1e-8
     blocks: Any = None
     scale: Any = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):  # dataclasses give each class another one
+            cls.__repr__ = Rule.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """As it was made, without what is as usual."""
+        usual = {field.name: field.default for field in fields(self) if field.init}
+        own = {name: getattr(self, name) for name in usual}
+        return call(self, **{name: value for name, value in own.items() if np.ndim(value) or value != usual[name]})
 
     def __post_init__(self) -> None:
         name, own = type(self).__name__, {field.name for field in fields(self) if field.init}

@@ -11,16 +11,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..common import check
+from ..common.warning import warn
 from ..losses import LinearModel
 from ..penalties import Penalty
-from ..solve.status import warn
 from . import _ends
 from ._choices import kind_of, model_of, penalty_of
 from ._data import products, validated
 from ._keeping import kept_in
+from ._null import null_point
 from ._options import step_size, verbosity
 from ._path import Path
 from ._solve import Solution, solve
+from ._stream import Stream
 
 
 class Estimator(BaseEstimator):
@@ -35,6 +37,7 @@ class Estimator(BaseEstimator):
     verbose: Any
     checkpoint: Any = None
     checkpoint_every: Any = 60.0
+    batch_size: Any = None
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Each parameter under its own name, as scikit-learn wants it; `given` are the locals() of an __init__."""
@@ -58,6 +61,7 @@ class Estimator(BaseEstimator):
             "max_iter": check.count(self.max_iter, "max_iter", owner, least=1),
             "verbose": verbosity(self.verbose, owner),
             "kept": kept_in(self.checkpoint, self.checkpoint_every, owner),
+            "batch_size": None if self.batch_size is None else check.count(self.batch_size, "batch_size", owner, least=1),
         }
 
     def _strength(self, total: float) -> float:
@@ -166,19 +170,46 @@ class LinearEstimator(Path, Estimator):
     def _solve(self, problems: Problems, alpha: float) -> list[Solution]:
         """Solve them for one strength of the penalty. Sets coef_, intercept_, and what is known about them."""
         losses, columns = problems.losses, problems.columns
-        features, intercept = losses[0].A.shape[1], losses[0].intercept
         penalty = self._penalty(problems, alpha)
-        starts = self._starts(len(losses), columns, features)
+        starts = self._starts(len(losses), columns, losses[0].A.shape[1])
         solutions: list[Solution] = []
-        self._fitted = problems.model
+        self._fitted, self._streams = problems.model, list[Stream]()
+        self.__dict__.pop("n_samples_seen_", None)
         for k, (loss, start) in enumerate(zip(losses, starts, strict=True)):
             x0 = solutions[-1].x if start is None and problems.listed and solutions else start
             solutions.append(solve(loss, penalty, x0, label=self._label(k, len(losses)), **problems.options))
-        rows = np.concatenate([s.x.reshape(features + intercept, columns).T for s in solutions])
-        coef = np.ascontiguousarray(rows[:, :features]) + rows.dtype.type(0)  # without negative zeros
-        self._set(coef, rows[:, features].copy() if intercept else np.zeros(len(rows), rows.dtype), problems.listed)
+        self._adopt(problems, [solution.x for solution in solutions])
         self._report(solutions, problems.listed)
         return solutions
+
+    def _adopt(self, problems: Problems, points: list[np.ndarray]) -> None:
+        """Take coefficients and intercepts from the solutions of the problems."""
+        (features, intercept), columns = (problems.losses[0].A.shape[1], problems.losses[0].intercept), problems.columns
+        rows = np.concatenate([x.reshape(features + intercept, columns).T for x in points])
+        coef = np.ascontiguousarray(rows[:, :features]) + rows.dtype.type(0)  # without negative zeros
+        self._set(coef, rows[:, features].copy() if intercept else np.zeros(len(rows), rows.dtype), problems.listed)
+
+    def _see(self, problems: Problems) -> Self:
+        """The rest of `partial_fit`: these samples once, from where the last call, or a fit, has ended."""
+        streams, columns, options = getattr(self, "_streams", []), problems.columns, problems.options
+        if not streams:
+            known = self._last(len(problems.losses), columns, problems.losses[0].A.shape[1]) if hasattr(self, "coef_") else []
+            starts = known or [null_point(loss) for loss in problems.losses]
+            streams = [Stream(np.array(x, loss.dtype)) for x, loss in zip(starts, problems.losses, strict=True)]
+        penalty = self._penalty(problems, self._strength(streams[0].samples + problems.total))
+        seen = (options["eta"], options["batch_size"], problems.total)
+        with np.errstate(all="ignore"):  # what overflows is seen in the coefficients
+            after = [s.see(loss, penalty, *seen) for s, loss in zip(streams, problems.losses, strict=True)]
+        if not all(np.isfinite(stream.x).all() for stream in after):
+            raise ValueError(
+                f"These samples would make a coefficient of {type(self).__name__} infinite: nothing was changed. Look for "
+                "values that are far too large, or give a smaller 'eta'."
+            )
+        self._streams, self._fitted = after, problems.model
+        self._adopt(problems, [stream.x for stream in after])
+        self.n_iter_, self.n_samples_seen_ = 1, getattr(self, "n_samples_seen_", 0) + problems.losses[0].A.shape[0]
+        self.objective_, self.dual_gap_, self.converged_, self.stop_reason_ = np.nan, np.inf, False, "partial_fit"
+        return self
 
     def _set(self, coef: np.ndarray, intercept: np.ndarray, listed: bool) -> None:
         """coef_ (problems or columns, features) and intercept_."""
@@ -186,9 +217,14 @@ class LinearEstimator(Path, Estimator):
 
     def _starts(self, problems: int, columns: int, features: int) -> list[Any]:
         """Where to start: the last solution with warm_start, if there is one of the same shape."""
-        rows = np.atleast_2d(self.coef_) if self.warm_start and hasattr(self, "coef_") else np.empty((0, 0))
+        known = self._last(problems, columns, features) if self.warm_start and hasattr(self, "coef_") else []
+        return known or [None] * problems
+
+    def _last(self, problems: int, columns: int, features: int) -> list[Any]:
+        """The last solution; nothing, if it is of another shape."""
+        rows = np.atleast_2d(self.coef_)
         if rows.shape != (problems * columns, features):
-            return [None] * problems
+            return []
         if self.fit_intercept:
             rows = np.column_stack([rows, np.atleast_1d(self.intercept_)])
         return list(rows) if columns == 1 else [rows.T]

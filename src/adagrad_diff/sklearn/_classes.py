@@ -33,6 +33,21 @@ class Classes(ClassifierMixin):
             )
         return labels
 
+    def _encode_part(self, y: Any, classes: np.ndarray) -> np.ndarray:
+        """The same for a part of the samples, when all classes are known."""
+        owner = type(self).__name__
+        if len(classes) < 2:
+            raise ValueError(f"The 'classes' of {owner} must be at least 2. Got {classes} instead.")
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight='balanced' is not for partial_fit of {owner}, which does not see all samples: give a dict."
+            )
+        if not np.isin(y, classes).all():
+            strange = np.unique(y[~np.isin(y, classes)])[0]
+            raise ValueError(f"y holds {strange!r}, which is none of the classes given to partial_fit: {classes}.")
+        self.classes_ = classes
+        return np.asarray(np.searchsorted(classes, y))
+
     def _refuse_numbers(self, y: Any) -> None:
         """Raise unless y holds classes."""
         owner = type(self).__name__
@@ -51,8 +66,8 @@ class Classes(ClassifierMixin):
                 f"{np.median(y):.3g}, or use a regressor such as LinearRegressor."
             ) from None
 
-    def _weights(self, sample_weight: Any, X: Any, labels: np.ndarray) -> np.ndarray | None:
-        """sample_weight times class_weight, or None if all are equal. At least two classes must have a weight."""
+    def _weights(self, sample_weight: Any, X: Any, labels: np.ndarray, least: int = 2) -> np.ndarray | None:
+        """sample_weight times class_weight, or None if all are equal. At least so many classes must have a weight."""
         if sample_weight is None and self.class_weight is None:
             return None
         weight, owner = weights_of(sample_weight, X), type(self).__name__
@@ -64,7 +79,7 @@ class Classes(ClassifierMixin):
             with np.errstate(over="ignore"):  # what overflows is refused
                 weight = summable(weight * self._of_classes()[labels])
         present = np.bincount(labels, weights=weight > 0) > 0
-        if present.sum() < 2:
+        if present.sum() < least:
             raise ValueError(
                 f"{owner} needs samples of at least 2 classes with a positive weight: after sample_weight and class_weight at "
                 "most one class is left."

@@ -45,13 +45,40 @@ class BaseClassifier(Classes, LinearEstimator):
         """
         return self._complete(self._prepare(X, y, sample_weight))
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Problems:
-        """What `fit` has to solve."""
-        X, y = validated(self, X, y=y)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go through these samples once, from where the last call (or `fit`) has ended: for data that come piece by piece.
+
+        Steps are those of AdaGrad-Diff with minibatches of `batch_size` samples (32 by default) and noise reduced as by
+        "storm" (see docs/stochastic.md). Nothing is proven of the result: `stop_reason_` is "partial_fit".
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`; X is in memory, and not all classes need be in y.
+        classes : array, optional
+            All classes there will be. Needed in the first call.
+
+        Returns
+        -------
+        self
+        """
+        fitted = hasattr(self, "coef_")
+        if classes is None and not fitted:
+            raise ValueError("'classes' is needed in the first call of partial_fit: all classes that there will be.")
+        known: Any = self.classes_ if classes is None else np.unique(np.asarray(classes))
+        if fitted and not np.array_equal(known, self.classes_):
+            raise ValueError(f"'classes' is {known}, but it was {self.classes_} in the first call of partial_fit.")
+        return self._see(self._prepare(X, y, sample_weight, known))
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, known: Any = None) -> Problems:
+        """What `fit` has to solve; of a part of the samples, if all classes are known."""
+        X, y = validated(self, X, y=y, reset=known is None or not hasattr(self, "coef_"))
         refuse_huge(X, "X", X.dtype)
-        labels = self._encode(y)
+        labels = self._encode(y) if known is None else self._encode_part(y, known)
         classes, model = len(self.classes_), self._model()
-        X, labels, weight = canonical(X, labels, self._weights(sample_weight, X, labels))
+        weight = self._weights(sample_weight, X, labels, least=2 if known is None else 1)
+        if known is None:
+            X, labels, weight = canonical(X, labels, weight)
         if is_multinomial(model) and classes > 2:
             return self._problems([model], X, [labels], weight, columns=classes)
         targets = one_vs_rest(labels, classes)
@@ -99,7 +126,7 @@ class LinearClassifier(BaseClassifier):
         it sees the coefficients (n_features, n_classes) row by row, and "group" joins the classes of a feature.
     alpha : float
         Strength of the penalty, >= 0; 0 is no penalty.
-    l1_ratio, groups, fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
+    l1_ratio, groups, fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
         As for `LinearRegressor`.
     class_weight : dict, "balanced" or None
         Weights of the classes, by which sample weights are multiplied.
@@ -143,5 +170,6 @@ class LinearClassifier(BaseClassifier):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())

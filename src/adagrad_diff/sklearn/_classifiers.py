@@ -28,7 +28,7 @@ class LogisticRegression(BaseClassifier):
         For "elasticnet": the share of the L1 norm.
     groups : array of int (n_features,), optional
         For "group": the label of each feature's group; by default each feature, with its coefficients for all classes, is one.
-    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
+    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
         As for `LinearClassifier`.
 
     Attributes
@@ -66,6 +66,7 @@ class LogisticRegression(BaseClassifier):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -81,7 +82,7 @@ class SparseSVC(BaseClassifier):
         As in scikit-learn: alpha = 1 / (N C), with N the sum of the sample weights.
     alpha : float, optional
         The strength itself, >= 0; if given, C is not used.
-    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
+    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
         As for `LinearClassifier`.
 
     Attributes
@@ -116,6 +117,7 @@ class SparseSVC(BaseClassifier):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -134,7 +136,7 @@ class LinearSVC(BaseClassifier):
         As in scikit-learn: alpha = 1 / (N C), with N the sum of the sample weights.
     alpha : float, optional
         The strength itself, >= 0; if given, C is not used.
-    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
+    fit_intercept, class_weight, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
         As for `LinearClassifier`.
 
     Attributes
@@ -170,6 +172,7 @@ class LinearSVC(BaseClassifier):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())
 

@@ -13,9 +13,9 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..common import check
+from ..common.warning import warn
 from ..data import Source
 from ..losses import Squared
-from ..solve.status import warn
 from . import _ends
 from ._base import LinearEstimator
 from ._cluster import WithClient, on_cluster

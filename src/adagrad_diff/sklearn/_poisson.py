@@ -19,7 +19,7 @@ class PoissonRegressor(BaseRegressor):
     ----------
     alpha : float
         Strength of the penalty, >= 0.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
         As for `LinearRegressor`.
 
     Attributes
@@ -52,6 +52,7 @@ class PoissonRegressor(BaseRegressor):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())
 

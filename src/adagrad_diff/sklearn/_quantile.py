@@ -29,7 +29,7 @@ class QuantileRegressor(BaseRegressor):
         Whether the predictions for several quantiles are sorted, so that a higher quantile is never below a lower one. This
         rearrangement is never worse: the mean over the quantiles of the pinball loss does not grow. The coefficients are the
         same.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
         As for `LinearRegressor`.
 
     Attributes
@@ -78,6 +78,7 @@ class QuantileRegressor(BaseRegressor):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())
 

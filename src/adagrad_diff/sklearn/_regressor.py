@@ -40,10 +40,27 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         """
         return self._complete(self._prepare(X, y, sample_weight))
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Problems:
-        """What `fit` has to solve."""
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Go through these samples once, from where the last call (or `fit`) has ended: for data that come piece by piece.
+
+        Steps are those of AdaGrad-Diff with minibatches of `batch_size` samples (32 by default) and noise reduced as by
+        "storm" (see docs/stochastic.md). Nothing is proven of the result: `stop_reason_` is "partial_fit".
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`; X is in memory.
+
+        Returns
+        -------
+        self
+        """
+        return self._see(self._prepare(X, y, sample_weight, part=True))
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, part: bool = False) -> Problems:
+        """What `fit` has to solve, or `partial_fit` to see, of a part of the samples."""
         self._refuse_text(y)
-        X, y = validated(self, X, y=y, y_numeric=True)
+        X, y = validated(self, X, y=y, y_numeric=True, reset=not part or not hasattr(self, "coef_"))
         check.finite(y, "y")  # scikit-learn does not see None
         refuse_huge(X, "X", X.dtype)
         refuse_huge(y, "y", X.dtype)
@@ -51,7 +68,7 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         models, listed = self._models()
         if weight is not None and is_small(X, y):
             models[0](X, y, sample_weight=weight)  # also looks at samples whose weight is not positive
-        samples, target, merged = canonical(X, y, weight)
+        samples, target, merged = (X, y, weight) if part else canonical(X, y, weight)
         try:
             return self._problems(models, samples, [target] * len(models), merged, listed=listed)
         except ValueError:
@@ -142,6 +159,9 @@ class LinearRegressor(BaseRegressor):
         can share a directory. Solved problems stay there and are not solved again: delete it when you are through.
     checkpoint_every : float
         Seconds between two writings of a checkpoint.
+    batch_size : int, optional
+        Samples of a minibatch (see `Minibatch`); an iteration is then a round of about one and a half passes over the data. By
+        default eta="auto" decides by itself whether to begin with minibatches. For `partial_fit`, which has 32 by default.
 
     Attributes
     ----------
@@ -195,5 +215,6 @@ class LinearRegressor(BaseRegressor):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())

@@ -19,7 +19,7 @@ class LADRegressor(BaseRegressor):
     ----------
     alpha : float
         Strength of the L1 penalty, >= 0. Half of the loss is the median's: QuantileRegressor(alpha=alpha / 2) is the same.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
         As for `LinearRegressor`.
 
     Attributes
@@ -52,6 +52,7 @@ class LADRegressor(BaseRegressor):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -69,7 +70,7 @@ class HuberRegressor(BaseRegressor):
         Where the loss turns linear.
     alpha : float
         Strength of the ridge penalty, >= 0.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
         As for `LinearRegressor`.
 
     Attributes
@@ -104,6 +105,7 @@ class HuberRegressor(BaseRegressor):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())
 

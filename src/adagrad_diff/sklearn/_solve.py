@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..finishing.finish import kinked_terms
-from ..losses import LinearModel, Loss
+from ..losses import LinearModel, Loss, Minibatch
 from ..penalties import Penalty
 from ..solve.run import minimize
 from ..solve.status import Status
@@ -46,6 +46,7 @@ def solve(
     verbose: bool,
     label: str,
     kept: Directory | None = None,
+    batch_size: int | None = None,
 ) -> Solution:
     """The minimiser of loss + penalty, with what is certified about it."""
     null, finished = None, False
@@ -60,7 +61,7 @@ def solve(
     if null is not None:
         solution = Solution(x, *null, 1, "certified", "All coefficients are zero: the penalty is that strong.")
     else:
-        solution = _iterate(loss, penalty, x0, eta, tol, max_iter, Progress(label) if verbose else None, kept)
+        solution = _iterate(loss, penalty, x0, eta, tol, max_iter, Progress(label) if verbose else None, kept, batch_size)
         if finished and isinstance(loss, LinearModel):
             solution = _or_zeros(loss, penalty, x, solution, tol)
     if verbose:
@@ -75,24 +76,32 @@ def _or_zeros(loss: LinearModel, penalty: Penalty, x: np.ndarray, solution: Solu
     """Coefficients that are all zero, if the solution's bound proves that they are as good: a penalty that strong says so."""
     fun = _objective(loss, penalty, x)
     gap = fun - (solution.fun - solution.gap) + ORDINARY * abs(fun)
-    if loss.dtype != np.float64 or not (gap <= tol * abs(fun) and solution.x[: loss.A.shape[1]].any()):
+    if loss.dtype != np.float64 or not (gap <= tol * abs(fun) < np.inf and solution.x[: loss.A.shape[1]].any()):
         return solution
     return Solution(x, fun, gap, solution.nit, "certified", "All coefficients are zero: the penalty is that strong.")
 
 
 def _iterate(
-    loss: Loss, penalty: Penalty, x0: Any, eta: Any, tol: float, max_iter: int, callback: Any, kept: Directory | None
+    loss: Loss,
+    penalty: Penalty,
+    x0: Any,
+    eta: Any,
+    tol: float,
+    max_iter: int,
+    callback: Any,
+    kept: Directory | None,
+    batch_size: int | None,
 ) -> Solution:
     # A step of its own for each coordinate only where the prox is exact for that. With a given eta nobody else sees to it,
     # and with "auto" only for penalties of kind "scalar", not "block".
     blocks = None if penalty.accepts == "diagonal" else "all"
     x0 = _inside(loss, penalty, x0)
-    saved: dict[str, Any] = (
-        {} if kept is None else {"checkpoint": kept.file(loss, penalty, x0, eta=eta, tol=tol), "every": kept.every}
-    )
+    saved: dict[str, Any] = {}
+    if kept is not None:
+        saved = {"checkpoint": kept.file(loss, penalty, x0, eta=eta, tol=tol, batch_size=batch_size), "every": kept.every}
     with np.errstate(all="ignore"):  # what overflows is seen in the value
         result = minimize(
-            loss,
+            loss if batch_size is None else Minibatch(loss, batch_size),  # type: ignore[arg-type]
             x0,
             penalty,
             eta=eta,

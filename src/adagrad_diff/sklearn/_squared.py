@@ -16,7 +16,7 @@ class Lasso(BaseRegressor):
     ----------
     alpha : float
         Strength of the penalty, >= 0.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
         As for `LinearRegressor`.
 
     Attributes
@@ -48,6 +48,7 @@ class Lasso(BaseRegressor):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -64,7 +65,7 @@ class ElasticNet(BaseRegressor):
         Strength of the penalty, >= 0.
     l1_ratio : float
         The share rho of the L1 norm, between 0 and 1.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
         As for `LinearRegressor`.
 
     Attributes
@@ -97,6 +98,7 @@ class ElasticNet(BaseRegressor):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -114,7 +116,7 @@ class GroupLasso(BaseRegressor):
         Strength of the penalty, >= 0.
     weights : array (n_groups,), optional
         The weights omega, in the order of the sorted labels; 1 by default.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every
+    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
         As for `LinearRegressor`.
 
     Attributes
@@ -148,5 +150,6 @@ class GroupLasso(BaseRegressor):
         verbose: int = 0,
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
+        batch_size: int | None = None,
     ) -> None:
         self._keep(locals())

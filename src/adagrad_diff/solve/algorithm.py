@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..common import check
 from ..common.describe import describe_problem
-from ..losses import Loss, as_loss
+from ..losses import Loss, Minibatch, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import Memory, Rule, View, as_rule
 from .problem import check_same, recognise
 from .state import State
+from .step import Step, penalised
+from .walk import Walk
 
 
 def iterate(
@@ -51,49 +53,20 @@ def iterate(
 def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterator[State]:
     """The loop. The two buffers that end in _prev hold what comes next until the iteration is complete.
 
-    Whoever draws the states sets `committing` back: until then a state must not be taken apart.
+    With minibatches, a walk with estimated gradients comes before each step. Whoever draws the states sets `committing` back:
+    until then a state must not be taken apart.
     """
     state.oracle = None  # that of an earlier run, whose memory is needed again
     oracle = state.oracle = loss.oracle(state.x)
-    flat = state.flat if state.x.ndim > 1 else lambda array: array
-    memory, now = Memory(state.memory), rule.view(state.x, state.batched, loss.intercept)
-    state.x_prev, state.g_prev, state.step = np.empty_like(state.x), np.empty_like(state.x), np.empty_like(flat(state.x))
-    own_move = type(rule).move is not Rule.move
-    state.pull = np.empty_like(state.step) if own_move and not rule.along_gradient else None
-    if own_move:  # so that what such a rule does not write is seen
-        state.x_prev.fill(np.nan)
-        state.step.fill(np.nan)
-    part = penalised(loss, state)
-    size = len(part(state.x))
-    penalty.check_size(size)
-    penalty.check_metric(*now.restricted(size))
-    if state.batched and (found := np.shape(penalty.value(part(state.x)))) != state.f.shape:
-        raise ValueError(
-            f"{type(penalty).__name__}.value must return one number per trajectory, shape {state.f.shape}, for x of shape "
-            f"{part(state.x).shape}. Got shape {found} instead."
-        )
-    prox_step = part(state.step.reshape(state.x.shape))
-    if penalty.accepts == "scalar":
-        prox_step = prox_step[:1]  # one step for all coordinates
-    doubtful = type(rule).accepts is not Rule.accepts
-    move: Callable[..., Any] = rule.move
+    step = Step(loss, penalty, rule, state)
+    state.x_prev, state.g_prev = step.buffer(), np.empty_like(state.x)
+    memory, now, flat, doubtful = Memory(state.memory), step.now, step.flat, type(rule).accepts is not Rule.accepts
+    walk = Walk(loss, step) if isinstance(loss, Minibatch) and loss.estimates and not doubtful else None
     now.n, now.x, now.g, now.f, now.step = state.n + 1, flat(state.x), flat(state.g), state.f, state.step
 
     while True:
         x_next, g_next = state.x_prev, state.g_prev
-        now.point, now.prox = flat(x_next), True
-        rule.schedule(now)
-        if move(memory, now) is not None:  # x^n - eta W_n^{-1} g^n
-            raise TypeError(f"The method move of {type(rule).__name__} must write now.step and now.point, and return nothing.")
-        z = part(x_next)
-        if state.pull is not None:
-            state.pulled(now.x, now.point)
-        if np.all(now.prox):
-            penalty.apply(z, prox_step, out=z)  # x^{n+1}
-        elif np.any(now.prox):  # some trajectories only look
-            looks = z[:, ~now.prox]
-            penalty.apply(z, prox_step, out=z)
-            z[:, ~now.prox] = looks
+        z = step(memory if walk is None else walk(), x_next)  # x^{n+1}
         f, phi = oracle(x_next, out=g_next), penalty.value(z)  # f, g^{n+1} and phi
         state.committing = True
         if doubtful:
@@ -101,8 +74,12 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
             f, phi = state.stay_unless(_accepted(rule, memory, now), f, phi)
         state.advance(f, phi)
         if state.failed is not True:
+            if walk is not None:
+                walk.commit()
             now.n, now.x, now.g, now.f = state.n + 1, flat(state.x), flat(state.g), state.f
             now.x_prev, now.g_prev = flat(state.x_prev), flat(state.g_prev)
+            if walk is not None:
+                now.n = walk.steps
             rule.learn(memory, now)  # the metric W_{n+1}
         yield state
 
@@ -117,13 +94,6 @@ def _accepted(rule: Rule, memory: Memory, now: View) -> np.ndarray:
             f"Got {check.shown(answer)} instead."
         )
     return accepted
-
-
-def penalised(loss: Loss, state: State) -> Callable[[np.ndarray], np.ndarray]:
-    """The part of x that the penalty sees: all but the intercept, as one axis of coordinates."""
-    if loss.intercept:
-        return lambda x: state.flat(x[:-1])
-    return (lambda x: x) if state.x.ndim == 1 + state.batched else state.flat
 
 
 def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = True, named: bool = False) -> State:
@@ -173,7 +143,7 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
         batched=batched,
     )
     now = rule.view(x, batched, loss.intercept)
-    state.memory = rule.remember(x, batched, now.labels)
+    state.memory = rule.remember(x, batched, now.labels) | loss.remember(np.shape(f))
     now.x = now.x_prev = state.flat(x)
     now.g, now.g_prev, now.n, now.f = state.flat(g), np.zeros_like(state.flat(g)), state.n + 1, state.f  # g^0 = 0
     rule.begin(Memory(state.memory), now)
@@ -190,9 +160,10 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
     return state
 
 
-def check_memory(rule: Rule, state: State, intercept: bool) -> None:
+def check_memory(loss: Loss, rule: Rule, state: State) -> None:
     """Raise if the state's memory is not one of this rule's."""
-    wanted = rule.remember(state.x, state.batched, rule.view(state.x, state.batched, intercept).labels)
+    wanted = rule.remember(state.x, state.batched, rule.view(state.x, state.batched, loss.intercept).labels)
+    wanted |= loss.remember(np.shape(state.f))
     if wanted.keys() != state.memory.keys():
         raise ValueError(f"'state' was made with another rule than {type(rule).__name__}: it remembers other things.")
     if any(array.shape != state.memory[name].shape for name, array in wanted.items()):
@@ -219,6 +190,6 @@ def check_state(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) 
 def resume(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, state: State) -> State:
     """A copy of `state`, checked against the problem it is to continue."""
     check_state(loss, x0, penalty, rule, state)
-    check_memory(rule, state, loss.intercept)
+    check_memory(loss, rule, state)
     recognise(loss, state, penalty.value(penalised(loss, state)(state.x)))
     return state.copy()

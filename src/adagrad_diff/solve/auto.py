@@ -11,6 +11,9 @@ A restart forgets steps that were too large, which Algorithm 1 would remember fo
 that is left: so the method is often ahead of the best constant eta. It costs about three gradients per iteration, which share
 one pass over the data.
 
+Where samples are many and the loss is smooth, one trajectory with minibatches comes first (`opening`), for a few rounds: often
+its end is all that was asked for, or near enough for the finish.
+
 Coordinates are scaled by the sizes of the columns of A, and with an intercept columns are centered, both inside the products:
 the data are neither copied nor, if sparse, filled.
 """
@@ -23,11 +26,14 @@ from typing import Any
 import numpy as np
 
 from ..losses import Loss
+from ..losses.minibatch import STEPS_MADE
 from ..penalties import Penalty
 from ..rules import AdaGradDiff
-from .algorithm import check_memory, iterations, penalised, start
+from . import opening
+from .algorithm import check_memory, iterations, start
 from .problem import recognise
 from .state import State
+from .step import penalised
 
 ETAS = np.logspace(-5, 2, 8)  # of the first stage, in units of the typical size of a coordinate
 FIRST = 16  # its iterations
@@ -47,13 +53,15 @@ class Race:
             penalty.check_size(size - size // loss.shape[0] if loss.intercept else size)
         self.coordinates = loss.coordinates()
         self.loss = self.coordinates.loss
+        self.minibatch = opening.opening(self.loss)
+        self.opening, self.opened = False, 0.0  # whether that is what runs now; passes it took, beside one for each iteration
         # A scale only where the penalty can do with one.
         self.scale = self.coordinates.scale if penalty.accepts == "diagonal" else None
         own = "all" if blocks is None and penalty.accepts == "scalar" else blocks
         self.options: dict[str, Any] = {"eps": eps, "blocks": own, "scale": self.scale}
         self.identity = {"class": "auto", "eps": eps, "blocks": blocks}
         # What is remembered beside the trajectories, all of it in their coordinates.
-        self.etas = self.coordinates.unit * (ETAS if loss.predictions < MANY else ETAS[1::3])
+        self.etas = self._first = self.coordinates.unit * (ETAS if loss.predictions < MANY else ETAS[1::3])
         self.eta, self.evaluations, self.stage_end = float(self.etas[0]), 2, FIRST
         self.fun, self.past = np.inf, [np.inf]  # the best objective, and what it was after each stage
         self.best = self.ground = np.empty(0)  # the best iterate, and the one at the beginning of the stage
@@ -75,6 +83,9 @@ class Race:
             raise ValueError(
                 f"eta='auto' runs from one start, but x0 has {leader.x.shape[-1]} trajectories. Give eta a number."
             )
+        if self.minibatch is not None and not (leader.x[:-1] if self.original.intercept else leader.x).any():
+            # A start that is not zero is the end of a like problem, from where the finish is near.
+            self.opening, self.stage_end, self.etas = True, opening.OPENING_ROUNDS, np.array([self.coordinates.unit])
         self.etas = self._within(self.etas, leader.x.dtype)
         self.best = self.ground = self.coordinates.forward(leader.x)
         leader.rule, leader.memory = "auto", {}
@@ -93,6 +104,7 @@ class Race:
             self.etas, self.past = memory["etas"], memory["past"].tolist()
             self.eta, self.fun, self.evaluations = float(memory["eta"]), float(memory["fun"]), int(memory["evaluations"])
             self.stage_end, self.best, self.ground = int(memory["stage_end"]), memory["best"], memory["ground"]
+            self.opening, self.opened = bool(memory["opening"]), float(memory["opened"])
             wanted = (*leader.x.shape, self.etas.size)
             fits = run is not None and run.batched and run.x.shape == wanted and run.x.dtype == leader.x.dtype
             fits &= self.best.shape == self.ground.shape == leader.x.shape and len(self.past) > 0
@@ -103,7 +115,7 @@ class Race:
             raise ValueError(
                 "'state' is not one of a run with eta='auto', or does not fit this loss. Give the rule it was made with."
             )
-        check_memory(self.rule(self.etas), run, self.loss.intercept)
+        check_memory(self.current, self.rule(self.etas), run)
         recognise(self.loss, run, self.penalty.value(penalised(self.loss, run)(run.x)))
         if np.isfinite(leader.g).all():  # centered data do not show that all rows were shifted
             recognise(self.original, leader, self.penalty.value(penalised(self.original, leader)(leader.x)))
@@ -114,7 +126,7 @@ class Race:
 
     def _begin(self, x: np.ndarray, count: int) -> State:
         """As many trajectories at x; one evaluation of the loss is enough for all."""
-        one = start(self.loss, x[..., None], self.penalty, self.rule(1.0))
+        one = start(self.current, x[..., None], self.penalty, self.rule(1.0))
         run = one.select(np.zeros(count, int))
         run.scale = self._scale(x)
         return run
@@ -148,7 +160,7 @@ class Race:
                 self._fork(leader)
             run = leader.trajectories
             assert run is not None
-            for _ in iterations(self.loss, self.penalty, self.rule(self.etas), run):
+            for _ in iterations(self.current, self.penalty, self.rule(self.etas), run):
                 self._lead(leader, run)
                 yield leader
                 if leader.n >= self.stage_end:
@@ -161,7 +173,7 @@ class Race:
         values, all_failed = run.fun_best.tolist(), all(run.failed.tolist())
         fun = min(values)
         self.evaluations += len(values)
-        if all_failed and len(self.past) == 1 and not fun < self.fun:
+        if all_failed and len(self.past) == 1 and not fun < self.fun and not self.opening:
             leader.failed = True  # nothing near the start is finite
             return
         if fun < self.fun:
@@ -173,8 +185,9 @@ class Race:
         leader.norm = np.nan
         if all_failed:  # there is nothing to go on with
             self.stage_end = leader.n
-        leader.turning, leader.gain = leader.n >= self.stage_end, np.inf
-        if leader.turning:
+        ends = leader.n >= self.stage_end
+        leader.turning, leader.gain = ends or (self.opening and opening.looks(leader.n)), np.inf
+        if ends:
             self.best = self.best.copy()
             self.past.append(self.fun)
             if leader.n >= LEAST:
@@ -186,6 +199,14 @@ class Race:
         run, count = leader.trajectories, 1 + len(RESTARTS)
         assert run is not None
         run.oracle = None  # its memory is needed again
+        if self.opening:
+            leader.committing = True
+            self.opened = float(np.max(self.passes(leader.n, run.memory))) - (leader.n + 1)
+            self.opening, self.etas = False, self._within(self._first, run.x.dtype)
+            self.ground, self.stage_end = self.best, leader.n + FIRST
+            leader.trajectories = self._begin(self.best, len(self.etas))
+            leader.committing = False
+            return
         winner = int(np.argmin(np.where(run.failed, np.inf, run.fun_best)))
         moved = float(np.sqrt(np.mean(self._unscaled(self.best - self.ground) ** 2)))
         eta = float(self.etas[winner])
@@ -195,6 +216,8 @@ class Race:
             getattr(fresh, name)[..., 0] = getattr(run, name)[..., winner]
         for name, array in fresh.memory.items():
             array[..., 0] = run.memory[name][..., winner]
+        if STEPS_MADE in fresh.memory:  # batches go on, also for those that restart
+            fresh.memory[STEPS_MADE].fill(run.memory[STEPS_MADE].max())
         fresh.x_best, fresh.fun_best = fresh.x.copy(), fresh.fun  # a stage is judged by itself
         fresh.f_first = np.full(count, run.f_first[0])
         leader.committing = True
@@ -202,6 +225,15 @@ class Race:
         self.evaluations += 1
         self.ground, self.stage_end, leader.trajectories = self.best, 2 * leader.n, fresh
         leader.committing = False
+
+    @property
+    def current(self) -> Loss:
+        """What the trajectories run on."""
+        return self.minibatch if self.opening and self.minibatch is not None else self.loss
+
+    def passes(self, n: Any, memory: dict[str, np.ndarray]) -> Any:
+        """Over the data, that n iterations have taken."""
+        return self.current.passes(n, memory) + self.opened
 
     def show(self, leader: State) -> None:
         """Make the leader's state what a caller may see and keep: the best iterate, and what it takes to go on."""
@@ -215,6 +247,7 @@ class Race:
         """The leader as the average and the best iterate, and the race in its notes."""
         leader.x_best, leader.x_sum = leader.x.copy(), max(leader.n, 1) * leader.x.astype(np.float64)
         numbers = {"eta": self.eta, "evaluations": self.evaluations, "stage_end": self.stage_end, "fun": self.fun}
+        numbers |= {"opening": self.opening, "opened": self.opened}
         known = {"etas": self.etas, "past": self.past, "best": self.best.copy(), "ground": self.ground, **numbers}
         leader.notes |= {f"{PREFIX}{name}": np.asarray(value) for name, value in known.items()}
 

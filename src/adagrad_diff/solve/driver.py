@@ -41,6 +41,7 @@ class Watch:
         show: Callable[[State], None] | None = None,
         tries: Tries | None = None,
         keeper: Keeper | None = None,
+        passes: Callable[..., Any] | None = None,
     ):
         self.left, self.deadline, self.tol, self.callback, self.every = max_iter, deadline, tol, callback, every
         self.certifier, self.interrupt, self.tries = certifier, interrupt or Interrupt(), tries
@@ -48,6 +49,7 @@ class Watch:
         self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
         self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
         self.record = Record(self.shape)
+        self.passes = passes or (lambda n, memory: n + 1)  # over the data, that n iterations have taken
         self.keeper = keeper  # writes checkpoints, when it is time
         if keeper is not None:
             self.begin, self.left = self.begin - keeper.seconds, keeper.left(state, max_iter)
@@ -219,7 +221,8 @@ class Watch:
             row = (state.fun, mean_step, norm)
         if state.batched:
             row = tuple(self._widen(np.where(state.failed, np.nan, value)) for value in row)
-        self.record.add(self.n, *row, self.seconds)
+        memory = (state.trajectories or state).memory
+        self.record.add(self.n, *row, self.seconds, float(np.max(self.passes(state.n, memory))))
 
     def _widen(self, values: np.ndarray) -> np.ndarray:
         """Values of the trajectories that are still running among NaN for the others."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-@dataclass
+@dataclass(repr=False)
 class History:
     """What was recorded, one entry per recorded iteration; with trajectories, (entries, B), NaN after one has ended."""
 
@@ -17,6 +17,12 @@ class History:
     mean_step: np.ndarray  # mean over coordinates of eta / w^n
     subgradient_norm: np.ndarray  # ||u^{n+1}||
     time: np.ndarray  # seconds since this call began; with a checkpoint, of all the calls that have worked on it
+    passes: np.ndarray  # over the data: one for each gradient, of all trajectories at once; with minibatches, a part of one
+
+    def __repr__(self) -> str:
+        if not len(self.iteration):
+            return "History(nothing recorded)"
+        return f"History({len(self.iteration)} entries, iterations {self.iteration[0]} to {self.iteration[-1]})"
 
 
 class Record:
@@ -27,14 +33,14 @@ class Record:
         self._past = past  # what is packed already: a long record is not packed anew each time somebody looks at it
 
     def add(self, *row: Any) -> None:
-        """One more row: iteration, objective, mean step, subgradient norm, time."""
+        """One more row: iteration, objective, mean step, subgradient norm, time, passes."""
         self.rows.append(row)
 
     def history(self) -> History:
         """All of it, as arrays."""
         if self.rows or self._past is None:
-            columns = list(zip(*self.rows, strict=True)) or [()] * 5
-            shapes = [(), self.shape, self.shape, self.shape, ()]
+            columns = list(zip(*self.rows, strict=True)) or [()] * 6
+            shapes = [(), self.shape, self.shape, self.shape, (), ()]
             arrays = [np.array(c, np.float64).reshape(-1, *s) for c, s in zip(columns, shapes, strict=True)]
             arrays[0] = arrays[0].astype(np.int64)
             if self._past is not None:

@@ -1,7 +1,8 @@
 """The checkpoint of a run: its state, what was recorded, how far its budgets are used, and if it has ended, how.
 
 One file of arrays and JSON, without pickle, which is replaced in a single step. Nothing in it is used before its checksum and
-every field have been looked at; and it is continued on the problem that it belongs to, or not at all.
+every field have been looked at; and it is continued on the problem that it belongs to, or not at all. While a run has it, a
+file of the same name with .lock in the end is held: two runs would overwrite what the other has kept.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ import numpy as np
 from ..common import check
 from ..common.describe import describe, difference
 from ..common.files import as_path, partial, read_arrays, reason, write
+from ..common.locking import release, take
 from ..finishing import Finish
 from .archive import pack
 from .history import History
 from .state import State, whole_state
 from .status import BUDGETS, RUNNING, Status
 
-CHECKPOINT_FORMAT = "adagrad-diff checkpoint 1"
+CHECKPOINT_FORMAT = "adagrad-diff checkpoint 2"
 ABOUT = ("codes", *(f"history.{field.name}" for field in fields(History)))  # arrays beside those of the state
 # What a result has beside its state and its history: arrays, or numbers as arrays without an axis.
 END = {"status": "iu", "success": "b", "nfev": "iu", "gap": "f", "bound": "f", "certified": "b", "dual_point": "f", "eta": "f"}
@@ -51,10 +53,19 @@ class Kept:
 
 
 class Keeper:
-    """The file of a run, which is looked at, and tried, before anything is computed."""
+    """The file of a run, which is looked at, and tried, before anything is computed, and held until `close`."""
 
     def __init__(self, path: Any, every: float, x0: Any, state: State | None, **call: Any):
         self.path, self.every, self.call = as_path(path, "checkpoint"), every, call
+        in_use = f"The checkpoint {self.path} is in use by another run. Wait for its end, or choose another 'checkpoint'."
+        self._lock = take(self.path.with_name(f"{self.path.name}.lock"), in_use)
+        try:
+            self._open(x0, state)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, x0: Any, state: State | None) -> None:
         given = None if state is None else [int(np.max(state.n)), state.x]
         self.start = describe({"x0": None if x0 is None else check.real_array(x0, "x0"), "state": given})
         self.kept = self._read()
@@ -62,7 +73,11 @@ class Keeper:
         self.seconds = self.kept.seconds if self.kept else 0.0
         with self._writing(), partial(self.path):
             pass  # a file can be made here, and what a kill has left half-written is gone
-        self.due = perf_counter() + every  # when to write next
+        self.due = perf_counter() + self.every  # when to write next
+
+    def close(self) -> None:
+        """Let others have the file."""
+        release(self._lock)
 
     def continued(self, state: State | None) -> State | None:
         """The state to go on from: that of the file, if there is one."""
@@ -178,7 +193,7 @@ def _kept(arrays: dict[str, Any]) -> Kept:
     ended = {name: arrays.pop(f"end.{name}") for name in END if f"end.{name}" in arrays}
     state = whole_state(header.pop("state"), arrays)
     shape, rows = np.shape(state.f), columns[0].shape
-    wanted = [(rows, np.int64), *[((*rows, *shape), np.float64)] * 3, (rows, np.float64)]
+    wanted = [(rows, np.int64), *[((*rows, *shape), np.float64)] * 3, *[(rows, np.float64)] * 2]
     if any((c.shape, c.dtype) != (s, np.dtype(d)) for c, (s, d) in zip(columns, wanted, strict=True)) or len(rows) != 1:
         raise ValueError("its history is none")
     if codes.shape != shape or not np.isin(codes, [RUNNING, *Status]).all():

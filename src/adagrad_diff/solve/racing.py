@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.describe import describe_problem
 from ..finishing import Finish
-from ..losses import Loss
+from ..losses import Loss, Minibatch
 from ..penalties import Penalty
 from .algorithm import check_state
 from .auto import RESTARTS, Race
 from .driver import Watch
 from .keeping import trusted
+from .opening import OPENING_ROUNDS
 from .report import report, restored
 from .status import BUDGETS, Status
 from .tries import Tries
@@ -48,6 +49,8 @@ def race(
             check_state(loss, x0, penalty, racers.identity, state)
         leader = racers.start(x0) if state is None else racers.resume(state)
         if certifier is not None and dual is not None:
+            if racers.opening:  # which says itself when to look
+                certifier.next = OPENING_ROUNDS
             certifier.remember(leader.notes)
             certifier.back = racers.coordinates.back
         if tries is not None:
@@ -55,6 +58,7 @@ def race(
     leader.problem = describe_problem(loss, penalty, racers.identity)
     if keeper is not None and keeper.finished is not None:
         return restored(keeper, keeper.finished, on_failure, rule=racers.rule(keeper.finished["eta"]))
+    watched["passes"] = racers.passes
     watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=racers.show, tries=tries, **watched)
     if tries is not None and tries.at_once(leader):
         status: Any = Status.CONVERGED
@@ -89,4 +93,4 @@ def certifier_of(loss: Loss, penalty: Penalty, stop: str, trajectories: int = 1)
         return None
     from ..certificates import Certifier, dual_of
 
-    return Certifier(dual_of(loss, penalty), trajectories)
+    return Certifier(dual_of(loss.whole, penalty), trajectories, rounds=isinstance(loss, Minibatch))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common.tolerance import NOTHING
+from ..common.warning import warn
 from ..finishing.finish import describe_finish
 from .driver import Watch
 from .state import State
@@ -20,10 +21,10 @@ from .status import (
     REMEDIES,
     SUBGRADIENT,
     ConvergenceError,
+    ConvergenceWarning,
     Interrupted,
     Status,
     succeeded,
-    warn,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ FALLEN = 1e6  # times its first value that a loss may fall along a straight line
 
 def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: Any) -> OptimizeResult:
     """The result of a run; a warning or an error if it was not a success, and `Interrupted` if it was interrupted."""
-    from scipy.optimize import OptimizeResult
+    from .result import Result
 
     certifier = watch.certifier
     for watcher in (certifier, watch.tries):
@@ -48,7 +49,7 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
     codes = np.where(np.atleast_1d(_falls_for_ever(state)) & np.isin(codes, BUDGETS), int(Status.DIVERGED), codes)
     codes = np.where(np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes)
     good, batched = succeeded(codes, watch.tol), state.batched
-    result = OptimizeResult(
+    result = Result(
         **_of_state(state),
         nfev=state.n + 1,
         status=codes if batched else int(codes[0]),
@@ -71,11 +72,11 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
 
 def restored(keeper: Keeper, end: dict[str, Any], on_failure: str, **extra: Any) -> OptimizeResult:
     """The result of a run that had ended before, as it was then."""
-    from scipy.optimize import OptimizeResult
+    from .result import Result
 
     assert keeper.kept is not None
     ours = {name: value for name, value in end.items() if value is not None}
-    return _told(OptimizeResult(**_of_state(keeper.kept.state), **ours, history=keeper.kept.history, **extra), on_failure)
+    return _told(Result(**_of_state(keeper.kept.state), **ours, history=keeper.kept.history, **extra), on_failure)
 
 
 def _of_state(state: State) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def _told(result: OptimizeResult, on_failure: str) -> OptimizeResult:
     if alarming.any() and on_failure == "raise":
         raise ConvergenceError(result.message, result)
     if alarming.any() and on_failure == "warn":
-        warn(result.message)
+        warn(result.message, ConvergenceWarning)
     return result
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +98,8 @@ def minimize(
         times. So budgets count from the very first start: max_iter the iterations, max_time the seconds, of all calls
         together. A run that has ended is not run again: its result is returned, unless the call has a larger budget or another
         tol. (After its callback has stopped it, a run goes on.) A checkpoint of another problem, rule, x0 or state is refused,
-        and one that cannot be written is an OSError; the last good one stays. One run at a time uses it.
+        and one that cannot be written is an OSError; the last good one stays. One run at a time uses it: for a second one, in
+        whatever process or thread, it is a BlockingIOError.
     every : float
         Seconds between two writings of the checkpoint.
 
@@ -106,7 +108,7 @@ def minimize(
     OptimizeResult
         After n iterations: x = x^{n+1}, fun = F(x), jac = gradient of f at x, x_avg = mean of x^2 ... x^{n+1}, x_best and
         fun_best, subgradient_norm = ||u||, nit = n and nfev = n + 1 (both counted from the very first start), status (see
-        `Status`), success, message, history (iteration, objective, mean_step, subgradient_norm, time) and state. With
+        `Status`), success, message, history (iteration, objective, mean_step, subgradient_norm, time, passes) and state. With
         stop="gap" also gap >= F(x) - F_star (infinite if nothing is known), bound = F(x) - gap, dual_point, and certified:
         whether the tolerance was reached by the gap (and not by a subgradient).
         success means that the tolerance was reached, or that none was asked for and the run ended as told (docs/ends.md).
@@ -154,15 +156,15 @@ def minimize(
     begin, pause = perf_counter(), check.nonnegative(every, "every", "minimize")
     if callback is not None and not callable(callback):
         raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
-    with interruptible() as interrupt:
+    with interruptible() as interrupt, ExitStack() as held:
         keeper = None
         if checkpoint is not None:
             ends = {"tol": tol, "stop": stop, "finish": finish, "max_iter": max_iter, "max_time": seconds}
-            keeper = Keeper(checkpoint, pause, x0, state, **ends)
+            keeper = held.enter_context(closing(Keeper(checkpoint, pause, x0, state, **ends)))
             state = keeper.continued(state)
         deadline = begin + seconds - (keeper.seconds if keeper else 0.0)
         watched: dict[str, Any] = {"tol": tol, "callback": callback, "every": recorded}
-        watched |= {"interrupt": interrupt, "keeper": keeper}
+        watched |= {"interrupt": interrupt, "keeper": keeper, "passes": loss.passes}
         if automatic:
             return race(loss, x0, penalty, eps, blocks, stop, state, on_failure, finish, max_iter, deadline, **watched)
         if loss.shape is not None:

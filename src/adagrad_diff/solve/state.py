@@ -13,12 +13,13 @@ import numpy as np
 
 from .. import kernels
 from ..common.files import as_path, read_arrays, write
+from ..common.showing import counted
 from .archive import FORMAT, check_fields, pack, unpack
 
 ONE = np.ones(1)
 
 
-@dataclass
+@dataclass(repr=False)
 class State:
     """The state after n iterations: x is x^{n+1}, g is g^{n+1}.
 
@@ -55,6 +56,11 @@ class State:
     scale: Any = None  # factors of the coordinates in which subgradients are measured, if they are not x's own
     committing: bool = False  # an iteration is being completed, and must be
     turning: bool = False  # trajectories have come to the end of a stage: the next iteration begins another one
+
+    def __repr__(self) -> str:
+        several = f", {self.x.shape[-1]} trajectories" if self.batched else ""
+        size = counted(self.x.size // (self.x.shape[-1] if self.batched else 1), "coordinate")
+        return f"State(after {counted(int(np.max(self.n)), 'iteration')} of {self.rule}, {size}{several})"
 
     @property
     def fun(self) -> Any:

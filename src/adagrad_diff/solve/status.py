@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,14 +91,6 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
 
 
-def warn(message: str, category: type[Warning] = ConvergenceWarning) -> None:
-    """Warn at the line outside this package that led here."""
-    package, level, frame = str(Path(__file__).parents[1]), 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
-
-
 class Interrupt:
     """Whether the user has pressed Ctrl-C, and whether a second time would do harm just now."""
 
@@ -133,6 +122,8 @@ def delayed_interrupt() -> Iterator[Interrupt]:
     finally:
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+    if interrupt.requested:  # after everybody had looked for the last time
+        raise KeyboardInterrupt
 
 
 @contextmanager

@@ -30,7 +30,7 @@ class Tries:
     """Follows a race, and ends it when the finish has reached the tolerance."""
 
     def __init__(self, race: Race, certifier: Certifier, tol: float, deadline: float, interrupt: Interrupt):
-        loss: Any = race.original
+        loss: Any = race.original.whole
         self.race, self.certifier, self.tol = race, certifier, tol
         self.stop = lambda: interrupt.requested or perf_counter() > deadline
         self.finisher = Finisher(loss, race.penalty, certifier.dual, race.coordinates)
@@ -51,13 +51,16 @@ class Tries:
         """Whether the problem is solved before the first iteration: if it is small, or begins where a like one has ended."""
         if leader.n > 0 or not self.finisher.possible:
             return False
+        if self.race.opening:  # minibatches will be quicker
+            return False
         whole = self.finisher.solver.cost() <= max(AT_ONCE, INSTEAD * self.iteration)
         coefficients = leader.x[:-1] if self.race.original.intercept else leader.x
         return (whole or bool(coefficients.any())) and self._try(leader.x, whole)
 
     def follow(self, leader: State) -> bool:
         """A stage is over: whether the run is now at its end."""
-        if not self.finisher.possible or leader.n < FIRST_TRY:
+        opening = self.race.opening
+        if not self.finisher.possible or leader.n < (self.race.stage_end if opening else FIRST_TRY):
             return False
         x, run = self._point(), leader.n * self.iteration
         guess = self.finisher.solver.guess(x)

@@ -1,0 +1,80 @@
+"""What `partial_fit` has seen: AdaGrad-Diff on a stream, where no sample comes twice and no full gradient is to be had."""
+
+from __future__ import annotations
+
+from copy import copy
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from ..data.source import Moments
+from ..losses import LinearModel, Minibatch
+from ..losses.base import Coordinates
+from ..losses.estimates import Estimates
+from ..penalties import Penalty
+from ..rules import AdaGradDiff, Memory
+
+BATCH = 32  # samples of a step, if nobody says how many
+ETA = 0.1  # in units of the targets' spread and of the columns' sizes, if nobody says which
+FORGET = 2 / 3  # a = n^(-2/3): how much of the direction before a new batch replaces; the rate of STORM's theory
+
+
+class Stream:
+    r"""One problem of a model that is fitted piece by piece.
+
+    .. math:: v_n = g_B(x_n) + (1 - a_n) (v_{n-1} - g_B(x_{n-1})), \qquad a_n = n^{-2/3}
+
+    Both gradients are those of the batch that has just come, so differences of v show how the gradient changes, and not the
+    noise. Columns are centered and scaled by what was seen of them so far.
+    """
+
+    def __init__(self, x: np.ndarray):
+        self.x, self.x_prev, self.v = x.copy(), x.copy(), np.zeros_like(x)
+        self.n, self.samples, self.unit = 0, 0.0, 0.0
+        self.moments = Moments(*np.zeros((3, 1)))  # of the columns
+        self.memory: dict[str, np.ndarray] = {}  # of the rule
+
+    def see(self, loss: LinearModel, penalty: Penalty, eta: Any, size: int | None, weight: float) -> Stream:
+        """The stream after these samples, which weigh so much, were gone through once, in batches."""
+        after = copy(self)
+        after._measure(loss, weight)
+        scale, _ = after.moments.scale(loss.intercept)
+        own, columns = penalty.accepts == "diagonal", self.x.size // len(self.x)
+        step = after.unit * ETA if isinstance(eta, str) else eta
+        rule = AdaGradDiff(step, scale=np.repeat(scale, columns) if own else None, blocks=None if own else "all")
+        if loss.intercept:
+            loss.center = after.moments.mean.astype(loss.dtype)
+        after._go(loss, penalty, rule, size)
+        return after
+
+    def _measure(self, loss: LinearModel, weight: float) -> None:
+        """What is known of the columns and of the targets, with these samples."""
+        new = loss.A.moments(loss.weight)
+        assert new is not None  # rows in memory are seen
+        self.samples += weight
+        share = weight / self.samples
+        self.moments = Moments(*(share * here + (1.0 - share) * past for here, past in zip(new, self.moments, strict=True)))
+        self.unit = share * loss.unit() + (1.0 - share) * self.unit
+
+    def _go(self, loss: LinearModel, penalty: Penalty, rule: AdaGradDiff, size: int | None) -> None:
+        samples, coordinates = loss.A.shape[0], Coordinates(loss, center=loss.center if loss.intercept else None)
+        count = max(1, samples // (size or BATCH))
+        x, x_prev, v_prev, v = *map(coordinates.forward, (self.x, self.x_prev)), self.v.copy(), np.empty_like(self.v)
+        estimates = Estimates(Minibatch(loss, ceil(samples / count), reduce="storm"), x)
+        order, now = np.random.default_rng(self.n).permutation(samples), rule.view(x, False, loss.intercept)
+        kept = self.memory or rule.remember(x, False, now.labels)
+        self.memory = {name: array.copy() for name, array in kept.items()}
+        memory, now.step = Memory(self.memory), np.empty(x.size, x.dtype)
+        for k in range(count):
+            np.take(order, k * samples // count + np.arange(len(estimates.rows)), mode="wrap", out=estimates.rows)
+            self.n += 1
+            estimates.of_rows(x, x_prev, v_prev, v, keep=1.0 - self.n**-FORGET)
+            now.n, now.x, now.g, now.g_prev = self.n, x.reshape(-1), v.reshape(-1), v_prev.reshape(-1)
+            now.point = (point := x_prev).reshape(-1)  # whose memory is not needed any more
+            rule.learn(memory, now)
+            rule.move(memory, now)
+            part = (point[:-1] if loss.intercept else point).reshape(-1)
+            penalty.apply(part, now.step[: 1 if penalty.accepts == "scalar" else part.size], out=part)
+            x, x_prev, v, v_prev = point, x, v_prev, v
+        self.x, self.x_prev, self.v = coordinates.back(x), coordinates.back(x_prev), v_prev
