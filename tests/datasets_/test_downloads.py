@@ -215,7 +215,7 @@ def test_download_forbidden(page):
 def test_a_cache_that_cannot_be_written(page, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a directory")
     monkeypatch.setattr(_files, "cache", lambda: tmp_path / "file" / "cache")
-    with pytest.raises(Unavailable, match=r"the cache .*file.cache cannot be written.*directory=DIR"):
+    with pytest.raises(Unavailable, match=r"the directory .*file.cache cannot be written.*directory=DIR"):
         datasets.load("tiny")
     assert datasets.load("tiny", stand_in=True).source == "stand-in"
 

@@ -352,10 +352,12 @@ def test_the_real_data(real_loader, name, shape):
 @pytest.mark.peer
 def test_no_data(real_loader, tmp_path, monkeypatch):
     monkeypatch.setattr("adagrad_diff.datasets._files.cache", lambda: tmp_path / "cache")
-    with pytest.raises(ValueError, match=r"splice\.t"):
-        splice(data=tmp_path, download=False)
-    problem = splice(data=tmp_path, download=False, stand_in=True)
-    assert (problem.data, problem.real, problem.loss.A.shape) == ("stand-in for splice.t", False, (2175, 60))
+    with pytest.raises(ValueError, match="news20"):
+        news20(data=tmp_path, download=False)
+    problem = news20(data=tmp_path, download=False, stand_in=True, starts=1)
+    assert (problem.data, problem.real, problem.loss.A.shape) == ("stand-in for news20", False, (15935, 62061))
+    inside = splice(data=tmp_path, download=False, stand_in=True)
+    assert (inside.data, inside.real, inside.choices["stand_in"]) == ("splice.t", True, False)
 
 
 WRONG = [

@@ -1,21 +1,22 @@
-"""The LIBSVM data sets of the paper and a few more: from your directory, the cache, or the LIBSVM page, always checked.
+"""The LIBSVM data sets of the paper and a few more, always checked.
 
-`load(name)` looks for the file in a directory you name (the argument, else the environment variable ADAGRAD_DIFF_DATA),
-then in the cache, then on the LIBSVM page. `load(name, stand_in=True)` generates data of the same shape and kind if all
-three fail, and the name of what it returns says so.
+`load(name)` looks for the file in a directory you name (the argument, else the environment variable ADAGRAD_DIFF_DATA), then
+inside the package (splice and splice.t), in the cache, and on the LIBSVM page. `load(name, stand_in=True)` generates data of
+the same shape and kind if all of them fail, and the name of what it returns says so.
 """
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..common.extras import require
+from ..common.warning import warn
 from ._files import cache, cached_or_fetched, check_own, fetch, in_directory, where
+from ._inside import decoded
 from ._registry import REGISTRY, DataError, DataWarning, Entry, Unavailable, entry_of
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ class Dataset:
     name : str
         For figures and tables: "splice.t", or "stand-in for splice.t".
     source : str
-        "directory", "cache", "download" or "stand-in".
+        "directory", "package", "cache", "download" or "stand-in".
     sha256 : str or None
-        Of the file; None for a stand-in.
+        Of LIBSVM's file; None for a stand-in.
     """
 
     A: Any
@@ -102,8 +103,8 @@ def load(
         Where to look first; by default the directory that the environment variable ADAGRAD_DIFF_DATA names, if it is
         set. It must exist, but need not hold the file. Files in it are only read.
     stand_in : bool
-        If the file is neither there, nor in the cache, nor can be fetched, return generated data of the same shape and
-        kind, named "stand-in for ...".
+        If the file is neither there, nor inside the package, nor in the cache, nor can be fetched, return generated data of
+        the same shape and kind, named "stand-in for ...".
     download : bool
         Whether the file may be fetched from the LIBSVM page (into the cache) if it is not on this machine.
 
@@ -119,23 +120,27 @@ def load(
 
     Examples
     --------
-    >>> data = load("splice.t", directory=".", stand_in=True, download=False)
+    >>> data = load("splice.t")
+    >>> data
+    Dataset('splice.t', 2175 x 60, source='package')
     >>> A, b = data
-    >>> A.shape, sorted(set(b.tolist()))
-    ((2175, 60), [-1.0, 1.0])
+    >>> A[0, :8].astype(int).tolist(), b[0]
+    ([3, 3, 1, 2, 3, 4, 4, 3], np.float64(-1.0))
     """
     entry = entry_of(name, "load")
     own = in_directory(entry, directory)
     if own is not None:
         check_own(own, entry)
         return _read(name, entry, own, "directory")
+    if entry.inside:
+        return Dataset(*decoded(entry), name, "package", entry.sha256)
     try:
         path, source = cached_or_fetched(entry, download=download)
     except (DataError, ModuleNotFoundError) as error:  # also without pooch, which a stand-in does not need
         if not stand_in:
             raise
         if isinstance(error, DataError) and not isinstance(error, Unavailable):
-            warnings.warn(f"{error} A stand-in is used.", DataWarning, stacklevel=2)
+            warn(f"{error} A stand-in is used.", DataWarning)
         return _stand_in(name)
     return _read(name, entry, path, source)
 

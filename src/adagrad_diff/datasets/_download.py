@@ -27,11 +27,16 @@ def download(entry: Entry, path: Path) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != entry.sha256:
         raise _another(entry, entry.compared(found, len(content)))
+    keep(content, entry, path)
+
+
+def keep(content: bytes, entry: Entry, path: Path) -> None:
+    """Write what is known to be the file, whole or not at all."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(path, lambda file: file.write(content))
     except OSError as error:
-        raise Unavailable(ways_out(entry, f"the cache {path.parent} cannot be written: {reason(error)}")) from None
+        raise Unavailable(ways_out(entry, f"the directory {path.parent} cannot be written: {reason(error)}")) from None
 
 
 def _fetch(entry: Entry) -> bytes:

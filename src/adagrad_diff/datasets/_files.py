@@ -1,41 +1,59 @@
-"""Finding a data file: the user's directory, the cache, the LIBSVM page. No file is used before its sha256 is checked."""
+"""Finding a data file: your directory, the package, the cache, the LIBSVM page. None is used before its sha256 is checked."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from pathlib import Path
 
 from ..common.extras import require
 from ..common.files import as_path
-from . import _download
+from ..common.warning import warn
+from . import _download, _inside
 from ._registry import DataError, DataWarning, Entry, Unavailable, entry_of
 
 VARIABLE = "ADAGRAD_DIFF_DATA"
 
 
 def where(name: str, directory: str | os.PathLike[str] | None = None) -> Path | None:
-    """The file that `load` would read: in the user's directory, else in the cache; None if it is in neither.
+    """The file that `load` would read: in the user's directory, else inside the package, else in the cache; None if it is
+    nowhere.
 
-    The file is not opened: whether it is the right one is checked when it is loaded.
+    The file is not opened: whether it is the right one is checked when it is loaded. Inside the package it is packed, with the
+    ending .2bit; `fetch` makes LIBSVM's text of it.
     """
     entry = entry_of(name, "where")
-    path = in_directory(entry, directory)
+    path = in_directory(entry, directory) or _inside.packed(entry)
     if path is None:
         path = cache() / entry.file
     return path if path.exists() else None
 
 
-def fetch(name: str) -> Path:
-    """The path of the file in the cache, fetched from the LIBSVM page if it is not there yet or is damaged.
+def fetch(name: str, directory: str | os.PathLike[str] | None = None) -> Path:
+    """The path of LIBSVM's file in the cache, fetched from its page if it is not there yet or is damaged.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`. What comes with the package is written from there, without a network.
+    directory : path, optional
+        Where to put the file, instead of the cache. A file that is there already is kept if it is the right one, and refused
+        if it is not.
 
     Raises
     ------
     DataError
         If the file cannot be fetched, or what was fetched does not have the known sha256 (it is thrown away).
     """
-    return cached_or_fetched(entry_of(name, "fetch"))[0]
+    entry = entry_of(name, "fetch")
+    if directory is None:
+        return cached_or_fetched(entry)[0]
+    path = as_path(directory, "directory").expanduser() / entry.file
+    if path.exists():
+        check_own(path, entry)
+    else:
+        _obtain(entry, path)
+    return path
 
 
 def cache() -> Path:
@@ -89,6 +107,14 @@ def cached_or_fetched(entry: Entry, *, download: bool = True) -> tuple[Path, str
             return path, "cache"
         if not download:
             raise DataError(f"{problem} It is in the cache: delete it, or allow it to be fetched again (download=True).")
-        warnings.warn(f"{problem} It is in the cache, and is fetched again.", DataWarning, stacklevel=3)
-    _download.download(entry, path)
+        warn(f"{problem} It is in the cache, and is fetched again.", DataWarning)
+    _obtain(entry, path)
     return path, "download"
+
+
+def _obtain(entry: Entry, path: Path) -> None:
+    """Write the file, from the package or else from the LIBSVM page."""
+    if entry.inside:
+        _download.keep(_inside.text(entry), entry, path)
+    else:
+        _download.download(entry, path)

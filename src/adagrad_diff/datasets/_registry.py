@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..common.check import one_of
+from ..common.check import InputError, one_of
 
 #: The LIBSVM page; files are below binary/ and multiclass/.
 BASE_URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 
 
-class DataError(ValueError):
+class DataError(InputError):
     """A data file is missing, unreadable, or not the file it should be. The message says what to do."""
 
 
@@ -24,7 +24,9 @@ class DataWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Entry:
-    """One file: `kind` chooses the generator of its stand-in, `labels` are the labels with their numbers of rows."""
+    """One file: `kind` chooses the generator of its stand-in, `labels` are the labels with their numbers of rows,
+    and `inside` says whether it comes with the package.
+    """
 
     file: str
     folder: str
@@ -35,6 +37,7 @@ class Entry:
     labels: dict[int, int]
     kind: str
     dense: bool = False
+    inside: bool = False
 
     @property
     def url(self) -> str:
@@ -59,6 +62,7 @@ REGISTRY = {
         labels={1: 1131, -1: 1044},
         kind="nucleotides",
         dense=True,
+        inside=True,
     ),
     "splice": Entry(
         file="splice",
@@ -70,6 +74,7 @@ REGISTRY = {
         labels={1: 517, -1: 483},
         kind="nucleotides",
         dense=True,
+        inside=True,
     ),
     "news20": Entry(
         file="news20.bz2",

@@ -144,7 +144,7 @@ def _chosen(targets: tuple[str, ...]) -> tuple[list[str], dict[str, list[str]]]:
     known = (*PROBLEMS, *FIGURES)
     for target in targets:
         if target not in known:
-            raise ValueError(f"There is no problem or figure {target!r}. There are: {', '.join(known)}.")
+            raise check.InputError(f"There is no problem or figure {target!r}. There are: {', '.join(known)}.")
     wanted: set[tuple[str, str]] = set()  # (figure, problem)
     for target in targets or tuple(PROBLEMS):
         if target in PROBLEMS:

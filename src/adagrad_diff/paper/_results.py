@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from ..common.check import InputError
 from ..common.files import clear, reason
 from ..common.threads import cores
 from ..study.files import write_all
@@ -28,7 +29,7 @@ def directory(out: str | os.PathLike[str], resume: bool) -> Path:
     """
     path = Path(out)
     if not resume and (path / "checkpoints").exists():
-        raise ValueError(
+        raise InputError(
             f"{path} holds checkpoints of an earlier run: add --resume to go on from them, or choose another --out."
         )
     try:
@@ -70,9 +71,9 @@ def others(out: Path, names: list[str]) -> tuple[Kept, dict[str, list[str]]]:
         ]
         kept = {name: (int(found["etas"]), dict(found["choices"]), str(found["scale"])) for name, found in problems.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{out} holds results whose {RUN_FILE} cannot be read: choose another --out.") from error
+        raise InputError(f"{out} holds results whose {RUN_FILE} cannot be read: choose another --out.") from error
     if missing:
-        raise ValueError(
+        raise InputError(
             f"{out} holds results of {', '.join(missing)}, but not the checkpoints from which they could be drawn again. "
             "Choose another --out, so that they are not lost."
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def as_sensitivity(study: Study) -> Sensitivity:
     """The runs of a study as a comparison of its two rules, with gaps F - F_star as in the paper."""
     by = study.provenance["refined_by"]
-    text = "F_star is the smallest value that any run has seen, {} with eta = {:.3g} having run ten times as long."
+    text = "The optimum is the smallest value that any run has seen, {} with eta = {:.3g} having run ten times as long."
     return of_sweep(study.grid, FStar(study.F_star, "protocol", text.format(by["rule"], by["eta"])))
 
 

@@ -198,7 +198,9 @@ def news20(
     found = _load("news20", choices, data, download)
     b = np.where(np.isin(found.b, choices["positive"]), 1.0, -1.0)
     if np.unique(b).size < 2:
-        raise ValueError(f"The 'positive' parameter of news20 must be some of its labels 1 ... 20. Got {choices['positive']}.")
+        raise check.InputError(
+            f"The 'positive' parameter of news20 must be some of its labels 1 ... 20. Got {choices['positive']}."
+        )
     loss = Logistic(_scaled(found.A, scaling), b, l2=sigma, intercept=intercept)
     return _problem("news20", f"Logistic regression on {found.name}", loss, Zero(), choices, 0.863, found)
 
@@ -312,7 +314,7 @@ def _choices(given: dict[str, Any], owner: str) -> dict[str, Any]:
         if name in choices:
             choices[name] = check.count(choices[name], name, owner, least)
     if choices.get("nonzeros", 0) > choices.get("features", 0):
-        raise ValueError(f"The 'nonzeros' parameter of {owner} must be at most 'features', {choices['features']}.")
+        raise check.InputError(f"The 'nonzeros' parameter of {owner} must be at most 'features', {choices['features']}.")
     for name in {"lam", "width", "start_scale"} & choices.keys():
         choices[name] = check.positive(choices[name], name, owner)
     for name in {"noise", "sigma"} & choices.keys():
@@ -325,7 +327,7 @@ def _choices(given: dict[str, Any], owner: str) -> dict[str, Any]:
     check.one_of(choices["start"], starts, "start", owner)
     ends = [check.positive(end, "eta_range", owner) for end in np.ravel(choices["eta_range"])]
     if len(ends) != 2 or ends[0] >= ends[1]:
-        raise ValueError(f"The 'eta_range' parameter of {owner} must be two increasing numbers. Got {ends} instead.")
+        raise check.InputError(f"The 'eta_range' parameter of {owner} must be two increasing numbers. Got {ends} instead.")
     choices["eta_range"] = ends
     return choices
 

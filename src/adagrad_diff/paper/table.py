@@ -38,7 +38,8 @@ HEADINGS = {
 }
 WORDS = 3  # columns of words; the others are numbers and aligned to the right
 EXPLANATION = (
-    "Gaps F(x) - F_star are means over the starts, after the budget of iterations. 'within 10x' (of the method's own best gap) "
+    "Gaps (objective minus optimum) are means over the starts, after the budget of iterations. 'within 10x' (of the method's "
+    "own best gap) "
     "and 'gap < ...' are decades of eta: the length, in log10(eta), of the set of step sizes where the gap is that "
     "small. '{}' means that the set touches an end of the grid and may go on beyond it. The reference eta is the mean of the "
     "two best etas; 'paper's' is the one the paper reports."
