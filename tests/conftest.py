@@ -44,7 +44,10 @@ MANY_CASES = (
     "sklearn_/test_sklearn_client",
     "sklearn_/test_sklearn_contract",
     "sklearn_/test_sklearn_default_path",
+    "losses/test_minibatch",
     "solve/test_checkpoints",
+    "solve/test_minibatch_resume",
+    "solve/test_minibatch_runs",
     "solve/test_trajectories",
     "sweeps/test_checkpoint_damage",
     "sweeps/test_sweep_chunks",
@@ -55,6 +58,7 @@ MANY_CASES = (
     "torch_/test_torch_contract_steps",
     "torch_/test_torch_dropin",
     "torch_/test_torch_memory",
+    "torch_/test_torch_storm",
     "torch_/test_torch_options",
     "torch_/test_torch_penalties",
     "torch_/test_torch_steps",
@@ -83,6 +87,21 @@ def pytest_collection_modifyitems(config, items):
     if left := [item for item in items if item not in kept]:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item in kept]
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Run a command of the command line in a directory that holds mixed.csv and nothing else."""
+    from click.testing import CliRunner
+
+    import mixed_table
+    from adagrad_diff.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("ADAGRAD_DIFF_DATA", raising=False)
+    mixed_table.write(tmp_path / "mixed.csv", mixed_table.columns())
+    return lambda *args: CliRunner().invoke(main, list(args))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import json
 import os
 import re
 import shlex
@@ -37,6 +38,7 @@ def run(monkeypatch, tmp_path):
     """Run a command in an empty directory, with an empty cache, no network and few iterations."""
     for name in ("2moons", "hinge", "lad", "splice"):
         monkeypatch.setitem(_reproduce.RUN_SCALES["quick"], name, (6, {"n_iter": BRIEF}))
+    monkeypatch.setitem(_reproduce.RUN_SCALES["quick"], "news20", (6, {"n_iter": 3}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("ADAGRAD_DIFF_DATA", raising=False)
@@ -50,6 +52,55 @@ def interrupted(*args, **options):
 
 def contents(directory):
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in Path(directory).iterdir() if p.is_file()}
+
+
+def commands(group, path=()):
+    """Every command with the words that lead to it."""
+    yield path, group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, (*path, name))
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_help_is_whole(run, monkeypatch, width):
+    """Nothing is cut, nothing is wider than the terminal, and no line is longer than 100 characters."""
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *default: os.terminal_size((width, 24)))
+    for path, command in commands(main):
+        text = run(*path, "--help").output
+        assert max(map(len, text.splitlines())) <= min(width, 100), text
+        assert not re.search(r"\w\.\.\.$", text, re.MULTILINE), text
+        if path:
+            assert command.short_help or "info" not in path
+            assert len(command.get_short_help_str(1000)) <= 60
+
+
+def test_out_is_where_results_go(run):
+    """Every command that writes something has it, and the name it had before is still understood."""
+    options = {path: {name for option in command.params for name in option.opts} for path, command in commands(main)}
+    assert {path[-1] for path, names in options.items() if "--out" in names} == {
+        "compare",
+        "fit",
+        "reproduce",
+        "verify",
+        "fetch",
+    }
+    former = run("verify", "lad", "--eta", "0.1", "--iterations", "20", "--output", "old")
+    assert former.exit_code == 0, former.output
+    assert "--output is called --out now" in former.stderr
+    assert Path("old", "bound_against_truth.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def test_a_bug_is_no_input(run, monkeypatch):
+    """A ValueError that nobody meant for the user is not told as if it were the user's."""
+
+    def wrong(*args, **options):
+        raise ValueError("operands could not be broadcast together")
+
+    monkeypatch.setattr("adagrad_diff.paper._reproduce.study", wrong)
+    result = run("reproduce", "2moons", *TINY, "--out", "out")
+    assert result.exit_code == 70
+    assert "Traceback" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("This is a fault of adagrad-diff, not of your data.")
 
 
 def test_help_and_info(run):
@@ -122,13 +173,14 @@ def test_results_of_another_problem_stay(run, tmp_path):
 
 
 def test_verify(run, tmp_path):
-    result = run("verify", "lad", "--eta", "0.01", "--eta", "0.1", "--iterations", "60", "--output", "out")
+    result = run("verify", "lad", "--eta", "0.01", "--eta", "0.1", "--iterations", "60", "--out", "out")
     assert result.exit_code == 0, result.output
     assert "Lemma 1, smooth" in result.stdout
     assert "VIOLATED" not in result.stdout
     assert "LAD regression" in result.stderr
     named = [line.strip() for line in result.stdout.split("Files:")[1].splitlines() if line.strip()]
-    assert {Path(name).name for name in named} == {"bound_against_truth.png", "bound_against_truth.csv", "inequalities.csv"}
+    bound = {f"bound_against_truth.{ending}" for ending in ("pdf", "png", "csv")}
+    assert {Path(name).name for name in named} == {*bound, "inequalities.csv"}
     assert all((tmp_path / name).stat().st_size for name in named)
 
 
@@ -153,12 +205,23 @@ def test_verify_usage(run):
 
 @pytest.mark.usefixtures("unsaved")
 def test_stand_in_is_named_everywhere(run):
+    result = run("reproduce", "news20", "--etas", "3", "--starts", "1", "--out", "out")
+    assert result.exit_code == 0, result.output
+    assert "stand-in for news20" in result.stdout
+    assert "--data" in result.stderr
+    for name in ("table.csv", "table.md", "figA_news20.csv", "run.json"):
+        assert "stand-in" in Path("out", name).read_text()
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_a_fresh_machine_has_the_real_splice(run):
+    """No directory, no cache, no network."""
     result = run("reproduce", "fig3", "--etas", "3", "--starts", "1", "--out", "out")
     assert result.exit_code == 0, result.output
-    assert "stand-in for splice.t" in result.stdout
-    assert "--data" in result.stderr
-    for name in ("table.csv", "table.md", "fig3_splice.csv", "run.json"):
-        assert "stand-in" in Path("out", name).read_text()
+    assert "Logistic regression on splice.t" in result.stderr
+    assert "stand-in" not in result.output
+    known = json.loads(Path("out", "run.json").read_text())["problems"]["splice"]
+    assert (known["data"], known["sha256"]) == ("splice.t", datasets._registry.REGISTRY["splice.t"].sha256)
 
 
 def test_damaged_data(run, tmp_path):
@@ -200,9 +263,18 @@ def test_usage_errors(run):
 def test_datasets(run, tmp_path):
     listing = run("datasets", "list")
     assert listing.exit_code == 0
-    assert len(listing.stdout.splitlines()) == len(datasets.names())
-    missing = run("datasets", "where", "splice.t")
+    places = {line.split()[0]: line.split(maxsplit=4)[4] for line in listing.stdout.splitlines()}
+    assert list(places) == datasets.names()
+    assert places["splice"] == places["splice.t"] == "inside the package"
+    assert places["a9a"] == "not here"
+    missing = run("datasets", "where", "a9a")
     assert (missing.exit_code, missing.stdout) == (1, "")
+    inside = run("datasets", "where", "splice.t")
+    assert inside.stdout.endswith("splice.t.2bit\n")
+    assert "datasets fetch splice.t writes it as text" in inside.stderr
+    written = run("datasets", "fetch", "splice", "--out", "mine")
+    assert (written.exit_code, written.stdout) == (0, "mine/splice\n")
+    assert run("datasets", "list", "--data", "mine").stdout.splitlines()[1].endswith(" mine/splice")
     (tmp_path / "splice.t").write_text("")
     assert run("datasets", "where", "splice.t", "--data", ".").stdout == "splice.t\n"
     fetched = run("datasets", "fetch", "heart_scale")
@@ -282,7 +354,7 @@ def test_ctrl_c_in_any_command(run, command, monkeypatch):
 @pytest.mark.usefixtures("default_handler")
 def test_ctrl_c_from_outside(tmp_path):
     """While it computes: 130 and a sentence, no traceback."""
-    arguments = ["verify", "hinge", "--iterations", "1000000", "--output", "out"]
+    arguments = ["verify", "hinge", "--iterations", "1000000", "--out", "out"]
     process = subprocess.Popen(
         [sys.executable, "-m", "adagrad_diff", *arguments],
         cwd=tmp_path,

@@ -17,22 +17,12 @@ import pytest
 import mixed_table
 from lacking import without
 
-click_testing = pytest.importorskip("click.testing")
+pytest.importorskip("click")
 for needed in ("pandas", "sklearn", "xarray", "jinja2"):
     pytest.importorskip(needed)
-from adagrad_diff.cli import main  # noqa: E402
 
 pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]
 SMALL = ["--rules", "AdaGradDiff,adagrad,dog", "--etas", "0.01:10:4", "--starts", "2", "--budget", "20"]
-
-
-@pytest.fixture
-def run(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("ADAGRAD_DIFF_DATA", raising=False)
-    mixed_table.write(tmp_path / "mixed.csv", mixed_table.columns())
-    return lambda *args: click_testing.CliRunner().invoke(main, list(args))
 
 
 def everything(directory):

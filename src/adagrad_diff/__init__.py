@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from .common.version import __version__ as __version__
+
+TYPE_CHECKING = False  # what type checkers take for true; `typing` would take longer to load than all of this
 
 # Whose names are ours, too.
 _ROOMS = ("solve", "finishing", "sweeps", "study", "rules", "losses", "penalties", "certificates", "checks")

@@ -1,12 +1,13 @@
 """The command line, also as ``python -m adagrad_diff``."""
 
-from __future__ import annotations
-
 import sys
+
+from .common import ctrl_c
 
 
 def main() -> None:
     """Run the command, or say what it needs. Its version and `info` need nothing: they are for those with a problem."""
+    ctrl_c.take_over()  # first of all: libraries take a second to load
     try:
         from .cli import main as command
     except ModuleNotFoundError as error:
@@ -17,8 +18,6 @@ def main() -> None:
             sys.exit(str(error))
         print(answers[sys.argv[1]]())
         return
-    except KeyboardInterrupt:  # libraries take a moment to load
-        sys.exit(130)
     command(prog_name="adagrad-diff")
 
 

@@ -33,6 +33,10 @@ EVERY = {
     "SquaredHinge": ((A, LABELS), {"A": CHANGED, "b": -LABELS, **OPTIONS}),
     "Logistic": ((A, LABELS), {"A": CHANGED, "b": -LABELS, **OPTIONS}),
     "Multinomial": ((A, CLASSES), {"A": CHANGED, "b": CLASSES[::-1], "classes": 5, **OPTIONS}),
+    "Minibatch": (
+        (Logistic(A, LABELS), 2),
+        {"loss": Logistic(CHANGED, LABELS), "size": 3, "seed": 1, "reduce": "storm"},
+    ),
     "Quadratic": ((K, REAL), {"Q": SYMMETRIC, "c": other(REAL)}),
     "KernelSVMDual": ((K, LABELS, 0.5), {"K": SYMMETRIC, "b": -LABELS, "lam": 0.25}),
     "Affine": ((A[:2], [1.0, 2.0]), {"A": other(A[:2]), "b": [1.0, 2.5]}),

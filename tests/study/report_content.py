@@ -97,6 +97,7 @@ def content(
             ["Penalty", "L1, strength 0.01"],
             ["Missing values", "none"],
         ],
+        "gap_name": "relative gap",
         "n_iter": n_iter,
         "iterations": iterations,
         "f_star": {

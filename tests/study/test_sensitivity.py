@@ -172,7 +172,7 @@ def test_one_start_that_fails_is_enough():
 
 
 def test_nothing_but_nan():
-    with pytest.raises(ValueError, match="F is not finite at any of the starts"):
+    with pytest.raises(ValueError, match="The objective is not finite at any of the starts"):
         sensitivity(lambda x: (np.full(x.shape[1:], np.nan), x), None, [AdaGrad], [0.1], np.ones((2, 2)), 5)
 
 

@@ -33,7 +33,7 @@ A = rng.standard_normal((40, 4))
 B = A[:, 0] - A[:, 1] + 0.1 * rng.standard_normal(40)
 LOSS, PENALTY, ETAS = LAD(A, B), L1(0.02), [1e-3, 1e-2, 0.1, 1.0, 10.0]
 KEYS = {"title", "created", "version", "command", "about", "n_iter", "iterations", "f_star", "starts", "etas", "rules"}
-KEYS |= {"runs", "scores", "verdict"}
+KEYS |= {"runs", "scores", "verdict", "gap_name"}
 IMG = "<img src=x onerror=alert(1)>|`*"
 
 
@@ -74,7 +74,7 @@ def test_the_table_for_people(found):
     assert text.splitlines()[0].split()[:2] == ["rule", "within"]
     assert [line.split()[0] for line in text.splitlines()[2:6]].count("DoG") == 1
     assert found.verdict[0][:40] in text.replace("\n", " ")
-    assert "F_star is proven" in text
+    assert "The optimum is proven" in text
     table = found.markdown("average")
     assert table.count("\n") == 2 + 4
     assert len({line.count("|") - line.count(r"\|") for line in table.splitlines()}) == 1  # no name makes a column
@@ -250,3 +250,14 @@ def test_functions_need_names_in_a_checkpoint(tmp_path):
         sensitivity(bowl, None, [AdaGrad], ETAS, np.ones((2, 1)), 5, checkpoint=tmp_path / "a")
     fine = sensitivity(named("bowl", bowl), None, [AdaGrad], ETAS, np.ones((2, 1)), 5, checkpoint=tmp_path / "b")
     assert isinstance(fine, Sensitivity)
+
+
+def test_gaps_are_called_what_they_are(found):
+    """Relative ones, or F - F_star as on the pages of `reproduce`."""
+    from dataclasses import replace
+
+    plain = replace(found, scale=1.0, unit="1")
+    for study, name in ((found, "relative gap"), (plain, "gap")):
+        assert study.gap_name == study.content()["gap_name"] == name
+        assert study.plot().axes[0].get_ylabel() == f"{name}, last iterate"
+    assert dict(map(tuple, plain.content()["about"]))["Gaps"] == "objective - optimum"

@@ -301,7 +301,7 @@ def test_the_right_rule_is_needed():
 @pytest.mark.peer
 def test_where_F_is_infinite():
     run = diff("2moons")
-    with pytest.raises(ValueError, match="F is infinite at the comparison point"):
+    with pytest.raises(ValueError, match="The objective is infinite at the comparison point"):
         lemma_1(run, np.ones(40))
 
 

@@ -12,7 +12,7 @@ from .group import click, interrupted, main, one_line, say, strict
 from .options import problem_options
 
 
-@main.command()
+@main.command(short_help="How much does the step size matter on your data? A page.")
 @problem_options
 @click.option("--rules", multiple=True, metavar="RULE[,RULE]...", help="The rules to compare.  [default: all there are]")
 @click.option("--budget", default="500", show_default=True, help="Iterations of each run, or a time for all: 60s, 5min.")

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from ..common.check import InputError
 from ..common.extras import require
 from ..common.version import __version__
 from ..study import report
@@ -88,4 +89,4 @@ def _client(address: str) -> Any:
     try:
         return distributed.Client(address, timeout=CONNECTING, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise ValueError(f"--scheduler {address!r} does not answer: is it the address of a running Dask scheduler?") from error
+        raise InputError(f"--scheduler {address!r} does not answer: is it the address of a running Dask scheduler?") from error

@@ -11,8 +11,8 @@ from .group import clean, click, interrupted, main, say
 TARGETS = ("hinge", "lad", "news20", "splice", "2moons", "fig1", "fig2", "fig3")
 
 
-@main.command()
-@click.argument("targets", nargs=-1, type=click.Choice(TARGETS), metavar="[hinge|lad|news20|splice|2moons|fig1|fig2|fig3]...")
+@main.command(short_help="Run the paper's experiments and draw its figures.")
+@click.argument("targets", nargs=-1, type=click.Choice(TARGETS), metavar="[TARGET]...")
 @click.option(
     "--scale",
     type=click.Choice(("quick", "full")),
@@ -31,7 +31,11 @@ TARGETS = ("hinge", "lad", "news20", "splice", "2moons", "fig1", "fig2", "fig3")
 @click.option("--jobs", type=click.IntRange(min=1), help="Chunks of trajectories that run side by side.  [default: every core]")
 @clean
 def reproduce(targets: tuple[str, ...], scale: str, out: str, jobs: int | None, **options: Any) -> None:
-    """Run the paper's experiments and draw its figures: all of them, or those of some problems, or some figures."""
+    """Run the paper's experiments and draw its figures: all of them, or those of some problems, or some figures.
+
+    A TARGET is a problem (hinge, lad, news20, splice, 2moons) or a figure (fig1, fig2, fig3). Figures come as PDF and PNG, with
+    the numbers behind them as CSV. Ctrl-C loses nothing: --resume goes on.
+    """
     from ..paper import reproduce as run
     from ..paper.table import to_text
 
@@ -46,8 +50,8 @@ def reproduce(targets: tuple[str, ...], scale: str, out: str, jobs: int | None, 
         click.echo(f"  {path}")
 
 
-@main.command()
-@click.argument("problems", nargs=-1, type=click.Choice(TARGETS[:5]), metavar="[hinge|lad|news20|splice|2moons]...")
+@main.command(short_help="Check the paper's inequalities and rates on recorded runs.")
+@click.argument("problems", nargs=-1, type=click.Choice(TARGETS[:5]), metavar="[PROBLEM]...")
 @click.option(
     "--eta", "etas", multiple=True, type=float, help="A step size; may be repeated.  [default: five over six decades]"
 )
@@ -55,11 +59,14 @@ def reproduce(targets: tuple[str, ...], scale: str, out: str, jobs: int | None, 
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of data and starts.")
 @click.option("--data", type=click.Path(exists=True, file_okay=False), help="Directory of the LIBSVM files.")
 @click.option(
-    "--output", default="results", show_default=True, type=click.Path(file_okay=False), help="Directory for the figure."
+    "--out", default="results", show_default=True, type=click.Path(file_okay=False), help="Directory for the results."
 )
+@click.option("--output", "former", type=click.Path(file_okay=False), hidden=True)  # what --out was called in 0.1
 @clean
-def verify(problems: tuple[str, ...], etas: tuple[float, ...], **options: Any) -> None:
+def verify(problems: tuple[str, ...], etas: tuple[float, ...], out: str, former: str | None, **options: Any) -> None:
     """Check the paper's inequalities and rates on recorded runs, and draw the main bound against the truth.
+
+    A PROBLEM is hinge, lad, news20, splice or 2moons; all of them if none is named.
 
     One row per inequality: the smallest slack over all step sizes and blocks, relative to the magnitude of what enters it,
     and where it is. The exit code is 1 if one is violated that the paper states rightly.
@@ -67,7 +74,9 @@ def verify(problems: tuple[str, ...], etas: tuple[float, ...], **options: Any) -
     from ..theory import verify as run
     from ..theory.report import to_text
 
-    found = run(problems, etas, say=say, **options)
+    if former is not None:
+        say("--output is called --out now, as in every command; --output goes away in 0.3.")
+    found = run(problems, etas, say=say, output=former or out, **options)
     click.echo(to_text(found))
     click.echo("\nFiles:")
     for path in found.files:

@@ -11,7 +11,7 @@ from .group import click, main, one_line, say, strict
 from .options import problem_options
 
 
-@main.command()
+@main.command(short_help="Fit a linear model to your data, with a proof.")
 @problem_options
 @click.option("--tol", type=click.FloatRange(min=0.0), default=1e-6, show_default=True, help="Relative gap to be proven.")
 @click.option("--max-iter", type=click.IntRange(min=1), default=10000, show_default=True, help="The most iterations to make.")

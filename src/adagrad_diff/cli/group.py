@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..common import about
+from ..common import about, ctrl_c
+from ..common.check import InputError
 from ..common.extras import require
 
 if TYPE_CHECKING:
@@ -17,8 +19,11 @@ else:
 
 __all__ = ["Refused", "clean", "click", "interrupted", "main", "one_line", "say", "strict"]
 
-INTERRUPTED_CODE = 130  # the usual exit code after Ctrl-C
-REFUSED_CODE = 2  # what was given cannot be used
+REFUSED_CODE, FAULT_CODE = 2, 70  # what was given cannot be used; a bug (EX_SOFTWARE of sysexits.h)
+HELP_WIDTH = 100  # of help, on terminals that are as wide
+OUR_FAULT = (
+    "This is a fault of adagrad-diff, not of your data. Please report it with all this, and what adagrad-diff info prints."
+)
 
 
 class Refused(click.ClickException):
@@ -27,40 +32,42 @@ class Refused(click.ClickException):
     exit_code = REFUSED_CODE
 
 
-def clean(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What a user can mend ends in one sentence and exit code 1, Ctrl-C in one and 130; neither in a traceback."""
+def clean(command: Callable[..., Any], refusal: type[click.ClickException] = click.ClickException) -> Callable[..., Any]:
+    """What a user can mend ends in one sentence and exit code 1, Ctrl-C in one and 130; neither in a traceback.
+
+    Any other exception is a bug: a traceback, and exit code 70.
+    """
 
     @wraps(command)
     def wrapped(*args: Any, **options: Any) -> Any:
         try:
-            return command(*args, **options)
-        except (ValueError, OSError, ImportError) as error:
-            raise click.ClickException(str(error)) from error
+            with ctrl_c.Working():
+                return command(*args, **options)
+        except MemoryError as error:
+            raise refusal("There is not enough memory for these data. Take fewer columns (--drop) or rows.") from error
+        except (InputError, OSError, ImportError) as error:
+            raise refusal(one_line(str(error))) from error
         except KeyboardInterrupt:
-            interrupted("Interrupted. The same command begins again.")
+            interrupted(ctrl_c.SENTENCE)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except Exception:
+            traceback.print_exc()
+            say(OUR_FAULT)
+            sys.exit(FAULT_CODE)
 
     return wrapped
 
 
 def strict(command: Callable[..., Any]) -> Callable[..., Any]:
     """The same with exit code 2, for commands that are given files of the user's own: 1 is an answer that is not good."""
-
-    @wraps(command)
-    def wrapped(*args: Any, **options: Any) -> Any:
-        try:
-            return command(*args, **options)
-        except MemoryError as error:
-            raise Refused("There is not enough memory for these data. Take fewer columns (--drop) or rows.") from error
-        except (ValueError, OSError, ImportError) as error:
-            raise Refused(one_line(str(error))) from error
-
-    return clean(wrapped)
+    return clean(command, Refused)
 
 
 def interrupted(sentence: str) -> NoReturn:
     """Say what Ctrl-C has left, and end."""
-    say(f"\n{sentence}")
-    sys.exit(INTERRUPTED_CODE)
+    ctrl_c.last_words(sentence)
+    sys.exit(ctrl_c.EXIT_CODE)
 
 
 def say(line: str) -> None:
@@ -73,7 +80,7 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH})
 @click.version_option(message=about.version_line(), package_name="adagrad-diff")
 def main() -> None:
     """AdaGrad-Diff: fit a model, compare step-size rules on your data, or run the paper's experiments."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from ..common import about
-from .group import clean, click, main
+from .group import clean, click, main, say
+
+PACKED = ".2bit"  # how files inside the package end
 
 
-@main.group()
+@main.group(short_help="Data sets: which there are, and how to get them.")
 def datasets() -> None:
     """The LIBSVM data sets: which there are, where they are, and how to get them."""
 
 
-@datasets.command("list")
+@datasets.command("list", short_help="All data sets, and where they are.")
 @click.option("--data", type=click.Path(exists=True, file_okay=False), help="A directory to look in first.")
 @clean
 def list_(data: str | None) -> None:
@@ -22,21 +24,27 @@ def list_(data: str | None) -> None:
 
     for name in sets.names():
         rows, columns = sets.shape(name)
-        click.echo(f"{name:<12} {rows:>6} x {columns:<6} {sets.where(name, data) or 'not here'}")
+        path = sets.where(name, data)
+        place = "not here" if path is None else "inside the package" if path.suffix == PACKED else path
+        click.echo(f"{name:<12} {rows:>6} x {columns:<6} {place}")
 
 
-@datasets.command()
+@datasets.command(short_help="Fetch data sets, and print where they are.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME... | all")
+@click.option("--out", type=click.Path(file_okay=False), help="Directory for the files.  [default: the cache]")
 @clean
-def fetch(names: tuple[str, ...]) -> None:
-    """Fetch data sets from the LIBSVM page into the cache, and print where they are."""
+def fetch(names: tuple[str, ...], out: str | None) -> None:
+    """Fetch data sets from the LIBSVM page, and print where they are.
+
+    Those inside the package are written as LIBSVM's text, without a network.
+    """
     from .. import datasets as sets
 
     for name in sets.names() if names == ("all",) else names:
-        click.echo(sets.fetch(name))
+        click.echo(sets.fetch(name, out))
 
 
-@datasets.command("where")
+@datasets.command("where", short_help="Print where a data set is.")
 @click.argument("name")
 @click.option("--data", type=click.Path(exists=True, file_okay=False), help="A directory to look in first.")
 @clean
@@ -47,10 +55,12 @@ def where_(name: str, data: str | None) -> None:
     path = sets.where(name, data)
     if path is None:
         raise click.ClickException(f"{name} is not on this machine. adagrad-diff datasets fetch {name} gets it.")
+    if path.suffix == PACKED:
+        say(f"{name} comes with the package, packed. adagrad-diff datasets fetch {name} writes it as text.")
     click.echo(path)
 
 
-@main.command()
+@main.command(short_help="Versions and machine, for a bug report.")
 @clean
 def info() -> None:
     """Versions, and what this machine has: to be pasted into a bug report."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..common.check import InputError
 from ..common.extras import require
 from ..common.files import reason, write
 from ..common.version import __version__
@@ -156,4 +157,4 @@ def refuse_foreign(path: Path) -> None:
     except (OSError, ValueError, AttributeError, RecursionError):
         ours = False
     if not ours:
-        raise ValueError(f"--out names {str(path)!r}, which is there already and is no model: choose another name.")
+        raise InputError(f"--out names {str(path)!r}, which is there already and is no model: choose another name.")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..common.check import InputError
 from ..common.files import reason, write
 
 RUN_FORMAT = "adagrad-diff comparison 1"
@@ -24,7 +25,7 @@ class Run:
 
     def __init__(self, out: Path, description: dict[str, Any]):
         if out.is_dir():
-            raise ValueError(f"--out names {str(out)!r}, which is a directory: name a file such as report.html.")
+            raise InputError(f"--out names {str(out)!r}, which is a directory: name a file such as report.html.")
         text = json.dumps(description, sort_keys=True)
         self.out, self.description = out, json.loads(text)
         self.results = out.with_name(f"{out.stem}.results")
@@ -32,7 +33,7 @@ class Run:
         self.checkpoint = self.folder / "checkpoint"
         self.kept = _read(self.folder / "run.json")
         if self.kept is not None and self.kept.get("description") != self.description:
-            raise ValueError(f"{self.folder} holds something else than this comparison: choose another --out.")
+            raise InputError(f"{self.folder} holds something else than this comparison: choose another --out.")
 
     @property
     def sentence(self) -> str:
@@ -60,7 +61,7 @@ class Run:
     def refuse_foreign_page(self) -> None:
         """A page is replaced only if it is one of ours, which the folder of its run keeps as well."""
         if self.out.exists() and self.shown is None:
-            raise ValueError(
+            raise InputError(
                 f"{str(self.out)!r} is there already, and is no report of ours, or was changed: choose another --out."
             )
 
@@ -103,7 +104,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{str(path)!r} cannot be read: delete it, or choose another --out.") from error
+        raise InputError(f"{str(path)!r} cannot be read: delete it, or choose another --out.") from error
     return found if isinstance(found, dict) else {}
 
 

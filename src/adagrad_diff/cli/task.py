@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..common.check import InputError
 from ..datasets.tables import Table
 from .choices import LossChoice, loss_of
 
@@ -31,10 +32,10 @@ def task_of(table: Table, loss: str | None, positive: str | None) -> Task:
     whole = y.dtype != object and bool((values == np.round(values)).all())
     choice = loss_of(loss) if loss is not None else None
     if len(names) == 1:
-        raise ValueError(f"{called} has the same value in every row, {names[0]!r}: there is nothing to learn.")
+        raise InputError(f"{called} has the same value in every row, {names[0]!r}: there is nothing to learn.")
     if positive is not None:
         if positive not in names:
-            raise ValueError(f"{called} has no class {positive!r}, which --positive names. It has {_listed(names)}.")
+            raise InputError(f"{called} has no class {positive!r}, which --positive names. It has {_listed(names)}.")
         codes, names = (codes == names.index(positive)).astype(int), [f"not {positive}", positive]
         if len(values) == 2:
             names[0] = next(name for name in map(_shown, values.tolist()) if name != positive)
@@ -44,17 +45,17 @@ def task_of(table: Table, loss: str | None, positive: str | None) -> Task:
     if not choice.of_classes:
         return _numbers(choice, y, names, called, positive)
     if y.dtype != object and not whole and not two:
-        raise ValueError(
+        raise InputError(
             f"{called} holds numbers such as {names[0]}, but the loss {choice.name} is for classes: use squared or lad."
         )
     if len(names) > max(FEW_WHOLE_NUMBERS, len(y) / 2):
-        raise ValueError(f"{called} has {len(names)} different values in {len(y)} rows: those are no classes.")
+        raise InputError(f"{called} has {len(names)} different values in {len(y)} rows: those are no classes.")
     if two:
         choice = loss_of("logistic") if choice.of_many else choice
         sentence = f"{called} has two classes: {names[1]!r} is +1, {names[0]!r} is -1."
         return Task(choice, np.where(codes == 1, 1.0, -1.0), names, sentence)
     if not choice.of_many:
-        raise ValueError(
+        raise InputError(
             f"{called} has {len(names)} classes, {_listed(names)}, but the loss {choice.name} is for two: use multinomial, or "
             "name the class to tell from the others with --positive."
         )
@@ -66,14 +67,14 @@ def task_of(table: Table, loss: str | None, positive: str | None) -> Task:
 
 def _numbers(choice: LossChoice, y: np.ndarray, names: list[str], called: str, positive: str | None) -> Task:
     if y.dtype == object:
-        raise ValueError(
+        raise InputError(
             f"{called} holds words, {_listed(names)}, but the loss {choice.name} is for numbers: use logistic or hinge."
         )
     if positive is not None:
-        raise ValueError(f"--positive names a class, but the loss {choice.name} is for numbers.")
+        raise InputError(f"--positive names a class, but the loss {choice.name} is for numbers.")
     if choice.name == "poisson" and (y < 0).any():
         row = int(np.argmax(y < 0))
-        raise ValueError(
+        raise InputError(
             f"{called} is {y[row]:g} in row {row + 1}, but the loss poisson is for counts, which are not negative."
         )
     return Task(choice, y, [], f"{called} holds numbers from {y.min():g} to {y.max():g}.")

@@ -14,6 +14,10 @@ SHOWN_WIDTH = 100  # characters of a value that a message shows
 CHECKED_AT_ONCE = 1 << 18  # entries looked at together, so that checking a large array needs little memory
 
 
+class InputError(ValueError):
+    """What was given cannot be used, and the message says what to do: a mistake of the user's, and none of ours."""
+
+
 def shown(value: Any) -> str:
     """A value as it is shown in a message: in one line, and not all of a large one."""
     line = " ".join(repr(value).split())
@@ -36,7 +40,7 @@ def positive(value: Any, name: str, owner: str) -> float:
     """A positive finite number, or a sentence saying what it is instead."""
     number = _number(value)
     if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"The {name!r} parameter of {owner} must be a positive number. Got {shown(value)} instead.")
+        raise InputError(f"The {name!r} parameter of {owner} must be a positive number. Got {shown(value)} instead.")
     return number
 
 
@@ -44,7 +48,7 @@ def nonnegative(value: Any, name: str, owner: str) -> float:
     """A finite number >= 0."""
     number = _number(value)
     if not (np.isfinite(number) and number >= 0):
-        raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0. Got {shown(value)} instead.")
+        raise InputError(f"The {name!r} parameter of {owner} must be a number >= 0. Got {shown(value)} instead.")
     return number
 
 
@@ -52,7 +56,7 @@ def number(value: Any, name: str, owner: str) -> float:
     """A finite number."""
     result = _number(value)
     if not np.isfinite(result):
-        raise ValueError(f"The {name!r} parameter of {owner} must be a finite number. Got {shown(value)} instead.")
+        raise InputError(f"The {name!r} parameter of {owner} must be a finite number. Got {shown(value)} instead.")
     return result
 
 
@@ -63,7 +67,7 @@ def count(value: Any, name: str, owner: str, least: int = 0) -> int:
     except TypeError:
         number = least - 1
     if number < least:
-        raise ValueError(f"The {name!r} parameter of {owner} must be an integer >= {least}. Got {shown(value)} instead.")
+        raise InputError(f"The {name!r} parameter of {owner} must be an integer >= {least}. Got {shown(value)} instead.")
     return number
 
 
@@ -77,11 +81,11 @@ def real_array(value: Any, name: str) -> np.ndarray:
         if array.dtype == object and text is None:
             array = np.array(array.tolist() if array.ndim else float(value), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be an array of real numbers. Got {type(value).__name__} instead.") from None
+        raise InputError(f"{name} must be an array of real numbers. Got {type(value).__name__} instead.") from None
     if text is not None:
-        raise ValueError(f"{name} must be an array of real numbers. It holds text, such as {text!r}.")
+        raise InputError(f"{name} must be an array of real numbers. It holds text, such as {text!r}.")
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must be real numbers. Got dtype {array.dtype} instead.")
+        raise InputError(f"{name} must be real numbers. Got dtype {array.dtype} instead.")
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
         with np.errstate(over="ignore"):  # of extended precision
             array = array.astype(np.float32 if array.dtype.newbyteorder("=") == np.float32 else np.float64)
@@ -93,7 +97,7 @@ def refuse_masked(value: Any, name: str) -> None:
     parts = value if isinstance(value, list | tuple) else (value,)
     masked = sum(int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray))
     if masked:
-        raise ValueError(f"{name} has {masked} masked {'entry' if masked == 1 else 'entries'}: {MISSING}.")
+        raise InputError(f"{name} has {masked} masked {'entry' if masked == 1 else 'entries'}: {MISSING}.")
 
 
 def first_text(array: np.ndarray) -> str | bytes | None:
@@ -117,9 +121,9 @@ def refuse_text_columns(frame: Any, name: str) -> None:
         if wrong is not None:
             row, v = wrong
             what = f"text ({v!r} in row {row})" if isinstance(v, str | bytes) else f"{type(v).__name__} ({v} in row {row})"
-            raise ValueError(f"Column {column!r} of {name} holds {what}: encode it as numbers, or drop it.")
+            raise InputError(f"Column {column!r} of {name} holds {what}: encode it as numbers, or drop it.")
         if known:
-            raise ValueError(f"Column {column!r} of {name} contains {known[0][1]} in row {known[0][0]}: {MISSING}.")
+            raise InputError(f"Column {column!r} of {name} contains {known[0][1]} in row {known[0][0]}: {MISSING}.")
 
 
 def _missing(value: Any) -> bool:
@@ -133,7 +137,7 @@ def numbers(value: Any, sentence: str) -> np.ndarray:
         if np.asarray(value).dtype.kind == "b":
             raise ValueError
     except ValueError:
-        raise ValueError(sentence) from None
+        raise InputError(sentence) from None
     return array.astype(np.float64)
 
 
@@ -148,7 +152,7 @@ def finite(array: np.ndarray, name: str, columns: Any = None) -> np.ndarray:
             found = f"{name} contains {array[place]} at index {place if len(place) > 1 else place[0]}"
             if columns is not None:
                 found = f"Column {list(columns)[place[1]]!r} of {name} contains {array[place]} in row {place[0]}"
-            raise ValueError(f"{found}: {MISSING}.")
+            raise InputError(f"{found}: {MISSING}.")
     return array
 
 
@@ -156,7 +160,7 @@ def vector(value: Any, name: str, length: int, *, what: str = "one value per row
     """A finite one-dimensional array of the given length."""
     array = real_array(value, name)
     if array.shape != (length,):
-        raise ValueError(f"{name} must have shape ({length},), {what}. Got shape {array.shape} instead.")
+        raise InputError(f"{name} must have shape ({length},), {what}. Got shape {array.shape} instead.")
     return finite(array, name)
 
 
@@ -173,7 +177,7 @@ def cast(array: np.ndarray, dtype: Any, name: str, copy: bool = True) -> np.ndar
     if len(places):
         place = tuple(places[0].tolist())
         where = ", ".join(map(str, place))
-        raise ValueError(f"{name}[{where}] is {array[place]}, too large for {dtype}, the precision of the loss.")
+        raise InputError(f"{name}[{where}] is {array[place]}, too large for {dtype}, the precision of the loss.")
     return result
 
 
@@ -181,7 +185,7 @@ def one_of(value: Any, allowed: tuple[Any, ...], name: str, owner: str) -> Any:
     """A member of a short list of strings."""
     if value not in allowed:
         options = ", ".join(repr(a) for a in allowed)
-        raise ValueError(f"The {name!r} parameter of {owner} must be one of {options}. Got {shown(value)} instead.")
+        raise InputError(f"The {name!r} parameter of {owner} must be one of {options}. Got {shown(value)} instead.")
     return value
 
 
@@ -189,11 +193,11 @@ def first_where(bad: np.ndarray, array: np.ndarray, sentence: Callable[[int, Any
     """Raise `sentence(index, value)` for the first entry that is bad."""
     if bad.any():
         j = int(np.argmax(bad))
-        raise ValueError(sentence(j, array[j].item()))
+        raise InputError(sentence(j, array[j].item()))
 
 
 def flag(value: Any, name: str, owner: str) -> bool:
     """True or False, and nothing that merely looks like it."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"The {name!r} parameter of {owner} must be True or False. Got {shown(value)} instead.")
+        raise InputError(f"The {name!r} parameter of {owner} must be True or False. Got {shown(value)} instead.")
     return bool(value)

@@ -104,7 +104,7 @@ def _describe(value: Any, above: tuple[int, ...], leave_out: tuple[str, ...] = (
         return {name: _describe(getattr(rows, name), above) for name in ("shape", "data", "indices", "indptr")}
     if any(kind.__module__.partition(".")[0] == OURS for kind in type(value).__mro__):
         public = {name: item for name, item in sorted(vars(value).items()) if not name.startswith("_")}
-        kept = {name: _describe(item, above) for name, item in public.items() if name not in leave_out}
+        kept = {name: _describe(item, above, leave_out) for name, item in public.items() if name not in leave_out}
         return {"class": _name(value, type(value)), **kept}
     return _name(value, value)
 

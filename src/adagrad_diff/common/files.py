@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .check import shown
+from .check import InputError, shown
 
 try:
     import fcntl as locks
@@ -34,7 +34,7 @@ def as_path(value: Any, name: str) -> Path:
     except TypeError:
         path = "\0"
     if "\0" in path:
-        raise ValueError(f"{name!r} must be the path of a file or directory. Got {shown(value)} instead.")
+        raise InputError(f"{name!r} must be the path of a file or directory. Got {shown(value)} instead.")
     return Path(path)
 
 

@@ -1,3 +1,3 @@
 """The version, which every room may write down."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

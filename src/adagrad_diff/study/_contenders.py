@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from .. import rules as room
+from ..common.check import InputError
 from ..penalties import Penalty
 from ..rules import Rule, has_eta
 from .style import FAMILIES
@@ -37,10 +38,10 @@ def contenders(rules: Any, penalty: Penalty) -> list[Contender]:
         rules = [rule for rule in ring() if penalty.accepts == "diagonal" or _has_one_weight(rule)]
     found = [_contender(name, rule, penalty) for name, rule in _named(rules)]
     if not found:
-        raise ValueError("'rules' is empty: give at least one rule, such as AdaGradDiff.")
+        raise InputError("'rules' is empty: give at least one rule, such as AdaGradDiff.")
     names = [contender.name for contender in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"'rules' has {twice!r} more than once: give a dict of names of your own.")
+        raise InputError(f"'rules' has {twice!r} more than once: give a dict of names of your own.")
     return found
 
 
@@ -62,7 +63,7 @@ def _contender(name: str, rule: Any, penalty: Penalty) -> Contender:
     if isinstance(rule, str):
         known = {found.__name__: found for found in ring()}
         if rule not in known:
-            raise ValueError(f"'rules' has {rule!r}, which is none of {', '.join(known)}.")
+            raise InputError(f"'rules' has {rule!r}, which is none of {', '.join(known)}.")
         rule = known[rule]
     make = _maker(rule, penalty)
     made = make(PROBE)

@@ -40,7 +40,7 @@ def draw(found: Sensitivity, iterate: str) -> Figure:
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(r"step size $\eta$" + (", and rules without one" if free.any() else ""))
-        axes.set_ylabel(f"relative gap, {iterate} iterate")
+        axes.set_ylabel(f"{found.gap_name}, {iterate} iterate")
         if free.any() and not free.all():
             axes.axvline(found.etas[-1] * BESIDE_GRID**0.5, color="#BBBBBB", linewidth=0.6)
         axes.set_title(f"After {found.n_iter} iterations, {found.data.sizes['seed']} starts")

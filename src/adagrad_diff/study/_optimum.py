@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..certificates import dual_of
+from ..common.check import InputError
 from ..common.describe import describe, difference
 from ..common.files import write
 from ..losses import Loss
@@ -60,7 +61,7 @@ def refuse_others(folder: Path) -> None:
     """Raise if the checkpoint is a directory that something else has written."""
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     if names and not any(name.startswith((OPTIMUM, SEARCH, STAGE)) for name in names):
-        raise ValueError(
+        raise InputError(
             f"'checkpoint' must be an empty or new directory, or one that sensitivity has written. {folder} holds {names[0]!r}."
         )
 
@@ -76,9 +77,9 @@ def kept(path: Path | None, problem: Any, compute: Callable[[Path | None], Optim
             content = json.loads(path.read_text(encoding="utf-8"))
             found, where = Optimum(**content["optimum"]), difference(content["problem"], about)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path} cannot be used: {error}. Delete it, or choose another 'checkpoint'.") from None
+            raise InputError(f"{path} cannot be used: {error}. Delete it, or choose another 'checkpoint'.") from None
         if where:
-            raise ValueError(
+            raise InputError(
                 f"The checkpoint in {path.parent} belongs to another comparison: {where} is not the same. "
                 "Choose another directory; nothing was changed in this one."
             )

@@ -16,12 +16,12 @@ from ..solve.status import Interrupted
 from ..sweeps.run import sweep
 from ._contenders import Contender
 from ._optimum import STAGE
+from .style import SHOWN_POINTS, thin
 
 if TYPE_CHECKING:
     import xarray as xr
 
 RUN_LOOKS = 500  # iterations that a sweep records, about
-SHOWN = 60  # of these that are kept, more of the first than of the last
 LAST_VALUES = ("objective_best", "objective_average", "status", "nit")  # beside the objective of the last iterate
 ANY_ETA = 1.0  # a sweep wants one; a rule without a step size does not look at it
 
@@ -99,10 +99,7 @@ def all_runs(plan: Plan, contenders: list[Contender], etas: np.ndarray) -> xr.Da
 
 def _kept(runs: xr.Dataset) -> xr.Dataset:
     """Of the iterations, as many as are shown."""
-    recorded = runs.iteration.values
-    wanted = np.geomspace(recorded[0], recorded[-1], SHOWN)
-    rows = np.unique(np.abs(recorded[:, None] - wanted).argmin(axis=0))
-    return runs.isel(iteration=rows).drop_vars("start")
+    return runs.isel(iteration=thin(runs.sizes["iteration"], SHOWN_POINTS)).drop_vars("start")
 
 
 def _nearest(etas: np.ndarray, eta: float) -> int | None:

@@ -24,8 +24,9 @@ def content(found: Sensitivity, title: Any, about: Any, command: Any) -> dict[st
     published = dict(zip(found.rules, data.published.values.tolist(), strict=True))
     etas = [float(f"{eta:.10g}") for eta in found.etas]  # 0.01 and not 0.010000000000000002
     known = about_problem(found.loss, found.penalty) if about is None else [[str(label), str(text)] for label, text in about]
-    unit = "F - F_star" if found.unit == "1" else f"(F - F_star) / ({found.unit}), {found.unit} = {found.scale:.4g}"
-    known.append(["Gaps", unit])
+    whole = {"F(0) - F_star": "objective at zero - optimum", "F(start) - F_star": "objective at the starts - optimum"}
+    unit = "" if found.unit == "1" else f", divided by {whole.get(found.unit, found.unit)} = {found.scale:.4g}"
+    known.append(["Gaps", f"objective - optimum{unit}"])
     gaps = {name: found.gap(name).values for name in ("last", "best", "average")}
     curves, steps = found.curve().values, data.mean_step.values
     failed = ~np.isfinite(gaps["last"])
@@ -53,6 +54,7 @@ def content(found: Sensitivity, title: Any, about: Any, command: Any) -> dict[st
         "version": __version__,
         "command": python_lines(found) if command is None else [str(line) for line in command],
         "about": known,
+        "gap_name": found.gap_name,
         "n_iter": found.n_iter,
         "iterations": data.iteration.values.tolist(),
         "f_star": {"value": found.f_star.value, "how": found.f_star.how, "sentence": found.f_star.sentence},

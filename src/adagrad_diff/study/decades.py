@@ -46,7 +46,7 @@ def decades(etas: Any, gaps: Any, threshold: float) -> tuple[float, bool]:
         raise ValueError("'etas' must be positive and increasing: sort them, with their gaps, first.")
     if not (gaps >= 0).all():
         raise ValueError(
-            "'gaps' must be numbers >= 0, or infinite. Got a negative number or NaN: is F_star the smallest value?"
+            "'gaps' must be numbers >= 0, or infinite. Got a negative number or NaN: is the optimum the smallest value?"
         )
     if not threshold > 0:
         return 0.0, False

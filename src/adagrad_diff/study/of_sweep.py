@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .result import FStar, Sensitivity
-from .style import thin
+from .style import SHOWN_POINTS, thin
 
 if TYPE_CHECKING:
     import xarray as xr
-
-SHOWN_POINTS = 60  # of a curve
 
 
 def of_sweep(runs: xr.Dataset, f_star: FStar, loss: Any = None, penalty: Any = None) -> Sensitivity:

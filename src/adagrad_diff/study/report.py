@@ -34,6 +34,7 @@ def page(content: Mapping[str, Any]) -> str:
     content : dict
         What `Sensitivity.content()` returns: plain text, numbers, lists and dicts. Text is shown as it is, whatever is in it. A
         number that is not finite counts as missing. It may have `others`, a list of (title, file) of pages beside this one.
+        `gap_name` is what gaps are called, "relative gap" if it is not there.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def page(content: Mapping[str, Any]) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.filters |= {"number": number, "power": power, "moment": moment}
-    content = clean(content)
+    content = {"gap_name": "relative gap", **clean(content)}
     others = content.get("others", [])
     content = {name: part for name, part in content.items() if name != "others"}
     free = {rule["name"] for rule in content["rules"] if rule["free"]}

@@ -89,6 +89,11 @@ class Sensitivity:
         """The relative gap below which gaps are not told apart: F_star is not known any better."""
         return max(GAP_RESOLUTION, self.f_star.proven / self.scale)
 
+    @property
+    def gap_name(self) -> str:
+        """What gaps are called on figures: they are relative, unless they are F - F_star, as in the paper."""
+        return "gap" if self.unit == "1" else "relative gap"
+
     def gap(self, iterate: str = "last") -> xr.DataArray:
         """(F - F_star) / scale by (rule, eta, seed), infinite where a run failed; the best iterate is one of before that."""
         check.one_of(iterate, ITERATES, "iterate", "gap")

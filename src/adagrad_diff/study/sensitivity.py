@@ -101,17 +101,19 @@ def sensitivity(
         file = None if folder is None else folder / OPTIMUM
         optimum = kept(file, problem, lambda search: look_for(loss, penalty, x0s, n_iter, search))
     if given == "certified" and optimum.reason:
-        raise ValueError(
+        raise check.InputError(
             f'\'f_star\' cannot be "certified" here: {optimum.reason}. Give a number, "protocol", or more iterations.'
         )
     data = all_runs(plan, several, as_etas(etas, optimum.size))
     least = smallest(data)
     if not np.isfinite(least):
-        raise ValueError("F is not finite at any of the starts, or after them: there is nothing to compare. Look at the data.")
+        raise check.InputError(
+            "The objective is not finite at any of the starts, or after them: there is nothing to compare. Look at the data."
+        )
     if isinstance(given, float):
         known = _given(given, least)
     elif given != "protocol" and not optimum.reason:
-        text = f"F_star is proven by a duality gap: it is {optimum.value:.10g}, or larger by {optimum.proven:.1g} at most."
+        text = f"The optimum is proven by a duality gap: it is {optimum.value:.10g}, or larger by {optimum.proven:.1g} at most."
         known = FStar(min(optimum.value, least), "certified", text, optimum.proven)
     else:
         known = _protocol(plan, several, data, least)
@@ -122,20 +124,22 @@ def _as_f_star(f_star: Any) -> Any:
     if f_star is None or (isinstance(f_star, str) and f_star in ("certified", "protocol")):
         return f_star
     if isinstance(f_star, str):
-        raise ValueError(f"The 'f_star' parameter of sensitivity must be a number, 'certified' or 'protocol'. Got {f_star!r}.")
+        raise check.InputError(
+            f"The 'f_star' parameter of sensitivity must be a number, 'certified' or 'protocol'. Got {f_star!r}."
+        )
     return check.number(f_star, "f_star", "sensitivity")
 
 
 def _given(value: float, least: float) -> FStar:
     if value <= least:
-        return FStar(value, "given", f"F_star = {value:.10g} was given.")
-    text = f"F_star = {value:.10g} was given, but a run has reached {least:.10g}, which takes its place."
+        return FStar(value, "given", f"The optimum {value:.10g} was given.")
+    text = f"The optimum {value:.10g} was given, but a run has reached {least:.10g}, which takes its place."
     return FStar(least, "given", text)
 
 
 def _protocol(plan: Plan, several: Any, data: Any, least: float) -> FStar:
     """The smallest value that was seen, after the best run has gone on for longer."""
-    text = "F_star is the smallest value that any run has seen"
+    text = "The optimum is the smallest value that any run has seen"
     if (longer := refined(plan, several, data, final, LONGER)) is None:
         return FStar(least, "protocol", f"{text}. All runs failed.")
     fastest, eta, runs = longer

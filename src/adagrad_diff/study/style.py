@@ -9,13 +9,6 @@ import numpy as np
 
 from ..common.extras import require
 
-# Blue and vermillion of Okabe and Ito can be told apart with every kind of colour blindness, and differ in lightness; line
-# style and markers do the same in black and white.
-METHODS: dict[str, dict[str, Any]] = {
-    "AdaGrad-Diff": {"color": "#0072B2", "linestyle": "-", "marker": "o", "markerfacecolor": "#0072B2"},
-    "AdaGrad": {"color": "#D55E00", "linestyle": "--", "marker": "s", "markerfacecolor": "white"},
-}
-
 # The rules: colour says which family a rule belongs to, dash and marker which member it is. Every colour can be read on white
 # and on a dark page (contrast 3 at least), any two can be told apart with every kind of colour blindness, no two rules share a
 # marker, and no two of a family a dash. Markers have Plotly's names.
@@ -100,6 +93,7 @@ MATPLOTLIB = {
 }
 
 POINTS = 600  # drawn per line: more than a printed panel can show
+SHOWN_POINTS = 60  # kept of a curve of a comparison, of which there are hundreds
 
 
 def style_of(rule_name: str) -> dict[str, Any]:
@@ -148,6 +142,14 @@ def line_of(rule_name: str) -> dict[str, Any]:
         "marker": MARKERS[marker.removesuffix("-open")],
         "markerfacecolor": "white" if marker.endswith("-open") else look["color"],
     }
+
+
+# The paper's two: blue and vermillion of Okabe and Ito differ in lightness, too; line style and markers do the same in black
+# and white.
+METHODS: dict[str, dict[str, Any]] = {
+    "AdaGrad-Diff": line_of("AdaGradDiff"),
+    "AdaGrad": {**line_of("AdaGrad"), "linestyle": "--"},
+}
 
 
 def style() -> Any:

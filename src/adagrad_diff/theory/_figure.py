@@ -33,11 +33,13 @@ TITLES = {"lad": "LAD", "splice": "splice.t"}  # where the name is not the title
 
 
 def write(found: Verification, out: str | os.PathLike[str]) -> list[Path]:
-    """bound_against_truth.png and .csv, and the table of inequalities as CSV."""
+    """bound_against_truth.pdf, .png and .csv, and the table of inequalities as CSV."""
+    figure = draw(found.bounds)
     return write_all(
         out,
         {
-            "bound_against_truth.png": lambda path: draw(found.bounds).savefig(path, format="png", dpi=125),
+            "bound_against_truth.pdf": lambda path: figure.savefig(path, format="pdf", metadata={"CreationDate": None}),
+            "bound_against_truth.png": lambda path: figure.savefig(path, format="png", dpi=125),
             "bound_against_truth.csv": lambda path: path.write_text(bounds_csv(found.bounds)),
             "inequalities.csv": lambda path: path.write_text(rows_csv(found)),
         },

@@ -69,7 +69,7 @@ def point(run: Run, x: Any, owner: str) -> tuple[np.ndarray, float, float]:
         raise ValueError(f"The comparison point of {owner} must have {run.x.shape[1]} coordinates. Got shape {x.shape}.")
     value, size = run.objective(x)
     if not np.isfinite(value):
-        raise ValueError(f"F is infinite at the comparison point: there {owner} says nothing.")
+        raise ValueError(f"The objective is infinite at the comparison point: there {owner} says nothing.")
     return x.reshape(-1), value, size
 
 

@@ -153,7 +153,9 @@ def record(loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = N
         np.copyto(total, state.memory["total"])
     N = len(eta)
     if N == 0:
-        raise ValueError("The first step led to a value that is not finite: there is nothing to record. Try a smaller eta.")
+        raise check.InputError(
+            "The first step led to a value that is not finite: there is nothing to record. Try a smaller eta."
+        )
     w.append(rule.eps + np.sqrt(total))
     return Run(
         loss=loss,

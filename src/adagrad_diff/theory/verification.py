@@ -67,7 +67,7 @@ def verify(
     data : path, optional
         Directory of the LIBSVM files; generated stand-ins are used where they are missing, and the messages say so.
     output : path, optional
-        Directory for the figure (PNG) and the numbers (CSV). Nothing is drawn by default.
+        Directory for the figure (PDF and PNG) and the numbers (CSV). Nothing is drawn by default.
     say : callable
         What to do with messages; they go to stderr by default.
 
@@ -91,7 +91,7 @@ def verify(
     for eta in given:  # the inequalities have its square, and divide by it
         if not 1 / LARGEST_ETA <= eta <= LARGEST_ETA:
             ends = f"{1 / LARGEST_ETA:g} and {LARGEST_ETA:g}"
-            raise ValueError(f"The 'etas' parameter of verify must be between {ends}. Got {eta!r} instead.")
+            raise check.InputError(f"The 'etas' parameter of verify must be between {ends}. Got {eta!r} instead.")
     if iterations is not None:
         check.count(iterations, "iterations", "verify", least=1)
     found = Verification()

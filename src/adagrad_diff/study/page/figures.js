@@ -14,7 +14,7 @@ const drawGaps = () => {
   const panel = new Panel(figure, {
     label: figure.querySelector("h3").textContent, describe: `${shown.length} rules, ${etas.length} step sizes. The table below has the numbers.`,
     x: etas.length ? [etas[0], etas[etas.length - 1]] : [0.1, 1], y: range([...ends.values()].flat().flatMap((end) => [end.low, end.high]), ceiling),
-    across: "step size eta", up: `relative gap, ${words[chosen.iterate]}`, strip,
+    across: "step size eta", up: `${data.gap_name}, ${words[chosen.iterate]}`, strip,
   });
   if (etas.length) {
     const now = make("path", { class: "now" });
@@ -105,5 +105,5 @@ const drawRuns = (id, up, lines, top) => {
   panel.show();
 };
 
-const drawCurves = () => drawRuns("curves", "relative gap, last iterate", (run) => run.curve, ceiling);
+const drawCurves = () => drawRuns("curves", `${data.gap_name}, last iterate`, (run) => run.curve, ceiling);
 const drawSteps = () => drawRuns("steps", "mean step", (run) => ({ median: run.step || [] }), Infinity);

@@ -62,6 +62,6 @@ const drawKey = (svg, left, right, y, low, high) => {
     svg.append(make("rect", { x: left + width * k, y, width: width + 0.5, height: 10, "shape-rendering": "crispEdges", fill: shade(k / (pieces - 1)) }));
   }
   svg.append(make("text", { x: left, y: y + 26 }, number(low)));
-  svg.append(make("text", { x: (left + right) / 2, y: y + 26, "text-anchor": "middle" }, "relative gap"));
+  svg.append(make("text", { x: (left + right) / 2, y: y + 26, "text-anchor": "middle" }, data.gap_name));
   svg.append(make("text", { x: right, y: y + 26, "text-anchor": "end" }, number(high)));
 };
