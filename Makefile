@@ -7,7 +7,7 @@ PIP := $(BIN)/python $(INSTALL)
 # Instead, Python keeps what it compiles when it is imported, whatever the environment says: tests start a hundred interpreters.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: reproduce test test-main test-oldest test-wheel kernels lint graph bench kills clean
+.PHONY: reproduce test test-main test-oldest test-wheel test-sdist kernels lint graph bench kills docs clean
 
 # The paper's experiments at a size of two minutes; DATA is a directory with LIBSVM files, if there is one.
 DATA ?= $(wildcard ../shared/data)
@@ -28,7 +28,7 @@ test-main: .venv/.dev
 # compiled, and would not find their kernels: so all of them are read from there.
 kernels: .venv/.core
 	$(BIN)/python -m compileall -q src
-	$(BIN)/python tests/cases/compiling.py losses rules penalties
+	$(BIN)/python tests/cases/compiling.py losses walks rules penalties
 
 # The oldest supported NumPy, SciPy and Numba, and nothing else: kernels compile, and data, files and errors are handled as with the
 # newest. Whether the mathematics is right does not depend on versions.
@@ -44,6 +44,14 @@ test-wheel: .venv/.dev
 	$(PYTHON) -m venv .venv-wheel
 	.venv-wheel/bin/python $(INSTALL) dist/*.whl
 	cd dist && ../.venv-wheel/bin/python ../tests/wheel_check.py
+
+# The source archive has all that its tests need: some of them are run from it, elsewhere.
+SDIST := test_showing test_documents test_names datasets_/test_inside losses/test_losses
+test-sdist: .venv/.dev
+	rm -rf dist/sdist dist/*.tar.gz
+	$(BIN)/python -m build --quiet --no-isolation --sdist
+	mkdir -p dist/sdist && tar -xzf dist/*.tar.gz -C dist/sdist --strip-components=1
+	cd dist/sdist && PYTHONPATH=src ../../$(BIN)/python -m pytest -q -p no:cacheprovider $(SDIST:%=tests/%.py)
 
 lint: .venv/.dev
 	$(BIN)/ruff check --quiet .
@@ -62,8 +70,13 @@ bench: .venv/.bench
 kills: .venv/.dev
 	$(BIN)/python tests/kill_check.py
 
+# The site, built without any network but that of pip. A warning, a broken link or an undocumented public name fails it.
+docs: .venv/.docs
+	$(BIN)/sphinx-build -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
+	@echo "The documentation is docs/_build/html/index.html: open it in a browser."
+
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel dist results
+	rm -rf .venv .venv-oldest .venv-wheel dist results docs/_build docs/gallery docs/reference/generated docs/sg_execution_times.rst
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
@@ -79,6 +92,11 @@ clean:
 
 .venv/.dev: .venv/.core
 	$(PIP) -r requirements/dev.txt
+	touch $@
+
+# With the versions that the tests have.
+.venv/.docs: .venv/.dev requirements/docs.txt
+	$(PIP) -r requirements/docs.txt
 	touch $@
 
 .venv/.bench: pyproject.toml requirements/bench.txt requirements/dev.txt | .venv/bin/python

@@ -1,6 +1,6 @@
 """The two tables of docs/theory.md that `adagrad-diff verify` does not print: `python docs/theory_tables.py [DIR]`.
 
-DIR holds LIBSVM's splice.t; without it a generated stand-in takes its place, and its name says so.
+splice.t comes with the package; DIR is a directory with a copy of yours.
 """
 
 import sys

@@ -1,12 +1,17 @@
-"""Lasso with nonnegative coefficients: the spectrum of a mixture, explained by few of many known spectra.
+r"""
+Nonnegative lasso: what is in a mixture?
+========================================
 
-For x >= 0 the L1 norm is the sum of the coefficients. It is linear, so it belongs to the smooth part: with Q = A'A / N,
-|A x - b|^2 / (2 N) + lam sum(x) is a quadratic, and the constraint alone is left for the proximal step.
+The spectrum of a mixture, explained by few of many known spectra. For x >= 0 the L1 norm is the sum of the coefficients. It is
+linear, so it belongs to the smooth part: with Q = A'A / N, :math:`|A x - b|^2 / (2 N) + \lambda \sum_i x_i` is a quadratic, and
+the constraint alone is left for the proximal step.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from adagrad_diff import NonNegative, Quadratic, minimize
+from adagrad_diff.study.style import GREY, METHODS, style
 
 SAMPLES, SPECTRA, LAM = 200, 60, 0.02
 
@@ -29,6 +34,21 @@ def by_cvxpy(A, b):
     return problem.solve(solver=cp.CLARABEL)
 
 
+def picture(A, b, amounts, x):
+    blue, orange = METHODS["AdaGrad-Diff"]["color"], METHODS["AdaGrad"]["color"]
+    with style():
+        _, (left, right) = plt.subplots(1, 2, figsize=(5.6, 2.6), layout="constrained")
+        left.plot(b, color=GREY, linewidth=0.7, label="measured")
+        left.plot(A @ x, color=blue, label="explained")
+        left.set(xlabel="wavelength", title="The mixture")
+        left.legend()
+        right.plot(amounts, "s", color=orange, markerfacecolor="white", label="true")
+        right.plot(x, "o", color=blue, markersize=2.5, label="found")
+        right.set(xlabel="spectrum", title="How much of each")
+        right.legend()
+        plt.show()
+
+
 def main():
     A, b, amounts = mixture(np.random.default_rng(0))
     loss = Quadratic(A.T @ A / SAMPLES, A.T @ b / SAMPLES - LAM)
@@ -37,6 +57,7 @@ def main():
     print(f"objective: {ours:.9f} by AdaGrad-Diff, {theirs:.9f} by cvxpy")
     print(f"true spectra:  {np.flatnonzero(amounts)}\nfound spectra: {np.flatnonzero(result.x > 0.05)}")
     assert abs(ours - theirs) <= 1e-6 * abs(theirs)
+    picture(A, b, amounts, result.x)
 
 
 if __name__ == "__main__":

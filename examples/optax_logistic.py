@@ -1,16 +1,21 @@
-"""Sparse logistic regression in JAX: one compiled call solves it with 100 learning rates at once, beside optax.adagrad.
+"""
+Sparse logistic regression in JAX at 100 learning rates
+=======================================================
 
-`python examples/optax_logistic.py figure.png` draws the objectives against the learning rate.
+One compiled call solves it with 100 learning rates at once, beside ``optax.adagrad``.
+``python examples/optax_logistic.py figure.png`` writes the picture into a file, too.
 """
 
 import sys
 
 import jax
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 import numpy as np
 import optax
 
 from adagrad_diff.optax import L1, adagraddiff, proximal
+from adagrad_diff.study.style import METHODS, style
 
 STEPS, LAM = 300, 0.01
 RATES = np.logspace(-3, 3, 100)
@@ -41,20 +46,21 @@ def solve(make, gradient):
     return jax.jit(jax.vmap(final))
 
 
-def draw(path, gaps):
+def picture(gaps):
     """All methods: how far from the best objective that was seen, for every learning rate."""
-    from matplotlib.figure import Figure
+    looks = (METHODS["AdaGrad-Diff"], METHODS["AdaGrad"], {"color": "#3A9E8A", "linestyle": ":"})
+    with style():
+        _, axes = plt.subplots(figsize=(5.2, 3.0), layout="constrained")
+        for (name, gap), look in zip(gaps.items(), looks, strict=True):
+            axes.loglog(RATES, gap, label=name, color=look["color"], linestyle=look["linestyle"])
+        axes.set(xlabel="learning rate", ylabel=f"gap of the objective after {STEPS} steps", ylim=(1e-7, 10))
+        axes.legend()
+        if len(sys.argv) > 1:
+            plt.savefig(sys.argv[1])
+        plt.show()
 
-    figure = Figure(figsize=(5, 3.5), layout="constrained")
-    axes = figure.subplots()
-    for name, gap in gaps.items():
-        axes.loglog(RATES, gap, label=name)
-    axes.set(xlabel="learning rate", ylabel=f"gap of the objective after {STEPS} steps", ylim=(1e-7, 10))
-    axes.legend()
-    figure.savefig(path)
 
-
-def main(path=None):
+def main():
     A, y = problem()
     penalty = L1(LAM)
 
@@ -81,11 +87,10 @@ def main(path=None):
         print(
             f"{name}: smallest gap {gap.min():.0e}, below 1e-3 over {good:.1f} decades; {zeros} of 50 coefficients exactly zero"
         )
-    if path:
-        draw(path, gaps)
     good = {name: np.sum(gap < 1e-3) for name, gap in gaps.items()}
     assert good["adagraddiff"] == max(good.values())
+    picture(gaps)
 
 
 if __name__ == "__main__":
-    main(*(sys.argv[1:2] if sys.argv[0].endswith("optax_logistic.py") else ()))
+    main()

@@ -1,10 +1,14 @@
-"""Training in several processes: copies of the model (DDP), its parameters in shards (FSDP2), and a checkpoint in the middle.
+"""
+Training in several processes with PyTorch
+==========================================
+
+Copies of the model (DDP), its parameters in shards (FSDP2), and a checkpoint in the middle::
 
     torchrun --nproc-per-node 2 examples/torch_distributed.py
 
 Here the processes are on CPUs (gloo); on GPUs say "nccl" and move the model there. Started without torchrun, it starts two
 processes by itself. A checkpoint of torch.distributed.checkpoint is written by all of them, each its own shards; any
-other number of processes can go on from it.
+other number of processes can go on from it. (It is not run when this page is made.)
 """
 
 import os

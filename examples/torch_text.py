@@ -1,19 +1,19 @@
-"""A small transformer learns to continue a text: AdamW against AdamWDiff, and AdaGradDiff with L1 on the embeddings.
+"""
+A small transformer in PyTorch
+==============================
 
-With what a real script has: groups, warm-up and decay of the learning rate, clipped and accumulated gradients, a checkpoint in
-the middle of the run. The text is made here. The picture is torch_text.png in the current directory.
+It learns to continue a text: AdamW against AdamWDiff, and AdaGradDiff with L1 on the embeddings. With what a real script has:
+groups, warm-up and decay of the learning rate, clipped and accumulated gradients, a checkpoint in the middle of the run. The
+text is made here.
 """
 
 import io
-from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
+from adagrad_diff.study.style import style, style_of
 from adagrad_diff.torch import L1, AdaGradDiff, AdamWDiff
 
 WORDS, NEVER, CONTEXT, WIDTH = 300, 60, 12, 32  # the last NEVER words of the dictionary do not occur in the text
@@ -111,16 +111,18 @@ def resumed(method, words):
     return parts[0], losses + more[0], zeros + more[1]
 
 
-def picture(results, path):
-    colors = {"AdamW": "#009E73", "AdamWDiff": "#E69F00", "AdaGradDiff with L1": "#D55E00"}
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for method, (losses, zeros) in results.items():
-        left.plot(losses, label=method, color=colors[method], linewidth=1.4)
-        right.plot([100 * share for share in zeros], color=colors[method], linewidth=1.8)
-    left.set(xlabel="step", ylabel="loss of the batch", title="Next word")
-    right.set(xlabel="step", ylabel="% exactly zero", title="Embeddings")
-    left.legend(frameon=False)
-    fig.savefig(path, dpi=120)
+def picture(results):
+    looks = {"AdamW": ("Adam", "-"), "AdamWDiff": ("AdamDiff", "--"), "AdaGradDiff with L1": ("AdaGrad", "-")}
+    with style():
+        _, (left, right) = plt.subplots(1, 2, figsize=(5.8, 2.7), layout="constrained")
+        for method, (losses, zeros) in results.items():
+            rule, dash = looks[method]
+            left.plot(losses, dash, label=method, color=style_of(rule)["color"])
+            right.plot([100 * share for share in zeros], dash, color=style_of(rule)["color"])
+        left.set(xlabel="step", ylabel="loss of the batch", title="Next word")
+        right.set(xlabel="step", ylabel="percent exactly zero", title="Embeddings")
+        left.legend()
+        plt.show()
 
 
 def main():
@@ -137,8 +139,7 @@ def main():
     assert (losses, zeros) == tuple(same)
     assert all(torch.equal(p, q) for p, q in zip(model.parameters(), again.parameters(), strict=True))
     print("The same run through a checkpoint ended in the same bits.")
-    picture(results, Path("torch_text.png"))
-    print("The picture is torch_text.png.")
+    picture(results)
 
 
 if __name__ == "__main__":
