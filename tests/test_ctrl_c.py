@@ -97,20 +97,22 @@ def test_who_was_told_to_ignore_it_does(tmp_path):
 
 
 def test_an_interrupt_that_python_would_lose(tmp_path):
-    """In a destructor, from which no exception comes out."""
+    """In a destructor, from which no exception comes out: what was being written is gone, too."""
     code = """
 import os, signal
-from adagrad_diff.common import ctrl_c
+from pathlib import Path
+from adagrad_diff.common import ctrl_c, files
 ctrl_c.take_over()
 class Held:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)
         for _ in range(1000): pass
-with ctrl_c.Working():
+with ctrl_c.Working(), files.partial(Path("figure.png")):
     held = Held()
     del held
     print("still here")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr.strip() == "Interrupted. The same command begins again."
+    assert not list(tmp_path.iterdir())

@@ -9,14 +9,19 @@ import atexit
 import os
 import signal
 import sys
+from contextlib import suppress
 
 EXIT_CODE = 130  # the usual one
 SENTENCE = "Interrupted. The same command begins again."
+half_written: set[str] = set()  # files that are being written: whatever ends the process takes them along
 _said = False
 
 
 def _leave(*_: object) -> None:
-    """End now: nothing is written by anybody at these times."""
+    """End now, and leave no half-written file behind."""
+    for name in tuple(half_written):
+        with suppress(OSError):
+            os.unlink(name)
     if not _said:
         os.write(2, f"\n{SENTENCE}\n".encode())
     os._exit(EXIT_CODE)
@@ -44,7 +49,7 @@ def _last() -> None:
     """
     if _said:
         sys.stdout.flush()
-        os._exit(EXIT_CODE)
+        _leave()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .check import InputError, shown
+from .ctrl_c import half_written
 
 try:
     import fcntl as locks
@@ -64,19 +65,26 @@ def partial(path: Path) -> Iterator[Any]:
     It is held while it is open, so that those of other processes can be told from what a kill has left.
     """
     clear(path.parent, path.name)
-    while True:
-        file = open(path.with_name(f"{path.name}.{secrets.token_hex(TOKEN)}.partial"), "xb")  # noqa: SIM115
-        with suppress(OSError):  # a file system without locks: nobody will clear it away there
-            hold(file)
-        if os.path.exists(file.name):
-            break
-        file.close()  # somebody took it for a leftover in the moment before it was held
+    name = str(path.with_name(f"{path.name}.{secrets.token_hex(TOKEN)}.partial"))
+    half_written.add(name)  # before it is there: Ctrl-C may come at any moment
     try:
-        with file:
+        with _held(name) as file:
             yield file
     finally:
         with suppress(OSError):
-            os.unlink(file.name)
+            os.unlink(name)
+        half_written.discard(name)
+
+
+def _held(name: str) -> Any:
+    """A new file of that name, held."""
+    while True:
+        file = open(name, "xb")  # noqa: SIM115
+        with suppress(OSError):  # a file system without locks: nobody will clear it away there
+            hold(file)
+        if os.path.exists(name):
+            return file
+        file.close()  # somebody took it for a leftover in the moment before it was held
 
 
 def put(file: Any, path: Path) -> None:
