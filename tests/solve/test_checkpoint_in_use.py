@@ -90,6 +90,7 @@ def failing(intermediate_result):
     raise ZeroDivisionError
 
 
+@pytest.mark.usefixtures("default_handler")
 @pytest.mark.parametrize("end", [interrupted, failing])
 def test_however_a_run_ends_its_checkpoint_is_free(end, tmp_path):
     path = tmp_path / "run.npz"
