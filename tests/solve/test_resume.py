@@ -314,3 +314,21 @@ def test_data_changed_in_place():
     X[3, 2] += 0.01
     with pytest.raises(ValueError, match="the data of the loss are not the same"):
         minimize(loss, eta=0.3, state=state)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_rounding_may_decide_about_samples_at_their_kinks(intercept, batch):
+    """Where a start interpolates samples, another order of additions finds another subgradient: that is no other problem."""
+    loss = LAD(A, np.r_[A[:3].sum(axis=1), REAL[3:]], intercept=intercept)  # x = 1 is at the kinks of three
+    x = np.r_[np.ones(A.shape[1]), np.zeros(int(intercept))]
+    x0 = np.tile(x[:, None], batch) if batch else x
+    run = functools.partial(minimize, loss, rule=AdaGradDiff(np.full(batch, 0.1) if batch else 0.1), max_iter=3)
+    state = next(iterate(loss, x0, rule=AdaGradDiff(np.full(batch, 0.1) if batch else 0.1)))
+    state.x, state.f = x0.copy(), loss.oracle(x0)(x0, state.g)
+    changed = np.r_[A[0], np.ones(int(intercept))] / len(A)
+    state.g += changed.reshape(-1, *[1] * len(batch))
+    run(state=state)
+    state.g += 3 * state.g_first
+    with pytest.raises(ValueError, match="the data of the loss are not the same"):
+        run(state=state)

@@ -30,7 +30,7 @@ def check_same(kept: dict[str, Any], now: dict[str, Any]) -> None:
 def recognise(loss: Loss, state: State, phi: Any) -> None:
     """Raise if f, its gradient or phi are not at the state's x what the state says: then data or penalty are others.
 
-    With kinks the gradient need agree to a few digits only: there rounding decides about it.
+    With kinks the gradient need agree to a few digits only, and samples at theirs may have any slope: rounding decides.
     """
     g = np.empty_like(state.x)
     with np.errstate(all="ignore"):
@@ -40,7 +40,10 @@ def recognise(loss: Loss, state: State, phi: Any) -> None:
         change, gradient = (np.abs(state.flat(array)).max(axis=0) for array in (g - state.g, state.g))
         smooth = getattr(loss, "differentiable", False) or getattr(loss, "smoothness", None) is not None
         near = max(SMOOTH_NEAR, exact) if smooth else KINKED_NEAR
-        same_data = (np.abs(f - state.f) <= exact * size) & (change <= near * np.maximum(gradient, state.g_first))
+        like = change <= near * np.maximum(gradient, state.g_first)
+        if not np.all(like) and getattr(loss, "jump", None) is not None:
+            like = change <= near * np.maximum(gradient, state.g_first) + _open(loss, state.x)
+        same_data = (np.abs(f - state.f) <= exact * size) & like
         same_penalty = (np.abs(phi - state.phi) <= exact * (size + np.abs(state.phi))) | (phi == state.phi)
         parts = {"the data of the loss are": same_data, "the penalty is": same_penalty}
     for what, same in parts.items():
@@ -48,3 +51,17 @@ def recognise(loss: Loss, state: State, phi: Any) -> None:
             raise ValueError(
                 OTHER_PROBLEM.format(f"{what} not the same, for at the state's x there is another value or gradient")
             )
+
+
+def _open(loss: Any, x: np.ndarray) -> Any:
+    """By how much gradients at the columns of x can differ at most, if samples at their kinks take another slope."""
+    columns = x.reshape(len(x), -1)
+    z = loss.predict(columns) - (loss.center @ columns[:-1] if loss.center.size else 0.0)
+    most = np.zeros(columns.shape[1])
+    for k, predicted in enumerate(z.T):
+        kinks, free = loss.at_kinks(predicted), np.zeros_like(loss.weight)
+        left, right = loss.jump(loss.b[kinks], loss.theta)
+        free[kinks] = loss.weight[kinks] * (right - left)
+        sizes = loss.A.column_sizes(free) + free.sum() * (np.abs(loss.center) if loss.center.size else 0.0)
+        most[k] = max(sizes.max(), free.sum() if loss.intercept else 0.0)
+    return most if x.ndim > 1 else most[0]
