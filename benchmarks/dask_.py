@@ -26,6 +26,7 @@ from .core import sparse_problem
 BLOCKS = 4  # two for each worker
 STREAMED = int(os.environ.get("STREAMED", "6000")) * 10**6  # bytes of the array that is larger than the memory there is
 LIMIT = 1_500 * 10**6  # bytes of memory
+PEERS = tuple(map(int, os.environ.get("PEERS", "100000x30").split("x")))  # samples and features, for the peers
 TO_REACH = 1e-6  # the relative gap that peers are compared at
 TURNS = 3  # of each of them
 
@@ -136,8 +137,8 @@ def peers() -> Iterator[Row]:
     from adagrad_diff.dask import source
 
     rng, alpha = np.random.default_rng(0), 1e-4
-    A = rng.standard_normal((100_000, 30))
-    y = (rng.random(len(A)) < 1 / (1 + np.exp(-A @ rng.standard_normal(30)))).astype(float)
+    A = rng.standard_normal(PEERS)
+    y = (rng.random(len(A)) < 1 / (1 + np.exp(-A @ rng.standard_normal(PEERS[1])))).astype(float)
     loss, penalty = Logistic(A, 2 * y - 1), Ridge(alpha)
     best = minimize(loss, penalty=penalty, tol=1e-12).fun
 

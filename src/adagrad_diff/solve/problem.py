@@ -41,8 +41,8 @@ def recognise(loss: Loss, state: State, phi: Any) -> None:
         smooth = getattr(loss, "differentiable", False) or getattr(loss, "smoothness", None) is not None
         near = max(SMOOTH_NEAR, exact) if smooth else KINKED_NEAR
         like = change <= near * np.maximum(gradient, state.g_first)
-        if not np.all(like) and getattr(loss, "jump", None) is not None:
-            like = change <= near * np.maximum(gradient, state.g_first) + _open(loss, state.x)
+        if not np.all(like) and getattr(loss.whole, "jump", None) is not None:
+            like = change <= near * np.maximum(gradient, state.g_first) + _open(loss.whole, state.x)
         same_data = (np.abs(f - state.f) <= exact * size) & like
         same_penalty = (np.abs(phi - state.phi) <= exact * (size + np.abs(state.phi))) | (phi == state.phi)
         parts = {"the data of the loss are": same_data, "the penalty is": same_penalty}
