@@ -75,6 +75,14 @@ def test_resume_is_exact(first, tmp_path):
     assert rest.history.passes.tolist() == whole.history.passes[first:].tolist()
 
 
+def test_passes_of_the_opening_stay_counted():
+    """Each iteration after it is one pass more."""
+    loss, penalty = problem(intercept=True), L1(1e-3)
+    passes = minimize(loss, penalty=penalty, max_iter=30).history.passes
+    rounds = opening.opening(loss).schedule(opening.OPENING_ROUNDS)
+    np.testing.assert_allclose(passes, np.append(rounds, rounds[-1] + np.arange(1, 15)))
+
+
 def test_ctrl_c_in_the_opening_goes_on_exactly():
     loss, penalty = problem(), L1(1e-3)
 

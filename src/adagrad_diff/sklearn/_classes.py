@@ -43,7 +43,7 @@ class Classes(ClassifierMixin):
                 f"class_weight='balanced' is not for partial_fit of {owner}, which does not see all samples: give a dict."
             )
         if not np.isin(y, classes).all():
-            strange = np.unique(y[~np.isin(y, classes)])[0]
+            strange = np.unique(y[~np.isin(y, classes)])[0].item()
             raise ValueError(f"y holds {strange!r}, which is none of the classes given to partial_fit: {classes}.")
         self.classes_ = classes
         return np.asarray(np.searchsorted(classes, y))
