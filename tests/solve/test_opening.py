@@ -36,6 +36,15 @@ def test_who_opens():
     assert opening.opening(Logistic(np.ones((2000, 30)), np.ones(2000))) is None  # too few samples for each coefficient
 
 
+def test_who_has_no_rows_side_by_side_does_not_open():
+    """Rows would have to be copied, all of them, and nobody has asked for that."""
+    loss = problem()
+    array = loss.A.array
+    for A in (np.asfortranarray(array), np.repeat(array, 2, axis=1)[:, :8]):
+        assert opening.opening(Logistic(A, loss.b)) is None
+    assert opening.opening(Logistic(array[:2000], loss.b[:2000])) is not None
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kind", [Logistic, SquaredHinge])
 @pytest.mark.parametrize("tol", [1e-4, 1e-9])
