@@ -179,6 +179,15 @@ def test_other_strengths_and_step_sizes_go_on():
         assert model.set_params(**change).partial_fit(X, y)._streams[0].n > seen
 
 
+def test_a_piece_without_weight_is_refused():
+    X, y = classes(20)
+    model = LogisticRegression(class_weight={"no": 0.0}).partial_fit(X, y, classes=["no", "yes"])
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="no sample of this piece has a positive weight"):
+        model.partial_fit(X[y == "no"], y[y == "no"])
+    np.testing.assert_array_equal(model.coef_, before)
+
+
 def test_a_strange_class_is_named_as_it_was_given():
     X, y = classes(20)
     with pytest.raises(ValueError, match=r"y holds 'yes', which is none of the classes given to partial_fit: \['no' 'non'\]"):

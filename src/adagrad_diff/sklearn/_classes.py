@@ -79,6 +79,10 @@ class Classes(ClassifierMixin):
             with np.errstate(over="ignore"):  # what overflows is refused
                 weight = summable(weight * self._of_classes()[labels])
         present = np.bincount(labels, weights=weight > 0) > 0
+        if least == 1 and not present.any():
+            raise ValueError(
+                f"{owner}: no sample of this piece has a positive weight, after sample_weight and class_weight. Leave it out."
+            )
         if present.sum() < least:
             raise ValueError(
                 f"{owner} needs samples of at least 2 classes with a positive weight: after sample_weight and class_weight at "
