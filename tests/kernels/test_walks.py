@@ -1,11 +1,14 @@
 """What makes many steps at once makes the same ones as a loop; rows of a batch are taken where they are."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import adagrad_diff
 from adagrad_diff import kernels
 from looping import looped
 
@@ -87,6 +90,30 @@ def test_idle_ends_whatever_it_is_given(x, g, step, l1, l2):
     assert isinstance(found, float)
     if l1 >= abs(g) and np.isfinite(x):
         assert abs(found) <= abs(x)
+
+
+def test_a_step_costs_what_its_nonzeros_cost():
+    """A hundred times the steps are not a hundred times the work: most of it is to look at all coordinates, once."""
+    samples, features, filled, empty = 1000, 200_000, 5, np.empty(0)
+    rng, loss = np.random.default_rng(0), adagrad_diff.Logistic
+    A = (np.arange(0, filled * samples + 1, filled), rng.integers(0, features, filled * samples), np.ones(filled * samples))
+    about = (rng.choice([-1.0, 1.0], samples), np.full(samples, 1 / samples), 0.0, 0, empty, 0.0)
+    l1, bound = np.full(features, 1e-3), np.full(features, np.inf)
+    order, rows, held = np.arange(samples), np.empty(2, np.int64), np.zeros(samples)
+
+    def seconds(steps):
+        """Of this process alone."""
+        taken = []
+        for _ in range(4):  # the first one compiles
+            x, v, total, base, y = np.zeros((5, features))
+            begin = time.process_time()
+            batches, metric, terms = (0, 0, order, rows), (0.1, 1e-8, np.ones(1)), (l1, np.zeros(features), -bound, bound)
+            kernels.rows_walk(loss.scalar)(A, about, batches, x, v, total, (base, held, y), metric, terms, steps)
+            taken.append(time.process_time() - begin)
+            assert np.count_nonzero(total) > filled
+        return min(taken)
+
+    assert seconds(2000) < 20 * seconds(20)
 
 
 # ------------------------------------------------------------ rows of a batch

@@ -188,6 +188,14 @@ def test_a_full_gradient_is_one_pass():
     np.testing.assert_array_equal(Minibatch(loss, 6).schedule(4), [2.0, 3.0, 4.0, 5.0])
 
 
+def test_rows_stay_where_they_are():
+    array, matrix = np.ascontiguousarray(A), sparse.csr_array(A)
+    assert np.shares_memory(Minibatch(make(Logistic, array, CODES), SIZE).rows.entries, array)
+    entries = Minibatch(make(Logistic, matrix, CODES), SIZE).rows.entries
+    for own, given in zip(entries, (matrix.indptr, matrix.indices, matrix.data), strict=True):
+        assert np.shares_memory(own, given)
+
+
 # ------------------------------------------------------------ what it is, and what it refuses
 
 

@@ -165,6 +165,25 @@ def test_classes(reduce, terms, ways):
     assert set(ways) == {"go"}
 
 
+class Positive(L1):
+    """One of ours with another prox: that is the one to take."""
+
+    def value(self, x):
+        return np.where((x < 0).any(axis=0), np.inf, super().value(x))
+
+    def apply(self, z, step, out):
+        np.maximum(z - self.l1 * step, 0.0, out=out)
+
+
+@looped("penalty", [Positive(0.05), Scaled(Positive(0.1), 0.5), Separable([(slice(None), Positive(0.05))])])
+@looped("layout", ["dense", "CSR"])
+def test_a_penalty_that_was_changed_by_its_user(penalty, layout, ways):
+    loss = Minibatch(Logistic(LAYOUTS[layout](RARE), LABELS), SIZE)
+    phi = naive.Penalty(lambda x: 0.05 * x.sum(), lambda z, s: np.maximum(z - 0.05 * s, 0.0))
+    check(loss, Batches("Logistic", RARE, LABELS), np.abs(START[:, 0]), penalty, phi)
+    assert set(ways) == {"go"}
+
+
 def decreasing(n):
     return 0.5 / np.sqrt(n)
 

@@ -36,6 +36,15 @@ def test_who_opens():
     assert opening.opening(Logistic(np.ones((2000, 30)), np.ones(2000))) is None  # too few samples for each coefficient
 
 
+def test_who_has_no_rows_side_by_side_does_not_open():
+    """Rows would have to be copied, all of them, and nobody has asked for that."""
+    loss = problem()
+    array = loss.A.array
+    for A in (np.asfortranarray(array), np.repeat(array, 2, axis=1)[:, :8]):
+        assert opening.opening(Logistic(A, loss.b)) is None
+    assert opening.opening(Logistic(array[:2000], loss.b[:2000])) is not None
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kind", [Logistic, SquaredHinge])
 @pytest.mark.parametrize("tol", [1e-4, 1e-9])
@@ -73,6 +82,14 @@ def test_resume_is_exact(first, tmp_path):
     assert rest.x.tobytes() == whole.x.tobytes()
     assert rest.fun == whole.fun
     assert rest.history.passes.tolist() == whole.history.passes[first:].tolist()
+
+
+def test_passes_of_the_opening_stay_counted():
+    """Each iteration after it is one pass more."""
+    loss, penalty = problem(intercept=True), L1(1e-3)
+    passes = minimize(loss, penalty=penalty, max_iter=30).history.passes
+    rounds = opening.opening(loss).schedule(opening.OPENING_ROUNDS)
+    np.testing.assert_allclose(passes, np.append(rounds, rounds[-1] + np.arange(1, 15)))
 
 
 def test_ctrl_c_in_the_opening_goes_on_exactly():

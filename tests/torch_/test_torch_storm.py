@@ -484,6 +484,23 @@ def test_groups_with_and_without(mode):
         np.testing.assert_allclose(x, twin.x, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_switched_off_and_on_again_it_begins_anew(kind, loaded):
+    """The weights that it remembers are not those before the last step any more."""
+    params = parameters()
+    optimizer = kind(params, lr=0.1, reduce="storm", reduce_rate=0.2)
+    for n, reduce in enumerate(["storm", "storm", None, None, "storm", "storm"]):
+        if loaded and n == 2:
+            state, optimizer = optimizer.state_dict(), kind(params, lr=0.1)
+            optimizer.load_state_dict(state)
+        optimizer.param_groups[0]["reduce"] = reduce
+        optimizer.step(closure_of(optimizer, params, batch_of(n, params)))
+        assert all(("x_prev" in state) is (reduce is not None) for state in states_of(optimizer))
+        alike = [torch.equal(optimizer.state[p]["prev"], p.grad) for p in params]
+        assert all(alike) if n in (0, 2, 3, 4) else not any(alike)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("mode", ["single", "foreach", "default"])
 @pytest.mark.parametrize("kind", ALL)

@@ -61,5 +61,5 @@ def picked(source: Source) -> Picked:
         return PickedRows(rows.indptr, rows.indices, rows.data)
     raise TypeError(
         f"Minibatch needs the rows of A in memory, as an array or a SciPy matrix. Got {type(source).__name__} instead: "
-        "use the loss without Minibatch."
+        "use the loss without Minibatch, and an estimator without batch_size and partial_fit."
     )

@@ -151,6 +151,8 @@ def pieces(penalty: Penalty, size: int, free: int, l2: float) -> Pieces | str:
     pairs = penalty.plan(size)[1] if isinstance(penalty, Separable) else [(slice(0, size), penalty)]
     for where, given in pairs:
         index, (part, factor) = np.arange(size)[where], unscaled(given)
+        if not type(part).apply.__module__.startswith("adagrad_diff."):
+            return f"{part.name} has a prox of its own"
         if isinstance(part, ElasticNet):
             found.l1[index] = factor * part.l1
             found.l2[index] += factor * part.l2

@@ -40,8 +40,8 @@ class Minibatch(Loss):
     Parameters
     ----------
     loss : LinearModel
-        Any loss of a linear model, `Multinomial` included, over data in memory: an array, or a SciPy matrix (CSR is used in
-        place, others are copied into it once).
+        Any loss of a linear model, `Multinomial` included, over data in memory: an array, or a SciPy matrix. Arrays in C order
+        and CSR are used in place; anything else is copied once, into one of these.
     size : int
         Samples of a batch. With half of all samples or more, a run is the one without minibatches: that costs less.
     seed : int

@@ -173,7 +173,7 @@ class LinearEstimator(Path, Estimator):
         penalty = self._penalty(problems, alpha)
         starts = self._starts(len(losses), columns, losses[0].A.shape[1])
         solutions: list[Solution] = []
-        self._fitted, self._streams = problems.model, list[Stream]()
+        self._fitted, self._streams, self._weight_seen = problems.model, list[Stream](), problems.total
         self.__dict__.pop("n_samples_seen_", None)
         for k, (loss, start) in enumerate(zip(losses, starts, strict=True)):
             x0 = solutions[-1].x if start is None and problems.listed and solutions else start
@@ -191,21 +191,22 @@ class LinearEstimator(Path, Estimator):
 
     def _see(self, problems: Problems) -> Self:
         """The rest of `partial_fit`: these samples once, from where the last call, or a fit, has ended."""
-        streams, columns, options = getattr(self, "_streams", []), problems.columns, problems.options
-        if not streams:
-            known = self._last(len(problems.losses), columns, problems.losses[0].A.shape[1]) if hasattr(self, "coef_") else []
-            starts = known or [null_point(loss) for loss in problems.losses]
-            streams = [Stream(np.array(x, loss.dtype)) for x, loss in zip(starts, problems.losses, strict=True)]
-        penalty = self._penalty(problems, self._strength(streams[0].samples + problems.total))
+        losses, columns, options = problems.losses, problems.columns, problems.options
+        weight = getattr(self, "_weight_seen", 0.0) + problems.total
+        penalty, streams = self._penalty(problems, self._strength(weight)), getattr(self, "_streams", [])
+        if len(streams) != len(losses) or not all(map(Stream.continues, streams, losses, [penalty] * len(losses))):
+            known = self._last(len(losses), columns, losses[0].A.shape[1]) if hasattr(self, "coef_") else []
+            starts = known or map(null_point, losses)
+            streams = [Stream(np.array(x, loss.dtype), loss, penalty) for x, loss in zip(starts, losses, strict=True)]
         seen = (options["eta"], options["batch_size"], problems.total)
         with np.errstate(all="ignore"):  # what overflows is seen in the coefficients
-            after = [s.see(loss, penalty, *seen) for s, loss in zip(streams, problems.losses, strict=True)]
+            after = [s.see(loss, penalty, *seen) for s, loss in zip(streams, losses, strict=True)]
         if not all(np.isfinite(stream.x).all() for stream in after):
             raise ValueError(
                 f"These samples would make a coefficient of {type(self).__name__} infinite: nothing was changed. Look for "
                 "values that are far too large, or give a smaller 'eta'."
             )
-        self._streams, self._fitted = after, problems.model
+        self._streams, self._fitted, self._weight_seen = after, problems.model, weight
         self._adopt(problems, [stream.x for stream in after])
         self.n_iter_, self.n_samples_seen_ = 1, getattr(self, "n_samples_seen_", 0) + problems.losses[0].A.shape[0]
         self.objective_, self.dual_gap_, self.converged_, self.stop_reason_ = np.nan, np.inf, False, "partial_fit"

@@ -43,7 +43,7 @@ class Classes(ClassifierMixin):
                 f"class_weight='balanced' is not for partial_fit of {owner}, which does not see all samples: give a dict."
             )
         if not np.isin(y, classes).all():
-            strange = np.unique(y[~np.isin(y, classes)])[0]
+            strange = np.unique(y[~np.isin(y, classes)])[0].item()
             raise ValueError(f"y holds {strange!r}, which is none of the classes given to partial_fit: {classes}.")
         self.classes_ = classes
         return np.asarray(np.searchsorted(classes, y))
@@ -79,6 +79,10 @@ class Classes(ClassifierMixin):
             with np.errstate(over="ignore"):  # what overflows is refused
                 weight = summable(weight * self._of_classes()[labels])
         present = np.bincount(labels, weights=weight > 0) > 0
+        if least == 1 and not present.any():
+            raise ValueError(
+                f"{owner}: no sample of this piece has a positive weight, after sample_weight and class_weight. Leave it out."
+            )
         if present.sum() < least:
             raise ValueError(
                 f"{owner} needs samples of at least 2 classes with a positive weight: after sample_weight and class_weight at "

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.source import Moments
+from ..data.source import CONSTANT_PART, Moments
 from ..losses import LinearModel, Minibatch
 from ..losses.base import Coordinates
 from ..losses.estimates import Estimates
@@ -26,22 +26,34 @@ class Stream:
     .. math:: v_n = g_B(x_n) + (1 - a_n) (v_{n-1} - g_B(x_{n-1})), \qquad a_n = n^{-2/3}
 
     Both gradients are those of the batch that has just come, so differences of v show how the gradient changes, and not the
-    noise. Columns are centered and scaled by what was seen of them so far.
+    noise. Of a loss with kinks they do not: at most samples both gradients are the same, at some they jump, and v would run
+    after jumps of long ago. There v is the gradient of the batch (a = 1).
+
+    Columns are centered and scaled by what was seen of them so far, and steps are measured in the spread of all targets
+    so far. One sample alone has none: it makes no step, unless `eta` is a number.
     """
 
-    def __init__(self, x: np.ndarray):
+    def __init__(self, x: np.ndarray, loss: LinearModel, penalty: Penalty):
         self.x, self.x_prev, self.v = x.copy(), x.copy(), np.zeros_like(x)
         self.n, self.samples, self.unit = 0, 0.0, 0.0
         self.moments = Moments(*np.zeros((3, 1)))  # of the columns
+        self.mean, self.variance = 0.0, 0.0  # of the targets
         self.memory: dict[str, np.ndarray] = {}  # of the rule
+        self.about = _about(loss, penalty)
+
+    def continues(self, loss: LinearModel, penalty: Penalty) -> bool:
+        """Whether its directions and its memory are about such a problem: somebody may have changed the parameters."""
+        return self.about == _about(loss, penalty)
 
     def see(self, loss: LinearModel, penalty: Penalty, eta: Any, size: int | None, weight: float) -> Stream:
         """The stream after these samples, which weigh so much, were gone through once, in batches."""
         after = copy(self)
         after._measure(loss, weight)
+        step = after.unit * ETA if isinstance(eta, str) else eta
+        if step == 0.0:
+            return after
         scale, _ = after.moments.scale(loss.intercept)
         own, columns = penalty.accepts == "diagonal", self.x.size // len(self.x)
-        step = after.unit * ETA if isinstance(eta, str) else eta
         rule = AdaGradDiff(step, scale=np.repeat(scale, columns) if own else None, blocks=None if own else "all")
         if loss.intercept:
             loss.center = after.moments.mean.astype(loss.dtype)
@@ -55,7 +67,17 @@ class Stream:
         self.samples += weight
         share = weight / self.samples
         self.moments = Moments(*(share * here + (1.0 - share) * past for here, past in zip(new, self.moments, strict=True)))
-        self.unit = share * loss.unit() + (1.0 - share) * self.unit
+        self.unit = self._spread(loss, share) if loss.predicts_b else 1.0
+
+    def _spread(self, loss: LinearModel, share: float) -> float:
+        """Of all targets, of which these are a share; zero, if they are all the same."""
+        b = loss.b.astype(np.float64)
+        mean = float(np.average(b, weights=loss.weight))
+        variance, apart = float(np.average((b - mean) ** 2, weights=loss.weight)), mean - self.mean
+        self.variance = share * variance + (1.0 - share) * (self.variance + share * apart**2)
+        self.mean += share * apart
+        spread = float(np.sqrt(self.variance if loss.intercept else self.variance + self.mean**2))
+        return spread if spread > CONSTANT_PART * abs(self.mean) else 0.0
 
     def _go(self, loss: LinearModel, penalty: Penalty, rule: AdaGradDiff, size: int | None) -> None:
         samples, coordinates = loss.A.shape[0], Coordinates(loss, center=loss.center if loss.intercept else None)
@@ -66,10 +88,11 @@ class Stream:
         kept = self.memory or rule.remember(x, False, now.labels)
         self.memory = {name: array.copy() for name, array in kept.items()}
         memory, now.step = Memory(self.memory), np.empty(x.size, x.dtype)
+        smooth = loss.smoothness is not None or loss.differentiable
         for k in range(count):
             np.take(order, k * samples // count + np.arange(len(estimates.rows)), mode="wrap", out=estimates.rows)
             self.n += 1
-            estimates.of_rows(x, x_prev, v_prev, v, keep=1.0 - self.n**-FORGET)
+            estimates.of_rows(x, x_prev, v_prev, v, keep=1.0 - self.n**-FORGET if smooth else 0.0)
             now.n, now.x, now.g, now.g_prev = self.n, x.reshape(-1), v.reshape(-1), v_prev.reshape(-1)
             now.point = (point := x_prev).reshape(-1)  # whose memory is not needed any more
             rule.learn(memory, now)
@@ -78,3 +101,7 @@ class Stream:
             penalty.apply(part, now.step[: 1 if penalty.accepts == "scalar" else part.size], out=part)
             x, x_prev, v, v_prev = point, x, v_prev, v
         self.x, self.x_prev, self.v = coordinates.back(x), coordinates.back(x_prev), v_prev
+
+
+def _about(loss: LinearModel, penalty: Penalty) -> tuple[Any, ...]:
+    return type(loss), loss.theta, loss.l2, loss.shape, penalty.accepts == "diagonal"

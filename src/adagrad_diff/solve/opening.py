@@ -20,6 +20,8 @@ def opening(loss: Loss) -> Minibatch | None:
         return None
     if isinstance(loss, Squared):  # one step of the finish solves it
         return None
+    if not loss.A.array.flags.c_contiguous:  # all rows would be copied, which nobody has asked for
+        return None
     samples, features = loss.A.shape
     if loss.A.size < OPENING_ENTRIES or samples < max(OPENING_SAMPLES, SAMPLES_PER_COEFFICIENT * features):
         return None

@@ -28,6 +28,8 @@ class DifferenceOptimizer(Optimizer, ABC):
     kernel: ClassVar[Any]  # of `_kernels`
     _step_supports_amp_scaling = True  # a GradScaler leaves unscaling, and skipping, to the step
 
+    _reduced = False  # whether the last step was one with `reduce`
+
     def __init__(self, params: Any, defaults: dict[str, Any]):
         check_options(defaults, type(self).__name__)
         super().__init__(params, defaults)
@@ -48,6 +50,7 @@ class DifferenceOptimizer(Optimizer, ABC):
         super().__setstate__(state)
         self.__dict__.pop("_plain", None)  # what the fused step has seen elsewhere
         self.__dict__.pop("_rehearsed", None)  # a state from elsewhere is real
+        self._reduced = True  # perhaps
         for group in self.param_groups:
             for name, value in self.defaults.items():
                 group.setdefault(name, value)
@@ -81,6 +84,9 @@ class DifferenceOptimizer(Optimizer, ABC):
                 pairs = way.step(self, pairs, group, factor)
         if storm is not None:
             storm.remember(groups)
+        elif self._reduced:
+            Storm(self).remember([])  # weights from before this step are of no use any more
+        self._reduced = storm is not None
         return loss
 
     def _skips(self, groups: list[tuple[dict[str, Any], Any]]) -> bool:
