@@ -111,6 +111,16 @@ def test_help_and_info(run):
     assert "numpy" in info.stdout
 
 
+def test_a_reader_that_has_read_enough():
+    """As in `adagrad-diff datasets list | head -0`."""
+    end, beginning = os.pipe()
+    os.close(end)
+    command = [sys.executable, "-m", "adagrad_diff", "datasets", "list"]
+    done = subprocess.run(command, stdout=beginning, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    os.close(beginning)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 @pytest.mark.usefixtures("unsaved")
 def test_reproduce(run, tmp_path):
     result = run("reproduce", "2moons", *TINY, "--out", "out")

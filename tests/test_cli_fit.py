@@ -200,6 +200,11 @@ def test_sentences(run, kind):
     assert isinstance(result.exception, SystemExit)
 
 
+def test_one_iteration_is_said_as_one(run, tmp_path):
+    (tmp_path / "line.csv").write_text("x,y\n1,1\n2,2.5\n3,3\n4,4.5\n5,5\n")
+    assert "certified after 1 iteration, " in run("fit", "line.csv", "--target", "y", "--loss", "lad").stdout
+
+
 def test_an_answer_without_proof(run, tmp_path):
     """An answer, a sentence, and an exit code that says so."""
     limits = ["--loss", "huber:0.1", "--penalty", "nonnegative", "--max-iter", "3", "--tol", "1e-12"]

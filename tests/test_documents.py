@@ -4,6 +4,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,22 @@ def test_versions_agree():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert released[1] == __version__
     assert f"version: {__version__}\ndate-released: {released[2]}" in citation
+
+
+def test_pythons_agree():
+    """Each Python in the classifiers has passed the tests that CONTRIBUTING.md names, and the pages speak of these."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    minors = [int(line.rpartition(".")[2]) for line in project["classifiers"] if ":: Python :: 3." in line]
+    first, last = minors[0], minors[-1]
+    assert minors == [*range(first, last + 1)]
+    assert project["requires-python"] == f">=3.{first}"
+    for page in ("README.md", "docs/start/install.md"):
+        assert f"3.{first} to 3.{last}" in (ROOT / page).read_text(encoding="utf-8"), page
+    for page in ("docs/policy.md", "CHANGELOG.md"):
+        assert f"and 3.{last}" in (ROOT / page).read_text(encoding="utf-8"), page
+
+
+def test_pages_install_from_the_copy():
+    """It is not on PyPI: `pip install 'adagrad-diff[dask]'` finds nothing there."""
+    pages = [*PAGES, *(ROOT / "docs" / "reference").glob("*.rst")]
+    assert [page.name for page in pages if "pip install 'adagrad-diff" in page.read_text(encoding="utf-8")] == []

@@ -112,8 +112,9 @@ def test_columns_with_missing_numbers(library, missing):
         door.Lasso().fit(frame, y)
     array = np.column_stack([X, np.arange(80.0)])
     array[7, 6] = np.nan if missing is None else missing
-    with pytest.raises(ValueError, match=rf"Input X contains {what}"):
-        door.Lasso().fit(array, y)
+    for values in (array, array.tolist(), sparse.csr_array(array)):
+        with pytest.raises(ValueError, match=rf"^Input X contains {what}: column 6 of X, first in row 7. .*SimpleImputer"):
+            door.Lasso().fit(values, y)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,9 @@ def test_targets_of_the_wrong_shape_or_without_a_value(name):
         (np.column_stack([y, y]), "1d array"),
         (y[:3], "inconsistent numbers of samples"),
     ]
-    wrong += [(np.where(np.arange(80) == 3, np.nan, y), "Input y contains NaN")]
+    for value, what in ((np.nan, "NaN"), (np.inf, "infinity")):
+        holed = np.where(np.arange(80) == 3, value, y)
+        wrong += [(holed, f"^Input y contains {what}, first in row 3: leave out the samples without a target")]
     for values, sentence in wrong:
         with pytest.raises(ValueError, match=sentence):
             make(name).fit(X, values)

@@ -76,6 +76,8 @@ ARGUMENTS = [
     ({"x0": np.zeros((3, 0))}, ValueError, "'x0' is empty"),
     ({"x0": [0.0, np.nan, 0.0]}, ValueError, "x0 contains nan at index 1"),
     ({"x0": [[0.0, 0.0], [0.0, -np.inf]]}, ValueError, r"x0 contains -inf at index \(1, 1\)"),
+    ({"x0": L1(0.1)}, TypeError, r"'x0' is a penalty. Did you mean penalty=L1\(lam=0.1\)\?"),
+    ({"x0": AdaGradDiff(0.1)}, TypeError, r"'x0' is a rule. Did you mean rule=AdaGradDiff\(eta=0.1\)\?"),
     ({"x0": ["a", "b"]}, ValueError, "x0 must be real numbers"),
     (
         {"loss": LAD(A.astype(np.float32), REAL), "x0": [1e300] * 6},

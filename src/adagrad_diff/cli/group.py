@@ -45,6 +45,8 @@ def clean(command: Callable[..., Any], refusal: type[click.ClickException] = cli
                 return command(*args, **options)
         except MemoryError as error:
             raise refusal("There is not enough memory for these data. Take fewer columns (--drop) or rows.") from error
+        except BrokenPipeError:
+            raise  # the reader has read enough, as head does: click ends without a word
         except (InputError, OSError, ImportError) as error:
             raise refusal(one_line(str(error))) from error
         except KeyboardInterrupt:

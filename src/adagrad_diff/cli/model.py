@@ -13,6 +13,7 @@ import numpy as np
 from ..common.check import InputError
 from ..common.extras import require
 from ..common.files import reason, write
+from ..common.showing import counted
 from ..common.version import __version__
 from .group import one_line
 from .problem import Problem
@@ -107,7 +108,7 @@ def to_text(model: dict[str, Any]) -> str:
         model["title"],
         f"objective    {model['objective']:.10g}",
         f"proven gap   {proof}",
-        f"ended        {model['ended']} after {model['iterations']} iterations, {model['seconds']:.2g} s",
+        f"ended        {model['ended']} after {counted(model['iterations'], 'iteration')}, {model['seconds']:.2g} s",
     ]
     for part in model["models"]:
         lines += ["", *_coefficients(part, model["target"])]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..certificates import Proof, dual_of, prove
 from ..common import check
+from ..common.showing import counted
 from ..common.tolerance import unit
 from ..losses import LinearModel, Loss, as_loss
 from ..losses.base import Coordinates
@@ -179,8 +180,8 @@ def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: flo
 
 def describe_finish(report: Finish) -> str:
     """How it has ended, as part of a sentence."""
-    rounds = "1 round" if report.rounds == 1 else f"{report.rounds} rounds"
-    return f"{rounds} of the finish, the last one with {report.samples} samples and {report.coefficients} coefficients"
+    samples, coefficients = counted(report.samples, "sample"), counted(report.coefficients, "coefficient")
+    return f"{counted(report.rounds, 'round')} of the finish, the last one with {samples} and {coefficients}"
 
 
 def objective(loss: Loss, penalty: Penalty, x: np.ndarray) -> float:

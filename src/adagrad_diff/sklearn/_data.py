@@ -31,7 +31,7 @@ def validated(estimator: Any, X: Any, *, accept_sparse: Any = ("csr", "csc"), **
     try:
         return validate_data(estimator, X, accept_sparse=accept_sparse, dtype=FLOATS, **options)
     except (TypeError, ValueError):
-        sentence = wrong_column(X)
+        sentence = wrong_column(X) or _wrong_target(options.get("y"))
         if sentence is None:
             raise
     raise ValueError(sentence)
@@ -106,35 +106,48 @@ def products(X: Any, coefficients: np.ndarray) -> np.ndarray:
     return z
 
 
+def _as_array(values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except ValueError:  # of no shape: somebody else will say so
+        return np.empty(0)
+
+
 def first_text(values: Any) -> Any:
     """The first text among the values, if there is one."""
-    try:
-        array = np.asarray(values)
-    except ValueError:  # of no shape: somebody else will say so
-        return None
+    array = _as_array(values)
     if array.dtype.kind in "US":
         return array.flat[0].item() if array.size else None
     return next((v for v in array.flat if isinstance(v, str | bytes)), None) if array.dtype == object else None
 
 
 def wrong_column(X: Any) -> str | None:
-    """A sentence about the first column of a data frame, or of an array of text, that is no column of finite numbers."""
+    """A sentence about the first column that is no column of finite numbers."""
     if hasattr(X, "columns"):
         for k, name in enumerate(X.columns):
             column = X.iloc[:, k] if hasattr(X, "iloc") else X[:, k]
             if (sentence := _wrong(name, np.asarray(column))) is not None:
                 return sentence
         return None
-    if first_text(X) is None or np.ndim(X) != 2:
+    if sparse.issparse(X):
+        entries = X.tocoo()
+        bad = np.flatnonzero(~np.isfinite(entries.data))
+        places = sorted((int(entries.col[k]), int(entries.row[k]), entries.data[k]) for k in bad)
+        return _not_finite(*places[0]) if places else None
+    array = _as_array(X)
+    if array.ndim != 2 or (array.dtype.kind != "f" and first_text(array) is None):
         return None
-    sentences = (_wrong(k, column) for k, column in enumerate(np.asarray(X).T))
+    sentences = (_wrong(k, column) for k, column in enumerate(array.T))
     return next((sentence for sentence in sentences if sentence is not None), None)
 
 
 def _wrong(name: Any, values: np.ndarray) -> str | None:
     if values.dtype.kind in "mM":
         return f"Column {name!r} of X holds dates or times: turn it into numbers, or drop it."
-    for row, value in enumerate(values.tolist() if values.dtype.kind in "OUSf" else ()):
+    if values.dtype.kind == "f":
+        row = _first_not_finite(values)
+        return None if row is None else _not_finite(name, row, values[row])
+    for row, value in enumerate(values.tolist() if values.dtype.kind in "OUS" else ()):
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -143,6 +156,25 @@ def _wrong(name: Any, values: np.ndarray) -> str | None:
                 return f"Column {name!r} of X holds {what} ({value!r}): {ENCODE}."
             number = np.nan
         if not np.isfinite(number):
-            what = "NaN" if np.isnan(number) else "infinity"
-            return f"Input X contains {what}: column {name!r} of X, first in row {row}. Please {IMPUTE}."
+            return _not_finite(name, row, number)
     return None
+
+
+def _first_not_finite(values: np.ndarray) -> int | None:
+    finite = np.isfinite(values)
+    return None if finite.all() else int(finite.argmin())
+
+
+def _not_finite(name: Any, row: int, number: float) -> str:
+    what = "NaN" if np.isnan(number) else "infinity"
+    return f"Input X contains {what}: column {name!r} of X, first in row {row}. Please {IMPUTE}."
+
+
+def _wrong_target(y: Any) -> str | None:
+    """A sentence about the first sample that has no finite target."""
+    values = _as_array(y)
+    row = _first_not_finite(values) if values.ndim == 1 and values.dtype.kind == "f" else None
+    if row is None:
+        return None
+    what = "NaN" if np.isnan(values[row]) else "infinity"
+    return f"Input y contains {what}, first in row {row}: leave out the samples without a target."

@@ -66,7 +66,8 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
         keeper.keep(state, status, result.history, watch.seconds, result)
     if watch.interrupt.requested:
         going_on = "" if keeper is None else f" The same call with checkpoint={str(keeper.path)!r} goes on from here."
-        raise Interrupted(result.message + going_on, result)
+        ended = "" if Status.INTERRUPTED in codes else "Ctrl-C came while the run was ending. "  # lest it say just: Converged
+        raise Interrupted(ended + result.message + going_on, result)
     return _told(result, on_failure)
 
 

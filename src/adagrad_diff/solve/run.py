@@ -145,6 +145,9 @@ def minimize(
     (500, 500)
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
+    for kind, name in ((Penalty, "penalty"), (Rule, "rule")):  # as `sweep` would take them
+        if isinstance(x0, kind):
+            raise TypeError(f"'x0' is a {name}. Did you mean {name}={check.shown(x0)}?")
     automatic = rule is None and (eta is None or (isinstance(eta, str) and eta == "auto"))
     stop = ("gap" if automatic and tol is not None else "subgradient") if stop is None else stop
     check.one_of(stop, ("subgradient", "gap"), "stop", "minimize")
