@@ -2,6 +2,7 @@
 
 from itertools import islice, pairwise
 
+import cloudpickle
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -89,6 +90,19 @@ def mapped(A, folder):
     return np.load(folder / "A.npy", mmap_mode="r")
 
 
+def columns_first(A, folder):
+    np.save(folder / "A.npy", np.asfortranarray(A))
+    return np.load(folder / "A.npy", mmap_mode="r")
+
+
+def changed_here(A, folder):
+    """What is mapped as copy-on-write may be changed, and the file is not."""
+    mapped(A, folder)
+    found = np.load(folder / "A.npy", mmap_mode="c")
+    found -= found.mean(axis=0)
+    return found
+
+
 def zarr_array(A, folder):
     found = pytest.importorskip("zarr").open(str(folder / "A.zarr"), mode="w", shape=A.shape, chunks=(13, 5), dtype="f8")
     found[:] = A
@@ -124,6 +138,9 @@ COLLECTIONS = {
     "mapped": mapped,
     "a part of what is mapped": lambda A, folder: mapped(A, folder)[7:],
     "some columns of what is mapped": lambda A, folder: mapped(A, folder)[:, 1:],
+    "mapped, columns first": columns_first,
+    "mapped, rows from the last to the first": lambda A, folder: mapped(A, folder)[::-2],
+    "mapped, and changed in memory": changed_here,
     "Zarr": zarr_array,
     "from_zarr": lambda A, folder: da.from_zarr(zarr_array(A, folder)),
     "HDF5": hdf5,
@@ -142,6 +159,22 @@ def test_collections(case, persist, tmp_path):
     blocks, wanted = (LAD(M, CODES[: len(array)], intercept=True) for M in (A, array))
     x = np.linspace(-1, 1, array.shape[1] + 1)
     same(blocks.value_and_grad(x), wanted.value_and_grad(x), rtol=1e-5 if A.dtype == np.float32 else 1e-12)
+
+
+def test_of_what_is_mapped_only_the_place_is_sent(tmp_path):
+    from adagrad_diff.dask._rows import parts
+
+    for given in (mapped, columns_first):
+        A = given(entries(9000), tmp_path)
+        for part in (A, A[3:], A[::-1], A[:, 1:], A.T[:3]):
+            assert len(cloudpickle.dumps(parts(part, "A").graph)) < 2000
+
+
+def test_what_is_on_disk_has_a_name(tmp_path):
+    """A fit with a checkpoint knows by it that it is the same."""
+    one = hdf5(entries(), tmp_path)
+    assert source(one).token == source(one.file["A"]).token
+    assert source(mapped(entries(), tmp_path)).token == source(np.load(tmp_path / "A.npy", mmap_mode="r")).token
 
 
 def test_what_is_asked_of_a_source():
@@ -346,10 +379,14 @@ WRONG = {
     "NaN": (lambda: dense(with_nan()), r"^Block 2 of A contains nan at index \(3, 3\)"),
     "NaN, sparse": (lambda: sparse_rows(with_nan()), r"^Block 2 of A contains nan at index \(3, 3\)"),
     "text": (lambda: frame(entries()).assign(t="x"), r"^Column 't' of A is of type .*: encode it as numbers, or drop it"),
+    "masked": (
+        lambda: da.ma.masked_greater(da.from_array(entries(), chunks=(20, 5)), 2.5),
+        r"^Block 2 of A has 3 masked entries: ",
+    ),
     "complex": (lambda: dense(entries()) * 1j, r"^A must be real numbers. Got dtype complex128"),
     "a vector": (lambda: da.ones(5), r"^A must be a Dask array \(samples, features\) .* of shape \(5,\) instead"),
-    "a series": (lambda: frame(entries()).a, r"^A must be a Dask array"),
-    "a bag": (lambda: dask.delayed(1), r"^A must be a Dask array"),
+    "a series": (lambda: frame(entries()).a, r"^A must be a Dask array .* Got Series instead"),
+    "a bag": (lambda: dask.delayed(1), r"^A must be a Dask array .* Got Delayed\w* instead"),
     "a list": (lambda: [[1.0]], r"^A must be a Dask array .* or an array on disk. Got list instead"),
     "no rows": (lambda: dense(entries())[:0], r"^A must have at least one sample"),
     "no rows left": (lambda: frame(entries())[frame(entries()).a > 99], r"^A must have at least one sample .* It has no rows"),
@@ -380,6 +417,8 @@ def test_other_sentences():
         Squared(frame(entries()), CODES)
     with pytest.raises(ValueError, match=r"^b must have shape \(60,\)"):
         on_dask.Squared(A, da.zeros(59))
+    with pytest.raises(ValueError, match=r"^b has 1 masked entry"):
+        on_dask.Squared(A, da.ma.masked_equal(da.arange(60, chunks=20), 7))
     with pytest.raises(TypeError, match=r"^'client' must be a distributed.Client. Got str instead"):
         source(A, client="tcp://127.0.0.1:8786")
     with pytest.raises(ValueError, match=r"^Hinge needs labels -1 and \+1 in b"):
