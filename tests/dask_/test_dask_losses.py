@@ -232,6 +232,21 @@ def test_sums_are_made_in_a_fixed_order(blocks):
             assert np.array_equal(source(collection).fold(column_sums), wanted)
 
 
+def test_threads_of_blas_do_not_count():
+    """Nor does their number afterwards."""
+    limits = pytest.importorskip("threadpoolctl")
+    rng = np.random.default_rng(0)
+    A, x = rng.standard_normal((14_000, 150)), rng.standard_normal((150, 12))
+    loss, found = LAD(source(da.from_array(A, chunks=(7000, 150))), A[:, 0]), []
+    for threads in (1, 2):
+        with limits.threadpool_limits(threads, user_api="blas"):
+            before = [library["num_threads"] for library in limits.threadpool_info()]
+            found.append(loss.value_and_grad(x)[1])
+            loss.A._samples.clear()  # so that nothing is remembered
+            assert [library["num_threads"] for library in limits.threadpool_info()] == before
+    assert np.array_equal(*found)
+
+
 def firsts(block):
     return [(block.first, block.shape[0])]
 
@@ -319,10 +334,44 @@ def test_residuals_are_made_only_when_asked_for(monkeypatch):
     assert all(r.shape == (60,) for r in asked)  # and of one trajectory
 
 
-def test_rounds_of_a_smooth_loss(monkeypatch):
+@pytest.fixture
+def rounds(monkeypatch):
+    """The folds that were made, as they were called."""
+    found, one = [], Partitions._answers
+    monkeypatch.setattr(Partitions, "_answers", lambda *args: found.append(args) or one(*args))
+    return found
+
+
+@pytest.mark.parametrize("kind", [losses.LAD, losses.Multinomial])
+def test_an_iteration_is_one_round(kind, rounds):
+    """For all trajectories at once; and x is there once, whatever the number of blocks."""
+    loss, graphs = make(kind, source(dense(entries())), CODES, intercept=True), []
+    real = loss.A._way.get
+    loss.A._way.get = lambda graph, keys: graphs.append(graph) or real(graph, keys)
+    run = iterate(loss, np.zeros((*loss.shape, 3)), L1(0.01), AdaGradDiff([0.1, 0.3, 1.0]))
+    next(run)
+    for _ in range(4):
+        rounds.clear()
+        graphs.clear()
+        next(run)
+        assert len(rounds) == len(graphs) == 1
+        assert len({id(task[3]) for task in graphs[0].values()}) == 1  # what all tasks are called with
+
+
+def test_rounds_of_many_classes(rounds):
+    """Of the columns, at the start, a gradient for each point, the columns of the support, and three for the proof."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60_000, 9))
+    loss = losses.Multinomial(source(da.from_array(A, chunks=(20_000, 9))), np.digitize(A[:, 0], [-0.5, 0.5]), intercept=True)
+    rounds.clear()
+    result = minimize(loss, penalty=L1(0.02), tol=1e-6)
+    assert result.gap <= 1e-6 * result.fun
+    assert result.finish.tries == 1
+    assert len(rounds) <= 1 + 1 + (1 + result.finish.rounds) + 1 + 3
+
+
+def test_rounds_of_a_smooth_loss(rounds):
     """Of the columns, at the start, one for each step of Newton's method, and two for the proof."""
-    rounds, one = [], Partitions._answers
-    monkeypatch.setattr(Partitions, "_answers", lambda *args: rounds.append(args) or one(*args))
     A = np.random.default_rng(0).standard_normal((60_000, 9))  # from here on ordinary sums are a proof
     b = np.sign(A @ np.arange(9.0) + 5 * np.random.default_rng(1).standard_normal(60_000))
     rows = source(da.from_array(A, chunks=(20_000, 9)))

@@ -89,7 +89,7 @@ def cut(A: Any, name: str) -> Any:
 
 
 def _name(A: Any) -> Any:
-    """The same for the same array on disk, without reading it. Zarr arrays have one; None and False are Dask's words for that."""
+    """The same for the same array on disk, without reading it; None if Dask finds one, False for one that nobody has."""
     if hasattr(A, "store"):
         return None
     file = getattr(getattr(A, "file", None), "filename", None)
@@ -106,17 +106,17 @@ def _mapped(A: np.memmap, name: str) -> Parts:
     """Each task maps its own rows: what is sent to another process is where they are, not what they are."""
     if A.ndim != 2 or A.size == 0:
         raise ValueError(f"{name} must be a matrix (samples, features) that is not empty. Got shape {A.shape} instead.")
-    base, file = _base(A), getattr(A, "filename", None)
+    base, file = _base(A), str(getattr(A, "filename", None) or "")
     start = A.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     rows = max(1, dask.utils.parse_bytes(MAPPED_TOGETHER) // (A.shape[1] * A.dtype.itemsize))
-    on_disk = file is not None and base.mode != "c"  # what is changed in a copy on write is not in the file
-    known = (str(file), os.path.getmtime(file), start, A.shape, A.strides, A.dtype.str) if on_disk else uuid4().hex
+    on_disk = bool(file) and base.mode != "c"  # what is changed in a copy on write is not in the file
+    known = (file, os.path.getmtime(file), start, A.shape, A.strides, A.dtype.str) if on_disk else uuid4().hex
     token = f"mapped-{dask.base.tokenize(known)}"  # of A itself it would be made of all its entries
     graph: dict[Any, Any] = {}
     for k, lo in enumerate(range(0, A.shape[0], rows)):
         shape = (min(rows, A.shape[0] - lo), A.shape[1])
         if on_disk:
-            graph[token, k] = (_map, str(file), A.dtype.str, base.offset + start + lo * A.strides[0], shape, A.strides)
+            graph[token, k] = (_map, file, A.dtype.str, base.offset + start + lo * A.strides[0], shape, A.strides)
         else:
             graph[token, k] = (np.array, A[lo : lo + rows])
     return Parts(graph, [[key] for key in graph], A.dtype, token)
