@@ -118,7 +118,7 @@ def functions_known():
     return sum(type(found) is FunctionType and found.__qualname__.endswith("Squares.scalar") for found in gc.get_objects())
 
 
-def test_open_files_and_functions_that_nobody_knows(client, tmp_path):
+def test_files_that_are_open(client, tmp_path):
     """What cannot be named by its content: Dask computes it, and so do we."""
     file = pytest.importorskip("h5py").File(tmp_path / "A.h5", "w")
     file["A"] = entries()
