@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 from itertools import islice
+from pathlib import Path
 
 import dask.array as da
 import distributed
@@ -10,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from adagrad_diff import L1, LAD, Hinge, Logistic, Multinomial, Squared, duality_gap, iterate, minimize
+from adagrad_diff import L1, LAD, Hinge, Logistic, Multinomial, Squared, duality_gap, iterate, minimize, sweep
 from adagrad_diff.dask import source
 from adagrad_diff.losses import LinearModel
 from adagrad_diff.rules import AdaGradDiff
@@ -115,6 +118,27 @@ def functions_known():
     return sum(type(found) is FunctionType and found.__qualname__.endswith("Squares.scalar") for found in gc.get_objects())
 
 
+def test_files_that_are_open(client, tmp_path):
+    """What cannot be named by its content: Dask computes it, and so do we."""
+    file = pytest.importorskip("h5py").File(tmp_path / "A.h5", "w")
+    file["A"] = entries()
+    file.close()
+    x = np.ones(6)
+    with pytest.importorskip("h5py").File(tmp_path / "A.h5", "r") as file:
+        for given in (file["A"], da.from_array(file["A"], chunks=(50, 6), name=False)):
+            same(LAD(source(given, client=client), CODES).value_and_grad(x), LAD(entries(), CODES).value_and_grad(x))
+
+
+def test_a_sweep_of_what_is_on_workers(client):
+    pytest.importorskip("xarray")
+    loss, x0s = LAD(source(COLLECTIONS["dense"](), client=client), CODES), np.zeros((6, 2))
+    call = (L1(0.01), AdaGradDiff, [0.1, 1.0], x0s, 3)
+    there, here = (sweep(f, *call, progress=False) for f in (loss, LAD(entries(), CODES)))
+    np.testing.assert_allclose(there.objective, here.objective, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"^The data of this loss are on workers already, .*: leave out 'client'"):
+        sweep(loss, *call, progress=False, client=client)
+
+
 def test_an_error_of_a_worker_is_told_here(client):
     A = entries()
     A[123, 4] = np.inf
@@ -142,3 +166,45 @@ def test_a_worker_is_killed(persist, client):
     assert found.nit == 8
     assert np.array_equal(found.x, wanted.x)
     assert found.fun == wanted.fun
+
+
+RUNS = {
+    "given": {"eta": 0.1, "max_iter": 12},
+    "race": {"finish": False, "tol": 1e-12, "max_iter": 12, "on_failure": "ignore"},
+}
+KILLED = """
+import os, signal, sys
+import distributed
+import test_dask_cluster as t
+
+def kill(state):
+    if state.nit == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with distributed.Client(sys.argv[1]) as client:
+    t.kept(client, sys.argv[2], sys.argv[3], callback=kill)
+"""
+
+
+def kept(client, case, path, **more):
+    loss = LAD(source(COLLECTIONS["dense"](), client=client), CODES, intercept=True)
+    return minimize(loss, penalty=L1(0.01), **RUNS[case], checkpoint=path, every=0.0, **more)
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_a_client_is_killed(case, client, tmp_path):
+    """Its run is gone on with from another process, and ends with the bits of one that nobody has killed."""
+    path, here = tmp_path / "run.npz", Path(__file__).parent
+    places = os.pathsep.join([str(here), str(here.parent / "cases"), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", KILLED, client.scheduler.address, case, str(path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "PYTHONPATH": places}
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    left = []
+    found = kept(client, case, path, callback=lambda state: left.append(state.nit))
+    assert left == list(range(left[0], 13))
+    assert 7 <= left[0] <= 8
+    wanted = kept(client, case, tmp_path / "whole.npz")
+    assert all(np.array_equal(found[name], wanted[name]) for name in ("x", "fun", "x_avg", "nit"))
+    assert np.array_equal(found.history.objective, wanted.history.objective)

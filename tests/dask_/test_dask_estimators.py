@@ -96,6 +96,21 @@ def test_frames():
         model.predict(X.rename(columns={"a": "z"}))
 
 
+def test_partitions_without_rows():
+    """What is chosen may leave nothing of a partition."""
+    frame = dd.from_pandas(pd.DataFrame(A, columns=list("abcd")).assign(y=REAL), npartitions=4)
+    late = frame.map_partitions(lambda part: part[part.index >= 50])
+    X, y = late[list("abcd")], targets("LogisticRegression")[50:]
+    model = LogisticRegression().fit(X, y)
+    for method in ("predict", "predict_proba", "decision_function"):
+        assert np.array_equal(getattr(model, method)(X).compute(), getattr(model, method)(X.compute()))
+    assert model.score(X, y) == model.score(X.compute(), y)
+    some = da.from_array(A, chunks=(CHUNKS, 4))
+    some = some[da.arange(120, chunks=(CHUNKS,)) >= 50]
+    regressor = LADRegressor(alpha=0.01).fit(some, REAL[50:])
+    assert np.array_equal(regressor.predict(some).compute(), regressor.predict(A[50:]))
+
+
 def test_arrays_on_disk(tmp_path):
     np.save(tmp_path / "A.npy", A)
     mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
@@ -114,6 +129,9 @@ def test_sentences():
         LADRegressor().fit(da.where(da.arange(120, chunks=40)[:, None] == 55, np.nan, da.from_array(A, chunks=(40, 4))), REAL)
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[120, 119\]"):
         LADRegressor().fit(collection(), da.from_array(REAL[1:]))
+    for y, weight in ((da.ma.masked_greater(da.from_array(REAL), 2.0), None), (REAL, da.ma.masked_equal(da.ones(120), 1.0))):
+        with pytest.raises(ValueError, match=r"^(y|sample_weight) has \d+ masked entries"):
+            LADRegressor().fit(collection(), y, weight)
     model = QuantileRegressor(alpha=0.01).fit(collection(), REAL)
     with pytest.raises(ValueError, match="X has 3 features, but QuantileRegressor is expecting 4 features"):
         model.predict(collection()[:, 1:])

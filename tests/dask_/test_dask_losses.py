@@ -2,6 +2,7 @@
 
 from itertools import islice, pairwise
 
+import cloudpickle
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -89,6 +90,19 @@ def mapped(A, folder):
     return np.load(folder / "A.npy", mmap_mode="r")
 
 
+def columns_first(A, folder):
+    np.save(folder / "A.npy", np.asfortranarray(A))
+    return np.load(folder / "A.npy", mmap_mode="r")
+
+
+def changed_here(A, folder):
+    """What is mapped as copy-on-write may be changed, and the file is not."""
+    mapped(A, folder)
+    found = np.load(folder / "A.npy", mmap_mode="c")
+    found -= found.mean(axis=0)
+    return found
+
+
 def zarr_array(A, folder):
     found = pytest.importorskip("zarr").open(str(folder / "A.zarr"), mode="w", shape=A.shape, chunks=(13, 5), dtype="f8")
     found[:] = A
@@ -124,6 +138,9 @@ COLLECTIONS = {
     "mapped": mapped,
     "a part of what is mapped": lambda A, folder: mapped(A, folder)[7:],
     "some columns of what is mapped": lambda A, folder: mapped(A, folder)[:, 1:],
+    "mapped, columns first": columns_first,
+    "mapped, rows from the last to the first": lambda A, folder: mapped(A, folder)[::-2],
+    "mapped, and changed in memory": changed_here,
     "Zarr": zarr_array,
     "from_zarr": lambda A, folder: da.from_zarr(zarr_array(A, folder)),
     "HDF5": hdf5,
@@ -142,6 +159,22 @@ def test_collections(case, persist, tmp_path):
     blocks, wanted = (LAD(M, CODES[: len(array)], intercept=True) for M in (A, array))
     x = np.linspace(-1, 1, array.shape[1] + 1)
     same(blocks.value_and_grad(x), wanted.value_and_grad(x), rtol=1e-5 if A.dtype == np.float32 else 1e-12)
+
+
+def test_of_what_is_mapped_only_the_place_is_sent(tmp_path):
+    from adagrad_diff.dask._rows import parts
+
+    for given in (mapped, columns_first):
+        A = given(entries(9000), tmp_path)
+        for part in (A, A[3:], A[::-1], A[:, 1:], A.T[:3]):
+            assert len(cloudpickle.dumps(parts(part, "A").graph)) < 2000
+
+
+def test_what_is_on_disk_has_a_name(tmp_path):
+    """A fit with a checkpoint knows by it that it is the same."""
+    one = hdf5(entries(), tmp_path)
+    assert source(one).token == source(one.file["A"]).token
+    assert source(mapped(entries(), tmp_path)).token == source(np.load(tmp_path / "A.npy", mmap_mode="r")).token
 
 
 def test_what_is_asked_of_a_source():
@@ -197,6 +230,21 @@ def test_sums_are_made_in_a_fixed_order(blocks):
     for options in ({"scheduler": "sync"}, {"num_workers": 1}, {"num_workers": 4}):
         with dask.config.set(options):
             assert np.array_equal(source(collection).fold(column_sums), wanted)
+
+
+def test_threads_of_blas_do_not_count():
+    """Nor does their number afterwards."""
+    limits = pytest.importorskip("threadpoolctl")
+    rng = np.random.default_rng(0)
+    A, x = rng.standard_normal((14_000, 150)), rng.standard_normal((150, 12))
+    loss, found = LAD(source(da.from_array(A, chunks=(7000, 150))), A[:, 0]), []
+    for threads in (1, 2):
+        with limits.threadpool_limits(threads, user_api="blas"):
+            before = [library["num_threads"] for library in limits.threadpool_info()]
+            found.append(loss.value_and_grad(x)[1])
+            loss.A._samples.clear()  # so that nothing is remembered
+            assert [library["num_threads"] for library in limits.threadpool_info()] == before
+    assert np.array_equal(*found)
 
 
 def firsts(block):
@@ -286,10 +334,44 @@ def test_residuals_are_made_only_when_asked_for(monkeypatch):
     assert all(r.shape == (60,) for r in asked)  # and of one trajectory
 
 
-def test_rounds_of_a_smooth_loss(monkeypatch):
+@pytest.fixture
+def rounds(monkeypatch):
+    """The folds that were made, as they were called."""
+    found, one = [], Partitions._answers
+    monkeypatch.setattr(Partitions, "_answers", lambda *args: found.append(args) or one(*args))
+    return found
+
+
+@pytest.mark.parametrize("kind", [losses.LAD, losses.Multinomial])
+def test_an_iteration_is_one_round(kind, rounds):
+    """For all trajectories at once; and x is there once, whatever the number of blocks."""
+    loss, graphs = make(kind, source(dense(entries())), CODES, intercept=True), []
+    real = loss.A._way.get
+    loss.A._way.get = lambda graph, keys: graphs.append(graph) or real(graph, keys)
+    run = iterate(loss, np.zeros((*loss.shape, 3)), L1(0.01), AdaGradDiff([0.1, 0.3, 1.0]))
+    next(run)
+    for _ in range(4):
+        rounds.clear()
+        graphs.clear()
+        next(run)
+        assert len(rounds) == len(graphs) == 1
+        assert len({id(task[3]) for task in graphs[0].values()}) == 1  # what all tasks are called with
+
+
+def test_rounds_of_many_classes(rounds):
+    """Of the columns, at the start, a gradient for each point, the columns of the support, and three for the proof."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60_000, 9))
+    loss = losses.Multinomial(source(da.from_array(A, chunks=(20_000, 9))), np.digitize(A[:, 0], [-0.5, 0.5]), intercept=True)
+    rounds.clear()
+    result = minimize(loss, penalty=L1(0.02), tol=1e-6)
+    assert result.gap <= 1e-6 * result.fun
+    assert result.finish.tries == 1
+    assert len(rounds) <= 1 + 1 + (1 + result.finish.rounds) + 1 + 3
+
+
+def test_rounds_of_a_smooth_loss(rounds):
     """Of the columns, at the start, one for each step of Newton's method, and two for the proof."""
-    rounds, one = [], Partitions._answers
-    monkeypatch.setattr(Partitions, "_answers", lambda *args: rounds.append(args) or one(*args))
     A = np.random.default_rng(0).standard_normal((60_000, 9))  # from here on ordinary sums are a proof
     b = np.sign(A @ np.arange(9.0) + 5 * np.random.default_rng(1).standard_normal(60_000))
     rows = source(da.from_array(A, chunks=(20_000, 9)))
@@ -346,10 +428,14 @@ WRONG = {
     "NaN": (lambda: dense(with_nan()), r"^Block 2 of A contains nan at index \(3, 3\)"),
     "NaN, sparse": (lambda: sparse_rows(with_nan()), r"^Block 2 of A contains nan at index \(3, 3\)"),
     "text": (lambda: frame(entries()).assign(t="x"), r"^Column 't' of A is of type .*: encode it as numbers, or drop it"),
+    "masked": (
+        lambda: da.ma.masked_greater(da.from_array(entries(), chunks=(20, 5)), 2.5),
+        r"^Block 2 of A has 3 masked entries: ",
+    ),
     "complex": (lambda: dense(entries()) * 1j, r"^A must be real numbers. Got dtype complex128"),
     "a vector": (lambda: da.ones(5), r"^A must be a Dask array \(samples, features\) .* of shape \(5,\) instead"),
-    "a series": (lambda: frame(entries()).a, r"^A must be a Dask array"),
-    "a bag": (lambda: dask.delayed(1), r"^A must be a Dask array"),
+    "a series": (lambda: frame(entries()).a, r"^A must be a Dask array .* Got Series instead"),
+    "a bag": (lambda: dask.delayed(1), r"^A must be a Dask array .* Got Delayed\w* instead"),
     "a list": (lambda: [[1.0]], r"^A must be a Dask array .* or an array on disk. Got list instead"),
     "no rows": (lambda: dense(entries())[:0], r"^A must have at least one sample"),
     "no rows left": (lambda: frame(entries())[frame(entries()).a > 99], r"^A must have at least one sample .* It has no rows"),
@@ -380,6 +466,8 @@ def test_other_sentences():
         Squared(frame(entries()), CODES)
     with pytest.raises(ValueError, match=r"^b must have shape \(60,\)"):
         on_dask.Squared(A, da.zeros(59))
+    with pytest.raises(ValueError, match=r"^b has 1 masked entry"):
+        on_dask.Squared(A, da.ma.masked_equal(da.arange(60, chunks=20), 7))
     with pytest.raises(TypeError, match=r"^'client' must be a distributed.Client. Got str instead"):
         source(A, client="tcp://127.0.0.1:8786")
     with pytest.raises(ValueError, match=r"^Hinge needs labels -1 and \+1 in b"):

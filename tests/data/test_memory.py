@@ -51,3 +51,25 @@ def test_sparse_arrays_too():
     assert len(kernels.add_rows_dot.signatures) == compiled
     assert found[0] == wanted[0]
     assert np.array_equal(found[1], wanted[1])
+
+
+def odd(array):
+    """The same numbers, one byte further on."""
+    memory = np.empty(array.nbytes + 1, np.uint8)[1:]
+    found = np.ndarray(array.shape, array.dtype, memory.data)
+    found[...] = array
+    assert not found.flags.aligned
+    return found
+
+
+@pytest.mark.parametrize("trajectories", [1, 3, 12])
+def test_numbers_at_odd_places(trajectories):
+    """As they may be after they came over a network: the same bits, by the same kernels."""
+    A, b = np.random.default_rng(0).standard_normal((50, 6)), np.zeros(50)
+    x, rows = np.ones((6, trajectories)) * np.arange(1.0, trajectories + 1), sparse.csr_array(A)
+    strange = sparse.csr_array(A)
+    strange.data, strange.indices, strange.indptr = map(odd, (rows.data, rows.indices, rows.indptr))
+    for given, usual in ((odd(A), A), (strange, rows)):
+        (f, g), (f2, g2) = (LAD(M, b).value_and_grad(x) for M in (given, usual))
+        assert np.array_equal(f, f2)
+        assert np.array_equal(g, g2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,9 +25,14 @@ def cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-@cache
 def _blas() -> list[Any]:
     """The BLAS libraries that threadpoolctl can limit, if it is installed (otherwise nobody is limiting them)."""
+    return _found("scipy.linalg" in sys.modules)
+
+
+@cache
+def _found(with_scipy: bool) -> list[Any]:
+    """To look for them takes milliseconds. NumPy has one, and SciPy another as soon as it is loaded."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -44,23 +50,28 @@ def thread_count(work: float) -> int:
 
 
 _LIMITED = threading.Lock()
-_limits: list[Any] = []  # of those who want one thread now, all the same
+_wanting = 0  # those who want one thread now
+_before: list[tuple[Any, int]] = []  # libraries, and the threads they had
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """BLAS with a single thread, until the last of those who want that is through: limits hold for the whole process."""
-    from threadpoolctl import threadpool_limits
-
+    global _wanting
     with _LIMITED:
-        _limits.append(_limits[0] if _limits else threadpool_limits(1, user_api="blas"))
+        if _wanting == 0:
+            _before[:] = [(library, library.get_num_threads()) for library in _blas()]
+            for library, _ in _before:
+                library.set_num_threads(1)
+        _wanting += 1
     try:
         yield
     finally:
         with _LIMITED:
-            limit = _limits.pop()
-            if not _limits:
-                limit.restore_original_limits()
+            _wanting -= 1
+            if _wanting == 0:
+                for library, threads in _before:
+                    library.set_num_threads(threads)
 
 
 @cache

@@ -93,20 +93,22 @@ def lazily(model: Any, method: str, X: Any) -> Any:
         raise ValueError(f"X must be a Dask array (samples, features). Got shape {X.shape} instead.")
     first = X._meta_nonempty.iloc[:1] if frame else np.zeros((1, X.shape[1]), X.dtype)
     like = getattr(model, method)(first)
+    call = model, method, like[:0]
     if frame:
         blocks = [
-            dask.array.from_delayed(dask.delayed(_of_block)(part, model, method), (np.nan, *like.shape[1:]), like.dtype)
+            dask.array.from_delayed(dask.delayed(_of_block)(part, *call), (np.nan, *like.shape[1:]), like.dtype)
             for part in X.to_delayed()
         ]
         return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
     X = X.rechunk({1: -1})
     chunks = (X.chunks[0], *((size,) for size in like.shape[1:]))
     dropped = 1 if like.ndim == 1 else None
-    return X.map_blocks(_of_block, model, method, dtype=like.dtype, drop_axis=dropped, chunks=chunks, meta=like[:0])
+    return X.map_blocks(_of_block, *call, dtype=like.dtype, drop_axis=dropped, chunks=chunks, meta=like[:0])
 
 
-def _of_block(rows: Any, model: Any, method: str) -> np.ndarray:
-    return np.asarray(getattr(model, method)(rows))
+def _of_block(rows: Any, model: Any, method: str, none: np.ndarray) -> np.ndarray:
+    """Of a partition without rows, which scikit-learn would refuse, there is nothing to say."""
+    return np.asarray(getattr(model, method)(rows)) if rows.shape[0] else none
 
 
 class LinearRegressor(OnCollections, sklearn.LinearRegressor):

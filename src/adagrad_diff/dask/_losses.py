@@ -55,7 +55,7 @@ def local(values: Any, client: Any = None) -> Any:
     """What belongs to samples, as an array of this process; other than Dask collections are left alone."""
     if not is_collection(values):
         return values
-    return np.asarray(way(client).compute(values))
+    return np.asanyarray(way(client).compute(values))  # with its mask, if it has one: that is refused as it is in memory
 
 
 def _over(kind: Any) -> Callable[..., Any]:

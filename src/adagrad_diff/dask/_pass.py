@@ -11,7 +11,7 @@ import cloudpickle
 import numpy as np
 
 from ..data import Block, Samples
-from ..data.block import writeable
+from ..data.block import aligned, writeable
 from ..data.source import added, joined
 from ._ways import Packet
 
@@ -31,8 +31,9 @@ class Held:
 
 
 def usable(value: Any) -> Any:
-    """What came from another process may be marked as not to be written to: kernels would be compiled once more for that."""
-    return writeable(value) if isinstance(value, np.ndarray) else value
+    """What came from another process may be marked as not to be written to, or begin at odd places: kernels would be compiled
+    once more for that, and sums made in another way."""
+    return writeable(aligned(value)) if isinstance(value, np.ndarray) else value
 
 
 def held(samples: Samples, lo: int, hi: int) -> Held:

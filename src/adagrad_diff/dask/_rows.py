@@ -50,7 +50,7 @@ def parts(A: Any, name: str) -> Parts:
     if not isinstance(A, dask.array.Array) or A.ndim != 2:
         raise ValueError(
             f"{name} must be a Dask array (samples, features) or a Dask data frame. Got {type(A).__name__}"
-            f"{f' of shape {A.shape}' if hasattr(A, 'shape') else ''} instead."
+            f"{f' of shape {A.shape}' if isinstance(A, dask.array.Array) else ''} instead."
         )
     if A.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be real numbers. Got dtype {A.dtype} instead.")
@@ -85,7 +85,18 @@ def cut(A: Any, name: str) -> Any:
             f"Got {type(A).__name__}{'' if shape is None else f' of shape {tuple(shape)}'} instead."
         )
     with dask.config.set({"array.chunk-size": READ_TOGETHER}):
-        return dask.array.from_array(A, chunks={0: "auto", 1: -1}, name=None if hasattr(A, "store") else False)
+        return dask.array.from_array(A, chunks={0: "auto", 1: -1}, name=_name(A))
+
+
+def _name(A: Any) -> Any:
+    """The same for the same array on disk, without reading it; None if Dask finds one, False for one that nobody has."""
+    if hasattr(A, "store"):
+        return None
+    file = getattr(getattr(A, "file", None), "filename", None)
+    if file is None or not os.path.isfile(file):
+        return False
+    known = (os.path.abspath(file), os.path.getmtime(file), A.name, A.shape, str(A.dtype))
+    return f"stored-{dask.base.tokenize(known)}"
 
 
 # ------------------------------------------------------------ a file that is mapped
@@ -95,18 +106,18 @@ def _mapped(A: np.memmap, name: str) -> Parts:
     """Each task maps its own rows: what is sent to another process is where they are, not what they are."""
     if A.ndim != 2 or A.size == 0:
         raise ValueError(f"{name} must be a matrix (samples, features) that is not empty. Got shape {A.shape} instead.")
-    file = getattr(A, "filename", None)
-    start = A.__array_interface__["data"][0] - _base(A).__array_interface__["data"][0]
+    base, file = _base(A), str(getattr(A, "filename", None) or "")
+    start = A.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     rows = max(1, dask.utils.parse_bytes(MAPPED_TOGETHER) // (A.shape[1] * A.dtype.itemsize))
-    whole = file is not None and A.flags.c_contiguous
-    known = (str(file), os.path.getmtime(file), start, A.shape, A.strides, A.dtype.str) if file is not None else uuid4().hex
+    on_disk = bool(file) and base.mode != "c"  # what is changed in a copy on write is not in the file
+    known = (file, os.path.getmtime(file), start, A.shape, A.strides, A.dtype.str) if on_disk else uuid4().hex
     token = f"mapped-{dask.base.tokenize(known)}"  # of A itself it would be made of all its entries
     graph: dict[Any, Any] = {}
     for k, lo in enumerate(range(0, A.shape[0], rows)):
         shape = (min(rows, A.shape[0] - lo), A.shape[1])
-        if whole:
-            graph[token, k] = (_map, str(file), A.dtype.str, _base(A).offset + start + lo * A.strides[0], shape)
-        else:  # a part of which the file does not know
+        if on_disk:
+            graph[token, k] = (_map, file, A.dtype.str, base.offset + start + lo * A.strides[0], shape, A.strides)
+        else:
             graph[token, k] = (np.array, A[lo : lo + rows])
     return Parts(graph, [[key] for key in graph], A.dtype, token)
 
@@ -118,8 +129,13 @@ def _base(A: Any) -> Any:
     return A
 
 
-def _map(file: str, dtype: str, offset: int, shape: tuple[int, int]) -> np.ndarray:
-    return np.asarray(np.memmap(file, dtype=np.dtype(dtype), mode="r", offset=offset, shape=tuple(shape)))
+def _map(file: str, dtype: str, first: int, shape: tuple[int, int], strides: tuple[int, int]) -> np.ndarray:
+    """Rows whose first entry is at byte `first`, as they lie in the file: by rows, by columns, or backwards."""
+    ends = [(n - 1) * step for n, step in zip(shape, strides, strict=True)]
+    begin = first + sum(min(end, 0) for end in ends)
+    size = sum(map(abs, ends)) + np.dtype(dtype).itemsize
+    content = np.memmap(file, np.uint8, "r", begin, (size,))
+    return np.ndarray(shape, np.dtype(dtype), np.asarray(content).data, first - begin, strides)
 
 
 # ------------------------------------------------------------ of one block
@@ -129,6 +145,8 @@ def load(chunks: list[Any], name: str, width: int | None, dtype: str, finite: bo
     """The rows of some arrays side by side, checked."""
     from scipy import sparse
 
+    for chunk in chunks:
+        check.refuse_masked(chunk, name)
     pieces: list[Any] = [chunk.to_scipy_sparse() if hasattr(chunk, "to_scipy_sparse") else chunk for chunk in chunks]
     rows: Any = pieces[0]
     if len(pieces) > 1:

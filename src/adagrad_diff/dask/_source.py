@@ -13,6 +13,7 @@ from uuid import uuid4
 import numpy as np
 from dask.sizeof import sizeof
 
+from ..common.threads import one_blas_thread
 from ..data import Block, Samples, Source
 from ..data.source import Moments, added, joined, stacked
 from ._pass import FarPass, Remembered, held
@@ -73,6 +74,11 @@ class Partitions(Source):
     def size(self) -> int:
         return self._size
 
+    @property
+    def client(self) -> Any:
+        """Whose workers have the blocks; None if they are here."""
+        return getattr(self._way, "client", None)
+
     def check(self, name: str) -> None:
         """It was checked when it was made."""
 
@@ -119,7 +125,8 @@ class Partitions(Source):
             name, groups = _fresh("merge"), [keys[k : k + MERGED_TOGETHER] for k in range(0, len(keys), MERGED_TOGETHER)]
             keys = [(name, k) for k in range(len(groups))]
             graph |= {key: (merge_parts, merge, group) for key, group in zip(keys, groups, strict=True)}
-        return self._way.get(graph, keys)
+        with one_blas_thread():  # blocks keep the cores busy; and the last digits depend on how many threads BLAS has
+            return self._way.get(graph, keys)
 
     # ------------------------------------------------------------ what is not a sum
 

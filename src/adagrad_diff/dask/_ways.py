@@ -8,10 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from typing import Any
+from uuid import uuid4
 
 import dask
 import dask.threaded
 from dask.base import get_scheduler
+from dask.highlevelgraph import HighLevelGraph
 
 from ..common import threads
 
@@ -61,12 +63,16 @@ class Workers:
         self.client = client
 
     def get(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Any]:
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # data are in it on purpose
-            return list(self.client.get(graph, list(keys)))
+        return self._ask(graph, keys, sync=True)
 
     def keep(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Any]:
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return list(self.client.get(graph, list(keys), sync=False))
+        return self._ask(graph, keys, sync=False)
+
+    def _ask(self, graph: dict[Any, Any], keys: Sequence[Any], sync: bool) -> list[Any]:
+        # A plain dict would get a name made of all that is in it, in each round, and what is an open file has none.
+        named = HighLevelGraph.from_collections(f"adagrad_diff-{uuid4().hex}", graph)
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # data are in it on purpose
+            return list(self.client.get(named, list(keys), sync=sync))
 
     def compute(self, collection: Any) -> Any:
         return self.client.compute(collection).result()

@@ -131,6 +131,14 @@ def _filled(values: np.ndarray) -> np.ndarray:
     return np.asarray(values != 0, values.dtype)
 
 
+def aligned(array: np.ndarray) -> np.ndarray:
+    """The same array, or a copy if its numbers begin at odd places, as those that came over a network may.
+
+    NumPy does not hand these to BLAS, but adds up by itself: slower, and with other last digits.
+    """
+    return array if array.flags.aligned else array.copy(order="K")
+
+
 def writeable(array: np.ndarray) -> np.ndarray:
     """The same memory, with a flag that says one may write to it.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from .block import COPIED_ENTRIES, Block, writeable
+from .block import COPIED_ENTRIES, Block, aligned, writeable
 from .samples import Samples
 
 
@@ -21,6 +21,7 @@ class CompressedBlock(Block):
     """What the two formats share: pointers, indices and data. Pointers need not begin with zero: of a part, they do not."""
 
     def __init__(self, indptr: Any, indices: Any, data: Any, shape: tuple[int, int], first: int = 0):
+        indptr, indices, data = map(aligned, (indptr, indices, data))
         self.parts = indptr, indices, data
         self._entries = writeable(indptr), writeable(indices), writeable(data)  # what kernels see
         self.shape, self.dtype, self.first = shape, data.dtype, first

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import kernels
 from ..common.threads import over_rows, thread_count
-from .block import Block, writeable
+from .block import Block, aligned, writeable
 from .samples import Samples
 
 FUSED_WIDTH = 8  # trajectories up to which one pass of ours over A beats two products by BLAS
@@ -19,6 +19,7 @@ class DenseBlock(Block):
     """A NumPy array in any order; only one whose entries BLAS cannot address is copied."""
 
     def __init__(self, array: np.ndarray, first: int = 0, threaded: bool = True):
+        array = aligned(array)
         unit = array.itemsize in array.strides or 1 in array.shape
         self.array = array if unit and min(array.strides, default=0) > 0 else np.ascontiguousarray(array)
         self._entries = writeable(self.array)  # what kernels see

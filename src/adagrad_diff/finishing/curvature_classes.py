@@ -20,6 +20,8 @@ class ClassesCurvature(Curvature):
         self.loss, self.classes = loss, loss.classes
         self.weight = loss.weight.astype(np.float64)
         self.columns = columns_of(loss.A, self.weight, loss.intercept)
+        if loss.A.far and loss.dtype == np.float64:
+            self.columns.know(loss.A.moments(loss.weight))
         self.samples, self.size = len(self.weight), self.columns.size * self.classes
         self.tail = self.classes * loss.intercept
         self.scale = float(np.log(self.classes))
@@ -38,7 +40,8 @@ class ClassesCurvature(Curvature):
         return X
 
     def start(self, x: np.ndarray) -> None:
-        self._look(self.columns.dot(x.reshape(self.loss.shape)))
+        X = x.reshape(self.loss.shape)
+        self._look(self.columns.dot(X) if X.any() else np.zeros((self.samples, self.classes)))
 
     def _look(self, z: np.ndarray) -> None:
         self.z, r = z, z.copy()

@@ -40,11 +40,8 @@ class FarCurvature(LinearCurvature):
     def __init__(self, loss: LinearModel):
         super().__init__(loss)
         self._pass: Any = loss.A.linear_pass(loss.samples(()))
-        if loss.dtype == np.float64:  # a race has asked for them already
-            moments = loss.A.moments(loss.weight)
-            assert moments is not None
-            self.columns.center = moments.mean / self.weight.sum() if self.tail else np.zeros(self.columns.features)
-            self.columns.square = np.append(moments.square, np.ones(self.tail))
+        if loss.dtype == np.float64:
+            self.columns.know(loss.A.moments(loss.weight))
         self._wanted = np.arange(self.size if self.size <= ASKED_AT_ONCE and not self.constant else 0)
         self._plain: tuple[np.ndarray, np.ndarray] | None = None  # the Hessian for second derivatives of one, and where
 

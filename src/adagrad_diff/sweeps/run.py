@@ -127,6 +127,7 @@ def sweep(
     try:
         with delayed_interrupt() as interrupt, ExitStack() as stack:
             trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x, averages)
+            _refuse_two_clusters(loss, client)
             most = cores() if client is None else workers_of(client)
             jobs = most if n_jobs in (None, -1) else check.count(n_jobs, "n_jobs", "sweep", least=1)
             budget = _bytes(memory)
@@ -153,6 +154,15 @@ def sweep(
         if isinstance(error, Interrupted):
             raise
         raise Interrupted(f"The sweep was interrupted at once. {_going_on(checkpoint)}") from error
+
+
+def _refuse_two_clusters(loss: Any, client: Any) -> None:
+    """Raise if workers would have to ask a client for the data: that one is here."""
+    if client is not None and getattr(getattr(loss, "A", None), "client", None) is not None:
+        raise ValueError(
+            "The data of this loss are on workers already, which do the work of all trajectories there: leave out 'client', or "
+            "give a loss whose data are in memory."
+        )
 
 
 def _require_names(description: dict[str, Any]) -> None:
