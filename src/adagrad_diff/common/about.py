@@ -8,7 +8,8 @@ from importlib import metadata
 from . import threads
 from .version import __version__
 
-REPORTED = ("numpy", "scipy", "numba", "xarray", "scikit-learn", "matplotlib", "pooch", "click", "tqdm", "torch", "optax")
+REPORTED = ("numpy", "scipy", "numba", "xarray", "pandas", "scikit-learn", "matplotlib", "pooch", "click", "tqdm")
+REPORTED += ("torch", "jax", "optax", "dask", "distributed")
 
 
 def version_line() -> str:

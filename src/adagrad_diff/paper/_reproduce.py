@@ -120,7 +120,9 @@ def reproduce(
         scales[name] = scale if name in sizes else kept[name][2]
         problem = _problem(name, options, data, say)
         if name in sizes:
-            say(f"{problem.title}: {grid} etas x {problem.x0s.shape[1]} starts x {problem.n_iter} iterations, two methods")
+            count = problem.x0s.shape[1]
+            starts_said = "1 start" if count == 1 else f"{count} starts"
+            say(f"{problem.title}: {grid} etas x {starts_said} x {problem.n_iter} iterations, two methods")
         place = checkpoint(out, problem, grid)
         studies[name] = study(problem, etas=grid, checkpoint=place, memory=memory, n_jobs=n_jobs, progress=progress)
     for figure, problems in drawn_before.items():
