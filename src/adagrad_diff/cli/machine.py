@@ -62,7 +62,8 @@ def where_(name: str, data: str | None) -> None:
     """Print where a data set is; exit code 1 if it is not on this machine."""
     from .. import datasets as sets
 
-    path = sets.where(*known((name,)), data)
+    known((name,))
+    path = sets.where(name, data)
     if path is None:
         raise click.ClickException(f"{name} is not on this machine. adagrad-diff datasets fetch {name} gets it.")
     if path.suffix == PACKED:
