@@ -111,7 +111,8 @@ def alone():
     """Without torchrun: start two processes, show what they print, and draw what they found."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "losses.json"
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", sys.argv[0], str(file)]
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        command = [*torchrun, sys.argv[0], str(file)]
         threads = {**os.environ, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, check=True, env=threads, stdout=subprocess.PIPE, text=True)
         print(done.stdout.rstrip())

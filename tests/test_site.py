@@ -112,9 +112,10 @@ def test_docstrings_are_plain_text(extensions):
     pytest.importorskip("numpydoc")
     from plain_text import escaped
 
-    lines = ["tol |F(x)|, `coef_` and coef_ of *args", ".. math:: |x|", "", "   |y|", "", "w |z|", ">>> a_ | b", "a_", "", "a_", "  V. Author"]
-    said = [r"tol \|F(x)\|, `coef_` and coef\_ of \*args", *lines[1:5], r"w \|z\|", *lines[6:9], r"a\_", r"  \V. Author"]
+    lines = ["tol |F(x)|, `coef_` and coef_ of *args", ".. math:: |x|", "", "   |y|", "", "w |z|", ">>> a_ | b", "a_", "", "a_"]
+    said = [r"tol \|F(x)\|, `coef_` and coef\_ of \*args", *lines[1:5], r"w \|z\|", *lines[6:9], r"a\_"]
     assert escaped(lines) == said
+    assert escaped(["  V. Author", "  1. An item"]) == [r"  \V. Author", "  1. An item"]
 
 
 # ------------------------------------------------------------ in a browser
@@ -196,7 +197,10 @@ def test_everybody_can_use_it(reader, name):
         assert found[1] == [], json.dumps(found[1], indent=1)
 
 
-@pytest.mark.parametrize("name", ["index", "start/statistician", "start/pytorch", "start/jax", "start/researcher", "reference/cli"])
+TUTORIALS = ("start/statistician", "start/pytorch", "start/jax", "start/researcher")
+
+
+@pytest.mark.parametrize("name", ["index", *TUTORIALS, "reference/cli"])
 def test_code_is_not_cut(reader, name):
     """On a screen of 1200 pixels all of it is seen, without scrolling to the right."""
     reader.open(SITE / f"{name}.html", width=1200)
