@@ -13,7 +13,7 @@ from ..common.extras import require
 from ..study.decades import decades
 from ..study.files import write_all
 from ..study.scores import WITHIN  # here: times the method's own best gap
-from ..study.text import MARKUP
+from ..study.text import LINE, MARKUP
 from ._numbers import TITLES_OF_RULES, over_seeds
 
 if TYPE_CHECKING:
@@ -38,11 +38,10 @@ HEADINGS = {
 }
 WORDS = ("problem", "data", "method")  # the other columns are numbers, and aligned to the right
 # A terminal has 100 columns: there the data of each problem have a line of their own, and headings are short.
-SHORT = {name: heading for name, heading in HEADINGS.items() if name != "data"} | {
+SHORT_HEADINGS = {name: heading for name, heading in HEADINGS.items() if name != "data"} | {
     **{f"decades_below_{name}": f"< {name}" for name in GAP_LEVELS},
     "reference_eta": "reference",
 }
-LINE = 100
 EXPLANATION = (
     "Gaps (objective minus optimum) are means over the starts, after the budget of iterations. 'within 10x' (of the method's "
     "own best gap) and '{}' are decades of eta: the length, in log10(eta), of the set of step sizes where the gap is that "
@@ -117,7 +116,7 @@ def to_text(frame: pd.DataFrame) -> str:
     rows = _rows(frame, at_least=">=")
     data = fill("Data: " + "; ".join(dict.fromkeys(f"{row['problem']}, {row['data']}" for row in rows)) + ".", LINE)
     columns = []
-    for name, heading in SHORT.items():
+    for name, heading in SHORT_HEADINGS.items():
         cells = [heading, *(row[name] for row in rows)]
         width = max(map(len, cells))
         align = str.ljust if name in WORDS else str.rjust

@@ -171,7 +171,7 @@ def clear_ticks(axes: Axes, *, whole: bool = False) -> None:
         (axes.xaxis, axes.get_xscale(), axes.get_xlim()),
         (axes.yaxis, axes.get_yscale(), axes.get_ylim()),
     ):
-        if scale == "log":
+        if scale == "log" and min(ends) > 0:  # an axis without anything on it has limits that it does not mean
             low, high = np.log10(sorted(ends))
             if np.floor(high) - np.ceil(low) >= 1:
                 axis.set_minor_formatter(ticker.NullFormatter())
