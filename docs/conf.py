@@ -52,6 +52,7 @@ autosummary_filename_map = {
 }
 autodoc_typehints = "none"  # the types are in the docstrings, in words
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"  # `predict()`, not the name of its class again
 numpydoc_show_class_members = False  # autodoc shows them
 templates_path = ["_templates"]
 
@@ -66,6 +67,7 @@ html_title = "adagrad-diff"
 html_static_path = ["_static", mathjax()]
 mathjax_path = "tex-svg.js"
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_show_search_summary = False  # it would fetch the pages found, which a browser forbids for pages from a disk
 html_show_sourcelink = False
 html_copy_source = False
@@ -97,7 +99,7 @@ def house_style(gallery, name):
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "gallery",
-    "filename_pattern": r"examples/(?!torch_distributed)",  # which starts processes of its own: it is shown, not run
+    "filename_pattern": r"examples/",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "reset_modules": ("matplotlib", house_style),

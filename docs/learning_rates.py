@@ -23,7 +23,7 @@ from sklearn.datasets import load_digits
 from torch.nn.functional import cross_entropy
 
 from adagrad_diff.common.moves import MAX_MOVE
-from adagrad_diff.study.style import line_of
+from adagrad_diff.study.style import line_of, style
 from adagrad_diff.torch import AdaGradDiff, AdamDiff
 
 METHODS = {
@@ -195,21 +195,20 @@ def storm_tables(results: pd.DataFrame) -> str:
 
 def storm_figure(results: pd.DataFrame) -> plt.Figure:
     """Loss against learning rate without (thin) and with variance reduction, for as many evaluations of gradients."""
-    fig, axes = plt.subplots(2, len(NOISY), figsize=(13, 8), sharex=True, sharey="row", layout="constrained")
+    fig, axes = plt.subplots(2, len(NOISY), figsize=(7.2, 4.6), sharex=True, sharey="row", layout="constrained")
     shown = results.assign(loss=results.loss.fillna(np.inf).clip(1e-12, 1e12))
     for row, names in zip(axes, (("AdaGradDiff", "Adagrad"), ("AdamDiff", "Adam")), strict=True):
         for ax, batch in zip(row, NOISY, strict=True):
             for name in names:
-                for method, width in ((name, 1.0), (f"{name} storm(0.1){HALF}", 2.2)):
+                for method, width in ((name, 0.7), (f"{name} storm(0.1){HALF}", 1.5)):
                     curve = shown[(shown.batch == batch) & (shown.method == method)].groupby("lr").loss.mean()
                     label = name if method == name else f"{name}, storm"
                     faint = 0.55 if method == name else 1.0
-                    ax.plot(RATES, curve, label=label, markersize=4, linewidth=width, alpha=faint, **line_of(RULES[name]))
+                    ax.plot(RATES, curve, label=label, linewidth=width, alpha=faint, **line_of(RULES[name]))
             ax.axhline(0.1, color="#888888", linewidth=0.8)
             ax.set(xscale="log", yscale="log", title=f"minibatches of {batch}")
-            ax.grid(alpha=0.25)
-        row[0].set(ylabel="training loss at the end", ylim=(None, 20))
-        row[0].legend(frameon=False)
+        row[0].set(ylabel="training loss at the end", ylim=(None, 60))
+        row[0].legend(loc="upper left", ncols=2)
     for ax in axes[1]:
         ax.set_xlabel("learning rate")
     return fig
@@ -217,21 +216,20 @@ def storm_figure(results: pd.DataFrame) -> plt.Figure:
 
 def figure(results: pd.DataFrame) -> plt.Figure:
     """Loss against learning rate, a panel per batch size; the band spans the seeds."""
-    fig, axes = plt.subplots(1, len(EPOCHS), figsize=(13, 4.4), sharey=True, layout="constrained")
+    fig, axes = plt.subplots(1, len(EPOCHS), figsize=(7.2, 2.7), sharey=True, layout="constrained")
     shown = results[results.method.isin(METHODS)]
     shown = shown.assign(loss=shown.loss.fillna(np.inf).clip(1e-12, 1e12))
     for ax, batch in zip(axes, EPOCHS, strict=True):
         for method, rule in RULES.items():
-            style = line_of(rule)
+            look = line_of(rule)
             by_rate = shown[(shown.batch == batch) & (shown.method == method)].groupby("lr").loss
-            ax.fill_between(RATES, by_rate.min(), by_rate.max(), color=style["color"], alpha=0.12, linewidth=0)
-            ax.plot(RATES, by_rate.mean(), label=method, markersize=5, linewidth=1.6, **style)
+            ax.fill_between(RATES, by_rate.min(), by_rate.max(), color=look["color"], alpha=0.12, linewidth=0)
+            ax.plot(RATES, by_rate.mean(), label=method, **look)
         title = "full batch" if batch == "full" else f"minibatches of {batch}"
         ax.set(xscale="log", yscale="log", xlabel="learning rate", title=f"{title}, {EPOCHS[batch]} epochs")
         ax.set_ylim(shown.groupby(["batch", "method", "lr"]).loss.mean().min() / 3, 20)
-        ax.grid(alpha=0.25)
     axes[0].set_ylabel("training loss at the end")
-    axes[0].legend(frameon=False)
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(RULES))
     return fig
 
 
@@ -278,8 +276,9 @@ def main():
     results = pd.concat(frames)
     results.to_csv(file, index=False, float_format="%.6g")
     results["lr"] = np.array(RATES)[np.abs(np.log(results.lr.to_numpy()[:, None] / RATES)).argmin(1)]  # of a file: rounded
-    figure(results).savefig(HERE / "learning_rates.png", dpi=130)
-    storm_figure(results).savefig(HERE / "learning_rates_storm.png", dpi=130)
+    with style():
+        figure(results).savefig(HERE / "learning_rates.png", dpi=220)
+        storm_figure(results).savefig(HERE / "learning_rates_storm.png", dpi=220)
     print(tables(results))
     print(storm_tables(results))
     print("\n| method | steps to the wall | largest move in lr | largest loss behind it |")

@@ -94,9 +94,12 @@ def draw(shares):
     return figure
 
 
+WORDS = ("rule", "problem", "what it is", "F_star")  # headings of columns of words
+
+
 def table(heads, rows):
     """Markdown: words to the left, numbers to the right."""
-    ruler = ["---", *["---:"] * (len(heads) - 1)]
+    ruler = ["---" if head in WORDS else "---:" for head in heads]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in (heads, ruler, *rows))
 
 

@@ -6,6 +6,7 @@ from time import perf_counter
 import numpy as np
 
 from adagrad_diff.sklearn import LADRegressor
+from adagrad_diff.study.style import GREY, METHODS, style
 
 SAMPLES = np.geomspace(1e3, 1e6, 7).astype(int)
 
@@ -26,13 +27,14 @@ def main():
             runs.append(perf_counter() - begin)
         seconds.append(min(runs))
         print(f"{n:>8} samples: {seconds[-1]:.3f} s, {model.n_iter_} iterations, {model.stop_reason_}", flush=True)
-    figure = Figure(figsize=(5, 3.5), layout="constrained")
-    axes = figure.subplots()
-    axes.loglog(SAMPLES, seconds, "o-", label="LADRegressor, tol = 1e-4")
-    axes.loglog(SAMPLES, seconds[-1] * SAMPLES / SAMPLES[-1], ":", color="gray", label="proportional to the samples")
-    axes.set(xlabel="samples", ylabel="seconds")
-    axes.legend()
-    figure.savefig(Path(__file__).with_name("scaling.png"), dpi=100)
+    with style():
+        figure = Figure(figsize=(4.2, 2.8), layout="constrained")
+        axes = figure.subplots()
+        axes.loglog(SAMPLES, seconds, **METHODS["AdaGrad-Diff"], label="LADRegressor, tol = 1e-4")
+        axes.loglog(SAMPLES, seconds[-1] * SAMPLES / SAMPLES[-1], ":", color=GREY, label="proportional to the samples")
+        axes.set(xlabel="samples", ylabel="seconds")
+        axes.legend()
+        figure.savefig(Path(__file__).with_name("scaling.png"), dpi=160)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,17 @@ Copies of the model (DDP), its parameters in shards (FSDP2), and a checkpoint in
 
 Here the processes are on CPUs (gloo); on GPUs say "nccl" and move the model there. Started without torchrun, it starts two
 processes by itself. A checkpoint of torch.distributed.checkpoint is written by all of them, each its own shards; any
-other number of processes can go on from it. (It is not run when this page is made.)
+other number of processes can go on from it. The picture shows that it is one and the same training all three times.
 """
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
@@ -24,6 +27,7 @@ from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_di
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
+from adagrad_diff.study.style import GREY, METHODS, style
 from adagrad_diff.torch import L1, AdamWDiff
 
 SAMPLES, FEATURES, STEPS = 256, 20, 60
@@ -46,19 +50,22 @@ def setup(way):
 
 
 def train(model, optimizer, steps):
+    """The loss of every step, as the mean over all samples."""
     X, y = data()
+    losses = []
     for _ in range(steps):
         optimizer.zero_grad()
         loss = nn.functional.mse_loss(model(X), y)
         loss.backward()  # gradients are averaged over the processes
         optimizer.step()
-    total = loss.detach()
-    dist.all_reduce(total)
-    return float(total) / dist.get_world_size()
+        total = loss.detach()
+        dist.all_reduce(total)
+        losses.append(float(total) / dist.get_world_size())
+    return losses
 
 
-def main():
-    """What each process does. They have found each other already."""
+def main(file=None):
+    """What each process does. They have found each other already. The first one writes the losses into the file, if any."""
     losses = {}
     for way in ("DDP", "FSDP2"):
         losses[way] = train(*setup(way), STEPS)
@@ -77,17 +84,45 @@ def main():
     losses["FSDP2, resumed"] = train(model, optimizer, STEPS - STEPS // 2)
 
     if dist.get_rank() == 0:
-        for way, loss in losses.items():
-            print(f"{way:>14}: loss {loss:.4f} after {STEPS} steps, {dist.get_world_size()} processes")
-    assert max(losses.values()) - min(losses.values()) < 1e-4  # they are one and the same training
-    assert losses["FSDP2"] == losses["FSDP2, resumed"]
+        for way, steps in losses.items():
+            print(f"{way:>14}: loss {steps[-1]:.4f} after {STEPS} steps, {dist.get_world_size()} processes")
+        if file is not None:
+            Path(file).write_text(json.dumps(losses))
+    last = [steps[-1] for steps in losses.values()]
+    assert max(last) - min(last) < 1e-4  # they are one and the same training
+    assert losses["FSDP2"][STEPS // 2 :] == losses["FSDP2, resumed"]
+
+
+def picture(losses):
+    """Three trainings, one line; the one that was resumed begins in the middle."""
+    with style():
+        _, axes = plt.subplots(figsize=(5.2, 2.6), layout="constrained")
+        axes.semilogy(losses["DDP"], color=METHODS["AdaGrad-Diff"]["color"], linewidth=4, alpha=0.35, label="DDP")
+        axes.semilogy(losses["FSDP2"], color="black", linewidth=0.8, label="FSDP2")
+        resumed = range(STEPS // 2, STEPS)
+        axes.semilogy(resumed, losses["FSDP2, resumed"], "o", color="black", markersize=2.5, label="FSDP2, resumed")
+        axes.axvline(STEPS // 2, color=GREY, linewidth=0.6, linestyle=":")
+        axes.set(xlabel="step", ylabel="loss of all samples")
+        axes.legend()
+        plt.show()
+
+
+def alone():
+    """Without torchrun: start two processes, show what they print, and draw what they found."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "losses.json"
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        command = [*torchrun, sys.argv[0], str(file)]
+        threads = {**os.environ, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, check=True, env=threads, stdout=subprocess.PIPE, text=True)
+        print(done.stdout.rstrip())
+        picture(json.loads(file.read_text()))
 
 
 if __name__ == "__main__":
     if "RANK" in os.environ:
         dist.init_process_group("gloo")
-        main()
+        main(*sys.argv[1:])
         dist.destroy_process_group()
     else:
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", __file__]
-        subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        alone()

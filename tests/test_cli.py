@@ -108,7 +108,17 @@ def test_help_and_info(run):
     assert "fig3" in run("reproduce", "--help").output
     info = run("info")
     assert info.exit_code == 0
-    assert "numpy" in info.stdout
+    for package in ("numpy", "scikit-learn", "torch", "jax", "optax", "dask"):
+        assert f"  {package} " in info.stdout
+
+
+@pytest.mark.parametrize("command", [("where",), ("fetch", "splice")])
+def test_a_data_set_that_is_none(run, command):
+    """The sentence is about what was typed, not about a parameter of a function, and nothing is fetched before it."""
+    refused = run("datasets", *command, "nonsense")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("Error: There is no data set 'nonsense'. The data sets are: splice.t, splice, ")
+    assert refused.stdout == ""
 
 
 def test_a_reader_that_has_read_enough():

@@ -115,6 +115,7 @@ def test_docstrings_are_plain_text(extensions):
     lines = ["tol |F(x)|, `coef_` and coef_ of *args", ".. math:: |x|", "", "   |y|", "", "w |z|", ">>> a_ | b", "a_", "", "a_"]
     said = [r"tol \|F(x)\|, `coef_` and coef\_ of \*args", *lines[1:5], r"w \|z\|", *lines[6:9], r"a\_"]
     assert escaped(lines) == said
+    assert escaped(["  V. Author", "  1. An item"]) == [r"  \V. Author", "  1. An item"]
 
 
 # ------------------------------------------------------------ in a browser
@@ -194,3 +195,21 @@ def test_everybody_can_use_it(reader, name):
         )
         assert found[0] > 20
         assert found[1] == [], json.dumps(found[1], indent=1)
+
+
+TUTORIALS = ("start/statistician", "start/pytorch", "start/jax", "start/researcher")
+
+
+@pytest.mark.parametrize("name", ["index", *TUTORIALS, "reference/cli"])
+def test_code_is_not_cut(reader, name):
+    """On a screen of 1200 pixels all of it is seen, without scrolling to the right."""
+    reader.open(SITE / f"{name}.html", width=1200)
+    cut = "[...document.querySelectorAll('main pre')].filter((p) => p.scrollWidth > p.clientWidth + 1)"
+    assert reader.run("document.querySelectorAll('main pre').length") > 0
+    assert reader.run(f"{cut}.map((p) => p.textContent.slice(0, 80))") == []
+
+
+def test_every_example_has_a_picture():
+    drawn = {path.name.partition("_00")[0] for path in (SITE / "_images").glob("sphx_glr_*_001.png")}
+    assert drawn == {f"sphx_glr_{path.stem}" for path in (ROOT / "examples").glob("*.py")}
+    assert (SITE / "gallery" / "index.html").exists()

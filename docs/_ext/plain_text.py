@@ -7,6 +7,7 @@ import re
 from numpydoc import docscrape_sphinx
 
 MARKED = re.compile(r"(:\w+:`[^`]*`|``.*?``|`[^`]*`)")  # roles, code and names: these stay as they are
+INITIAL = re.compile(r"^(\s*)(?=[A-Z]\. [A-Z])")  # V. Author: a name, not the fifth item of a list
 BARE = re.compile(r"\||(?<=\w)_(?!\w)|(?<![\w*])\*(?=[a-z]+\b(?!\*))")  # |x|, coef_, *args
 
 
@@ -25,7 +26,7 @@ def escaped(lines):
             continue
         parts = MARKED.split(line)
         parts[::2] = [BARE.sub(lambda found: "\\" + found.group(), part) for part in parts[::2]]
-        made.append("".join(parts))
+        made.append(INITIAL.sub(r"\1\\", "".join(parts)))
         if text.endswith("::"):
             block = indent
     return made

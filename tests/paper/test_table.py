@@ -154,10 +154,11 @@ def test_ranges_at_the_end_of_the_grid_are_lower_bounds():
 @pytest.mark.peer
 def test_stand_ins_are_labelled():
     frame = summary({"splice": by_formula("splice", **STAND_IN), "hinge": by_formula()})
+    assert "splice, stand-in for splice.t" in " ".join(to_text(frame).split())
+    assert [line for line in to_markdown(frame).splitlines() if "splice" in line and "AdaGrad" in line]
+    for line in to_markdown(frame).splitlines():
+        assert "stand-in for splice.t" in line or "splice" not in line or "AdaGrad" not in line
     for text in (to_text(frame), to_markdown(frame)):
-        for line in text.splitlines():
-            if "splice" in line and "AdaGrad" in line:
-                assert "stand-in for splice.t" in line
         assert "generated data" in text
     real = summary({"hinge": by_formula()})
     assert "stand-in" not in to_text(real) + to_markdown(real)
@@ -202,7 +203,8 @@ def test_names_are_no_markup(name):
         assert literal(row)[:3] == [shown, shown, method]
         assert len(literal(row)) == head.count("|") - 1
     for row, method in zip(to_text(frame).splitlines()[2:4], ("AdaGrad-Diff", "AdaGrad"), strict=True):
-        assert re.split("  +", row)[:3] == [shown, shown, method]
+        assert re.split("  +", row)[:2] == [shown, method]
+    assert f"Data: {shown}, {shown}." in to_text(frame)
 
 
 @pytest.mark.peer
@@ -211,6 +213,14 @@ def test_columns_of_the_text_are_aligned():
     ends = [k for k in range(len(ruler)) if ruler[k] == "-" and ruler[k + 1 : k + 2] != "-"]
     for line in [head, *rows[:6]]:
         assert all(line[end + 1 : end + 3].strip() == "" for end in ends)
+
+
+@pytest.mark.peer
+def test_the_text_fits_a_terminal():
+    """All five problems at once, with the longest numbers that there are: the table is not broken by 100 columns."""
+    frame = summary({name: by_formula(name, **STAND_IN) for name in ("hinge", "lad", "news20", "splice", "2moons")})
+    frame["best_eta"], frame["gap_at_best"], frame["at_edge_below_1e-1"] = 0.000123, 1.23e-05, True
+    assert max(map(len, to_text(frame).splitlines())) <= 100
 
 
 @pytest.mark.peer

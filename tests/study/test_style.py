@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import adagrad_diff
-from adagrad_diff.study.style import FAMILIES, MARKERS, METHODS, STRANGER, line_of, style_of
+from adagrad_diff.study.style import FAMILIES, MARKERS, METHODS, STRANGER, clear_ticks, line_of, style, style_of
 from colours import apart, contrast
 
 RULES = [name for name in adagrad_diff.rules.__all__ if name != "Rule"]
@@ -72,3 +72,38 @@ def test_matplotlib_takes_them_all():
 
     for name in [*RULES, "MyRule"]:
         assert Line2D([0, 1], [0, 1], **line_of(name)).get_color() == style_of(name)["color"]
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("decades", [0.2, 0.5, 0.9, 1.5, 1.9, 2.5, 7, 30])
+def test_numbers_of_an_axis_do_not_collide(decades):
+    """In a small panel, whatever the axis covers: at least two numbers, and none over another."""
+    from matplotlib.figure import Figure
+
+    with style():
+        for first in np.geomspace(1.0, 10.0, 7):
+            figure = Figure(figsize=(1.7, 1.4), layout="constrained")
+            axes = figure.subplots()
+            axes.loglog()
+            axes.set(xlim=(first, first * 10**decades), ylim=(first, first * 10**decades))
+            clear_ticks(axes)
+            figure.draw_without_rendering()
+            for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+                ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+                shown = [tick.label1 for tick in ticks if tick.label1.get_text() and low <= tick.get_loc() <= high]
+                boxes = [label.get_window_extent() for label in shown]
+                assert len(boxes) >= 2, (axis.axis_name, first)
+                collide = [a.overlaps(b) for a, b in itertools.combinations(boxes, 2)]
+                assert not any(collide), (axis.axis_name, first, [label.get_text() for label in shown])
+
+
+@pytest.mark.peer
+def test_iterations_are_whole_numbers():
+    from matplotlib.figure import Figure
+
+    with style():
+        for last in (1, 3, 20, 25, 1000):
+            axes = Figure().subplots()
+            axes.set_xlim(0, last)
+            clear_ticks(axes, whole=True)
+            assert np.array_equal(axes.get_xticks(), np.round(axes.get_xticks()))

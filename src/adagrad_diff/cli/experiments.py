@@ -45,7 +45,7 @@ def reproduce(targets: tuple[str, ...], scale: str, out: str, jobs: int | None, 
         again = shlex.join(["adagrad-diff", *(arg for arg in sys.argv[1:] if arg != "--resume"), "--resume"])
         interrupted(f"Interrupted. What is finished is kept in {out}; to go on:\n  {again}")
     click.echo(to_text(made.table))
-    click.echo("\nFiles:")
+    click.echo("Files:")
     for path in made.files:
         click.echo(f"  {path}")
 

@@ -37,6 +37,8 @@ def fit(tol: float, max_iter: int, as_json: bool, out: str | None, **options: An
     if out is not None:
         save(Path(out), model)
     click.echo(to_json(model) if as_json else to_text(model))
+    if out is not None:
+        say(f"The model is in {one_line(out)}.")
     if not model["converged"]:
         say(shortfall(model, tol))
         sys.exit(1)

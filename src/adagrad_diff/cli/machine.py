@@ -5,9 +5,19 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from ..common import about
-from .group import clean, click, main, say
+from .group import clean, click, main, one_line, say
 
 PACKED = ".2bit"  # how files inside the package end
+
+
+def known(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same names, all of which are those of data sets: nothing is fetched if one of them is not."""
+    from ..datasets import names as all_names
+
+    for name in names:
+        if name not in all_names():
+            raise click.ClickException(one_line(f"There is no data set {name!r}. The data sets are: {', '.join(all_names())}."))
+    return names
 
 
 @main.group(short_help="Data sets: which there are, and how to get them.")
@@ -40,7 +50,7 @@ def fetch(names: tuple[str, ...], out: str | None) -> None:
     """
     from .. import datasets as sets
 
-    for name in sets.names() if names == ("all",) else names:
+    for name in sets.names() if names == ("all",) else known(names):
         click.echo(sets.fetch(name, out))
 
 
@@ -52,6 +62,7 @@ def where_(name: str, data: str | None) -> None:
     """Print where a data set is; exit code 1 if it is not on this machine."""
     from .. import datasets as sets
 
+    known((name,))
     path = sets.where(name, data)
     if path is None:
         raise click.ClickException(f"{name} is not on this machine. adagrad-diff datasets fetch {name} gets it.")

@@ -99,9 +99,8 @@ def to_text(model: dict[str, Any]) -> str:
     if model["relative_gap"] is None and model["ended"] == "certified":
         proof = f"{model['gap']:.2g}: the objective is zero, as far as that can be told"
     elif model["relative_gap"] is not None:
-        proof = (
-            f"{model['gap']:.2g} (relative {model['relative_gap']:.1e}): no model of this kind has a smaller objective by more"
-        )
+        sizes = f"{model['gap']:.2g} (relative {model['relative_gap']:.1e})"
+        proof = f"{sizes}: no such model has an objective that is smaller by more"
     else:
         proof = "nothing is proven"
     lines = [
@@ -119,7 +118,7 @@ def _coefficients(part: dict[str, Any], target: str) -> list[str]:
     used = [term for term in part["terms"] if term["coefficient"]]
     used.sort(key=lambda term: -abs(term.get("standardized", term["coefficient"])))
     head = f"score of {target} = {part['of']}" if part["of"] is not None else f"prediction of {target}"
-    lines = [f"{head}: the sum of", f"{part['intercept']:>14.6g}  (intercept)"]
+    lines = [f"{head}: the intercept, and each column times its coefficient", f"{part['intercept']:>14.6g}  (intercept)"]
     for term in used:
         name = term["column"] + (f"={term['category']}" if "category" in term else "")
         note = f"   ({term['standardized']:.4g} per standard deviation)" if "standardized" in term else ""

@@ -8,7 +8,8 @@ from importlib import metadata
 from . import threads
 from .version import __version__
 
-REPORTED = ("numpy", "scipy", "numba", "xarray", "scikit-learn", "matplotlib", "pooch", "click", "tqdm", "torch", "optax")
+LIBRARIES = ("numpy", "scipy", "numba", "xarray", "pandas", "scikit-learn", "matplotlib", "pooch", "click", "tqdm")
+FRAMEWORKS = ("torch", "jax", "optax", "dask", "distributed")
 
 
 def version_line() -> str:
@@ -20,7 +21,7 @@ def report() -> str:
     """What `adagrad-diff info` prints."""
     python, system = platform.python_version(), platform.platform(terse=True)
     lines = [f"adagrad-diff {__version__}, Python {python}, {system}, {threads.cores()} cores"]
-    for package in REPORTED:
+    for package in (*LIBRARIES, *FRAMEWORKS):
         try:
             found = metadata.version(package)
         except metadata.PackageNotFoundError:

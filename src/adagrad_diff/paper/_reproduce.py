@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..common import check
 from ..common.extras import require
+from ..common.showing import counted
 from . import figures, table
 from ._results import checkpoint, directory, others, write_run
 from .pages import write_pages
@@ -120,7 +121,8 @@ def reproduce(
         scales[name] = scale if name in sizes else kept[name][2]
         problem = _problem(name, options, data, say)
         if name in sizes:
-            say(f"{problem.title}: {grid} etas x {problem.x0s.shape[1]} starts x {problem.n_iter} iterations, two methods")
+            runs = f"{grid} etas x {counted(problem.x0s.shape[1], 'start')} x {counted(problem.n_iter, 'iteration')}"
+            say(f"{problem.title}: {runs}, two methods")
         place = checkpoint(out, problem, grid)
         studies[name] = study(problem, etas=grid, checkpoint=place, memory=memory, n_jobs=n_jobs, progress=progress)
     for figure, problems in drawn_before.items():

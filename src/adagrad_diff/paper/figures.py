@@ -16,7 +16,7 @@ import numpy as np
 from ..common.extras import require
 from ..common.version import __version__
 from ..study.files import write_all
-from ..study.style import FINE_PRINT, GREY, METHODS, RED, TITLE, style
+from ..study.style import FINE_PRINT, GREY, METHODS, RED, TITLE, clear_ticks, style
 from . import _numbers as numbers
 from ._panels import BAND, OFF_CHART, draw, limits
 
@@ -208,6 +208,8 @@ def _finish(figure: Figure, studies: list[Study], notes: Mapping[str, bool], *, 
     figure.set_layout_engine(
         "constrained", rect=(0, y / height, 1, 1 - (y + top) / height), w_pad=0.03, h_pad=0.03, wspace=0.03
     )
+    for ax in figure.axes:
+        clear_ticks(ax, whole=True)
     # The solver's last digits vary from run to run: lay out once and round, so that the same study gives the same file.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")

@@ -13,7 +13,7 @@ from ..common.extras import require
 from ..study.decades import decades
 from ..study.files import write_all
 from ..study.scores import WITHIN  # here: times the method's own best gap
-from ..study.text import MARKUP
+from ..study.text import LINE, MARKUP
 from ._numbers import TITLES_OF_RULES, over_seeds
 
 if TYPE_CHECKING:
@@ -36,13 +36,17 @@ HEADINGS = {
     "reference_eta": "reference eta",
     "paper_eta": "paper's",
 }
-WORDS = 3  # columns of words; the others are numbers and aligned to the right
+WORDS = ("problem", "data", "method")  # the other columns are numbers, and aligned to the right
+# A terminal has 100 columns: there the data of each problem have a line of their own, and headings are short.
+SHORT_HEADINGS = {name: heading for name, heading in HEADINGS.items() if name != "data"} | {
+    **{f"decades_below_{name}": f"< {name}" for name in GAP_LEVELS},
+    "reference_eta": "reference",
+}
 EXPLANATION = (
     "Gaps (objective minus optimum) are means over the starts, after the budget of iterations. 'within 10x' (of the method's "
-    "own best gap) "
-    "and 'gap < ...' are decades of eta: the length, in log10(eta), of the set of step sizes where the gap is that "
+    "own best gap) and '{}' are decades of eta: the length, in log10(eta), of the set of step sizes where the gap is that "
     "small. '{}' means that the set touches an end of the grid and may go on beyond it. The reference eta is the mean of the "
-    "two best etas; 'paper's' is the one the paper reports."
+    "two best etas; 'paper's' is the one that the paper reports."
 )
 STAND_IN_ROWS = "Rows whose data are a stand-in come from generated data: they are not comparable with the paper's."
 
@@ -109,38 +113,37 @@ def write(studies: Mapping[str, Study], out: Any) -> list[Path]:
 
 def to_text(frame: pd.DataFrame) -> str:
     """The table of `summary` for a terminal."""
-    cells = _cells(frame, at_least=">=")
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        [cell.ljust(w) if k < WORDS else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))]
-        for row in cells
-    ]
-    lines.insert(1, ["-" * width for width in widths])
-    return (
-        "\n".join(["  ".join(line).rstrip() for line in lines] + ["", *(fill(note, 110) for note in _notes(frame, ">="))])
-        + "\n"
-    )
+    rows = _rows(frame, at_least=">=")
+    data = fill("Data: " + "; ".join(dict.fromkeys(f"{row['problem']}, {row['data']}" for row in rows)) + ".", LINE)
+    columns = []
+    for name, heading in SHORT_HEADINGS.items():
+        cells = [heading, *(row[name] for row in rows)]
+        width = max(map(len, cells))
+        align = str.ljust if name in WORDS else str.rjust
+        head, *below = (align(cell, width) for cell in cells)
+        columns.append([head, "-" * width, *below])
+    lines = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+    return "\n".join([*lines, "", data, *(fill(note, LINE) for note in _notes(frame, "< ...", ">="))]) + "\n"
 
 
 def to_markdown(frame: pd.DataFrame) -> str:
     """The table of `summary` in Markdown, with what its columns mean."""
-    head, *rows = _cells(frame, at_least="≥")
-    ruler = ["---" if k < WORDS else "---:" for k in range(len(head))]
-    rows = [[MARKUP.sub(r"\\\g<0>", cell) for cell in row] for row in rows]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ruler, *rows))
-    return "\n\n".join([table, *_notes(frame, "≥")]) + "\n"
+    ruler = ["---" if name in WORDS else "---:" for name in HEADINGS]
+    rows = [[MARKUP.sub(r"\\\g<0>", row[name]) for name in HEADINGS] for row in _rows(frame, at_least="≥")]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in (HEADINGS.values(), ruler, *rows))
+    return "\n\n".join([table, *_notes(frame, "gap < ...", "≥")]) + "\n"
 
 
-def _cells(frame: pd.DataFrame, at_least: str) -> list[list[str]]:
-    """The heading and the rows, as strings."""
-    rows = [list(HEADINGS.values())]
+def _rows(frame: pd.DataFrame, at_least: str) -> list[dict[str, str]]:
+    """The cells of every row, by the name of their column."""
+    rows = []
     for row in frame.to_dict("records"):
         cells = {name: _line(row[name]) if isinstance(row[name], str) else f"{row[name]:.3g}" for name in HEADINGS}
         for name in RANGES:
             cells[f"decades_{name}"] = (at_least if row[f"at_edge_{name}"] else "") + f"{row[f'decades_{name}']:.2f}"
         if not row["real"] and "stand-in" not in row["data"]:
             cells["data"] += " (stand-in)"
-        rows.append(list(cells.values()))
+        rows.append(cells)
     return rows
 
 
@@ -149,5 +152,5 @@ def _line(text: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def _notes(frame: pd.DataFrame, at_least: str) -> list[str]:
-    return [EXPLANATION.format(at_least), *([] if frame["real"].all() else [STAND_IN_ROWS])]
+def _notes(frame: pd.DataFrame, below: str, at_least: str) -> list[str]:
+    return [EXPLANATION.format(below, at_least), *([] if frame["real"].all() else [STAND_IN_ROWS])]

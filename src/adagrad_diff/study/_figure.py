@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common.extras import require
-from .style import FINE_PRINT, line_of, style
+from ..common.showing import counted
+from .style import FINE_PRINT, clear_ticks, line_of, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +44,8 @@ def draw(found: Sensitivity, iterate: str) -> Figure:
         axes.set_ylabel(f"{found.gap_name}, {iterate} iterate")
         if free.any() and not free.all():
             axes.axvline(found.etas[-1] * BESIDE_GRID**0.5, color="#BBBBBB", linewidth=0.6)
-        axes.set_title(f"After {found.n_iter} iterations, {found.data.sizes['seed']} starts")
+        axes.set_title(f"After {found.n_iter} iterations, {counted(found.data.sizes['seed'], 'start')}")
+        clear_ticks(axes)
         figure.legend(loc="outside right upper", fontsize=FINE_PRINT)
     return figure
 

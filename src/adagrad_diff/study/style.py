@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..common.extras import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # The rules: colour says which family a rule belongs to, dash and marker which member it is. Every colour can be read on white
 # and on a dark page (contrast 3 at least), any two can be told apart with every kind of colour blindness, no two rules share a
@@ -155,6 +158,29 @@ METHODS: dict[str, dict[str, Any]] = {
 def style() -> Any:
     """Our settings, on top of matplotlib's own defaults and not of what the user has changed."""
     return require("matplotlib.style", "paper").context(["default", MATPLOTLIB])
+
+
+def clear_ticks(axes: Axes, *, whole: bool = False) -> None:
+    """Numbers of an axis whose limits are set do not collide: matplotlib's do, on a logarithmic axis of one or two decades.
+
+    Powers of ten if there are two of them at least, otherwise a few numbers between them, too. `whole` is for an x axis that
+    counts: it has no half iterations.
+    """
+    ticker = require("matplotlib.ticker", "paper")
+    for axis, scale, ends in (
+        (axes.xaxis, axes.get_xscale(), axes.get_xlim()),
+        (axes.yaxis, axes.get_yscale(), axes.get_ylim()),
+    ):
+        if scale == "log" and min(ends) > 0:  # an axis without anything on it has limits that it does not mean
+            low, high = np.log10(sorted(ends))
+            if np.floor(high) - np.ceil(low) >= 1:
+                axis.set_minor_formatter(ticker.NullFormatter())
+            else:
+                axis.set_major_locator(ticker.MaxNLocator(3, steps=[1, 2, 5, 10]))
+                axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+                axis.set_minor_formatter(ticker.NullFormatter())
+    if whole and axes.get_xscale() == "linear":
+        axes.xaxis.set_major_locator(ticker.MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
 
 
 def thin(count: int, most: int = POINTS) -> np.ndarray:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 HEADS = ("rule", f"within {WITHIN:g}x", *(f"< {name}" for name in BELOW), "best eta", "gap there", "default", "regret")
 MARKUP = re.compile(r"[\\`*_{}\[\]<>&#|~!$]")  # what Markdown does not take literally, somewhere
-LINE = 110
+LINE = 100
 NOTE_ON_SCORES = (
     f"Decades of eta: within {WITHIN:g}x, where the gap (the mean over the starts) is below {WITHIN:g} times the smallest of "
     "all rules; < 1e-1 and so on, below that gap. '{}': the range touches an end of the grid. 'all' or '-': a rule without a "

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..common.extras import require
 from ..study.files import write_all
-from ..study.style import FINE_PRINT, GREY, METHODS, RED, style, thin
+from ..study.style import FINE_PRINT, GREY, METHODS, RED, clear_ticks, style, thin
 from .report import Bound, Verification
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def write(found: Verification, out: str | os.PathLike[str]) -> list[Path]:
         out,
         {
             "bound_against_truth.pdf": lambda path: figure.savefig(path, format="pdf", metadata={"CreationDate": None}),
-            "bound_against_truth.png": lambda path: figure.savefig(path, format="png", dpi=125),
+            "bound_against_truth.png": lambda path: figure.savefig(path, format="png", dpi=200),
             "bound_against_truth.csv": lambda path: path.write_text(bounds_csv(found.bounds)),
             "inequalities.csv": lambda path: path.write_text(rows_csv(found)),
         },
@@ -95,6 +95,7 @@ def _axes(ax: Axes, label: str, least: float) -> None:
     ax.set_yscale("log")
     ax.set_ylim(bottom=least / 5)
     ax.set_xlabel(label)
+    clear_ticks(ax)
 
 
 def _positive(values: Any) -> np.ndarray:
