@@ -51,6 +51,16 @@ def objective(loss, penalty, x):
     return loss.value_and_grad(x)[0] + penalty.value(x[:-1] if loss.intercept else x)
 
 
+@looped("loss", [Logistic(A, LABELS), Logistic(A, LABELS, intercept=True), Squared(A, B)])
+def test_a_start_so_good_that_rounding_decides_about_its_objective(loss):
+    """The objective of the answer may be larger in its last place: its gradient is smaller, and that is what proves it."""
+    penalty, rng = L1(0.02), np.random.default_rng(1)
+    best = finish(loss, penalty, np.zeros(loss.shape)).x
+    for size in np.repeat([1e-10, 1e-9, 1e-8], 20):
+        start = best * (1 + size * rng.standard_normal(len(best)))
+        assert finish(loss, penalty, start, tol=1e-12).success
+
+
 # ------------------------------------------------------------ the public function
 
 

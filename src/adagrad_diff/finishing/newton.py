@@ -20,6 +20,7 @@ PART_OF_TOL = 0.01  # what may be left, as a part of the tolerance
 LEAST_DAMPING = 3e-3
 FLOOR = 1e-9  # part of a coordinate's largest curvature
 AS_GOOD_AS_ZERO = 1e-14  # part of the objective at zero that is as good as zero
+UNSEEN = 1e-13  # part of the objective that rounding may have added
 ROUND_OFF = float(np.finfo(np.float64).eps)
 
 
@@ -45,7 +46,9 @@ class Newton:
         with np.errstate(all="ignore"):  # what overflows is seen in the value
             x = np.clip(x, self.p.lower, self.p.upper) if self.p.bounded else x
             end = self._run(x, tol, stop)
-            if self.model.value + self.p.value(end.x) > self.first:  # by rounding
+            # At the optimum the objective is flat, and rounding decides about its last places: then the gradient tells more.
+            slack = UNSEEN * abs(self.first) if end.done else 0.0
+            if self.model.value + self.p.value(end.x) > self.first + slack:
                 end.x = x
                 self.model.start(x)
             return end
@@ -70,7 +73,7 @@ class Newton:
             size = max(abs(model.value + phi), AS_GOOD_AS_ZERO * model.scale, 1e-300)
             excess = self._excess(r, tol, size)
             stuck = (
-                excess > 0.5 * before and last <= 1e-13 * size and excess <= max(1e-6 / max(tol, ROUND_OFF), 100.0)
+                excess > 0.5 * before and last <= UNSEEN * size and excess <= max(1e-6 / max(tol, ROUND_OFF), 100.0)
             )  # by rounding
             if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or stuck):
                 return End(x, True, step, int(p.free(x).sum()), "")
@@ -101,7 +104,7 @@ class Newton:
             model.along(index, d)
             t = self._search(old, d, q, slope, model.value + phi - q.value(old))
             if t == 0.0:
-                if last <= max(PART_OF_TOL * tol, 1e-13) * size and excess <= 1.0:
+                if last <= max(PART_OF_TOL * tol, UNSEEN) * size and excess <= 1.0:
                     return End(x, True, step, index.size, "")
                 if model.damping > 1e3:
                     return End(x, False, step, index.size, "no step made the objective smaller")
