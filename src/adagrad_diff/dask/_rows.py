@@ -18,7 +18,7 @@ READ_TOGETHER, MAPPED_TOGETHER = "32MiB", "128MiB"  # of an array on disk that w
 
 
 class Parts:
-    """The blocks of rows of a collection: tasks that give lists of arrays to be put side by side."""
+    """The blocks of rows of a collection: tasks, or their names in a graph, that give lists of arrays to be put side by side."""
 
     def __init__(
         self, graph: dict[Any, Any], keys: list[list[Any]], dtype: Any, token: str, columns: Any = None, origin: Any = None
@@ -112,14 +112,14 @@ def _mapped(A: np.memmap, name: str) -> Parts:
     on_disk = bool(file) and base.mode != "c"  # what is changed in a copy on write is not in the file
     known = (file, os.path.getmtime(file), start, A.shape, A.strides, A.dtype.str) if on_disk else uuid4().hex
     token = f"mapped-{dask.base.tokenize(known)}"  # of A itself it would be made of all its entries
-    graph: dict[Any, Any] = {}
-    for k, lo in enumerate(range(0, A.shape[0], rows)):
+    tasks: list[list[Any]] = []
+    for lo in range(0, A.shape[0], rows):
         shape = (min(rows, A.shape[0] - lo), A.shape[1])
         if on_disk:
-            graph[token, k] = (_map, file, A.dtype.str, base.offset + start + lo * A.strides[0], shape, A.strides)
+            tasks.append([(_map, file, A.dtype.str, base.offset + start + lo * A.strides[0], shape, A.strides)])
         else:
-            graph[token, k] = (np.array, A[lo : lo + rows])
-    return Parts(graph, [[key] for key in graph], A.dtype, token)
+            tasks.append([(np.array, A[lo : lo + rows])])
+    return Parts({}, tasks, A.dtype, token)
 
 
 def _base(A: Any) -> Any:
