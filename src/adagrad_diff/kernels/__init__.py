@@ -11,7 +11,7 @@ Numba is imported only when a run starts, so ``import adagrad_diff`` stays light
 """
 
 from ._compile import compiled, named, plain
-from ._dense import add_dense_dot, add_dense_tdot, dense_pass, dense_pass_few
+from ._dense import add_dense_dot, add_dense_tdot, dense_pass, dense_pass_few, dense_sums
 from ._elastic import elastic_value, ridge, shrink
 from ._exact import (
     exact_conjugates,
@@ -88,6 +88,7 @@ __all__ = [
     "delta_forward",
     "dense_pass",
     "dense_pass_few",
+    "dense_sums",
     "dense_walk",
     "descend",
     "descend_columns",

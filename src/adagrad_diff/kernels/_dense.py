@@ -9,6 +9,7 @@ import numpy as np
 from ._compile import compiled, scalar_kernel
 
 TILE_ROWS = 32  # rows of A read from memory, then used a second time out of the cache
+MANY_ROWS = 1024  # added up apart from all others, so that fewer last digits are lost
 
 
 @compiled
@@ -49,6 +50,23 @@ def add_rows(A: Any, rows: Any, z: Any, g: Any) -> None:
         row, residual = A[rows[t]], z[t]
         for i in range(row.size):
             g[i] += residual * row[i]
+
+
+@compiled
+def dense_sums(A: Any, weight: Any, sums: Any) -> None:
+    """sums += [weight @ A, weight @ A**2, weight @ (A != 0), weight @ abs(A)], in one pass over A"""
+    part = np.empty(sums.shape)
+    for first in range(0, weight.size, MANY_ROWS):
+        part[:] = 0.0
+        for j in range(first, min(first + MANY_ROWS, weight.size)):
+            row, w = A[j], weight[j]
+            for i in range(row.size):
+                a = np.float64(row[i])
+                part[0, i] += w * a
+                part[1, i] += w * a * a
+                part[2, i] += w if a != 0.0 else 0.0
+                part[3, i] += w * abs(a)
+        sums += part
 
 
 @scalar_kernel
