@@ -18,7 +18,7 @@ READ_TOGETHER, MAPPED_TOGETHER = "32MiB", "128MiB"  # of an array on disk that w
 
 
 class Parts:
-    """The blocks of rows of a collection: tasks, or their names in a graph, that give lists of arrays to be put side by side."""
+    """The blocks of rows of a collection: tasks, or their names in a graph, for lists of arrays to be put side by side."""
 
     def __init__(
         self, graph: dict[Any, Any], keys: list[list[Any]], dtype: Any, token: str, columns: Any = None, origin: Any = None
