@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import adagrad_diff.dask as on_dask
-from adagrad_diff import L1, LAD, Quadratic, Ridge, Squared, critical_lam, duality_gap, iterate, losses, minimize
+from adagrad_diff import L1, LAD, Quadratic, Ridge, Squared, critical_lam, duality_gap, finish, iterate, losses, minimize
 from adagrad_diff.dask import source
 from adagrad_diff.dask._source import Partitions
 from adagrad_diff.rules import AdaGradDiff
@@ -496,6 +496,25 @@ def test_only_the_blocks_that_are_needed_are_read():
     kept.rows(np.array([5, 57]))
     kept.fold(column_sums)
     assert read == []
+
+
+def test_only_samples_near_their_kinks_and_columns_of_the_support_travel(monkeypatch):
+    rng, travelled, ask = np.random.default_rng(0), [], Partitions._of_some
+
+    def recorded(self, index, function, *args):
+        answers = ask(self, index, function, *args)
+        travelled.extend(answer.shape for answer in answers)
+        return answers
+
+    monkeypatch.setattr(Partitions, "_of_some", recorded)
+    A = rng.standard_normal((20_000, 100))
+    b = A[:, 0] - 2 * A[:, 1] + 0.1 * rng.standard_cauchy(20_000)
+    near = minimize(LAD(A, b), penalty=L1(0.05), eta=0.1, max_iter=300).x
+    far = finish(on_dask.LAD(da.from_array(A, chunks=(5000, 100)), b), L1(0.05), near, tol=1e-10)
+    assert far.success
+    assert travelled
+    assert sum(rows for rows, _ in travelled) < 20_000 / 4
+    assert max(columns for _, columns in travelled) < 100 / 4
 
 
 def test_minibatches_need_rows_in_memory():

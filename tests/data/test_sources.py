@@ -158,6 +158,8 @@ def test_what_is_asked_of_a_source(kind):
     for part in (index, index[:1], index[:0]):
         assert np.array_equal(A.rows(part).to_dense(), array[part])
         assert np.array_equal(A.rows(part).to_sparse().toarray(), array[part])
+        for columns in (np.array([1, 4]), np.array([], int)):
+            assert np.array_equal(A.entries(part, columns), array[np.ix_(part, columns)])
     assert np.array_equal(A.to_dense(), array)
     assert A.largest() == np.abs(array).max()
 

@@ -18,7 +18,7 @@ from ..data import Block, Samples, Source
 from ..data.source import Moments, added, joined, stacked
 from ._pass import FarPass, Remembered, held
 from ._rows import Parts, load
-from ._tasks import about_columns, apply, beside, facts_of, itself, merge_parts, product, some_rows
+from ._tasks import about_columns, apply, beside, facts_of, itself, merge_parts, product, some_entries, some_rows
 from ._ways import Packet, Threads, Workers, identity
 
 MERGED_TOGETHER = 8  # answers that are merged at once, always the same ones: sums do not depend on who makes them
@@ -170,9 +170,16 @@ class Partitions(Source):
             z[self.cuts[k] : self.cuts[k + 1]] = part
 
     def rows(self, index: np.ndarray) -> Block:
+        return stacked(self._of_some(index, some_rows))
+
+    def entries(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return np.concatenate(self._of_some(index, some_entries, columns))
+
+    def _of_some(self, index: np.ndarray, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """function(block, its part of the index, *args) of the blocks that have some of the rows."""
         places = list(self.places(index))
         own = [Packet([part - lo]) for _, lo, part in places]
-        return stacked(self._answers(Packet((some_rows, ())), [self._blocks[k] for k, _, _ in places], own))
+        return self._answers(Packet((function, args)), [self._blocks[k] for k, _, _ in places], own)
 
 
 def _fresh(what: str) -> str:

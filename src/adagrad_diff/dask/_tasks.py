@@ -54,6 +54,10 @@ def some_rows(block: Block, index: np.ndarray) -> Block:
     return block.rows(index)
 
 
+def some_entries(block: Block, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    return block.entries(index, columns)
+
+
 @sizeof.register(Block)
 def _bytes(block: Any) -> int:
     """What the scheduler counts."""

@@ -54,6 +54,11 @@ class Block(ABC):
     def rows(self, index: np.ndarray) -> Block:
         """A copy of a few rows in double precision."""
 
+    def entries(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Those of a few rows in a few columns, as an array in double precision."""
+        rows = self.rows(index)
+        return np.asarray(rows.to_sparse()[:, columns].toarray() if hasattr(rows, "parts") else rows.to_dense()[:, columns])
+
     @abstractmethod
     def to_dense(self) -> np.ndarray:
         """All of it as an array."""

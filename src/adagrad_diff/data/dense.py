@@ -119,6 +119,9 @@ class DenseBlock(Block):
     def rows(self, index: np.ndarray) -> DenseBlock:
         return DenseBlock(self.array[index].astype(np.float64))
 
+    def entries(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return np.asarray(self.array[np.ix_(index, columns)], np.float64)
+
     def to_dense(self) -> np.ndarray:
         return self.array
 

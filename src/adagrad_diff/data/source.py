@@ -146,6 +146,10 @@ class Source(ABC):
         found = [self._block(k).rows(part - lo) for k, lo, part in self.places(index)]
         return stacked(found)
 
+    def entries(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Those of a few rows in a few columns, as an array in double precision. The index is sorted."""
+        return np.concatenate([self._block(k).entries(part - lo, columns) for k, lo, part in self.places(index)])
+
     def places(self, index: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
         """The blocks that have some of the rows: (number, first row, which)."""
         ends = np.searchsorted(index, self.cuts)

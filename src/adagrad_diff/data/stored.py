@@ -48,6 +48,9 @@ class Stored(Source):
     def rows(self, index: np.ndarray) -> Block:
         return self.whole.rows(index)
 
+    def entries(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return self.whole.entries(index, columns)
+
     def to_dense(self) -> np.ndarray:
         return self.whole.to_dense()
 

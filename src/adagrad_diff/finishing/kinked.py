@@ -214,13 +214,12 @@ class Kinked(Solver):
         samples, columns, many = np.flatnonzero(K), np.flatnonzero(S), self.b.size
         if not columns.size and not self.loss.intercept:
             return now  # nothing is unknown: which columns want to join is seen from here
-        rows, rest = self.loss.A.rows(samples), np.where(S, 0.0, now.x[: self.features])
-        A = rows.to_dense()[:, columns] if not hasattr(rows, "parts") else rows.to_sparse()[:, columns].toarray()
+        source, rest = self.loss.A, np.where(S, 0.0, now.x[: self.features])
         b, step = self.b[samples].copy(), self.scale[columns] * self.unit
         if rest.any():  # coefficients at bounds
-            rows.dot(rest, held := np.empty(samples.size))
-            b -= held
-        A = np.multiply(A - self.center[columns], self.scale[columns], order="C")
+            held = np.flatnonzero(rest)
+            b -= source.entries(samples, held) @ rest[held]
+        A = np.multiply(source.entries(samples, columns) - self.center[columns], self.scale[columns], order="C")
         q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * (now.r[samples] @ A)
         y = now.x[columns] / step
         terms = self.terms.part(columns)
