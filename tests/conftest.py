@@ -27,6 +27,7 @@ MANY_CASES = (
     "dask_/test_dask_cluster",
     "dask_/test_dask_estimators",
     "dask_/test_dask_losses",
+    "dask_/test_dask_sources",
     "finishing/test_kinked",
     "finishing/test_smooth",
     "optax_/test_optax_composition",
@@ -113,17 +114,6 @@ def default_handler():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield signal.default_int_handler
     signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture
-def limits_found_once(monkeypatch):
-    """threadpoolctl looks through the memory map of the process for every sweep, and that is long where much is loaded."""
-    import threadpoolctl
-
-    controller = threadpoolctl.ThreadpoolController()
-    monkeypatch.setattr(
-        threadpoolctl, "threadpool_limits", lambda limits, user_api: controller.limit(limits=limits, user_api=user_api)
-    )
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ pytest.importorskip("click")
 for needed in ("pandas", "sklearn", "xarray", "jinja2"):
     pytest.importorskip(needed)
 
-pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]
+pytestmark = pytest.mark.peer
 SMALL = ["--rules", "AdaGradDiff,adagrad,dog", "--etas", "0.01:10:4", "--starts", "2", "--budget", "20"]
 
 

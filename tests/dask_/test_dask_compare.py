@@ -9,7 +9,7 @@ import mixed_table
 click_testing = pytest.importorskip("click.testing")
 from adagrad_diff.cli import main  # noqa: E402
 
-pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]
+pytestmark = pytest.mark.peer
 SMALL = ["--rules", "AdaGradDiff,DoG", "--etas", "0.1,1", "--starts", "2", "--budget", "10", "--json"]
 
 

@@ -1,47 +1,21 @@
 """Losses over Dask collections, in threads: answers are those of the array in memory."""
 
-from itertools import islice, pairwise
+from itertools import islice
 
-import cloudpickle
-import dask
 import dask.array as da
-import dask.dataframe as dd
 import numpy as np
-import pandas as pd
 import pytest
-from scipy import sparse
 
 import adagrad_diff.dask as on_dask
-from adagrad_diff import L1, LAD, Quadratic, Ridge, Squared, critical_lam, duality_gap, finish, iterate, losses, minimize
+from adagrad_diff import L1, LAD, Ridge, critical_lam, duality_gap, finish, iterate, losses, minimize
 from adagrad_diff.dask import source
 from adagrad_diff.dask._source import Partitions
 from adagrad_diff.rules import AdaGradDiff
+from dask_data import CODES, dense, entries, sparse_rows
 from looping import looped
 from loss_zoo import LINEAR, PARAMETER, TERMS, make, named, same, targets, weights
 
 pytestmark = pytest.mark.peer
-CUTS = (16, 1, 23, 20)
-CODES = np.arange(60) * 7 % 11
-
-
-def entries(samples=60, features=5):
-    A = np.random.default_rng(0).standard_normal((samples, features))
-    A[np.abs(A) < 0.4] = 0.0
-    return A
-
-
-def dense(A, chunks=CUTS):
-    return da.from_array(A, chunks=(chunks, (2, A.shape[1] - 2)))
-
-
-def sparse_rows(A, chunks=CUTS):
-    """Chunks in three formats of SciPy's, one after the other."""
-    kinds = (sparse.csr_array, sparse.csc_array, sparse.coo_array)
-    blocks = [
-        da.from_delayed(dask.delayed(kinds[k % 3])(A[lo:hi]), (hi - lo, A.shape[1]), A.dtype, meta=sparse.csr_array((0, 0)))
-        for k, (lo, hi) in enumerate(pairwise(np.cumsum([0, *chunks])))
-    ]
-    return da.concatenate(blocks)
 
 
 @pytest.mark.parametrize("options", TERMS, ids=str)
@@ -76,185 +50,6 @@ def test_losses_have_the_names_of_the_package():
         point = np.full(array.shape, 0.1)
         same(loss.value_and_grad(point), array.value_and_grad(point))
     assert on_dask.Quantile(dense(A), b, 0.9).value_and_grad(x)[0] == losses.Quantile(A, b, 0.9).value_and_grad(x)[0]
-
-
-# ------------------------------------------------------------ what A may be
-
-
-def frame(A):
-    return dd.from_pandas(pd.DataFrame(A, columns=list("abcde")), npartitions=4)
-
-
-def mapped(A, folder):
-    np.save(folder / "A.npy", A)
-    return np.load(folder / "A.npy", mmap_mode="r")
-
-
-def columns_first(A, folder):
-    np.save(folder / "A.npy", np.asfortranarray(A))
-    return np.load(folder / "A.npy", mmap_mode="r")
-
-
-def changed_here(A, folder):
-    """What is mapped as copy-on-write may be changed, and the file is not."""
-    mapped(A, folder)
-    found = np.load(folder / "A.npy", mmap_mode="c")
-    found -= found.mean(axis=0)
-    return found
-
-
-def zarr_array(A, folder):
-    found = pytest.importorskip("zarr").open(str(folder / "A.zarr"), mode="w", shape=A.shape, chunks=(13, 5), dtype="f8")
-    found[:] = A
-    return found
-
-
-def hdf5(A, folder):
-    with pytest.importorskip("h5py").File(folder / "A.h5", "w") as file:
-        file["A"] = A
-    return pytest.importorskip("h5py").File(folder / "A.h5", "r")["A"]
-
-
-def parquet(A, folder):
-    pytest.importorskip("pyarrow")
-    pd.DataFrame(A, columns=list("abcde")).to_parquet(folder / "A.parquet")
-    return dd.read_parquet(folder / "A.parquet")
-
-
-COLLECTIONS = {
-    "uneven chunks, two of columns": lambda A, folder: dense(A),
-    "one chunk": lambda A, folder: da.from_array(A),
-    "sizes that are not known": lambda A, folder: dense(A)[dense(A)[:, 0] > 0],
-    "a frame": lambda A, folder: frame(A),
-    "a frame of which rows were chosen": lambda A, folder: frame(A)[frame(A).a > 0],
-    "partitions without rows": lambda A, folder: frame(A).map_partitions(lambda part: part[part.index >= 20]),
-    "values of a frame": lambda A, folder: frame(A).values,
-    "Float64": lambda A, folder: frame(A).astype("Float64"),
-    "integers": lambda A, folder: (10 * dense(A)).astype(int),
-    "single precision": lambda A, folder: dense(A).astype("f4"),
-    "a frame in single precision": lambda A, folder: frame(A).astype("f4"),
-    "centered": lambda A, folder: dense(A) - dense(A).mean(axis=0),
-    "persisted": lambda A, folder: dense(A).persist(scheduler="threads"),
-    "mapped": mapped,
-    "a part of what is mapped": lambda A, folder: mapped(A, folder)[7:],
-    "some columns of what is mapped": lambda A, folder: mapped(A, folder)[:, 1:],
-    "mapped, columns first": columns_first,
-    "mapped, rows from the last to the first": lambda A, folder: mapped(A, folder)[::-2],
-    "mapped, and changed in memory": changed_here,
-    "Zarr": zarr_array,
-    "from_zarr": lambda A, folder: da.from_zarr(zarr_array(A, folder)),
-    "HDF5": hdf5,
-    "Parquet": parquet,
-}
-
-
-@pytest.mark.parametrize("case", COLLECTIONS)
-@looped("persist", [None, True, False])
-def test_collections(case, persist, tmp_path):
-    given = COLLECTIONS[case](entries(), tmp_path)
-    A = source(given, persist=persist)
-    array = np.asarray(given.compute() if hasattr(given, "compute") else given, dtype=A.dtype)
-    assert A.shape == array.shape
-    assert A.dtype == (np.float32 if "single" in case else np.float64)
-    blocks, wanted = (LAD(M, CODES[: len(array)], intercept=True) for M in (A, array))
-    x = np.linspace(-1, 1, array.shape[1] + 1)
-    same(blocks.value_and_grad(x), wanted.value_and_grad(x), rtol=1e-5 if A.dtype == np.float32 else 1e-12)
-
-
-def test_of_what_is_mapped_only_the_place_is_sent(tmp_path):
-    from adagrad_diff.dask._rows import parts
-
-    for given in (mapped, columns_first):
-        A = given(entries(9000), tmp_path)
-        for part in (A, A[3:], A[::-1], A[:, 1:], A.T[:3]):
-            assert len(cloudpickle.dumps(parts(part, "A").graph)) < 2000
-
-
-def test_what_is_on_disk_has_a_name(tmp_path):
-    """A fit with a checkpoint knows by it that it is the same."""
-    one = hdf5(entries(), tmp_path)
-    assert source(one).token == source(one.file["A"]).token
-    assert source(mapped(entries(), tmp_path)).token == source(np.load(tmp_path / "A.npy", mmap_mode="r")).token
-
-
-def test_what_is_asked_of_a_source():
-    array, rng = entries(), np.random.default_rng(0)
-    for chunks in (dense, sparse_rows):
-        A, weight, x, r = source(chunks(array)), rng.random(60), rng.standard_normal((5, 2)), rng.standard_normal(60)
-        A.dot(x, z := np.empty((60, 2)))
-        np.testing.assert_allclose(z, array @ x, atol=1e-13)
-        A.tdot(r, g := np.empty(5))
-        np.testing.assert_allclose(g, array.T @ r, atol=1e-13)
-        for found, wanted in zip(A.moments(weight), (array, array**2, array != 0), strict=True):
-            np.testing.assert_allclose(found, weight @ wanted, rtol=1e-13)
-        np.testing.assert_allclose(A.column_sizes(weight), weight @ np.abs(array), rtol=1e-13)
-        index = np.array([3, 4, 17, 40, 59])
-        for part in (index, index[:1], index[:0]):
-            assert np.array_equal(A.rows(part).to_dense(), array[part])
-        assert np.array_equal(A.to_dense(), array)
-        assert A.largest() == np.abs(array).max()
-        assert A.size == (array.size if chunks is dense else np.count_nonzero(array))
-        assert np.array_equal(np.vstack([block.to_dense() for block in A.blocks()]), array)
-        assert [block.first for block in A.blocks()] == A.cuts[:-1] == [0, 16, 17, 40]
-
-
-def test_a_quadratic():
-    Q = np.exp(-np.abs(np.subtract.outer(np.arange(20), np.arange(20))) / 3.0)
-    c, x = np.sin(np.arange(20.0)), np.linspace(-1, 1, 20)
-    blocks, array = Quadratic(source(da.from_array(Q, chunks=(7, 20))), c), Quadratic(Q, c)
-    same(blocks.value_and_grad(x), array.value_and_grad(x))
-    assert blocks.skew == array.skew
-    assert duality_gap(blocks, L1(0.1), x).gap == pytest.approx(duality_gap(array, L1(0.1), x).gap)
-
-
-# ------------------------------------------------------------ the order of sums
-
-
-def column_sums(block):
-    return block.to_dense().sum(axis=0)
-
-
-def in_eights(parts):
-    """The twin: eight neighbours are added up from left to right, until one is left."""
-    while len(parts) > 1:
-        parts = [sum(parts[k + 1 : k + 8], parts[k]) for k in range(0, len(parts), 8)]
-    return parts[0]
-
-
-@pytest.mark.parametrize("blocks", [1, 2, 8, 9, 64, 65, 150])
-def test_sums_are_made_in_a_fixed_order(blocks):
-    A = np.random.default_rng(0).standard_normal((150, 3)) * 10.0 ** np.arange(-9, 6).repeat(10)[:, None]
-    cuts = np.linspace(0, 150, blocks + 1).astype(int)
-    wanted = in_eights([A[lo:hi].sum(axis=0) for lo, hi in pairwise(cuts)])
-    collection = da.from_array(A, chunks=(tuple(np.diff(cuts)), 3))
-    for options in ({"scheduler": "sync"}, {"num_workers": 1}, {"num_workers": 4}):
-        with dask.config.set(options):
-            assert np.array_equal(source(collection).fold(column_sums), wanted)
-
-
-def test_threads_of_blas_do_not_count():
-    """Nor does their number afterwards."""
-    limits = pytest.importorskip("threadpoolctl")
-    rng = np.random.default_rng(0)
-    A, x = rng.standard_normal((14_000, 150)), rng.standard_normal((150, 12))
-    loss, found = LAD(source(da.from_array(A, chunks=(7000, 150))), A[:, 0]), []
-    for threads in (1, 2):
-        with limits.threadpool_limits(threads, user_api="blas"):
-            before = [library["num_threads"] for library in limits.threadpool_info()]
-            found.append(loss.value_and_grad(x)[1])
-            loss.A._samples.clear()  # so that nothing is remembered
-            assert [library["num_threads"] for library in limits.threadpool_info()] == before
-    assert np.array_equal(*found)
-
-
-def firsts(block):
-    return [(block.first, block.shape[0])]
-
-
-def test_folds_that_are_no_sums():
-    A = source(dense(entries()))
-    assert A.fold(firsts, merge=lambda one, other: one + other) == [(0, 16), (16, 1), (17, 23), (40, 20)]
-    assert A.fold(lambda block, first: first.max(), along=(np.arange(60),), merge=max) == 59
 
 
 # ------------------------------------------------------------ runs
@@ -415,89 +210,6 @@ def test_targets_are_left_with_their_blocks():
     assert twice[0].value_and_grad(x[:5])[0] != twice[1].value_and_grad(x)[0]
 
 
-# ------------------------------------------------------------ what is wrong is named
-
-
-def with_nan():
-    A = entries()
-    A[20, 3] = np.nan
-    return A
-
-
-WRONG = {
-    "NaN": (lambda: dense(with_nan()), r"^Block 2 of A contains nan at index \(3, 3\)"),
-    "NaN, sparse": (lambda: sparse_rows(with_nan()), r"^Block 2 of A contains nan at index \(3, 3\)"),
-    "text": (lambda: frame(entries()).assign(t="x"), r"^Column 't' of A is of type .*: encode it as numbers, or drop it"),
-    "masked": (
-        lambda: da.ma.masked_greater(da.from_array(entries(), chunks=(20, 5)), 2.5),
-        r"^Block 2 of A has 3 masked entries: ",
-    ),
-    "complex": (lambda: dense(entries()) * 1j, r"^A must be real numbers. Got dtype complex128"),
-    "a vector": (lambda: da.ones(5), r"^A must be a Dask array \(samples, features\) .* of shape \(5,\) instead"),
-    "a series": (lambda: frame(entries()).a, r"^A must be a Dask array .* Got Series instead"),
-    "a bag": (lambda: dask.delayed(1), r"^A must be a Dask array .* Got Delayed\w* instead"),
-    "a list": (lambda: [[1.0]], r"^A must be a Dask array .* or an array on disk. Got list instead"),
-    "no rows": (lambda: dense(entries())[:0], r"^A must have at least one sample"),
-    "no rows left": (lambda: frame(entries())[frame(entries()).a > 99], r"^A must have at least one sample .* It has no rows"),
-    "columns differ": (
-        lambda: da.concatenate(
-            [da.from_delayed(dask.delayed(np.ones)((2, k)), (np.nan, 3), float) for k in (3, 4)], allow_unknown_chunksizes=True
-        ),
-        r"the same ones in all blocks. Its blocks have \[3, 4\] columns",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-@looped("persist", [True, False])
-def test_sentences(case, persist):
-    given, sentence = WRONG[case]
-    with pytest.raises(ValueError, match=sentence):
-        source(given(), persist=persist)
-
-
-def test_other_sentences():
-    A = dense(entries())
-    with pytest.raises(
-        TypeError, match=r"^A is a Dask Array: take adagrad_diff.dask.source\(A\), or the loss of the same name"
-    ):
-        Squared(A, CODES)
-    with pytest.raises(TypeError, match=r"^A is a Dask DataFrame: take adagrad_diff.dask.source\(A\)"):
-        Squared(frame(entries()), CODES)
-    with pytest.raises(ValueError, match=r"^b must have shape \(60,\)"):
-        on_dask.Squared(A, da.zeros(59))
-    with pytest.raises(ValueError, match=r"^b has 1 masked entry"):
-        on_dask.Squared(A, da.ma.masked_equal(da.arange(60, chunks=20), 7))
-    with pytest.raises(TypeError, match=r"^'client' must be a distributed.Client. Got str instead"):
-        source(A, client="tcp://127.0.0.1:8786")
-    with pytest.raises(ValueError, match=r"^Hinge needs labels -1 and \+1 in b"):
-        on_dask.Hinge(A, da.zeros(60))
-    with pytest.raises(AttributeError, match="has no attribute 'KernelSVC'"):
-        _ = on_dask.KernelSVC
-    assert source(given := source(A)) is given
-
-
-def test_only_the_blocks_that_are_needed_are_read():
-    read = []
-
-    def rows(block_info=None):
-        read.append(block_info[None]["chunk-location"][0])
-        return np.ones((10, 3))
-
-    A = da.map_blocks(rows, chunks=((10,) * 12, (3,)), dtype=float, meta=np.ones((0, 0)))
-    again, kept = source(A, persist=False), source(A, persist=True)
-    assert sorted(read) == sorted([*range(12), *range(12)])
-    read.clear()
-    again.rows(np.array([5, 57, 58]))
-    assert sorted(read) == [0, 5]
-    again.fold(column_sums)
-    assert sorted(read[2:]) == list(range(12))
-    read.clear()
-    kept.rows(np.array([5, 57]))
-    kept.fold(column_sums)
-    assert read == []
-
-
 def test_only_samples_near_their_kinks_and_columns_of_the_support_travel(monkeypatch):
     rng, travelled, ask = np.random.default_rng(0), [], Partitions._of_some
 
@@ -515,8 +227,3 @@ def test_only_samples_near_their_kinks_and_columns_of_the_support_travel(monkeyp
     assert travelled
     assert sum(rows for rows, _ in travelled) < 20_000 / 4
     assert max(columns for _, columns in travelled) < 100 / 4
-
-
-def test_minibatches_need_rows_in_memory():
-    with pytest.raises(TypeError, match="Minibatch needs the rows of A in memory, as an array or a SciPy matrix"):
-        losses.Minibatch(on_dask.Squared(dense(entries()), CODES), 4)

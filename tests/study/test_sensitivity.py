@@ -30,7 +30,7 @@ from adagrad_diff import (
 from adagrad_diff.rules import __all__ as RULES
 from naive_scores import mean_gaps, naive_scores
 
-pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]
+pytestmark = pytest.mark.peer
 
 rng = np.random.default_rng(0)
 A = rng.standard_normal((40, 4))

@@ -26,7 +26,7 @@ from adagrad_diff import (
 from adagrad_diff.study import _optimum, _runs
 from adagrad_diff.study.scores import scores
 
-pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]
+pytestmark = pytest.mark.peer
 
 rng = np.random.default_rng(0)
 A = rng.standard_normal((40, 4))

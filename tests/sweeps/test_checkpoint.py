@@ -18,7 +18,7 @@ from adagrad_diff.sweeps import run as module
 from checkpointing import OPTIONS, Crash, crash_at, digest, interrupt_after, problem, schedule, snapshot, uninterrupted
 from user_losses import Bowl
 
-pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]  # xarray, tqdm, threadpoolctl
+pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
 
 HERE = Path(__file__).parents[1] / "cases"  # where a process of its own finds the helpers
 

@@ -12,7 +12,7 @@ from adagrad_diff import L1, AdaGrad, AdaGradDiff, Squared, sweep
 from checkpointing import REAL, X0S, A, digest, half_way, schedule, snapshot
 from damage import at_most, attempt, damaged
 
-pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]  # xarray, tqdm, threadpoolctl
+pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
 
 N = 20
 OPTIONS = {"record": 3, "n_jobs": 1}

@@ -15,7 +15,7 @@ from adagrad_diff.sweeps import run as module
 from checkpointing import REAL, X0S, A, digest, interrupt_after, schedule, snapshot
 from user_losses import Bowl
 
-pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]  # xarray, tqdm, threadpoolctl
+pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
 
 
 def quadratic(c):

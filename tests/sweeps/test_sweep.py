@@ -42,7 +42,7 @@ from sweeping import (
 )
 from user_losses import Bowl, data
 
-pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]  # xarray, tqdm, threadpoolctl
+pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
 VARIABLES = {
     "objective": ("rule", "eta", "seed", "iteration"),
     "mean_step": ("rule", "eta", "seed", "iteration"),

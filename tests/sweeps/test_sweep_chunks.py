@@ -33,7 +33,6 @@ def widths(plan):
     return {chunk.high - chunk.low for chunk in plan}
 
 
-@pytest.mark.usefixtures("limits_found_once")
 @pytest.mark.parametrize(
     "case", ["LAD, L1", "Logistic, CSR", "Multinomial", "kernel", "a function", "rules of a number", "rules of a user"]
 )
@@ -156,7 +155,6 @@ MEASURED = {
 BUDGETS = [(10, 1, False), (40, 2, False), (72, 1, True)]  # in columns; the threads; and whether there is a checkpoint
 
 
-@pytest.mark.usefixtures("limits_found_once")
 @pytest.mark.parametrize(  # all budgets with two kinds, the others in turn
     ("kind", "samples", "features", "budgets"),
     [

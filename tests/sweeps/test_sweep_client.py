@@ -17,7 +17,7 @@ from adagrad_diff.common import cluster
 from adagrad_diff.common.threads import one_blas_thread
 from adagrad_diff.sweeps import run as module
 
-pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]  # xarray, tqdm, threadpoolctl
+pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
 
 
 class Client:

@@ -23,7 +23,7 @@ from looping import looped
 from sweeping import ETAS, HALF, REAL, A, assert_same, assert_single_runs, one_block, schedule, starts
 from user_losses import Barrier, Bowl
 
-pytestmark = [pytest.mark.peer, pytest.mark.usefixtures("limits_found_once")]  # xarray, tqdm, threadpoolctl
+pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
 
 
 FAILING = {

@@ -119,6 +119,10 @@ class Block(ABC):
             self.cut(lo, hi).applied(np.abs).tdot(weight[lo:hi].astype(np.float64), sizes, add=True)
         return sizes
 
+    def column_sums(self, weight: np.ndarray) -> np.ndarray:
+        """`moments` and, below them, `column_sizes`: (4, features)."""
+        return np.vstack([self.moments(weight), self.column_sizes(weight)])
+
     def largest(self) -> float:
         """The largest absolute value of an entry."""
         raise NotImplementedError

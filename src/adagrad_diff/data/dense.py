@@ -98,13 +98,14 @@ class DenseBlock(Block):
         return rows
 
     def moments(self, weight: np.ndarray) -> np.ndarray:
-        return self._sums(weight)[:3] if self._own(weight) else super().moments(weight)
+        return self.column_sums(weight)[:3] if self._own(weight) else super().moments(weight)
 
     def column_sizes(self, weight: np.ndarray) -> np.ndarray:
-        return self._sums(weight)[3] if self._own(weight) else super().column_sizes(weight)
+        return self.column_sums(weight)[3] if self._own(weight) else super().column_sizes(weight)
 
-    def _sums(self, weight: np.ndarray) -> np.ndarray:
-        """Over samples of weight times the entries, their squares, 1 where they are not zero, and their sizes."""
+    def column_sums(self, weight: np.ndarray) -> np.ndarray:
+        if not self._own(weight):
+            return super().column_sums(weight)
         weight, threads = weight.astype(np.float64), self._threads(*self.shape)
         parts, A = np.zeros((threads, 4, self.shape[1])), self._entries
         over_rows(lambda k, a, b: kernels.dense_sums(A[a:b], weight[a:b], parts[k]), len(A), threads)
