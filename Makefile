@@ -7,22 +7,31 @@ PIP := $(BIN)/python $(INSTALL)
 # Instead, Python keeps what it compiles when it is imported, whatever the environment says: tests start a hundred interpreters.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: reproduce test test-main test-oldest test-wheel test-sdist kernels lint graph bench kills docs clean
+.PHONY: reproduce test test-slow coverage test-oldest test-wheel test-sdist kernels lint graph bench kills docs clean
 
 # The paper's experiments at a size of two minutes; DATA is a directory with LIBSVM files, if there is one.
 DATA ?= $(wildcard ../shared/data)
 reproduce: .venv/.paper
 	$(BIN)/adagrad-diff reproduce --resume $(if $(DATA),--data $(DATA))
 
-test: test-main
+# Kernels are compiled once, by all cores, before the workers begin: otherwise each worker would compile all of them. Each worker
+# takes its part of the list, in order, and steals from the other at the end, so tests of one file share what they compute.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal -p no:logging
+COMPILE := $(BIN)/python -m compileall -q src && $(BIN)/python tests/cases/compiling.py
+test: .venv/.dev
+	$(COMPILE)
+	$(PYTEST) -m "not slow" $(TESTS)
+
+# The rest: clusters, browsers, kills, other environments.
+test-slow: .venv/.dev
+	$(COMPILE)
+	$(PYTEST) -m slow $(TESTS)
 	$(MAKE) -j 2 test-wheel test-oldest
 
-# Kernels are compiled once, by all cores, before the workers begin: each of them would compile them all. Each worker takes its part
-# of the list, in order, and steals at last: what the tests of a file share is computed once.
-test-main: .venv/.dev
-	$(BIN)/python -m compileall -q src
-	$(BIN)/python tests/cases/compiling.py
-	$(BIN)/python -m pytest -n auto --dist worksteal -p no:logging
+# Branch coverage of both tiers: make coverage TESTS=tests/losses for a part.
+coverage: .venv/.dev
+	$(COMPILE)
+	$(PYTEST) --cov=adagrad_diff --cov-branch --cov-report=term:skip-covered $(TESTS)
 
 # Those of the core, which needs nothing but itself. Numba tells functions that were read from a .pyc from those that were just
 # compiled, and would not find their kernels: so all of them are read from there.
