@@ -7,7 +7,7 @@ PIP := $(BIN)/python $(INSTALL)
 # Instead, Python keeps what it compiles when it is imported, whatever the environment says: tests start a hundred interpreters.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: reproduce test test-slow coverage test-oldest test-wheel test-sdist kernels lint graph bench kills docs clean
+.PHONY: reproduce test test-slow coverage test-oldest test-wheel test-sdist kernels lint graph bench kills mutations docs clean
 
 # The paper's experiments at a size of two minutes; DATA is a directory with LIBSVM files, if there is one.
 DATA ?= $(wildcard ../shared/data)
@@ -74,6 +74,11 @@ graph:
 # One command prints the tables: all of them, or make bench ONLY=core.
 bench: .venv/.bench
 	$(BIN)/python -m benchmarks $(ONLY)
+
+# Fifty deliberate bugs (tools/mutation_catalogue.py): how many of them do the tests detect?
+mutations: .venv/.dev
+	$(COMPILE)
+	$(BIN)/python tools/mutations.py $(ONLY)
 
 # A hundred kills at random moments: what was killed goes on, bit for bit.
 kills: .venv/.dev

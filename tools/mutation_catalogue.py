@@ -1,0 +1,337 @@
+"""Fifty deliberate bugs for tools/mutations.py, described by what they break.
+
+The code to be changed is found by its text, wherever it is in the package, and must occur exactly once. When code is rewritten,
+write the same bug for the new code: the description stays.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    """One bug."""
+
+    breaks: str  # what is wrong for a user
+    tests: tuple[str, ...]  # folders or files in tests/ that should detect it
+    old: str  # the code as it is
+    new: str  # the code with the bug
+    within: str = "*.py"  # which files are searched, if the text occurs in several
+
+
+RULES, LOSSES, PENALTIES = ("rules",), ("losses",), ("penalties",)
+SOLVE, SWEEPS, SKLEARN, TORCH, OPTAX, DASK = ("solve",), ("sweeps",), ("sklearn_",), ("torch_",), ("optax_",), ("dask_",)
+
+MUTATIONS = (
+    # ------------------------------------------------------------ rules
+    Mutation(
+        "AdaGradDiff forgets the first difference, g^1 - 0",
+        RULES,
+        "state.flat(g), np.zeros_like(state.flat(g)), state.n + 1, state.f",
+        "state.flat(g), state.flat(g).copy(), state.n + 1, state.f",
+    ),
+    Mutation(
+        "Adam and its relatives ignore eps",
+        RULES,
+        "step[i, k] = eta[k] / (eps[k] + root)",
+        "step[i, k] = eta[k] / (1e-300 + root)",
+    ),
+    Mutation(
+        "Adam's bias corrections are one iteration late",
+        RULES,
+        "return 1.0 / (1.0 - beta ** np.atleast_1d(now.n))",
+        "return 1.0 / (1.0 - beta ** (np.atleast_1d(now.n) + 1))",
+    ),
+    Mutation(
+        "DoG uses the current distance from the start instead of the largest so far",
+        RULES,
+        "if not distance <= far[j, k]:",
+        "if not distance < 0.0:",
+    ),
+    Mutation(
+        "KATE drops the term with delta when every coordinate is a block",
+        RULES,
+        "ratios[block, k] += delta * new + new / (total[block, k] + eps)",
+        "ratios[block, k] += new / (total[block, k] + eps)",
+    ),
+    Mutation(
+        "DelayedAdaGrad uses the current gradient, without a delay",
+        RULES,
+        "kernels.add_squares(memory.total.reshape(-1), now.g_prev.reshape(-1))",
+        "kernels.add_squares(memory.total.reshape(-1), now.g.reshape(-1))",
+    ),
+    Mutation(
+        "blocks='row' groups the columns of a matrix instead of its rows",
+        ("rules", "solve"),
+        "return np.repeat(np.arange(shape[0]), shape[1])",
+        "return np.tile(np.arange(shape[1]), shape[0])",
+    ),
+    # ------------------------------------------------------------ losses
+    Mutation(
+        "Quantile confuses tau and 1 - tau",
+        LOSSES,
+        "slope = (theta if t > 0.0 else 0.0) - (1.0 - theta if t < 0.0 else 0.0)",
+        "slope = (1.0 - theta if t > 0.0 else 0.0) - (theta if t < 0.0 else 0.0)",
+    ),
+    Mutation(
+        "Huber loses the factor 1/2 of its quadratic part",
+        LOSSES,
+        "return slope * (t - 0.5 * slope), slope",
+        "return slope * (t - slope), slope",
+    ),
+    Mutation(
+        "Poisson's conjugate has a flipped sign",
+        ("losses", "certificates"),
+        "np.maximum(v, 0.0)) - v, np.inf)",
+        "np.maximum(v, 0.0)) + v, np.inf)",
+    ),
+    Mutation(
+        "The l2 term of a loss also penalizes the intercept",
+        LOSSES,
+        "kernels.ridge(weights, loss.l2, g, value)",
+        "kernels.ridge(x, loss.l2, out, value)",
+    ),
+    Mutation(
+        "Sample weights are not normalized",
+        LOSSES,
+        "return np.asarray(weight / weight.sum(), self.dtype)",
+        "return np.asarray(weight, self.dtype)",
+    ),
+    Mutation(
+        "The gradient of Multinomial ignores the sample weight at the true class",
+        LOSSES,
+        "z[j, b[j], k] -= weight[j]",
+        "z[j, b[j], k] -= 1.0",
+    ),
+    Mutation(
+        "Poisson accepts negative targets",
+        LOSSES,
+        "check.first_where(targets < 0, targets",
+        "check.first_where(targets < -np.inf, targets",
+    ),
+    # ------------------------------------------------------------ penalties
+    Mutation(
+        "The prox of L1 ignores the step",
+        PENALTIES,
+        "size = abs(z[i]) - step[i] * lam",
+        "size = abs(z[i]) - lam",
+    ),
+    Mutation(
+        "ElasticNet's conjugate is twice too large",
+        PENALTIES,
+        "excess * (excess / (2 * l2))",
+        "excess * (excess / l2)",
+    ),
+    Mutation(
+        "The polar of GroupL2 adds up groups instead of taking the largest",
+        PENALTIES,
+        "return ratio(self._norms(y), self._strength[:, None]).max(axis=0)",
+        "return ratio(self._norms(y), self._strength[:, None]).sum(axis=0)",
+    ),
+    Mutation(
+        "The prox of Translated shifts the wrong way back",
+        PENALTIES,
+        "np.copyto(out, np.where(x == moved, z, x + shift)",
+        "np.copyto(out, np.where(x == moved, z, x - shift)",
+    ),
+    Mutation(
+        "Precomposed does not scale the step of the inner prox",
+        PENALTIES,
+        "x = inner_prox(self.penalty, scaled, step * square)",
+        "x = inner_prox(self.penalty, scaled, step + 0.0 * square)",
+    ),
+    Mutation(
+        "Separable's conjugate ignores coordinates without a penalty",
+        PENALTIES,
+        "for where, penalty in pairs), indicator((y[rest] == 0).all(axis=0)))",
+        "for where, penalty in pairs), np.zeros(y.shape[1:]))",
+    ),
+    Mutation(
+        "Simplex accepts negative entries",
+        PENALTIES,
+        "<= slack) & (x.min(axis=0) >= -slack))",
+        "<= slack))",
+    ),
+    # ------------------------------------------------------------ certificates
+    Mutation(
+        "The dual point of a norm penalty is not scaled into the dual set, so bounds are too high",
+        ("certificates",),
+        "return (1.0 if polar <= 1 else (1.0 - 4 * EPS) / polar), 0.0",
+        "return (1.0 if polar <= 2 else (1.0 - 4 * EPS) / polar), 0.0",
+    ),
+    Mutation(
+        "The dual function ignores sample weights",
+        ("certificates",),
+        "total += float(np.sum(weight * conjugate, where=weight > 0))",
+        "total += float(np.sum(conjugate, where=weight > 0)) / self.loss.A.shape[0]",
+    ),
+    Mutation(
+        "at_fraction multiplies the strength of the given penalty once more",
+        ("certificates",),
+        "fraction * critical_lam(loss, penalty) / _unit(penalty)",
+        "fraction * critical_lam(loss, penalty)",
+    ),
+    Mutation(
+        "critical_lam takes no notice of the intercept",
+        ("certificates",),
+        "x[-intercepts:] = offset",
+        "x[-intercepts:] = 0.0 * offset",
+    ),
+    # ------------------------------------------------------------ polishing
+    Mutation(
+        "Newton's method steps backwards when the full step is too long",
+        ("finishing",),
+        "x[index] = new if t == 1.0 else old + t * d",
+        "x[index] = new if t == 1.0 else old - t * d",
+    ),
+    Mutation(
+        "The corrector of the interior point method has flipped signs",
+        ("finishing",),
+        "aims = self.has_low * (mu - dr * dz), self.has_high * (mu + dr * dv)",
+        "aims = self.has_low * (mu + dr * dz), self.has_high * (mu - dr * dv)",
+    ),
+    Mutation(
+        "The interior point method takes too many samples for those at their nonsmooth points",
+        ("finishing",),
+        "inside, m, first = (s > z) & (t > v), self.m, self.m",
+        "inside, m, first = (s > z) | (t > v), self.m, self.m",
+    ),
+    # ------------------------------------------------------------ solver and checkpoints
+    Mutation(
+        "A resumed run starts its iteration budget again",
+        SOLVE,
+        "return max(0, max_iter - (int(np.max(state.n)) - self.begun))",
+        "return max_iter",
+    ),
+    Mutation(
+        "A resumed run loses its history",
+        SOLVE,
+        "Record(self.shape, keeper.kept.history if keeper.kept else None)",
+        "Record(self.shape, None)",
+    ),
+    Mutation(
+        "The checksum of a checkpoint is not verified",
+        SOLVE,
+        'if str(arrays.pop("sha256")) != _checksum(text, arrays):',
+        'if not str(arrays.pop("sha256")):',
+    ),
+    Mutation(
+        "A checkpoint that cannot be written is ignored",
+        SOLVE,
+        "            raise failure from error\n\n\n@contextmanager\ndef trusted",
+        "            del failure\n\n\n@contextmanager\ndef trusted",
+    ),
+    Mutation(
+        "The average iterate divides by one iteration too many",
+        SOLVE,
+        "average = self.x_sum / np.maximum(self.n, 1)",
+        "average = self.x_sum / np.maximum(self.n + 1, 1)",
+    ),
+    Mutation(
+        "A run that its callback has stopped reports that its budget is used up",
+        SOLVE,
+        "stop = Status.CALLBACK",
+        "stop = Status.MAX_ITER",
+    ),
+    Mutation(
+        "A sweep continues the checkpoint of another sweep",
+        SWEEPS,
+        'if where:\n            raise InputError(\n                f"The checkpoint in {self.directory}',
+        'if where is False:\n            raise InputError(\n                f"The checkpoint in {self.directory}',
+    ),
+    # ------------------------------------------------------------ scikit-learn
+    Mutation(
+        "predict_proba swaps the two classes",
+        SKLEARN,
+        "return np.column_stack([expit(-scores), expit(scores)])",
+        "return np.column_stack([expit(scores), expit(-scores)])",
+    ),
+    Mutation(
+        "Noncrossing quantiles are sorted without regard to the order of the levels",
+        SKLEARN,
+        'z[:, np.argsort(self._levels, kind="stable")] = np.sort(z, axis=1)',
+        "z[:] = np.sort(z, axis=1)",
+    ),
+    Mutation(
+        "partial_fit accepts labels that are not among the classes",
+        SKLEARN,
+        "if not np.isin(y, classes).all():",
+        "if not np.isin(y, classes).any():",
+    ),
+    # ------------------------------------------------------------ PyTorch
+    Mutation(
+        "Decoupled weight decay ignores the learning rate in lists of tensors",
+        TORCH,
+        "torch._foreach_mul_(xs, [1 - row[0] * decay for row in numbers])",
+        "torch._foreach_mul_(xs, [1 - decay for row in numbers])",
+    ),
+    Mutation(
+        "lr_decay of the PyTorch optimizer starts one step early",
+        TORCH,
+        "lr / (1 + (n - 1) * decay)",
+        "lr / (1 + n * decay)",
+    ),
+    Mutation(
+        "The step for lists of tensors ignores accumulator_dtype",
+        TORCH,
+        'and (self.cpu or not p.is_cpu) and group["accumulator_dtype"] in (None, p.dtype)',
+        "and (self.cpu or not p.is_cpu)",
+    ),
+    Mutation(
+        "Sparse gradients do not accumulate in the PyTorch optimizer",
+        TORCH,
+        'state["total"][where] = total',
+        'state["total"][where] = total * 0.0',
+    ),
+    # ------------------------------------------------------------ optax
+    Mutation(
+        "The optax transformation adds eps inside the root",
+        OPTAX,
+        "(root(t) + eps).astype(t.dtype)",
+        "root(t + eps).astype(t.dtype)",
+    ),
+    Mutation(
+        "Nesterov momentum of the optax transformation gives the gradient too much weight",
+        OPTAX,
+        "(b1 * then(m) + (1 - b1) * now(g))",
+        "(b1 * then(m) + now(g))",
+    ),
+    Mutation(
+        "The optax prox also moves entries that have not had a gradient",
+        OPTAX,
+        "penalty.prox(z, jnp.where(seen, step, 0.0)), z)",
+        "penalty.prox(z, step), penalty.prox(z, step))",
+    ),
+    # ------------------------------------------------------------ Dask
+    Mutation(
+        "Every Dask block uses the sample weights of the first block",
+        DASK,
+        "weight=samples.weight[lo:hi]",
+        "weight=samples.weight[: hi - lo]",
+    ),
+    # ------------------------------------------------------------ command line, data sets, studies
+    Mutation(
+        "adagrad-diff fit reports intercepts of standardized columns",
+        ("test_cli_fit.py",),
+        '"intercept": float(c - raw @ shift)',
+        '"intercept": float(c)',
+    ),
+    Mutation(
+        "Decimal commas in CSV files are not read as such",
+        ("datasets_", "test_cli_fit.py"),
+        'decimal="," if comma else "."',
+        'decimal="."',
+    ),
+    Mutation(
+        "A damaged download is used in spite of its wrong SHA-256",
+        ("datasets_",),
+        "if found != entry.sha256:\n        raise _another(",
+        "if not found:\n        raise _another(",
+    ),
+    Mutation(
+        "Decades of good step sizes are not interpolated where a curve crosses the threshold",
+        ("study", "paper"),
+        "[0.5, 1.0], inside / (inside - outside))",
+        "[0.5, 1.0], 0.5)",
+    ),
+)
