@@ -4,8 +4,8 @@
     python tools/mutations.py Huber path   only those whose description contains one of these words
     python tools/mutations.py --check      only check that every bug can still be applied to the source
 
-Each bug is applied to a copy of the checkout, and the fast tests of the affected packages run there until the first failure. The
-test that failed must pass on a copy without the bug, otherwise nothing was detected. One bug runs per core.
+Each bug is applied to a copy of the checkout, and the fast tests of the affected packages run there until the first
+failure. The test that failed must pass on a copy without the bug, otherwise nothing was detected. One bug runs per core.
 """
 
 from __future__ import annotations
