@@ -7,7 +7,7 @@ PIP := $(BIN)/python $(INSTALL)
 # Instead, Python keeps what it compiles when it is imported, whatever the environment says: tests start a hundred interpreters.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: reproduce test test-slow coverage test-oldest test-wheel test-sdist kernels lint graph bench kills mutations docs clean
+.PHONY: reproduce test test-slow coverage test-oldest test-wheel test-sdist kernels lint references graph bench kills mutations docs clean
 
 # The paper's experiments at a size of two minutes; DATA is a directory with LIBSVM files, if there is one.
 DATA ?= $(wildcard ../shared/data)
@@ -66,6 +66,10 @@ lint: .venv/.dev
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
+
+# Compare this checkout with the results of the code before the refactoring; see tools/references.py.
+references: .venv/.dev
+	PYTHONPATH=src $(BIN)/python tools/references.py
 
 # Which room depends on which, read from the code: a table, and docs/graph.svg.
 graph:

@@ -1,7 +1,8 @@
 """Frozen references: what the code computed before the refactoring, and whether a checkout still does.
 
     python tools/references.py                 compare the checkout on PYTHONPATH with the file
-    python tools/references.py --reproduce     the same, with the complete quick table of `reproduce`
+    python tools/references.py --only rules    some sections only
+    python tools/references.py --reproduce     all sections and the complete quick table of `reproduce`
     python tools/references.py write           write the file (once, from the commit before the series)
 
 `tools/references.json` has six sections.
@@ -58,6 +59,7 @@ from reference_errors import ERRORS, outcome, public_type
 FILE = Path(__file__).with_suffix(".json")
 BUNDLED = ("hinge", "lad", "splice", "2moons")  # problems whose data need no download
 PERTURBATION = {"float64": 1e-15, "float32": 1e-7}  # relative, of the start: a rounding error
+SECTIONS = ["rules", "ends", "defaults", "sweep", "errors", "reproduce"]
 Entry = dict[str, Any]
 Verdict = tuple[list[str], list[str]]  # differences, and notes that are no failures
 
@@ -286,42 +288,46 @@ def judged(verdict: Callable[[], Verdict]) -> Verdict:
         return [f"{type(error).__name__}: {error}"], []
 
 
-def compare(quick: bool) -> int:
+def compare_table(stored: dict[str, Entry], make: Callable[[], dict[str, Entry]]) -> dict[str, Verdict]:
+    try:
+        rows = make()
+    except Exception as error:
+        return {name: ([f"{type(error).__name__}: {error}"], []) for name in stored}
+    missing: Verdict = (["the row is missing"], [])
+    return {name: compare_row(row, rows[name]) if name in rows else missing for name, row in stored.items()}
+
+
+def compare(sections: list[str]) -> int:
+    """Print what agrees and what differs. Return the exit code."""
     stored = json.loads(FILE.read_text())
     about = stored["about"]["about"]
     print(f"References: commit {about['commit'][:7]}, version {about['version']}. Checkout: {package.__file__}")
-    verdicts: dict[str, dict[str, Verdict]] = {
-        "rules": {
-            name: judged(lambda n=name, c=case: compare_rule(stored["rules"][n], rule_entry(*c), *c))
-            for name, case in rule_cases()
-        },
-        "ends": {end: judged(lambda e=end: compare_end(stored["ends"][e], end_entry(e))) for end in ENDS},
-        "defaults": {
-            d.name: judged(lambda d=d: compare_default(stored["defaults"][d.name], default_entry(d), d)) for d in default_runs()
-        },
-        "sweep": {
-            name: judged(lambda n=name, p=problem: compare_sweep(stored["sweep"][n], sweep_entry(p), p))
-            for name, problem in SWEEPS.items()
-        },
-        "errors": {
-            name: judged(lambda n=name, c=call: compare_error(stored["errors"][n], outcome(c))) for name, call in ERRORS.items()
-        },
+
+    def each(section: str, cases: Any, judge: Callable[[Any, Any], Verdict]) -> dict[str, Verdict]:
+        return {name: judged(lambda n=name, c=case: judge(stored[section][n], c)) for name, case in cases}
+
+    steps: dict[str, Callable[[], dict[str, Verdict]]] = {
+        "rules": lambda: each("rules", rule_cases(), lambda old, case: compare_rule(old, rule_entry(*case), *case)),
+        "ends": lambda: each("ends", zip(ENDS, ENDS, strict=True), lambda old, end: compare_end(old, end_entry(end))),
+        "defaults": lambda: each(
+            "defaults",
+            ((default.name, default) for default in default_runs()),
+            lambda old, default: compare_default(old, default_entry(default), default),
+        ),
+        "sweep": lambda: each("sweep", SWEEPS.items(), lambda old, p: compare_sweep(old, sweep_entry(p), p)),
+        "errors": lambda: each("errors", ERRORS.items(), lambda old, call: compare_error(old, outcome(call))),
+        "reproduce": lambda: compare_table(stored["reproduce"], lambda: table(BUNDLED, etas=4, starts=1)),
+        "reproduce quick": lambda: compare_table(stored["reproduce quick"], lambda: table(())),
     }
-    tables = {"reproduce": lambda: table(BUNDLED, etas=4, starts=1)} | ({"reproduce quick": lambda: table(())} if quick else {})
-    for section, make in tables.items():
-        rows: dict[str, Entry] = {}
-        failure, _ = judged(lambda make=make, rows=rows: (rows.update(make()) or [], []))
-        for name, row in stored[section].items():
-            missing = failure or ([] if name in rows else ["the row is missing"])
-            verdicts.setdefault(section, {})[name] = (missing, []) if missing else compare_row(row, rows[name])
-    print(f"{'section':16s}{'entries':>8s}{'agree':>8s}{'notes':>8s}{'differ':>8s}")
+    verdicts = {section: steps[section]() for section in sections}
+    print(f"{'section':16s}{'entries':>8s}{'agree':>8s}{'differ':>8s}{'notes':>8s}")
     for section, entries in verdicts.items():
         differ, noted = (sum(bool(verdict[k]) for verdict in entries.values()) for k in (0, 1))
-        print(f"{section:16s}{len(entries):8d}{len(entries) - differ:8d}{noted:8d}{differ:8d}")
+        print(f"{section:16s}{len(entries):8d}{len(entries) - differ:8d}{differ:8d}{noted:8d}")
     for section, entries in verdicts.items():
         for name, (differences, notes) in entries.items():
-            for kind, lines in (("DIFFERS", differences), ("note", notes)):
-                print(*(f"{kind}: {section}: {name}: {line}" for line in lines), sep="\n", end="\n" if lines else "")
+            for line in [f"DIFFERS: {text}" for text in differences] + [f"note: {text}" for text in notes]:
+                print(f"{section}: {name}: {line}")
     return int(any(verdict[0] for entries in verdicts.values() for verdict in entries.values()))
 
 
@@ -329,13 +335,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", nargs="?", default="compare", choices=("compare", "write"))
     parser.add_argument("--reproduce", action="store_true", help="compare the complete quick table as well")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="sections to compare")
     parser.add_argument("--results", help="for write: a directory of `reproduce` to take the quick table from")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.action == "write":
         write(options.results)
         return 0
-    return compare(options.reproduce)
+    return compare([*options.only, *(["reproduce quick"] if options.reproduce else [])])
 
 
 if __name__ == "__main__":
