@@ -101,6 +101,15 @@ class Problem:
             total += abs(x) @ abs(self.b) + abs(x) @ abs(self.A) @ abs(x)
         return total
 
+    def sample_losses(self, x: np.ndarray) -> np.ndarray:
+        """Return the weighted loss of each sample, for a linear model with one output."""
+        if self.kind in SMOOTH:
+            scalar = logistic if self.kind == "Logistic" else poisson
+            values = [scalar(z, b)[0] for z, b in zip(self.A @ x, self.b, strict=True)]
+            return self.weight * np.array(values, object)
+        samples = sum(w > 0 for w in self.weight)
+        return np.array([term.value(x) for term in self.terms[:samples]], object)
+
     def lifted(self, x: np.ndarray) -> np.ndarray:
         return x if self.lift is None else np.concatenate([x, self.lift(x[: self.coefficients])])
 

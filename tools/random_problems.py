@@ -416,20 +416,29 @@ def check(seed: int) -> Outcome:
     outcome.details = (
         f"F(x) {F:.17g}, fun {fun!r}, F(x) - F(y) {true:.6g}, gap {gap!r}, sharp {outcome.sharp}, excess {excess:.1g}"
     )
+    # An estimator may merge equal samples, so its weights are known up to their rounding only.
+    slack = rounding = ZERO
+    if p.mode == "estimator":
+        here, there = p.sample_losses(point), p.sample_losses(y)
+        eps = Decimal(float(np.finfo(p.dtype).eps))
+        slack, rounding = eps * sum(abs(here - there)), eps * sum(here)
     if np.isnan(gap) or gap < 0:
         note(("negative gap", f"gap {gap!r}"))
-    elif np.isfinite(gap) and Decimal(gap) < true - Decimal("1e-320"):
+    elif np.isfinite(gap) and Decimal(gap) < true - slack - Decimal("1e-320"):
         note(("gap too small", f"gap {gap!r} < F(x) - F(y) = {true:.6g}, F(x) = {F:.6g}"))
     if np.isfinite(gap) and not inside and np.isfinite(fun):
         note(("infeasible", f"x violates a constraint by {excess:.2g} (relative)"))
     if outcome.certified and not np.isfinite(gap):
         note(("certified", f"certified with gap {gap}"))
-    if outcome.success and true > Decimal(p.tol) * tolerance_unit(p, F) * Decimal("1.000001"):
+    # A run without a certificate may end where a small subgradient shows little, for example if there
+    # is no minimizer. It is judged only where the optimum is known.
+    known = outcome.certified or outcome.sharp
+    if outcome.success and known and true - slack > Decimal(p.tol) * tolerance_unit(p, F) * Decimal("1.000001"):
         kind = "certified, not within tol" if outcome.certified else "success, not within tol"
         note((kind, f"F(x) - F(y) = {true:.6g} is {true / tolerance_unit(p, F):.2g} of the objective"))
     if np.isfinite(gap) and np.isfinite(fun):
-        error, rounding = abs(Decimal(fun) - F), Decimal("2e-15") * p.size_of_terms(point)
-        if error > Decimal(gap) + rounding:
+        error, rounding = abs(Decimal(fun) - F), rounding + Decimal("2e-15") * p.size_of_terms(point)
+        if error > Decimal(max(gap, 0.0)) + rounding:
             note(("fun", f"fun {fun!r} differs from F(x) = {F:.17g} by {error:.3g}, gap {gap:.3g}"))
     outcome.seconds = time.process_time() - began
     return outcome
@@ -444,7 +453,7 @@ def outcomes(seeds: range, jobs: int) -> Iterator[Outcome]:
         yield from map(check, seeds)
         return
     with Pool(jobs, signal.signal, (signal.SIGALRM, interrupted)) as pool:
-        yield from pool.imap_unordered(check, seeds, chunksize=5)
+        yield from pool.imap(check, seeds, chunksize=5)
 
 
 def main() -> int:
@@ -462,10 +471,11 @@ def main() -> int:
         print(outcome.label, p.loss, p.penalty, p.estimator, outcome.details, outcome.refused, sep="\n")
         print(*(f"VIOLATION {kind}: {text}" for kind, text in outcome.violations), sep="\n")
         return int(bool(outcome.violations))
-    found = list(outcomes(range(options.seed, options.seed + options.count), options.jobs))
-    for outcome in sorted(found, key=lambda o: o.seed):
+    found = []
+    for outcome in outcomes(range(options.seed, options.seed + options.count), options.jobs):
+        found.append(outcome)
         for kind, text in outcome.violations:
-            print(f"--only {outcome.seed}  {kind}: {text}  [{outcome.label}]")
+            print(f"--only {outcome.seed}  {kind}: {text}  [{outcome.label}]", flush=True)
     rows: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
     for outcome in found:
         rows[outcome.kind, outcome.dtype].append(outcome)
