@@ -421,7 +421,7 @@ def check(seed: int) -> Outcome:
     if p.mode == "estimator":
         here, there = p.sample_losses(point), p.sample_losses(y)
         eps = Decimal(float(np.finfo(p.dtype).eps))
-        slack, rounding = eps * sum(abs(here - there)), eps * sum(here)
+        slack, rounding = eps * sum(abs(here - there)), eps * sum(abs(here))
     if np.isnan(gap) or gap < 0:
         note(("negative gap", f"gap {gap!r}"))
     elif np.isfinite(gap) and Decimal(gap) < true - slack - Decimal("1e-320"):
