@@ -124,7 +124,7 @@ def make_penalty(p: Problem, name: str, rng: Any, n: int, lam: float, ridge: flo
         "L2": (lambda: penalties.L2(lam), []),
         "SparseGroupL2": (lambda: penalties.SparseGroupL2(lam, ridge, groups), sizes),
         "L1": (
-            lambda: penalties.L1(each if len(set(each)) > 1 else lam),
+            lambda: penalties.L1(each if len(set(each)) > 1 else float(each[0])),
             [absolute(e, s) for e, s in zip(E, each, strict=True)],
         ),
         "ElasticNet": (lambda: penalties.ElasticNet(lam, ridge), sizes + squares),
