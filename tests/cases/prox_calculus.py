@@ -5,10 +5,20 @@ All are sums over coordinates of l1 |x - t| + l2 (x - t)^2 / 2 with bounds on x,
 
 import numpy as np
 
-from adagrad_diff.penalties import L1, Box, ElasticNet, NonNegative, Ridge, Zero
-from adagrad_diff.penalties.hyperplane import Hyperplane
-from adagrad_diff.penalties.separable import Separable, Unpenalised
-from adagrad_diff.penalties.transformed import Precomposed, Scaled, Translated
+from adagrad_diff.penalties import (
+    L1,
+    Box,
+    ElasticNet,
+    Hyperplane,
+    NonNegative,
+    Precomposed,
+    Ridge,
+    Scaled,
+    Separable,
+    Translated,
+    Unpenalised,
+    Zero,
+)
 from prox_harness import Case
 from prox_planes import exact_hyperplane, violation_hyperplane
 
@@ -116,6 +126,12 @@ def signed(d, rng):
     return rng.uniform(0.2, 3.0, d) * np.where(rng.random(d) < 0.5, -1.0, 1.0)
 
 
+def half_infinite(d, rng):
+    """Bounds on some sides of some coordinates, and coordinates that cannot move."""
+    lower, upper = np.resize([-np.inf, -1.0, 0.0, 1 / 300], d), np.resize([0.5, np.inf, 0.0, 1 / 3], d)
+    return Box(lower, upper)
+
+
 def mixed(d, rng):
     """Parts in slices, in scattered indices, in none, and coordinates without a penalty."""
     order = rng.permutation(np.arange(d // 2, d))
@@ -141,6 +157,7 @@ CASES = [
     Case("Ridge", lambda d, rng: Ridge(rng.uniform(0, 2, d)), naive, cvx, violation),
     Case("ElasticNet", lambda d, rng: ElasticNet(rng.uniform(0, 2, d), 0.3), naive, cvx, violation),
     Case("Box", lambda d, rng: Box(-rng.uniform(0, 1, d), 0.3), naive, cvx, violation),
+    Case("Box, half infinite", half_infinite, naive, cvx, violation),
     Case("NonNegative", lambda d, rng: NonNegative(), naive, cvx, violation),
     Case("Separable", mixed, naive, cvx, violation),
     Case("Separable, plane", with_a_plane, naive_with_a_plane, cvx_with_a_plane, violation_with_a_plane),

