@@ -171,8 +171,8 @@ def AdaPG(loss, x, prox, N):
         gs.append(loss(xs[-1])[1])
         dx, dg = xs[-1] - xs[-2], gs[-1] - gs[-2]
         if np.any(dx):
-            l, c = (dg @ dx) / (dx @ dx), (dg @ dg) / (dg @ dx)
-            root = np.sqrt(max(gamma * l * (gamma * c - 1), 0.0))
+            # gamma l (gamma c - 1), multiplied out: c is 0 / 0 where the gradient has not changed, but l c is not.
+            root = np.sqrt(max((gamma**2 * (dg @ dg) - gamma * (dg @ dx)) / (dx @ dx), 0.0))
             longest = gamma * np.sqrt(1 + gamma / before)
             gamma, before = min(longest, gamma / (2 * root)) if root else longest, gamma
     return np.array(xs)

@@ -1,12 +1,13 @@
 """`check_loss`: it finds nothing wrong with the losses of the package, and says what is wrong with others."""
 
 import re
+from itertools import cycle
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from adagrad_diff import Huber, LinearModel, Loss, Quadratic, Squared, check_loss
+from adagrad_diff import LAD, Huber, Loss, Quadratic, Squared, check_loss
 from adagrad_diff.losses import Oracle
 from looping import looped
 from loss_zoo import EVERY, TERMS, named, problem
@@ -16,18 +17,15 @@ A = np.random.default_rng(0).standard_normal((20, 4))
 B = np.arange(20.0) % 5 - 2
 
 
-@pytest.mark.parametrize("options", TERMS[::4], ids=str)
 @pytest.mark.parametrize("kind", EVERY, ids=named)
-def test_every_loss_passes(kind, options):
-    loss, _ = problem(kind, **options)
-    for seed in range(2):
-        report = check_loss(loss, seed=seed)
+def test_every_loss_passes(kind):
+    for seed, options in enumerate(TERMS[::4]):
+        report = check_loss(problem(kind, **options)[0], seed=seed)
         assert report
         assert report.failures == []
 
 
-@looped("layout", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("kind", EVERY, ids=named)
+@pytest.mark.parametrize(("kind", "layout"), zip(EVERY, cycle([np.asarray, sparse.csr_array]), strict=False))
 def test_every_loss_passes_in_single_precision(kind, layout):
     loss, rng = problem(kind)
     single = np.abs(rng.standard_normal((12, 4))).astype(np.float32)
@@ -52,10 +50,10 @@ FUNCTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("function", "x"), FUNCTIONS)
+@looped(("function", "x"), FUNCTIONS)
 def test_functions_that_are_right(function, x):
     before = np.array(x)
-    for seed in range(5):
+    for seed in range(3):
         assert check_loss(function, x, seed=seed)
     assert np.array_equal(before, x)
 
@@ -64,16 +62,10 @@ def squares(x):
     return 0.5 * np.sum(x**2, axis=0)
 
 
-class Mine(LinearModel):
-    @staticmethod
-    def scalar(z, b, theta):
-        t = z - b
-        return 0.5 * t * t, t
-
-
-def mine(**change):
+def mine(base=Squared, **change):
+    """Return a loss of the package with some attributes replaced. A scalar of its own is compiled, which takes long."""
     change = {k: staticmethod(v) if callable(v) else v for k, v in change.items()}
-    return type("Mine", (Mine,), change)(sparse.csr_array(A), B)
+    return type("Mine", (base,), change)(sparse.csr_array(A), B)
 
 
 def wavy(z, b, theta):
@@ -170,7 +162,6 @@ WRONG = {
     "a loss that mixes columns": (Own(mixes_columns), "side by side .* differ"),
     "a loss with one value for all": (Own(one_value), r"side by side .* one value each, shape \(3,\)"),
     "a scalar that is not convex": (mine(scalar=wavy), "not convex"),
-    "a scalar with a wrong derivative": (mine(scalar=lambda z, b, theta: (abs(z - b), 1.0)), "gradient is not the slope"),
     "a scalar that is none": (mine(scalar=lambda z, b, theta: z), "must return two numbers"),
     "a conjugate that is too small": (mine(conjugate=lambda u, b, theta: 0.25 * u * u + b * u), "conjugate is too small"),
     "a conjugate that is too large": (mine(conjugate=lambda u, b, theta: u * u + b * u), "conjugate is too large"),
@@ -181,10 +172,7 @@ WRONG = {
     ),
     "a conjugate for numbers only": (mine(conjugate=lambda u, b, theta: 0.0 if u > 0 else 1.0), "conjugate"),
     "a smoothness that is too small": (mine(smoothness=0.5), "'smoothness' 0.5 is too small"),
-    "a smoothness of a kink": (
-        mine(scalar=lambda z, b, theta: (abs(z - b), 1.0 if z > b else -1.0), smoothness=1.0),
-        "'smoothness' 1.0 is too small",
-    ),
+    "a smoothness of a kink": (mine(LAD, smoothness=1.0), "'smoothness' 1.0 is too small"),
     "slopes that are too narrow": (mine(slopes=lambda b, theta: (-0.1, 0.1)), "outside its 'slopes'"),
     "a jump that is none": (mine(jump=lambda b, theta: (-1.0, 1.0)), "'jump'"),
 }
@@ -194,11 +182,10 @@ WRONG = {
 def test_what_is_wrong_is_said(case):
     loss, words = WRONG[case]
     x = None if isinstance(loss, Loss) else [0.3, -0.7, 1.1]
-    for seed in range(2):
-        report = check_loss(loss, x, seed=seed)
-        assert not report, case
-        assert any(re.search(words, sentence) for sentence in report.failures), report
-        assert all(re.fullmatch(r"[A-Z'].*\.", sentence) for sentence in report.failures), report
+    report = check_loss(loss, x)
+    assert not report, case
+    assert any(re.search(words, sentence) for sentence in report.failures), report
+    assert all(re.fullmatch(r"[A-Z'].*\.", sentence) for sentence in report.failures), report
 
 
 def test_what_is_right_beside_it():

@@ -34,7 +34,7 @@ def test_extreme_numbers(dtype):
             np.testing.assert_array_equal(x[3:], 0.0)
         np.testing.assert_array_equal(L1(0.7).prox(z, 1.0)[:2], z[:2])
     for bound in (1e300, np.finfo(np.float64).max):
-        np.testing.assert_array_equal(Box(0.0, bound).prox(z[:2], 1.0), [min(bound, largest), 0.0])
+        np.testing.assert_array_equal(Box(0.0, bound).prox(z[:2], 1.0), [min(bound, float(largest)), 0.0])
         assert Box(-bound, bound).value(np.ones(2, dtype)) == 0.0
 
 

@@ -25,7 +25,9 @@ from adagrad_diff import (
     Squared,
     iterate,
     minimize,
+    rules,
 )
+from complete import assert_complete
 from rule_zoo import BLOCKED, PUBLISHED
 from user_losses import data
 
@@ -46,17 +48,21 @@ def iterates(loss, penalty, rule, N, start=START):
 
 @pytest.mark.parametrize("kind", PUBLISHED)
 def test_as_plain_formulas_have_it(kind):
-    N = 60
-    for loss, plain, penalty, phi in PROBLEMS.values():
-        for blocks in (None, "all", LABELLED) if kind in BLOCKED else ("none",):
-            named = {} if blocks == "none" else {"blocks": blocks}
-            one = {} if blocks == "none" else {"one": naive.same_block(blocks, (6,), 0)}
-            expected = getattr(naive_rules, kind.__name__)(plain, START, phi.prox, N, **PUBLISHED[kind], **one)
-            found = iterates(loss, penalty, kind(**PUBLISHED[kind], **named), N)
-            if kind is FISTA:  # x stands still while it looks at y
-                found = found[np.append(True, np.any(np.diff(found, axis=0), axis=1))]
-                expected = expected[np.append(True, np.any(np.diff(expected, axis=0), axis=1))]
-            np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    N = 40 if kind in BLOCKED else 60
+    for (loss, plain, penalty, phi), blocks in zip(PROBLEMS.values(), (LABELLED, "all", None), strict=True):
+        named = {"blocks": blocks} if kind in BLOCKED else {}
+        one = {"one": naive.same_block(blocks, (6,), 0)} if kind in BLOCKED else {}
+        expected = getattr(naive_rules, kind.__name__)(plain, START, phi.prox, N, **PUBLISHED[kind], **one)
+        found = iterates(loss, penalty, kind(**PUBLISHED[kind], **named), N)
+        if kind is FISTA:  # x stays the same while FISTA evaluates the loss at y
+            found = found[np.append(True, np.any(np.diff(found, axis=0), axis=1))]
+            expected = expected[np.append(True, np.any(np.diff(expected, axis=0), axis=1))]
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_every_rule_has_a_naive_reference():
+    """AdaGrad and AdaGradDiff have theirs in test_rules.py."""
+    assert_complete(rules.__all__, {kind.__name__ for kind in PUBLISHED} | {"AdaGrad", "AdaGradDiff", "Rule"}, "PUBLISHED")
 
 
 def test_the_average_of_dog():
@@ -124,7 +130,10 @@ PEERS = {
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name == "KATE" else name for name in PEERS],  # the import takes long
+)
 def test_as_others_have_it(name):
     rule, path, options = PEERS[name]
     kind = theirs(*path)
@@ -157,6 +166,7 @@ def test_the_average_of_dog_as_its_authors_have_it():
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow  # because of the import of jax
 @pytest.mark.peer
 @pytest.mark.parametrize("name", ["Adam", "RMSProp", "AdaDelta"])
 def test_as_optax_has_it(name):
