@@ -25,7 +25,7 @@ def test_every_loss_passes(kind):
         assert report.failures == []
 
 
-@pytest.mark.parametrize(("kind", "layout"), zip(EVERY, cycle([np.asarray, sparse.csr_array]), strict=False))
+@pytest.mark.parametrize(("kind", "layout"), list(zip(EVERY, cycle([np.asarray, sparse.csr_array]), strict=False)))
 def test_every_loss_passes_in_single_precision(kind, layout):
     loss, rng = problem(kind)
     single = np.abs(rng.standard_normal((12, 4))).astype(np.float32)

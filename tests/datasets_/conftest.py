@@ -4,11 +4,10 @@ import contextlib
 import http.server
 import socket
 import threading
-import time
 
 import pytest
 
-from adagrad_diff.datasets import _files, _registry
+from adagrad_diff.datasets import _registry
 from tiny_dataset import CONTENT, ENTRY
 
 
@@ -18,7 +17,7 @@ def elsewhere(monkeypatch, tmp_path):
     monkeypatch.delenv("ADAGRAD_DIFF_DATA", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setitem(_registry.REGISTRY, "tiny", ENTRY)
-    monkeypatch.setattr(_files, "cache", lambda: tmp_path / "cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -27,7 +26,7 @@ def elsewhere(monkeypatch, tmp_path):
 
 @pytest.fixture
 def cache(tmp_path):
-    return tmp_path / "cache"
+    return tmp_path / "home" / "adagrad-diff"
 
 
 @pytest.fixture
@@ -46,7 +45,8 @@ def page(monkeypatch):
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             page.asked.append(self.path)
-            time.sleep(page.delay)
+            if page.silent:
+                page.ended.wait()
             self.send_response(page.status)
             if page.length is not None:
                 self.send_header("Content-Length", str(page.length))
@@ -57,19 +57,21 @@ def page(monkeypatch):
                     if page.again is None:
                         break
                     page.sent += len(page.answer)
-                    time.sleep(page.again)
+                    page.ended.wait(page.again)
 
         def log_message(self, *args):
             pass
 
     page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    page.answer, page.length, page.status, page.delay, page.asked = CONTENT, len(CONTENT), 200, 0, []
+    page.answer, page.length, page.status, page.asked = CONTENT, len(CONTENT), 200, []
     page.again, page.sent = None, 0  # seconds after which it sends its answer once more, without end
+    page.silent, page.ended = False, threading.Event()
     thread = threading.Thread(target=page.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     monkeypatch.setattr(_registry, "BASE_URL", f"http://127.0.0.1:{page.server_port}/")
     yield page
     page.answer = b""  # whatever is still being sent
+    page.ended.set()
     page.shutdown()
     thread.join()
     page.server_close()

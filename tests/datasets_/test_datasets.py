@@ -11,6 +11,7 @@ import pytest
 
 from adagrad_diff import datasets
 from adagrad_diff.datasets import DataError, Dataset, _registry, stand_ins
+from looping import looped
 from tiny_dataset import CONTENT, DENSE, ENTRY, WRONG, files
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"  # the real files, on machines that have them
@@ -23,13 +24,14 @@ def test_names():
 FUNCTIONS = [datasets.load, datasets.where, datasets.fetch, datasets.shape, datasets.stand_in, stand_ins.generate]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("name", ["news20.binary", "", None, ["splice"]])
+@looped("function", FUNCTIONS)
+@looped("name", ["news20.binary", "", None, ["splice"]])
 def test_unknown_names(function, name):
     with pytest.raises(ValueError, match=rf"'name' parameter of {function.__name__} must be one of 'splice\.t', 'splice'"):
         function(name)
 
 
+@pytest.mark.slow
 def test_import_is_light():
     code = "import sys, adagrad_diff.datasets as d; d.names(); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -88,7 +90,7 @@ def test_sparse_data(folder, monkeypatch):
 
 @pytest.mark.peer
 def test_argument_before_variable_before_cache(folder, cache, tmp_path, monkeypatch):
-    cache.mkdir()
+    cache.mkdir(parents=True)
     (cache / "tiny").write_bytes(CONTENT)
     assert datasets.load("tiny").source == "cache"
     assert datasets.where("tiny") == cache / "tiny"
@@ -129,8 +131,7 @@ def test_directories_that_do_not_exist(stand_in, tmp_path, monkeypatch):
         datasets.where("tiny", tmp_path / "file")
 
 
-@pytest.mark.parametrize("stand_in", [False, True])
-@pytest.mark.parametrize("fault", WRONG)
+@pytest.mark.parametrize(("fault", "stand_in"), list(zip(WRONG, [False, True] * 3, strict=True)))
 def test_wrong_files_of_the_user(fault, stand_in, folder, cache):
     """An error even if a stand-in or a download would do: the user said that the file is there. It stays as it is."""
     (folder / "tiny").write_bytes(WRONG[fault])

@@ -12,6 +12,7 @@ import pack_splice
 from adagrad_diff import datasets
 from adagrad_diff.datasets import DataError, _inside
 from adagrad_diff.datasets._registry import REGISTRY
+from looping import looped
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 INSIDE = ("splice.t", "splice")
@@ -107,12 +108,13 @@ def test_fetch_writes_the_text(name, cache):
     assert datasets.load(name).source == "package"
 
 
-@pytest.mark.parametrize("fault", ["flipped", "short", "long", "gone"])
+@looped("fault", ["flipped", "short", "long", "gone"])
 def test_damage(name, fault, tmp_path, monkeypatch):
     """A wrong bit is never used, and no stand-in takes its place in silence."""
-    content = _inside.packed(REGISTRY[name]).read_bytes()
+    content = (Path(_inside.__file__).parent / "inside" / f"{name}.2bit").read_bytes()
     wrong = {"flipped": content[:-1] + bytes([content[-1] ^ 1]), "short": content[:-1], "long": content + b"\0"}
     path = tmp_path / "packed"
+    path.unlink(missing_ok=True)
     if fault != "gone":
         path.write_bytes(wrong[fault])
     monkeypatch.setattr(_inside, "packed", lambda entry: path)

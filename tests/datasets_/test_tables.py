@@ -11,6 +11,7 @@ import pytest
 pd = pytest.importorskip("pandas")
 from adagrad_diff.datasets import DataError, tables  # noqa: E402
 from adagrad_diff.datasets.tables import read_table  # noqa: E402
+from looping import looped  # noqa: E402
 
 pytestmark = pytest.mark.peer
 ROWS = [
@@ -125,15 +126,16 @@ def test_parquet(tmp_path):
         read_table(path, "t")
 
 
-def test_large_and_sparse_stays_sparse(tmp_path, monkeypatch):
-    monkeypatch.setattr("adagrad_diff.datasets._matrices.DENSE_ENTRIES", 100)
-    words = [f"w{j % 20}" for j in range(60)]
-    path = written(tmp_path / "t.csv", [(str(j), word, str(j % 3)) for j, word in enumerate(words)], ("n", "word", "y"))
-    table = read_table(path, "y")
-    assert not isinstance(table.A, np.ndarray)
-    labels, A = naive([(str(j), word, str(j % 3)) for j, word in enumerate(words)], ("n", "word", "y"), "y")
-    np.testing.assert_array_equal(table.A.toarray(), A)
-    assert [str(f) for f in table.features] == labels
+def test_large_and_sparse_stays_sparse(tmp_path):
+    """2,300 different words in 2,300 rows make more entries than are held densely."""
+    rows = [(str(j), f"w{j % 2300}", str(j % 3)) for j in range(4600)]
+    table = read_table(written(tmp_path / "t.csv", rows, ("n", "word", "y")), "y")
+    assert table.A.shape == (4600, 2301)
+    assert table.A.format == "csr"
+    assert table.A.nnz <= 2 * 4600
+    np.testing.assert_array_equal(table.A[:, [0]].toarray()[:, 0], np.arange(4600))
+    for j in (0, 7, 4599):
+        assert str(table.features[table.A[[j], 1:].indices[0] + 1]) == f"word=w{j % 2300}"
 
 
 def test_sparse_scaling_keeps_zeros(tmp_path):
@@ -215,7 +217,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("kind", WRONG)
+@looped("kind", WRONG)
 def test_sentences(tmp_path, kind):
     content, sentence = WRONG[kind]
     (tmp_path / "f").write_bytes(content)

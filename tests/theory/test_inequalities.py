@@ -1,4 +1,4 @@
-"""Every inequality holds where its assumptions do, and the same code finds out wrong ones."""
+"""Every inequality holds where its assumptions do, and wrong runs violate it."""
 
 from functools import cache
 from pathlib import Path
@@ -25,16 +25,17 @@ from adagrad_diff.theory import (
     weights,
 )
 from adagrad_diff.theory._optimum import solve
-from adagrad_diff.theory.verification import ETA_DECADES, FALSE, statements
+from looping import looped
+from pairwise import pairwise
 from small_problems import SMOOTH, problem
 from wrong_rules import Lagging, WithoutSquare
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 real_data = pytest.mark.skipif(not (SHARED / "splice.t").exists(), reason="the LIBSVM files are not here")
-NAMES = [pytest.param(name, marks=pytest.mark.peer) if name == "2moons" else name for name in PROBLEMS]
 BLOCKS = {"coordinates": lambda d: None, "groups": lambda d: np.arange(d) // 5, "one block": lambda d: "all"}
-ITERATIONS = 200
-LONGEST = 1e-10  # no allowance for rounding is larger
+FACTORS = (1e-3, 1.0, 1e3)  # of the paper's eta
+ITERATIONS = 120
+LARGEST = 1e-10  # no allowance for rounding is larger
 
 
 @cache
@@ -55,36 +56,33 @@ def diff(name="splice", blocks="coordinates", factor=1.0):
 # ---------------------------------------------------------------- they hold
 
 
-PAIRS = [(blocks, factor) for k, blocks in enumerate(BLOCKS) for factor in ETA_DECADES[:: 1 if k == 0 else 2]]
-
-
-@pytest.mark.parametrize(("blocks", "factor"), PAIRS, ids="{}".format)
-@pytest.mark.parametrize("name", NAMES)
+@pairwise(name=PROBLEMS, blocks=BLOCKS, factor=FACTORS)
 def test_every_statement(name, blocks, factor):
-    """Five problems, three partitions, three to five etas over six decades; refused where f is not smooth, and nowhere else."""
     made, x_star = problem(name)
     run, rival = runs(name, blocks, factor)
-    assert 0 < run.rounding < LONGEST
-    refused = {}
-    for statement, check in statements(run, rival, x_star, made.x0s[:, 1]):
-        try:
-            said = check()
-        except ValueError as error:
-            refused[statement] = str(error)
-            continue
+    assert 0 < run.rounding < LARGEST
+    found = [quasi_fejer(run, x_star), quasi_fejer(run, x_star, "next"), weights(run)]
+    for x in (x_star, made.x0s[:, 1]):
+        found += [lemma_1(run, x), corollary(run, x), main_bound(run, x), main_bound(run, x, "norm")]
+        found += [subgradient_inequality(run, x), adagrad_inequality(rival, x)]
+        found += [lemma_1_smooth(run, x)] if name in SMOOTH else []
+    found += [squared_differences(run, x_star)] if name in SMOOTH else []
+    for said in found:
         assert said.left.shape == said.right.shape == said.n.shape
-        if statement != FALSE:
-            assert said.holds(), (statement, said.smallest)
-    assert set(refused) == (set() if name in SMOOTH else {"Lemma 1, smooth", "squared differences"})
-    assert all("needs an L-smooth f" in reason for reason in refused.values())
+        assert said.holds(), (said.name, said.smallest)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@looped("seed", range(3))
 def test_any_comparison_point(seed):
     """Far away, near, sparse, or an iterate of the run itself."""
     made, _ = problem("lad")
     run, rng = diff("lad"), np.random.default_rng(seed)
-    for x in (10.0**seed * rng.standard_normal(12), run.x[seed * 40], np.zeros(12), made.x0s[:, 1] * (rng.random(12) < 0.3)):
+    for x in (
+        10.0**seed * rng.standard_normal(12),
+        run.x[seed * 40 + 1],
+        np.zeros(12),
+        made.x0s[:, 1] * (rng.random(12) < 0.3),
+    ):
         for statement in (lemma_1, corollary, main_bound, subgradient_inequality):
             assert statement(run, x).holds()
 
@@ -133,7 +131,7 @@ def test_against_the_formulas(blocks):
 
     lemma, smooth, change, u_n = lemma_1(run, x), lemma_1_smooth(run, x), chi(run), subgradients(run)
     fejer, after_fejer = quasi_fejer(run, x), quasi_fejer(run, x, "next")
-    for n in (1, 2, 3, 40, 200):
+    for n in (1, 2, 3, 40, 120):
         turn = norm2(g[n + 1] - g[n], np.linalg.inv(W(n)))
         right = norm2(X[n] - x, W(n)) - norm2(X[n + 1] - x, W(n)) + eta**2 * turn
         assert lemma.n[n - 1] == n
@@ -151,7 +149,7 @@ def test_against_the_formulas(blocks):
         u = W(n) @ (X[n] - X[n + 1]) / eta + g[n + 1] - g[n]
         assert u_n[n - 1] == pytest.approx(u, abs=1e-9)
     said, norm, sums = main_bound(run, x), main_bound(run, x, "norm"), corollary(run, x)
-    for n in (2, 3, 40, 200):
+    for n in (2, 3, 40, 120):
         delta = max(parts(X[k] - x).max() for k in range(1, n))
         V, w = np.sqrt(totals[n]), eps + np.sqrt(totals)
         growth = sum(np.sum((1 / w[k - 1] - 1 / w[k]) * parts(g[k] - g[k - 1])) for k in range(2, n + 1))
@@ -177,7 +175,7 @@ def test_adagrad_against_the_formula():
     assert said.left[n - 1] == pytest.approx(2 * eta * (run.F[n - 1] - run.objective(x)[0]), rel=1e-9)
 
 
-@pytest.mark.parametrize("eta", np.geomspace(1e-4, 30.0, 16), ids="{:.2g}".format)
+@looped("eta", [1e-4, 1e-2, 0.3, 5.0, 30.0])
 def test_squared_differences_against_the_formula(eta):
     made, x_star = problem("splice")
     run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(eta), 100)
@@ -233,8 +231,7 @@ def test_quasi_fejer_as_printed_is_false_on_splice():
     assert quasi_fejer(run, x_star, "next").holds()
 
 
-@pytest.mark.parametrize("rule", [WithoutSquare, Lagging])
-@pytest.mark.parametrize("name", ["hinge", "splice"])
+@looped(("name", "rule"), [("hinge", WithoutSquare), ("splice", Lagging)])
 def test_wrong_metrics(name, rule):
     """They take proper steps, so Lemma 1 holds; their weights are not the paper's."""
     made, x_star = problem(name)
@@ -250,7 +247,7 @@ def test_wrong_steps():
     """An iterate that is off by a millionth, a weight that is too small, a gradient that is none."""
     made, x_star = problem("hinge")
     other = made.x0s[:, 1]
-    for field, row in (("x", 150), ("w", 0), ("g", 100)):
+    for field, row in (("x", 100), ("w", 0), ("g", 80)):
         run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(made.paper_eta), ITERATIONS)
         getattr(run, field)[row] *= {"x": 1 + 1e-6, "w": 0.5, "g": -1.0}[field]
         said = [weights(run), lemma_1(run, x_star), lemma_1(run, other), *(subgradient_inequality(run, y) for y in run.x[::10])]
@@ -280,7 +277,7 @@ def test_smoothness_is_needed():
         lemma_1_smooth(run, [0.0])
 
 
-@pytest.mark.parametrize("statement", [quasi_fejer, squared_differences])
+@looped("statement", [quasi_fejer, squared_differences])
 def test_a_minimiser_is_needed(statement):
     made, _ = problem("splice")
     with pytest.raises(ValueError, match=r"needs a minimiser of F; the point given is none: F\(x\^\d+\) is smaller by"):

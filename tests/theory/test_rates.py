@@ -1,33 +1,32 @@
 """The rates of the two theorems, and minimisers that are accurate enough to see them."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 
-from adagrad_diff import LAD, AdaGrad, AdaGradDiff, Hinge, Squared, minimize
+from adagrad_diff import AdaGrad, AdaGradDiff, Squared, minimize
 from adagrad_diff.paper import PROBLEMS
 from adagrad_diff.theory import rate, record
 from small_problems import SMOOTH, problem
 
-NAMES = [pytest.param(name, marks=pytest.mark.peer) if name == "2moons" else name for name in PROBLEMS]
 LENGTH = {"2moons": 8000}  # the others have settled after half of that
 
 
-@cache
-def rated(name, factor):
+def rated(name, factor, iterations):
     made, x_star = problem(name)
-    run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(factor * made.paper_eta), LENGTH.get(name, 4000))
+    run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(factor * made.paper_eta), iterations)
     return rate(run, x_star)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [name if name in ("hinge", "splice") else pytest.param(name, marks=pytest.mark.slow) for name in PROBLEMS]
+)
 def test_slopes(name):
     """At most -0.9 or -0.45 where the asymptotic regime is reached, and it is reached for some eta.
 
     Far larger steps than the paper's are left out for nonsmooth problems: docs/theory.md says what comes out there.
     """
-    found = [rated(name, factor) for factor in ((1.0, 5.0, 20.0) if name in SMOOTH else (0.2, 1.0, 5.0))]
+    length = LENGTH.get(name, 4000)
+    found = [rated(name, factor, length) for factor in ((1.0, 5.0, 20.0) if name in SMOOTH else (0.2, 1.0, 5.0))]
     settled = [one for one in found if one.settled]
     assert settled, [one.slope for one in found]
     for one in settled:
@@ -51,7 +50,7 @@ def test_a_slope_that_is_known():
 def test_not_yet_asymptotic():
     """Steps so small that nothing happens: no slope, and no claim either."""
     for name in ("lad", "splice"):
-        found = rated(name, 1e-4)
+        found = rated(name, 1e-4, 500)
         assert not found.settled
         assert not found.holds()
 
@@ -84,27 +83,18 @@ def test_gaps_below_rounding():
         rate(run, [1.0])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_minimisers(name):
     """No long run gets below, no point nearby is better, and a smooth problem has a prox step of zero there."""
     made, x_star = problem(name)
     F = lambda x: made.loss.value_and_grad(x)[0] + made.penalty.value(x)  # noqa: E731
     best, rng = F(x_star), np.random.default_rng(0)
-    found = minimize(made.loss, made.x0s[:, 0], made.penalty, eta=5 * made.paper_eta, max_iter=4000, history=0)
+    found = minimize(made.loss, made.x0s[:, 0], made.penalty, eta=5 * made.paper_eta, max_iter=2000, history=0)
     assert best <= found.fun_best + 1e-13
     assert found.fun_best - best < 1e-2 * (F(made.x0s[:, 0]) - best)
     for size in (1e-1, 1e-3, 1e-5):
-        assert all(F(x_star + size * rng.standard_normal(x_star.size)) > best - 1e-13 for _ in range(50))
+        assert all(F(x_star + size * rng.standard_normal(x_star.size)) > best - 1e-13 for _ in range(20))
     if name in SMOOTH:
         step = np.full(x_star.size, 1 / made.loss.lipschitz())
         moved = made.penalty.prox(x_star - step * made.loss.value_and_grad(x_star)[1], step)
         assert np.linalg.norm(moved - x_star) <= 1e-9 * (1 + np.linalg.norm(x_star))
-
-
-def test_a_minimiser_by_hand():
-    """The median, and zero if the penalty is strong."""
-    from adagrad_diff.theory._optimum import linear_program
-
-    assert linear_program(LAD(np.ones((3, 1)), [1.0, 2.0, 7.0]), 1e-3) == pytest.approx(2.0)
-    assert linear_program(Hinge(np.eye(2), [1, -1]), 0.1) == pytest.approx([1.0, -1.0])
-    assert linear_program(Hinge(np.eye(2), [1, -1]), 1.0) == pytest.approx([0.0, 0.0])
