@@ -68,6 +68,7 @@ def test_a_violation_is_reported():
     assert "violated, as it should be" in to_text(Verification([printed]))
 
 
+@pytest.mark.slow  # because of the figure
 @pytest.mark.peer
 def test_files(tmp_path):
     found = verify(["lad"], [0.01, 0.1, 1.0], iterations=60, output=tmp_path / "new", **quiet)
