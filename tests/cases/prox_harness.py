@@ -14,15 +14,14 @@ STEPS = ("one", "mild", "wild")  # one step for all, per coordinate over six dec
 
 @dataclass(frozen=True)
 class Case:
-    """A penalty and three references of its prox."""
+    """A penalty and two references of its prox. The third one is its own conjugate, by `fenchel_violation`."""
 
     name: str
     make: Callable[[int, np.random.Generator], Any]  # a penalty for vectors of (about) the given size
     naive: Callable[[Any, np.ndarray, np.ndarray], np.ndarray]  # the prox of one vector with one step per coordinate
     cvx: Callable[[Any, Any], tuple[Any, list]]  # (objective term, constraints) of a cvxpy variable
-    violation: Callable[[Any, np.ndarray, np.ndarray, np.ndarray], float]  # relative error of (penalty, z, step, x)
     size: Callable[[int], int] = lambda d: d  # the size nearest to d that the penalty can have
-    tolerance: float = 1e-12  # of `violation`, and of the distance to `naive` in the metric of the prox
+    tolerance: float = 1e-12  # of the distance to `naive`, relative to the size of z in the metric of the prox
 
     def __str__(self) -> str:
         return self.name
@@ -62,3 +61,16 @@ def shifts(penalty: Any) -> float:
     """Return the size of the numbers that z is added to, because rounding is relative to them."""
     inner = getattr(penalty, "penalty", None)
     return float(np.max(np.abs(getattr(penalty, "shift", 0.0)))) + (0.0 if inner is None else 10 * shifts(inner))
+
+
+def fenchel_violation(penalty: Any, z: np.ndarray, step: np.ndarray, x: np.ndarray) -> float:
+    """Return how far u = (z - x) / step is from being a subgradient at x: phi(x) + phi*(u) = <x, u> holds at one.
+
+    The error is relative to the terms of the equation and to what rounding z and x does to u.
+    """
+    u = (z - x) / step
+    value = penalty.value(x)
+    terms = np.abs(x * u).sum() + np.abs(value) + 1e-6 * np.sum(np.abs(x) * np.maximum(np.abs(z), np.abs(x)) / step)
+    norm = bool({"norm", "seminorm"} & penalty.properties)
+    excess, conjugate = (max(0.0, penalty.polar(u) - 1.0), 0.0) if norm else (0.0, penalty.conjugate(u))
+    return max(excess, abs(value + conjugate - x @ u) / (terms + 1e-300))
