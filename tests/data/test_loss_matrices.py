@@ -1,15 +1,16 @@
-"""One problem, many ways to hand it over: kinds of matrices, dtypes, trajectories, weights and intercepts."""
-
-import math
+"""The same numbers from every kind of matrix, without a copy where that is possible; and what weights mean."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from adagrad_diff.losses import LAD, KernelSVMDual, LinearModel, Logistic, Multinomial, Poisson, Quadratic, Squared
+from adagrad_diff import L1, critical_lam, duality_gap
+from adagrad_diff.losses import LAD, KernelSVMDual, Logistic, Multinomial, Poisson, Quadratic, Squared
 from looping import looped
-from loss_zoo import EVERY, LINEAR, TERMS, make, named, problem, same, targets, weights
+from loss_zoo import LINEAR, TERMS, make, same, weights
+from own_sources import OneBuffer, Remote, SparseWaves, Stored, dense
+from pairwise import pairwise
 
 
 def spread(A, rows, columns):
@@ -35,6 +36,28 @@ def unsorted_duplicates(A):
     """Every row backwards, and every entry in two halves."""
     values, columns = np.repeat(A[:, ::-1] / 2, 2, axis=1), np.tile(np.repeat(np.arange(A.shape[1])[::-1], 2), len(A))
     return sparse.csr_array((values.ravel(), columns, np.arange(0, values.size + 1, values.shape[1])), shape=A.shape)
+
+
+def unaligned(array):
+    """Return the same numbers one byte further on, as they may arrive from a network."""
+    memory = np.empty(array.nbytes + 1, np.uint8)[1:]
+    found = np.ndarray(array.shape, array.dtype, memory.data)
+    found[...] = array
+    assert not found.flags.aligned
+    return found
+
+
+def unaligned_rows(A):
+    rows = sparse.csr_array(A)
+    rows.data, rows.indices, rows.indptr = map(unaligned, (rows.data, rows.indices, rows.indptr))
+    return rows
+
+
+def readonly_rows(A):
+    rows = sparse.csr_array(A)
+    for part in (rows.data, rows.indices, rows.indptr):
+        part.flags.writeable = False
+    return rows
 
 
 def operator(A):
@@ -66,89 +89,83 @@ KINDS = {
     "csr, int64 indices": lambda A: wide_indices(sparse.csr_array(A)),
     "csc, int64 indices": lambda A: wide_indices(sparse.csc_array(A)),
     "csr, unsorted with duplicates": unsorted_duplicates,
+    "csr, read-only": readonly_rows,
+    "unaligned": unaligned,
+    "csr, unaligned": unaligned_rows,
     "coo": sparse.coo_array,
+    "source": Stored,
+    "remote source": Remote,
     "LinearOperator": operator,
     "LinearOperator with matmat": batched_operator,
 }
-SEVERAL = (Logistic, LAD, Multinomial)
-EVERY_MATRIX = [(kind, layout) for kind in SEVERAL for layout in KINDS]
 IN_PLACE = ["C order", "Fortran order", "every second row", "every second column of Fortran order", "read-only"]
 
 
-def points(loss, rng, trajectories):
-    """One x, and one x with a trajectory axis for each number of trajectories."""
-    return [rng.standard_normal(loss.shape), *(rng.standard_normal((*loss.shape, B)) for B in trajectories)]
-
-
-@pytest.mark.parametrize(("kind", "layout"), EVERY_MATRIX)
-def test_every_matrix_gives_the_same_numbers(kind, layout):
+@pairwise(layout=KINDS, kind=[Logistic, LAD, Multinomial], terms=[TERMS[0], TERMS[-1]], trajectories=[None, 1, 3, 12])
+def test_every_matrix_gives_the_same_numbers(layout, kind, terms, trajectories):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((37, 6)) * (rng.random((37, 6)) < 0.6)
-    for options in TERMS[0], TERMS[-1]:
-        reference, loss = (make(kind, M, np.arange(37), **options) for M in (A, KINDS[layout](A)))
-        for x in points(reference, rng, (1, 3)):
-            value, gradient = loss.value_and_grad(x)
-            same((value, gradient), reference.value_and_grad(x))
-            assert gradient.shape == x.shape
-            assert np.shape(value) == x.shape[len(loss.shape) :]
+    reference, loss = (make(kind, M, np.arange(37), **terms) for M in (A, KINDS[layout](A)))
+    x = rng.standard_normal((*reference.shape, *([trajectories] if trajectories else [])))
+    value, gradient = loss.value_and_grad(x)
+    same((value, gradient), reference.value_and_grad(x))
+    assert gradient.shape == x.shape
+    assert np.shape(value) == x.shape[len(loss.shape) :]
 
 
 @looped("layout", KINDS)
 def test_every_matrix_in_a_quadratic(layout):
     rng = np.random.default_rng(0)
     Q, b = np.cov(rng.standard_normal((9, 20))), np.where(np.arange(9) % 2, 1, -1)
-    for x in points(Quadratic(Q, b), rng, (1, 3)):
+    for x in (rng.standard_normal(9), rng.standard_normal((9, 3))):
         same(Quadratic(KINDS[layout](Q), b).value_and_grad(x), Quadratic(Q, b).value_and_grad(x))
         same(KernelSVMDual(KINDS[layout](Q), b, 0.1).value_and_grad(x), KernelSVMDual(Q, b, 0.1).value_and_grad(x))
 
 
-@pytest.mark.parametrize("layout", ["C order", *IN_PLACE[1:3], "csr_array", "csc_array", "LinearOperator"])
+@pairwise(
+    layout=["Fortran order", "csr_array", "csc_array", "LinearOperator", "source", "remote source"],
+    kind=[LAD, Squared, Logistic],
+    terms=[TERMS[0], TERMS[-1]],
+)
+def test_every_matrix_has_the_same_certificates(layout, kind, terms):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((37, 6)) * (rng.random((37, 6)) < 0.6)
+    reference, loss = (make(kind, M, np.arange(37) * 7 % 11, **terms) for M in (A, KINDS[layout](A)))
+    lam = 0.1 * critical_lam(reference, L1(1.0))
+    assert 0.1 * critical_lam(loss, L1(1.0)) == pytest.approx(lam, rel=1e-9)
+    one, other = (duality_gap(f, L1(lam), 0.1 * np.ones(f.shape)) for f in (reference, loss))
+    assert other.fun == pytest.approx(one.fun, rel=1e-12)
+    assert other.bound == pytest.approx(one.bound, rel=0.05 if layout == "LinearOperator" else 1e-6)
+
+
+@pytest.mark.parametrize("layout", ["C order", "Fortran order", "csr_array", "csc_array", "LinearOperator"])
 def test_more_rows_than_one_block_or_thread_takes(layout):
     rng = np.random.default_rng(0)
-    A, b = rng.standard_normal((5000, 210)), rng.standard_normal(5000)
-    loss = Squared(KINDS[layout](A), b, intercept=True, l2=0.1, sample_weight=weights(5000))
-    weight = weights(5000) / weights(5000).sum()
-    for x in points(loss, rng, (2,)):
+    A, b = rng.standard_normal((2500, 210)), rng.standard_normal(2500)
+    loss = Squared(KINDS[layout](A), b, intercept=True, l2=0.1, sample_weight=weights(2500))
+    weight = weights(2500) / weights(2500).sum()
+    for x in (rng.standard_normal(loss.shape), rng.standard_normal((*loss.shape, 2))):
         t = A @ x[:-1] + x[-1] - (b if x.ndim == 1 else b[:, None])
         r = (t.T * weight).T
         gradient = np.concatenate([A.T @ r + 0.1 * x[:-1], r.sum(axis=0, keepdims=True)])
         same(loss.value_and_grad(x), ((t * r).sum(axis=0) / 2 + 0.05 * np.sum(x[:-1] ** 2, axis=0), gradient))
 
 
-def test_memory_map(tmp_path):
-    A = np.random.default_rng(0).standard_normal((20, 3))
-    np.save(tmp_path / "A.npy", A)
-    mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
-    loss = make(LAD, mapped, np.arange(20))
-    assert isinstance(mapped, np.memmap)
-    assert np.shares_memory(loss.A.array, mapped)
-    same(loss.value_and_grad(np.ones(3)), make(LAD, A, np.arange(20)).value_and_grad(np.ones(3)))
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_nothing_is_copied_or_changed(dtype):
+def test_nothing_is_copied_or_changed(dtype, tmp_path):
     A = np.random.default_rng(0).standard_normal((20, 3)).astype(dtype)
-    for layout in IN_PLACE:
-        given = KINDS[layout](A)
-        loss = make(LAD, given, np.arange(20))
-        loss.value_and_grad(np.ones(3))
-        assert np.shares_memory(loss.A.array, given), layout
+    np.save(tmp_path / "A.npy", A)
+    expected = make(LAD, A, np.arange(20)).value_and_grad(np.ones(3))
+    for given in (*(KINDS[layout](A) for layout in IN_PLACE), np.load(tmp_path / "A.npy", mmap_mode="r")):
+        loss, writeable = make(LAD, given, np.arange(20)), given.flags.writeable
+        same(loss.value_and_grad(np.ones(3)), expected, rtol=1e-6)
+        assert np.shares_memory(loss.A.array, given)
+        assert given.flags.writeable == loss.A.array.flags.writeable == writeable
         np.testing.assert_array_equal(given, A)
     for compressed in (sparse.csr_array(A), sparse.csc_array(A)):
         parts = make(Squared, compressed, np.arange(20)).A.parts
         for part, own in zip(parts, (compressed.indptr, compressed.indices, compressed.data), strict=True):
             assert np.shares_memory(part, own)
-
-
-@looped("layout", [*IN_PLACE[:-1], "csr_array", "csc_array", "coo", "LinearOperator"])
-def test_float32_stays_float32(layout):
-    A, x = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32), np.array([0.5, -0.25, 1.0])
-    for kind in SEVERAL:
-        loss = make(kind, KINDS[layout](A), np.arange(20), **TERMS[1])
-        for point in (np.broadcast_to(x.reshape(-1, *[1] * (len(loss.shape) - 1)), loss.shape), np.ones((*loss.shape, 2))):
-            value, gradient = loss.value_and_grad(point)
-            assert loss.dtype == gradient.dtype == np.float32
-            same((value, gradient), make(kind, A.astype(float), np.arange(20), **TERMS[1]).value_and_grad(point), rtol=2e-6)
 
 
 @looped("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.longdouble, object])
@@ -160,21 +177,9 @@ def test_other_numbers_become_float64(dtype):
         same((value, gradient), make(Squared, A.astype(float), np.arange(4)).value_and_grad(np.ones(3)))
 
 
-@looped("options", TERMS[::4])
-@pytest.mark.parametrize("kind", EVERY, ids=named)
-def test_trajectories_are_columns(kind, options):
-    loss, rng = problem(kind, **options)
-    x = rng.standard_normal((*loss.shape, 4))
-    value, gradient = loss.value_and_grad(x)
-    assert value.shape == (4,)
-    for k in range(4):
-        same((value[k], gradient[..., k]), loss.value_and_grad(x[..., k]))
-
-
-@looped("layout", ["C order", "Fortran order", "csr_array", "csc_array"])
-@pytest.mark.parametrize("kind", LINEAR, ids=named)
+@pairwise(kind=LINEAR, layout=["C order", "csr_array", "LinearOperator"])
 def test_large_predictions_are_safe(kind, layout):
-    """|A x| = 1e4: no warning (they are errors here) and no overflow, but for e^z itself."""
+    """With |A x| = 1e4 there is no warning (warnings are errors here) and no overflow, except of e^z itself."""
     A = np.array([[1e4, 0.0], [-1e4, 0.0], [1e4, 0.0], [-1e4, 0.0]])
     loss = make(kind, KINDS[layout](A), [0, 0, 1, 1], intercept=True)
     x = np.zeros(loss.shape)
@@ -186,66 +191,34 @@ def test_large_predictions_are_safe(kind, layout):
         assert np.isfinite(gradient).all() or kind is Poisson
 
 
-@looped("layout", ["C order", "Fortran order", "csr_array"])
-@pytest.mark.parametrize("kind", LINEAR, ids=named)
-def test_weights(kind, layout):
+@pairwise(kind=LINEAR, layout=["C order", "csr_array"])
+def test_a_weight_is_a_number_of_copies(kind, layout):
     rng = np.random.default_rng(0)
     A, codes, weight = rng.standard_normal((10, 3)), rng.integers(0, 5, 10), np.arange(10) % 3
     loss = lambda rows, **options: make(kind, KINDS[layout](A[rows]), codes[rows], l2=0.1, **options)  # noqa: E731
     x = rng.standard_normal(loss([0]).shape)
     expected = loss(slice(None), sample_weight=weight).value_and_grad(x)
-    same(loss(slice(None), sample_weight=2 * weight).value_and_grad(x), expected)
     same(loss(slice(None), sample_weight=weight * 1e-300).value_and_grad(x), expected)
+    same(loss(slice(None), sample_weight=weight * 8e307).value_and_grad(x), expected)  # the sum overflows
     same(loss(weight > 0, sample_weight=weight[weight > 0]).value_and_grad(x), expected)
     same(loss(np.repeat(np.arange(10), weight)).value_and_grad(x), expected)
 
 
-def test_weights_whose_sum_overflows():
-    loss, rng = problem(Squared, sample_weight=np.full(12, 1e308))
-    x = rng.standard_normal(loss.shape)
-    same(loss.value_and_grad(x), problem(Squared)[0].value_and_grad(x))
-
-
 @pytest.mark.parametrize("layout", ["C order", "Fortran order", "csr_array"])
-def test_weight_zero_hides_what_overflows(layout):
-    A = KINDS[layout](np.array([[1e4], [1.0]]))
-    for x in ([1.0], [[1.0, 0.5]]):
-        same(Poisson(A, [2, 2], sample_weight=[0, 1]).value_and_grad(x), Poisson([[1.0]], [2]).value_and_grad(x))
+def test_a_sample_of_weight_zero_may_overflow(layout):
+    """Its scores are infinite, and would make exponentials infinite or NaN."""
+    rows = np.array([[1e308, 1e308], [1.0, 2.0], [0.5, -1.0]])
+    for kind, x in ((Multinomial, np.array([[5.0, -9.0, 7.0], [8.0, 1.0, 2.0]])), (Poisson, np.array([0.5, 0.25]))):
+        loss = make(kind, KINDS[layout](rows), [2, 0, 1], sample_weight=[0, 1, 3])
+        alone = make(kind, rows[1:], [0, 1], sample_weight=[1, 3])
+        for point in (x, np.stack([x, -x], axis=-1)):
+            same(loss.value_and_grad(point), alone.value_and_grad(point))
 
 
-@looped("layout", ["C order", "Fortran order", "csr_array", "csc_array", "LinearOperator"])
-@pytest.mark.parametrize("kind", LINEAR, ids=named)
-def test_intercept_is_a_column_of_ones_without_ridge(kind, layout):
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((10, 3))
-    loss = make(kind, KINDS[layout](A), np.arange(10), intercept=True, l2=0.7, sample_weight=True)
-    appended = make(kind, np.column_stack([A, np.ones(10)]), np.arange(10), sample_weight=True)
-    assert loss.shape == appended.shape
-    for x in points(loss, rng, (2,)):
-        value, gradient = appended.value_and_grad(x)
-        gradient[:-1] += 0.7 * x[:-1]
-        ridge = 0.35 * np.sum(x[:-1] ** 2, axis=tuple(range(len(loss.shape))))
-        same(loss.value_and_grad(x), (value + ridge, gradient))
-
-
-class LogCosh(LinearModel):
-    """A loss as a user would write it."""
-
-    smoothness = 1.0
-
-    @staticmethod
-    def scalar(z, b, theta):
-        t = abs(z - b)
-        return t + math.log1p(math.exp(-2.0 * t)) - math.log(2.0), math.tanh(z - b)
-
-
-@pytest.mark.parametrize("layout", ["C order", "Fortran order", "csr_array", "csc_array", "LinearOperator"])
-def test_a_loss_of_ones_own(layout):
-    rng = np.random.default_rng(0)
-    A, b = rng.standard_normal((10, 3)), targets(LAD, np.arange(10))
-    loss = LogCosh(KINDS[layout](A), b, l2=0.1)
-    for x in points(loss, rng, (2,)):
-        t = A @ x - (b if x.ndim == 1 else b[:, None])
-        expected = np.log(np.cosh(t)).mean(axis=0) + 0.05 * np.sum(x**2, axis=0)
-        same(loss.value_and_grad(x), (expected, A.T @ np.tanh(t) / 10 + 0.1 * x))
-    assert loss.lipschitz() == pytest.approx(np.linalg.norm(A, 2) ** 2 / 10 + 0.1)
+@pytest.mark.parametrize("source", [SparseWaves, OneBuffer])
+def test_sources_whose_blocks_differ_or_share_their_memory(source):
+    for kind in (LAD, Multinomial):
+        blocks, array = (make(kind, A, np.arange(60) * 7 % 11, **TERMS[-1]) for A in (source(), dense(source())))
+        for batch in ((), (3,)):
+            x = 0.1 * np.random.default_rng(0).standard_normal((*array.shape, *batch))
+            same(blocks.value_and_grad(x), array.value_and_grad(x))

@@ -1,47 +1,29 @@
 """Sources of one's own, which compute their blocks on the fly: the answers are those of the array."""
 
-from itertools import islice, pairwise
+import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.sparse.linalg import aslinearoperator
 
-from adagrad_diff import L1, LAD, Hinge, Logistic, Multinomial, Quadratic, Squared, critical_lam, duality_gap, iterate, minimize
-from adagrad_diff.common import threads
-from adagrad_diff.data import Source, as_source
-from adagrad_diff.rules import AdaGradDiff
-from looping import looped
-from loss_zoo import LINEAR, TERMS, make, named, same
+from adagrad_diff import L1, LAD, Hinge, Logistic, Multinomial, Quadratic, Squared, critical_lam, duality_gap, minimize
+from adagrad_diff.data import Source
+from loss_zoo import make, named, same
 from own_sources import OneBuffer, Replaced, SparseWaves, Squares, Waves, dense
+from pairwise import pairwise
 
 SOURCES = [Waves, SparseWaves, OneBuffer]
-OPTIONS = [{"eta": 0.3}, {"eta": [0.1, 1.0]}, {"eta": 0.3, "stop": "gap"}, {}, {"stop": "gap"}]
 CODES = np.arange(60) * 7 % 11
 
 
-@pytest.mark.parametrize("options", TERMS[::4], ids=str)
-@looped("source", SOURCES)
-@pytest.mark.parametrize("kind", LINEAR, ids=named)
-def test_every_loss_over_blocks(kind, source, options):
-    A, rng = source(), np.random.default_rng(0)
-    blocks, array = make(kind, A, CODES, **options), make(kind, dense(A), CODES, **options)
-    for batch in ((), (3,), (12,)):
-        x = 0.1 * rng.standard_normal((*array.shape, *batch))
-        same(blocks.value_and_grad(x), array.value_and_grad(x))
-    if array.smoothness is not None:
-        assert blocks.lipschitz() == pytest.approx(array.lipschitz(), rel=1e-10)
-
-
-RUNS = [{"eta": 0.3}, {"eta": [0.1, 1.0]}, {"eta": 0.3, "stop": "gap"}, {}, {"stop": "gap"}]
-RUN = [
-    (kind, SOURCES[(i + k) % len(SOURCES)], options)
-    for i, kind in enumerate([Hinge, Squared, Multinomial])
-    for k, options in enumerate(RUNS)
-]
-
-
-@pytest.mark.parametrize(("kind", "source", "options"), RUN, ids=lambda part: getattr(part, "__name__", str(part)))
+@pairwise(
+    kind=[Hinge, Squared, Multinomial],
+    source=SOURCES,
+    options=[{"eta": 0.3}, {"eta": [0.1, 1.0]}, {"eta": 0.3, "stop": "gap"}, {}, {"stop": "gap"}],
+)
 def test_minimize(kind, source, options):
     A = source()
     runs = [
@@ -49,48 +31,42 @@ def test_minimize(kind, source, options):
         for M in (A, dense(A))
     ]
     np.testing.assert_allclose(runs[0].fun, runs[1].fun, rtol=1e-6)
-    if "eta" in options:  # the race of "auto" amplifies rounding
+    if "eta" in options:  # the search for a step size amplifies rounding
         np.testing.assert_allclose(runs[0].x, runs[1].x, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("kind", "dtype"),
-    [(Hinge, np.float64), (LAD, np.float32), (Logistic, np.float64), (Squared, np.float32), (LAD, np.float64)],
-)
+@pytest.mark.parametrize(("kind", "dtype"), [(Hinge, np.float64), (LAD, np.float32), (Logistic, np.float64)])
 def test_certificates_hold(kind, dtype):
     A = Waves(dtype=dtype)
     loss, array = (make(kind, M, CODES, intercept=True) for M in (A, dense(A)))
     penalty = L1(0.1 * critical_lam(loss, L1(1.0)))
-    assert critical_lam(loss, L1(1.0)) == pytest.approx(critical_lam(array, L1(1.0)), rel=1e-5)
-    best = minimize(array, penalty=penalty, stop="gap", tol=1e-5, max_iter=20000, on_failure="ignore")
+    best = minimize(array, penalty=penalty, stop="gap", tol=1e-5, max_iter=5000, on_failure="ignore")
     for x in (np.zeros(loss.shape), best.x):
         here, there = (duality_gap(f, penalty, x) for f in (loss, array))
         assert here.bound <= best.fun + 1e-12
         assert here.gap == pytest.approx(there.gap, rel=1e-2, abs=1e-4 * abs(best.fun))
-    result = minimize(loss, penalty=penalty, stop="gap", tol=1e-3, max_iter=20000)
+    result = minimize(loss, penalty=penalty, stop="gap", tol=1e-3, max_iter=5000)
     assert result.success
     assert result.fun <= best.fun + 1.01e-3 * abs(result.fun)
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=named)
-def test_the_number_of_threads_does_not_matter(source, monkeypatch):
-    A = source(samples=2000, features=300, rows=1400)  # blocks that threads would share, if they could
-    b = np.sin(np.arange(2000.0))
+def bits():
+    """Return the bytes of a short run over blocks that threads would share if they could."""
+    found = []
+    for source in SOURCES:
+        loss = LAD(source(samples=2000, features=300, rows=1400), np.sin(np.arange(2000.0)), intercept=True)
+        run = minimize(loss, penalty=L1(0.01), eta=0.1, max_iter=4, stop="gap", tol=1e-9, on_failure="ignore")
+        found += [run.x.tobytes().hex(), float(run.fun).hex(), float(run.bound).hex()]
+    return found
 
-    def run():
-        loss = LAD(A, b, intercept=True)
-        states = list(islice(iterate(loss, np.zeros(301), L1(0.01), AdaGradDiff(0.1)), 4))
-        gap = duality_gap(loss, L1(0.01), states[-1].x)
-        return [states[-1].f, states[-1].x, states[-1].g, *A.moments(loss.weight), A.column_sizes(loss.weight), gap.bound]
 
-    monkeypatch.setattr(threads, "_blas", list)
-    answers = []
-    for cores in (1, 4):
-        monkeypatch.setattr(threads, "cores", lambda cores=cores: cores)
-        threads._pool.cache_clear()
-        answers.append(run())
-    threads._pool.cache_clear()
-    assert all(np.array_equal(one, other) for one, other in zip(*answers, strict=True))
+def test_the_number_of_threads_does_not_matter():
+    code = "import test_sources; print(*test_sources.bits())"
+    threads = "1" if os.environ.get("NUMBA_NUM_THREADS") != "1" and (os.cpu_count() or 1) > 1 else "4"
+    environment = {**os.environ, "NUMBA_NUM_THREADS": threads, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.split() == bits()
 
 
 # ------------------------------------------------------------ folds
@@ -105,7 +81,7 @@ def sums_and_products(block, weight, x):
 def naive_fold(A, cuts, x, weight):
     """The same, block by block and in their order, in a few lines."""
     total, product = 0.0, 0.0
-    for lo, hi in pairwise(cuts):
+    for lo, hi in itertools.pairwise(cuts):
         total = total + A[lo:hi].sum(axis=0)
         product = product + float(weight[lo:hi] @ (A[lo:hi] @ x))
     return total, product
@@ -126,59 +102,11 @@ def in_order(block):
 
 def test_fold_goes_through_all_rows_in_order():
     assert Waves(rows=25).fold(in_order, merge=lambda one, other: one + other) == [(0, 25), (25, 25), (50, 10)]
-    large = as_source(np.ones((1000, 2000)))  # more than a cache holds
+    large = LAD(np.ones((1000, 2000)), np.ones(1000)).A  # more than a cache holds
     parts = large.fold(in_order, merge=lambda one, other: one + other)
     assert len(parts) > 1
     assert parts == sorted(parts)
     assert sum(rows for _, rows in parts) == 1000
-
-
-KINDS = {
-    "C order": np.ascontiguousarray,
-    "Fortran order": np.asfortranarray,
-    "csr": sparse.csr_array,
-    "csc": sparse.csc_array,
-    "own": lambda A: SparseWaves(),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_asked_of_a_source(kind):
-    array, rng = dense(SparseWaves()), np.random.default_rng(0)
-    A, weight, x, r = as_source(KINDS[kind](array)), rng.random(60), rng.standard_normal((5, 2)), rng.standard_normal(60)
-    A.dot(x, z := np.empty((60, 2)))
-    np.testing.assert_allclose(z, array @ x, atol=1e-13)
-    A.tdot(r, g := np.empty(5))
-    np.testing.assert_allclose(g, array.T @ r, atol=1e-13)
-    mean, square, filled = A.moments(weight)
-    for found, entries in ((mean, array), (square, array**2), (filled, array != 0)):
-        np.testing.assert_allclose(found, weight @ entries, rtol=1e-13)
-    np.testing.assert_allclose(A.column_sizes(weight), weight @ np.abs(array), rtol=1e-13)
-    index = np.array([3, 4, 17, 40, 59])
-    for part in (index, index[:1], index[:0]):
-        assert np.array_equal(A.rows(part).to_dense(), array[part])
-        assert np.array_equal(A.rows(part).to_sparse().toarray(), array[part])
-        for columns in (np.array([1, 4]), np.array([], int)):
-            assert np.array_equal(A.entries(part, columns), array[np.ix_(part, columns)])
-    assert np.array_equal(A.to_dense(), array)
-    assert A.largest() == np.abs(array).max()
-
-
-def test_blocks_that_share_their_memory():
-    A, array = OneBuffer(samples=5, rows=2), dense(Waves(samples=5))  # a square one
-    assert np.array_equal(A.to_dense(), array)
-    assert np.array_equal(A.diagonal(), array.diagonal())
-    assert np.array_equal(A.rows(np.arange(5)).to_dense(), array)
-    assert A.skew() == np.abs(array - array.T).max()
-
-
-def test_what_an_operator_does_not_show():
-    array = dense(Waves())
-    A = as_source(aslinearoperator(array))
-    assert A.opaque
-    assert A.moments(np.ones(60)) is A.diagonal() is None
-    np.testing.assert_allclose(A.rows(np.array([2, 50])).to_dense(), array[[2, 50]])
-    np.testing.assert_allclose(A.to_dense(), array)
 
 
 # ------------------------------------------------------------ square matrices
@@ -190,7 +118,6 @@ def test_a_quadratic_over_blocks():
     same(blocks.value_and_grad(x), array.value_and_grad(x))
     assert blocks.lipschitz() == pytest.approx(array.lipschitz())
     assert blocks.skew == array.skew
-    np.testing.assert_array_equal(Q.diagonal(), dense(Q).diagonal())
     assert duality_gap(blocks, L1(0.1), x).gap == pytest.approx(duality_gap(array, L1(0.1), x).gap)
     assert minimize(blocks, penalty=L1(0.1), stop="gap", tol=1e-4).success
 
@@ -204,7 +131,6 @@ def test_skew_sees_every_pair(i, j):
                 rows[i - self.cuts[k], j] += 0.25
             return rows
 
-    assert Skewed().skew() == as_source(dense(Skewed())).skew() == pytest.approx(0.25)
     with pytest.raises(ValueError, match=r"^The matrix of Quadratic must be symmetric"):
         Quadratic(Skewed(), np.zeros(20))
 

@@ -1,6 +1,5 @@
-"""The finish of losses with kinks: what it says is true in rational numbers, and where it says done, it is exact."""
+"""Polishing for nonsmooth losses: results are true in rational numbers, and exact where they are certified."""
 
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -9,19 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import certifying
 from adagrad_diff import L1, LAD, Box, ElasticNet, Hinge, NonNegative, Quantile, Ridge, finish
-from adagrad_diff.certificates import dual_of
-from adagrad_diff.common.tolerance import unit
-from adagrad_diff.data import Source
 from adagrad_diff.penalties import Unpenalised, Zero
+from exact_pairs import by_highs
 from kinked_exact import Exact
 from looping import looped
+from own_sources import Remote, Stored
+from pairwise import pairwise
 
 LOSSES = {"LAD": LAD, "Quantile": Quantile, "Hinge": Hinge}
 
 
 def penalty_of(name, features, strength):
-    """(penalty, its l1, l2 and bounds)"""
+    """Return a penalty, and its l1, l2 and bounds."""
     weights = strength * (1.0 + np.arange(features) % 3)
     some = np.where(np.arange(features) == 0, 0.0, strength)
     return {
@@ -39,22 +39,18 @@ def penalty_of(name, features, strength):
 PENALTIES = ["none", "L1", "weighted L1", "elastic net", "ridge", "box", "nonnegative", "unpenalised"]
 
 
-class Own(Source):
-    """Rows that somebody else keeps, some at a time."""
-
-    def __init__(self, array):
-        self.array, self.shape, self.dtype = array, array.shape, array.dtype
-        self.cuts = [*range(0, len(array), 7), len(array)]
-
-    def block(self, k):
-        return self.array[self.cuts[k] : self.cuts[k + 1]]
-
-
-FORMATS = {"dense": np.asarray, "csr": sparse.csr_array, "csc": sparse.csc_array, "fortran": np.asfortranarray}
+FORMATS = {
+    "dense": np.asarray,
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_array,
+    "fortran": np.asfortranarray,
+    "source": Stored,
+    "remote": Remote,
+}
 
 
 def table(kind, samples, features, rng):
-    """A and targets (or scores) of a kind of data."""
+    """Return A and targets (or scores) of a kind of data."""
     A = rng.standard_normal((samples, features))
     if kind in ("integers", "duplicated", "zero columns", "equal targets"):
         A = rng.integers(-2, 3, (samples, features)).astype(float)
@@ -86,14 +82,15 @@ def make(loss, A, b, form="dense", **options):
     labels = np.where(b > np.median(b), 1.0, -1.0) if loss == "Hinge" else b
     if loss == "Quantile":
         options["tau"] = 0.25
-    return LOSSES[loss](Own(A) if form == "own" else FORMATS[form](A), labels, **options)
+    return LOSSES[loss](FORMATS[form](A), labels, **options)
 
 
-def look(loss, penalty, terms, result, tol):
-    """Nothing that is said is contradicted by rational numbers."""
-    problem, usual = Exact(loss, **terms), dual_of(loss, penalty).scale
+def check(loss, terms, result, tol):
+    """Assert that rational numbers contradict nothing in the result."""
+    problem = Exact(loss, **terms)
     here = problem.at(result.x)
     assert here is not None
+    usual = float(problem.at(np.clip(np.zeros(len(result.x)), *np.transpose(problem.bounds))))
     assert float(abs(here - Fraction(result.fun))) <= 1e-12 * float(here) + 1e-14 * usual
     lower = [here]
     if len(result.x) <= 2 and not any(problem.l2):
@@ -105,17 +102,17 @@ def look(loss, penalty, terms, result, tol):
         assert Fraction(result.bound) <= best
         assert Fraction(result.gap) * (1 + Fraction(1e-15)) + Fraction(1e-15) * here >= here - best
     if result.success:
-        allowed = 1.001 * tol * unit(float(here), usual)
+        allowed = 1.001 * tol * max(float(here), 1e-6 * usual)  # an objective of almost zero counts as a millionth
         assert result.gap <= allowed
         assert float(here - best) <= allowed
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(
     st.sampled_from(list(LOSSES)),
     st.sampled_from(PENALTIES),
     st.sampled_from(KINDS),
-    st.sampled_from(["dense", "csr", "csc", "fortran", "own"]),
+    st.sampled_from(list(FORMATS)),
     st.sampled_from([(20, 1), (12, 2), (25, 4), (6, 9), (1, 2)]),
     st.booleans(),
     st.sampled_from(["equal", "random", "zeros"]),
@@ -123,7 +120,7 @@ def look(loss, penalty, terms, result, tol):
     st.booleans(),
     st.integers(0, 2**16),
 )
-def test_what_is_said_is_true(loss, name, kind, form, size, intercept, weights, l2, single, seed):
+def test_results_are_true_in_rational_numbers(loss, name, kind, form, size, intercept, weights, l2, single, seed):
     rng = np.random.default_rng(seed)
     A, b = table(kind, *size, rng)
     if single:
@@ -134,56 +131,100 @@ def test_what_is_said_is_true(loss, name, kind, form, size, intercept, weights, 
     f = make(loss, A, b, form, intercept=intercept, sample_weight=weight, l2=l2)
     penalty, terms = penalty_of(name, size[1], float(rng.choice([0.03125, 0.25])))
     tol = 1e-5 if single else 1e-10
-    result = finish(f, penalty, np.zeros(size[1] + intercept), tol=tol)
-    look(f, penalty, terms, result, tol)
+    check(f, terms, finish(f, penalty, np.zeros(size[1] + intercept), tol=tol), tol)
 
 
-@pytest.mark.parametrize("name", PENALTIES)
-@pytest.mark.parametrize("loss", LOSSES)
-@looped(
-    "kind, intercept, form",
-    [("gaussian", True, "csr"), ("gaussian", False, "own"), ("raw", True, "dense"), ("integers", True, "csc")],
+@pairwise(
+    name=PENALTIES,
+    data=[("gaussian", True, "csr"), ("gaussian", False, "source"), ("raw", True, "dense"), ("integers", True, "csc")],
+    loss=list(LOSSES),
 )
-def test_done(loss, name, kind, intercept, form):
-    """Ordinary data, degenerate ones and raw ones: finished at 1e-10."""
-    rng = np.random.default_rng(3)
-    A, b = table(kind, 60, 5, rng)
-    f = make(loss, A, b, form, intercept=intercept, sample_weight=rng.integers(0, 3, 60))
-    penalty, terms = penalty_of(name, 5, 0.0625)
-    result = finish(f, penalty, np.zeros(5 + intercept))
-    if (kind, name) == ("raw", "box"):  # of columns of 1e6 in a box that is far too wide, rounding is more than the objective
+def test_the_tolerance_is_reached(name, data, loss):
+    """The data are ordinary, degenerate (integers) or have columns of very different sizes (raw)."""
+    rng, (kind, intercept, form) = np.random.default_rng(3), data
+    A, b = table(kind, 40, 4, rng)
+    f = make(loss, A, b, form, intercept=intercept, sample_weight=rng.integers(0, 3, 40))
+    penalty, terms = penalty_of(name, 4, 0.0625)
+    result = finish(f, penalty, np.zeros(4 + intercept))
+    if (kind, name) == ("raw", "box"):  # with such columns the box is far too wide, and rounding exceeds the objective
         assert result.gap <= 1e-5 * result.fun
     else:
         assert result.success, result.message
-    look(f, penalty, terms, result, 1e-10)
+    check(f, terms, result, 1e-10)
 
 
-@pytest.mark.parametrize("name", PENALTIES)
-@pytest.mark.parametrize("loss", LOSSES)
-@looped("intercept, start", [(True, "zero"), (False, "near"), (True, "far")])
-def test_samples_and_columns_join(loss, name, intercept, start, monkeypatch):
-    """From few samples and coefficients, those that were right from the start or not, to all that are at kinks."""
-    monkeypatch.setattr(sys.modules["adagrad_diff.finishing.finish"], "QUICK", -1.0)  # nothing as a whole
-    rng = np.random.default_rng(4)
-    A, b = table("gaussian", 400, 6, rng)
+@pairwise(
+    shape=[(60, 7), (12, 12), (8, 25), (5, 1)],
+    loss=list(LOSSES),
+    kind=["gaussian", "integers", "duplicated"],
+    intercept=[False, True],
+    lam=[0.0, 0.02, 0.3],
+)
+def test_linear_programs_against_highs(shape, loss, kind, intercept, lam):
+    A, b = table(kind, *shape, np.random.default_rng(shape[0]))
     f = make(loss, A, b, intercept=intercept)
-    penalty, terms = penalty_of(name, 6, 0.03125)
-    x = np.zeros(6 + intercept) if start == "zero" else rng.standard_normal(6 + intercept)
+    penalty = L1(lam) if lam else Zero()
+    start = 100.0 * np.ones(shape[1] + intercept)  # far from the optimum
+    result, x = finish(f, penalty, start), by_highs(f, lam)[0]
+    best = f.value_and_grad(x)[0] + penalty.value(x[: shape[1]])
+    assert result.fun == pytest.approx(best, rel=1e-8, abs=1e-8)
+    assert result.bound <= best * (1 + 1e-9) + 1e-12
+    # Many more coefficients than samples, and ties, are a known limit of accuracy.
+    assert result.success or (shape == (8, 25) and result.gap <= 1e-7), result.message
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize(("loss", "name"), [("LAD", "ridge"), ("Quantile", "elastic net"), ("Hinge", "box")])
+def test_quadratic_programs_against_clarabel(loss, name):
+    cp = pytest.importorskip("cvxpy")
+    A, b = table("gaussian", 30, 5, np.random.default_rng(5))
+    f = make(loss, A, b)
+    penalty, terms = penalty_of(name, 5, 0.125)
+    x = cp.Variable(5)
+    t = A @ x - f.b if loss != "Hinge" else 1 - cp.multiply(f.b, A @ x)
+    losses = {"LAD": cp.abs(t), "Quantile": cp.maximum(-0.25 * t, 0.75 * t), "Hinge": cp.pos(t)}[loss]
+    total = cp.sum(losses) / 30 + terms.get("l1", 0.0) * cp.norm1(x) + terms.get("l2", 0.0) / 2 * cp.sum_squares(x)
+    inside = [x >= terms["lower"], x <= terms["upper"]] if "lower" in terms else []
+    best = cp.Problem(cp.Minimize(total), inside).solve(solver=cp.CLARABEL)
+    assert finish(f, penalty, np.zeros(5)).fun == pytest.approx(best, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("loss", "name", "start"),
+    [("LAD", "L1", "zero"), ("Quantile", "weighted L1", "near"), ("Hinge", "elastic net", "far"), ("LAD", "box", "zero")],
+)
+def test_samples_and_columns_join(loss, name, start):
+    """Where all of the problem would take long, a few samples and coefficients come first and others join."""
+    rng = np.random.default_rng(4)
+    A, b = table("gaussian", 460, 430, rng)
+    f = make(loss, A, b, intercept=True)
+    penalty, terms = penalty_of(name, 430, 0.03125)
+    x = np.zeros(431)
+    if start != "zero":
+        x[:3] = rng.standard_normal(3)
     if start == "near":
-        x = finish(f, penalty, 0.0 * x, tol=1e-3).x + 0.01 * x
-    x = np.clip(x, *np.transpose(Exact(f, **terms).bounds))
-    result = finish(f, penalty, x)
+        x = finish(f, penalty, x, tol=1e-3).x * (1 + 1e-3 * rng.standard_normal(431))
+    result = finish(f, penalty, np.clip(x, *np.transpose(Exact(f, **terms).bounds)))
     assert result.success, result.message
-    if start == "near":
-        assert result.finish.samples < 250  # few have joined
-    else:
-        assert result.finish.rounds > 1
-    look(f, penalty, terms, result, 1e-10)
+    assert result.finish.samples < 460 or result.finish.coefficients < 430
+    assert result.finish.rounds > 1 or start == "near"
+    assert certifying.check(f, penalty, result.x, result.fun, result.bound, result.gap, result.dual_point)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_many_samples_per_coefficient(loss):
+    """Some of the samples come first."""
+    A, b = table("gaussian", 4000, 2, np.random.default_rng(0))
+    f = make(loss, A, b)
+    result, x = finish(f, L1(0.01), np.zeros(2)), by_highs(f, 0.01)[0]
+    assert result.success, result.message
+    assert result.finish.samples < 4000
+    assert result.fun == pytest.approx(f.value_and_grad(x)[0] + 0.01 * np.abs(x).sum(), rel=1e-8)
 
 
 @looped("loss, intercept", [(loss, intercept) for loss in LOSSES for intercept in (False, True)])
 def test_an_optimum_of_zero(loss, intercept):
-    """Nothing is left of the objective: that no loss is negative is the proof."""
+    """The certificate is that no loss is negative."""
     A = np.random.default_rng(0).integers(-3, 4, (30, 3)).astype(float)
     A[:, 0] += np.where(A[:, 0] >= 0, 1.0, 0.0)
     f = LOSSES[loss](A, np.sign(A[:, 0]) if loss == "Hinge" else A[:, 0], intercept=intercept)
@@ -191,11 +232,11 @@ def test_an_optimum_of_zero(loss, intercept):
     assert result.success, result.message
     assert 0 <= result.fun <= 1e-14
     assert result.bound >= -1e-20
-    look(f, Zero(), {}, result, 1e-8)
+    check(f, {}, result, 1e-8)
 
 
 def test_few_samples_of_many_have_a_weight():
-    """The samples to begin with are some of those that count."""
+    """The samples to begin with have a weight."""
     rng = np.random.default_rng(0)
     A, weight = rng.standard_normal((20000, 2)), np.zeros(20000)
     weight[:50] = 1.0
@@ -207,11 +248,10 @@ def test_few_samples_of_many_have_a_weight():
 
 
 def test_many_samples_at_one_kink():
-    """More samples at their kinks than coefficients, hundreds of them: independent ones are enough, and it takes no time."""
+    """There are hundreds more samples at their kinks than coefficients. Independent ones are enough."""
     rng = np.random.default_rng(0)
     A = np.repeat(rng.integers(-2, 3, (40, 8)).astype(float), 50, axis=0)
     b = np.sign(A @ rng.standard_normal(8) + 0.5)
     for penalty in (Ridge(1e-3), L1(1e-3)):
         result = finish(Hinge(A, b, intercept=True), penalty, np.zeros(9))
         assert result.success, result.message
-        assert result.finish.seconds < 1.0

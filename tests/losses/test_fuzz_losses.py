@@ -14,8 +14,7 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import naive
-from adagrad_diff import LAD, Hinge, KernelSVMDual, Multinomial, Quadratic, Quantile
-from adagrad_diff.rules.blocks import block_labels
+from adagrad_diff import LAD, AdaGradDiff, Hinge, KernelSVMDual, Multinomial, Quadratic, Quantile, Squared, minimize
 from loss_zoo import EVERY, PARAMETER, named
 
 bounded = settings(
@@ -199,31 +198,33 @@ def test_any_data(kind, data):
             np.testing.assert_allclose(g.reshape(slopes.shape), slopes, rtol=tolerance, atol=tolerance * size)
 
 
+BLOCKED = [
+    kind(np.eye(4)[:, :features] + 0.25, b, intercept=intercept)
+    for kind, b in ((Squared, [1.0, -2.0, 0.5, 3.0]), (Multinomial, [0, 1, 2, 0]))
+    for features, intercept in ((1, False), (3, False), (2, True))
+]
+
+
 @bounded
 @given(data=st.data())
 def test_any_blocks(data):
+    """A step of the rule shows which coordinates share a block."""
     draw = data.draw
-    shape = draw(st.sampled_from([(1,), (3,), (6,), (2, 3), (3, 2), (4, 1)]))
-    intercept = draw(st.booleans())
-    size, tail = int(np.prod(shape)), int(np.prod(shape[1:])) if intercept else 0
+    loss = draw(st.sampled_from(BLOCKED))
+    size, tail = int(np.prod(loss.shape)), int(np.prod(loss.shape[1:])) if loss.intercept else 0
     count = draw(st.sampled_from([size, size - tail, size, size + 1, 0]))
     labels = np.array(draw(st.lists(st.integers(-3, 300), min_size=count, max_size=count)))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         labels = labels.astype(draw(st.sampled_from(["i8", "i8", "u1", "i1", ">i4", "u8", "f8", "?", "O", "U4", "c16"])))
     blocks = draw(st.sampled_from([None, "element", "all", "row", "rows", odd_strides(draw, labels)]))
-    before = copied(blocks)
+    before, x0 = copied(blocks), np.linspace(-1.0, 1.0, size).reshape(loss.shape)
     try:
-        found = block_labels(blocks, shape, intercept)
+        found = minimize(loss, x0, rule=AdaGradDiff(1.0, blocks=blocks), max_iter=1).x
     except (ValueError, TypeError) as error:
         assert is_sentence(error), error  # noqa: PT017
         return
     assert same_as(blocks, before)
-    if found is None:
-        assert blocks is None or blocks == "element"
-        return
-    assert found.dtype == np.int64
-    assert np.array_equal(np.unique(found), np.arange(found.max() + 1))
-    exact = blocks if isinstance(blocks, str) else [int(label) for label in np.ravel(blocks)]
-    together = naive.same_block(exact, shape, tail)
-    assert np.array_equal(found[:, None] == found, together.astype(bool))
+    exact = blocks if blocks is None or isinstance(blocks, str) else [int(label) for label in np.ravel(blocks)]
+    plain = naive.run(loss.value_and_grad, x0, naive.Zero(), "AdaGradDiff", 1.0, 1, blocks=exact, intercept=loss.intercept)
+    np.testing.assert_allclose(found, plain.x[1], rtol=1e-9, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Losses: gradients, convexity, kinks, conjugates, smoothness, and the same numbers from every kind of matrix."""
+"""Losses: values, gradients, convexity, kinks, conjugates and Lipschitz constants."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from scipy.optimize import check_grad
 from scipy.sparse.linalg import aslinearoperator
-from scipy.special import logsumexp
 
+import naive
 from adagrad_diff.losses import (
     LAD,
     Hinge,
@@ -23,47 +23,65 @@ from adagrad_diff.losses import (
     Squared,
     SquaredHinge,
 )
-from looping import looped
 from loss_zoo import EVERY, LINEAR, PARAMETER, SCALAR, TERMS, make, named, problem, same, targets, weights
+from own_sources import Stored
+from pairwise import pairwise
 
 NONSMOOTH = [Hinge, LAD, Quantile, Poisson]
 CONSTANT = {Logistic: 0.25, SquaredHinge: 2.0, Squared: 1.0, Huber: 1.0, Multinomial: 0.5}
-quick = settings(deadline=None, max_examples=30)
+LAYOUTS = {
+    "C order": np.asarray,
+    "Fortran order": np.asfortranarray,
+    "CSR": sparse.csr_array,
+    "CSC": sparse.csc_array,
+    "operator": aslinearoperator,
+    "source": Stored,
+}
+few = settings(deadline=None, max_examples=12)
 
 
-def naive(kind, z, b):
-    """The scalar losses once more, in NumPy, from their textbook formulas."""
-    formulas = {
-        Logistic: lambda: np.logaddexp(0.0, -b * z),
-        Hinge: lambda: np.maximum(0.0, 1.0 - b * z),
-        SquaredHinge: lambda: np.maximum(0.0, 1.0 - b * z) ** 2,
-        LAD: lambda: np.abs(z - b),
-        Quantile: lambda: np.where(b >= z, 0.25 * (b - z), 0.75 * (z - b)),
-        Squared: lambda: (z - b) ** 2 / 2,
-        Huber: lambda: np.where(np.abs(z - b) <= 0.5, (z - b) ** 2 / 2, 0.5 * np.abs(z - b) - 0.125),
-        Poisson: lambda: np.exp(z) - b * z,
-        Multinomial: lambda: logsumexp(z, axis=1) - z[np.arange(len(b)), b.astype(int)],
-    }
-    assert kind in formulas, f"write the formula of {kind.__name__} into `naive` of tests/losses/test_losses.py"
-    return formulas[kind]()
+def theta_of(kind):
+    """Return the keyword arguments of the naive formula."""
+    return {name: value for name, value in PARAMETER.get(kind, {}).items() if name != "classes"}
 
 
-@looped("options", TERMS)
-@pytest.mark.parametrize("kind", LINEAR, ids=named)
-def test_value_is_the_formula(kind, options):
-    loss, rng = problem(kind, **options)
-    A, x = loss.A.array, rng.standard_normal(loss.shape)
-    weight = weights(12) if "sample_weight" in options else np.ones(12)
-    coefficients, offset = (x[:-1], x[-1]) if loss.intercept else (x, 0.0)
-    expected = np.average(naive(kind, A @ coefficients + offset, loss.b), weights=weight)
-    expected += options.get("l2", 0.0) / 2 * np.sum(coefficients**2)
-    assert loss.value_and_grad(x)[0] == pytest.approx(expected, rel=1e-12)
+@pairwise(
+    kind=LINEAR,
+    layout=LAYOUTS,
+    terms=TERMS,
+    trajectories=[None, 1, 2, 3, 8, 12],
+    dtype=[np.float64, np.float32],
+    samples=[13, 150],
+)
+def test_values_and_gradients_are_the_formulas(kind, layout, terms, trajectories, dtype, samples):
+    rng = np.random.default_rng(samples)
+    A = (rng.standard_normal((samples, 5)) * (rng.random((samples, 5)) < 0.7)).astype(dtype)
+    codes = rng.integers(-3, 4, samples)
+    loss = make(kind, LAYOUTS[layout](A), codes, **terms)
+    options = {**terms, "sample_weight": weights(samples) if "sample_weight" in terms else None}
+    formula = getattr(naive, kind.__name__)(A.astype(float), targets(kind, codes), **theta_of(kind), **options)
+    x = (rng.standard_normal((*loss.shape, *([trajectories] if trajectories else []))) / 2).astype(dtype)
+    value, gradient = loss.value_and_grad(x)
+    assert (gradient.shape, gradient.dtype) == (x.shape, dtype)
+    assert np.shape(value) == x.shape[len(loss.shape) :]
+    columns = [x[..., k] for k in range(trajectories)] if trajectories else [x]
+    values, gradients = zip(*(formula(column.astype(float)) for column in columns), strict=True)
+    expected = (np.array(values), np.stack(gradients, axis=-1)) if trajectories else (values[0], gradients[0])
+    same((value, gradient), expected, rtol=1e-12 if dtype == np.float64 else 5e-6)
 
 
-@looped("options", TERMS)
+def test_quadratic_values():
+    A = np.random.default_rng(0).standard_normal((3, 5))
+    Q, c, b, x = A @ A.T, np.array([1.0, -2.0, 3.0]), np.array([1.0, -1.0, 1.0]), np.array([0.3, -0.2, 0.5])
+    same(Quadratic(Q, c).value_and_grad(x), naive.Quadratic(Q, c)(x))
+    same(KernelSVMDual(Q, b, 0.2).value_and_grad(x), naive.KernelSVMDual(Q, b, 0.2)(x))
+    box = KernelSVMDual(Q, b, 0.2).box()
+    assert (box.lower.tolist(), box.upper.tolist()) == ([0.0, -1 / 3, 0.0], [1 / 3, 0.0, 1 / 3])
+
+
 @pytest.mark.parametrize("kind", EVERY, ids=named)
-def test_gradient_is_the_derivative(kind, options):
-    for seed in range(3):
+def test_the_gradient_is_the_derivative(kind):
+    for seed, options in enumerate((TERMS[0], TERMS[-1])):
         loss, rng = problem(kind, seed=seed, **options)
         x = rng.standard_normal(loss.shape)
         pair = lambda v: loss.value_and_grad(v.reshape(loss.shape))  # noqa: B023, E731
@@ -71,20 +89,11 @@ def test_gradient_is_the_derivative(kind, options):
         assert error <= 2e-6 * (1.0 + np.abs(pair(x)[1]).max())
 
 
-def test_quadratic_values():
-    A = np.random.default_rng(0).standard_normal((3, 5))
-    Q, c, b, x = A @ A.T, np.array([1.0, -2.0, 3.0]), np.array([1.0, -1.0, 1.0]), np.array([0.3, -0.2, 0.5])
-    same(Quadratic(Q, c).value_and_grad(x), (x @ Q @ x / 2 - c @ x, Q @ x - c))
-    same(KernelSVMDual(Q, b, 0.2).value_and_grad(x), (x @ Q @ x / 0.4 - b @ x, Q @ x / 0.2 - b))
-    box = KernelSVMDual(Q, b, 0.2).box()
-    assert (box.lower.tolist(), box.upper.tolist()) == ([0.0, -1 / 3, 0.0], [1 / 3, 0.0, 1 / 3])
-
-
 @pytest.mark.parametrize("kind", EVERY, ids=named)
-@quick
+@few
 @given(data=st.data())
 def test_convexity_and_subgradients_also_at_kinks(kind, data):
-    """Integer data, so that x and y often lie on kinks."""
+    """The data are integers, so x and y often lie on kinks."""
     samples, features = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 3))
     small = lambda *shape: data.draw(arrays(np.int8, shape, elements=st.integers(-2, 2))).astype(float)  # noqa: E731
     loss = make(kind, small(samples, features), small(samples).astype(int))
@@ -96,53 +105,52 @@ def test_convexity_and_subgradients_also_at_kinks(kind, data):
 
 
 @pytest.mark.parametrize(("kind", "theta"), [(Hinge, 0.0), (SquaredHinge, 0.0), (LAD, 0.0), (Quantile, 0.25), (Quantile, 0.75)])
-@looped("b", [-1.0, 1.0])
-def test_smallest_subgradient_at_kinks(kind, theta, b):
+def test_the_smallest_subgradient_at_kinks(kind, theta):
     h = 2.0**-10
-    for z in np.arange(-2.0, 2.5, 0.5):  # the kinks, 1 / b or b, are among them
-        left, middle, right = (kind.scalar(v, b, theta)[0] for v in (z - h, z, z + h))
-        smallest = max((middle - left) / h, min(0.0, (right - middle) / h))
-        assert kind.scalar(z, b, theta)[1] == pytest.approx(smallest, abs=2 * h if kind is SquaredHinge else 0.0)
-    assert kind.scalar(b, b, theta) == (0.0, 0.0)  # 1 / b = b
-    tau = {"tau": theta} if theta else {}
-    for A in (np.ones((1, 1)), sparse.csr_array(np.ones((1, 1)))):  # and so it stays when compiled
-        value, gradient = kind(A, [b], **tau).value_and_grad([b])
-        assert value == gradient[0] == 0.0
+    for b in (-1.0, 1.0):
+        for z in np.arange(-2.0, 2.5, 0.5):  # the kinks, 1 / b or b, are among them
+            left, middle, right = (kind.scalar(v, b, theta)[0] for v in (z - h, z, z + h))
+            smallest = max((middle - left) / h, min(0.0, (right - middle) / h))
+            assert kind.scalar(z, b, theta)[1] == pytest.approx(smallest, abs=2 * h if kind is SquaredHinge else 0.0)
+        tau = {"tau": theta} if theta else {}
+        for A in (np.ones((1, 1)), sparse.csr_array(np.ones((1, 1)))):  # the compiled function has the same subgradient
+            value, gradient = kind(A, [b], **tau).value_and_grad([b])
+            assert value == gradient[0] == 0.0
 
 
-def test_one_notion_of_a_kink():
-    for scale, shift in ((1.0, 0.0), (1e-6, 0.0), (1e8, 0.0), (1e-2, 1e6)):  # whatever the units, and where zero is
+def test_predictions_at_a_kink_do_not_depend_on_units():
+    for scale, shift in ((1.0, 0.0), (1e-6, 0.0), (1e8, 0.0), (1e-2, 1e6)):
         b = scale * np.array([-1.0, 0.0, 0.5, 1.0, 2.0]) + shift
         z = b + scale * np.array([1e-8, 0.0, 1e-5, 1.0, 0.0])
         loss = LAD(np.ones((5, 1)), b, sample_weight=[1, 1, 1, 1, 0], intercept=True)
-        assert loss.at_kinks(z).tolist() == [0, 1]  # without a weight there is no kink
+        assert loss.at_kinks(z).tolist() == [0, 1]  # a sample without a weight has no kink
         np.testing.assert_allclose(loss.kink_distances(z)[1:], scale * np.array([0, 1e-5, 1.0, np.inf]), rtol=0.01)
 
 
 @pytest.mark.parametrize("kind", SCALAR, ids=named)
-@looped("code", [0, 1, 2])
-def test_conjugate(kind, code):
+def test_conjugates(kind):
+    """They fulfil the inequality of Fenchel and Young, with equality at slopes, and are the supremum on a grid."""
     theta = next(iter(PARAMETER.get(kind, {}).values()), 0.0)
-    b = float(targets(kind, code))
     u = np.arange(-3.0, 3.01, 0.125)  # the ends of every domain are among them
-    z = np.linspace(-80.0, 80.0, 40001)
-    star = np.asarray(kind.conjugate(u, b, theta))
-    values, slopes = np.array([kind.scalar(v, b, theta) for v in z[::50].tolist()]).T
-    gap = values + star[:, None] - u[:, None] * z[::50]
-    assert gap.min() >= -1e-12 * (1.0 + np.abs(values).max() * (kind is not Poisson))  # Fenchel-Young
-    at_slopes = np.array([float(kind.conjugate(s, b, theta)) for s in slopes])  # numbers as well as arrays
-    np.testing.assert_allclose(values + at_slopes, slopes * z[::50], rtol=1e-9, atol=1e-9)
-    lines = u[:, None] * z - naive(kind, z, b)
-    sup, sup_near = lines.max(axis=1), lines[:, np.abs(z) <= 40].max(axis=1)
-    inside = sup - sup_near < 1.0  # outside the domain the supremum grows with the range of z
-    np.testing.assert_array_equal(np.isfinite(star), inside)
-    np.testing.assert_allclose(star[inside], sup[inside], atol=1e-4)
-    assert np.all(star[~inside] == np.inf)
+    z = np.linspace(-80.0, 80.0, 16001)  # the kinks are among them
+    for b in map(float, targets(kind, [0, 1, 2])):
+        star = np.asarray(kind.conjugate(u, b, theta))
+        values, slopes = np.array([kind.scalar(v, b, theta) for v in z[::40].tolist()]).T
+        gap = values + star[:, None] - u[:, None] * z[::40]
+        assert gap.min() >= -1e-12 * (1.0 + np.abs(values).max() * (kind is not Poisson))
+        at_slopes = np.array([float(kind.conjugate(s, b, theta)) for s in slopes])  # numbers as well as arrays
+        np.testing.assert_allclose(values + at_slopes, slopes * z[::40], rtol=1e-9, atol=1e-9)
+        lines = u[:, None] * z - getattr(naive, kind.__name__).__wrapped__(z, b, **theta_of(kind))[0]
+        sup, sup_near = lines.max(axis=1), lines[:, np.abs(z) <= 40].max(axis=1)
+        inside = sup - sup_near < 1.0  # outside the domain the supremum grows with the range of z
+        np.testing.assert_array_equal(np.isfinite(star), inside)
+        np.testing.assert_allclose(star[inside], sup[inside], atol=1e-4)
+        assert np.all(star[~inside] == np.inf)
 
 
 @pytest.mark.parametrize("kind", SCALAR, ids=named)
 def test_conjugates_and_slopes_of_extreme_numbers(kind):
-    """No warning leaks: they are errors here."""
+    """No warning leaks, because warnings are errors here."""
     u, b = np.array([[1e300, -1e300, 1e160, 1e-320, -1e-320, 0.0]]), np.array([[1.0], [-1.0], [1e300], [1e-320]])
     for theta in (0.25, 1e-320):
         star = kind.conjugate(u, b, theta)
@@ -152,21 +160,55 @@ def test_conjugates_and_slopes_of_extreme_numbers(kind):
         assert np.all(low <= high)
 
 
-@looped("options", TERMS)
-@pytest.mark.parametrize("features", [4, 520])
-@pytest.mark.parametrize("kind", CONSTANT, ids=named)
-def test_lipschitz_is_the_largest_eigenvalue(kind, features, options):
+@pytest.mark.parametrize("kind", [k for k in SCALAR if k.curvature is not None], ids=named)
+def test_the_curvature_is_the_derivative_of_the_slope(kind):
+    theta, z, e = next(iter(PARAMETER.get(kind, {}).values()), 0.0), np.linspace(-3.03, 3.01, 40), 1e-6
+    for b in map(float, targets(kind, [0, 1, 2])):
+        up, down = ([kind.scalar(v, b, theta)[1] for v in z + sign * e] for sign in (1, -1))
+        np.testing.assert_allclose(kind.curvature(z, b, theta), np.subtract(up, down) / (2 * e), rtol=1e-6, atol=1e-8)
+
+
+@pairwise(kind=SCALAR, layout=["C order", "CSR", "operator"], trajectories=[None, 3, 9])
+def test_a_prediction_that_is_not_finite_is_not_hidden(kind, layout, trajectories):
+    """The value is never a finite number, unless the limit of the loss is zero."""
+    loss = make(kind, LAYOUTS[layout](np.ones((1, 1))), [1])
+    for x in (np.nan, np.inf, -np.inf):
+        with np.errstate(invalid="ignore"):
+            value, _ = loss.value_and_grad(np.full((1, *([trajectories] if trajectories else [])), x))
+        falls = x > 0 and kind in (Logistic, Hinge, SquaredHinge)
+        assert not np.isfinite(value).any() or (falls and np.all(value == 0.0))
+        assert np.isnan(value).all() or not np.isnan(x)
+
+
+def test_sums_do_not_depend_on_where_arrays_lie():
+    """A run that is resumed gives the same bits although its arrays lie elsewhere."""
+    rng, memory = np.random.default_rng(0), np.empty(100)
+    for kind, size in ((Logistic, 4), (Squared, 9), (LAD, 15)):
+        loss, x0 = problem(kind, samples=37, features=size, l2=0.1)[0], rng.standard_normal(size)
+        answers = set()
+        for place in range(24):
+            x = memory[place : place + size]
+            x[:] = x0
+            value, gradient = loss.value_and_grad(x)
+            answers.add((value, gradient.tobytes()))
+        assert len(answers) == 1
+
+
+# ------------------------------------------------------------ Lipschitz constants
+
+
+@pairwise(kind=CONSTANT, features=[4, 520], options=TERMS, layout=[*LAYOUTS])
+def test_the_lipschitz_constant_is_the_largest_eigenvalue(kind, features, options, layout):
     A = np.random.default_rng(1).standard_normal((12, features))
     columns = np.column_stack([A, np.ones(12)]) if "intercept" in options else A
     weight = weights(12) if "sample_weight" in options else np.ones(12)
     top = np.linalg.eigvalsh(columns @ columns.T * np.sqrt(np.outer(weight, weight)) / weight.sum())[-1]
-    for layout in (np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array, aslinearoperator):
-        loss = make(kind, layout(A), np.arange(12), **options)
-        assert loss.lipschitz() == pytest.approx(CONSTANT[kind] * top + options.get("l2", 0.0), rel=1e-9)
+    loss = make(kind, LAYOUTS[layout](A), np.arange(12), **options)
+    assert loss.lipschitz() == pytest.approx(CONSTANT[kind] * top + options.get("l2", 0.0), rel=1e-9)
 
 
 @pytest.mark.parametrize("size", [6, 520])
-def test_lipschitz_of_quadratics(size):
+def test_the_lipschitz_constant_of_quadratics(size):
     A = np.random.default_rng(0).standard_normal((size, 4))
     top = np.linalg.eigvalsh(A.T @ A)[-1]
     for Q in (A @ A.T, sparse.csr_array(A @ A.T)):
@@ -175,9 +217,9 @@ def test_lipschitz_of_quadratics(size):
 
 
 @pytest.mark.parametrize("kind", [k for k in EVERY if k not in NONSMOOTH], ids=named)
-@quick
+@few
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([1e-3, 1.0, 10.0]), distance=st.sampled_from([1e-4, 1.0, 10.0]))
-def test_lipschitz_bounds_the_gradient(kind, seed, size, distance):
+def test_the_lipschitz_constant_bounds_changes_of_the_gradient(kind, seed, size, distance):
     loss, rng = problem(kind, seed=seed % 7, l2=0.1, intercept=True)
     x = size * rng.standard_normal(loss.shape)
     y = x + distance * np.random.default_rng(seed).standard_normal(loss.shape)
@@ -186,27 +228,19 @@ def test_lipschitz_bounds_the_gradient(kind, seed, size, distance):
 
 
 @pytest.mark.parametrize("kind", NONSMOOTH, ids=named)
-def test_no_lipschitz_constant(kind):
+def test_losses_without_a_lipschitz_constant(kind):
     with pytest.raises(ValueError, match=f"{kind.__name__} has no known Lipschitz constant: .* not Lipschitz continuous"):
         problem(kind)[0].lipschitz()
 
 
-@pytest.mark.parametrize("features", [4, 520])
-def test_lipschitz_of_single_precision_and_of_zeros(features):
-    A = np.random.default_rng(0).standard_normal((12, features))
-    top = np.linalg.norm(A, 2) ** 2 / 12
-    for layout in (np.asarray, sparse.csr_array, sparse.csc_array):
-        assert make(Squared, layout(A.astype(np.float32)), np.arange(12)).lipschitz() == pytest.approx(top, rel=1e-5)
-        assert make(Squared, layout(0 * A), np.arange(12), l2=0.5).lipschitz() == 0.5
+@pairwise(features=[3, 520], layout=["C order", "Fortran order", "CSR", "CSC"])
+def test_lipschitz_constants_of_extreme_data(features, layout):
+    """Single precision, zeros, and entries whose squares underflow or overflow, without a warning."""
+    wrap, A = LAYOUTS[layout], np.random.default_rng(0).standard_normal((12, features))
+    constant = lambda A, **options: make(Squared, wrap(A), np.arange(len(A)), **options).lipschitz()  # noqa: E731
+    assert constant(A.astype(np.float32)) == pytest.approx(np.linalg.norm(A, 2) ** 2 / 12, rel=1e-5)
+    assert constant(0 * A, l2=0.5) == 0.5
+    assert constant(np.full((4, features), 1e-200)) == 0.0
+    assert constant(np.full((4, features), 1e200)) == np.inf
     assert Quadratic(np.zeros((features, features)), np.ones(features)).lipschitz() == 0.0
-
-
-@pytest.mark.parametrize("features", [3, 520])
-@pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_lipschitz_of_extreme_data(features, size):
-    """The squares of A under- or overflow: the constant is what is left of it, without a warning."""
-    A = np.full((4, features), size)
-    for layout in (np.asarray, np.asfortranarray, sparse.csr_array):
-        expected = 0.0 if size < 1 else np.inf
-        assert make(Squared, layout(A), np.arange(4)).lipschitz() == expected
     assert Quadratic(np.full((features, features), 1e308), np.ones(features)).lipschitz() == np.inf

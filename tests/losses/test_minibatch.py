@@ -1,142 +1,108 @@
-"""Minibatch: estimates whose mean over all batches is the gradient, and batches that depend on the seed and n only."""
+"""Minibatch: steps with the estimates of the formulas, and batches that depend on the seed and n only."""
 
-from functools import cache
+import time
+from itertools import islice
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
-from adagrad_diff import KernelSVMDual, Logistic, Minibatch, Quadratic, Squared, check_loss, kernels, minimize
-from adagrad_diff.losses.estimates import Estimates
+import naive
+from adagrad_diff import (
+    L1,
+    AdaGradDiff,
+    Box,
+    ElasticNet,
+    KernelSVMDual,
+    Logistic,
+    Minibatch,
+    Quadratic,
+    Ridge,
+    Squared,
+    check_loss,
+    iterate,
+    minimize,
+)
 from looping import looped
-from loss_zoo import LINEAR, PARAMETER, TERMS, make, named, targets, weights
-from naive_minibatch import Batches
+from loss_zoo import LINEAR, PARAMETER, TERMS, make, targets, weights
+from naive_minibatch import Batches, Estimates, ends
 from own_sources import Waves
+from pairwise import pairwise
 
-N, SIZE = 11, 3
+N, SIZE, ROUNDS = 11, 2, 5
 CODES = np.random.default_rng(2).integers(-3, 4, N)
 A = np.random.default_rng(1).standard_normal((N, 4)) * (np.random.default_rng(3).random((N, 4)) < 0.7)
-LAYOUTS = {
-    "dense": np.asarray,
-    "Fortran": np.asfortranarray,
-    "CSR": sparse.csr_array,
-    "CSC": sparse.csc_array,
-    "float32": lambda A: sparse.csr_array(A.astype(np.float32)),
-}
-REDUCE = ["svrg", "storm", None]
+LAYOUTS = {"dense": np.asarray, "Fortran": np.asfortranarray, "CSR": sparse.csr_array, "CSC": sparse.csc_array}
 
 
-@cache
-def every_batch():
-    """For each place of the order the number of a batch that begins there."""
-    loss, numbers = Minibatch(make(Squared, A, CODES), SIZE), {}
-    for n in range(1, 200):
-        numbers.setdefault(int(np.flatnonzero(loss.order == loss.batch(n)[0])[0]), n)
-    assert len(numbers) == N
-    return list(numbers.values())
-
-
-def estimated(loss, x, y, v_prev=None):
-    """The estimates at x after y, from every batch there is; y is the snapshot, too."""
-    estimates, out = Estimates(loss, x), []
-    oracle, g = loss.oracle(y), np.empty_like(y)
-    oracle(y, out=g)
-    estimates.snapshot(y, g, oracle.r)
-    for n in every_batch():
-        out.append(np.empty_like(x))
-        estimates(n, x, y, g if v_prev is None else v_prev, out[-1])
-    return np.array(out, np.float64)
-
-
-def gradient(loss, x):
-    loss.oracle(x)(x, out=(g := np.empty_like(x)))
-    return g.astype(np.float64)
-
-
-def points(loss, seed=5, columns=()):
-    """Two points and something like a gradient."""
-    return np.random.default_rng(seed).standard_normal((3, *loss.shape, *columns)).astype(loss.dtype)
-
-
-# ------------------------------------------------------------ the mean, and how far from it
-
-
-@pytest.mark.parametrize("kind", LINEAR, ids=named)
-@looped("layout", LAYOUTS)
-@looped("terms", TERMS)
-@looped("reduce", REDUCE)
-def test_the_mean_over_all_batches_is_the_gradient(kind, layout, terms, reduce):
-    whole = make(kind, LAYOUTS[layout](A), CODES, **terms)
-    losses = [whole, whole.coordinates().loss] if whole.intercept else [whole]
-    for columns in ((), (2,)):
-        for known in losses:  # as it is, and with columns of mean zero
-            assert known is whole or known.center.size
-            loss = Minibatch(whole, SIZE, reduce=reduce)
-            loss = loss if known is whole else loss.coordinates().loss
-            x, y, v_prev = points(loss, columns=columns)
-            found = estimated(loss, x, y, v_prev)
-            expected = gradient(known, x)
-            if reduce == "storm":  # the mean given what was before
-                expected += (1 - SIZE / N) * (v_prev - gradient(known, y))
-            rounding = 200 * np.finfo(whole.dtype).eps * max(1.0, np.abs(found).max())
-            np.testing.assert_allclose(found.mean(axis=0), expected, rtol=0, atol=rounding)
-            if reduce is None:  # one batch says something else than another; slopes on one side of a kink are the same
-                assert np.ptp(found, axis=0).max() > 1e4 * rounding
-
-
-@looped("kind", LINEAR)
-@looped("reduce", REDUCE)
-def test_an_estimate_is_that_of_its_samples(kind, reduce):
-    terms = {"l2": 0.3, "intercept": True}
-    loss = Minibatch(make(kind, A, CODES, sample_weight=True, **terms), SIZE, reduce=reduce)
+@pairwise(kind=LINEAR, layout=LAYOUTS, terms=TERMS, reduce=["svrg", "storm", None], blocks=[None, "all"])
+def test_steps_follow_the_estimates_of_the_formulas(kind, layout, terms, reduce, blocks):
+    """With one block per coordinate the steps are compiled; with one block for all they are made one by one."""
+    loss = Minibatch(make(kind, LAYOUTS[layout](A), CODES, **terms), SIZE, seed=3, reduce=reduce)
     parameter = {name: value for name, value in PARAMETER.get(kind, {}).items() if name != "classes"}
-    plain = Batches(kind.__name__, A, targets(kind, CODES), sample_weight=weights(N), **terms, **parameter)
-    x, y, v_prev = points(loss)
-    for n, found in zip(every_batch(), estimated(loss, x, y, v_prev), strict=True):
-        rows = loss.batch(n)
-        expected = plain.gradient(rows, x)
-        if reduce == "svrg":
-            expected = expected - plain.gradient(rows, y) + plain.full(y)[1]
-        elif reduce == "storm":
-            expected = expected + (1 - SIZE / N) * (v_prev - plain.gradient(rows, y))
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    options = {**terms, "sample_weight": weights(N) if "sample_weight" in terms else None}
+    batches = Batches(kind.__name__, A, targets(kind, CODES), **options, **parameter)
+    x0, steps = 0.1 * np.random.default_rng(5).standard_normal(loss.shape), ends(loss.length, ROUNDS)
+    assert steps[-1] > 2 * ROUNDS
+    estimates = Estimates(batches, loss.batch, loss.length, reduce)
+    plain = naive.run(estimates, x0, naive.L1(0.02), "AdaGradDiff", 0.1, steps[-1], intercept=loss.intercept, blocks=blocks)
+    states = iterate(loss, x0, L1(0.02), AdaGradDiff(0.1, blocks=blocks))
+    found = [(state.x.copy(), float(state.fun)) for state in islice(states, ROUNDS)]
+    np.testing.assert_allclose([x for x, _ in found], plain.x[steps[1:]], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose([fun for _, fun in found], plain.F[steps[1:]], rtol=1e-9)
 
 
-def spread(loss, x, y):
-    """The variance of the estimates, over all batches."""
-    found = estimated(loss, x, y)
-    return np.sum((found - found.mean(axis=0)) ** 2) / len(found)
+@pytest.mark.parametrize("penalty", [None, L1(1e-4), L1(10.0), Ridge(0.1), ElasticNet(0.01, 3.0), Box(-0.01, 0.02)], ids=str)
+def test_coordinates_that_are_rarely_seen(penalty):
+    """Steps of a sparse coordinate between two of its samples are made at once. A dense matrix gets them one by one."""
+    rng = np.random.default_rng(0)
+    rare = rng.standard_normal((600, 30)) * (rng.random((600, 30)) < np.geomspace(0.5, 1 / 600, 30))
+    rare *= 10.0 ** rng.uniform(-3, 3, 30)
+    b, x0 = np.sign(rng.standard_normal(600)), 0.01 * rng.standard_normal(30)
+    runs = [
+        minimize(Minibatch(Logistic(layout(rare), b), 1), x0, penalty, eta=0.1, max_iter=2, on_failure="ignore")
+        for layout in (np.asarray, sparse.csr_array)
+    ]
+    np.testing.assert_allclose(runs[1].x, runs[0].x, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(runs[1].history.objective, runs[0].history.objective, rtol=1e-9)
 
 
-@looped("kind", [Logistic, Squared])
-def test_the_variance_of_svrg_vanishes_like_the_squared_distance(kind):
-    whole = make(kind, A, CODES, intercept=True)
-    y, d, _ = points(whole)
-    svrg, plain = ([spread(Minibatch(whole, SIZE, reduce=r), y + t * d, y) for t in (1e-2, 1e-3)] for r in ("svrg", None))
-    np.testing.assert_allclose(svrg[0] / svrg[1], 100.0, rtol=0.1)
-    np.testing.assert_allclose(plain[0] / plain[1], 1.0, rtol=0.1)
-    assert spread(Minibatch(whole, SIZE), y, y) < 1e-30  # rounding, squared
-    np.testing.assert_allclose(estimated(Minibatch(whole, SIZE), y, y), [gradient(whole, y)] * N, rtol=0, atol=1e-15)
-    assert spread(Minibatch(whole, SIZE, reduce=None), y, y) > 1e-3
+def test_a_step_costs_what_its_nonzeros_cost():
+    """A round of some hundred steps takes not much longer than one of a single step, which visits all coordinates."""
+    samples, features, filled = 1000, 200_000, 5
+    rng = np.random.default_rng(0)
+    places = (np.repeat(np.arange(samples), filled), rng.integers(0, features, filled * samples))
+    matrix = sparse.csr_array((np.ones(filled * samples), places), shape=(samples, features))
+    loss = Logistic(matrix, rng.choice([-1.0, 1.0], samples))
 
+    def seconds(size):
+        begin = time.process_time()
+        minimize(Minibatch(loss, size), penalty=L1(1e-3), eta=0.1, max_iter=4)
+        return time.process_time() - begin
 
-def test_a_storm_without_news_says_what_it_said():
-    """Where x stays and v was right, so is the next one, up to what forgetting a part of it brings in."""
-    whole = make(Logistic, A, CODES)
-    y = points(whole)[0]
-    own = spread(Minibatch(whole, SIZE, reduce=None), y, y)
-    assert spread(Minibatch(whole, SIZE, reduce="storm"), y, y) == pytest.approx((SIZE / N) ** 2 * own)
+    seconds(1)  # loads the kernels
+    assert Minibatch(loss, 1).schedule(4)[-1] > 5.5  # more than 500 steps
+    assert min(seconds(1) for _ in range(2)) < 20 * min(seconds(samples) for _ in range(2))
 
 
 # ------------------------------------------------------------ batches and rounds
 
 
 def test_each_sample_is_in_as_many_batches_as_the_others():
+    """So the mean of the estimates over all batches is the gradient. A batch begins anywhere with the same probability."""
     loss = Minibatch(make(Logistic, A, CODES), SIZE)
-    counts = np.bincount(np.concatenate([loss.batch(n) for n in every_batch()]), minlength=N)
-    np.testing.assert_array_equal(counts, SIZE)
     assert sorted(loss.order) == list(range(N))
+    firsts = []
+    for seed in range(40):
+        other = Minibatch(make(Logistic, A, CODES), SIZE, seed=seed)
+        place = {int(sample): k for k, sample in enumerate(other.order)}
+        for n in range(1, 41):
+            batch = other.batch(n)
+            firsts.append(place[int(batch[0])])
+            np.testing.assert_array_equal(batch, np.take(other.order, firsts[-1] + np.arange(SIZE), mode="wrap"))
+    counts = np.bincount(firsts, minlength=N)
+    assert np.sum((counts - 1600 / N) ** 2) / (1600 / N) < 36.0  # chi-squared with 10 degrees of freedom, at 1e-4
 
 
 def test_batches_depend_on_the_seed_and_n_only():
@@ -149,18 +115,8 @@ def test_batches_depend_on_the_seed_and_n_only():
     assert [len(set(batch)) for batch in forwards] == [7] * 59  # no sample twice
 
 
-def test_no_two_pairs_of_seed_and_n_have_a_number_in_common():
-    numbers = {kernels.uniform(seed, n) for seed in range(64) for n in range(64)}
-    assert len(numbers) == 64 * 64
-    numbers = np.array(sorted(numbers))
-    assert 0.0 <= numbers[0] < numbers[-1] < 1.0
-    # Kolmogorov and Smirnov: of even numbers this is larger in one of ten thousand cases.
-    assert np.abs(numbers - np.arange(64 * 64) / 64**2).max() < 2.2 / 64
-
-
-@looped("size", [1, 5, 40])
-@looped("seed", [0, 1, 2**63 - 1])
-def test_rounds_are_geometric(size, seed):
+@pytest.mark.parametrize(("size", "seed"), [(1, 0), (5, 2**63 - 1), (40, 1)])
+def test_the_number_of_steps_in_a_round_is_geometric(size, seed):
     loss = Minibatch(make(Logistic, np.ones((400, 1)), np.arange(400)), size, seed=seed)
     lengths, mean = np.array([loss.length(n) for n in range(4000)]), 400 / (2 * size)
     assert lengths.min() == 1
@@ -196,7 +152,7 @@ def test_rows_stay_where_they_are():
         assert np.shares_memory(own, given)
 
 
-# ------------------------------------------------------------ what it is, and what it refuses
+# ------------------------------------------------------------ interface and errors
 
 
 def test_it_is_a_loss():

@@ -150,10 +150,8 @@ COMPILED_BEFORE = njit(log_cosh)
     [
         (np.float32, np.asarray, log_cosh),
         (np.float64, np.asarray, COMPILED_BEFORE),
-        (np.float32, np.asfortranarray, COMPILED_BEFORE),
         (np.float64, np.asfortranarray, log_cosh),
         (np.float32, sparse.csr_array, COMPILED_BEFORE),
-        (np.float64, sparse.csr_array, log_cosh),
     ],
 )
 def test_what_is_right_runs(dtype, layout, scalar):
