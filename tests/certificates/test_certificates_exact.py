@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 from scipy.sparse import csc_array, csr_array
 
 import certifying
+import rational
 from adagrad_diff import (
     L1,
     LAD,
@@ -24,7 +24,6 @@ from adagrad_diff import (
     L1Ball,
     L2Ball,
     LInf,
-    Logistic,
     NonNegative,
     Poisson,
     Quadratic,
@@ -35,11 +34,11 @@ from adagrad_diff import (
     duality_gap,
     minimize,
 )
-from adagrad_diff.certificates import Certifier, dual_of
-from adagrad_diff.losses import as_loss
-from adagrad_diff.penalties import L2, SLOPE, Zero, as_penalty
+from adagrad_diff.penalties import L2, SLOPE, Zero
+from exact_pairs import by_highs
 from looping import looped
 from loss_zoo import LINEAR, PARAMETER, named
+from pairwise import pairwise
 
 PENALTIES = {
     "L1": lambda d: L1(0.1),
@@ -85,22 +84,17 @@ def hostile(kind, offset, dtype, columns, options, integer, seed=1):
     return kind((A * columns).astype(dtype), b, **PARAMETER.get(kind, {}), **options)
 
 
-@pytest.mark.parametrize(  # every other pair of them
-    ("kind", "name"), [(kind, name) for i, kind in enumerate(LINEAR) for j, name in enumerate(PENALTIES) if (i + j) % 2 == 0]
-)
-def test_every_certificate_in_extended_precision(kind, name):
-    known, place = 0, LINEAR.index(kind) + list(PENALTIES).index(name)
-    for k in range(place, place + 3):  # each kind and each penalty meets each setting somewhere
-        offset, dtype, columns, options = SETTINGS[k % len(SETTINGS)]
-        loss = hostile(kind, offset, dtype, columns, options, integer=k % 2)
-        size = math.prod(loss.shape) * (loss.shape[0] - loss.intercept) // loss.shape[0]
-        penalty = PENALTIES[name](size)
-        rule = AdaGradDiff(1.0, blocks="all" if penalty.accepts == "scalar" else None)
-        run = minimize(loss, None, penalty, rule, stop="gap", tol=1e-5, max_iter=60, history=0, on_failure="ignore")
-        one = duality_gap(loss, penalty, run.x, refine=False)
-        known += certifying.check(loss, penalty, run.x, run.fun, run.bound, run.gap, run.dual_point)
-        known += certifying.check(loss, penalty, run.x, one.fun, one.bound, one.gap, one.dual_point)
-    assert known >= (0 if kind is Poisson else 2)  # of which the steps may be too large
+@pairwise(kind=LINEAR, name=PENALTIES, setting=SETTINGS, integer=[False, True])
+def test_every_certificate_in_extended_precision(kind, name, setting, integer):
+    loss = hostile(kind, *setting, integer)
+    penalty = PENALTIES[name](math.prod(loss.shape) * (loss.shape[0] - loss.intercept) // loss.shape[0])
+    rule = AdaGradDiff(1.0, blocks="all" if penalty.accepts == "scalar" else None)
+    run = minimize(loss, None, penalty, rule, stop="gap", tol=1e-5, max_iter=60, history=0, on_failure="ignore")
+    one = duality_gap(loss, penalty, run.x, refine=False)
+    known = certifying.check(loss, penalty, run.x, run.fun, run.bound, run.gap, run.dual_point)
+    known += certifying.check(loss, penalty, run.x, one.fun, one.bound, one.gap, one.dual_point)
+    simple = setting[:3] == (0.0, np.float64, 1.0)
+    assert known or not simple or kind is Poisson  # whose steps may be too large
 
 
 @pytest.mark.parametrize("kind", [Squared, LAD, Huber], ids=named)
@@ -131,7 +125,7 @@ def test_float32_with_a_large_mean():
     assert result.gap >= true - best.fun
 
 
-@pytest.mark.parametrize("delta", [1.35, 0.1, 0.7])
+@pytest.mark.parametrize("delta", [1.35, 0.1])
 def test_huber_in_single_precision(delta):
     """float32(1.35) is more than 1.35: slopes are rounded into the domain of the conjugate."""
     rng = np.random.default_rng(0)
@@ -157,15 +151,6 @@ def test_a_start_outside_of_the_set():
     assert np.isfinite(result.fun)
 
 
-@looped("fun", [math.inf, -math.inf, math.nan])
-@looped("bound", [0.0, -math.inf])
-@looped("batched", [False, True])
-def test_what_is_not_finite_is_never_certified(fun, bound, batched):
-    certifier = Certifier(dual_of(Squared([[1.0]], [1.0]), L1(0.1)))
-    certifier.bound = bound
-    assert np.ravel(certifier.gap(np.array([fun, 1.0]) if batched else fun))[0] == math.inf
-
-
 @pytest.mark.parametrize("empty", [csr_array((6, 3)), csc_array((6, 3)), np.zeros((6, 3))], ids=["csr", "csc", "dense"])
 @pytest.mark.parametrize("kind", [LAD, Squared], ids=named)
 def test_a_matrix_without_entries(kind, empty):
@@ -189,46 +174,21 @@ def test_sizes_are_checked(penalty):
             duality_gap(loss, penalty, np.zeros(loss.shape))
 
 
-@pytest.mark.parametrize(
-    ("loss", "scale"),
-    [
-        (Squared([[1.0], [1.0], [1.0]], [1e7 + 3, 1e7 - 3, 1e7], intercept=True), 3.0),
-        (Squared([[1.0], [1.0]], [3.0, 3.0], intercept=True), 4.5),
-        (Squared([[1.0], [1.0]], [2.0, 0.0]), 1.0),
-        (LAD([[1.0], [1.0]], [2.0, 0.0], sample_weight=[3, 1]), 1.5),
-        (Logistic([[1.0], [1.0]], [1.0, -1.0]), math.log(2)),
-        (Hinge([[1.0], [1.0]], [1.0, -1.0], intercept=True), 1.0),
-        (Poisson([[1.0], [1.0]], [0.0, 3.0]), 1.0),
-        (Quadratic([[1.0]], [1.0]), 0.0),
-        (lambda x: (x @ x, 2 * x), 0.0),
-    ],
-)
-def test_the_scale_of_a_problem(loss, scale):
-    assert Certifier(dual_of(as_loss(loss), as_penalty(None))).scale == pytest.approx(scale, rel=1e-12)
+@pairwise(kind=[Squared, LAD, Huber], unit=[1e-6, 1.0, 1e6], intercept=[False, True])
+def test_an_optimum_of_zero_is_certified(kind, unit, intercept):
+    """The tolerance is then relative to a millionth of a typical objective, whatever the unit of the targets."""
+    A = np.random.default_rng(0).standard_normal((20, 3))
+    loss = kind(A, unit * (A @ [1.0, -2.0, 0.5] + 3.0 * intercept), intercept=intercept)
+    result = minimize(loss, tol=1e-4, on_failure="ignore")
+    assert result.certified, result.message
+    assert 0 <= result.fun <= result.gap + 1e-30
+    assert 0 < result.gap <= 1e-9 * loss.value_and_grad(np.zeros(loss.shape))[0] or result.fun == 0.0
 
 
 # ------------------------------------------------------------ against optima from outside
 
 
-def highs(A, b, weight, lam, kind, tau, intercept):
-    """F_star of LAD, quantile or hinge loss with L1, by linear programming."""
-    samples, features = A.shape
-    signs = b[:, None] if kind is Hinge else np.ones((samples, 1))
-    columns = [signs * A, -signs * A, *([signs, -signs] if intercept else [])]
-    cost = [np.full(2 * features, lam), np.zeros(2 * intercept)]
-    if kind is Hinge:
-        problem = {"A_ub": -np.hstack([*columns, np.eye(samples)]), "b_ub": -np.ones(samples)}
-        cost += [weight]
-    else:
-        up, down = (tau, 1 - tau) if kind is Quantile else (1.0, 1.0)
-        problem = {"A_eq": np.hstack([*columns, np.eye(samples), -np.eye(samples)]), "b_eq": b}
-        cost += [up * weight, down * weight]
-    answer = linprog(np.concatenate(cost), bounds=(0, None), method="highs", **problem)
-    assert answer.status == 0
-    return answer.fun
-
-
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     samples=st.sampled_from([1, 2, 3, 5, 12]),
@@ -244,7 +204,7 @@ def test_integer_data_against_highs(kind, seed, samples, lam, intercept, dtype):
     b = rng.choice([-1.0, 1.0], samples) if kind is Hinge else rng.integers(0, 4, samples).astype(dtype)
     weight = np.maximum(rng.integers(0, 3, samples), np.arange(samples) == 0)
     loss = kind(A, b, **({"tau": 0.3} if kind is Quantile else {}), sample_weight=weight, intercept=intercept)
-    best = highs(A.astype(float), b.astype(float), loss.weight.astype(float), lam, kind, 0.3, intercept)
+    best = float(rational.objective(loss, L1(lam), by_highs(loss, lam)[0]))
     result = minimize(loss, penalty=L1(lam), eta=0.3, stop="gap", tol=1e-4, max_iter=300, history=0, on_failure="ignore")
     assert result.bound <= best + 1e-9
     assert result.gap >= result.fun - best - (1e-5 if dtype == np.float32 else 1e-9)
@@ -253,36 +213,20 @@ def test_integer_data_against_highs(kind, seed, samples, lam, intercept, dtype):
 
 
 def exact_least_squares(A, b):
-    """The least mean of (A x - b)^2 / 2, in rational numbers, and x; None if columns are dependent."""
-    A, b = [[Fraction(float(a)) for a in row] for row in A], [Fraction(float(t)) for t in b]
-    size, samples = len(A[0]), len(b)
-    rows = [
-        [sum(a[i] * a[k] for a in A) for k in range(size)] + [sum(a[i] * t for a, t in zip(A, b, strict=True))]
-        for i in range(size)
-    ]
-    for i in range(size):
-        pivot = next((k for k in range(i, size) if rows[k][i]), None)
-        if pivot is None:
-            return None
-        rows[i], rows[pivot] = rows[pivot], rows[i]
-        for k in range(size):
-            if k != i:
-                factor = rows[k][i] / rows[i][i]
-                rows[k] = [p - factor * q for p, q in zip(rows[k], rows[i], strict=True)]
-    x = [row[size] / row[i] for i, row in enumerate(rows)]
-    return sum((sum(p * q for p, q in zip(a, x, strict=True)) - t) ** 2 for a, t in zip(A, b, strict=True)) / (2 * samples), x
+    """Return the least mean of (A x - b)^2 / 2 in rational numbers, and x; None if columns are dependent."""
+    A, b = [rational.numbers(row) for row in A], rational.numbers(b)
+    columns = list(zip(*A, strict=True))
+    dot = lambda p, q: sum((u * v for u, v in zip(p, q, strict=True)), Fraction(0))  # noqa: E731
+    x = rational.solve([[dot(p, q) for q in columns] for p in columns], [dot(p, b) for p in columns])
+    return None if x is None else (sum((dot(a, x) - t) ** 2 for a, t in zip(A, b, strict=True)) / (2 * len(b)), x)
 
 
 def exact_nonnegative(A, b, free):
-    """The same with x >= 0, but for the last columns: the best of all sets of columns that are in use."""
+    """Return the same for x >= 0, except for the last columns: the best of all sets of columns."""
     features, best = A.shape[1] - free, None
     for count in range(features + 1):
         for chosen in itertools.combinations(range(features), count):
-            columns = [*chosen, *range(features, features + free)]
-            if not columns:
-                found = sum(Fraction(float(t)) ** 2 for t in b) / (2 * len(b)), []
-            else:
-                found = exact_least_squares(A[:, columns], b)
+            found = exact_least_squares(A[:, [*chosen, *range(features, features + free)]], b)
             if found is not None and all(v >= 0 for v in found[1][:count]):
                 best = found[0] if best is None else min(best, found[0])
     return best

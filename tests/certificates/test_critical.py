@@ -1,13 +1,11 @@
 """The critical strength: just above it the null is optimal, just below it is not, and cvxpy agrees."""
 
-import functools
 import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.sparse.linalg import aslinearoperator
 
 from adagrad_diff import (
     L1,
@@ -37,7 +35,6 @@ from adagrad_diff import (
     critical_lam,
     minimize,
 )
-from looping import looped
 
 RNG = np.random.default_rng(0)
 A = RNG.standard_normal((23, 6))
@@ -130,16 +127,15 @@ def optimum(loss, name, penalty=None):
         return cp.Problem(cp.Minimize(w @ f + phi), constraints).solve(solver="CLARABEL")
 
 
-@functools.cache
-def null_optimum(kind, option, name):
-    """It is the same for all strengths, and for all penalties that are 0 at 0 only."""
-    return optimum(LOSSES[kind](**OPTIONS[option]), name)
+CASES = [
+    (kind, list(PENALTIES)[(3 * i + k) % len(PENALTIES)], option)
+    for i, kind in enumerate(LOSSES)
+    for k, option in enumerate(OPTIONS)
+]
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize("kind", LOSSES)
-@looped("name", PENALTIES)
-@looped("option", OPTIONS)
+@pytest.mark.parametrize(("kind", "name", "option"), CASES)
 def test_where_the_null_stops_being_optimal(kind, name, option):
     options = OPTIONS[option]
     loss = LOSSES[kind](**options)
@@ -149,13 +145,11 @@ def test_where_the_null_stops_being_optimal(kind, name, option):
         return
     lam = critical_lam(loss, PENALTIES[name](1.0))
     assert lam > 0
-    if name != "L1" and (list(LOSSES).index(kind) + list(PENALTIES).index(name) - list(OPTIONS).index(option)) % 3:
-        return  # L1 is solved with every option, the others with one of them, another one for the next loss
-    null = null_optimum(kind, option, name if name == "TotalVariation1D" else "L1")
-    best = optimum(loss, name, PENALTIES[name](lam * (1 + 1e-6)))
-    assert abs(null - best) <= 1e-6 * max(1.0, abs(best))
-    best = optimum(loss, name, PENALTIES[name](lam * 0.8))
-    assert null - best > 1e-6 * max(1.0, abs(best))
+    null, above, below = (
+        optimum(loss, name, *penalty) for penalty in ((), (PENALTIES[name](lam * (1 + 1e-6)),), (PENALTIES[name](lam * 0.8),))
+    )
+    assert abs(null - above) <= 1e-6 * max(1.0, abs(above))
+    assert null - below > 1e-6 * max(1.0, abs(below))
 
 
 @pytest.mark.parametrize("make", [L1, lambda t: GroupL2(t, GROUPS), LInf, TotalVariation1D])
@@ -221,7 +215,7 @@ def test_bad_fraction(fraction):
         at_fraction(Squared(A, REAL), L1(1.0), fraction)
 
 
-@pytest.mark.parametrize("kind", [LAD, Quantile, Hinge, Logistic, Squared])
+@pytest.mark.parametrize("kind", [LAD, Hinge, Logistic])
 def test_memory(kind):
     """A few vectors: neither samples squared nor features squared."""
     rng = np.random.default_rng(0)
@@ -238,14 +232,6 @@ def test_memory(kind):
         assert peak < 1000 * 8 * max(data.shape)  # HiGHS has copies of its own
 
 
-@pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array, aslinearoperator])
-def test_every_kind_of_matrix(make):
-    for kind in ("LAD on integers", "Hinge"):
-        loss = LOSSES[kind](intercept=True)
-        same = type(loss)(make(loss.A.array), loss.b, intercept=True)
-        assert critical_lam(same, L1(1.0)) == pytest.approx(critical_lam(loss, L1(1.0)), rel=1e-9)
-
-
 @pytest.mark.parametrize("tau", [0.25, 0.5, 0.9])
 def test_total_variation_of_ties(tau):
     """The null is one number: the kinks are at b / (sums of rows), and many of them are equal."""
@@ -257,8 +243,7 @@ def test_total_variation_of_ties(tau):
     assert min(values) == pytest.approx(above.fun_best, rel=1e-3)
 
 
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("kind", [Squared, Huber, Poisson, LAD])
+@pytest.mark.parametrize(("kind", "intercept"), [(Squared, True), (Huber, False), (Poisson, True), (LAD, False)])
 def test_total_variation_with_gradients_that_sum_to_rounding(kind, intercept):
     """At the minimiser over constants they sum to zero, but for that: once the answer was infinite."""
     A = np.array([[1.0, 2.0], [0.0, 1.0], [2.0, -1.0]])

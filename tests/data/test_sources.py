@@ -60,6 +60,7 @@ def bits():
     return found
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_does_not_matter():
     code = "import test_sources; print(*test_sources.bits())"
     threads = "1" if os.environ.get("NUMBA_NUM_THREADS") != "1" and (os.cpu_count() or 1) > 1 else "4"
