@@ -181,7 +181,7 @@ def test_an_optimum_of_zero_is_certified(kind, unit, intercept):
     loss = kind(A, unit * (A @ [1.0, -2.0, 0.5] + 3.0 * intercept), intercept=intercept)
     result = minimize(loss, tol=1e-4, on_failure="ignore")
     assert result.certified, result.message
-    assert 0 <= result.fun <= result.gap + 1e-30
+    assert 0 <= result.fun <= result.gap * (1 + 1e-3)  # the rounding of the targets may be seen in the bound
     assert 0 < result.gap <= 1e-9 * loss.value_and_grad(np.zeros(loss.shape))[0] or result.fun == 0.0
 
 
