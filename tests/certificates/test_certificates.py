@@ -276,11 +276,3 @@ def test_before_the_first_iteration():
     result = minimize(loss, penalty=L1(0.1), eta=1.0, max_iter=0, stop="gap")
     assert result.gap == math.inf
     assert "no iteration" in result.message
-
-
-def test_float32():
-    loss, _rng = problem(Logistic, samples=40)
-    small = Logistic(loss.A.array.astype(np.float32), loss.b)
-    result = minimize(small, penalty=L1(0.05), eta=1.0, max_iter=5000, history=0, stop="gap", tol=1e-5)
-    assert result.success
-    assert result.x.dtype == np.float32

@@ -170,7 +170,7 @@ def test_linear_programs_against_highs(shape, loss, kind, intercept, lam):
     assert result.fun == pytest.approx(best, rel=1e-8, abs=1e-8)
     assert result.bound <= best * (1 + 1e-9) + 1e-12
     # Objectives of zero and many more coefficients than samples are known limits of accuracy.
-    assert result.success or (result.fun <= 1e-12 or shape == (8, 25)) and result.gap <= 1e-7, result.message
+    assert result.success or ((result.fun <= 1e-12 or shape == (8, 25)) and result.gap <= 1e-7), result.message
 
 
 @pytest.mark.peer
