@@ -1,7 +1,5 @@
 """eta="auto": as good as a tuned eta, in any units, and honest about how a run ended."""
 
-import signal
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -12,8 +10,6 @@ from adagrad_diff import (
     AdaGradDiff,
     Box,
     GroupL2,
-    Interrupted,
-    KernelSVMDual,
     Logistic,
     Multinomial,
     Nuclear,
@@ -26,8 +22,8 @@ from adagrad_diff import (
     minimize,
 )
 from adagrad_diff.penalties import Zero
-from looping import looped
-from loss_zoo import LINEAR, named, problem
+from loss_zoo import named, problem
+from pairwise import pairwise
 
 
 def data(samples=80, features=6, seed=0):
@@ -39,19 +35,18 @@ def data(samples=80, features=6, seed=0):
 # ------------------------------------------------------------ as good as a tuned eta
 
 
-@pytest.mark.parametrize(("kind", "intercept"), [(kind, k % 2 == 0) for k, kind in enumerate(LINEAR)])
+@pytest.mark.parametrize(("kind", "intercept"), [(LAD, True), (Logistic, False), (Poisson, True), (Multinomial, False)], ids=str)
 def test_against_a_grid(kind, intercept):
-    """The gap after 500 iterations is at most ten times that of the best of 30 constant etas, or tiny."""
+    """The gap after 300 iterations is at most ten times that of the best of 15 constant etas, or tiny."""
     loss, _ = problem(kind, samples=60, intercept=intercept)
     penalty = L1(0.02)
-    grid = minimize(loss, penalty=penalty, eta=np.geomspace(1e-4, 1e2, 30), max_iter=500, history=0, on_failure="ignore")
-    auto = minimize(loss, penalty=penalty, max_iter=500, history=0)
-    best = min(minimize(loss, penalty=penalty, max_iter=20000, tol=1e-12, history=0, on_failure="ignore").fun, auto.fun)
+    grid = minimize(loss, penalty=penalty, eta=np.geomspace(1e-4, 1e2, 15), max_iter=300, history=0, on_failure="ignore")
+    auto = minimize(loss, penalty=penalty, max_iter=300, history=0)
+    best = min(minimize(loss, penalty=penalty, max_iter=3000, tol=1e-12, history=0, on_failure="ignore").fun, auto.fun)
     assert auto.fun - best <= max(10 * (np.nanmin(grid.fun_best) - best), 1e-5 * abs(best))
 
 
-@pytest.mark.parametrize("factors", [1e-6, 1e6])
-@pytest.mark.parametrize("kind", [LAD, Squared, Logistic], ids=named)
+@pytest.mark.parametrize(("kind", "factors"), [(LAD, 1e6), (Squared, 1e-6), (Logistic, 1e6)])
 def test_units_of_columns_do_not_matter(kind, factors):
     """Column i in units of s_i: the same problem in x_i / s_i, and so the same run."""
     A, b = data()
@@ -76,9 +71,6 @@ def test_shifted_columns_do_not_matter():
     assert shifted.fun == pytest.approx(near.fun, rel=1e-4)
 
 
-# ------------------------------------------------------------ coordinates
-
-
 FORMATS = {
     "C": np.ascontiguousarray,
     "F": np.asfortranarray,
@@ -88,33 +80,15 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("convert", FORMATS.values(), ids=FORMATS)
-@pytest.mark.parametrize("kind", [LAD, Multinomial, Poisson], ids=named)
-@looped("batch", [(), (3,), (10,)])
-def test_centered_columns(kind, convert, batch):
-    """The moved loss has the same values at moved points, and its gradient is that of the composition."""
+@pairwise(kind=[LAD, Multinomial, Poisson], layout=FORMATS, penalty=[L1(0.02), Zero()])
+def test_layouts_of_shifted_columns(kind, layout, penalty):
+    """Centering the columns leaves their layout alone and does not change the run."""
     plain, rng = problem(kind, samples=30, intercept=True)
-    A = plain.A.array + 2.0
-    loss = kind(convert(A), plain.b, intercept=True, sample_weight=rng.uniform(1, 2, 30))
-    moved = loss.coordinates()
-    x = rng.standard_normal((*loss.shape, *batch)).astype(loss.dtype)
-    y = x.copy()
-    y[-1] += np.tensordot(moved.center, x[:-1], 1)
-    if not batch:
-        np.testing.assert_allclose(moved.forward(x), y, rtol=1e-5)
-        np.testing.assert_allclose(moved.back(moved.forward(x)), x, rtol=1e-4, atol=1e-5)
-    rtol = 1e-4 if loss.dtype == np.float32 else 1e-10
-    (f, g), (h, k) = loss.value_and_grad(x), moved.loss.value_and_grad(y)
-    np.testing.assert_allclose(h, f, rtol=rtol)
-    np.testing.assert_allclose(k[-1], g[-1], rtol=rtol, atol=rtol)
-    wanted = g[:-1] - np.multiply.outer(moved.center, g[-1])
-    np.testing.assert_allclose(k[:-1], wanted, rtol=rtol, atol=10 * rtol)
-    weight, dense = loss.weight.astype(float), np.asarray(A)
-    mean = weight @ dense
-    spread = np.sqrt(weight @ (dense - mean) ** 2)
-    scale = moved.scale.reshape(A.shape[1], -1)
-    np.testing.assert_allclose(moved.center, mean, rtol=1e-5)
-    np.testing.assert_allclose(scale, np.repeat(1 / spread[:, None], scale.shape[1], axis=1), rtol=1e-4)
+    A, options = plain.A.array + 2.0, {"intercept": True, "sample_weight": rng.uniform(1, 2, 30)}
+    expected, found = (
+        minimize(kind(B, plain.b, **options), penalty=penalty, max_iter=60) for B in (A, FORMATS[layout](A))
+    )
+    assert found.fun == pytest.approx(expected.fun, rel=1e-3 if layout == "float32" else 1e-6)
 
 
 def test_sparse_data_stay_sparse_and_constant_columns_are_harmless():
@@ -147,15 +121,6 @@ def test_penalties(penalty):
     result = minimize(Squared(A, b), penalty=penalty, max_iter=2000, tol=1e-8, on_failure="ignore")
     z = result.x - 1e-3 * Squared(A, b).value_and_grad(result.x)[1]
     np.testing.assert_allclose(penalty.prox(z, 1e-3), result.x, atol=1e-5)  # a fixed point of a proximal step: optimal
-
-
-def test_support_vector_machine():
-    rng = np.random.default_rng(0)
-    points = rng.standard_normal((40, 2))
-    K = np.exp(-np.square(points[:, None] - points).sum(axis=2))
-    dual = KernelSVMDual(K, np.where(points[:, 0] > 0, 1.0, -1.0), lam=0.1)
-    result = minimize(dual, penalty=dual.box(), max_iter=5000, tol=1e-6)
-    assert result.status == Status.CONVERGED
 
 
 def test_quadratic():
@@ -197,24 +162,10 @@ def test_budgets_and_callbacks():
     assert [n for n, _ in seen] == list(range(1, 41))
     assert np.all(np.diff([f for _, f in seen]) <= 0)
     assert result.fun == pytest.approx(seen[-1][1], rel=1e-12)
-    assert minimize(LAD(A, b), max_iter=10**9, max_time=0.2).status == Status.MAX_TIME
+    assert minimize(LAD(A, b), max_iter=10**9, max_time=0.01).status == Status.MAX_TIME
     zero = minimize(LAD(A, b), max_iter=0)
     assert zero.nit == 0
     assert not zero.x.any()
-
-
-@pytest.mark.usefixtures("default_handler")
-def test_interrupt():
-    A, b = data()
-
-    def callback(now):
-        if now.nit == 30:
-            signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(Interrupted) as caught:
-        minimize(LAD(A, b), penalty=L1(0.05), callback=callback)
-    assert caught.value.result.status == Status.INTERRUPTED
-    assert caught.value.result.nit == 30
 
 
 def test_the_record():
@@ -262,8 +213,7 @@ def value(loss, x):
     return loss.value_and_grad(x)[0]
 
 
-@pytest.mark.parametrize("level", [3.0, -1e6, 1e-9])
-@pytest.mark.parametrize("kind", [Squared, LAD])
+@pytest.mark.parametrize(("kind", "level"), [(Squared, -1e6), (LAD, 3.0), (LAD, 1e-9)])
 def test_constant_targets(kind, level):
     """Their spread is nothing but rounding: no measure of a step."""
     A = np.random.default_rng(0).standard_normal((40, 5))

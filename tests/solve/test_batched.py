@@ -24,7 +24,7 @@ from adagrad_diff import (
     load_state,
     minimize,
 )
-from looping import looped
+from pairwise import pairwise
 from user_losses import Barrier, Bowl, data
 
 A, REAL, LABELS, CLASSES = data()
@@ -54,9 +54,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-@looped("rule", [AdaGradDiff, AdaGrad])
-@looped("blocks", [None, "all"])
+@pairwise(case=CASES, rule=[AdaGradDiff, AdaGrad], blocks=[None, "all"])
 def test_columns_are_single_runs(case, rule, blocks):
     loss, penalty = CASES[case]()
     shape = loss.shape if hasattr(loss, "shape") else (6,)
@@ -116,8 +114,7 @@ def test_trajectories_stop_at_their_own_n(eta):
             minimize(f, STARTS, eta=eta, **{**run, "on_failure": "raise"})
 
 
-@pytest.mark.parametrize("penalty", [None, L1(0.01)])
-@pytest.mark.parametrize("rule", [AdaGradDiff, AdaGrad])
+@pytest.mark.parametrize(("penalty", "rule"), [(None, AdaGrad), (L1(0.01), AdaGradDiff)])
 def test_one_fails_and_the_others_finish(penalty, rule):
     etas, x0 = [0.05, 50.0, 0.2], np.array([2.0, 3.0])
     with pytest.warns(ConvergenceWarning, match="1 of 3 trajectories: .* NaN or infinite"):

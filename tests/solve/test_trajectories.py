@@ -12,11 +12,10 @@ from scipy.sparse.linalg import aslinearoperator
 import adagrad_diff
 import naive
 from adagrad_diff import AdaGrad, AdaGradDiff, iterate, minimize
-from adagrad_diff.common import threads as module
-from adagrad_diff.data import block
 from looping import looped
+from pairwise import pairwise
 
-ITERATIONS = 90
+ITERATIONS = 30
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-4}  # of ||x - x_naive|| / max(1, ||x_naive||), at every iterate
 SAMPLES, FEATURES, CLASSES = 40, 7, 3
 
@@ -27,13 +26,9 @@ PARAMETERS = {"Quantile": {"tau": 0.3}, "Huber": {"delta": 0.7}, "KernelSVMDual"
 
 PENALTIES = {  # name and arguments for d penalised coordinates
     "Zero": lambda d: ("Zero",),
-    "L1": lambda d: ("L1", 0.05),
     "L1 per coordinate": lambda d: ("L1", np.linspace(0.0, 0.2, d)),
-    "Ridge": lambda d: ("Ridge", 0.3),
     "Ridge per coordinate": lambda d: ("Ridge", np.linspace(0.0, 1.0, d)),
     "ElasticNet": lambda d: ("ElasticNet", 0.05, 0.3),
-    "ElasticNet per coordinate": lambda d: ("ElasticNet", np.linspace(0.0, 0.2, d), np.linspace(1.0, 0.0, d)),
-    "Box": lambda d: ("Box", -0.1, 0.15),
     "Box per coordinate": lambda d: ("Box", np.linspace(-0.3, 0.0, d), np.linspace(0.1, 0.2, d)),
     "NonNegative": lambda d: ("NonNegative",),
 }
@@ -119,10 +114,9 @@ def assert_same_trajectory(problem, rule="AdaGradDiff", eta=0.3, iterations=ITER
 # ---------------------------------------------------------------- the naive statement itself
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@looped("options", ["none", "all"])
-def test_naive_gradients_are_derivatives(loss, options):
-    problem = Problem(loss, **(ALL_OPTIONS if options == "all" and loss in LINEAR else {}))
+@looped("loss", LOSSES)
+def test_naive_gradients_are_derivatives(loss):
+    problem = Problem(loss, **(ALL_OPTIONS if loss in LINEAR else {}))
     f, g = problem.naive_loss(problem.x0)
     assert np.ndim(f) == 0
     h = 1e-6
@@ -133,270 +127,105 @@ def test_naive_gradients_are_derivatives(loss, options):
         assert slope == pytest.approx(g[i], abs=1e-7)
 
 
-@pytest.mark.parametrize("name", PENALTIES)
+@looped("name", PENALTIES)
 def test_naive_prox_is_the_minimiser(name):
     """p = prox(z, s) if and only if Phi(y) >= Phi(p) + sum (y - p)^2 / (2 s) for all y, Phi being what it minimises."""
     name, *arguments = PENALTIES[name](4)
     penalty, rng = getattr(naive, name)(*arguments), np.random.default_rng(0)
-    for z, s in zip(rng.standard_normal((20, 4)), rng.exponential(size=(20, 4)), strict=True):
+    for z, s in zip(rng.standard_normal((10, 4)), rng.exponential(size=(10, 4)), strict=True):
         p = penalty.prox(z, s)
 
         def objective(x, z=z, s=s):
             return penalty.value(x) + np.sum((x - z) ** 2 / (2 * s))
 
         assert np.isfinite(objective(p))
-        for size in (1.0, 1e-1, 1e-2, 1e-3):
-            for y in p + size * rng.standard_normal((20, 4)) * (rng.random((20, 4)) < 0.5):
+        for size in (1.0, 1e-2, 1e-3):
+            for y in p + size * rng.standard_normal((10, 4)) * (rng.random((10, 4)) < 0.5):
                 assert objective(y) >= objective(p) + np.sum((y - p) ** 2 / (2 * s)) - 1e-12
 
 
-# ---------------------------------------------------------------- losses, penalties and rules
+# ---------------------------------------------------------------- every option
 
 
-@looped("penalty", PENALTIES)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_every_loss_with_every_penalty(loss, penalty):
-    assert_same_trajectory(Problem(loss, penalty))
+def schedule(n):
+    return 0.8 / np.sqrt(n)
 
 
-@looped("penalty", ["Zero", "ElasticNet", "Box"])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_adagrad(loss, penalty):
-    assert_same_trajectory(Problem(loss, penalty), "AdaGrad")
+@pairwise(
+    loss=LOSSES,
+    penalty=PENALTIES,
+    kind=MATRICES,
+    terms=[{}, ALL_OPTIONS],
+    rule=RULES,
+    blocks=[None, "all", "three"],
+    scaled=[False, True],
+    eta=[0.3, schedule],
+    dtype=[np.float64, np.float32],
+)
+def test_trajectory(loss, penalty, kind, terms, rule, blocks, scaled, eta, dtype):
+    """Labels and scales leave out the intercept, which is a block of its own with scale one."""
+    problem = Problem(loss, penalty, kind, dtype, **(terms if loss in LINEAR else {}))
+    size = int(np.prod(problem.shape)) - (problem.shape[-1] if problem.x0.ndim > 1 else 1) * problem.intercept
+    options = {"blocks": np.arange(size) % 3 if blocks == "three" else blocks}
+    if scaled:
+        options["scale"] = np.geomspace(0.3, 2.0, size)
+    assert_same_trajectory(problem, rule, eta, **options)
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_svm_dual_in_its_own_box(rule):
+def test_blocks_of_rows():
+    problem = Problem("Multinomial", "ElasticNet", **ALL_OPTIONS)
+    assert_same_trajectory(problem, blocks="row", scale=np.geomspace(0.2, 3.0, FEATURES * CLASSES))
+
+
+def test_svm_dual_in_its_own_box():
     problem = Problem("KernelSVMDual")
     bound = problem.loss.b / len(problem.loss.b)
     problem.penalty, problem.naive_penalty = problem.loss.box(), naive.Box(np.minimum(bound, 0), np.maximum(bound, 0))
-    assert_same_trajectory(problem, rule, eta=0.02)
-
-
-# ---------------------------------------------------------------- matrices, options and precision
-
-
-@looped("kind", [k for k in MATRICES if k != "C"])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_every_kind_of_matrix(loss, kind):
-    assert_same_trajectory(Problem(loss, "L1", kind))
-
-
-@looped("kind", MATRICES)
-@pytest.mark.parametrize("loss", LINEAR)
-def test_weights_ridge_and_intercept(loss, kind):
-    assert_same_trajectory(Problem(loss, "L1 per coordinate", kind, **ALL_OPTIONS))
-
-
-@pytest.mark.parametrize("option", ALL_OPTIONS)
-@pytest.mark.parametrize("loss", ["Hinge", "Squared", "Multinomial"])
-def test_each_option_alone(loss, option):
-    assert_same_trajectory(Problem(loss, "ElasticNet", **{option: ALL_OPTIONS[option]}), "AdaGrad")
-
-
-@looped("penalty", ["Zero", "ElasticNet", "Box per coordinate"])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_single_precision(loss, penalty):
-    assert_same_trajectory(Problem(loss, penalty, dtype=np.float32))
-
-
-@looped("kind", ["F", "CSR", "CSC"])
-@pytest.mark.parametrize("loss", ["Logistic", "LAD", "Multinomial", "Quadratic"])
-def test_single_precision_of_every_kind_of_matrix(loss, kind):
-    options = ALL_OPTIONS if loss in LINEAR else {}
-    assert_same_trajectory(Problem(loss, "L1", kind, np.float32, **options), "AdaGrad")
-
-
-# ---------------------------------------------------------------- blocks, scale and eta
+    assert_same_trajectory(problem, eta=0.02)
 
 
 @pytest.mark.parametrize("rule", RULES)
-@looped("blocks", ["element", "all", [5, 5, 0, 2, 0, 5, 2]])
-@pytest.mark.parametrize("loss", ["Logistic", "LAD", "Poisson", "Quadratic"])
-def test_blocks(loss, blocks, rule):
-    assert_same_trajectory(Problem(loss, "L1"), rule, blocks=blocks)
+def test_eps_is_added_outside_the_root(rule):
+    assert_same_trajectory(Problem("Squared", "ElasticNet"), rule, eps=1.0)
+
+
+@pairwise(kind=["C", "F", "CSR"], loss=["Logistic", "Hinge", "Multinomial"], columns=[1, 2])
+def test_data_for_several_threads_and_blocks_of_rows(kind, loss, columns):
+    problem = Problem(loss, "ElasticNet", kind, samples=30_000, features=20, intercept=True)
+    expected = problem.naively(iterations=3)
+    x0 = np.repeat(problem.x0[..., None], columns, axis=-1) if columns > 1 else problem.x0
+    found = minimize(problem.loss, x0, problem.penalty, eta=0.3, max_iter=3)
+    for k in range(columns):
+        x = found.x[..., k] if columns > 1 else found.x
+        assert_close([x], [expected.x[-1]])
+
+
+# ---------------------------------------------------------------- several trajectories, best and average
+
+
+@pytest.mark.parametrize(("loss", "kind"), list(zip(LOSSES, [*MATRICES, *MATRICES], strict=False)))
+def test_trajectories_side_by_side(loss, kind):
+    problem, etas = Problem(loss, "ElasticNet", kind), [0.05, 0.2, 0.6]
+    starts = problem.start(len(etas))
+    states = iterate(problem.loss, starts, problem.penalty, AdaGradDiff(etas))
+    x = [state.x.copy() for state in islice(states, ITERATIONS)]
+    for k, eta in enumerate(etas):
+        problem.x0 = starts[..., k]
+        assert_close([point[..., k] for point in x], problem.naively(eta=eta).x[1:])
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("blocks", ["all", "row", np.arange(FEATURES * CLASSES) % 4], ids=["all", "row", "labels"])
-def test_blocks_of_a_matrix(blocks, intercept, rule):
-    assert_same_trajectory(Problem("Multinomial", "L1", intercept=intercept), rule, blocks=blocks)
-
-
-@pytest.mark.parametrize("labels", [[1, 0, 1, 0, 2, 2, 2], [1, 0, 1, 0, 2, 2, 2, 1]], ids=["alone", "labelled"])
-@pytest.mark.parametrize("loss", ["Hinge", "Huber"])
-def test_blocks_and_the_intercept(loss, labels):
-    """Labels and scales that leave out the intercept make it a block of its own, with scale one."""
-    scale = np.linspace(0.5, 2.0, len(labels))
-    assert_same_trajectory(Problem(loss, "Ridge", **ALL_OPTIONS), blocks=labels, scale=scale)
-
-
-@pytest.mark.parametrize("rule", RULES)
-@looped("blocks", [None, "all", [0, 1, 0, 1, 1, 2, 2]])
-@pytest.mark.parametrize("loss", ["SquaredHinge", "Quantile", "Quadratic"])
-def test_scale(loss, blocks, rule):
-    assert_same_trajectory(Problem(loss, "ElasticNet"), rule, blocks=blocks, scale=np.geomspace(0.2, 3.0, FEATURES))
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-def test_scale_of_a_matrix(intercept):
-    scale = np.geomspace(0.2, 3.0, FEATURES * CLASSES)
-    assert_same_trajectory(Problem("Multinomial", "L1", intercept=intercept), blocks="row", scale=scale)
-
-
-@looped("rule", RULES)
-@pytest.mark.parametrize("loss", ["Logistic", "LAD", "Multinomial", "KernelSVMDual"])
-def test_eta_as_a_function_of_n(loss, rule):
-    assert_same_trajectory(Problem(loss, "L1"), rule, eta=lambda n: 0.8 / np.sqrt(n))
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("eps", [1e-3, 1.0])
-def test_eps_is_added_outside_the_root(eps, rule):
-    assert_same_trajectory(Problem("Squared", "L1"), rule, eps=eps)
-
-
-# ---------------------------------------------------------------- several trajectories
-
-
-ETAS = np.array([0.05, 0.2, 0.6])
-
-
-def assert_same_as_single_runs(problem, rule, eta=ETAS, **options):
-    """The batched iterates, at every iteration, are those of one run for each column of x0.
-
-    Only x_best is compared with the batch's own iterates: once F is flat to the last digit, which of them has the smallest
-    F is a matter of rounding, and they differ by its square root.
-    """
-    x0 = problem.start(len(ETAS))
-    batched = [s.copy() for s in islice(iterate(problem.loss, x0, problem.penalty, RULES[rule](eta, **options)), ITERATIONS)]
-    for k in range(len(ETAS)):
-        single_rule = RULES[rule](eta if callable(eta) else eta[k], **options)
-        single = [s.copy() for s in islice(iterate(problem.loss, x0[..., k], problem.penalty, single_rule), ITERATIONS)]
-        for name in ("x", "g", "step", "fun", "subgradient_norm", "mean_step", "x_avg", "fun_best", "n"):
-            together, alone = ([np.atleast_1d(getattr(s, name)) for s in states] for states in (batched, single))
-            assert_close([array[..., k] for array in together], alone)
-        best = np.argmin([s.fun[k] for s in batched])
-        np.testing.assert_array_equal(batched[-1].x_best[..., k], batched[best].x[..., k])
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_trajectories_side_by_side(loss, rule):
-    assert_same_as_single_runs(Problem(loss, "ElasticNet per coordinate"), rule)
-
-
-@looped("kind", ["C", "F", "CSR", "CSC"])
-@pytest.mark.parametrize("loss", ["Hinge", "Poisson", "Multinomial"])
-def test_trajectories_side_by_side_with_every_option(loss, kind):
-    scale = np.geomspace(0.5, 2.0, FEATURES * (CLASSES if loss == "Multinomial" else 1))
-    blocks = "row" if loss == "Multinomial" else [0, 0, 1, 2, 1, 2, 2]
-    problem = Problem(loss, "Box per coordinate", kind, **ALL_OPTIONS)
-    assert_same_as_single_runs(problem, "AdaGradDiff", blocks=blocks, scale=scale)
-
-
-@pytest.mark.parametrize("loss", ["Huber", "Multinomial"])
-def test_trajectories_with_one_function_eta(loss):
-    assert_same_as_single_runs(Problem(loss), "AdaGrad", eta=lambda n: 0.5 / np.sqrt(n), blocks="all")
-
-
-def test_one_start_for_all_trajectories():
-    problem = Problem("Logistic", "L1")
-    result = minimize(problem.loss, problem.x0, problem.penalty, eta=ETAS, max_iter=ITERATIONS)
-    assert result.x.shape == (FEATURES, len(ETAS))
-    assert_close(result.x.T, [problem.naively(eta=eta).x[-1] for eta in ETAS])
-
-
-def test_a_trajectory_that_ends_leaves_the_others_alone():
-    problem = Problem("Logistic", "Ridge")
-    x0, tol, options = problem.start(len(ETAS)), 1e-3, {"max_iter": ITERATIONS, "on_failure": "ignore"}
-    result = minimize(problem.loss, x0, problem.penalty, eta=ETAS, tol=tol, **options)
-    singles = [minimize(problem.loss, x0[:, k], problem.penalty, eta=ETAS[k], tol=tol, **options) for k in range(len(ETAS))]
-    assert len(set(result.nit)) == len(ETAS)  # they end at different times
-    for name in ("nit", "status", "success"):
-        assert [getattr(single, name) for single in singles] == getattr(result, name).tolist()
-    for name in ("x", "jac", "x_avg", "x_best"):
-        assert_close(getattr(result, name).T, [getattr(single, name) for single in singles])
-    for name in ("fun", "fun_best", "subgradient_norm"):
-        assert_close(getattr(result, name), [getattr(single, name) for single in singles])
-
-
-# ---------------------------------------------------------------- threads
-
-
-@pytest.mark.parametrize(("options", "batch"), [("none", ()), ("all", (2,)), ("all", ())], ids=str)
-@pytest.mark.parametrize(("kind", "loss"), [(k, f) for k in ("C", "F", "CSR") for f in ("Logistic", "Hinge", "Multinomial")])
-def test_threads_change_nothing(monkeypatch, loss, kind, options, batch):
-    """Rows shared among four threads, and read in several blocks by each, give the result of one thread and one block."""
-    samples, used, shares = 2100, [], module.over_rows
-
-    def over_rows(worker, rows, threads):
-        used.append(threads)
-        return shares(worker, rows, threads)
-
-    monkeypatch.setattr(module, "over_rows", over_rows)
-    weights = {"sample_weight": np.linspace(0, 1, samples)} if options == "all" else {}
-    problem = Problem(loss, "L1", kind, samples=samples, **(ALL_OPTIONS | weights if weights else {}))
-    arguments = (problem.loss, problem.start(*batch), problem.penalty, AdaGradDiff(0.3))
-    alone = [s.copy() for s in islice(iterate(*arguments), 50)]
-    assert used == []
-    monkeypatch.setattr(module, "WORK_PER_THREAD", 1)
-    monkeypatch.setattr(module, "cores", lambda: 4)
-    monkeypatch.setattr(module, "_blas", list)
-    monkeypatch.setattr(block, "CACHE_BYTES", 1)  # the smallest blocks: 256 rows
-    shared = [s.copy() for s in islice(iterate(*arguments), 50)]
-    if kind == "CSR" or (kind == "C" and loss != "Multinomial" and not batch):  # the others leave threads to BLAS
-        assert set(used) == {4}
-    for name in ("x", "g", "fun"):
-        assert_close([getattr(s, name) for s in shared], [getattr(s, name) for s in alone])
-
-
-# ---------------------------------------------------------------- what a run reports
-
-
-@looped("rule", RULES)
-@pytest.mark.parametrize("loss", ["Logistic", "Hinge", "LAD", "Multinomial", "Quadratic"])
-def test_result(loss, rule):
-    options = ALL_OPTIONS if loss in LINEAR else {}
-    problem = Problem(loss, "L1", **options)
-    eta, blocks = lambda n: 1.5 / n**0.25, "all" if loss == "LAD" else None
-    iterates = []
-    result = minimize(
-        problem.loss,
-        problem.x0,
-        problem.penalty,
-        RULES[rule](eta, blocks=blocks),
-        max_iter=ITERATIONS,
-        callback=lambda now: iterates.append(now.x),
-    )
-    expected = problem.naively(rule, eta, blocks=blocks)
-    assert_close([result.x, result.jac], [expected.x[-1], expected.g[-1]])
-    assert_close([result.x_avg], [expected.x_avg])
-    np.testing.assert_array_equal(result.x_best, iterates[np.argmin(result.history.objective)])
-    assert_close([result.fun, result.fun_best], [expected.F[-1], expected.F.min()])
-    assert result.subgradient_norm == pytest.approx(expected.subgradient_norm[-1], rel=1e-12, abs=1e-12)
-    assert (result.nit, result.nfev) == (ITERATIONS, ITERATIONS + 1)
-    assert result.history.iteration.tolist() == list(range(1, ITERATIONS + 1))
-    assert_close(result.history.objective, expected.F[1:])
-    assert_close(result.history.mean_step, expected.mean_step)
-    assert_close(result.history.subgradient_norm, expected.subgradient_norm)
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("loss", ["Hinge", "LAD", "Quantile"])
+@pytest.mark.parametrize("loss", ["Hinge", "LAD"])
 def test_best_and_average_are_not_the_last_iterate(loss, rule):
     """With a step this long a nonsmooth loss goes up and down: x_best, x_avg and x are three different points."""
-    problem = Problem(loss, "L1")
-    result = minimize(problem.loss, problem.x0, problem.penalty, RULES[rule](2.0), max_iter=ITERATIONS)
-    expected = problem.naively(rule, eta=2.0)
+    problem = Problem(loss, "ElasticNet")
+    result = minimize(problem.loss, problem.x0, problem.penalty, RULES[rule](4.0), max_iter=ITERATIONS)
+    expected = problem.naively(rule, eta=4.0)
     assert 0 < np.argmin(expected.F) < ITERATIONS
     assert_close([result.x, result.x_avg, result.x_best], [expected.x[-1], expected.x_avg, expected.x_best])
 
 
-@pytest.mark.parametrize("power", [70, -80])
-@pytest.mark.parametrize("batch", [(), (2,)], ids=["single", "batched"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
+@pairwise(power=[70, -80], batch=[(), (2,)], dtype=[np.float64, np.float32])
 def test_scaling_the_objective_changes_nothing(dtype, batch, power):
     """c f with c eps in place of f and eps has the same iterates and stops with them; for c = 2^k, to the last bit."""
     Q, b, c = np.array([[2, 1], [1, 3]], dtype), np.array([1, -1], dtype), dtype(2.0**power)
@@ -411,14 +240,14 @@ def test_scaling_the_objective_changes_nothing(dtype, batch, power):
 # ---------------------------------------------------------------- random problems
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, database=None)
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
 @given(
     samples=st.integers(1, 8),
     labels=st.lists(st.integers(0, 3), min_size=1, max_size=8),
     eta=st.floats(-3, 1).map(lambda power: 10**power),
     loss=st.sampled_from(["Squared", "Huber"]),
     rule=st.sampled_from(list(RULES)),
-    penalty=st.sampled_from(["Zero", "ElasticNet", "Box"]),
+    penalty=st.sampled_from(["Zero", "ElasticNet", "Box per coordinate"]),
     seed=st.integers(0, 2**32 - 1),
 )
 def test_random_problems(samples, labels, eta, loss, rule, penalty, seed):
