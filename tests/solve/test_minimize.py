@@ -25,16 +25,20 @@ from adagrad_diff import (
     iterate,
     minimize,
 )
+from pairwise import pairwise
 from user_losses import Bowl, data
 
 A, REAL, LABELS, CLASSES = data()
 START = np.linspace(-1.0, 1.0, A.shape[1])
 
 
-@pytest.mark.parametrize("rule", [AdaGradDiff, AdaGrad])
-@pytest.mark.parametrize(("loss", "target", "penalty"), [("Logistic", LABELS, ("L1", 0.05)), ("LAD", REAL, ("Box", -0.2, 0.3))])
-@pytest.mark.parametrize("iterations", [1, 2, 60])
-def test_result_is_that_of_the_paper(rule, loss, target, penalty, iterations):
+@pairwise(
+    rule=[AdaGradDiff, AdaGrad],
+    case=[("Logistic", LABELS, ("L1", 0.05)), ("LAD", REAL, ("Box", -0.2, 0.3))],
+    iterations=[1, 2, 60],
+)
+def test_result_is_that_of_the_paper(rule, case, iterations):
+    loss, target, penalty = case
     expected = naive.run(
         getattr(naive, loss)(A, target), START, getattr(naive, penalty[0])(*penalty[1:]), rule.__name__, 0.3, iterations
     )
@@ -107,11 +111,11 @@ def test_float32_data_give_float32_iterates():
     np.testing.assert_allclose(result.x, minimize(Logistic(A, LABELS), eta=0.3, max_iter=50).x, rtol=1e-3)
 
 
-@pytest.mark.parametrize(
-    "rule", [AdaGradDiff(0.3), AdaGrad(0.3, blocks="all"), AdaGradDiff(0.1, scale=np.linspace(0.5, 2.0, 6))]
+@pairwise(
+    rule=[AdaGradDiff(0.3), AdaGrad(0.3, blocks="all"), AdaGradDiff(0.1, scale=np.linspace(0.5, 2.0, 6))],
+    penalty=[L1(0.1), Box(-0.5, 0.5), ElasticNet(0.1, 0.5)],
+    intercept=[False, True],
 )
-@pytest.mark.parametrize("penalty", [L1(0.1), Box(-0.5, 0.5), ElasticNet(0.1, 0.5)])
-@pytest.mark.parametrize("intercept", [False, True])
 def test_u_is_a_subgradient_of_the_objective(rule, penalty, intercept):
     f = Logistic(A, LABELS, intercept=intercept)
     seen_zero = seen_other = 0
@@ -171,17 +175,13 @@ def test_a_missed_tolerance_is_no_success():
 
 @pytest.mark.parametrize("tol", [None, 1e-12])
 def test_max_time(tol):
-    def slow(x):
-        time.sleep(0.005)
-        return Bowl()(x)
-
+    options = {"eta": 1e-9, "max_iter": 10**9, "tol": tol, "history": 0, "on_failure": "ignore"}
     begin = time.perf_counter()
-    result = minimize(slow, np.zeros(3), eta=0.01, max_time=0.06, max_iter=2000, tol=tol, on_failure="ignore")
-    assert time.perf_counter() - begin < 5
-    assert 1 <= result.nit <= 13  # each takes at least 5 ms
+    result = minimize(Bowl(), np.zeros(3), **options, max_time=0.05)
+    assert time.perf_counter() - begin >= 0.05
     assert (result.status, result.success) == (Status.MAX_TIME, tol is None)
     assert "max_time" in result.message
-    assert result.history.time[-1] < 5
+    assert minimize(Bowl(), np.zeros(3), **options, max_time=1e-9).nit == 1
 
 
 @pytest.mark.parametrize("every", [0, 1, 7, 30, 31])

