@@ -5,14 +5,16 @@ import hashlib
 import itertools
 import json
 import os
-from concurrent.futures import wait
+import signal
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 
 from adagrad_diff import L1, AdaGrad, AdaGradDiff, Poisson, Status, named, sweep
-from adagrad_diff.sweeps import run as module
-from user_losses import data
+from user_losses import Bowl, data
+from waiting import wait_until
 
 A, REAL, LABELS, CLASSES = data(samples=60, features=8)
 COUNTS = np.round(np.abs(REAL))
@@ -23,13 +25,13 @@ def schedule(eta):
     return AdaGradDiff(named("eta / sqrt(n)", lambda n: eta / np.sqrt(n)))
 
 
-def problem(n_iter=300):
+def problem(n_iter=60):
     """Some of its trajectories fail, at different times; some rules are cut in several chunks."""
     rules = {"Diff": AdaGradDiff, "AdaGrad": AdaGrad, "schedule": schedule}
     return Poisson(A, COUNTS), L1(0.01), rules, [0.05, 3.0, 1e3, 0.2], X0S, n_iter
 
 
-OPTIONS = {"record": 7, "memory": 60_000, "n_jobs": 2}
+OPTIONS = {"record": 7, "memory": 30_000, "n_jobs": 2}
 
 
 def digest(result):
@@ -51,18 +53,34 @@ def uninterrupted():
     return digest(result)
 
 
-def interrupt_after(monkeypatch, looks):
-    """Ctrl-C arrives when the main thread has looked at the progress so many times."""
-    count = [0]
+class Pressing:
+    """A bowl that presses Ctrl-C in its call number `at` and is slow afterwards, so that the sweep cannot end before it stops."""
 
-    def interrupted(*args):
-        count[0] += 1
-        if count[0] > looks:
-            raise KeyboardInterrupt
-        return wait(*args)
+    def __init__(self, at):
+        self.at, self.calls, self.lock = at, 0, threading.Lock()
 
-    monkeypatch.setattr(module, "LOOK_EVERY", 0.004)
-    monkeypatch.setattr(module, "wait", interrupted)
+    def __call__(self, x):
+        with self.lock:
+            self.calls += 1
+            press = self.calls == self.at
+        if press:
+            os.kill(os.getpid(), signal.SIGINT)
+        if self.calls >= self.at:
+            time.sleep(0.01)
+        return Bowl()(x)
+
+
+class Gated:
+    """A bowl that other processes evaluate only when a file `go` exists."""
+
+    def __init__(self, directory):
+        self.begun, self.go, self.home = directory / "begun", directory / "go", os.getpid()
+
+    def __call__(self, x):
+        if os.getpid() != self.home:
+            self.begun.touch()
+            wait_until(self.go.exists)
+        return Bowl()(x)
 
 
 class Crash(BaseException):
@@ -82,15 +100,3 @@ def crash_at(monkeypatch, moment, *, before=False):
             raise Crash
 
     monkeypatch.setattr(os, "replace", crashing)
-
-
-def half_way(monkeypatch, directory, arguments, options, files=12):
-    """Begin a sweep in the directory, and leave it with a part in progress: the path of that."""
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "SAVE", 0.0)
-        crash_at(patch, files)
-        try:
-            sweep(*arguments, **options, checkpoint=directory)
-        except Crash:
-            return next(directory.glob("part-*.progress.npz"))
-    raise AssertionError("it was through before")

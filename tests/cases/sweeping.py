@@ -14,14 +14,10 @@ from adagrad_diff import (
     Box,
     GroupL2,
     Hinge,
-    KernelSVMDual,
     Logistic,
     Multinomial,
-    Poisson,
-    Quadratic,
     Rule,
     Squared,
-    Zero,
     minimize,
     named,
 )
@@ -29,9 +25,7 @@ from user_losses import Bowl, data
 
 A, REAL, LABELS, CLASSES = data()
 HALF = A * (A > 0)
-K = np.exp(-np.abs(np.subtract.outer(REAL, REAL)))
-DUAL = KernelSVMDual(K, LABELS, lam=0.1)
-ETAS = [0.3, 0.02, 0.1]
+ETAS = [0.3, 0.02]
 
 
 def operator(array):
@@ -117,17 +111,11 @@ RULES = {"Diff": AdaGradDiff, "AdaGrad": AdaGrad, "one block": one_block, "scale
 PLAIN = {"Diff": AdaGradDiff, "AdaGrad": AdaGrad, "schedule": schedule}
 PROBLEMS = {
     "LAD, L1": lambda: (LAD(A, REAL), L1(0.02), RULES),
-    "Hinge, Fortran, L1 per coordinate": lambda: (Hinge(np.asfortranarray(A), LABELS), L1(np.linspace(0.0, 0.1, 6)), RULES),
     "Hinge, box, intercept": lambda: (Hinge(A, LABELS, intercept=True), Box(-0.2, 0.3), PLAIN),
     "Squared, operator, ridge inside": lambda: (Squared(operator(A), REAL, l2=0.3), None, RULES),
     "Logistic, CSR": lambda: (Logistic(sparse.csr_array(HALF), LABELS), L1(0.02), RULES),
-    "Logistic, CSC, zero": lambda: (Logistic(sparse.csc_array(HALF), LABELS), Zero(), RULES),
     "Logistic, groups": lambda: (Logistic(A, LABELS), GroupL2(0.05, [0, 0, 1, 1, 2, 2]), {"one block": one_block}),
-    "Poisson": lambda: (Poisson(A, np.round(np.abs(REAL))), L1(0.02), RULES),
     "Multinomial": lambda: (Multinomial(A, CLASSES, intercept=True), L1(0.01), PLAIN),
-    "Multinomial, rows": lambda: (Multinomial(A, CLASSES), None, {"rows": lambda eta: AdaGradDiff(eta, blocks="row")}),
-    "Quadratic": lambda: (Quadratic(A.T @ A / 40, A.T @ REAL / 40), L1(0.02), RULES),
-    "kernel": lambda: (DUAL, DUAL.box(), PLAIN),
     "a function": lambda: (Bowl(np.linspace(0.5, 3.0, 6)), L1(0.1), RULES),
     "rules of a number": lambda: (LAD(A, REAL), L1(0.02), {"mixed": only_numbers, "fixed": lambda eta: AdaGrad(0.2)}),
     "rules of a user": lambda: (LAD(A, REAL), None, {"Mine": Mine, "by eta": lambda eta: Mine(2 * eta, power=1 + eta)}),

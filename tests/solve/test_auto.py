@@ -22,7 +22,7 @@ from adagrad_diff import (
     minimize,
 )
 from adagrad_diff.penalties import Zero
-from loss_zoo import named, problem
+from loss_zoo import problem
 from pairwise import pairwise
 
 
@@ -35,7 +35,9 @@ def data(samples=80, features=6, seed=0):
 # ------------------------------------------------------------ as good as a tuned eta
 
 
-@pytest.mark.parametrize(("kind", "intercept"), [(LAD, True), (Logistic, False), (Poisson, True), (Multinomial, False)], ids=str)
+@pytest.mark.parametrize(
+    ("kind", "intercept"), [(LAD, True), (Logistic, False), (Poisson, True), (Multinomial, False)], ids=str
+)
 def test_against_a_grid(kind, intercept):
     """The gap after 300 iterations is at most ten times that of the best of 15 constant etas, or tiny."""
     loss, _ = problem(kind, samples=60, intercept=intercept)
@@ -85,9 +87,7 @@ def test_layouts_of_shifted_columns(kind, layout, penalty):
     """Centering the columns leaves their layout alone and does not change the run."""
     plain, rng = problem(kind, samples=30, intercept=True)
     A, options = plain.A.array + 2.0, {"intercept": True, "sample_weight": rng.uniform(1, 2, 30)}
-    expected, found = (
-        minimize(kind(B, plain.b, **options), penalty=penalty, max_iter=60) for B in (A, FORMATS[layout](A))
-    )
+    expected, found = (minimize(kind(B, plain.b, **options), penalty=penalty, max_iter=60) for B in (A, FORMATS[layout](A)))
     assert found.fun == pytest.approx(expected.fun, rel=1e-3 if layout == "float32" else 1e-6)
 
 

@@ -53,6 +53,8 @@ CASES = {
     "trajectories of matrices": lambda: (Multinomial(A, CLASSES), {"rule": AdaGrad([0.1, 0.3], blocks="row")}),
     "trajectories, callable eta": lambda: (LAD(A, REAL), {"rule": AdaGradDiff(decreasing), "x0": STARTS}),
 }
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_37_and_63_iterations_are_100(case, tmp_path):
     loss, arguments = CASES[case]()

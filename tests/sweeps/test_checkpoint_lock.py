@@ -1,79 +1,43 @@
-"""One process works in a checkpoint at a time, and what killed ones have left there is removed."""
+"""One sweep works in a checkpoint at a time, and files that killed processes have left there are removed."""
 
 import contextlib
-import re
-import signal
-import subprocess
-import sys
 import threading
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from adagrad_diff import AdaGrad, AdaGradDiff, Interrupted, load_state, minimize, named, sweep
-from checkpointing import OPTIONS, digest, half_way, interrupt_after, problem, snapshot, uninterrupted
+from adagrad_diff import AdaGrad, AdaGradDiff, load_state, minimize, named, sweep
+from checkpointing import OPTIONS, Crash, crash_at, digest, problem, snapshot, uninterrupted
 from user_losses import Bowl
+from waiting import wait_until
 
-HERE = Path(__file__).parents[1] / "cases"
 TOKEN = "0123456789abcdef"
-IN_USE = r"^The checkpoint in {} is in use by another sweep\. Wait for its end, or choose another directory\.$"
-
-BUSY = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import checkpointing as t
-from adagrad_diff.sweeps import run as _sweep
-
-_sweep.SAVE = 0.01
-t.sweep(*t.problem(10**6), record=10**5, n_jobs=1, checkpoint=sys.argv[2])
-"""
-
-
-@pytest.mark.peer
-def test_another_process(tmp_path, monkeypatch):
-    """It is told from one that was killed."""
-    pytest.importorskip("fcntl")
-
-    def run():
-        return sweep(*problem(10**6), record=10**5, n_jobs=1, checkpoint=tmp_path)
-
-    with subprocess.Popen([sys.executable, "-c", BUSY, str(HERE), str(tmp_path)]) as busy:
-        try:
-            while busy.poll() is None and not list(tmp_path.glob("*.progress.npz")):
-                time.sleep(0.01)
-            with pytest.raises(BlockingIOError, match=IN_USE.format(re.escape(str(tmp_path)))):
-                run()
-            assert busy.poll() is None
-        finally:
-            busy.send_signal(signal.SIGKILL)
-    interrupt_after(monkeypatch, 0)
-    with pytest.raises(Interrupted):
-        run()
 
 
 @pytest.mark.peer
 def test_another_thread(tmp_path):
-    answers = []
+    inside, gate, answers = threading.Event(), threading.Event(), []
 
-    def slow(x):
-        time.sleep(0.01)
+    def waiting(x):
+        if threading.current_thread().name.startswith("adagrad_diff.sweep"):
+            inside.set()
+            assert gate.wait(60)
         return Bowl()(x)
 
     def run():
-        return sweep(named("slow", slow), None, [AdaGradDiff, AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 100, checkpoint=tmp_path)
+        rules = [AdaGradDiff, AdaGrad]
+        return sweep(named("waiting", waiting), None, rules, [0.1, 0.2], np.zeros((3, 2)), 10, checkpoint=tmp_path)
 
     thread = threading.Thread(target=lambda: answers.append(run()))
     thread.start()
     try:
-        while thread.is_alive() and not (tmp_path / "manifest.json").exists():
-            time.sleep(0.01)
+        wait_until(lambda: inside.is_set() or not thread.is_alive())
         before = snapshot(tmp_path)
-        with pytest.raises(BlockingIOError, match=IN_USE.format(re.escape(str(tmp_path)))):
+        with pytest.raises(BlockingIOError, match="in use by another sweep"):
             run()
         assert snapshot(tmp_path) == before
     finally:
+        gate.set()
         thread.join()
     assert digest(run()) == digest(answers[0])
 
@@ -96,11 +60,14 @@ def test_what_kills_leave_is_removed(tmp_path, monkeypatch):
 @pytest.mark.peer
 def test_what_is_not_of_a_sweep_stays(tmp_path, monkeypatch):
     """In a directory of ours as well: a name of ours is needed for a file to be removed."""
-    half_way(monkeypatch, tmp_path, problem(31), OPTIONS)
+    with monkeypatch.context() as patch:
+        crash_at(patch, 3)
+        with pytest.raises(Crash):
+            sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
     theirs = [tmp_path / "film.partial", tmp_path / "part-0000.npz.bak", tmp_path / f"notes.{TOKEN}"]
     for path in theirs:
         path.write_text("precious")
-    sweep(*problem(31), **OPTIONS, checkpoint=tmp_path)
+    sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
     assert all(path.read_text() == "precious" for path in theirs)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("ADAGRAD_DIFF_KILLS", "0"))
 FEW = {
     "minimize": 2,

@@ -4,7 +4,6 @@ import os
 import pickle
 import signal
 import threading
-import time
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 
 import numpy as np
@@ -12,19 +11,18 @@ import pytest
 from sklearn.base import clone
 
 import checkpointing as t
-from adagrad_diff import Interrupted, Status
-from adagrad_diff.common import cluster
-from adagrad_diff.common.threads import one_blas_thread
-from adagrad_diff.sweeps import run as module
+from adagrad_diff import Interrupted, Status, named
+from user_losses import Bowl
+from waiting import wait_until
 
 pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
 
 
 class Client:
-    """A cluster in threads, which counts, and loses every so-manieth task."""
+    """A cluster in threads, which counts, loses every so-manieth task, and may press Ctrl-C when it is handed task `press`."""
 
-    def __init__(self, lose=0):
-        self.pool, self.lose, self.tasks, self.scattered = ThreadPoolExecutor(8), lose, 0, 0
+    def __init__(self, lose=0, press=0):
+        self.pool, self.lose, self.press, self.tasks, self.scattered = ThreadPoolExecutor(8), lose, press, 0, 0
         self.running, self.most, self.lock = 0, 0, threading.Lock()
 
     def scatter(self, parts, broadcast, hash):
@@ -39,6 +37,8 @@ class Client:
     def submit(self, function, *arguments, pure):
         assert not pure
         self.tasks += 1
+        if self.tasks == self.press:
+            signal.raise_signal(signal.SIGINT)
         if self.lose and self.tasks % self.lose == 0:
             future = Future()
             future.set_exception(CancelledError())
@@ -56,19 +56,11 @@ class Client:
                 self.running -= 1
 
 
-@pytest.fixture
-def slices(monkeypatch):
-    """Tasks say how far they are after every few iterations."""
-    monkeypatch.setattr(module, "SAVE", 0.002)
-    monkeypatch.setattr(os, "fsync", lambda file: None)
-
-
-def test_the_same_bits(slices):
+def test_the_same_bits():
     client = Client()
     assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, client=client)) == t.uninterrupted()
     assert client.scattered == 1
     assert client.most == 2  # as n_jobs says, and memory allows: not all that there are
-    assert client.tasks > len(t.uninterrupted())  # several for each chunk
     assert t.digest(t.sweep(*t.problem(), **{**t.OPTIONS, "n_jobs": None}, client=client)) == t.uninterrupted()  # 2 threads
 
 
@@ -77,7 +69,7 @@ def test_an_executor_will_do():
         assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, client=pool)) == t.uninterrupted()
 
 
-def test_lost_tasks_are_handed_out_again(slices):
+def test_lost_tasks_are_handed_out_again():
     client = Client(lose=3)
     assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, client=client)) == t.uninterrupted()
     assert client.scattered > 1  # the data may be gone, too
@@ -85,15 +77,15 @@ def test_lost_tasks_are_handed_out_again(slices):
         t.sweep(*t.problem(), **t.OPTIONS, client=Client(lose=1))  # nobody is there
 
 
-def test_checkpoints(slices, tmp_path, monkeypatch):
+def test_checkpoints(tmp_path, monkeypatch):
     """Begun on a cluster, crashed, gone on with here, and the other way round."""
-    for first, second in ((Client(), None), (None, Client()), (Client(), Client())):
+    for first, second in ((Client(), None), (None, Client())):
         place = tmp_path / f"{id(first)}"
         with monkeypatch.context() as patch:
-            t.crash_at(patch, 9)
+            t.crash_at(patch, 4)
             with pytest.raises(t.Crash):
                 t.sweep(*t.problem(), **t.OPTIONS, checkpoint=place, client=first)
-        assert list(place.glob("part-*.progress.npz"))
+        assert list(place.glob("part-*.npz"))
         assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, checkpoint=place, client=second)) == t.uninterrupted()
         before = t.snapshot(place)
         client = Client()
@@ -102,23 +94,11 @@ def test_checkpoints(slices, tmp_path, monkeypatch):
         assert t.snapshot(place) == before
 
 
-def test_ctrl_c(slices, tmp_path, monkeypatch):
-    client = Client()
-    completed, calls = cluster.Cluster.completed, []
-
-    def interrupted(self, seconds):
-        calls.append(1)
-        if len(calls) > 6:
-            raise KeyboardInterrupt
-        return completed(self, seconds)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(cluster.Cluster, "completed", interrupted)
-        with pytest.raises(Interrupted, match=r"trajectories are finished\. The same call with checkpoint=") as caught:
-            t.sweep(*t.problem(), **t.OPTIONS, checkpoint=tmp_path, client=client)
-    status = np.unique(caught.value.result.status)
-    assert Status.INTERRUPTED in status
-    assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, checkpoint=tmp_path, client=client)) == t.uninterrupted()
+def test_ctrl_c(tmp_path, default_handler):
+    with pytest.raises(Interrupted, match=r"trajectories are finished\. The same call with checkpoint=") as caught:
+        t.sweep(*t.problem(), **t.OPTIONS, checkpoint=tmp_path, client=Client(press=4))
+    assert Status.INTERRUPTED in np.unique(caught.value.result.status)
+    assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, checkpoint=tmp_path, client=Client())) == t.uninterrupted()
 
 
 def test_errors_are_those_of_the_work():
@@ -141,18 +121,6 @@ def test_what_is_no_client():
         t.sweep(*t.problem(), client="tcp://scheduler:8786")
 
 
-def test_one_blas_thread_for_all_who_want_it():
-    from threadpoolctl import ThreadpoolController
-
-    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-    before = [library.get_num_threads() for library in libraries]
-    with one_blas_thread():
-        with one_blas_thread():
-            pass
-        assert {library.get_num_threads() for library in libraries} <= {1}  # the inner one has not lifted it
-    assert [library.get_num_threads() for library in libraries] == before
-
-
 # ------------------------------------------------------------ Dask
 
 
@@ -168,10 +136,12 @@ def dask():
         yield client
 
 
+@pytest.mark.slow
 def test_on_dask(dask):
     assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, client=dask)) == t.uninterrupted()
 
 
+@pytest.mark.slow
 def test_path_cv_on_dask(dask):
     sklearn = pytest.importorskip("adagrad_diff.sklearn")
     A, b = t.A, t.REAL
@@ -184,21 +154,25 @@ def test_path_cv_on_dask(dask):
     assert pickle.loads(pickle.dumps(there)).alpha_ == here.alpha_
 
 
-def test_dask_workers_that_are_killed(dask, monkeypatch, tmp_path):
+@pytest.mark.slow
+def test_dask_workers_that_are_killed(dask, tmp_path):
     """All of them, with the data they hold: others take over, and the sweep ends with the same bits."""
-    monkeypatch.setattr(module, "SAVE", 0.02)
-    victims, moments = list(dask.run(os.getpid).values()), []
+    victims = list(dask.run(os.getpid).values())
+
+    def problem(loss):
+        return named("loss", loss), None, [t.AdaGradDiff, t.AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 10
 
     def kill():
+        wait_until((tmp_path / "begun").exists)
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
-        moments.append(time.perf_counter())
+        (tmp_path / "go").touch()
 
-    timer = threading.Timer(0.2, kill)
-    timer.start()
-    result = t.sweep(*t.problem(), **t.OPTIONS, checkpoint=tmp_path, client=dask)
-    assert moments
-    assert moments[0] < time.perf_counter()  # while it was running
+    expected = t.sweep(*problem(Bowl()), n_jobs=2)
+    killer = threading.Thread(target=kill)
+    killer.start()
+    result = t.sweep(*problem(t.Gated(tmp_path)), n_jobs=2, checkpoint=tmp_path / "kept", client=dask)
+    killer.join()
     assert not {*victims} & {*dask.run(os.getpid).values()}
-    assert t.digest(result) == t.uninterrupted()
-    assert not [path.name for path in tmp_path.iterdir() if "progress" in path.name or "partial" in path.name]
+    np.testing.assert_array_equal(result.objective, expected.objective)
+    assert not [path.name for path in (tmp_path / "kept").iterdir() if "progress" in path.name or "partial" in path.name]

@@ -1,7 +1,6 @@
 """Trajectories of a sweep that fail, losses that raise, and input that is refused."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from adagrad_diff import (
     named,
     sweep,
 )
-from adagrad_diff.sweeps import run as module
 from looping import looped
 from sweeping import ETAS, HALF, REAL, A, assert_same, assert_single_runs, one_block, schedule, starts
 from user_losses import Barrier, Bowl
@@ -34,8 +32,7 @@ FAILING = {
 }
 
 
-@pytest.mark.parametrize("case", FAILING)
-@pytest.mark.parametrize("record", [1, 7, 100])
+@pytest.mark.parametrize(("case", "record"), list(zip(FAILING, [1, 7, 100, 7], strict=True)))
 def test_some_diverge_and_the_others_go_on(case, record):
     loss, penalty, etas, x0s, status = FAILING[case]
     rules = {"AdaGradDiff": AdaGradDiff, "AdaGrad": AdaGrad, "schedule": schedule}
@@ -51,16 +48,6 @@ def test_some_diverge_and_the_others_go_on(case, record):
     assert_same(
         result.sel(eta=good).drop_attrs(), sweep(loss, penalty, rules, good, x0s, 40, record=record).drop_attrs(), 1e-12
     )
-
-
-@pytest.mark.parametrize("save", [0.0, 1e-4])
-@pytest.mark.parametrize("record", [1, 7])
-def test_pauses_change_nothing(monkeypatch, save, record):
-    """Each iteration may be the last before the trajectories are kept, also the one in which some of them fail."""
-    loss, penalty, etas, x0s, _ = FAILING["Poisson"]
-    expected = sweep(loss, penalty, [AdaGradDiff, AdaGrad], etas, x0s, 40, record=record)
-    monkeypatch.setattr(module, "SAVE", save)
-    assert_same(sweep(loss, penalty, [AdaGradDiff, AdaGrad], etas, x0s, 40, record=record), expected)
 
 
 def test_those_that_failed_are_no_longer_computed():
@@ -96,32 +83,25 @@ class Wrong(Exception):
     pass
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 3])
-@pytest.mark.parametrize("where", [0.3, 0.02])  # the first or the last chunk
+@pytest.mark.parametrize(("jobs", "where"), [(1, 0.3), (2, 0.02), (3, 0.3)])  # the first or the last chunk
 def test_an_error_in_the_loss(jobs, where, tmp_path):
-    """It arrives once, as it was raised, with a note, at once, and nothing goes on in the background."""
+    """It arrives once, as it was raised, with a note, long before the end, and nothing goes on in the background."""
     lock, calls = threading.Lock(), []
 
-    def loss(x, at=None):
+    def loss(x):
         with lock:
             calls.append(x.shape[1])
-            if at is not None and x.shape[1] == 2 and len(calls) > at and np.abs(x).max() > where:
+            if x.shape[1] == 2 and len(calls) > 5 and np.abs(x).max() > where:
                 raise Wrong("in iteration five")
-        time.sleep(1e-3)
         return Bowl()(x)
 
-    arguments = None, schedule, [0.3, 0.2, 0.02], np.zeros((3, 2)), 10_000
-    begin = time.perf_counter()
+    arguments = None, schedule, [0.3, 0.2, 0.02], np.zeros((3, 2)), 10**8
     with pytest.raises(Wrong, match="in iteration five") as caught:
-        sweep(named("loss", lambda x: loss(x, 5)), *arguments, n_jobs=jobs, checkpoint=tmp_path)
-    assert time.perf_counter() - begin < 8.0  # 10,000 iterations take more
+        sweep(named("loss", loss), *arguments, record=10**7, n_jobs=jobs, checkpoint=tmp_path)
     assert str(caught.value) == "in iteration five"
     assert caught.value.__notes__[0] in [f"This was rule 'schedule' of the sweep, eta = {eta}." for eta in arguments[2]]
     assert caught.value.__context__ is None
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("adagrad_diff.sweep")]
-    count = len(calls)
-    time.sleep(0.02)
-    assert len(calls) == count
 
 
 def test_an_error_in_a_rule(tmp_path):
@@ -164,14 +144,12 @@ BAD = [
     ({"etas": [0.1, -0.2]}, ValueError, r"'etas' parameter of sweep must be a positive number\. Got .*-0\.2"),
     ({"etas": [0.0]}, ValueError, "'etas' parameter of sweep must be a positive number"),
     ({"etas": [np.nan]}, ValueError, "'etas' parameter of sweep must be a positive number"),
-    ({"etas": [np.inf]}, ValueError, "'etas' parameter of sweep must be a positive number"),
     ({"etas": ["a"]}, ValueError, "'etas' parameter of sweep must be a positive number"),
     ({"etas": np.ma.array([0.1, 0.2], mask=[0, 1])}, ValueError, "'etas' has 1 masked entry"),
     ({"checkpoint": 5}, ValueError, "'checkpoint' must be the path of a file or directory. Got 5 instead"),
     ({"checkpoint": "a\0b"}, ValueError, "'checkpoint' must be the path of a file or directory"),
     ({"etas": None}, ValueError, "'etas' parameter of sweep must be a positive number"),
     ({"x0s": np.zeros((5, 2))}, ValueError, r"'x0s' must have shape \(6, starts\)\. Got shape \(5, 2\) instead"),
-    ({"x0s": np.zeros((2, 6))}, ValueError, r"'x0s' must have shape \(6, starts\)\. Got shape \(2, 6\) instead"),
     ({"x0s": np.zeros((6, 2, 2))}, ValueError, r"'x0s' must have shape \(6, starts\)"),
     ({"x0s": np.zeros((6, 0))}, ValueError, r"'x0s' must have .*Got shape \(6, 0\)"),
     ({"x0s": 1.0}, ValueError, "'x0s' must have shape"),
@@ -182,7 +160,6 @@ BAD = [
     ({"loss": Bowl(), "x0s": np.zeros((3, 0))}, ValueError, "'x0s' must have"),
     ({"rules": []}, TypeError, "'rules' must be rule classes, such as AdaGradDiff, or functions eta -> rule"),
     ({"rules": {}}, TypeError, "'rules' must be rule classes"),
-    ({"rules": None}, TypeError, "'rules' must be rule classes"),
     ({"rules": "AdaGrad"}, TypeError, "'rules' must be rule classes"),
     ({"rules": AdaGrad(0.1)}, TypeError, "'rules' must be rule classes"),
     ({"rules": [AdaGrad, 3]}, TypeError, "'rules' must be rule classes"),
@@ -197,7 +174,6 @@ BAD = [
     ({"n_iter": 10.0}, ValueError, "'n_iter' parameter of sweep"),
     ({"n_iter": True}, ValueError, "'n_iter' parameter of sweep"),
     ({"n_jobs": 0}, ValueError, "'n_jobs' parameter of sweep must be an integer >= 1"),
-    ({"n_jobs": -2}, ValueError, "'n_jobs' parameter of sweep"),
     ({"n_jobs": 1.5}, ValueError, "'n_jobs' parameter of sweep"),
     ({"loss": lambda x: (float(np.sum(x**2)), 2 * x)}, ValueError, "The loss must return one value per column of x"),
     ({"loss": lambda x: (float(np.sum(x**2)), 2 * x), "x0s": np.zeros(6)}, ValueError, "one value per column of x"),

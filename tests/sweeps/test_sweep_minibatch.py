@@ -1,11 +1,9 @@
 """Sweeps with minibatches: all trajectories see the same batches, and are what they are alone."""
 
 import numpy as np
-import pytest
 from scipy import sparse
 
 from adagrad_diff import L1, AdaGrad, AdaGradDiff, Adam, Logistic, Minibatch, Multinomial, minimize, sweep
-from checkpointing import digest, half_way
 from looping import looped
 from sweeping import CLASSES, ETAS, HALF, LABELS, A, assert_same, assert_single_runs, schedule, starts
 
@@ -54,15 +52,3 @@ def test_chunks_share_batches(options):
 
 def test_without_minibatches_there_are_no_passes_to_tell():
     assert "passes" not in sweep(Logistic(A, LABELS), None, {"Diff": AdaGradDiff}, [0.1], starts(Logistic(A, LABELS)), 3).coords
-
-
-def test_a_sweep_that_is_cut_goes_on(tmp_path, monkeypatch):
-    loss = CASES["CSR"]()
-    arguments = (loss, L1(0.02), TWO, ETAS, starts(loss), 40)
-    options = {"memory": 20_000}
-    whole = sweep(*arguments, **options)
-    half_way(monkeypatch, tmp_path, arguments, options, files=4)
-    assert digest(sweep(*arguments, **options, checkpoint=tmp_path)) == digest(whole)
-    other = (Minibatch(loss.loss, 2, seed=8), *arguments[1:])
-    with pytest.raises(ValueError, match="seed"):
-        sweep(*other, **options, checkpoint=tmp_path)
