@@ -230,20 +230,6 @@ def test_a_data_set_that_is_not_here(run, monkeypatch):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.usefixtures("default_handler")
-def test_ctrl_c(run, monkeypatch):
-    from adagrad_diff.cli import problem
-
-    def interrupted(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(problem, "read_table", interrupted)
-    result = run("fit", "mixed.csv", "--target", "ill")
-    assert result.exit_code == 130
-    assert "Interrupted. The same command begins again." in result.stderr
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.usefixtures("default_handler")
 def test_ctrl_c_from_outside(run, tmp_path):
     """While it computes, after the first message: 130 and a sentence, no traceback."""
     command = [

@@ -45,6 +45,7 @@ for code, _, said in re.findall(r"```python\\n(.*?)```(\\s+```text\\n(.*?)```)?"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.peer
 @pytest.mark.parametrize("page", READ, ids=lambda page: page.stem)
 def test_pages_can_be_typed(page):
@@ -73,6 +74,7 @@ def test_snippets_run(snippet):
         assert names["x"][1] == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.peer
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run(path, capsys, monkeypatch, tmp_path):

@@ -1,8 +1,6 @@
 """What objects print: one line each, and a summary of a result that fits a screen."""
 
 import copy
-import doctest
-import importlib
 import pickle
 
 import numpy as np
@@ -25,7 +23,6 @@ from adagrad_diff import (
     Scaled,
     minimize,
 )
-from adagrad_diff.common import showing
 
 rng = np.random.default_rng(0)
 A = rng.standard_normal((500, 100))
@@ -126,12 +123,6 @@ def test_nothing_proven_is_said():
     assert "1 number: " in repr(result)
     result["gap"] = np.inf
     assert "nothing is proven" in repr(result)
-
-
-def test_examples():
-    for module in (showing, importlib.import_module("adagrad_diff.solve.result")):
-        done = doctest.testmod(module)
-        assert (done.failed, done.attempted > 0) == (0, True)
 
 
 def test_warnings_are_the_callers(tmp_path):

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 SITE = ROOT / "docs" / "_build" / "html"
 pytestmark = [
     pytest.mark.peer,
+    pytest.mark.slow,
     pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site has not been built: make docs"),
 ]
 # Of each kind of page one: cards, formulas, tutorials with output, wide tables, pictures, a gallery, references, help texts.

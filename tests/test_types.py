@@ -9,7 +9,7 @@ import pytest
 import adagrad_diff
 
 pytest.importorskip("mypy")
-pytestmark = pytest.mark.peer
+pytestmark = [pytest.mark.peer, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[1]
 

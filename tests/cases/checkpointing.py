@@ -54,7 +54,10 @@ def uninterrupted():
 
 
 class Pressing:
-    """A bowl that presses Ctrl-C in its call number `at` and is slow afterwards, so that the sweep cannot end before it stops."""
+    """A bowl that presses Ctrl-C in its call number `at`.
+
+    It is slow afterwards, so that the sweep cannot end before it stops.
+    """
 
     def __init__(self, at):
         self.at, self.calls, self.lock = at, 0, threading.Lock()

@@ -14,7 +14,7 @@ from test_report import NASTY
 from adagrad_diff.study._page_text import clean, number
 from adagrad_diff.study.report import write
 
-pytestmark = pytest.mark.peer
+pytestmark = [pytest.mark.peer, pytest.mark.slow]
 CONTENT = content()
 TABBABLE = ("skip", "iterate", "rule by rule", "checkbox", "show", "eta", "summary", "pre", "csv")
 DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
