@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.peer
+pytestmark = [pytest.mark.peer, pytest.mark.slow]
 
 import torch.distributed as dist  # noqa: E402
 import torch.multiprocessing as mp  # noqa: E402
@@ -140,46 +140,6 @@ def fsdp2_state() -> None:
                         same([again.state[p][name]], [value])
 
 
-def reduced(model, optimizer, X, steps) -> None:
-    """Every step on another half of the samples."""
-    for n in steps:
-
-        def closure(batch=X[n % 2 :: 2]):
-            loss = model(batch).square().sum(1).mean()
-            loss.backward()
-            return loss
-
-        optimizer.step(closure)
-
-
-def storm() -> None:
-    """Previous weights and directions are spread as the parameters are, and are part of a checkpoint."""
-    for method in METHODS:
-        options = {"penalty": L1(0.01), "reduce": "storm", "reduce_rate": 0.3}
-        reference = network()
-        single = method(reference.parameters(), lr=0.1, **options)
-        reduced(reference, single, data(), range(STEPS))
-        parallel = torch.nn.parallel.DistributedDataParallel(network(), gradient_as_bucket_view=True)
-        reduced(parallel, method(parallel.parameters(), lr=0.1, **options), share(data()), range(STEPS))
-        same(parallel.parameters(), reference.parameters())
-        if not fully_shard:
-            continue
-        first, optimizer = sharded(method, **options)
-        reduced(first, optimizer, share(data()), range(STEPS // 2))
-        gather = StateDictOptions(full_state_dict=True)
-        full = get_optimizer_state_dict(first, optimizer, options=gather)
-        second, restored = sharded(method, **options)
-        second.load_state_dict(first.state_dict())
-        set_optimizer_state_dict(second, restored, full, options=gather)
-        for model, again in ((first, optimizer), (second, restored)):
-            reduced(model, again, share(data()), range(STEPS // 2, STEPS))
-            same(model.parameters(), reference.parameters())
-            for p, q in zip(model.parameters(), reference.parameters(), strict=True):
-                assert set(again.state[p]) == set(single.state[q]) >= {"x_prev"}
-                for name, value in single.state[q].items():
-                    same([again.state[p][name]], [value])
-
-
 def example() -> None:
     runpy.run_path(str(EXAMPLE))["main"]()
 
@@ -208,4 +168,4 @@ def run(tmp_path, *tasks) -> None:
 
 def test_two_processes_give_the_result_of_one(tmp_path):
     """All in the same two, which take longer to start than the tasks do. Torch may be one without FSDP2."""
-    run(tmp_path, ddp, storm, *([fsdp2, fsdp2_state, example] if fully_shard else []))
+    run(tmp_path, ddp, *([fsdp2, fsdp2_state, example] if fully_shard else []))

@@ -1,4 +1,4 @@
-"""Proximal steps of tensors against the statement that all doors share."""
+"""Proximal operators of tensors compared with the formulas that all integrations share."""
 
 import math
 
@@ -7,12 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch_twin import MODES, OPTIMIZERS, PENALTIES  # noqa: E402
+from torch_twin import KINDS, MODES, PENALTIES  # noqa: E402
 
-import adagrad_diff.torch as door  # noqa: E402
+import adagrad_diff.torch as package  # noqa: E402
 from adagrad_diff.common import six_penalties as six  # noqa: E402
-from adagrad_diff.torch import Box, GroupL2, NonNegative, Penalty  # noqa: E402
-from adagrad_diff.torch.penalties import from_config  # noqa: E402
+from adagrad_diff.torch import Box, GroupL2, NonNegative  # noqa: E402
+from pairwise import pairwise  # noqa: E402
 from prox_six import ARGUMENTS, BAD_IN_A_DOOR, SHAPE, STRENGTHS, make, points, prox, value  # noqa: E402
 
 pytestmark = pytest.mark.peer
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.peer
 
 @pytest.mark.parametrize("strength", STRENGTHS)
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_prox_and_value_are_those_of_the_statement(name, strength):
-    penalty, stated = make(door, name, strength), make(six, name, strength)
+def test_prox_and_value_are_those_of_the_formulas(name, strength):
+    penalty, stated = make(package, name, strength), make(six, name, strength)
     for size, z, step in points():
         x = torch.tensor(z)
         penalty.prox_(x, torch.tensor(step))
@@ -31,42 +31,25 @@ def test_prox_and_value_are_those_of_the_statement(name, strength):
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
-@pytest.mark.parametrize("shape", [(6, 1), (1, 7), (1, 1)])
-def test_one_step_for_a_block(penalty, shape):
-    """A step that is the same over a block may come in the shape of the blocks."""
+def test_a_step_for_each_block_is_broadcast(penalty):
     rng = np.random.default_rng(1)
-    z, step = torch.tensor(rng.standard_normal(SHAPE)), torch.tensor(rng.uniform(0.1, 2, shape))
-    x, y = z.clone(), z.clone()
-    penalty.prox_(x, step)
-    penalty.prox_(y, step.expand(SHAPE).clone())
-    torch.testing.assert_close(x, y, rtol=1e-14, atol=0)
+    for shape in ((6, 1), (1, 7), (1, 1)):
+        z, step = torch.tensor(rng.standard_normal(SHAPE)), torch.tensor(rng.uniform(0.1, 2, shape))
+        x, y = z.clone(), z.clone()
+        penalty.prox_(x, step)
+        penalty.prox_(y, step.expand(SHAPE).clone())
+        torch.testing.assert_close(x, y, rtol=1e-14, atol=0)
 
 
-@pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
-def test_a_step_of_zero_is_the_identity(penalty):
-    x = torch.tensor([[0.0, 0.25], [0.4, 1e-30]])
-    before = x.clone()
-    penalty.prox_(x, torch.zeros(()))
-    assert torch.equal(x, before)
-
-
-@pytest.mark.parametrize("kind", OPTIMIZERS)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("penalty", [None, *PENALTIES], ids=repr)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_zero_gradient_and_zero_rate_change_no_feasible_parameter(kind, mode, penalty, dtype):
+@pairwise(kind=KINDS, mode=MODES, penalty=[None, *PENALTIES], dtype=[torch.float32, torch.bfloat16], tensor=[False, True])
+def test_a_zero_learning_rate_changes_no_feasible_parameter(kind, mode, penalty, dtype, tensor):
     x = torch.tensor([[0.0, 0.25], [0.375, 1e-30]], dtype=dtype, requires_grad=True)
     before = x.detach().clone()
-    for lr in (0.0, torch.tensor(0.0)):
-        x.grad = torch.zeros_like(x)
-        kind([x], lr=lr, penalty=penalty, **MODES[mode]).step()
+    optimizer = kind([x], lr=torch.tensor(0.0) if tensor else 0.0, penalty=penalty, **MODES[mode])
+    for g in (0.0, 1.0):
+        x.grad = torch.full_like(x, g)
+        optimizer.step()
         assert torch.equal(x, before)
-
-
-@pytest.mark.parametrize("penalty", [*PENALTIES, Box(upper=1.0)], ids=repr)
-def test_plain_data_makes_the_same_penalty(penalty):
-    assert isinstance(penalty, Penalty)
-    assert from_config(penalty.config()) == penalty == from_config(penalty)
 
 
 def test_values_outside_the_domain():
@@ -78,7 +61,7 @@ def test_values_outside_the_domain():
 @pytest.mark.parametrize(("name", "arguments", "message"), BAD_IN_A_DOOR, ids=str)
 def test_bad_penalties(name, arguments, message):
     with pytest.raises(ValueError, match=message):
-        getattr(door, name)(**arguments)
+        getattr(package, name)(**arguments)
 
 
 def test_nan_in_a_group_is_not_hidden():
