@@ -9,7 +9,7 @@ import mixed_table
 click_testing = pytest.importorskip("click.testing")
 from adagrad_diff.cli import main  # noqa: E402
 
-pytestmark = pytest.mark.peer
+pytestmark = [pytest.mark.peer, pytest.mark.slow]
 SMALL = ["--rules", "AdaGradDiff,DoG", "--etas", "0.1,1", "--starts", "2", "--budget", "10", "--json"]
 
 
@@ -25,11 +25,8 @@ def test_compare_on_a_cluster(client, monkeypatch, tmp_path):
     assert answers[0] == answers[1]
 
 
-def test_nobody_answers(monkeypatch, tmp_path):
-    from adagrad_diff.cli import comparison
-
+def test_an_address_without_a_scheduler(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(comparison, "CONNECTING", "100ms")
     mixed_table.write("mixed.csv", mixed_table.columns())
     arguments = ["compare", "mixed.csv", *mixed_table.target("score"), "--scheduler", "tcp://127.0.0.1:1"]
     result = click_testing.CliRunner().invoke(main, arguments)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.peer
+pytestmark = [pytest.mark.peer, pytest.mark.slow]
 SAMPLES, FEATURES = 300_000, 125  # 300 MB
 ROOM = 220 << 20  # bytes that the process may have beside what it has when it begins
 PROGRAM = f"""

@@ -14,7 +14,6 @@ import adagrad_diff.dask as on_dask
 from adagrad_diff import L1, LAD, Quadratic, Squared, duality_gap, losses
 from adagrad_diff.dask import source
 from dask_data import CODES, dense, entries, sparse_rows
-from looping import looped
 from loss_zoo import same
 
 pytestmark = pytest.mark.peer
@@ -63,33 +62,28 @@ def parquet(A, folder):
 
 COLLECTIONS = {
     "uneven chunks, two of columns": lambda A, folder: dense(A),
-    "one chunk": lambda A, folder: da.from_array(A),
     "sizes that are not known": lambda A, folder: dense(A)[dense(A)[:, 0] > 0],
     "a frame": lambda A, folder: frame(A),
     "a frame of which rows were chosen": lambda A, folder: frame(A)[frame(A).a > 0],
     "partitions without rows": lambda A, folder: frame(A).map_partitions(lambda part: part[part.index >= 20]),
-    "values of a frame": lambda A, folder: frame(A).values,
     "Float64": lambda A, folder: frame(A).astype("Float64"),
     "integers": lambda A, folder: (10 * dense(A)).astype(int),
     "single precision": lambda A, folder: dense(A).astype("f4"),
-    "a frame in single precision": lambda A, folder: frame(A).astype("f4"),
     "centered": lambda A, folder: dense(A) - dense(A).mean(axis=0),
     "persisted": lambda A, folder: dense(A).persist(scheduler="threads"),
     "mapped": mapped,
-    "a part of what is mapped": lambda A, folder: mapped(A, folder)[7:],
     "some columns of what is mapped": lambda A, folder: mapped(A, folder)[:, 1:],
     "mapped, columns first": columns_first,
     "mapped, rows from the last to the first": lambda A, folder: mapped(A, folder)[::-2],
     "mapped, and changed in memory": changed_here,
     "Zarr": zarr_array,
-    "from_zarr": lambda A, folder: da.from_zarr(zarr_array(A, folder)),
     "HDF5": hdf5,
     "Parquet": parquet,
 }
 
 
 @pytest.mark.parametrize("case", COLLECTIONS)
-@looped("persist", [None, True, False])
+@pytest.mark.parametrize("persist", [True, False])
 def test_collections(case, persist, tmp_path):
     given = COLLECTIONS[case](entries(), tmp_path)
     A = source(given, persist=persist)
@@ -101,13 +95,20 @@ def test_collections(case, persist, tmp_path):
     same(blocks.value_and_grad(x), wanted.value_and_grad(x), rtol=1e-5 if A.dtype == np.float32 else 1e-12)
 
 
-def test_of_what_is_mapped_only_the_place_is_sent(tmp_path):
-    from adagrad_diff.dask._rows import parts
+@pytest.mark.parametrize("given", [mapped, columns_first])
+def test_graphs_contain_the_place_of_a_mapped_array(given, tmp_path):
+    """They do not contain its entries."""
+    graphs = []
 
-    for given in (mapped, columns_first):
-        A = given(entries(9000), tmp_path)
+    def get(graph, keys, **options):
+        graphs.append(graph)
+        return dask.get(graph, keys)
+
+    A = given(entries(9000), tmp_path)
+    with dask.config.set(scheduler=get):
         for part in (A, A[3:], A[::-1], A[:, 1:], A.T[:3]):
-            assert len(cloudpickle.dumps(parts(part, "A").graph)) < 2000
+            source(part, persist=False)
+    assert max(len(cloudpickle.dumps(graph)) for graph in graphs) < 5000
 
 
 def test_what_is_on_disk_has_a_name(tmp_path):
@@ -161,7 +162,7 @@ def in_eights(parts):
     return parts[0]
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 8, 9, 64, 65, 150])
+@pytest.mark.parametrize("blocks", [1, 2, 8, 9, 65])
 def test_sums_are_made_in_a_fixed_order(blocks):
     A = np.random.default_rng(0).standard_normal((150, 3)) * 10.0 ** np.arange(-9, 6).repeat(10)[:, None]
     cuts = np.linspace(0, 150, blocks + 1).astype(int)
@@ -172,17 +173,16 @@ def test_sums_are_made_in_a_fixed_order(blocks):
             assert np.array_equal(source(collection).fold(column_sums), wanted)
 
 
-def test_threads_of_blas_do_not_count():
-    """Nor does their number afterwards."""
+def test_the_number_of_blas_threads_does_not_matter():
     limits = pytest.importorskip("threadpoolctl")
     rng = np.random.default_rng(0)
     A, x = rng.standard_normal((14_000, 150)), rng.standard_normal((150, 12))
-    loss, found = LAD(source(da.from_array(A, chunks=(7000, 150))), A[:, 0]), []
+    found = []
     for threads in (1, 2):
         with limits.threadpool_limits(threads, user_api="blas"):
             before = [library["num_threads"] for library in limits.threadpool_info()]
+            loss = LAD(source(da.from_array(A, chunks=(7000, 150))), A[:, 0])
             found.append(loss.value_and_grad(x)[1])
-            loss.A._samples.clear()  # so that nothing is remembered
             assert [library["num_threads"] for library in limits.threadpool_info()] == before
     assert np.array_equal(*found)
 
@@ -231,11 +231,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-@looped("persist", [True, False])
-def test_sentences(case, persist):
+def test_sentences(case):
     given, sentence = WRONG[case]
-    with pytest.raises(ValueError, match=sentence):
-        source(given(), persist=persist)
+    for persist in (True, False):
+        with pytest.raises(ValueError, match=sentence):
+            source(given(), persist=persist)
 
 
 def test_other_sentences():

@@ -142,7 +142,7 @@ def test_masked_and_partition(make, options):
     same(params["b"], run(alone)[0]["b"])
 
 
-@pytest.mark.parametrize(("make", "options"), [*CASES, (adamdiff, {"accumulator_dtype": "float32"})], ids=name)
+@pytest.mark.parametrize(("make", "options"), CASES, ids=name)
 def test_inject_hyperparams(make, options):
     plain, _ = run(made(make, options))
     injected = optax.inject_hyperparams(make)(learning_rate=0.1, **options)
@@ -259,13 +259,6 @@ def test_states_are_plain_trees():
     same(pickle.loads(pickle.dumps(jax.device_get(state))), jax.device_get(state), rtol=0)
 
 
-def test_gradients_are_not_changed():
-    g = jnp.ones(3)
-    scaling = scale_by_gradient_differences()
-    scaling.update(g, scaling.init(g))
-    assert g.tolist() == [1.0, 1.0, 1.0]
-
-
 def test_complex_gradients_of_jax_are_conjugated_by_the_caller():
     z, optimizer = jnp.array([1 + 2j, -3j]), adagraddiff(1.0, penalty=None)
     gradient = jax.grad(lambda z: jnp.sum(jnp.abs(z - 1j) ** 2))
@@ -274,12 +267,9 @@ def test_complex_gradients_of_jax_are_conjugated_by_the_caller():
 
 
 def test_params_are_needed_for_a_penalty():
-    from optax._src.base import NO_PARAMS_MSG
-
     optimizer = adagraddiff(0.1, penalty=NonNegative())
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
+    with pytest.raises(ValueError, match="requires the current value of parameters"):
         optimizer.update(jnp.ones(2), optimizer.init(jnp.ones(2)))
-    assert str(caught.value) == NO_PARAMS_MSG
 
 
 @pytest.mark.parametrize(

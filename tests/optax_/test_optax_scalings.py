@@ -19,7 +19,6 @@ from adagrad_diff.optax import (  # noqa: E402
     proximal,
     scale_by_gradient_differences,
 )
-from adagrad_diff.optax import _known as known  # noqa: E402
 
 pytestmark = pytest.mark.peer
 
@@ -42,14 +41,9 @@ def nadam(b1, gs):
 
 
 SCALINGS = {  # and what they divide, as functions of all gradients so far
-    "rss": (optax.scale_by_rss(), plain),
     "rss from zero": (optax.scale_by_rss(0.0, 0.01), plain),
-    "rms": (optax.scale_by_rms(), plain),
     "rms, outside, unbiased": (optax.scale_by_rms(0.7, 1e-3, eps_in_sqrt=False, bias_correction=True), plain),
-    "rms from one": (optax.scale_by_rms(initial_scale=1.0), plain),
-    "stddev": (optax.scale_by_stddev(0.8, 1e-2), plain),
     "stddev, unbiased": (optax.scale_by_stddev(0.8, 1e-2, bias_correction=True), plain),
-    "adam": (optax.scale_by_adam(), partial(mean, 0.9)),
     "adam, other numbers": (optax.scale_by_adam(0.5, 0.7, 0.1, 0.2), partial(mean, 0.5)),
     "nadam": (optax.scale_by_adam(nesterov=True), partial(nadam, 0.9)),
     "amsgrad": (optax.scale_by_amsgrad(), partial(mean, 0.9)),
@@ -139,19 +133,12 @@ def own():
 
 REFUSED = {
     "optax.adam": (optax.adam(0.1), "of scale cannot: it has a learning rate already, so pass the scaling alone"),
-    "schedule": (optax.sgd(optax.constant_schedule(0.1)), "of scale_by_schedule cannot: it has a learning rate"),
     "masked": (optax.masked(optax.scale_by_adam(), True), "of masked cannot: put masked around proximal"),
-    "inject": (optax.inject_hyperparams(optax.scale_by_adam)(b1=0.9), "put inject_hyperparams around proximal"),
-    "partition": (optax.partition({}, {}), "put partition around proximal"),
-    "MultiSteps": (optax.MultiSteps(optax.identity(), 2), "put MultiSteps around proximal"),
-    "finite": (optax.apply_if_finite(optax.identity(), 2), "put apply_if_finite around proximal"),
     "lion": (optax.scale_by_lion(), r"of scale_by_lion cannot: pass a scaling of .* DiagonalTransformation\(init, update, w"),
     "two": (optax.chain(optax.scale_by_rms(), optax.scale_by_adam()), "of a chain of several scalings cannot"),
     "behind": (optax.chain(optax.scale_by_rms(), optax.trace(0.9)), "of a chain with trace behind the scaling cannot"),
-    "own": (own(), r"of .*test_optax_scalings.own cannot: .* DiagonalTransformation\(init, update, weights\)"),
-    "own, in a chain": (optax.chain(own(), optax.scale_by_adam()), "test_optax_scalings.own cannot"),
+    "own": (optax.chain(own(), optax.scale_by_adam()), "test_optax_scalings.own cannot"),
     "a number": (0.1, "of 0.1 cannot: pass a scaling of this package or of optax"),
-    "a class": (dict, "of <class 'dict'> cannot"),
 }
 
 
@@ -160,25 +147,6 @@ def test_what_cannot_be_known_is_refused_with_a_remedy(scaling, message):
     with pytest.raises(TypeError, match=message) as caught:
         proximal(scaling, RATE, L1(LAM))
     assert str(caught.value).startswith("The 'scaling' parameter of proximal must be a transformation")
-    assert str(caught.value).count(". ") == 0  # one sentence
-
-
-def adam_with(wrong):
-    """What a later optax might have instead of Adam's weights."""
-    right = known.SCALINGS["scale_by_adam"]
-    return {"scale_by_adam": right._replace(weights=lambda h, s: wrong(right.weights(h, s), h, s))}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [lambda w, h, s: 1.001 * w, lambda w, h, s: w + h.other, lambda w, h, s: s.other, lambda w, h, s: w + h.nesterov + h.eps],
-    ids=["a factor", "another name", "another state", "another eps"],
-)
-def test_another_optax_is_refused_too(monkeypatch, wrong):
-    for name, changed in adam_with(wrong).items():
-        monkeypatch.setitem(known.SCALINGS, name, changed)
-    with pytest.raises(TypeError, match="of scale_by_adam cannot"):
-        proximal(optax.scale_by_adam(eps=0.1), RATE, L1(LAM))
 
 
 def cubes():
@@ -192,31 +160,27 @@ def cubes():
 
 
 HALVES = {
-    "adagraddiff": adagraddiff(0.1),
+    "adagraddiff": adagraddiff(0.1, 0.1, penalty=L1(0.01)),
+    "decay": adagraddiff(0.1, decay=0.9),
     "adamdiff": adamdiff(0.1, mu_dtype="bfloat16"),
-    "adagraddiff, L1": adagraddiff(0.1, 0.1, decay=None, penalty=L1(0.01)),
-    "decay, L1": adagraddiff(0.1, decay=0.9, penalty=L1(0.01)),
-    "one's own": proximal(cubes(), 0.1, L1(0.01)),
-    "rss": proximal(optax.scale_by_rss(), 0.1, L1(0.01)),
-    "adam": proximal(optax.scale_by_adam(), 0.1, L1(0.01)),
+    "own": proximal(cubes(), 0.1, L1(0.01)),
     "chain": proximal(optax.chain(optax.trace(0.9), optax.scale_by_rms(), optax.add_decayed_weights(0.1)), 0.1, L1(0.01)),
 }
 
 
 @pytest.mark.parametrize("optimizer", HALVES.values(), ids=HALVES)
 def test_half_precision_in_a_scan(optimizer):
-    """States keep their dtypes whatever the scaling does with them, and steps are those of single precision, rounded."""
-    for dtype in (jnp.bfloat16, jnp.float16):
+    """States keep their dtypes, and steps are those of single precision, rounded."""
 
-        def solve(x):
-            def step(carry, _):
-                x, state = carry
-                updates, state = optimizer.update(x - 1, state, x)
-                return (optax.apply_updates(x, updates), state), None
+    def solve(x):
+        def step(carry, _):
+            x, state = carry
+            updates, state = optimizer.update(x - 1, state, x)
+            return (optax.apply_updates(x, updates), state), None
 
-            return jax.lax.scan(step, (x, optimizer.init(x)), length=3)[0][0]
+        return jax.lax.scan(step, (x, optimizer.init(x)), length=3)[0][0]
 
-        x = jnp.array([0.25, -0.5, 2.0], dtype)
-        half, single = jax.jit(solve)(x), jax.jit(solve)(x.astype(jnp.float32))
-        assert half.dtype == dtype
-        np.testing.assert_allclose(half.astype(jnp.float32), single, atol=0.03)
+    x = jnp.array([0.25, -0.5, 2.0], jnp.bfloat16)
+    half, single = jax.jit(solve)(x), jax.jit(solve)(x.astype(jnp.float32))
+    assert half.dtype == jnp.bfloat16
+    np.testing.assert_allclose(half.astype(jnp.float32), single, atol=0.03)

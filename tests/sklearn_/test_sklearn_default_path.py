@@ -4,6 +4,7 @@ Never silently wrong: an objective that is said to be certified is compared with
 """
 
 import warnings
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -133,19 +134,19 @@ def reference(name, loss, penalty, alpha, X, y):
 
 
 STRONG = ["ElasticNet", "LADRegressor", "Lasso", "PoissonRegressor", "QuantileRegressor"]  # penalties, by default
-ALL = ["plain", "raw units", "collinear", "more features than samples", "float32", "sparse", "one sample"]  # meet everything
+ALL = ["plain", "raw units", "more features than samples", "float32"]  # for every estimator
 
 
 def cases():
-    """The estimators share their code: each meets every other one of the rest, and its neighbours meet the others.
+    """Give each estimator every fourth of the other data, because the estimators share their code.
 
-    With two strengths of the penalty, an estimator meets everything: the one what the other does not.
+    Estimators with two strengths of the penalty get half of them.
     """
     names = [name for name in NAMES if name != "KernelSVC"]
     rest = [data for data in DATA if data not in ALL]
     for k, name in enumerate(names):
         for turn, options in enumerate([{}, {"alpha": 1e-3}] if name in STRONG else [{}]):
-            for data in (*ALL, *rest[(k + turn) % 2 :: 2]):
+            for data in (*ALL, *rest[(k + 2 * turn) % 4 :: 4]):
                 yield pytest.param(name, options, data, id=f"{name}-{options}-{data}")
 
 
@@ -194,8 +195,7 @@ def test_least_squares(data):
     assert model.objective_ <= optimum + max(1e-6 * twin.squared(0.0, b).mean(), allowed) + rounding
 
 
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(("data", "intercept"), list(zip(DATA, cycle([False, True]), strict=False)))
 def test_kernel_machines(data, intercept):
     """Against libsvm, which has an intercept; without one the optimum is not smaller."""
     from sklearn.svm import SVC

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 pytest.importorskip("sklearn")
 
@@ -46,42 +45,13 @@ def compare(ours, theirs, loss, penalty, X, y, coefficients=None):
     return ours
 
 
-@pytest.mark.parametrize("alpha", [0.3, 0.01])
-def test_lasso(regression, alpha):
-    X, y = regression
-    theirs = peers.Lasso(alpha=alpha, tol=1e-10).fit(X, y)
-    ours = compare(door.Lasso(alpha=alpha).fit(X, y), theirs, twin.squared, twin.l1(alpha), X, y, coefficients=0.02)
-    assert ours.stop_reason_ == "certified"
-
-
-def test_elastic_net(regression):
-    X, y = regression
-    theirs = peers.ElasticNet(alpha=0.1, l1_ratio=0.7, tol=1e-10).fit(X, y)
-    ours = door.ElasticNet(alpha=0.1, l1_ratio=0.7).fit(X, y)
-    compare(ours, theirs, twin.squared, twin.elastic(0.1, 0.7), X, y, coefficients=0.02)
-
-
-def test_ridge(regression):
-    X, y = regression
-    theirs = peers.Ridge(alpha=0.1 * len(y)).fit(X, y)
-    compare(door.LinearRegressor(alpha=0.1).fit(X, y), theirs, twin.squared, twin.ridge(0.1), X, y, coefficients=0.02)
-
-
 @UNPROVEN
-@pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("tau", [0.2, 0.9])
 def test_quantile(regression, tau):
     X, y = regression
     theirs = peers.QuantileRegressor(quantile=tau, alpha=0.02).fit(X, y)
     ours = door.QuantileRegressor(quantile=tau, alpha=0.02).fit(X, y)
     compare(ours, theirs, twin.pinball(tau), twin.l1(0.02), X, y)
-
-
-def test_poisson(regression):
-    X, y = regression
-    y = np.random.default_rng(0).poisson(np.exp(y - 2.5))
-    theirs = peers.PoissonRegressor(alpha=0.1, tol=1e-10, max_iter=1000).fit(X, y)
-    ours = compare(door.PoissonRegressor(alpha=0.1).fit(X, y), theirs, twin.poisson, twin.ridge(0.1), X, y, coefficients=0.05)
-    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -107,29 +77,6 @@ def test_multinomial(classes):
     compare(ours, theirs, twin.multinomial, twin.ridge(2 / len(y)), X, y, coefficients=0.01)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=0.02)
     np.testing.assert_allclose(ours.predict_proba(X).sum(axis=1), 1.0)
-
-
-@UNPROVEN
-@pytest.mark.parametrize("alpha", [0.05, 0.005])
-def test_least_absolute_deviations_by_highs(regression, alpha):
-    X, y = regression
-    optimum = twin.by_highs(X, y, alpha, "absolute")
-    for data in (X, sparse.csr_array(X), sparse.csc_array(X)):
-        model = door.LADRegressor(alpha=alpha).fit(data, y)
-        found = twin.objective(model, twin.absolute, twin.l1(alpha), X, y)
-        assert optimum * (1 - 1e-9) <= found <= optimum * (1 + CLOSE)
-        assert found - model.dual_gap_ <= optimum * (1 + 1e-9)
-
-
-@UNPROVEN
-@pytest.mark.parametrize("alpha", [0.05, 0.005])
-def test_hinge_and_l1_by_highs(classification, alpha):
-    X, y = classification
-    optimum = twin.by_highs(X, y, alpha, "hinge")
-    model = door.SparseSVC(alpha=alpha).fit(X, y)
-    found = twin.objective(model, twin.hinge, twin.l1(alpha), X, y)
-    assert optimum * (1 - 1e-9) <= found <= optimum * (1 + CLOSE)
-    assert found - model.dual_gap_ <= optimum * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -33,23 +33,13 @@ def test_each_is_the_quantile_by_itself():
     assert isinstance(fitted(0.3).intercept_, float)
 
 
-def test_each_starts_from_the_one_before(monkeypatch):
-    from adagrad_diff.sklearn import _base
-
-    given, found, solve = [], [], _base.solve
-
-    def followed(loss, penalty, x0, **options):
-        given.append(x0)
-        found.append(solve(loss, penalty, x0, **options))
-        return found[-1]
-
-    monkeypatch.setattr(_base, "solve", followed)
-    model = fitted(warm_start=True)
-    assert given[0] is None
-    assert given[1] is found[0].x
-    assert given[2] is found[1].x
-    model.fit(*data("QuantileRegressor", samples=40))
-    np.testing.assert_array_equal(given[3:], [s.x for s in found[:3]])  # and from themselves the second time
+def test_each_starts_from_the_one_before():
+    single, data_ = QuantileRegressor(alpha=0.02, tol=1e-2, eta=0.1, warm_start=True), data("QuantileRegressor", samples=40)
+    expected = [single.set_params(quantile=tau).fit(*data_).coef_ for tau in TAUS]
+    np.testing.assert_array_equal(fitted(eta=0.1).coef_, expected)
+    model = fitted(eta=0.1, warm_start=True)
+    cold = model.n_iter_.copy()
+    assert (model.fit(*data_).n_iter_ < cold).all()  # The second fit starts from the first one.
 
 
 def test_predictions_do_not_cross_if_asked():
