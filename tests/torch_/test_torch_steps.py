@@ -201,7 +201,7 @@ def test_strides_and_empty_tensors_do_not_matter(kind, mode, arrange):
     results = []
     for options, order in ((MODES["single"], torch.clone), (MODES[mode], arrange)):
         rng = np.random.default_rng(0)
-        draw = lambda: torch.tensor(rng.standard_normal((2, 3, 4, 5)))  # noqa: E731
+        draw = lambda rng=rng: torch.tensor(rng.standard_normal((2, 3, 4, 5)))  # noqa: E731
         x, y = order(draw()).requires_grad_(), draw().requires_grad_()
         empty, large = (torch.zeros(n, dtype=torch.float32, requires_grad=True) for n in (0, 70_001))
         optimizer = kind([x, empty, y, large], lr=0.1, penalty=L1(0.01), **options)
