@@ -11,9 +11,12 @@ import numpy as np
 
 
 def check_indices(A: Any, name: str) -> None:
-    """Raise if the arrays of a SciPy matrix in CSR, CSC, BSR or COO do not describe one of its shape."""
+    """Raise if the arrays of a SciPy matrix in CSR, CSC, BSR, COO or DIA do not describe one of its shape."""
     try:
-        if A.format == "coo":
+        if A.format == "dia":
+            if A.data.ndim != 2 or A.offsets.shape != A.data.shape[:1]:
+                raise ValueError(f"offsets has shape {A.offsets.shape}, but data has shape {A.data.shape}")
+        elif A.format == "coo":
             for axis, index in enumerate(A.coords):
                 if np.shape(index) != A.data.shape:
                     raise ValueError(f"coords[{axis}] has shape {np.shape(index)}, but data has shape {A.data.shape}")
@@ -43,6 +46,8 @@ def _check_compressed(A: Any) -> None:
         raise ValueError(f"indptr[{j + 1}] is {indptr[j + 1]}, less than the number before it")
     if indptr[-1] > (stored := min(len(indices), len(data))):
         raise ValueError(f"indptr ends with {indptr[-1]}, but there are {stored} entries")
+    if len(indices) != len(data):
+        raise ValueError(f"there are {len(indices)} indices, but {len(data)} entries of data")
     _check_range(indices[: indptr[-1]], width, "indices")
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, check_consi
 
 from ..common.check import refuse_masked
 from ..data import Source, as_source
+from ..data.as_block import compressed
 
 FLOATS = (np.float64, np.float32)
 ROOM = 1e-6  # how much smaller than the largest number a square must be, so that sums and products of some do not overflow
@@ -28,6 +29,8 @@ def validated(estimator: Any, X: Any, *, accept_sparse: Any = ("csr", "csc"), **
         return X, np.ascontiguousarray(options["y"])
     refuse_masked(X, "X")
     refuse_masked(options.get("y"), "y")
+    if accept_sparse and sparse.issparse(X):
+        X = compressed(X, "X")  # invalid indices crash SciPy and scikit-learn
     try:
         return validate_data(estimator, X, accept_sparse=accept_sparse, dtype=FLOATS, **options)
     except (TypeError, ValueError):
