@@ -12,8 +12,7 @@ import numpy as np
 
 from ..common import check
 from ..data import Block
-from ..data._indices import check_indices
-from ..data.as_block import own_block
+from ..data.as_block import compressed, own_block
 
 READ_TOGETHER, MAPPED_TOGETHER = "32MiB", "128MiB"  # of an array on disk that was not cut by anybody else
 
@@ -151,8 +150,7 @@ def load(chunks: list[Any], name: str, width: int | None, dtype: str, finite: bo
     pieces: list[Any] = [chunk.to_scipy_sparse() if hasattr(chunk, "to_scipy_sparse") else chunk for chunk in chunks]
     rows: Any = pieces[0]
     if len(pieces) > 1:
-        for piece in filter(sparse.issparse, pieces):
-            check_indices(piece, name)  # invalid indices crash SciPy
+        pieces = [compressed(piece, name) if sparse.issparse(piece) else piece for piece in pieces]
         some = any(map(sparse.issparse, pieces))
         rows = sparse.hstack(pieces, format="csr") if some else np.concatenate([np.asarray(piece) for piece in pieces], axis=1)
     if not sparse.issparse(rows):

@@ -39,6 +39,7 @@ def loading(optimizer: DifferenceOptimizer) -> Iterator[list[dict[str, Any]]]:
 
     def look(_: Any, state_dict: dict[str, Any]) -> None:
         refuse_another(optimizer, state_dict)
+        check_numbers(optimizer, state_dict)
         content.append(state_dict)
 
     hook = optimizer.register_load_state_dict_pre_hook(look)
@@ -81,6 +82,35 @@ def refuse_another(optimizer: DifferenceOptimizer, content: dict[str, Any]) -> N
                 f"This state_dict is not one of {owner}: a parameter's state holds {theirs} where {owner} has {expected}. "
                 "Load it into the optimizer that made it, or begin anew without it."
             )
+
+
+def check_numbers(optimizer: DifferenceOptimizer, content: dict[str, Any]) -> None:
+    """Raise if a buffer contains NaN, or if a sum of squares or a number of steps is negative.
+
+    Infinity is accepted, because the squares of large finite gradients overflow. The results are collected on each device and
+    fetched together.
+    """
+    params = {key for group in content["param_groups"] for key in group["params"]}
+    flags: dict[Any, list[tuple[Any, str, Tensor]]] = {}
+    for key, state in content["state"].items():
+        for name in (*optimizer.buffers, "step") if key in params else ():
+            values = torch.as_tensor(state.get(name, 0.0)).detach()
+            if not values.is_floating_point() and name != "step":
+                raise ValueError(f"{name!r} of parameter {key!r} in this state_dict has dtype {values.dtype}. It must be real.")
+            values = getattr(values, "to_local", lambda values=values: values)()  # each process checks its own part
+            values = values if values.layout is torch.strided else values.to_dense()
+            if values.is_meta or hasattr(values, "fake_mode") or values.numel() == 0:
+                continue  # there are no numbers
+            wrong = ~(values.min() >= 0) if name in ("total", "step") else values.isnan().any()  # the minimum propagates NaN
+            flags.setdefault(values.device, []).append((key, name, wrong))
+    for found in flags.values():
+        for (key, name, _), wrong in zip(found, torch.stack([flag for *_, flag in found]).tolist(), strict=True):
+            if wrong:
+                what = "NaN or a negative number" if name in ("total", "step") else "NaN"
+                raise ValueError(
+                    f"{name!r} of parameter {key!r} in this state_dict contains {what}. The file is damaged, or the run that "
+                    "saved it had diverged. Load an earlier one, or start without it. Nothing was changed."
+                )
 
 
 def mend_steps(state: MutableMapping[Any, Any]) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim.optimizer import Optimizer, _use_grad_for_differentiable
 
 from . import _checkpoints
-from ._options import check_names, check_options, check_params
+from ._options import check_options, check_params, warn_misspelled
 from ._sparse import check_sparse
 from ._storm import Storm
 from ._tensors import HALF, block_full, full
@@ -37,7 +37,7 @@ class DifferenceOptimizer(Optimizer, ABC):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         owner = type(self).__name__
         if isinstance(param_group, dict):  # or PyTorch says what is wrong
-            check_names(param_group, self.defaults, owner)
+            warn_misspelled(param_group, self.defaults, owner)
             check_options({**self.defaults, **param_group}, owner)
         super().add_param_group(param_group)
         try:
