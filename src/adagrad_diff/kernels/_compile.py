@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import numba
 from numba import njit
 from numba.extending import register_jitable
 
+from ..common.warning import warn
 from . import elementary
 from ._scalar import checked
 from .elementary import INLINE
@@ -32,11 +35,48 @@ def plain(function: Callable[..., Any], cache: bool = True, **options: Any) -> A
     other dtype in two rounds of four; with this, in none of four. (On a quick disk neither did, in fifteen.) Signatures given
     in advance would prevent it, but then all of them are compiled, needed or not.
     """
-    dispatcher = njit(cache=cache, **(OPTIONS | options))(function)
-    files: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    try:
+        dispatcher = njit(cache=cache, **(OPTIONS | options))(function)
+    except (OSError, RuntimeError) as error:  # there is no directory that can be written
+        _warn_once("cannot be used", error)
+        return njit(**(OPTIONS | options))(function)
+    stored: Any = getattr(dispatcher, "_cache", None)
+    files: Any = getattr(stored, "_cache_file", None)
     if hasattr(files, "_data_name_pattern"):
         files._data_name_pattern = f"{uuid4().hex[:8]}-{files._data_name_pattern}"
+        place = f"in {stored.cache_path} "
+        stored.load_overload = _tolerant(stored.load_overload, f"{place}cannot be read")
+        stored.save_overload = _tolerant(stored.save_overload, f"{place}cannot be written")
     return dispatcher
+
+
+def _tolerant(method: Callable[..., Any], problem: str) -> Callable[..., Any]:
+    """Return a method of Numba's cache that warns and returns None, as for a missing entry, where the original one raises."""
+
+    def tolerant(*args: Any) -> Any:
+        try:
+            return method(*args)
+        except Exception as error:  # damaged files raise errors of many types when they are unpickled
+            _warn_once(problem, error)
+            return None
+
+    return tolerant
+
+
+_warned = False
+
+
+def _warn_once(problem: str, error: Exception) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warn(
+            f"Numba's cache of compiled functions {problem} ({type(error).__name__}: {str(error)[:200]}). Functions are "
+            "compiled again in every process, which takes some seconds. Make space, delete the files *.nbi and *.nbc there, or "
+            "set the environment variable NUMBA_CACHE_DIR to another directory.",
+            RuntimeWarning,
+            through=os.path.dirname(numba.__file__),
+        )
 
 
 compiled = partial(plain, fastmath=FASTMATH)  # sums may be reordered; where numbers are gathered that makes them slower
