@@ -12,7 +12,7 @@ import numpy as np
 
 from ..common.check import InputError
 from ..common.extras import require
-from ..common.files import reason, write
+from ..common.files import read_text, reason, write
 from ..common.showing import counted
 from ..common.version import __version__
 from .group import one_line
@@ -153,7 +153,7 @@ def refuse_foreign(path: Path) -> None:
     if not path.exists():
         return
     try:
-        ours = json.loads(path.read_text(encoding="utf-8")).get("format") == MODEL_FORMAT
+        ours = json.loads(read_text(path)).get("format") == MODEL_FORMAT
     except (OSError, ValueError, AttributeError, RecursionError):
         ours = False
     if not ours:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.check import InputError
-from ..common.files import reason, write
+from ..common.files import open_regular, read_text, reason, write
 
 RUN_FORMAT = "adagrad-diff comparison 1"
 RUN_NAME_DIGITS = 12  # of a run's name
@@ -26,6 +26,8 @@ class Run:
     def __init__(self, out: Path, description: dict[str, Any]):
         if out.is_dir():
             raise InputError(f"--out names {str(out)!r}, which is a directory: name a file such as report.html.")
+        if out.exists() and not out.is_file():
+            raise InputError(f"--out names {str(out)!r}, which is not a regular file: name a file such as report.html.")
         text = json.dumps(description, sort_keys=True)
         self.out, self.description = out, json.loads(text)
         self.results = out.with_name(f"{out.stem}.results")
@@ -100,7 +102,7 @@ class Run:
 def _read(path: Path) -> dict[str, Any] | None:
     """A JSON object, if there is one."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError) as error:
@@ -109,4 +111,5 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _checksum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import math
 import os
 import re
 import secrets
+import stat
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +28,7 @@ except ImportError:  # on Windows, an open file can neither be moved nor deleted
 TOKEN = 8  # random bytes in the name of a half-written file: no two writers share one, be they threads or processes
 NPY_HEADER = re.compile(rb"\{'descr': '([<>|][biufU]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n")
 READ_AT_ONCE = 1 << 20
+SPECIAL_FILES = {stat.S_ISFIFO: "a FIFO", stat.S_ISSOCK: "a socket", stat.S_ISCHR: "a device", stat.S_ISBLK: "a device"}
 
 
 def as_path(value: Any, name: str) -> Path:
@@ -37,6 +40,41 @@ def as_path(value: Any, name: str) -> Path:
     if "\0" in path:
         raise InputError(f"{name!r} must be the path of a file or directory. Got {shown(value)} instead.")
     return Path(path)
+
+
+class NotRegularFileError(OSError):
+    """A FIFO, a device or a socket in the place of a file: opening it may wait forever, and reading it may not end."""
+
+
+def check_regular(status: os.stat_result) -> None:
+    """Raise if a status is not that of a regular file."""
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((kind for test, kind in SPECIAL_FILES.items() if test(status.st_mode)), "a special file")
+        raise NotRegularFileError(f"it is {kind}, not a regular file")
+
+
+def open_regular(path: str | os.PathLike[str], mode: str = "rb") -> Any:
+    """Open a regular file for reading ("rb") or appending ("ab", which creates it). Other kinds of files are not opened."""
+    flags = os.O_RDONLY if mode == "rb" else os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    with suppress(FileNotFoundError):
+        check_regular(os.stat(path))
+    # The file may have been replaced since, so opening a FIFO must not wait for its other end.
+    flags |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = open(path, mode, opener=lambda name, _: os.open(name, flags, 0o666))  # noqa: SIM115
+    try:
+        check_regular(os.fstat(file.fileno()))
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def read_text(path: Path) -> str:
+    """Return the content of a regular file as text in UTF-8."""
+    with open_regular(path) as file:
+        return str(file.read().decode())
 
 
 def write(path: Path, fill: Callable[[Any], Any]) -> None:
@@ -64,6 +102,8 @@ def partial(path: Path) -> Iterator[Any]:
 
     It is held while it is open, so that those of other processes can be told from what a kill has left.
     """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        check_regular(os.stat(path))  # a device must not be replaced
     clear(path.parent, path.name)
     name = str(path.with_name(f"{path.name}.{secrets.token_hex(TOKEN)}.partial"))
     half_written.add(name)  # before it is there: Ctrl-C may come at any moment
@@ -130,7 +170,7 @@ def read_arrays(path: str | os.PathLike[str], limit: int | None = None) -> dict[
     allocated; the checksums tell whether the rest is as it was written. An OSError says that there is no such file, a
     ValueError what is wrong with it, without its name.
     """
-    with open(path, "rb") as raw:
+    with open_regular(path) as raw:
         size = os.fstat(raw.fileno()).st_size
         if limit is not None and size > limit:
             raise ValueError(f"it has {size:,} bytes, and can have {limit:,} at most")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .files import hold
+from .files import NotRegularFileError, hold, open_regular, reason
 
 
 def take(path: Path, in_use: str) -> Any:
@@ -17,7 +17,9 @@ def take(path: Path, in_use: str) -> Any:
     """
     while True:
         try:
-            file = open(path, "ab")  # noqa: SIM115
+            file = open_regular(path, "ab")
+        except (NotRegularFileError, IsADirectoryError) as error:
+            raise type(error)(f"The lock file {path} cannot be used: {reason(error)}. Delete it, and call again.") from None
         except OSError:
             return None
         try:

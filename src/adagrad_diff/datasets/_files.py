@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ..common.extras import require
-from ..common.files import as_path
+from ..common.files import as_path, open_regular, reason
 from ..common.warning import warn
 from . import _download, _inside
 from ._registry import DataError, DataWarning, Entry, Unavailable, entry_of
@@ -80,11 +80,11 @@ def in_directory(entry: Entry, directory: str | os.PathLike[str] | None) -> Path
 def fault(path: Path, entry: Entry) -> str | None:
     """A sentence saying in what way this is not the file of the registry; None if it is."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
     except OSError as error:
-        return f"{path} cannot be read: {error.strerror}."
+        return f"{path} cannot be read: {reason(error)}."
     return None if found == entry.sha256 else f"{path} is damaged or is another file: {entry.compared(found, size)}."
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..common.extras import require
-from ..common.files import reason
+from ..common.files import open_regular, reason
 from ._csv import read_csv
 from ._registry import DataError
 
@@ -65,14 +65,14 @@ def read(path: Path, *, header: bool, missing: Sequence[str]) -> Contents:
 
 def digest(path: Path) -> str:
     """The sha256 of a file."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """The bytes of a file, unpacked if it is compressed."""
-    with open(path, "rb") as raw:
+    with open_regular(path) as raw:
         start = raw.read(6)
         raw.seek(0)
         unpack = next((unpack for magic, unpack in ZIPPED.items() if start.startswith(magic)), None)

@@ -13,7 +13,7 @@ import numpy as np
 from ..certificates import dual_of
 from ..common.check import InputError
 from ..common.describe import describe, difference
-from ..common.files import write
+from ..common.files import read_text, write
 from ..losses import Loss
 from ..penalties import Penalty
 from ..solve import minimize
@@ -72,9 +72,9 @@ def kept(path: Path | None, problem: Any, compute: Callable[[Path | None], Optim
         return compute(None)
     search = path.with_name(SEARCH)
     about = json.loads(json.dumps(describe(problem)))
-    if path.is_file():
+    if path.exists():
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(read_text(path))
             found, where = Optimum(**content["optimum"]), difference(content["problem"], about)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path} cannot be used: {error}. Delete it, or choose another 'checkpoint'.") from None

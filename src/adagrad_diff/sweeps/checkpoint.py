@@ -19,7 +19,7 @@ import numpy as np
 
 from ..common.check import InputError
 from ..common.describe import difference
-from ..common.files import as_path, clear, read_arrays, reason, write
+from ..common.files import as_path, clear, read_arrays, read_text, reason, write
 from ..common.locking import take
 
 SWEEP_FORMAT = "adagrad-diff sweep 3"
@@ -93,7 +93,7 @@ class Checkpoint:
     def _read(self) -> Any:
         """The plan of the sweep that was begun here, if it is this one."""
         try:
-            content = json.loads(self.manifest.read_text(encoding="utf-8"))
+            content = json.loads(read_text(self.manifest))
             if not isinstance(content, dict) or not isinstance(kept := content.get("description"), dict):
                 raise ValueError("it does not describe one")
             if content.get("format") != SWEEP_FORMAT:
