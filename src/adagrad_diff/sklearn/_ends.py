@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..solve.status import NO_MINIMIZER
+
 if TYPE_CHECKING:
     from ._solve import Solution
 
@@ -50,6 +52,8 @@ def unconverged(owner: str, solution: Solution, where: str, tol: float, max_iter
             f"is not reached, and {known}. Scaled features and targets (StandardScaler) or {easier} make the problem easier. "
             "Increase tol if such an answer is good enough."
         )
+    if solution.message.startswith(NO_MINIMIZER):
+        return f"{owner} did not converge{where}. {NO_MINIMIZER}, with {easier}, for example."
     return (
         f"{owner} kept the best point it found, but its run failed{where}, and {known}. {solution.message} Scale the features "
         f"and the target (StandardScaler), or use {easier}."

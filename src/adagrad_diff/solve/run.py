@@ -18,7 +18,7 @@ from .algorithm import iterations, resume, start
 from .driver import Watch
 from .keeping import Keeper, trusted
 from .racing import certifier_of, race
-from .report import report, restored
+from .report import report
 from .state import State
 from .status import interruptible
 
@@ -177,12 +177,23 @@ def minimize(
         with trusted(keeper):
             state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
             if certifier is not None:
-                certifier.remember(state.notes)
-        if keeper is not None and keeper.finished is not None:
-            return restored(keeper, keeper.finished, on_failure)
+                certifier.accuracy = tol or 0.0
+                certifier.remember(state.notes, state.x)
+                watched["curvature"] = lambda state: _least_curvatures(loss, state)
         watch = Watch(max_iter, deadline, state=state, certifier=certifier, **watched)
+        if keeper is not None and (ended := keeper.finished(watch)) is not None:
+            return report(watch, ended, keeper.kept.codes, on_failure, restored=True)  # type: ignore[union-attr]
         status = watch.run(lambda rule, state: iterations(loss, penalty, rule, state), rule, state)
         return report(watch, state, status, on_failure)
+
+
+def _least_curvatures(loss: Any, state: State) -> Any:
+    """Those at the iterates of all trajectories."""
+    from ..certificates import least_curvature
+
+    if not state.batched:
+        return least_curvature(loss.whole, state.x)
+    return np.array([least_curvature(loss.whole, state.x[..., k]) for k in range(state.x.shape[-1])])
 
 
 def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any, penalty: Penalty) -> Rule:

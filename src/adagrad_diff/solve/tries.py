@@ -92,6 +92,7 @@ class Tries:
             if (proof := self.finisher.proof) is not None:
                 self.race.adopt(self.finisher.x, proof.fun)
                 self.certifier.offer_proof(proof)
+                self.certifier.doubt()  # the race computes its objectives less exactly than the proof
         return done
 
     def memory(self) -> dict[str, np.ndarray]:

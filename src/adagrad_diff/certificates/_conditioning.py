@@ -1,0 +1,75 @@
+"""What a small subgradient means: how far the objective can be above its smallest value, judged by the curvature at x.
+
+With a subgradient u of F and the Hessian H of the loss, F(x) - F_star is about u' H^-1 u / 2 at most. If columns depend on each
+other nearly, H has tiny eigenvalues and a small subgradient means nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..losses import LinearModel, Logistic, Multinomial, Poisson, Quadratic
+from ..penalties import Penalty
+
+MOST_ENTRIES, MOST_OPERATIONS = 20_000_000, 1e10  # of the matrix whose singular values are computed, and to do so
+NULL = 10.0  # multiples of rounding below which a singular value counts as zero: the loss is constant in such a direction
+DOUBLINGS, FALL = 2, 0.5  # along x: how often it is doubled, and the factor by which the objective has to fall each time
+UNATTAINED = (Logistic, Multinomial, Poisson)  # losses that are above their infimum everywhere
+
+
+@np.errstate(all="ignore")
+def least_curvature(loss: Any, x: np.ndarray, scale: np.ndarray | None = None) -> float:
+    """Return the smallest positive eigenvalue of the loss's Hessian at x, in coordinates in which x is divided by `scale`.
+
+    It is infinite for a loss whose entries or curvature cannot be seen, and zero if the data are too large to tell.
+    """
+    if isinstance(loss, Quadratic):
+        matrix, square = loss.Q, False
+    elif isinstance(loss, LinearModel) and not isinstance(loss, Multinomial):
+        matrix, square = loss.A, True
+    else:
+        return np.inf
+    if matrix.opaque or (square and loss.smoothness is None and loss.curvature is None):
+        return np.inf
+    samples, features = matrix.shape
+    if samples * features > MOST_ENTRIES or samples * float(features) * min(samples, features) > MOST_OPERATIONS:
+        return 0.0
+    A = np.asarray(matrix.to_dense(), np.float64)
+    if not square:
+        values = np.linalg.eigvalsh(loss.factor * A if scale is None else loss.factor * A * scale * scale[:, None])[::-1]
+        return _least(values, samples)
+    rows = A - loss.center if loss.center.size else A
+    z = rows @ x[:features] + (x[features] if loss.intercept else 0.0)
+    known = loss.curvature is not None
+    second = loss.curvature(z, loss.b.astype(np.float64), loss.theta) if known else np.full(samples, loss.smoothness)
+    rows = np.column_stack([rows, np.ones(samples)]) if loss.intercept else rows
+    rows = rows if scale is None else rows * scale
+    rows = rows * np.sqrt(np.maximum(loss.weight * second, 0.0))[:, None]
+    if not np.isfinite(rows).all():
+        return 0.0
+    singular = np.linalg.svd(rows, compute_uv=False)
+    return _least(singular, max(rows.shape)) ** 2 + loss.l2
+
+
+def _least(values: np.ndarray, size: int) -> float:
+    """The smallest of the descending values that is not zero but for rounding."""
+    seen = values[values > NULL * size * float(np.finfo(np.float64).eps) * values[0]]
+    return float(seen[-1]) if seen.size else 0.0
+
+
+@np.errstate(all="ignore")
+def falls_for_ever(loss: Any, penalty: Penalty, x: np.ndarray) -> bool:
+    """Return whether the objective keeps falling towards the infimum of the loss along x, so that there is no minimizer.
+
+    That is so for classes that can be separated, if no penalty limits the coefficients.
+    """
+    if not isinstance(loss, UNATTAINED) or not x.any():
+        return False
+    values = []
+    for k in range(DOUBLINGS + 1):
+        point = np.ascontiguousarray(x * 2.0**k, loss.dtype)
+        phi = float(penalty.value((point[:-1] if loss.intercept else point).reshape(-1)))
+        values.append(float(loss.oracle(point)(point, np.empty_like(point))) + phi)
+    return all(0.0 <= new <= FALL * old for old, new in zip(values[:-1], values[1:], strict=True)) and values[0] > 0.0
