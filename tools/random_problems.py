@@ -360,7 +360,7 @@ def run(p: Problem) -> tuple[np.ndarray, float, float, bool, bool]:
 def tolerance_unit(p: Problem, F: Decimal) -> Decimal:
     """Return an upper bound on the objective that the tolerance is relative to."""
     x = zeros(p.size)
-    if p.size > p.coefficients and p.classes == 1 and p.kind not in BINARY:
+    if p.size > p.coefficients and p.classes == 1 and p.kind not in BINARY and len(set(p.b)) > 1:
         x[-1] = sorted(p.b)[len(p.b) // 2]
         if p.kind == "Poisson":
             x[-1] = (p.weight @ p.b).ln() if any(p.b) else ZERO

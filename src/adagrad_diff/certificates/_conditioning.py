@@ -9,28 +9,32 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from ..losses import LinearModel, Logistic, Multinomial, Poisson, Quadratic
 from ..penalties import Penalty
 
 MOST_ENTRIES, MOST_OPERATIONS = 20_000_000, 1e10  # of the matrix whose singular values are computed, and to do so
-NULL = 10.0  # multiples of rounding below which a singular value counts as zero: the loss is constant in such a direction
+NULL = 10.0  # multiples of rounding below which a singular value counts as zero
 DOUBLINGS, FALL = 2, 0.5  # along x: how often it is doubled, and the factor by which the objective has to fall each time
 UNATTAINED = (Logistic, Multinomial, Poisson)  # losses that are above their infimum everywhere
 
 
 @np.errstate(all="ignore")
 def least_curvature(loss: Any, x: np.ndarray, scale: np.ndarray | None = None) -> float:
-    """Return the smallest positive eigenvalue of the loss's Hessian at x, in coordinates in which x is divided by `scale`.
+    """Return the smallest eigenvalue of the loss's Hessian at x, in coordinates in which x is divided by `scale`.
 
-    It is infinite for a loss whose entries or curvature cannot be seen, and zero if the data are too large to tell.
+    It is infinite for a loss whose entries or curvature cannot be seen, and zero for a loss that is straight between its
+    kinks, or if the data are too large to tell.
     """
     if isinstance(loss, Quadratic):
         matrix, square = loss.Q, False
-    elif isinstance(loss, LinearModel) and not isinstance(loss, Multinomial):
+    elif isinstance(loss, LinearModel):
         matrix, square = loss.A, True
     else:
         return np.inf
+    if square and loss.jump is not None:
+        return 0.0
     if matrix.opaque or (square and loss.smoothness is None and loss.curvature is None):
         return np.inf
     samples, features = matrix.shape
@@ -42,21 +46,28 @@ def least_curvature(loss: Any, x: np.ndarray, scale: np.ndarray | None = None) -
         return _least(values, samples)
     rows = A - loss.center if loss.center.size else A
     z = rows @ x[:features] + (x[features] if loss.intercept else 0.0)
-    known = loss.curvature is not None
-    second = loss.curvature(z, loss.b.astype(np.float64), loss.theta) if known else np.full(samples, loss.smoothness)
+    if isinstance(loss, Multinomial):  # that of a sample is at least its smallest probability, but for a shift of all scores
+        second = softmax(z, axis=1).min(axis=1)
+    elif loss.curvature is not None:
+        second = loss.curvature(z, loss.b.astype(np.float64), loss.theta)
+    else:
+        second = np.full(samples, loss.smoothness)
     rows = np.column_stack([rows, np.ones(samples)]) if loss.intercept else rows
-    rows = rows if scale is None else rows * scale
-    rows = rows * np.sqrt(np.maximum(loss.weight * second, 0.0))[:, None]
-    if not np.isfinite(rows).all():
-        return 0.0
-    singular = np.linalg.svd(rows, compute_uv=False)
-    return _least(singular, max(rows.shape)) ** 2 + loss.l2
+    columns = rows.shape[1]
+    scale = np.ones(columns) if scale is None else scale.reshape(columns, -1)[:, 0]  # one for all classes
+    rows = rows * scale * np.sqrt(np.maximum(loss.weight * second, 0.0))[:, None]
+    sizes, ridge = np.linalg.norm(rows, axis=0), loss.l2 * float(np.square(scale[:features]).min(initial=np.inf))
+    used = sizes > 0
+    if not np.isfinite(rows).all() or not used.any() or np.count_nonzero(used) > samples:
+        return ridge if np.isfinite(ridge) else 0.0
+    singular = np.linalg.svd(rows[:, used] / sizes[used], compute_uv=False)
+    return (_least(singular, samples) * float(sizes[used].min())) ** 2 + ridge  # at least
 
 
 def _least(values: np.ndarray, size: int) -> float:
-    """The smallest of the descending values that is not zero but for rounding."""
-    seen = values[values > NULL * size * float(np.finfo(np.float64).eps) * values[0]]
-    return float(seen[-1]) if seen.size else 0.0
+    """The smallest of the descending values, or zero if it cannot be told from rounding."""
+    least = float(values[-1])
+    return least if least > NULL * size * float(np.finfo(np.float64).eps) * float(values[0]) else 0.0
 
 
 @np.errstate(all="ignore")

@@ -22,6 +22,7 @@ from ._quadratic import QuadraticDual
 from ._rounding import EPS, factor, largest
 
 TINY_FLOAT = float(np.finfo(np.float64).tiny)
+PROJECTION = 1e-30  # a step for which a prox is the projection onto the set where the penalty is finite, but for rounding
 LARGE = 500_000  # entries of A above which sums of doubles are tried first: those of pairs of doubles take ten times as long
 ROUNDING_SHARE = 0.1  # of the accuracy asked for: the rounding error of sums of doubles that is small enough
 
@@ -70,6 +71,19 @@ def objective(dual: Any, x: np.ndarray, accuracy: float = 0.0) -> Known:
     `accuracy` is the relative error of F(x) that matters, or zero. It only decides which of two ways is taken.
     """
     x = np.ascontiguousarray(x, np.float64)
+    known = _objective(dual, x, accuracy)
+    part, penalty = (x[:-1] if dual.loss.intercept else x).reshape(-1), dual.penalty
+    if "set" in penalty.properties or (dual.single and not float(penalty.value(part)) < inf):
+        # Rounding may have moved x out of a set. What is proven holds for the nearest point of the set as well.
+        inside = x.copy()
+        (inside[:-1] if dual.loss.intercept else inside).reshape(-1)[...] = penalty.prox(part, PROJECTION)
+        if not np.array_equal(inside, x):
+            near = _objective(dual, inside, accuracy)
+            known = Known(known.value, max(known.error, near.value + near.error - known.value))
+    return known if isfinite(known.error) else Known(known.value, inf)
+
+
+def _objective(dual: Any, x: np.ndarray, accuracy: float) -> Known:
     if isinstance(dual, QuadraticDual):
         known = dual.objective(x)
     elif is_provable(dual):
@@ -80,7 +94,7 @@ def objective(dual: Any, x: np.ndarray, accuracy: float = 0.0) -> Known:
             known = in_pairs(dual).objective(x)
     else:
         known = _in_doubles(dual, x)
-    return known if isfinite(known.error) else Known(known.value, inf)
+    return known
 
 
 def _in_doubles(dual: LinearDual, x: np.ndarray) -> Known:

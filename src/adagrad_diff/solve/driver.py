@@ -185,7 +185,10 @@ class Watch:
             return False
         self._next_curvature = LATER * self.n
         with np.errstate(all="ignore"):
-            meaningful = np.square(state.norm) / 2.0 <= tol * self._unit(state) * self.curvature(state)
+            norm = state.norm + state.subgradient_rounding()
+            meaningful = np.square(norm) / 2.0 <= tol * self._unit(state) * self.curvature(state)
+        errors = [self.certifier.objective(x).error for x in self._points(state)] if self.certifier.known else 0.0  # type: ignore
+        meaningful &= np.reshape(errors, np.shape(meaningful)) <= tol * self._unit(state)
         if not (state.batched or meaningful) and self.certifier is not None:
             self.endless = self.certifier.falls_for_ever(self.point(state))
         return meaningful
@@ -194,9 +197,12 @@ class Watch:
         """What is proven about the point of each trajectory; nothing without a dual function."""
         if self.certifier is None or not self.certifier.known:
             return []
+        return [self.certifier.certificate(x) for x in self._points(state)]
+
+    def _points(self, state: State) -> list[np.ndarray]:
+        """The point of each trajectory."""
         x = self.point(state)
-        columns = [x[..., k] for k in range(x.shape[-1])] if state.batched else [x]
-        return [self.certifier.certificate(column) for column in columns]
+        return [x[..., k] for k in range(x.shape[-1])] if state.batched else [x]
 
     def certified(self, state: State, found: list[Certificate] | None = None) -> Any:
         """Whether the tolerance is reached by the duality gap at exactly the point that would be returned."""
