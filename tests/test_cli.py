@@ -69,7 +69,7 @@ def commands(group, path=()):
 @pytest.mark.parametrize("width", [80, 200])
 def test_help_is_whole(run, monkeypatch, width):
     """Nothing is cut, nothing is wider than the terminal, and no line is longer than 100 characters."""
-    monkeypatch.setattr("shutil.get_terminal_size", lambda *default: os.terminal_size((width, 24)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *args, **options: os.terminal_size((width, 24)))
     for path, command in commands(main):
         text = run(*path, "--help").output
         assert max(map(len, text.splitlines())) <= min(width, 100), text
