@@ -191,7 +191,8 @@ def test_proximal_steps_of_a_scaling_of_optax():
 @pairwise(penalty=[None, *PENALTIES], dtype=[jnp.float32, jnp.bfloat16])
 def test_a_zero_learning_rate_changes_no_feasible_parameter(penalty, dtype):
     x = jnp.array([[0.0, 0.25], [0.375, 1e-30]], dtype)
-    optimizer = {None: adamwdiff}.get(penalty, adamdiff if dtype == jnp.float32 else adagraddiff)(0.0, penalty=penalty)
+    make = adamwdiff if penalty is None else adamdiff if dtype == jnp.float32 else adagraddiff
+    optimizer = make(0.0, penalty=penalty)
     for g in (jnp.zeros_like(x), jnp.ones_like(x)):
         updates, _ = optimizer.update(g, optimizer.init(x), x)
         np.testing.assert_array_equal(optax.apply_updates(x, updates), x, strict=True)
