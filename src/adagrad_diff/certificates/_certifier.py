@@ -14,7 +14,7 @@ from ._correct import most_rows
 from ._dual import Dual, LinearDual
 from ._exact import Proof, corrected_bound, lower_bound
 from ._extended import Known
-from ._objective import TINY_FLOAT, Certificate, is_provable, objective
+from ._objective import Certificate, is_provable, objective
 from ._refine import EVALUATIONS, ROUNDS, refined, samples_nearest_kinks
 
 LOOKS, REFINEMENTS, AUTO = 0.02, 0.025, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
@@ -174,7 +174,7 @@ class Certifier:
         return {f"{CERTIFIER_PREFIX}{name}": value for name, value in known.items()}
 
     def remember(self, memory: dict[str, np.ndarray], x: np.ndarray) -> None:
-        """The inverse of `memory`; nothing, if the run had no certifier. The bound is computed again, for x if it depends on it."""
+        """The inverse of `memory`; nothing, if the run had no certifier. The bound is computed again, perhaps for x."""
         ours = (name for name in memory if name.startswith(CERTIFIER_PREFIX))
         known = {name.removeprefix(CERTIFIER_PREFIX): memory[name] for name in ours}
         if isinstance(self.dual, str) or not known:

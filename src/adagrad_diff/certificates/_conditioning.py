@@ -6,6 +6,7 @@ other nearly, H has tiny eigenvalues and a small subgradient means nothing.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,9 @@ def least_curvature(loss: Any, x: np.ndarray, scale: np.ndarray | None = None) -
     sizes, ridge = np.linalg.norm(rows, axis=0), loss.l2 * float(np.square(scale[:features]).min(initial=np.inf))
     used = sizes > 0
     if not np.isfinite(rows).all() or not used.any() or np.count_nonzero(used) > samples:
-        return ridge if np.isfinite(ridge) else 0.0
+        return float(ridge) if np.isfinite(ridge) else 0.0
     singular = np.linalg.svd(rows[:, used] / sizes[used], compute_uv=False)
-    return (_least(singular, samples) * float(sizes[used].min())) ** 2 + ridge  # at least
+    return float((_least(singular, samples) * sizes[used].min()) ** 2 + ridge)  # at least
 
 
 def _least(values: np.ndarray, size: int) -> float:
@@ -83,4 +84,4 @@ def falls_for_ever(loss: Any, penalty: Penalty, x: np.ndarray) -> bool:
         point = np.ascontiguousarray(x * 2.0**k, loss.dtype)
         phi = float(penalty.value((point[:-1] if loss.intercept else point).reshape(-1)))
         values.append(float(loss.oracle(point)(point, np.empty_like(point))) + phi)
-    return all(0.0 <= new <= FALL * old for old, new in zip(values[:-1], values[1:], strict=True)) and values[0] > 0.0
+    return all(0.0 <= new <= FALL * old for old, new in pairwise(values)) and values[0] > 0.0

@@ -125,9 +125,7 @@ def _in_doubles(dual: LinearDual, x: np.ndarray) -> Known:
     return Known(fun, rounding + 4 * EPS * abs(fun))
 
 
-def _share(
-    block: Block, b: np.ndarray, weight: np.ndarray, x: np.ndarray, offset: np.ndarray, like: Samples
-) -> np.ndarray:
+def _share(block: Block, b: np.ndarray, weight: np.ndarray, x: np.ndarray, offset: np.ndarray, like: Samples) -> np.ndarray:
     """The sum of the losses of one block and of their sizes, the largest slope, and the mean size of predictions."""
     z, weight = np.empty((len(b), *x.shape[1:])), weight.astype(np.float64)
     block.dot(x, z)
@@ -142,7 +140,8 @@ def _share(
 
 def _widest(rows: np.ndarray) -> np.ndarray:
     """The largest size in each row."""
-    return np.abs(rows) if rows.ndim == 1 else np.abs(rows).max(axis=1)
+    sizes: np.ndarray = np.abs(rows)
+    return sizes if rows.ndim == 1 else np.asarray(sizes.max(axis=1))
 
 
 def _merged(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -10,8 +10,8 @@ import numpy as np
 from ..losses import Quadratic
 from ..penalties import Penalty
 from ._dual import Dual
-from ._free import MOST_COLUMNS, outside, smallest_eigenvalue
 from ._extended import Known, phi_of
+from ._free import MOST_COLUMNS, outside, smallest_eigenvalue
 from ._noise import SAFETY
 from ._rounding import EPS, accuracy, conjugate_above, factor
 

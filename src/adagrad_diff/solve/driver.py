@@ -12,7 +12,7 @@ from ..common.tolerance import NOTHING, unit
 from ..rules import Rule
 from .history import History, Record
 from .state import State
-from .status import BUDGETS, RUNNING, Interrupt, Status
+from .status import RUNNING, Interrupt, Status
 
 if TYPE_CHECKING:
     from ..certificates import Certificate, Certifier
@@ -49,7 +49,9 @@ class Watch:
         self.certifier, self.interrupt, self.tries = certifier, interrupt or Interrupt(), tries
         self.show = show  # makes a state what a caller may see, if the source of states does not do that by itself
         self.point = point or (lambda state: state.x)  # what would be returned if the run ended now
-        self.curvature = curvature  # the least one at the iterate, which says what a small subgradient means; None: whatever it is
+        self.curvature = (
+            curvature  # the least one at the iterate, which says what a small subgradient means; None: whatever it is
+        )
         self.endless = False  # whether the objective falls for ever
         self._next_curvature = 0.0  # the iteration at which it is computed again
         self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
@@ -179,7 +181,7 @@ class Watch:
             return (gap <= tol * self._unit(state)) & (gap < np.inf)
 
     def _meaningful(self, state: State, tol: float) -> Any:
-        """Whether the subgradient is small because the objective is near its smallest value, and not because curvature is tiny."""
+        """Whether the subgradient is small because the objective is near its optimum, not because curvature is tiny."""
         assert self.curvature is not None
         if self.n < self._next_curvature:
             return False

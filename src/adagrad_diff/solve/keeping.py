@@ -206,6 +206,12 @@ def _kept(arrays: dict[str, Any]) -> Kept:
         raise ValueError("its codes are none")
     kept = Kept(state, codes, History(*columns), **header, bound=bound)
     budgets = [kept.call[name] for name in ("max_iter", "max_time", "tol", "stop", "finish")][:2]
-    if not (0 <= kept.seconds < math.inf and 0 <= kept.begun <= np.max(state.n) and min(budgets) >= 0 and {*kept.start} and kept.ended in (False, True)):
+    if not (
+        0 <= kept.seconds < math.inf
+        and 0 <= kept.begun <= np.max(state.n)
+        and min(budgets) >= 0
+        and {*kept.start}
+        and kept.ended in (False, True)
+    ):
         raise ValueError("its header is not that of a checkpoint")
     return kept

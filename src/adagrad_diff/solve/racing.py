@@ -65,7 +65,7 @@ def race(
     extra = {"eta": racers.eta, "rule": racers.rule(racers.eta), "nfev": racers.evaluations + (leader.n > 0)}
     extra["finish"] = _unfinished(certifier, finish, tol) if tries is None else tries.report
     if keeper is not None and (ended := keeper.finished(watch)) is not None:
-        return report(watch, ended, keeper.kept.codes, on_failure, restored=True, **extra)  # type: ignore[union-attr]
+        return report(watch, ended, keeper.kept.codes, on_failure, restored=True, **extra)
     if tries is not None and tries.at_once(leader):
         status: Any = Status.CONVERGED
     else:

@@ -74,8 +74,8 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, restored: b
         result.update(certified=certified.copy() if batched else bool(certified[0]))
     if found:  # the same objectives as in the certificates, instead of those that the iteration has computed
         x_best = [state.x_best[..., k] for k in range(len(found))] if batched else [state.x_best]
-        result["bound"] = bound = min(c.bound for c in found)
-        numbers = {"fun": [c.fun for c in found], "gap": [c.fun - bound if c.gap < np.inf else c.gap for c in found]}
+        result["bound"] = least = min(c.bound for c in found)
+        numbers = {"fun": [c.fun for c in found], "gap": [c.fun - least if c.gap < np.inf else c.gap for c in found]}
         numbers["fun_best"] = [certifier.objective(x).value for x in x_best]  # type: ignore[union-attr]
         result.update({name: np.array(values) if batched else values[0] for name, values in numbers.items()})
     result.update(extra)
