@@ -134,15 +134,15 @@ def test_rounds_of_a_run(rounds):
     rows = source(da.from_array(A, chunks=(20_000, 9)))
     binary = losses.Logistic(rows, np.sign(A @ np.arange(9.0) + noise), intercept=True)
     several = losses.Multinomial(rows, np.digitize(A[:, 0], [-0.5, 0.5]), intercept=True)
-    for loss, penalty, others in ((binary, Ridge(0.01), 7), (several, L1(0.02), 8)):
+    for loss, penalty, others in ((binary, Ridge(0.01), 8), (several, L1(0.02), 9)):
         rounds.clear()
         result = minimize(loss, penalty=penalty, tol=1e-6)
         assert result.gap <= 1e-6 * result.fun
         assert len(rounds) <= others + result.finish.rounds
-        if loss is binary:  # What was asked before is known, but for the sum that the intercept needs.
+        if loss is binary:  # What was asked before is known, but for the sum that the intercept needs and the exact objective.
             rounds.clear()
             assert duality_gap(loss, penalty, result.x).gap <= 1e-6 * result.fun
-            assert len(rounds) <= 1
+            assert len(rounds) <= 2
 
 
 def test_what_was_asked_before_is_told_again():

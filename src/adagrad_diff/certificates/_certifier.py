@@ -298,8 +298,9 @@ class Certifier:
             self.value, self.point = value, point
             self.bound = value - self.noise
 
-    def offer_proof(self, proof: Proof) -> None:
-        """What `prove` has found out about a point: from here on `gap(proof.fun)` is the proven one, until the next look."""
+    def offer_proof(self, proof: Proof, x: np.ndarray) -> None:
+        """What `prove` has found out about x: from here on `gap(proof.fun)` is the proven one, until the next look."""
+        self._evaluated = x.copy(), Known(proof.fun, proof.error)
         if proof.point is not None and not np.isnan(proof.value):
             self.offer(proof.value, proof.point)
         self.noise = np.inf if np.isnan(proof.error) else proof.error

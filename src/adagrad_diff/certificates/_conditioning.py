@@ -16,14 +16,14 @@ from ..losses import LinearModel, Logistic, Multinomial, Poisson, Quadratic
 from ..penalties import Penalty
 
 MOST_ENTRIES, MOST_OPERATIONS = 20_000_000, 1e10  # of the matrix whose singular values are computed, and to do so
-NULL = 10.0  # multiples of rounding below which a singular value counts as zero
+NULL = 10.0  # multiples of rounding below which a singular value counts as zero: columns that depend on each other
 DOUBLINGS, FALL = 2, 0.5  # along x: how often it is doubled, and the factor by which the objective has to fall each time
 UNATTAINED = (Logistic, Multinomial, Poisson)  # losses that are above their infimum everywhere
 
 
 @np.errstate(all="ignore")
 def least_curvature(loss: Any, x: np.ndarray, scale: np.ndarray | None = None) -> float:
-    """Return the smallest eigenvalue of the loss's Hessian at x, in coordinates in which x is divided by `scale`.
+    """Return the smallest positive eigenvalue of the loss's Hessian at x, in coordinates in which x is divided by `scale`.
 
     It is infinite for a loss whose entries or curvature cannot be seen, and zero for a loss that is straight between its
     kinks, or if the data are too large to tell.
@@ -66,9 +66,9 @@ def least_curvature(loss: Any, x: np.ndarray, scale: np.ndarray | None = None) -
 
 
 def _least(values: np.ndarray, size: int) -> float:
-    """The smallest of the descending values, or zero if it cannot be told from rounding."""
-    least = float(values[-1])
-    return least if least > NULL * size * float(np.finfo(np.float64).eps) * float(values[0]) else 0.0
+    """The smallest of the descending values that can be told from the rounding of the entries."""
+    seen = values[values > NULL * size * float(np.finfo(np.float64).eps) * values[0]]
+    return float(seen[-1]) if seen.size else 0.0
 
 
 @np.errstate(all="ignore")

@@ -169,7 +169,7 @@ def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: flo
     if finisher.possible:
         finisher.attempt(x, tol, lambda: perf_counter() > deadline, whole=finisher.solver.cost() <= QUICK)
     if (proof := finisher.proof) is not None:
-        certifier.offer_proof(proof)
+        certifier.offer_proof(proof, finisher.x)
         if report.done or proof.fun <= objective(loss, penalty, x):
             x = finisher.x
     if certifier.known:
