@@ -15,7 +15,7 @@ from scipy.special import softmax
 from ..losses import LinearModel, Logistic, Multinomial, Poisson, Quadratic
 from ..penalties import Penalty
 
-MOST_ENTRIES, MOST_OPERATIONS = 20_000_000, 1e10  # of the matrix whose singular values are computed, and to do so
+SVD_ENTRIES, SVD_OPERATIONS = 20_000_000, 1e10  # of the matrix whose singular values are computed, and to do so
 NULL = 10.0  # multiples of rounding below which a singular value counts as zero: columns that depend on each other
 DOUBLINGS, FALL = 2, 0.5  # along x: how often it is doubled, and the factor by which the objective has to fall each time
 UNATTAINED = (Logistic, Multinomial, Poisson)  # losses that are above their infimum everywhere
@@ -39,7 +39,7 @@ def least_curvature(loss: Any, x: np.ndarray, scale: np.ndarray | None = None) -
     if matrix.opaque or (square and loss.smoothness is None and loss.curvature is None):
         return np.inf
     samples, features = matrix.shape
-    if samples * features > MOST_ENTRIES or samples * float(features) * min(samples, features) > MOST_OPERATIONS:
+    if samples * features > SVD_ENTRIES or samples * float(features) * min(samples, features) > SVD_OPERATIONS:
         return 0.0
     A = np.asarray(matrix.to_dense(), np.float64)
     if not square:

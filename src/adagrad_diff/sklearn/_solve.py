@@ -13,7 +13,7 @@ from ..finishing.finish import kinked_terms
 from ..losses import LinearModel, Loss, Minibatch
 from ..penalties import Penalty
 from ..solve.run import minimize
-from ..solve.status import Status
+from ..solve.status import NO_MINIMIZER, Status
 from ._keeping import Directory
 from ._null import null_gap, null_point
 
@@ -124,6 +124,8 @@ def _iterate(
 
 def _reason(result: OptimizeResult, fun: float, gap: float, tol: float) -> str:
     """The end of a run in one word."""
+    if result.status == Status.DIVERGED and result.message.startswith(NO_MINIMIZER):
+        return "no_minimizer"
     if not np.isfinite(fun) or result.status in (Status.NOT_FINITE, Status.DIVERGED):
         return "failed"
     if result.certified or gap <= tol * abs(fun):  # the best point may be closer than the last

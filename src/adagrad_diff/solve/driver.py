@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .keeping import Keeper
     from .tries import Tries
 
-LATER = 1.3  # by which factor a run grows until the meaning of a small subgradient is looked at again
+LATER_CURVATURE = 1.3  # by which factor a run grows until the meaning of a small subgradient is looked at again
 SELDOM = 16  # iterations between two looks at how much gradients have changed
 DIVERGENCE = 1e30
 
@@ -185,7 +185,7 @@ class Watch:
         assert self.curvature is not None
         if self.n < self._next_curvature:
             return False
-        self._next_curvature = LATER * self.n
+        self._next_curvature = LATER_CURVATURE * self.n
         with np.errstate(all="ignore"):
             norm = state.norm + state.subgradient_rounding()
             meaningful = np.square(norm) / 2.0 <= tol * self._unit(state) * self.curvature(state)
