@@ -193,7 +193,7 @@ def test_classes_that_can_be_separated(labels):
         y = (X[:, 0] > 0).astype(int) if labels == "two classes" else np.digitize(X[:, 0], [-0.5, 0.5])
         model = estimators.LogisticRegression(alpha=0)
         loss = Logistic(X, np.where(y, 1, -1)) if labels == "two classes" else Multinomial(X, y, intercept=True)
-    with pytest.warns(match="There is no minimizer: the objective falls"):
+    with pytest.warns(match="There is no minimizer: the objective keeps decreasing"):
         model.fit(X, y)
     assert not model.converged_
     with pytest.warns(ConvergenceWarning, match="There is no minimizer"):

@@ -27,7 +27,7 @@ from ..common import check
 from ..losses import LinearModel, Loss, Multinomial, Quadratic, as_loss
 from ..penalties import Penalty, as_penalty
 from ._certifier import Certifier as Certifier
-from ._conditioning import falls_for_ever as falls_for_ever
+from ._conditioning import has_no_minimizer as has_no_minimizer
 from ._conditioning import least_curvature as least_curvature
 from ._dual import Dual
 from ._dual import LinearDual as LinearDual

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._conditioning import falls_for_ever
+from ._conditioning import has_no_minimizer
 from ._correct import most_rows
 from ._dual import Dual, LinearDual
 from ._exact import Proof, corrected_bound, lower_bound
@@ -105,9 +105,9 @@ class Certifier:
         found = Certificate.at(self.objective(x), self.value, self.point)
         return replace(found, message=self.message(found.fun, found))
 
-    def falls_for_ever(self, x: np.ndarray) -> bool:
-        """Whether there is no minimizer, because the objective falls for ever along x."""
-        return not isinstance(self.dual, str) and falls_for_ever(self.dual.loss, self.dual.penalty, x)
+    def has_no_minimizer(self, x: np.ndarray) -> bool:
+        """Return whether the objective keeps decreasing along x."""
+        return not isinstance(self.dual, str) and has_no_minimizer(self.dual.loss, self.dual.penalty, x)
 
     def doubt(self) -> None:
         """The guess was too good: make none until the next look."""

@@ -17,7 +17,7 @@ from ..penalties import Penalty
 
 SVD_ENTRIES, SVD_OPERATIONS = 20_000_000, 1e10  # of the matrix whose singular values are computed, and to do so
 NULL = 10.0  # multiples of rounding below which a singular value counts as zero: columns that depend on each other
-DOUBLINGS, FALL = 2, 0.5  # along x: how often it is doubled, and the factor by which the objective has to fall each time
+DOUBLINGS, DECREASE = 2, 0.5  # how often x is doubled, and the factor by which the objective has to decrease each time
 UNATTAINED = (Logistic, Multinomial, Poisson)  # losses that are above their infimum everywhere
 
 
@@ -72,10 +72,10 @@ def _least(values: np.ndarray, size: int) -> float:
 
 
 @np.errstate(all="ignore")
-def falls_for_ever(loss: Any, penalty: Penalty, x: np.ndarray) -> bool:
-    """Return whether the objective keeps falling towards the infimum of the loss along x, so that there is no minimizer.
+def has_no_minimizer(loss: Any, penalty: Penalty, x: np.ndarray) -> bool:
+    """Return whether the objective keeps decreasing along x toward the infimum of the loss, which it never attains.
 
-    That is so for classes that can be separated, if no penalty limits the coefficients.
+    Separable classes without a penalty are the usual case.
     """
     if not isinstance(loss, UNATTAINED) or not x.any():
         return False
@@ -84,4 +84,4 @@ def falls_for_ever(loss: Any, penalty: Penalty, x: np.ndarray) -> bool:
         point = np.ascontiguousarray(x * 2.0**k, loss.dtype)
         phi = float(penalty.value((point[:-1] if loss.intercept else point).reshape(-1)))
         values.append(float(loss.oracle(point)(point, np.empty_like(point))) + phi)
-    return all(0.0 <= new <= FALL * old for old, new in pairwise(values)) and values[0] > 0.0
+    return all(0.0 <= new <= DECREASE * old for old, new in pairwise(values)) and values[0] > 0.0

@@ -52,7 +52,7 @@ class Watch:
         self.curvature = (
             curvature  # the least one at the iterate, which says what a small subgradient means; None: whatever it is
         )
-        self.endless = False  # whether the objective falls for ever
+        self.no_minimizer = False  # whether the objective keeps decreasing along x
         self._next_curvature = 0.0  # the iteration at which it is computed again
         self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
         self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
@@ -145,7 +145,7 @@ class Watch:
         if not state.batched:
             if state.failed:
                 return Status.NOT_FINITE
-            if self.endless or abs(state.f) / DIVERGENCE > 1.0 + abs(state.f_first):
+            if self.no_minimizer or abs(state.f) / DIVERGENCE > 1.0 + abs(state.f_first):
                 return Status.DIVERGED
             return Status.CONVERGED if reached else Status.STALLED if stalled else stop
         status = np.full(state.f.shape, int(stop))
@@ -192,7 +192,7 @@ class Watch:
         errors = [self.certifier.objective(x).error for x in self._points(state)] if self.certifier.known else 0.0  # type: ignore
         meaningful &= np.reshape(errors, np.shape(meaningful)) <= tol * self._unit(state)
         if not (state.batched or meaningful) and self.certifier is not None:
-            self.endless = self.certifier.falls_for_ever(self.point(state))
+            self.no_minimizer = self.certifier.has_no_minimizer(self.point(state))
         return meaningful
 
     def certificates(self, state: State) -> list[Certificate]:

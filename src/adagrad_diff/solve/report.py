@@ -57,8 +57,8 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, restored: b
     certified = np.atleast_1d(watch.certified(state, found))
     codes = np.where(certified & np.isin(codes, (*BUDGETS, Status.STALLED)), int(Status.CONVERGED), codes)
     if certifier is not None and not state.batched and codes[0] == Status.CONVERGED and not _relative(found, watch.tol).all():
-        watch.endless = certifier.falls_for_ever(state.x)
-        codes = np.where(watch.endless, int(Status.DIVERGED), codes)
+        watch.no_minimizer = certifier.has_no_minimizer(state.x)
+        codes = np.where(watch.no_minimizer, int(Status.DIVERGED), codes)
     certified &= codes == Status.CONVERGED
     good, batched = succeeded(codes, watch.tol), state.batched
     result = Result(
@@ -134,7 +134,7 @@ def _message(codes: np.ndarray, certified: np.ndarray, state: State, watch: Watc
         sentence = EXPLANATIONS.get(Status(code)) or SUBGRADIENT
         if code == Status.CONVERGED and certified[here].all():
             sentence = CERTIFIED if _relative(found, watch.tol)[here].all() else CERTIFIED_SMALL
-        if code == Status.DIVERGED and watch.endless:
+        if code == Status.DIVERGED and watch.no_minimizer:
             sentence = NO_MINIMIZER
         if watch.tol is not None and code in BUDGETS:
             sentence += MISSED.format(remedy)

@@ -64,7 +64,7 @@ EXPLANATIONS = {
 }
 
 NO_MINIMIZER = (
-    "There is no minimizer: the objective falls for ever along x, towards its infimum. The classes can be separated, or all "
+    "There is no minimizer: the objective keeps decreasing along x toward its infimum. The classes can be separated, or all "
     "counts are zero, and nothing limits the coefficients. Add a penalty"
 )
 MISSED = " before the tolerance was reached. The run can go on with state=result.state; if it makes no progress, try {}"
