@@ -31,6 +31,8 @@ from adagrad_diff import (
     finish,
     minimize,
 )
+from adagrad_diff.certificates import dual_of
+from adagrad_diff.certificates import objective as objective_and_error
 from adagrad_diff.losses import KernelSVMDual, LinearModel, Quadratic
 from certifying import objective
 from pairwise import pairwise
@@ -88,6 +90,21 @@ def test_the_objective_and_the_gap_are_those_of_x(kind, penalty, dtype, intercep
     assert result.gap >= exact - least - LONG(1e-15) * abs(exact)
     if result.success:
         assert exact - least <= tol * max(abs(exact), 1e-6 * objective(loss, phi, 0 * result.x)) * (1 + 1e-9)
+
+
+@pairwise(kind=[LAD, Squared, Hinge, Logistic, Poisson, Multinomial], dtype=[np.float32, np.float64], intercept=[False, True])
+def test_sums_of_doubles_are_as_exact_as_they_are_said_to_be(kind, dtype, intercept):
+    """Large data are summed up in doubles where the tolerance is loose, and in pairs of doubles where it is not."""
+    rng = np.random.default_rng(4)
+    A = (rng.standard_normal((1100, 500)) * 10.0 ** rng.uniform(-2, 2, 500)).astype(dtype)
+    x = rng.standard_normal(500) / 10.0 ** rng.uniform(1, 4, 500)
+    b = {Hinge: np.sign, Logistic: np.sign, Poisson: lambda t: rng.poisson(1.0, len(t)), Multinomial: lambda t: t > 0}
+    loss = kind(A, b.get(kind, lambda t: t)(A[:, 0]).astype(int if kind is Multinomial else dtype), intercept=intercept)
+    x = np.resize(np.append(x, 0.3), loss.shape).astype(dtype) / 10
+    dual = dual_of(loss, L1(0.01))
+    exact, fast = objective_and_error(dual, x), objective_and_error(dual, x, accuracy=1e-3)
+    assert exact.error < fast.error < 1e-6 * abs(fast.value)
+    assert abs(fast.value - exact.value) <= fast.error + exact.error
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6])

@@ -17,7 +17,7 @@ from ..penalties import Penalty
 
 SVD_ENTRIES, SVD_OPERATIONS = 20_000_000, 1e10  # of the matrix whose singular values are computed, and to do so
 NULL = 10.0  # multiples of rounding below which a singular value counts as zero: columns that depend on each other
-DOUBLINGS, DECREASE = 2, 0.5  # how often x is doubled, and the factor by which the objective has to decrease each time
+DOUBLINGS, MOST_LEFT = 2, 0.5  # how often x is doubled, and the share of the objective that may be left each time
 UNATTAINED = (Logistic, Multinomial, Poisson)  # losses that are above their infimum everywhere
 
 
@@ -84,4 +84,4 @@ def has_no_minimizer(loss: Any, penalty: Penalty, x: np.ndarray) -> bool:
         point = np.ascontiguousarray(x * 2.0**k, loss.dtype)
         phi = float(penalty.value((point[:-1] if loss.intercept else point).reshape(-1)))
         values.append(float(loss.oracle(point)(point, np.empty_like(point))) + phi)
-    return all(0.0 <= new <= DECREASE * old for old, new in pairwise(values)) and values[0] > 0.0
+    return all(0.0 <= new <= MOST_LEFT * old for old, new in pairwise(values)) and values[0] > 0.0

@@ -116,7 +116,7 @@ def _in_doubles(dual: LinearDual, x: np.ndarray) -> Known:
     if dual.kinked:
         slope = max(-float(dual.low.min()), float(dual.high.max()))
     error = unit * dual.coarse * predictions
-    curvature = loss.smoothness or 1.0
+    curvature = loss.smoothness or 1.0 + slope + largest(dual.b)  # the latter for Poisson's: exp(z) is a slope plus b
     rounding = slope * error + curvature * error * error * len(dual.b) + dual.rounding * sizes
     rounding += unit * 8 * EPS * (slope + dual.typical) * (margin + dual.typical)
     phi, square = phi_of(dual, part.reshape(-1)), 0.5 * loss.l2 * float(flat @ flat)
