@@ -26,11 +26,11 @@ COMMANDS = {
 }
 
 
-def started(arguments, cwd, **options):
+def started(arguments, cwd, through=()):
     """Start a command and return it as soon as it loads NumPy: before that, it is Python itself that starts."""
-    command = [sys.executable, "-m", "adagrad_diff", *arguments]
+    command = [*through, sys.executable, "-m", "adagrad_diff", *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(command, cwd=cwd, **pipes, start_new_session=True, **options)
+    process = subprocess.Popen(command, cwd=cwd, **pipes, start_new_session=True)
     maps = Path(f"/proc/{process.pid}/maps")
     wait_until(lambda: process.poll() is not None or "_multiarray_umath" in maps.read_text(), seconds=300)
     return process
@@ -58,7 +58,7 @@ def test_at_any_moment(command, tmp_path):
 
 def test_a_process_that_ignores_it(tmp_path):
     """As nohup does, and shells with what they start in the background."""
-    process = started(["info"], tmp_path, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    process = started(["info"], tmp_path, through=["sh", "-c", 'trap "" INT; exec "$@"', "sh"])
     for _ in range(3):
         process.send_signal(signal.SIGINT)
     out = process.communicate(timeout=300)[0]

@@ -139,7 +139,9 @@ def test_typed_and_versioned():
 
 
 @pytest.mark.parametrize("modules", [CORE, pytest.param(PEERS, marks=pytest.mark.peer)], ids=["core", "peers"])
-def test_examples(modules):
+def test_examples(modules, request):
+    if modules is PEERS:
+        request.getfixturevalue("unsaved")
     for module in filter(None, map(load, modules)):
         assert module.__doc__, f"{module.__name__} has no docstring"
         assert doctest.testmod(module).failed == 0, f"an example of {module.__name__} does not print what it says"

@@ -25,7 +25,7 @@ from mutation_catalogue import MUTATIONS, Mutation
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = (".git", ".venv*", "dist", "results", "_build", ".pytest_cache", ".mypy_cache", ".ruff_cache")
 MAX_SECONDS = 240  # per run of pytest, after which a bug counts as not detected
-FAILED_TEST = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::\S+?)?)(?: - .*)?$", re.MULTILINE)
+FAILED_TEST = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.+?)?)(?: - .*)?$", re.MULTILINE)
 
 
 def target(mutation: Mutation, source: Path) -> Path:

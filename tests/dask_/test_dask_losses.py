@@ -128,23 +128,21 @@ def test_an_iteration_is_one_round(kind, rounds):
 
 
 def test_rounds_of_a_run(rounds):
-    """There is one for the columns, one at the start, one for each Newton step, and a few for the certificate."""
+    """The targets are sent once, the columns and the start take one round each. The rest are Newton steps and certificates."""
     A = np.random.default_rng(0).standard_normal((60_000, 9))
     noise = 5 * np.random.default_rng(1).standard_normal(60_000)
     rows = source(da.from_array(A, chunks=(20_000, 9)))
     binary = losses.Logistic(rows, np.sign(A @ np.arange(9.0) + noise), intercept=True)
     several = losses.Multinomial(rows, np.digitize(A[:, 0], [-0.5, 0.5]), intercept=True)
-    for loss, penalty, others in ((binary, Ridge(0.01), 6), (several, L1(0.02), 7)):
+    for loss, penalty, others in ((binary, Ridge(0.01), 8), (several, L1(0.02), 9)):
         rounds.clear()
         result = minimize(loss, penalty=penalty, tol=1e-6)
         assert result.gap <= 1e-6 * result.fun
         assert len(rounds) <= others + result.finish.rounds
-    rounds.clear()
-    duality_gap(binary, Ridge(0.01), minimize(binary, penalty=Ridge(0.01), tol=1e-6).x)
-    asked = len(rounds)
-    rounds.clear()
-    duality_gap(binary, Ridge(0.01), minimize(binary, penalty=Ridge(0.01), tol=1e-6).x)
-    assert len(rounds) <= asked
+        if loss is binary:  # What was asked before is known, but for the sum that the intercept needs and the exact objective.
+            rounds.clear()
+            assert duality_gap(loss, penalty, result.x).gap <= 1e-6 * result.fun
+            assert len(rounds) <= 2
 
 
 def test_what_was_asked_before_is_told_again():

@@ -1,4 +1,4 @@
-"""Updates against plain formulas, against the core, and against the PyTorch optimizers."""
+"""Updates against plain formulas and against the core."""
 
 from functools import partial
 from itertools import islice
@@ -176,29 +176,6 @@ def test_trajectory_is_that_of_the_core(multinomial, blocks, core_blocks, penalt
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize(
-    ("make", "blocks", "penalty"), [(adagraddiff, "element", PENALTIES[2]), (adamdiff, "row", PENALTIES[-1])]
-)
-def test_equals_the_torch_optimizer(make, blocks, penalty):
-    torch = pytest.importorskip("torch")
-    from adagrad_diff import torch as door
-
-    theirs = None if penalty is None else getattr(door, type(penalty).__name__)(**vars(penalty))
-    rng = np.random.default_rng(2)
-    x = jnp.asarray(rng.standard_normal((4, 3)))
-    y = torch.tensor(np.array(x), requires_grad=True)
-    optimizer = make(0.05, blocks=blocks, penalty=penalty)
-    kind = {adagraddiff: door.AdaGradDiff, adamdiff: door.AdamDiff}[make]
-    torch_optimizer, state = kind([y], lr=0.05, blocks=blocks, penalty=theirs), optimizer.init(x)
-    for _ in range(10):
-        g = rng.standard_normal((4, 3))
-        y.grad = torch.tensor(g)
-        torch_optimizer.step()
-        x, state, _ = step(optimizer, x, state, jnp.asarray(g))
-        np.testing.assert_allclose(x, y.detach().numpy(), rtol=1e-11, atol=1e-11)
-
-
-@pytest.mark.usefixtures("x64")
 def test_proximal_steps_of_a_scaling_of_optax():
     """`optax.scale_by_rss` is AdaGrad: it makes the core's proximal AdaGrad."""
     rng = np.random.default_rng(3)
@@ -211,9 +188,10 @@ def test_proximal_steps_of_a_scaling_of_optax():
         np.testing.assert_allclose(x, expected.x, atol=1e-6)
 
 
-@pairwise(make=OPTIMIZERS, penalty=[None, *PENALTIES], dtype=[jnp.float32, jnp.bfloat16])
-def test_a_zero_learning_rate_changes_no_feasible_parameter(make, penalty, dtype):
+@pairwise(penalty=[None, *PENALTIES], dtype=[jnp.float32, jnp.bfloat16])
+def test_a_zero_learning_rate_changes_no_feasible_parameter(penalty, dtype):
     x = jnp.array([[0.0, 0.25], [0.375, 1e-30]], dtype)
+    make = adamwdiff if penalty is None else adamdiff if dtype == jnp.float32 else adagraddiff
     optimizer = make(0.0, penalty=penalty)
     for g in (jnp.zeros_like(x), jnp.ones_like(x)):
         updates, _ = optimizer.update(g, optimizer.init(x), x)
@@ -242,9 +220,9 @@ def test_one_gradient_and_then_none(make):
     np.testing.assert_allclose(after, [-0.1, 0.1, 0.0], rtol=1e-4)
 
 
-@pairwise(shape=[(0,), (2, 0)], penalty=[None, GroupL2(0.1), L1(0.1)], blocks=["element", "row", "tensor"])
-def test_empty_arrays(shape, penalty, blocks):
-    optimizer, x = adamdiff(0.1, blocks=blocks, penalty=penalty), jnp.zeros(shape)
+@pairwise(shape=[(0,), (2, 0)], blocks=["element", "row", "tensor"])
+def test_empty_arrays(shape, blocks):
+    optimizer, x = adamdiff(0.1, blocks=blocks, penalty=GroupL2(0.1)), jnp.zeros(shape)
     assert optimizer.update(x, optimizer.init(x), x)[0].shape == shape
 
 

@@ -93,7 +93,7 @@ def test_squares_that_have_decayed_to_nothing_were_seen(make, max_move):
 
 
 @pairwise(
-    make=[MAKERS[name] for name in ("adagraddiff", "decay", "adamdiff", "optax.adam")],
+    make=[MAKERS[name] for name in ("decay", "adamdiff", "optax.adam")],
     penalty=[L1(0.05), Box(-0.3, 0.4), *PENALTIES[5:]],
     prox_unseen=[False, True],
     later=[False, True],

@@ -108,7 +108,7 @@ def test_everything_is_on_the_page_and_legible(columns, standing_in):
     about = STAND_IN if standing_in else {"title": "Logistic regression on splice.t"}
     names = figures.SMOOTH_PROBLEMS[:columns]
     studies = {name: by_formula(name, etas=np.geomspace(1e-4, 1e2, 25), n_iter=2500, diverges=1.0, **about) for name in names}
-    for figure in (figures.draw_figure_2(studies), figures.draw_three_panels(studies[names[0]])):
+    for figure in [figures.draw_figure_2(studies)] + [figures.draw_three_panels(studies[names[0]])] * standing_in:
         found = [t for t in texts(figure) if t.get_text() != "stand-in"]
         numbers = [label for ax in figure.axes for label in (*ax.get_xticklabels(), *ax.get_yticklabels())]
         assert min(t.get_fontsize() for t in (*found, *numbers)) >= 7

@@ -12,10 +12,14 @@ from looping import looped
 from user_losses import Bowl
 
 
-def rewritten(path, **changes):
-    """Replace some entries of the state file; None removes one, and a dictionary changes fields of the header."""
+def entries(path):
     with np.load(path) as file:
-        content = {name: file[name] for name in file.files}
+        return {name: file[name] for name in file.files}
+
+
+def rewritten(path, content=None, **changes):
+    """Replace some entries of the state file; None removes one, and a dictionary changes fields of the header."""
+    content = entries(path) if content is None else content
     if isinstance(changes.get("header"), dict):
         changes["header"] = np.array(json.dumps(json.loads(str(content["header"])) | changes["header"]))
     content = {name: array for name, array in {**content, **changes}.items() if array is not None}
@@ -120,13 +124,11 @@ def test_no_entry_of_a_certified_run_is_trusted(tamper, tmp_path):
     run = {"loss": LAD(A, A[:, 0] + rng.standard_normal(30)), "penalty": L1(0.05), "on_failure": "ignore"}
     best = minimize(**run, tol=1e-9).fun
     minimize(**run, tol=1e-9, max_iter=30, finish=False).state.save(path)
-    intact, rejected = path.read_bytes(), 0
-    with np.load(path) as file:
-        arrays = {name: file[name] for name in file.files if file[name].dtype.kind in "fiub"}
+    intact, rejected = entries(path), 0
+    arrays = {name: array for name, array in intact.items() if array.dtype.kind in "fiub"}
     assert len(arrays) > 10
     for name, array in arrays.items():
-        path.write_bytes(intact)
-        rewritten(path, **{name: TAMPERED[tamper](array)})
+        rewritten(path, intact, **{name: TAMPERED[tamper](array)})
         try:
             result = minimize(**run, tol=1e-3, max_iter=30, state=load_state(path), finish=False)
         except ValueError:

@@ -176,13 +176,13 @@ def test_text_can_be_read_on_every_ground():
                 assert contrast(colors[ink], colors[ground]) >= 4.5, f"{ink} on {ground}: {theme}"
 
 
-def test_the_largest_page_is_below_two_megabytes():
-    """20 rules, 40 step sizes, 60 recorded iterations, 10 starts."""
+def test_a_large_page_is_below_a_megabyte():
+    """20 rules, 20 step sizes, 60 recorded iterations, 10 starts. The largest page has twice as many step sizes."""
     tuned = [*TUNED, *(f"a rule of my own with a name, number {k}" for k in range(20 - len(TUNED)))]
-    text = page(content(tuned=tuned, free=(), n_etas=40, n_recorded=60, starts=10, n_iter=10000))
-    assert len(data_of(text)["runs"]) == 800
+    text = page(content(tuned=tuned, free=(), n_etas=20, n_recorded=60, starts=10, n_iter=10000))
+    assert len(data_of(text)["runs"]) == 400
     assert len(data_of(text)["iterations"]) == 60
-    assert len(text.encode()) < 2_000_000
+    assert len(text.encode()) < 1_000_000
 
 
 def test_the_page_is_the_same_each_time():

@@ -75,17 +75,18 @@ def test_matplotlib_takes_them_all():
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize("decades", [0.2, 0.5, 0.9, 1.5, 1.9, 2.5, 7, 30])
+@pytest.mark.parametrize("decades", [(0.2, 30), (7, 0.5), (0.9, 2.5), (1.9, 1.5)])
 def test_numbers_of_an_axis_do_not_collide(decades):
-    """In a small panel, whatever the axis covers: at least two numbers, and none over another."""
+    """In a small panel, whatever the axes cover: at least two numbers on each, and none over another."""
     from matplotlib.figure import Figure
 
     with style():
-        for first in np.geomspace(1.0, 10.0, 7):
+        for k, first in enumerate(np.geomspace(1.0, 10.0, 7)):
+            across, up = (first * 10**count for count in decades[:: (-1) ** k])
             figure = Figure(figsize=(1.7, 1.4), layout="constrained")
             axes = figure.subplots()
             axes.loglog()
-            axes.set(xlim=(first, first * 10**decades), ylim=(first, first * 10**decades))
+            axes.set(xlim=(first, across), ylim=(first, up))
             clear_ticks(axes)
             figure.draw_without_rendering()
             for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):

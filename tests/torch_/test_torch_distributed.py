@@ -17,12 +17,6 @@ from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, Box, GroupL2  # noqa: 
 
 if not (dist.is_available() and dist.is_gloo_available()):
     pytest.skip("torch without gloo", allow_module_level=True)
-try:
-    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict, set_optimizer_state_dict
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
-except ImportError:
-    fully_shard = None
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_distributed.py"
 PROCESSES, STEPS, TOLERANCE = 2, 6, 1e-12
@@ -75,6 +69,9 @@ def alone(method, **options):
 
 
 def sharded(method, **options):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
     model = network()
     fully_shard(model, mesh=init_device_mesh("cpu", (PROCESSES,)))
     return model, method(model.parameters(), lr=0.1, **options)
@@ -109,6 +106,8 @@ def fsdp2() -> None:
 
 
 def fsdp2_state() -> None:
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict, set_optimizer_state_dict
+
     for method in METHODS:
         for blocks in BLOCKS if method is AdaGradDiff else ("row",):
             options = {"blocks": blocks, "penalty": L1(0.01)}
@@ -167,5 +166,5 @@ def run(tmp_path, *tasks) -> None:
 
 
 def test_two_processes_give_the_result_of_one(tmp_path):
-    """All in the same two, which take longer to start than the tasks do. Torch may be one without FSDP2."""
-    run(tmp_path, ddp, *([fsdp2, fsdp2_state, example] if fully_shard else []))
+    """All in the same two, which take longer to start than the tasks do."""
+    run(tmp_path, ddp, fsdp2, fsdp2_state, example)

@@ -131,6 +131,20 @@ def test_every_precision_follows_the_formulas(kind, mode, dtype, penalty, accumu
     assert found == {accumulator_dtype or default}
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_accumulators_of_another_precision_are_those_of_the_plain_step(kind):
+    """Lists of tensors are for accumulators in the precision of the parameter; others take the plain step, bit for bit."""
+    found = []
+    for foreach in (False, True):
+        x = torch.linspace(-1, 2, 7, requires_grad=True)
+        optimizer = kind([x], lr=0.1, foreach=foreach, accumulator_dtype=torch.float64, penalty=L1(0.01))
+        for n in range(20):
+            x.grad = torch.sin(3 * x.detach() + n) / 3
+            optimizer.step()
+        found.append(x.detach())
+    assert torch.equal(*found)
+
+
 @pairwise(kind=KINDS, mode=MODES, lr=[0.03, torch.tensor(0.03)])
 def test_capturable_steps_are_counted_in_single_precision(kind, mode, lr):
     options = {"capturable": True, **({"lr_decay": 0.2} if kind is AdaGradDiff else {})}

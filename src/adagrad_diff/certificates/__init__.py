@@ -19,7 +19,6 @@ penalty's set by 1e-9 relative counts as inside.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,14 +26,17 @@ import numpy as np
 from ..common import check
 from ..losses import LinearModel, Loss, Multinomial, Quadratic, as_loss
 from ..penalties import Penalty, as_penalty
-from ._certifier import TINY_FLOAT
 from ._certifier import Certifier as Certifier
+from ._conditioning import has_no_minimizer as has_no_minimizer
+from ._conditioning import least_curvature as least_curvature
 from ._dual import Dual
 from ._dual import LinearDual as LinearDual
 from ._exact import Proof as Proof
 from ._exact import corrected_bound
 from ._exact import prove as prove
 from ._multinomial import MultinomialDual
+from ._objective import Certificate as Certificate
+from ._objective import objective as objective
 from ._quadratic import QuadraticDual
 from ._refine import refined, samples_nearest_kinks
 from .critical import at_fraction, critical_lam
@@ -42,23 +44,6 @@ from .critical import at_fraction, critical_lam
 POINT_ROUNDS, POINT_EVALUATIONS = 8, 300  # of the refinement, for a single x that has no history
 
 __all__ = ["Certificate", "at_fraction", "critical_lam", "duality_gap"]
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """What is known about x: F_star lies between `bound` and `fun`."""
-
-    fun: float  # F(x)
-    bound: float  # a lower bound on F_star: the value of the dual function at dual_point, less the rounding of fun. (It may be
-    # that of a pair of doubles for each sample, of which dual_point has the first.)
-    gap: float  # fun - bound: F(x) is at most this far from the optimum; inf if fun or bound is not finite
-    dual_point: np.ndarray | None  # u, a slope of each scalar loss (for a quadratic function, a gradient)
-    message: str
-
-    @property
-    def relative(self) -> float:
-        """gap / |F(x)|."""
-        return self.gap / max(abs(self.fun), TINY_FLOAT) if self.gap < np.inf else np.inf
 
 
 def dual_of(loss: Loss, penalty: Penalty) -> Dual | str:
@@ -81,6 +66,15 @@ def dual_of(loss: Loss, penalty: Penalty) -> Dual | str:
             return str(error).rstrip(".")
     dual: Dual = kind(loss, penalty)
     return dual
+
+
+def certificate_at(loss: Any, penalty: Penalty, x: np.ndarray, value: float) -> Certificate:
+    """Return what a lower bound on F_star, found elsewhere, proves about x."""
+    dual = dual_of(loss, penalty)
+    if isinstance(dual, str):
+        part = (x[:-1] if loss.intercept else x).reshape(-1)
+        return Certificate(float(loss.oracle(x)(x, np.empty_like(x))) + float(penalty.value(part)), -np.inf, np.inf, None)
+    return Certificate.at(objective(dual, x), value)
 
 
 @np.errstate(all="ignore")  # what overflows proves nothing
@@ -120,14 +114,15 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
     dual = dual_of(loss, penalty)
-    x = np.ascontiguousarray(check.finite(check.real_array(x, "x"), "x"), dtype=loss.dtype)
+    given = check.finite(check.real_array(x, "x"), "x")
+    x = np.ascontiguousarray(given, dtype=loss.dtype)
     if loss.shape is not None and x.shape != loss.shape:
         raise ValueError(f"x must have shape {loss.shape}. Got shape {x.shape} instead.")
-    oracle, g = loss.oracle(x), np.empty_like(x)
-    part = x[:-1] if loss.intercept else x
-    fun = float(oracle(x, g)) + float(penalty.value(part.reshape(-1)))
     certifier = Certifier(dual)
+    oracle, g = loss.oracle(x), np.empty_like(x)
+    computed = float(oracle(x, g))
     if isinstance(dual, str):
+        fun = computed + float(penalty.value((x[:-1] if loss.intercept else x).reshape(-1)))
         return Certificate(fun, -np.inf, np.inf, None, certifier.message(fun))
     r = dual.residuals(oracle, None)
     certifier.offer(*dual.bound(x, g, r))
@@ -139,5 +134,4 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
         for better in refined(dual, x, u, dual.product(u), samples, rounds=POINT_ROUNDS, evaluations=POINT_EVALUATIONS):
             certifier.try_(better.u, better.v)
         certifier.offer(*corrected_bound(dual, u))  # which the refinement has written to
-    certifier.measure(x, r)
-    return Certificate(fun, certifier.bound, float(certifier.gap(fun)), certifier.point, certifier.message(fun))
+    return certifier.certificate(given)

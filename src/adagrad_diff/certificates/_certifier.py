@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
 
+from ._conditioning import has_no_minimizer
 from ._correct import most_rows
-from ._dual import Dual
-from ._exact import Proof, corrected_bound, is_provable, lower_bound
+from ._dual import Dual, LinearDual
+from ._exact import Proof, corrected_bound, lower_bound
+from ._extended import Known
+from ._objective import Certificate, is_provable, objective
 from ._refine import EVALUATIONS, ROUNDS, refined, samples_nearest_kinks
 
 LOOKS, REFINEMENTS, AUTO = 0.02, 0.025, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
@@ -27,10 +31,9 @@ LATER = 1.3  # by which factor the run grows between two refinements
 LOST, SMOOTH_SHARE = 1e-6, 0.2  # part of a dual point that scaling has cost, so that a correction is tried; of its seconds
 KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
-AGAIN = 1e-6  # part of itself by which a value of the dual function may change when it is evaluated again
 CERTIFIER_PREFIX = "certifier."
 REMEMBERED = ("tried", "value", "noise", "bound", "n", "refined_at", "next", "spent")  # the numbers among what it remembers
-TINY_FLOAT, LARGEST_FLOAT = np.finfo(np.float64).tiny, np.finfo(np.float64).max
+LARGEST_FLOAT = np.finfo(np.float64).max
 
 
 class Certifier:
@@ -46,6 +49,8 @@ class Certifier:
         self.bound: float = -np.inf  # value - noise, so that F(x) - F_star <= fun - bound for the computed fun, too
         self.point: np.ndarray | None = None
         self.known, self.tried = not isinstance(dual, str), False  # whether there is a dual function, and a value of it
+        self.accuracy = 0.0  # the relative accuracy of objectives that matters; zero: as accurate as possible
+        self._evaluated: tuple[np.ndarray, Known] | None = None  # the last x whose objective was evaluated
         self._kept: dict[str, np.ndarray] | None = None  # the memory before the last look: a run that goes on has not taken it
         self.back: Callable[[np.ndarray], np.ndarray] = lambda x: x  # from the run's coordinates to the loss's own
         if isinstance(dual, str):
@@ -81,25 +86,45 @@ class Certifier:
         return isinstance(self.dual, str) or (self.tried and self.value <= self.dual.floor and self.dual.reason != "")
 
     def gap(self, fun: Any) -> Any:
-        """F(x) - F_star is at most this: infinite where F(x) is not finite, or nothing is known."""
+        """A guess of F(x) - F_star for the objectives that a run has computed. What is reported is that of `certificate`."""
         if np.ndim(fun):
             return np.where(np.isfinite(fun) & isfinite(self.bound), fun - max(self.bound, -LARGEST_FLOAT), np.inf)
         gap = fun - self.bound
         return gap if isfinite(gap) else np.inf
 
-    def message(self, fun: float) -> str:
+    def objective(self, x: np.ndarray) -> Known:
+        """F(x), evaluated once for each x."""
+        if self._evaluated is None or not np.array_equal(self._evaluated[0], x):
+            self._evaluated = x.copy(), objective(self.dual, x, self.accuracy)
+        return self._evaluated[1]
+
+    def certificate(self, x: np.ndarray) -> Certificate:
+        """What is proven about exactly this x."""
+        if isinstance(self.dual, str):
+            raise TypeError("There is no dual function, and so no certificate.")
+        found = Certificate.at(self.objective(x), self.value, self.point)
+        return replace(found, message=self.message(found.fun, found))
+
+    def has_no_minimizer(self, x: np.ndarray) -> bool:
+        """Return whether the objective keeps decreasing along x."""
+        return not isinstance(self.dual, str) and has_no_minimizer(self.dual.loss, self.dual.penalty, x)
+
+    def doubt(self) -> None:
+        """The guess was too good: make none until the next look."""
+        self.bound = -np.inf
+
+    def message(self, fun: float, found: Certificate | None = None) -> str:
         """One sentence about what is certified."""
         if isinstance(self.dual, str):
             return f"There is no certificate: {self.dual}."
         if not np.isfinite(fun):
             return f"There is no certificate: the objective is {fun}."
-        if not np.isfinite(self.bound):
+        if found is None or not np.isfinite(found.gap):
             return f"The duality gap is infinite: {self.dual.reason or 'there was no iteration'}."
-        gap = fun - self.bound
         if self.value <= self.dual.floor:
-            known = f"All that is proven about the objective {fun:.6g} is that the optimum is at least {self.bound:.6g}"
+            known = f"All that is proven about the objective {fun:.6g} is that the optimum is at least {found.bound:.6g}"
             return f"{known}: {self.dual.reason}." if self.dual.reason else f"{known}."
-        return f"The objective {fun:.6g} is within {gap:.2e} of the optimum ({gap / max(abs(fun), TINY_FLOAT):.1e} relative)."
+        return f"The objective {fun:.6g} is within {found.gap:.2e} of the optimum ({found.relative:.1e} relative)."
 
     def follow(self, state: Any) -> None:
         """One more iteration is complete."""
@@ -148,8 +173,8 @@ class Certifier:
             known |= {"count": np.array(self.mean.count), "count_before": np.array(self.mean.count_before)}
         return {f"{CERTIFIER_PREFIX}{name}": value for name, value in known.items()}
 
-    def remember(self, memory: dict[str, np.ndarray]) -> None:
-        """The inverse of `memory`; nothing, if the run had no certifier."""
+    def remember(self, memory: dict[str, np.ndarray], x: np.ndarray) -> None:
+        """The inverse of `memory`; nothing, if the run had no certifier. The bound is computed again, perhaps for x."""
         ours = (name for name in memory if name.startswith(CERTIFIER_PREFIX))
         known = {name.removeprefix(CERTIFIER_PREFIX): memory[name] for name in ours}
         if isinstance(self.dual, str) or not known:
@@ -166,26 +191,42 @@ class Certifier:
                 mean.count, mean.count_before = int(known["count"]), int(known["count_before"])
                 fits &= known["latest"].shape == known["before"].shape == like.shape and mean.count >= 0 < mean.count_before
                 mean.latest[...], mean.before[...] = known["latest"], known["before"]
-            fits &= numbers["noise"] >= 0 and numbers["bound"] <= numbers["value"] and self._proves(point, numbers["value"])
+            fits &= numbers["noise"] >= 0 and numbers["bound"] <= numbers["value"]
+            fits &= point is None or self._fits(point)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"'state' has a memory of its duality gap that does not fit: {error}.") from None
         if not fits:
             raise ValueError("'state' has a memory of its duality gap that does not fit this problem.")
         self.__dict__.update(numbers)
         self.dual.reason = reason
-        self.known_samples, self.known_multipliers, self.point, self.mean = samples, multipliers, point, mean
+        self.known_samples, self.known_multipliers, self.mean = samples, multipliers, mean
+        self.value, self.point = self._proven(point, numbers["value"], x)
+        self.bound = min(self.bound, self.value - self.noise)
+
+    def recall(self, point: np.ndarray, value: float, x: np.ndarray) -> None:
+        """Offer the dual point of a run that had ended at x, with at most the value that it is said to have."""
+        if self.known and self._fits(point):
+            self.offer(*self._proven(point, value, x))  # type: ignore[arg-type]
+
+    def _fits(self, point: np.ndarray) -> bool:
+        """Whether a dual point that was read from a file can be one."""
+        shape = self.dual.b.shape if isinstance(self.dual, LinearDual) else self.dual.loss.shape
+        return point.shape == shape and point.dtype.kind == "f" and bool(np.isfinite(point).all())
 
     @np.errstate(all="ignore")
-    def _proves(self, point: np.ndarray | None, value: float) -> bool:
-        """Whether a dual point has the value that it is said to have."""
-        if point is None or not hasattr(self.dual, "value"):
-            return point is not None or value == -np.inf
-        if point.shape != self.dual.b.shape or point.dtype.kind != "f":
-            return False
-        again = self.dual.value(point)[0]
-        if value > again and is_provable(self.dual):
-            again = max(again, lower_bound(self.dual, point, value)[0])
-        return bool(value <= again + AGAIN * max(abs(again), self.scale))
+    def _proven(self, point: np.ndarray | None, value: float, x: np.ndarray) -> tuple[float, np.ndarray | None]:
+        """At most `value`: what the dual function is at a point that was read from a file."""
+        if point is None:
+            return -np.inf, None
+        if isinstance(self.dual, LinearDual):
+            again = self.dual.value(point)
+            if value > again[0] and is_provable(self.dual):
+                again = max(again, lower_bound(self.dual, point, value), key=lambda pair: pair[0])
+        else:
+            g = np.empty_like(x)
+            self.dual.loss.oracle(x)(x, g)
+            again = self.dual.bound(x, g, None)
+        return (value, point) if value <= again[0] else again
 
     def _affordable(self, last: bool) -> float:
         """How many seconds a refinement may take now."""
@@ -257,8 +298,9 @@ class Certifier:
             self.value, self.point = value, point
             self.bound = value - self.noise
 
-    def offer_proof(self, proof: Proof) -> None:
-        """What `prove` has found out about a point: from here on `gap(proof.fun)` is the proven one, until the next look."""
+    def offer_proof(self, proof: Proof, x: np.ndarray) -> None:
+        """What `prove` has found out about x: from here on `gap(proof.fun)` is the proven one, until the next look."""
+        self._evaluated = x.copy(), Known(proof.fun, proof.error)
         if proof.point is not None and not np.isnan(proof.value):
             self.offer(proof.value, proof.point)
         self.noise = np.inf if np.isnan(proof.error) else proof.error

@@ -15,16 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..losses import Multinomial
 from ._correct import MOST_VIOLATED, DualPoint, corrected
 from ._dependence import follow
 from ._dual import LinearDual
 from ._exact_multinomial import Classes, ClassesPoint
-from ._extended import KINDS, Extended, Known
-from ._multinomial import MultinomialDual
+from ._extended import Known
+from ._objective import LARGE, Certificate, in_pairs, is_provable, objective
 from ._rounding import EPS
 
-LOOSE, LARGE = 1e-6, 500_000  # a tolerance for which ordinary sums may do, and entries of A from which on they are quicker
+LOOSE = 1e-6  # a tolerance for which ordinary sums may do
 INNER = 1e-14, 1e-12  # the parts of the way to the middle of the domain of l* that are tried
 
 
@@ -39,8 +38,7 @@ class Proof(NamedTuple):
     @property
     def gap(self) -> float:
         """F(x) - F_star is at most this; infinite if nothing is known."""
-        gap = self.fun + self.error - self.value
-        return gap if np.isfinite(gap) else np.inf
+        return Certificate.at(Known(self.fun, self.error), self.value).gap
 
 
 @np.errstate(all="ignore")  # what overflows proves nothing
@@ -49,42 +47,33 @@ def prove(dual: Any, x: np.ndarray, u: np.ndarray | None, tol: float) -> Proof:
 
     `dual` is what `dual_of` gives, and u are slopes of the scalar losses (None for a quadratic function).
     """
+    fun, error = objective(dual, x, tol)
     if u is None or not is_provable(dual):
-        return _ordinary(dual, x, u)
+        return Proof(fun, error, *_ordinary_bound(dual, x, u))
+    enough = fun - error - tol * abs(fun)
     if tol >= LOOSE and not dual.single and dual.loss.A.size > LARGE:
-        ordinary = _ordinary(dual, x, u)
-        if ordinary.gap <= tol * abs(ordinary.fun):
-            return ordinary
-    fun = _problem(dual).objective(np.asarray(x, np.float64))
-    return Proof(fun.value, fun.error, *lower_bound(dual, u, fun.value - fun.error - tol * abs(fun.value)))
-
-
-def is_provable(dual: Any) -> bool:
-    """Whether the formulas of this problem are here: a loss of ours, and entries of A that can be seen."""
-    return isinstance(dual, LinearDual) and type(dual.loss) in (*KINDS, Multinomial) and not dual.loss.A.opaque
-
-
-def _problem(dual: LinearDual) -> Any:
-    return Classes(dual) if isinstance(dual, MultinomialDual) else Extended(dual)
+        ordinary = _ordinary_bound(dual, x, u)
+        if ordinary[0] >= enough:
+            return Proof(fun, error, *ordinary)
+    return Proof(fun, error, *lower_bound(dual, u, enough))
 
 
 def _point(dual: LinearDual, u: np.ndarray, inner: float = 0.0) -> Any:
-    problem = _problem(dual)
+    problem = in_pairs(dual)
     return ClassesPoint(problem, u) if isinstance(problem, Classes) else ScalarPoint(problem, u, inner)
 
 
-def _ordinary(dual: Any, x: np.ndarray, u: np.ndarray | None) -> Proof:
-    """As a run does it."""
-    loss, penalty = dual.loss, dual.penalty
-    x = np.ascontiguousarray(x, loss.dtype)
-    oracle, g = loss.oracle(x), np.empty_like(x)
-    fun = float(oracle(x, g)) + float(penalty.value((x[:-1] if loss.intercept else x).reshape(-1)))
-    r = dual.residuals(oracle, None)
+def _ordinary_bound(dual: Any, x: np.ndarray, u: np.ndarray | None) -> tuple[float, np.ndarray]:
+    """A lower bound on F_star by ordinary sums, as a run finds it."""
+    x = np.ascontiguousarray(x, dual.loss.dtype)
+    oracle, g = dual.loss.oracle(x), np.empty_like(x)
+    oracle(x, g)
     # The slopes of a smooth loss at x are its residuals, whose product with A is the gradient.
     same = u is None or not (dual.kinked or dual.single)
-    value, point = dual.bound(x, g, r) if same else dual.value(u.astype(np.float64))  # type: ignore[union-attr]
-    noise = dual.noise(x, r)
-    return Proof(fun, np.inf if np.isnan(noise) else noise, value, point)
+    bound: tuple[float, np.ndarray] = (
+        dual.bound(x, g, dual.residuals(oracle, None)) if same else dual.value(u.astype(np.float64))  # type: ignore[union-attr]
+    )
+    return bound
 
 
 @np.errstate(all="ignore")

@@ -66,12 +66,12 @@ class Classes:
         log = np.log1p(others.sum(axis=1))
         own = np.abs(away[np.arange(self.samples), self.labels])
         values = log + own
-        unseen = (self.features + 8) ** 2 * PAIR_ROUNDING * z[2].max(axis=1) + self.features * UNDERFLOW
+        unseen = (self.features + 8) ** 2 * PAIR_ROUNDING * z[2].max(axis=1) + self.features * UNDERFLOW * bool(part.any())
         errors = (8.0 + self.classes) * EPS * (log + own + np.sum(others * np.abs(away), axis=1)) + 2.0 * unseen
         total = fsum((self.weight * values)[used])
         error = float(np.sum((self.weight * errors)[used])) + 2.0 * EPS * total
         flat = np.ascontiguousarray(part.reshape(-1))
-        parts = [(total, 0.0, error), penalty_value(self.dual.penalty, flat)]
+        parts = [(total, 0.0, error), penalty_value(self.dual, flat)]
         if loss.l2:
             s, more, m = dot(flat, flat)
             parts.append((0.5 * loss.l2 * s, 0.5 * loss.l2 * more, EPS * loss.l2 * m))

@@ -53,10 +53,10 @@ class Extended:
         if loss.intercept:
             z[0], z[2] = x[-1], abs(x[-1])
         z = dots(loss.A, part, z)
-        error = (self.features + 8) ** 2 * PAIR_ROUNDING * z[2] + self.features * UNDERFLOW
+        error = (self.features + 8) ** 2 * PAIR_ROUNDING * z[2] + self.features * UNDERFLOW * bool(part.any())
         high, low = two_sum_arrays(z[0], z[1])
         found = kernels.exact_losses(self.kind, high, low, error, self.b, self.weight, loss.theta)
-        parts = [found, penalty_value(self.dual.penalty, part)]
+        parts = [found, penalty_value(self.dual, part)]
         if loss.l2:
             s, c, m = dot(part, part)
             parts.append((0.5 * loss.l2 * s, 0.5 * loss.l2 * c, EPS * loss.l2 * m))
@@ -95,10 +95,17 @@ class Extended:
         return np.asarray((self.samples + 16) ** 2 * PAIR_ROUNDING * v[2] + self.samples * UNDERFLOW)
 
 
-def penalty_value(penalty: Any, x: np.ndarray) -> tuple[float, float, float]:
+def phi_of(dual: Any, x: np.ndarray) -> float:
+    """phi(x). Whether data in single precision are inside a set is judged in single precision: they cannot be closer to it."""
+    phi = float(dual.penalty.value(x))
+    return float(dual.penalty.value(x.astype(np.float32))) if phi == np.inf and dual.single else phi
+
+
+def penalty_value(dual: Any, x: np.ndarray) -> tuple[float, float, float]:
     """phi(x) as a pair, and how far it may be off."""
+    penalty = dual.penalty
     if not isinstance(penalty, ElasticNet):
-        phi = float(penalty.value(x))
+        phi = phi_of(dual, x)
         return phi, 0.0, factor(x.size) * abs(phi) if phi < np.inf else 0.0
     l1, l2 = (np.broadcast_to(lam, x.shape).copy() for lam in (penalty.l1, penalty.l2))
     s, c, m = dot(l1, np.abs(x))

@@ -10,9 +10,10 @@ import numpy as np
 from ..losses import Quadratic
 from ..penalties import Penalty
 from ._dual import Dual
+from ._extended import Known, phi_of
 from ._free import MOST_COLUMNS, outside, smallest_eigenvalue
 from ._noise import SAFETY
-from ._rounding import accuracy, conjugate_above, factor
+from ._rounding import EPS, accuracy, conjugate_above, factor
 
 
 class QuadraticDual(Dual):
@@ -70,6 +71,14 @@ class QuadraticDual(Dual):
             self.reason = f"the conjugate of {self.penalty.name} is infinite at the gradient"
             return -np.inf, g
         return value, point
+
+    def objective(self, x: np.ndarray) -> Known:
+        """F(x) of an x in double precision, and how far it may be off."""
+        product, size, phi = self._product(x), np.abs(x), phi_of(self, x)
+        fun = 0.5 * float(x @ product) - float(x @ self.c) + phi
+        terms = float(size @ (self.sizes * size.max(initial=0.0) + np.abs(self.c))) + (abs(phi) if phi < np.inf else 0.0)
+        unit = float(np.finfo(self.loss.dtype).eps) / EPS if self.loss.Q.opaque else 1.0  # its own precision
+        return Known(fun, unit * self.rounding * terms)
 
     def noise(self, x: np.ndarray, r: np.ndarray | None) -> float:
         x, eps = x.astype(np.float64), float(np.finfo(self.loss.dtype).eps)

@@ -22,6 +22,7 @@ MODEL_FORMAT = "adagrad-diff model 1"
 ENDINGS = {
     "stalled": "its objective hardly improves any more",
     "max_iter": "its iterations are used up",
+    "no_minimizer": "there is no best one, as nothing limits the coefficients of classes that can be separated",
     "failed": "a number was not finite, and the best model before that was kept",
 }
 

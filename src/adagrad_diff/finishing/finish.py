@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificates import Proof, dual_of, prove
+from ..certificates import Certificate, Certifier, Proof, dual_of, prove
 from ..common import check
 from ..common.showing import counted
 from ..common.tolerance import unit
@@ -94,7 +94,7 @@ class Finisher:
     def recall(self, x: np.ndarray, slopes: np.ndarray | None, tol: float) -> None:
         """Prove an answer of an earlier run once more."""
         with np.errstate(all="ignore"):
-            self._proven(Outcome(x, slopes, False, 0, 0, 0), tol)
+            self.report.done = self._proven(Outcome(x, slopes, False, 0, 0, 0), tol)
 
     def _no_loss_is_negative(self) -> bool:
         """That F >= 0 is all that is to be known where nothing is left of F: the dual point is zero."""
@@ -165,16 +165,19 @@ def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: flo
     if loss.shape is not None and x.shape != loss.shape:
         raise ValueError(f"x must have shape {loss.shape}. Got shape {x.shape} instead.")
     finisher = Finisher(loss, penalty, dual_of(loss, penalty))
-    report, fun, bound, point = finisher.report, objective(loss, penalty, x), -np.inf, None
+    report, certifier = finisher.report, Certifier(finisher.dual)
     if finisher.possible:
         finisher.attempt(x, tol, lambda: perf_counter() > deadline, whole=finisher.solver.cost() <= QUICK)
     if (proof := finisher.proof) is not None:
-        bound, point = proof.value - proof.error, proof.point
-        if report.done or proof.fun <= fun:
-            x, fun = finisher.x, proof.fun
-    gap = fun - bound if np.isfinite(fun - bound) else np.inf
+        certifier.offer_proof(proof, finisher.x)
+        if report.done or proof.fun <= objective(loss, penalty, x):
+            x = finisher.x
+    if certifier.known:
+        found = certifier.certificate(x)
+    else:
+        found = Certificate(objective(loss, penalty, x), -np.inf, np.inf, None)
     message = f"The tolerance is reached after {describe_finish(report)}." if report.done else f"Not finished: {report.reason}."
-    known = {"fun": fun, "gap": gap, "bound": bound, "dual_point": point}
+    known = {"fun": found.fun, "gap": found.gap, "bound": found.bound, "dual_point": found.dual_point}
     return OptimizeResult(x=x, success=report.done, message=message, finish=report, **known)
 
 

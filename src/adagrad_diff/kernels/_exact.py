@@ -99,8 +99,9 @@ def exact_rows_tdot(indptr: Any, indices: Any, data: Any, r: Any, low: Any, out:
 
 @plain
 def _square(t: Any, low: Any) -> Any:
+    """(t + low)^2 as a pair"""
     p, e = two_product(t, t)
-    return p, e + 2.0 * t * low
+    return p, e + low * (2.0 * t + low)
 
 
 @plain
@@ -108,7 +109,7 @@ def _loss(kind: int, z: float, low: float, e: float, b: float, theta: float) -> 
     """l(z + low, b) as a pair, and how far it may be off if z + low is off by e"""
     if kind in (HINGE, SQUARED_HINGE):
         t, f = two_sum(1.0, -b * z)
-        f -= b * low
+        t, f = two_sum(t, f - b * low)  # where 1 - b z cancels, low is no longer small beside it
         e += ROUNDING_SQUARED * (1.0 + abs(z))
         if t + f <= 0.0:
             return 0.0, 0.0, (e if kind == HINGE else e * e)
@@ -131,7 +132,7 @@ def _loss(kind: int, z: float, low: float, e: float, b: float, theta: float) -> 
         s, f = two_sum(rate, -p)
         return s, (f - q) + (rate - b) * low, 8.0 * ROUNDING_UNIT * rate + (2.0 * rate + b) * (e + low * low)
     t, f = two_sum(z, -b)
-    f += low
+    t, f = two_sum(t, f + low)  # where z - b cancels, low is no longer small beside it
     e += ROUNDING_SQUARED * (abs(z) + abs(b))
     if kind == SQUARES:
         p, q = _square(t, f)

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..solve.status import NO_MINIMIZER
+
 if TYPE_CHECKING:
     from ._solve import Solution
 
-REASONS = ("certified", "subgradient", "stalled", "max_iter", "failed")  # from the best to the worst
+REASONS = ("certified", "subgradient", "stalled", "max_iter", "no_minimizer", "failed")  # from the best to the worst
 
 
 def is_converged(reason: str) -> bool:
@@ -32,7 +34,7 @@ def proven(fun: float, gap: float) -> str:
 def count(reasons: Iterable[str]) -> str:
     """ "2 stalled, 1 at max_iter" """
     counts = Counter(reasons)
-    words = {"max_iter": "at max_iter"}
+    words = {"max_iter": "at max_iter", "no_minimizer": "without a minimizer"}
     return ", ".join(f"{counts[reason]} {words.get(reason, reason)}" for reason in REASONS if counts[reason])
 
 
@@ -50,6 +52,8 @@ def unconverged(owner: str, solution: Solution, where: str, tol: float, max_iter
             f"is not reached, and {known}. Scaled features and targets (StandardScaler) or {easier} make the problem easier. "
             "Increase tol if such an answer is good enough."
         )
+    if solution.reason == "no_minimizer":
+        return f"{owner} did not converge{where}. {NO_MINIMIZER}, with {easier}, for example."
     return (
         f"{owner} kept the best point it found, but its run failed{where}, and {known}. {solution.message} Scale the features "
         f"and the target (StandardScaler), or use {easier}."

@@ -153,6 +153,12 @@ class KernelSVC(Classes, Estimator):
         self.support_ = np.flatnonzero(coefficients.any(axis=0))
         self.dual_coef_ = np.ascontiguousarray(coefficients[:, self.support_], dtype=K.dtype)
         self.intercept_ = np.array(offsets, dtype=K.dtype)
+        rounded = np.zeros((len(solutions), len(y)))
+        rounded[:, self.support_] = self.dual_coef_
+        for solution, b, c, offset in zip(solutions, targets, kinds.gather(rounded), self.intercept_, strict=True):
+            self._measure(solution, K, b, share, alpha, c, float(offset))
+            if solution.reason == "certified" and not solution.gap <= options["tol"] * max(solution.fun, NEXT_TO_ZERO):
+                solution.reason = "stalled"  # a precision that low does not have a better answer
         self._samples, self._pairwise = len(y), pairwise
         self.__dict__.pop("support_vectors_", None)  # of an earlier fit
         if not pairwise:
@@ -199,11 +205,27 @@ class KernelSVC(Classes, Estimator):
         h, offset = np.einsum("ij,j->i", K, x, dtype=np.float64) / alpha, 0.0
         if self.fit_intercept:  # the loss of sample j is max(0, 1 - b_j (h_j + c)): its kink is at c = b_j - h_j
             offset = balance(b - h, np.minimum(0.0, -b), np.maximum(0.0, -b), share) or 0.0
-        norm = float(x @ h)
-        primal = float(share @ np.maximum(0.0, 1.0 - b * (h + offset))) + 0.5 * norm
-        rounding = len(b) * np.finfo(np.float64).eps * (primal + norm) + abs(offset * x.sum())  # the sum is zero but for that
-        solution.x, solution.fun, solution.gap = x, primal, max(primal + 0.5 * norm - float(x @ b), 0.0) + float(rounding)
+        solution.x = x
+        self._measure(solution, K, b, share, alpha, x / alpha, offset)
         return offset
+
+    @staticmethod
+    def _measure(
+        solution: Solution, K: np.ndarray, b: np.ndarray, share: np.ndarray, alpha: float, c: np.ndarray, offset: float
+    ) -> None:
+        """Set the primal objective at the coefficients c, and how far it can be from the optimum, from the dual point x."""
+        x, size = solution.x, np.abs(K)
+        h, dual_h = (np.einsum("ij,j->i", K, v, dtype=np.float64) for v in (c, x / alpha))
+        sizes = [float(v @ np.einsum("ij,j->i", size, v, dtype=np.float64)) for v in (np.abs(c), np.abs(x / alpha))]
+        primal = float(share @ np.maximum(0.0, 1.0 - b * (h + offset))) + 0.5 * alpha * float(c @ h)
+        dual = float(x @ b) - 0.5 * float(x @ dual_h)
+        spread = float(share @ np.einsum("ij,j->i", size, np.abs(c), dtype=np.float64))
+        terms = 1.0 + spread + abs(offset) + alpha * sum(sizes) + float(np.abs(x) @ np.abs(b))
+        rounding = 2 * (len(b) + 8) * np.finfo(np.float64).eps * terms
+        solution.fun = primal
+        solution.gap = primal - dual + rounding + abs(offset * x.sum())  # the sum is zero but for rounding
+        if not solution.gap >= 0:
+            solution.gap = np.inf
 
     def _starts(self, problems: int, kinds: Merged, alpha: float) -> list[Any]:
         """Where to start: the last solution with warm_start, if it was of as many samples."""

@@ -51,17 +51,19 @@ def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float, pro
     r: Any = dual.residuals(oracle, None)
     kinks = _balance_kinks(loss, x, r) if loss.jump is not None else 0
 
+    certifier.accuracy = tol
+
     def gap(r: Any) -> float:
         certifier.offer(*dual.value(dual.multipliers(r)))
-        certifier.measure(x, r)
-        return float(certifier.gap(fun))
+        return certifier.certificate(x).gap
 
     enough = tol * unit(fun, certifier.scale)
     if gap(r) > enough and program and 1 < kinks <= PROGRAM // loss.A.shape[1]:
         norm = L1(penalty.l1) if isinstance(penalty, ElasticNet) else penalty  # a ridge part has no slope at zero
         with suppress(ValueError):  # the best subgradient is not known
             gap(smallest_polar(loss, norm, x.astype(np.float64))[1])
-    return (fun, float(certifier.gap(fun))) if certifier.gap(fun) <= enough else None
+    found = certifier.certificate(x)
+    return (found.fun, found.gap) if found.gap <= enough else None
 
 
 @np.errstate(all="ignore")  # what overflows is not lower

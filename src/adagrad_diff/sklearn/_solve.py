@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..certificates import certificate_at
 from ..finishing.finish import kinked_terms
 from ..losses import LinearModel, Loss, Minibatch
 from ..penalties import Penalty
 from ..solve.run import minimize
-from ..solve.status import Status
+from ..solve.status import NO_MINIMIZER, Status
 from ._keeping import Directory
 from ._null import null_gap, null_point
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-ORDINARY = 1e-10  # relative error that an objective, computed in the ordinary way, surely does not have
+ZEROS = "All coefficients are zero: the penalty is that strong."
 EVERY = 2.0  # seconds between two lines of progress
 
 
@@ -29,7 +30,7 @@ class Solution:
 
     x: np.ndarray  # the best point found
     fun: float  # its objective
-    gap: float  # fun minus a proven lower bound; inf if there is none
+    gap: float  # fun is at most this far from the optimum; inf if nothing is proven
     nit: int  # iterations, and rounds of the finish
     reason: str  # why the run ended: one of `_ends.REASONS`
     message: str  # the same as a sentence
@@ -59,7 +60,7 @@ def solve(
         if x0 is None and (loss.translates or loss.jump is None):  # for the hinge it is where whole classes are at their kinks
             x0 = x
     if null is not None:
-        solution = Solution(x, *null, 1, "certified", "All coefficients are zero: the penalty is that strong.")
+        solution = Solution(x, *null, 1, "certified", ZEROS)
     else:
         solution = _iterate(loss, penalty, x0, eta, tol, max_iter, Progress(label) if verbose else None, kept, batch_size)
         if finished and isinstance(loss, LinearModel):
@@ -74,11 +75,10 @@ def solve(
 
 def _or_zeros(loss: LinearModel, penalty: Penalty, x: np.ndarray, solution: Solution, tol: float) -> Solution:
     """Coefficients that are all zero, if the solution's bound proves that they are as good: a penalty that strong says so."""
-    fun = _objective(loss, penalty, x)
-    gap = fun - (solution.fun - solution.gap) + ORDINARY * abs(fun)
-    if loss.dtype != np.float64 or not (gap <= tol * abs(fun) < np.inf and solution.x[: loss.A.shape[1]].any()):
+    found = certificate_at(loss, penalty, x, solution.fun - solution.gap)
+    if not (found.gap <= tol * abs(found.fun) < np.inf and solution.x[: loss.A.shape[1]].any()):
         return solution
-    return Solution(x, fun, gap, solution.nit, "certified", "All coefficients are zero: the penalty is that strong.")
+    return Solution(x, found.fun, found.gap, solution.nit, "certified", ZEROS)
 
 
 def _iterate(
@@ -114,14 +114,18 @@ def _iterate(
             on_failure="ignore",
             **saved,
         )
-    x, fun = (result.x_best, float(result.fun_best)) if result.fun_best < result.fun else (result.x, float(result.fun))
-    gap = max(fun - float(result.bound), 0.0)  # it may be less by rounding
+    x, fun, gap = result.x, float(result.fun), float(result.gap)
+    if result.fun_best < fun:
+        x, found = result.x_best, certificate_at(loss, penalty, result.x_best, float(result.bound))
+        fun, gap = found.fun, found.gap
     nit = int(result.nit) + (result.finish.rounds if "finish" in result else 0)
     return Solution(x, fun, gap, nit, _reason(result, fun, gap, tol), result.message)
 
 
 def _reason(result: OptimizeResult, fun: float, gap: float, tol: float) -> str:
     """The end of a run in one word."""
+    if result.status == Status.DIVERGED and result.message.startswith(NO_MINIMIZER):
+        return "no_minimizer"
     if not np.isfinite(fun) or result.status in (Status.NOT_FINITE, Status.DIVERGED):
         return "failed"
     if result.certified or gap <= tol * abs(fun):  # the best point may be closer than the last

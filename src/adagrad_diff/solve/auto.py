@@ -271,6 +271,15 @@ class Race:
         leader.fun_best = leader.fun
         self.keep(leader)
 
+    def curvature(self, leader: State) -> float:
+        """The least one where the subgradient was measured."""
+        from ..certificates import least_curvature
+
+        run = leader.trajectories
+        assert run is not None
+        x = run.x[..., run.ahead()]
+        return least_curvature(self.loss, x, self._scale(x))
+
     def settle(self, leader: State, stationary: bool, dual: Any) -> Any:
         """After the run: the loss and its gradient at the answer, in the caller's coordinates. Returns the residuals.
 

@@ -12,16 +12,16 @@ from ..common.tolerance import NOTHING, unit
 from ..rules import Rule
 from .history import History, Record
 from .state import State
-from .status import BUDGETS, RUNNING, Interrupt, Status
+from .status import RUNNING, Interrupt, Status
 
 if TYPE_CHECKING:
-    from ..certificates import Certifier
+    from ..certificates import Certificate, Certifier
     from .keeping import Keeper
     from .tries import Tries
 
+LATER_CURVATURE = 1.3  # by which factor a run grows until the meaning of a small subgradient is looked at again
 SELDOM = 16  # iterations between two looks at how much gradients have changed
 DIVERGENCE = 1e30
-STRICTER = 0.9  # the share of the tolerance that a race must reach: its point is judged again in the caller's coordinates
 
 
 class Watch:
@@ -42,10 +42,18 @@ class Watch:
         tries: Tries | None = None,
         keeper: Keeper | None = None,
         passes: Callable[..., Any] | None = None,
+        point: Callable[[State], np.ndarray] | None = None,
+        curvature: Callable[[State], Any] | None = None,
     ):
         self.left, self.deadline, self.tol, self.callback, self.every = max_iter, deadline, tol, callback, every
         self.certifier, self.interrupt, self.tries = certifier, interrupt or Interrupt(), tries
         self.show = show  # makes a state what a caller may see, if the source of states does not do that by itself
+        self.point = point or (lambda state: state.x)  # what would be returned if the run ended now
+        self.curvature = (
+            curvature  # the least one at the iterate, which says what a small subgradient means; None: whatever it is
+        )
+        self.no_minimizer = False  # whether the objective keeps decreasing along x
+        self._next_curvature = 0.0  # the iteration at which it is computed again
         self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
         self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
         self.record = Record(self.shape)
@@ -137,7 +145,7 @@ class Watch:
         if not state.batched:
             if state.failed:
                 return Status.NOT_FINITE
-            if abs(state.f) / DIVERGENCE > 1.0 + abs(state.f_first):
+            if self.no_minimizer or abs(state.f) / DIVERGENCE > 1.0 + abs(state.f_first):
                 return Status.DIVERGED
             return Status.CONVERGED if reached else Status.STALLED if stalled else stop
         status = np.full(state.f.shape, int(stop))
@@ -148,39 +156,83 @@ class Watch:
 
     def _judge(self, state: State, tol: float) -> tuple[Any, Any]:
         """Whether the tolerance is reached, and whether the run is stalled."""
-        share = STRICTER if state.trajectories is not None else 1.0
-        reached = self.certified(state, share)
+        reached = self._promising(state, tol)
+        if np.any(reached):
+            reached = self.certified(state) & reached
+            if not np.all(reached == self._promising(state, tol)):
+                self.certifier.doubt()  # type: ignore[union-attr]
         if self._by_subgradient:
             with np.errstate(over="ignore", invalid="ignore"):  # the sizes of gradients may be infinite
-                small = state.norm <= share * tol * state.g_first
+                small = state.norm <= tol * state.g_first
                 if self.n % SELDOM == 0:  # if the first gradient was next to nothing
-                    small |= state.norm <= share * tol * NOTHING * state.change()
-            reached |= small & (state.norm < np.inf)
+                    small |= state.norm <= tol * NOTHING * state.change()
+            small &= state.norm < np.inf
+            if self.curvature is not None and np.any(small):
+                small = small & self._meaningful(state, tol)
+            reached |= small
         return reached, state.gain < np.inf and state.gain <= tol * self._unit(state)
 
-    def certified(self, state: State, share: float = 1.0) -> Any:
-        """Whether a share of the tolerance is reached by the duality gap."""
-        if self.tol is None or self.certifier is None or not self.certifier.known:
+    def _promising(self, state: State, tol: float) -> Any:
+        """Whether the tolerance seems to be reached by the duality gap, as far as the computed objective tells."""
+        if self.certifier is None or not self.certifier.known:
             return False
         gap = self.certifier.gap(state.fun)
-        if not state.batched:
-            return gap <= share * self.tol * self._unit(state) and gap < np.inf
         with np.errstate(over="ignore", invalid="ignore"):  # so may the objective
-            return (gap <= share * self.tol * self._unit(state)) & (gap < np.inf)
+            return (gap <= tol * self._unit(state)) & (gap < np.inf)
+
+    def _meaningful(self, state: State, tol: float) -> Any:
+        """Whether the subgradient is small because the objective is near its optimum, not because curvature is tiny."""
+        assert self.curvature is not None
+        if self.n < self._next_curvature:
+            return False
+        self._next_curvature = LATER_CURVATURE * self.n
+        with np.errstate(all="ignore"):
+            norm = state.norm + state.subgradient_rounding()
+            meaningful = np.square(norm) / 2.0 <= tol * self._unit(state) * self.curvature(state)
+        errors = [self.certifier.objective(x).error for x in self._points(state)] if self.certifier.known else 0.0  # type: ignore
+        meaningful &= np.reshape(errors, np.shape(meaningful)) <= tol * self._unit(state)
+        if not (state.batched or meaningful) and self.certifier is not None:
+            self.no_minimizer = self.certifier.has_no_minimizer(self.point(state))
+        return meaningful
+
+    def certificates(self, state: State) -> list[Certificate]:
+        """What is proven about the point of each trajectory; nothing without a dual function."""
+        if self.certifier is None or not self.certifier.known:
+            return []
+        return [self.certifier.certificate(x) for x in self._points(state)]
+
+    def _points(self, state: State) -> list[np.ndarray]:
+        """The point of each trajectory."""
+        x = self.point(state)
+        return [x[..., k] for k in range(x.shape[-1])] if state.batched else [x]
+
+    def certified(self, state: State, found: list[Certificate] | None = None) -> Any:
+        """Whether the tolerance is reached by the duality gap at exactly the point that would be returned."""
+        found = self.certificates(state) if found is None else found
+        if self.tol is None or not found:
+            return np.zeros(np.shape(state.f), bool)[()]
+        usual = np.atleast_1d(self._usual(state))
+        reached = [c.gap <= self.tol * unit(c.fun, u) < np.inf for c, u in zip(found, usual, strict=True)]
+        return np.array(reached) if state.batched else reached[0]
+
+    def holds(self, state: State, codes: Any) -> bool:
+        """Whether the point of a run that is said to have converged is as good as that."""
+        converged = np.equal(codes, Status.CONVERGED)
+        if self.tol is None or not np.any(converged):
+            return not np.any(converged)
+        small = self._by_subgradient & (state.norm <= self.tol * np.maximum(state.g_first, NOTHING * state.change()))
+        return bool(np.all(~converged | self.certified(state) | small))
 
     def _unit(self, state: State) -> Any:
         """What gaps are measured in.
 
         The size at the start is that only if no other is known: a bad start must not loosen the tolerance.
         """
-        usual = self.certifier.scale if self.certifier is not None else 0.0
-        return unit(state.fun, usual or abs(state.f_first))
+        return unit(state.fun, self._usual(state))
 
-    def reconsider(self, state: State, status: Any, by_gap: bool) -> Any:
-        """The status of a run whose last point has been looked at more closely; `by_gap` says how it has converged."""
-        if status in (*BUDGETS, Status.STALLED, Status.CONVERGED) and self.certified(state):
-            return Status.CONVERGED
-        return Status.STALLED if by_gap and status == Status.CONVERGED else status
+    def _usual(self, state: State) -> Any:
+        usual = self.certifier.scale if self.certifier is not None else 0.0
+        return np.full(np.shape(state.f), usual)[()] if usual else abs(state.f_first)
 
     def _diagnose(self, state: State) -> tuple[Any, Any]:
         if self._seen is None:

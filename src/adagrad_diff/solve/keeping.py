@@ -13,9 +13,9 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,16 +23,16 @@ from ..common import check
 from ..common.describe import describe, difference
 from ..common.files import as_path, partial, read_arrays, reason, write
 from ..common.locking import release, take
-from ..finishing import Finish
 from .archive import pack
 from .history import History
 from .state import State, whole_state
 from .status import BUDGETS, RUNNING, Status
 
-CHECKPOINT_FORMAT = "adagrad-diff checkpoint 2"
+if TYPE_CHECKING:
+    from .driver import Watch
+
+CHECKPOINT_FORMAT = "adagrad-diff checkpoint 3"
 ABOUT = ("codes", *(f"history.{field.name}" for field in fields(History)))  # arrays beside those of the state
-# What a result has beside its state and its history: arrays, or numbers as arrays without an axis.
-END = {"status": "iu", "success": "b", "nfev": "iu", "gap": "f", "bound": "f", "certified": "b", "dual_point": "f", "eta": "f"}
 BUDGET_OF = {"max_iter": Status.MAX_ITER, "max_time": Status.MAX_TIME}
 GOES_ON = (Status.CALLBACK, Status.INTERRUPTED)  # ends after which the same call goes on: somebody said stop, not the call
 ANEW = "Delete it to begin anew, or choose another 'checkpoint'"
@@ -49,7 +49,8 @@ class Kept:
     begun: int  # the iteration at which the first of them began: not zero, if that was given a state
     start: dict[str, Any]  # what that began with
     call: dict[str, Any]  # and what decides about its end: tol, stop, finish, max_iter, max_time
-    end: dict[str, Any] | None  # what the result has beside these; None, if the run has not ended
+    ended: bool  # whether the run has: how, is computed again
+    bound: tuple[np.ndarray, float] | None = None  # of a run that has ended: the dual point, and its value
 
 
 class Keeper:
@@ -87,14 +88,20 @@ class Keeper:
         """Iterations that are left: they are counted from the very first start."""
         return max(0, max_iter - (int(np.max(state.n)) - self.begun))
 
-    @property
-    def finished(self) -> dict[str, Any] | None:
-        """How the run has ended, if the same call would end there, too: not if it is given more time or more iterations."""
-        if self.kept is None or self.kept.end is None or not self._same_call():
+    def finished(self, watch: Watch) -> State | None:
+        """The state at the end of the run, if the same call would end there: not with more time or more iterations.
+
+        What the file says about it is not believed: the point must be as good as it says.
+        """
+        if self.kept is None or not self.kept.ended or not self._same_call():
             return None
         codes, before = self.kept.codes, self.kept.call
         more = any(self.call[name] > before[name] for name, code in BUDGET_OF.items() if np.any(codes == code))
-        return None if more or np.isin(codes, GOES_ON).any() else self.kept.end
+        if more or np.isin(codes, GOES_ON).any():
+            return None
+        if watch.certifier is not None and self.kept.bound is not None:
+            watch.certifier.recall(*self.kept.bound, self.kept.state.x)
+        return self.kept.state if watch.holds(self.kept.state, codes) else None
 
     def codes(self, shape: tuple[int, ...]) -> np.ndarray:
         """The status of each trajectory: those that have ended by themselves do not go on."""
@@ -107,17 +114,15 @@ class Keeper:
         assert self.kept is not None
         return all(self.call[name] == self.kept.call[name] for name in ("tol", "stop", "finish"))
 
-    def keep(self, state: State, codes: Any, history: History, seconds: float, end: Mapping[str, Any] | None = None) -> None:
+    def keep(self, state: State, codes: Any, history: History, seconds: float, ended: bool = False, bound: Any = None) -> None:
         """Write the file anew."""
         header: dict[str, Any] = {"format": CHECKPOINT_FORMAT, "start": self.start, "call": self.call}
-        header |= {"seconds": seconds, "begun": self.begun, "end": None}
+        header |= {"seconds": seconds, "begun": self.begun, "ended": ended}
         header["state"], arrays = pack(state)
         arrays["codes"] = np.asarray(codes, np.int64)
         arrays |= {f"history.{field.name}": getattr(history, field.name) for field in fields(History)}
-        if end is not None:
-            finish = end.get("finish")
-            header["end"] = {"message": end["message"], "finish": None if finish is None else asdict(finish)}
-            arrays |= {f"end.{name}": np.asarray(end[name]) for name in END if end.get(name) is not None}
+        if bound is not None:
+            arrays |= {"dual_point": bound[0], "dual_value": np.array(bound[1])}
         text = json.dumps(header)
         sums = {"header": np.array(text), "sha256": np.array(_checksum(text, arrays))}
         with self._writing():
@@ -190,7 +195,8 @@ def _kept(arrays: dict[str, Any]) -> Kept:
     if (found := header.pop("format")) != CHECKPOINT_FORMAT:
         raise ValueError(f"its format is {str(found)[:80]!r}, not {CHECKPOINT_FORMAT!r}")
     codes, *columns = (arrays.pop(name) for name in ABOUT)
-    ended = {name: arrays.pop(f"end.{name}") for name in END if f"end.{name}" in arrays}
+    point = arrays.pop("dual_point", None)
+    bound = None if point is None else (point, float(arrays.pop("dual_value")))
     state = whole_state(header.pop("state"), arrays)
     shape, rows = np.shape(state.f), columns[0].shape
     wanted = [(rows, np.int64), *[((*rows, *shape), np.float64)] * 3, *[(rows, np.float64)] * 2]
@@ -198,16 +204,14 @@ def _kept(arrays: dict[str, Any]) -> Kept:
         raise ValueError("its history is none")
     if codes.shape != shape or not np.isin(codes, [RUNNING, *Status]).all():
         raise ValueError("its codes are none")
-    end = header.pop("end")
-    if end is not None:
-        known = {"status", "success", "nfev", *(["eta"] if state.rule == "auto" else [])} <= ended.keys()
-        if not known or any(array.dtype.kind not in END[name] for name, array in ended.items()):
-            raise ValueError("its end is none")
-        finish = None if end["finish"] is None else Finish(**end["finish"])
-        values = {name: array.item() if array.ndim == 0 else array for name, array in ended.items()}
-        end = {"message": str(end["message"]), "finish": finish, **values}
-    kept = Kept(state, codes, History(*columns), **header, end=end)
+    kept = Kept(state, codes, History(*columns), **header, bound=bound)
     budgets = [kept.call[name] for name in ("max_iter", "max_time", "tol", "stop", "finish")][:2]
-    if not (0 <= kept.seconds < math.inf and 0 <= kept.begun <= np.max(state.n) and min(budgets) >= 0 and {*kept.start}):
+    if not (
+        0 <= kept.seconds < math.inf
+        and 0 <= kept.begun <= np.max(state.n)
+        and min(budgets) >= 0
+        and {*kept.start}
+        and kept.ended in (False, True)
+    ):
         raise ValueError("its header is not that of a checkpoint")
     return kept

@@ -13,7 +13,7 @@ from .auto import RESTARTS, Race
 from .driver import Watch
 from .keeping import trusted
 from .opening import OPENING_ROUNDS
-from .report import report, restored
+from .report import report
 from .status import BUDGETS, Status
 from .tries import Tries
 
@@ -40,6 +40,8 @@ def race(
     """`minimize` with eta="auto": what is watched is the leader of several trajectories."""
     racers = Race(loss, penalty, 1e-8 if eps is None else eps, blocks)
     certifier = certifier_of(loss, penalty, stop, 1 + len(RESTARTS))
+    if certifier is not None:
+        certifier.accuracy = watched["tol"] or 0.0
     dual = certifier.dual if certifier is not None and certifier.known else None
     tries, tol, keeper = None, watched["tol"], watched["keeper"]
     if finish and certifier is not None and dual is not None and tol is not None:
@@ -51,15 +53,19 @@ def race(
         if certifier is not None and dual is not None:
             if racers.opening:  # which says itself when to look
                 certifier.next = OPENING_ROUNDS
-            certifier.remember(leader.notes)
+            certifier.remember(leader.notes, leader.x)
             certifier.back = racers.coordinates.back
         if tries is not None:
             tries.remember(leader.notes)
     leader.problem = describe_problem(loss, penalty, racers.identity)
-    if keeper is not None and keeper.finished is not None:
-        return restored(keeper, keeper.finished, on_failure, rule=racers.rule(keeper.finished["eta"]))
-    watched["passes"] = racers.passes
+    watched |= {"passes": racers.passes, "point": lambda leader: racers.coordinates.back(racers.best)}
+    if certifier is not None:
+        watched["curvature"] = racers.curvature
     watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=racers.show, tries=tries, **watched)
+    extra = {"eta": racers.eta, "rule": racers.rule(racers.eta), "nfev": racers.evaluations + (leader.n > 0)}
+    extra["finish"] = _unfinished(certifier, finish, tol) if tries is None else tries.report
+    if keeper is not None and (ended := keeper.finished(watch)) is not None:
+        return report(watch, ended, keeper.kept.codes, on_failure, restored=True, **extra)
     if tries is not None and tries.at_once(leader):
         status: Any = Status.CONVERGED
     else:
@@ -68,13 +74,13 @@ def race(
         tries.settle(leader)
         status = Status.CONVERGED
     elif leader.n:
-        by_gap = bool(watch.certified(leader))
-        r = racers.settle(leader, status == Status.CONVERGED and not by_gap, dual)
+        by_subgradient = status == Status.CONVERGED and not watch.certified(leader)
+        r = racers.settle(leader, by_subgradient, dual)
         if certifier is not None and dual is not None and not watch.certified(leader):
             certifier.finish(leader.x, leader.g, None if dual.kinked else r)
-        status = watch.reconsider(leader, status, by_gap)
     else:
         racers.keep(leader)
+    watch.point = lambda leader: leader.x
     extra = {"eta": racers.eta, "rule": racers.rule(racers.eta), "nfev": racers.evaluations + (leader.n > 0)}
     extra["finish"] = _unfinished(certifier, finish, tol) if tries is None else tries.report
     return report(watch, leader, status, on_failure, **extra)

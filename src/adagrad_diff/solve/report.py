@@ -18,6 +18,7 @@ from .status import (
     DECIDED,
     EXPLANATIONS,
     MISSED,
+    NO_MINIMIZER,
     REMEDIES,
     SUBGRADIENT,
     ConvergenceError,
@@ -30,13 +31,16 @@ from .status import (
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-    from .keeping import Keeper
+    from ..certificates import Certificate
 
 FALLEN = 1e6  # times its first value that a loss may fall along a straight line
 
 
-def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: Any) -> OptimizeResult:
-    """The result of a run; a warning or an error if it was not a success, and `Interrupted` if it was interrupted."""
+def report(watch: Watch, state: State, status: Any, on_failure: str, restored: bool = False, **extra: Any) -> OptimizeResult:
+    """The result of a run; a warning or an error if it was not a success, and `Interrupted` if it was interrupted.
+
+    With `restored` the run has ended in an earlier call: everything is computed again, and its checkpoint stays as it is.
+    """
     from .result import Result
 
     certifier = watch.certifier
@@ -48,36 +52,52 @@ def report(watch: Watch, state: State, status: Any, on_failure: str, **extra: An
     broken |= ~np.isfinite(state.f) | np.isnan(state.phi)  # a race calls the loss and the penalty once more in the end
     codes = np.where(np.atleast_1d(_falls_for_ever(state)) & np.isin(codes, BUDGETS), int(Status.DIVERGED), codes)
     codes = np.where(np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes)
+    watch.point = lambda state: state.x
+    found = watch.certificates(state)
+    certified = np.atleast_1d(watch.certified(state, found))
+    codes = np.where(certified & np.isin(codes, (*BUDGETS, Status.STALLED)), int(Status.CONVERGED), codes)
+    if certifier is not None and not state.batched and codes[0] == Status.CONVERGED and not _relative(found, watch.tol).all():
+        watch.no_minimizer = certifier.has_no_minimizer(state.x)
+        codes = np.where(watch.no_minimizer, int(Status.DIVERGED), codes)
+    certified &= codes == Status.CONVERGED
     good, batched = succeeded(codes, watch.tol), state.batched
     result = Result(
         **_of_state(state),
         nfev=state.n + 1,
         status=codes if batched else int(codes[0]),
         success=good if batched else bool(good[0]),
-        message=_message(codes, state, watch),
+        message=_message(codes, certified, state, watch, found),
         history=watch.history(),
     )
     if certifier is not None:
-        certified = np.broadcast_to(watch.certified(state), codes.shape)
-        result.update(gap=certifier.gap(state.fun), bound=certifier.bound, dual_point=certifier.point)
+        result.update(gap=np.full(codes.shape, np.inf) if batched else np.inf, bound=-np.inf, dual_point=certifier.point)
         result.update(certified=certified.copy() if batched else bool(certified[0]))
+    if found:  # the same objectives as in the certificates, instead of those that the iteration has computed
+        x_best = [state.x_best[..., k] for k in range(len(found))] if batched else [state.x_best]
+        result["bound"] = least = min(c.bound for c in found)
+        numbers = {"fun": [c.fun for c in found], "gap": [c.fun - least if c.gap < np.inf else c.gap for c in found]}
+        numbers["fun_best"] = [certifier.objective(x).value for x in x_best]  # type: ignore[union-attr]
+        result.update({name: np.array(values) if batched else values[0] for name, values in numbers.items()})
     result.update(extra)
-    if (keeper := watch.keeper) is not None and (np.any(state.n) or Status.CONVERGED in codes):  # there is something to keep
-        keeper.keep(state, status, result.history, watch.seconds, result)
+    # There is something to keep.
+    if (keeper := watch.keeper) is not None and not restored and (np.any(state.n) or Status.CONVERGED in codes):
+        bound = None if certifier is None or certifier.point is None else (certifier.point, certifier.value)
+        keeper.keep(state, codes if batched else int(codes[0]), result.history, watch.seconds, True, bound)
     if watch.interrupt.requested:
         going_on = "" if keeper is None else f" The same call with checkpoint={str(keeper.path)!r} goes on from here."
         ended = "" if Status.INTERRUPTED in codes else "Ctrl-C came while the run was ending. "  # lest it say just: Converged
         raise Interrupted(ended + result.message + going_on, result)
-    return _told(result, on_failure)
+    alarming = ~np.atleast_1d(result.success) & ~np.isin(result.status, DECIDED)
+    if alarming.any() and on_failure == "raise":
+        raise ConvergenceError(result.message, result)
+    if alarming.any() and on_failure == "warn":
+        warn(result.message, ConvergenceWarning)
+    return result
 
 
-def restored(keeper: Keeper, end: dict[str, Any], on_failure: str, **extra: Any) -> OptimizeResult:
-    """The result of a run that had ended before, as it was then."""
-    from .result import Result
-
-    assert keeper.kept is not None
-    ours = {name: value for name, value in end.items() if value is not None}
-    return _told(Result(**_of_state(keeper.kept.state), **ours, history=keeper.kept.history, **extra), on_failure)
+def _relative(found: list[Certificate], tol: float | None) -> np.ndarray:
+    """Of which points the gap is within the tolerance relative to the objective, and not to its usual size."""
+    return np.array([c.gap <= (tol or 0.0) * abs(c.fun) < np.inf for c in found])
 
 
 def _of_state(state: State) -> dict[str, Any]:
@@ -95,16 +115,6 @@ def _of_state(state: State) -> dict[str, Any]:
     }
 
 
-def _told(result: OptimizeResult, on_failure: str) -> OptimizeResult:
-    """The result, with a warning or instead of it an error if it is not one that somebody wanted."""
-    alarming = ~np.atleast_1d(result.success) & ~np.isin(result.status, DECIDED)
-    if alarming.any() and on_failure == "raise":
-        raise ConvergenceError(result.message, result)
-    if alarming.any() and on_failure == "warn":
-        warn(result.message, ConvergenceWarning)
-    return result
-
-
 def _falls_for_ever(state: State) -> Any:
     """Whether the objective has fallen very far along a straight line, without an end in sight."""
     norm = np.sqrt(np.einsum("i...,i...->...", state.flat(state.g), state.flat(state.g), dtype=np.float64))
@@ -113,9 +123,9 @@ def _falls_for_ever(state: State) -> Any:
         return straight & (state.fun < -FALLEN * (1.0 + np.abs(state.f_first)))
 
 
-def _message(codes: np.ndarray, state: State, watch: Watch) -> str:
+def _message(codes: np.ndarray, certified: np.ndarray, state: State, watch: Watch, found: list[Certificate]) -> str:
     """What happened, what it means, what to do."""
-    certifier, certified = watch.certifier, np.broadcast_to(watch.certified(state), codes.shape)
+    certifier = watch.certifier
     by_gap = certifier is not None and not certifier.hopeless
     remedy = REMEDIES["auto" if state.trajectories is not None else "gap" if by_gap else "subgradient"]
     sentences = []
@@ -123,8 +133,9 @@ def _message(codes: np.ndarray, state: State, watch: Watch) -> str:
         here = codes == code
         sentence = EXPLANATIONS.get(Status(code)) or SUBGRADIENT
         if code == Status.CONVERGED and certified[here].all():
-            relative = np.atleast_1d(certifier.gap(state.fun) <= watch.tol * np.abs(state.fun))  # type: ignore[union-attr]
-            sentence = CERTIFIED if relative[here].all() else CERTIFIED_SMALL
+            sentence = CERTIFIED if _relative(found, watch.tol)[here].all() else CERTIFIED_SMALL
+        if code == Status.DIVERGED and watch.no_minimizer:
+            sentence = NO_MINIMIZER
         if watch.tol is not None and code in BUDGETS:
             sentence += MISSED.format(remedy)
         n, u, first = (np.max(np.atleast_1d(value)[here]) for value in (state.n, state.norm, state.g_first))
@@ -134,5 +145,5 @@ def _message(codes: np.ndarray, state: State, watch: Watch) -> str:
             norms = f"; {describe_finish(watch.tries.finisher.report)}"
         sentences.append(f"{subject}{sentence} ({n} {'iteration' if n == 1 else 'iterations'}{norms}).")
     if certifier is not None:
-        sentences.append(certifier.message(np.min(state.fun)))
+        sentences.append(min(found, key=lambda c: c.fun).message if found else certifier.message(np.min(state.fun)))
     return " ".join(sentences)

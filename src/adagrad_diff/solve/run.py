@@ -76,7 +76,8 @@ def minimize(
         + g^{n+1} - g^n is a subgradient of F at x^{n+1}. It tends to zero if f is smooth; for a nonsmooth f it need not.
         "gap", the default with eta="auto": stop when the duality gap is at most tol |F(x)|, so that F(x) - F_star is (see
         `adagrad_diff.certificates`). Looking at it takes about a tenth of the run's time, and some milliseconds in the end.
-        Where no dual point is found (without a penalty, for example), a small subgradient will do as well.
+        Where no dual point is found, a small subgradient will do as well, if the curvature of the loss at x shows that the
+        objective is near its optimum then. (With nearly dependent columns a small subgradient means nothing.)
         Both have an absolute part, so that an optimum, or a first gradient, of zero can be reached: |F(x)| counts as at least
         a millionth of the objective's usual size (of linear models: for constant predictions; else: at the start), ||g^1|| as
         a millionth of what gradients have changed by since.
@@ -111,7 +112,8 @@ def minimize(
         fun_best, subgradient_norm = ||u||, nit = n and nfev = n + 1 (both counted from the very first start), status (see
         `Status`), success, message, history (iteration, objective, mean_step, subgradient_norm, time, passes) and state. With
         stop="gap" also gap >= F(x) - F_star (infinite if nothing is known), bound = F(x) - gap, dual_point, and certified:
-        whether the tolerance was reached by the gap (and not by a subgradient).
+        whether the tolerance was reached by the gap (and not by a subgradient). Then fun, fun_best and gap are evaluated at
+        exactly x and x_best, in double precision or better, and rounding counts against the gap.
         success means that the tolerance was reached, or that none was asked for and the run ended as told (docs/ends.md).
         With eta="auto", x is the best iterate (and x_avg is, too), nfev counts the gradients of all step sizes, eta and rule
         are those that led to x, finish says what the finish has done (see `Finish`; its rounds are no iterations), and
@@ -160,7 +162,7 @@ def minimize(
     begin, pause = perf_counter(), check.nonnegative(every, "every", "minimize")
     if callback is not None and not callable(callback):
         raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
-    if isinstance(state, AutoState if not automatic else State):
+    if isinstance(state, State if automatic else AutoState):
         raise ValueError(OTHER_PROBLEM.format("rule.class is not the same"))
     if not automatic:
         return minimize_with(

@@ -103,6 +103,18 @@ class State:
         self.norm = np.where(self.failed, self.norm, np.sqrt(out[0]))  # a failed trajectory has not moved
         return self.norm.copy(), out[1]  # `advance` writes to it
 
+    def subgradient_rounding(self) -> Any:
+        """How far the norm of the subgradient may be off: it is made of the difference of two iterates, divided by the step."""
+        eps = float(np.finfo(self.x.dtype).eps)
+        if self.trajectories is not None:
+            return self.trajectories.subgradient_rounding()[self.trajectories.ahead()]
+        if self.step is None:
+            return np.full(np.shape(self.f), np.inf)[()]
+        sizes = self.flat(self.x).astype(np.float64) / self.step
+        if self.scale is not None:
+            sizes *= self.scale if sizes.ndim == 1 else self.scale[:, None]
+        return eps * (self.g_first + np.linalg.norm(sizes, axis=0))
+
     def change(self) -> Any:
         """The root of the rule's total, if it has one: how much gradients have changed, or how large they were."""
         if self.trajectories is None:

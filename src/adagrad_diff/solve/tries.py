@@ -80,7 +80,7 @@ class Tries:
         """The leader is the answer."""
         proof: Any = self.finisher.proof
         self.race.finish(leader, self.finisher.x, proof.fun)
-        self.certifier.offer_proof(proof)
+        self.certifier.offer_proof(proof, self.finisher.x)
 
     def _point(self) -> np.ndarray:
         return self.race.coordinates.back(self.race.best)
@@ -91,7 +91,8 @@ class Tries:
             self.spent += self.finisher.solver.spent
             if (proof := self.finisher.proof) is not None:
                 self.race.adopt(self.finisher.x, proof.fun)
-                self.certifier.offer_proof(proof)
+                self.certifier.offer_proof(proof, self.finisher.x)
+                self.certifier.doubt()  # the race computes its objectives less exactly than the proof
         return done
 
     def memory(self) -> dict[str, np.ndarray]:

@@ -177,6 +177,23 @@ class Run:
             self.progress = p._replace(norm=np.where(p.failed, p.norm, norm)[()])
         return self.progress.norm
 
+    def subgradient_rounding(self) -> Any:
+        """Return how far the norm of the subgradient may be off.
+
+        It is made of the difference of two points, divided by the step.
+        """
+        s = self.progress.iterate
+        if s.step is None:
+            return np.full(np.shape(s.f), np.inf)[()]
+        with np.errstate(all="ignore"):
+            sizes = np.linalg.norm(double(s.x) / s.step, axis=0)
+        return float(np.finfo(s.x.dtype).eps) * (self.active(self.g_first) + sizes)
+
+    def points(self) -> list[np.ndarray]:
+        """Return x of each trajectory in `columns`, in the shape of the caller."""
+        x = self.problem.for_caller(self.progress.iterate.x)
+        return [np.ascontiguousarray(x[..., k]) for k in range(x.shape[-1])] if self.several else [x]
+
     def state(self) -> State:
         """Return the state of all trajectories in the shapes of the caller."""
         p, solver = self.all, self.solver
@@ -294,7 +311,7 @@ class Loop:
             return False
         codes = np.full(len(run.columns), int(stop))
         codes[self._reached()] = Status.CONVERGED
-        codes[away] = Status.DIVERGED
+        codes[away | (self.gap is not None and self.gap.no_minimizer)] = Status.DIVERGED
         codes[p.failed] = Status.NOT_FINITE
         ends = codes != RUNNING
         if ends.any():
@@ -306,27 +323,48 @@ class Loop:
 
     def _reached(self) -> np.ndarray:
         """Return which trajectories are within the tolerance, by the gap or by a subgradient."""
-        run, tol = self.run, self.tol
+        run, tol, gap = self.run, self.tol, self.gap
+        reached = np.zeros(len(run.columns), bool)
         if tol is None:
-            return np.zeros(len(run.columns), bool)
-        s = run.progress.iterate
-        reached = self.certified(s.f + s.phi)
-        if self.gap is None or self.gap.hopeless:
-            norm, g_first = run.subgradient_norm(), run.active(run.g_first)
-            with np.errstate(all="ignore"):  # gradients may be infinite
-                small = norm <= tol * g_first
-                if self.n % ACCUMULATION_PERIOD == 0 and "total" in s.memory:  # the first gradient may vanish
-                    total = np.reshape(s.memory["total"], (-1, *np.shape(s.f)))
-                    small |= norm <= tol * NOTHING * np.sqrt(total.sum(axis=0))
-            reached = reached | (small & (norm < np.inf))
-        return np.broadcast_to(reached, run.columns.shape)
+            return reached
+        s, usual = run.progress.iterate, 0.0
+        if gap is not None:
+            usual = run.active(gap.usual(run.f_first))
+            reached = reached | gap.reached(tol, s.f + s.phi, run.points(), usual)
+        if gap is None or gap.hopeless:
+            small = np.atleast_1d(self._small_subgradient(tol, self.n % ACCUMULATION_PERIOD == 0))
+            if gap is not None and small.any():
+                norm = run.progress.norm + run.subgradient_rounding()
+                small = small & gap.meaningful(tol, self.n, s.f + s.phi, norm, run.points(), usual)
+            reached = reached | small
+        return reached
 
-    def certified(self, fun: Any) -> Any:
-        """Return whether the duality gap is within the tolerance."""
-        if self.tol is None or self.gap is None:
-            return False
-        usual = np.abs(self.run.active(self.run.f_first))
-        return self.gap.within(self.tol, fun, usual)
+    def _small_subgradient(self, tol: float, changes: bool) -> Any:
+        """Return where the subgradient is small relative to the first gradient.
+
+        With `changes`, also where it is next to nothing relative to the sum of all that gradients have
+        changed by: the first one may vanish.
+        """
+        run, s = self.run, self.run.progress.iterate
+        norm, g_first = run.subgradient_norm(), run.active(run.g_first)
+        with np.errstate(all="ignore"):  # gradients may be infinite
+            small = norm <= tol * g_first
+            if changes and "total" in s.memory:
+                total = np.reshape(s.memory["total"], (-1, *np.shape(s.f)))
+                small = small | (norm <= tol * NOTHING * np.sqrt(total.sum(axis=0)))
+        return small & (norm < np.inf)
+
+    def holds(self) -> bool:
+        """Return whether a run that is said to have converged is as good as that; files are not believed."""
+        converged = self.codes == Status.CONVERGED
+        if self.tol is None or not converged.any():
+            return not converged.any()
+        good = np.zeros(converged.shape, bool)
+        if self.gap is not None:
+            good |= self.gap.within(self.tol, self.run.points(), self.gap.usual(self.run.f_first))
+        if self.gap is None or self.gap.hopeless:
+            good |= self._small_subgradient(self.tol, changes=True)
+        return bool(np.all(good | ~converged))
 
     def _record(self) -> None:
         run, p = self.run, self.run.progress

@@ -136,13 +136,11 @@ def minimize_with(
             saved = stack.enter_context(closing(RunCheckpoint(checkpoint, every, x0, state, **call)))
             state = saved.saved.state if saved.saved else state
         try:
-            gap = GapCriterion(loss, penalty) if stop == "gap" else None
+            gap = GapCriterion(loss, penalty, tol) if stop == "gap" else None
             with _checked(saved):
                 run = begin(loss, x0, penalty, solver, state)
                 if gap is not None and state is not None:
-                    gap.resume(state.notes)
-            if saved is not None and saved.result is not None:
-                return told(saved.result, on_failure)
+                    gap.resume(state)
             if gap is not None:
                 run.notes = gap.memory
             seconds = saved.seconds if saved else 0.0
@@ -161,10 +159,13 @@ def minimize_with(
             )
         except KeyboardInterrupt as error:
             raise Interrupted("The run was interrupted before its first iteration.") from error
+        if saved is not None and saved.finished(loop):
+            return told(result_of(loop), on_failure)
         loop.iterate()
         result = result_of(loop)
+        loop.codes = np.atleast_1d(result.status)
         if saved is not None and (np.any(result.nit) or Status.CONVERGED in loop.codes):
-            saved.write(loop, result)
+            saved.write(loop, ended=True)
         if loop.interrupted:
             text = result.message
             if saved is not None:

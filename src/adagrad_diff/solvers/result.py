@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import OptimizeResult
@@ -20,6 +20,7 @@ from .status import (
     DECIDED,
     EXPLANATIONS,
     MISSED,
+    NO_MINIMIZER,
     REMEDIES,
     SUBGRADIENT,
     ConvergenceError,
@@ -27,6 +28,9 @@ from .status import (
     Status,
     succeeded,
 )
+
+if TYPE_CHECKING:
+    from ..certificates import Certificate
 
 SUMMARY_WIDTH = 100  # of the lines
 SHOWN_OF_X = 5  # of x
@@ -98,25 +102,43 @@ STRAIGHT_FALL = 1e6  # factor by which an objective may fall along a straight li
 
 
 def result_of(loop: Loop) -> Result:
-    """Return the result of a run that has ended."""
-    state, gap = loop.run.state(), loop.gap
-    codes = _final_codes(loop.codes, state)
-    good = succeeded(codes, loop.tol)
+    """Return the result of a run that has ended, with the status codes that its end point deserves."""
+    state, gap, tol = loop.run.state(), loop.gap, loop.tol
+    codes, certified = _final_codes(loop.codes, state), np.zeros(loop.codes.shape, bool)
+    points = [state.x[..., k] for k in range(codes.size)] if state.batched else [state.x]
+    found = [] if gap is None else gap.certificates(points)
+    if gap is not None and tol is not None:
+        certified = gap.within(tol, points, gap.usual(state.f_first))
+        codes = np.where(certified & np.isin(codes, BUDGETS), int(Status.CONVERGED), codes)
+        if not state.batched and codes[0] == Status.CONVERGED and not _relative(found, tol).all():
+            gap.no_minimizer = gap.certifier.has_no_minimizer(state.x)
+            codes = np.where(gap.no_minimizer, int(Status.DIVERGED), codes)
+        certified &= codes == Status.CONVERGED
+    good = succeeded(codes, tol)
     result = Result(
         **of_state(state),
         nfev=state.n + 1,
         status=codes if state.batched else int(codes[0]),
         success=good if state.batched else bool(good[0]),
+        message=_message(codes, certified, state, loop, found),
         history=loop.record.history(),
     )
-    certified = np.zeros(codes.shape, bool)
     if gap is not None:
-        if loop.tol is not None:
-            certified |= gap.within(loop.tol, state.fun, np.abs(loop.run.f_first))
-        result.update(gap=gap.gap(state.fun), bound=gap.certifier.bound, dual_point=gap.certifier.point)
-        result.update(certified=certified.copy() if state.batched else bool(certified[0]))
-    result.message = _message(codes, certified, state, loop)
+        result.update(certified=certified if state.batched else bool(certified[0]))
+        result.update(gap=np.full(np.shape(state.f), np.inf)[()], bound=-np.inf, dual_point=gap.certifier.point)
+    if found and gap is not None:  # the objectives of the certificates, not those of the iteration
+        least = min(c.bound for c in found)
+        best = [state.x_best[..., k] for k in range(codes.size)] if state.batched else [state.x_best]
+        numbers = {"fun": [c.fun for c in found], "fun_best": [gap.certifier.objective(x).value for x in best]}
+        numbers["gap"] = [c.fun - least if c.gap < np.inf else c.gap for c in found]
+        result.update({k: np.array(values) if state.batched else values[0] for k, values in numbers.items()})
+        result["bound"] = least
     return result
+
+
+def _relative(found: list[Certificate], tol: float | None) -> np.ndarray:
+    """Return where the gap is within the tolerance relative to the objective, and not to its usual size."""
+    return np.array([c.gap <= (tol or 0.0) * abs(c.fun) < np.inf for c in found])
 
 
 def of_state(state: State) -> dict[str, Any]:
@@ -156,7 +178,7 @@ def _final_codes(codes: np.ndarray, state: State) -> np.ndarray:
     return np.where(np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes)
 
 
-def _message(codes: np.ndarray, certified: np.ndarray, state: State, loop: Loop) -> str:
+def _message(codes: np.ndarray, certified: np.ndarray, state: State, loop: Loop, found: list[Certificate]) -> str:
     """Return what happened, what it means, and what to do."""
     gap, tol = loop.gap, loop.tol
     remedy = REMEDIES["gap" if gap is not None and not gap.hopeless else "subgradient"]
@@ -164,9 +186,10 @@ def _message(codes: np.ndarray, certified: np.ndarray, state: State, loop: Loop)
     for code in np.unique(codes):
         here = codes == code
         sentence = EXPLANATIONS.get(Status(code)) or SUBGRADIENT
-        if code == Status.CONVERGED and certified[here].all() and gap is not None and tol is not None:
-            relative = np.atleast_1d(gap.gap(state.fun) <= tol * np.abs(state.fun))
-            sentence = CERTIFIED if relative[here].all() else CERTIFIED_SMALL
+        if code == Status.CONVERGED and certified[here].all():
+            sentence = CERTIFIED if _relative(found, tol)[here].all() else CERTIFIED_SMALL
+        if code == Status.DIVERGED and gap is not None and gap.no_minimizer:
+            sentence = NO_MINIMIZER
         if tol is not None and code in BUDGETS:
             sentence += MISSED.format(remedy)
         values = (state.n, state.norm, state.g_first)
@@ -177,5 +200,6 @@ def _message(codes: np.ndarray, certified: np.ndarray, state: State, loop: Loop)
             norms = f"; norm of the subgradient {u:.2e}, of the first gradient {first:.2e}"
         sentences.append(f"{subject}{sentence} ({counted(n, 'iteration')}{norms}).")
     if gap is not None:
-        sentences.append(gap.certifier.message(np.min(state.fun)))
+        proven = min(found, key=lambda c: c.fun).message if found else gap.certifier.message(np.min(state.fun))
+        sentences.append(proven)
     return " ".join(sentences)

@@ -13,14 +13,11 @@ from ..common.describe import describe, difference
 from .checkpoint import Checkpoint, Content
 from .history import History
 from .loop import Loop
-from .result import Result, of_state
 from .state import State, unpack
 from .status import BUDGETS, RUNNING, Status
 
 SAVED_RUN_FORMAT = "adagrad-diff run 3"
 COLUMNS = [f"history.{field.name}" for field in fields(History)]
-# What a result has beside its state and its history, with the kinds of dtype.
-RESULT_ARRAYS = {"status": "iu", "success": "b", "nfev": "iu", "gap": "f", "bound": "f", "certified": "b", "dual_point": "f"}
 BUDGET_STATUS = {"max_iter": Status.MAX_ITER, "max_time": Status.MAX_TIME}
 RESUMABLE = (Status.CALLBACK, Status.INTERRUPTED)  # ends after which the same call continues
 
@@ -36,7 +33,8 @@ class SavedRun:
     begun: int  # the iteration at which the first call began: not 0 if it was given a state
     start: dict[str, Any]  # x0 and state of that call
     call: dict[str, Any]  # what decides about its end: tol, stop, finish, max_iter, max_time
-    end: dict[str, Any] | None  # the rest of the result, if the run has ended
+    ended: bool  # whether the run has ended: its result is computed again
+    bound: tuple[np.ndarray, float] | None = None  # of a run that has ended: dual point and dual value
 
 
 class RunCheckpoint:
@@ -74,17 +72,25 @@ class RunCheckpoint:
         """Return the iterations that are left: they are counted from the very first start."""
         return max(0, max_iter - (int(np.max(state.n)) - self.begun))
 
-    @property
-    def result(self) -> Result | None:
-        """The result of a run that has ended and would end there again, with the budgets of this call."""
-        if self.saved is None or self.saved.end is None or not self._same_call():
-            return None
-        codes, before = self.saved.codes, self.saved.call
-        more = any(self.call[k] > before[k] for k, code in BUDGET_STATUS.items() if np.any(codes == code))
-        if more or np.isin(codes, RESUMABLE).any():
-            return None
-        ours = {name: value for name, value in self.saved.end.items() if value is not None}
-        return Result(**of_state(self.saved.state), **ours, history=self.saved.history)
+    def finished(self, loop: Loop) -> bool:
+        """Return whether the run has ended and would end there again, with the budgets of this call.
+
+        What the file says about the end is not believed: the point must be as good as it says.
+        """
+        saved = self.saved
+        if saved is None or not saved.ended or not self._same_call():
+            return False
+        before = saved.call
+        more = any(self.call[k] > before[k] for k, code in BUDGET_STATUS.items() if np.any(saved.codes == code))
+        if more or np.isin(saved.codes, RESUMABLE).any():
+            return False
+        if loop.gap is not None and saved.bound is not None:
+            loop.gap.certifier.recall(*saved.bound, saved.state.x)
+        codes, loop.codes = loop.codes, saved.codes
+        if loop.holds():
+            return True
+        loop.codes = codes
+        return False
 
     def codes(self) -> np.ndarray | None:
         """Return the status of each trajectory: those that have ended by themselves do not continue."""
@@ -98,24 +104,25 @@ class RunCheckpoint:
         assert self.saved is not None
         return all(self.call[name] == self.saved.call[name] for name in ("tol", "stop", "finish"))
 
-    def write(self, loop: Loop, result: Result | None = None) -> None:
+    def write(self, loop: Loop, ended: bool = False) -> None:
         """Write the file anew."""
-        state, history = (loop.run.state(), loop.record.history()) if result is None else (result.state, result.history)
-        about, arrays = state.pack()
-        header: dict[str, Any] = {"start": self.start, "call": self.call, "seconds": loop.seconds}
-        header |= {"begun": self.begun, "state": about, "end": None}
+        history = loop.record.history()
+        about, arrays = loop.run.state().pack()
+        header = {"start": self.start, "call": self.call, "seconds": loop.seconds, "begun": self.begun}
         arrays["codes"] = loop.codes.astype(np.int64)
         arrays |= {name: getattr(history, name.partition(".")[2]) for name in COLUMNS}
-        if result is not None:
-            header["end"] = {"message": result.message}
-            arrays |= {f"end.{k}": np.asarray(result[k]) for k in RESULT_ARRAYS if result.get(k) is not None}
-        self.file.write(header, arrays)
+        if ended and loop.gap is not None and loop.gap.certifier.point is not None:
+            arrays["dual_point"] = loop.gap.certifier.point
+            arrays["dual_value"] = np.array(loop.gap.certifier.value)
+        self.file.write({**header, "state": about, "ended": ended}, arrays)
 
 
 def _saved_run(header: dict[str, Any], arrays: dict[str, Any]) -> SavedRun:
     """Return the content of a file, checked."""
     codes, *columns = (arrays.pop(name) for name in ("codes", *COLUMNS))
-    ended = {name: arrays.pop(f"end.{name}") for name in RESULT_ARRAYS if f"end.{name}" in arrays}
+    point, bound = arrays.pop("dual_point", None), None
+    if point is not None:
+        bound = (point, float(arrays.pop("dual_value")))
     state = unpack(header.pop("state"), arrays)
     shape, rows = np.shape(state.f), columns[0].shape
     wanted = [(rows, np.int64), *[((*rows, *shape), np.float64)] * 3, *[(rows, np.float64)] * 2]
@@ -124,16 +131,9 @@ def _saved_run(header: dict[str, Any], arrays: dict[str, Any]) -> SavedRun:
         raise ValueError(f"the arrays of its history have shapes {[column.shape for column in columns]}")
     if codes.shape != (np.size(state.f),) or not np.isin(codes, [RUNNING, *Status]).all():
         raise ValueError("its status codes are not those of a run")
-    end = header.pop("end")
-    if end is not None:
-        known = {"status", "success", "nfev"} <= ended.keys()
-        if not known or any(array.dtype.kind not in RESULT_ARRAYS[name] for name, array in ended.items()):
-            raise ValueError("its end is not that of a run")
-        values = {name: array.item() if array.ndim == 0 else array for name, array in ended.items()}
-        end = {"message": str(end["message"]), **values}
-    saved = SavedRun(state, codes, History(*columns), **header, end=end)
+    saved = SavedRun(state, codes, History(*columns), **header, bound=bound)
     budgets = [saved.call[name] for name in ("max_iter", "max_time", "tol", "stop", "finish")][:2]
     fits = 0 <= saved.seconds < math.inf and 0 <= saved.begun <= np.max(state.n) and min(budgets) >= 0
-    if not (fits and isinstance(saved.start, dict) and {*saved.start}):
+    if not (fits and isinstance(saved.start, dict) and {*saved.start} and saved.ended in (False, True)):
         raise ValueError("its header is not that of a checkpoint")
     return saved

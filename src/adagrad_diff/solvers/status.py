@@ -59,6 +59,10 @@ EXPLANATIONS = {
     ),
 }
 
+NO_MINIMIZER = (
+    "There is no minimizer: the objective keeps decreasing along x toward its infimum. The classes can be "
+    "separated, or all counts are zero, and nothing limits the coefficients. Add a penalty"
+)
 MISSED = " before the tolerance was reached. The run can go on with state=result.state; if it makes no progress, try {}"
 REMEDIES = {
     "gap": "a larger tol, another eta, or eta='auto'",
