@@ -29,14 +29,17 @@ class FISTASolver(Solver):
 
     def init(self, problem: Problem, x: np.ndarray) -> Iterate:
         f, g = problem.evaluate(x)
-        memory = self.memory_like(x) | {"g": double(g), "f": f, "step": first_step(double(x), double(g))}
+        memory = self.memory_like(x) | {
+            "g": double(g),
+            "f": f,
+            "step": first_step(double(x), double(g)),
+        }
         return Iterate(no_iterations(x), x, f, g, problem.phi(x), memory)
 
     def memory_like(self, x: np.ndarray) -> dict[str, np.ndarray]:
         y, ones = double(x), np.ones(x.shape[1:])
         return {"y": y, "g": y, "f": ones, "step": ones, "t": ones, "task": TO_BEGIN * ones}
 
-    @np.errstate(all="ignore")  # a step that is too long may lead to where f is infinite
     def step(self, problem: Problem, s: Iterate) -> Iterate:
         y, g_y, f_y, step, t = (s.memory[name] for name in ("y", "g", "f", "step", "t"))
         looks, begins = s.memory["task"] == TO_LOOK, s.memory["task"] == TO_BEGIN

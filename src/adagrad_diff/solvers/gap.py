@@ -12,7 +12,7 @@ from ..penalties import Penalty
 
 if TYPE_CHECKING:
     from ..certificates import Certificate
-    from .loop import Run
+    from .run import Run
     from .state import State
 
 CURVATURE_PERIOD_GROWTH = 1.3  # factor by which a run grows until the curvature is computed again
@@ -24,7 +24,10 @@ class GapCriterion:
     def __init__(self, loss: Loss, penalty: Penalty, tol: float | None):
         from ..certificates import Certifier, dual_of
 
-        self.loss, self.certifier = loss.whole, Certifier(dual_of(loss.whole, penalty), 1, isinstance(loss, Minibatch))
+        self.loss, self.certifier = (
+            loss.whole,
+            Certifier(dual_of(loss.whole, penalty), 1, isinstance(loss, Minibatch)),
+        )
         self.certifier.accuracy = tol or 0.0
         self._next_curvature = 0.0  # the iteration at which the curvature is computed again
         self.no_minimizer = False  # whether the objective keeps decreasing along x
@@ -48,21 +51,19 @@ class GapCriterion:
         return np.array(reached) if found else np.zeros(len(points), bool)
 
     def reached(self, tol: float, fun: Any, points: list[np.ndarray], usual: Any) -> Any:
-        """Return the same for a run, whose own objectives `fun` tell when it is worthwhile to look."""
-        promising = np.atleast_1d(self._promises(tol, fun, usual))
-        if not promising.any():
-            return promising
+        """Return the same for a run, whose own objectives `fun` promise it somewhere."""
+        promising = np.atleast_1d(self.promises(tol, fun, usual))
         reached = promising & self.within(tol, points, usual)
-        if not np.array_equal(reached, np.atleast_1d(self._promises(tol, fun, usual))):
+        if not np.array_equal(reached, np.atleast_1d(self.promises(tol, fun, usual))):
             self.certifier.doubt()
         return reached
 
-    def _promises(self, tol: float, fun: Any, usual: Any) -> Any:
+    def promises(self, tol: float, fun: Any, usual: Any) -> Any:
+        """Return where the tolerance seems to be reached, as far as the run's own objectives tell."""
         if not self.certifier.known:
             return False
         gap = self.certifier.gap(fun)
-        with np.errstate(over="ignore", invalid="ignore"):  # the objective may be infinite
-            return (gap <= tol * unit(fun, usual)) & (gap < np.inf)
+        return (gap <= tol * unit(fun, usual)) & (gap < np.inf)
 
     def meaningful(self, tol: float, n: int, fun: Any, norm: Any, points: list[np.ndarray], usual: Any) -> Any:
         """Return whether subgradients of this norm (with its rounding) say that F(x) is near F_star.

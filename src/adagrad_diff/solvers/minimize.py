@@ -16,10 +16,11 @@ from ..rules import FISTA, as_rule
 from .fingerprint import check_same, recognise
 from .fista import FISTASolver
 from .gap import GapCriterion
-from .loop import Loop, Run
+from .loop import Loop
 from .problem import Problem, problem_at
 from .proximal_gradient import ProximalGradient, Solver
 from .result import result_of, told
+from .run import Run
 from .saved_run import RunCheckpoint
 from .state import State
 from .status import Interrupted, Status
@@ -68,8 +69,8 @@ def iterate(loss: Any, x0: Any = None, penalty: Any = None, rule: Any = None, *,
 
 def _states(run: Run) -> Iterator[State]:
     while True:
-        run.advance()
-        run.subgradient_norm()
+        with np.errstate(all="ignore"):
+            run.advance()
         yield run.state()
 
 
@@ -132,7 +133,13 @@ def minimize_with(
     with ExitStack() as stack:
         saved: RunCheckpoint | None = None
         if checkpoint is not None:
-            call = {"tol": tol, "stop": stop, "finish": finish, "max_iter": max_iter, "max_time": max_time}
+            call = {
+                "tol": tol,
+                "stop": stop,
+                "finish": finish,
+                "max_iter": max_iter,
+                "max_time": max_time,
+            }
             saved = stack.enter_context(closing(RunCheckpoint(checkpoint, every, x0, state, **call)))
             state = saved.saved.state if saved.saved else state
         try:
@@ -200,7 +207,8 @@ def _called_off(loop: Loop, callback: Callable[[OptimizeResult], Any]) -> bool:
     now = OptimizeResult(x=state.x.copy(), fun=state.fun, fun_best=state.fun_best, nit=state.n, state=state)
     now.update(subgradient_norm=state.norm, mean_step=state.mean_step)
     try:
-        callback(now)
+        with np.errstate(**loop.errors):
+            callback(now)
     except StopIteration:
         return True
     return False

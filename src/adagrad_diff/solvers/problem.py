@@ -8,6 +8,7 @@ import numpy as np
 
 from ..common import check
 from ..losses import Loss
+from ..losses.base import FunctionLoss
 from ..penalties import Penalty
 
 
@@ -25,6 +26,8 @@ class Problem:
         self.loss, self.penalty, self.dtype = loss, penalty, x.dtype
         self.shape = x.shape if trajectories is None else x.shape[:-1]
         size = int(np.prod(self.shape))
+        self._errors = np.geterr()  # how a user's own loss wants to be warned of overflows
+        self._own = isinstance(loss, FunctionLoss)
         self.penalized_size = size - size // self.shape[0] if loss.intercept else size
         penalty.check_size(self.penalized_size)
         self._set_width(trajectories)
@@ -66,7 +69,11 @@ class Problem:
             caller_x, caller_g = x.reshape(self._caller), g.reshape(self._caller)
         if self._oracle is None:
             self._oracle = self.loss.oracle(caller_x)
-        f = self._oracle(caller_x, caller_g)
+        if self._own:
+            with np.errstate(**self._errors):
+                f = self._oracle(caller_x, caller_g)
+        else:
+            f = self._oracle(caller_x, caller_g)
         self._evaluated = x
         return f, g
 

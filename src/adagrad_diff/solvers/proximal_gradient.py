@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from ..common.check import shown
 from ..rules import Rule
 from .problem import Problem
+
+DOUBLE = np.dtype(np.float64)
 
 
 class Iterate(NamedTuple):
@@ -28,15 +31,19 @@ class Iterate(NamedTuple):
     point: Any = None  # what the prox was applied to that led to x,
     step: Any = None  # and its step: None at the start, NaN if x has not moved
 
-    def subgradient(self) -> Any:
-        """Return an element of the subdifferential of F at x: the prox leaves one of phi."""
-        return (self.point - self.x) / self.step + self.g
+    def subgradient_norm(self) -> Any:
+        """Return ||u|| of a subgradient u of F at x: the prox leaves one of phi. NaN if x has not moved."""
+        if self.step is None:
+            return np.full(np.shape(self.f), np.nan)[()]
+        u = double((self.point - self.x) / self.step + self.g)
+        return sqrt(np.vdot(u, u)) if u.ndim == 1 else np.sqrt(np.einsum("ik,ik->k", u, u))
 
 
 class Solver(ABC):
     """An iterative method: what its first iterate is, and how one leads to the next.
 
-    A solver is free of stopping, history, averages and files, which belong to `loop`.
+    A solver is free of stopping, history, averages and files, which belong to `loop`. Overflows are
+    ignored while it works: the loop looks at the values that come out.
     """
 
     rule: Rule
@@ -70,7 +77,7 @@ class Solver(ABC):
 
     def passes(self, problem: Problem, s: Iterate) -> float:
         """Return the number of passes over the data so far: one for each gradient."""
-        return float(np.max(s.n)) + 1.0
+        return (s.n if isinstance(s.n, int) else float(s.n.max())) + 1.0
 
 
 @dataclass(frozen=True)
@@ -85,19 +92,18 @@ class ProximalGradient(Solver):
 
     def init(self, problem: Problem, x: np.ndarray) -> Iterate:
         f, g = problem.evaluate(x)  # line 4: g^1
-        with np.errstate(all="ignore"):
-            memory = self.rule.init(double(x), double(g))  # lines 1 and 2
+        memory = self.rule.init(double(x), double(g))  # lines 1 and 2
         return Iterate(no_iterations(x), x, f, g, problem.phi(x), memory)
 
     def step(self, problem: Problem, s: Iterate) -> Iterate:
-        n = s.n + 1
-        with np.errstate(all="ignore"):  # what overflows is seen in f, g and phi
-            answer = self.rule.update(s.memory, n, double(s.x), double(s.g))  # lines 5 and 6
-            if s.step is None:
-                self._check(answer, s.x)
-            memory, point, step = answer
-            point = point.astype(problem.dtype, copy=False)
-            x = problem.prox(point, step)  # line 7
+        n, x, g = s.n + 1, double(s.x), double(s.g)
+        answer = self.rule.update(s.memory, n, x, g)  # lines 5 and 6
+        if s.step is None:
+            self._check(answer, x)
+        memory, point, step = answer
+        if point.dtype is not problem.dtype:
+            point = point.astype(problem.dtype)
+        x = problem.prox(point, step)  # line 7
         f, g = problem.evaluate(x)  # line 4 of the next iteration
         return Iterate(n, x, f, g, problem.phi(x), memory, point, step)
 
@@ -137,17 +143,15 @@ class ProximalGradient(Solver):
         return replace(self, rule=self.rule.select(columns))
 
     def memory_like(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        with np.errstate(all="ignore"):
-            return self.rule.init(double(x), double(x))
+        return self.rule.init(double(x), double(x))
 
     def average(self, s: Iterate) -> Any:
-        with np.errstate(all="ignore"):
-            return self.rule.average(s.memory, s.n + 1, double(s.x))
+        return self.rule.average(s.memory, s.n + 1, double(s.x))
 
 
 def double(x: np.ndarray) -> np.ndarray:
     """Return x in double precision, in which rules compute."""
-    return x if x.dtype == np.float64 else x.astype(np.float64)
+    return x if x.dtype is DOUBLE else x.astype(np.float64, copy=False)
 
 
 def no_iterations(x: np.ndarray) -> Any:

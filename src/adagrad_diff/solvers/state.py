@@ -13,8 +13,21 @@ from ..common.showing import counted
 from . import checkpoint
 
 STATE_FORMAT = "adagrad-diff state 4"
-STATE_HEADER = ("rule", "batched", "problem")  # fields that are stored as JSON; the others are arrays
-STATE_NUMBERS = ("n", "f", "phi", "fun_best", "f_first", "g_first", "norm", "failed")  # one per trajectory
+STATE_HEADER = (
+    "rule",
+    "batched",
+    "problem",
+)  # fields that are stored as JSON; the others are arrays
+STATE_NUMBERS = (
+    "n",
+    "f",
+    "phi",
+    "fun_best",
+    "f_first",
+    "g_first",
+    "norm",
+    "failed",
+)  # one per trajectory
 STATE_ARRAYS = ("x", "g", "x_sum", "x_best", "average")
 STATE_DICTS = ("memory", "notes")
 DTYPE_KINDS = {"n": "iu", "failed": "b"}  # kinds of dtype; all other arrays are floating-point
@@ -47,7 +60,7 @@ class State:
     average: Any = None  # or the average that the rule keeps itself
     problem: dict[str, Any] = field(default_factory=dict)  # describes the problem and the rule
     notes: dict[str, np.ndarray] = field(default_factory=dict)  # what the certificate remembers
-    step: Any = None  # step sizes eta / w^n that led to x; not stored in files
+    iterate: Any = None  # how x was reached, for subgradients and steps; not stored in files
 
     def __repr__(self) -> str:
         several = f", {self.x.shape[-1]} trajectories" if self.batched else ""
@@ -72,15 +85,25 @@ class State:
     @property
     def subgradient_norm(self) -> Any:
         """||u|| of a subgradient u of F at x; NaN if it is not known."""
-        return self.norm
+        if self.iterate is None or not np.any(np.isnan(self.norm)):
+            return self.norm
+        with np.errstate(all="ignore"):
+            return np.where(self.failed, self.norm, self.iterate.subgradient_norm())[()]
+
+    @property
+    def step(self) -> np.ndarray | None:
+        """The steps eta / w^n that led to x, of the shape of x; None if they are not known."""
+        if self.iterate is None:
+            return None
+        x = self.iterate.x
+        return np.broadcast_to(self.iterate.step, x.shape).astype(x.dtype).reshape(self.x.shape)
 
     @property
     def mean_step(self) -> Any:
         """The mean over coordinates of eta / w^n; NaN before the first iteration."""
-        if self.step is None:
+        if (step := self.step) is None:
             return np.full(np.shape(self.f), np.nan)[()]
-        steps = self.flat(np.asarray(self.step, np.float64))
-        return steps.mean(axis=0)[()]
+        return self.flat(step.astype(np.float64)).mean(axis=0)[()]
 
     def flat(self, array: np.ndarray) -> np.ndarray:
         """Return the same memory with one axis of coordinates: (d,), or (d, trajectories)."""
@@ -114,7 +137,10 @@ def unpack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     for name, array in arrays.items():
         kind, _, rest = name.partition(".")
         parts[kind if rest else ""][rest or name] = array
-    if unknown := [*({*parts[""]} - {*STATE_NUMBERS, *STATE_ARRAYS}), *({*header} - {*STATE_HEADER})]:
+    if unknown := [
+        *({*parts[""]} - {*STATE_NUMBERS, *STATE_ARRAYS}),
+        *({*header} - {*STATE_HEADER}),
+    ]:
         raise ValueError(f"it has {unknown[0]!r}, which is not part of a state")
     values: dict[str, Any] = {k: a.item() if a.ndim == 0 else a for k, a in parts[""].items()}
     state = State(**values, **header, memory=parts["memory"], notes=parts["notes"])

@@ -40,10 +40,9 @@ class SVRG(ProximalGradient):
         inner = s._replace(n=n, memory={k: v for k, v in s.memory.items() if k != STEPS_MADE})
         if count > 1:
             inner = self._epoch(problem, inner, first, count - 1)
-        with np.errstate(all="ignore"):
-            memory, point, step = self.rule.update(inner.memory, inner.n, double(inner.x), double(inner.g))
-            point = point.astype(problem.dtype, copy=False)
-            x = problem.prox(point, step)
+        memory, point, step = self.rule.update(inner.memory, inner.n, double(inner.x), double(inner.g))
+        point = point.astype(problem.dtype, copy=False)
+        x = problem.prox(point, step)
         f, g = problem.evaluate(x)
         memory = memory | {STEPS_MADE: steps + count}
         return Iterate(s.n + 1, x, f, g, problem.phi(x), memory, point, step)
@@ -60,9 +59,8 @@ class SVRG(ProximalGradient):
             return self._compiled_epoch(problem, s, first, count, estimates, terms)
         n, x, g, memory = s.n, s.x, s.g, s.memory
         for k in range(1, count + 1):
-            with np.errstate(all="ignore"):
-                memory, point, step = self.rule.update(memory, n, double(x), double(g))
-                new, v = problem.prox(point.astype(problem.dtype, copy=False), step), np.empty_like(g)
+            memory, point, step = self.rule.update(memory, n, double(x), double(g))
+            new, v = problem.prox(point.astype(problem.dtype, copy=False), step), np.empty_like(g)
             estimates(first + k, *(problem.for_caller(a) for a in (new, x, g, v)))
             n, x, g = n + 1, new, v
         return s._replace(n=n, x=x, g=g, memory=memory)
@@ -89,8 +87,22 @@ class SVRG(ProximalGradient):
             rows = np.empty(loss.size, np.int64)
             for k in range(low, high):
                 x, v, total, *points = (array[k] for array in columns)
-                metric, batches = (float(etas[k]), rule.eps, scale), (loss.seed, first, loss.order, rows)
-                kernel(loss.rows.entries, samples, batches, x, v, total, tuple(points), metric, terms, count)
+                metric, batches = (
+                    (float(etas[k]), rule.eps, scale),
+                    (loss.seed, first, loss.order, rows),
+                )
+                kernel(
+                    loss.rows.entries,
+                    samples,
+                    batches,
+                    x,
+                    v,
+                    total,
+                    tuple(points),
+                    metric,
+                    terms,
+                    count,
+                )
 
         work = model.A.size / loss.samples * loss.size * count * width
         over_rows(some, width, min(thread_count(work), width))
@@ -100,8 +112,7 @@ class SVRG(ProximalGradient):
     def average(self, s: Iterate) -> Any:
         memory = dict(s.memory)
         steps = memory.pop(STEPS_MADE)
-        with np.errstate(all="ignore"):
-            return self.rule.average(memory, steps.astype(np.int64) + 1, double(s.x))
+        return self.rule.average(memory, steps.astype(np.int64) + 1, double(s.x))
 
     def passes(self, problem: Problem, s: Iterate) -> float:
         return float(np.max(problem.loss.passes(s.n, s.memory)))

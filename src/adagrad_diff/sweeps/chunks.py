@@ -12,9 +12,10 @@ from ..common import check
 from ..common.describe import describe
 from ..losses import Minibatch, as_loss
 from ..penalties import as_penalty
-from ..solvers.loop import Loop, Run
+from ..solvers.loop import Loop
 from ..solvers.minimize import as_solver
 from ..solvers.problem import problem_at
+from ..solvers.run import Run
 from ..solvers.status import Status
 from .checkpoint import Expected
 from .makers import by_names, made, noted, together

@@ -146,6 +146,7 @@ def record(loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = N
         if state.failed:
             break
         eta.append(float(rule.eta(k)) if callable(rule.eta) else float(rule.eta))  # type: ignore[arg-type]
+        assert state.step is not None
         w.append(eta[-1] / state.step.ravel()[member])
         x[k], g[k] = state.x.ravel(), state.g.ravel()
         f.append(state.f)
