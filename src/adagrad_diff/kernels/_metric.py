@@ -66,16 +66,22 @@ def metric_update(
 ) -> None:
     """new_total = total + (g - previous)**2;  step = eta * scale[:, None] / (eps + np.sqrt(new_total));  point = x - step * g
 
-    Arrays are (d, B), eta is (B,), scale is of size 1 or d. `previous` may be None, for zero.
+    Arrays are (d,) or (d, B), eta is (1,) or (B,), scale is of size 1 or d. `previous` may be None, for zero.
     """
-    for i in range(total.shape[0]):
-        factor = scale[i if scale.size > 1 else 0]
-        for k in range(total.shape[1]):
-            change = g[i, k] if previous is None else g[i, k] - previous[i, k]
-            square = total[i, k] + change * change
-            new_total[i, k] = square
-            step[i, k] = eta[k] * factor / (eps + np.sqrt(square))
-            point[i, k] = x[i, k] - step[i, k] * g[i, k]
+    if total.ndim == 1:
+        for i in range(total.size):
+            change = g[i] if previous is None else g[i] - previous[i]
+            new_total[i] = total[i] + change * change
+            step[i] = eta[0] * scale[i if scale.size > 1 else 0] / (eps + np.sqrt(new_total[i]))
+            point[i] = x[i] - step[i] * g[i]
+    else:
+        for i in range(total.shape[0]):
+            factor = scale[i if scale.size > 1 else 0]
+            for k in range(total.shape[1]):
+                change = g[i, k] if previous is None else g[i, k] - previous[i, k]
+                new_total[i, k] = total[i, k] + change * change
+                step[i, k] = eta[k] * factor / (eps + np.sqrt(new_total[i, k]))
+                point[i, k] = x[i, k] - step[i, k] * g[i, k]
 
 
 @plain

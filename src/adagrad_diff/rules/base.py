@@ -168,13 +168,10 @@ class Rule(ABC):
         """
         from .. import kernels
 
-        out = np.empty((3, *g.shape))
-        eta = np.broadcast_to(np.asarray(self.eta, np.float64), g.shape[1:]).reshape(-1)
-        arrays = (a.reshape(len(a), -1) for a in (x, g, *out))
-        before = None if previous is None else previous.reshape(len(g), -1)
-        total, scale = total.reshape(len(g), -1), np.reshape(self._scale, -1)
-        kernels.metric_update(before, total, self.eps, np.ascontiguousarray(eta), scale, *arrays)
-        new_total, step, point = out
+        new_total, step, point = np.empty_like(g), np.empty_like(g), np.empty_like(g)
+        eta = np.ascontiguousarray(np.broadcast_to(self.eta, g.shape[1:] or (1,)), np.float64)
+        arrays = (previous, total, self.eps, eta, self.scales(), x, g, new_total, step, point)
+        kernels.metric_update(*arrays)
         return new_total, point, step
 
     # ------------------------------------------------------------------ what solvers use
