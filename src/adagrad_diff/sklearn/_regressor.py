@@ -178,16 +178,16 @@ class LinearRegressor(BaseRegressor):
     stop_reason_ : str
         Why the run ended:
 
-        ============== =================================================================== ==========
+        ============== ================================================================== ==========
         stop_reason_   what happened                                                      converged_
-        ============== =================================================================== ==========
+        ============== ================================================================== ==========
         "certified"    `dual_gap_` is within tol: the answer is proven to be that good    True
         "subgradient"  no gap is known for this problem, but a subgradient is within tol  True
         "stalled"      the objective hardly improves any more, and tol is not reached     False
         "max_iter"     the iterations are used up                                         False
         "no_minimizer" nothing limits the coefficients, as with separable classes         False
         "failed"       a number was not finite; the best point before that is kept        False
-        ============== =================================================================== ==========
+        ============== ================================================================== ==========
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
