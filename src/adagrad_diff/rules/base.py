@@ -169,7 +169,7 @@ class Rule(ABC):
         from .. import kernels
 
         new_total, step, point = np.empty_like(g), np.empty_like(g), np.empty_like(g)
-        eta = np.ascontiguousarray(np.broadcast_to(self.eta, g.shape[1:] or (1,)), np.float64)
+        eta = np.ascontiguousarray(np.broadcast_to(np.asarray(self.eta, float), g.shape[1:] or (1,)))
         arrays = (previous, total, self.eps, eta, self.scales(), x, g, new_total, step, point)
         kernels.metric_update(*arrays)
         return new_total, point, step
