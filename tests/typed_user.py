@@ -47,7 +47,6 @@ from adagrad_diff import (
     sweep,
 )
 from adagrad_diff.data import Source
-from adagrad_diff.rules import Memory, View
 from adagrad_diff.rules.blocks import block_labels
 from adagrad_diff.sklearn import (
     KernelSVC,
@@ -115,8 +114,11 @@ class Ones(Source):
 
 @dataclass(frozen=True, eq=False)
 class Constant(Rule):
-    def learn(self, memory: Memory, now: View) -> None:
-        memory.total = 1.0
+    def init(self, x: NDArray[Any], g: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def update(self, memory: dict[str, NDArray[Any]], n: Any, x: Any, g: Any) -> tuple[dict[str, NDArray[Any]], Any, Any]:
+        return memory, x - self.step_size(n) * g, self.step_size(n)
 
 
 class Ball(Penalty):

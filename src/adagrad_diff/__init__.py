@@ -14,7 +14,7 @@ from .common.version import __version__ as __version__
 TYPE_CHECKING = False  # what type checkers take for true; `typing` would take longer to load than all of this
 
 # Whose names are ours, too.
-_ROOMS = ("solve", "finishing", "sweeps", "study", "rules", "losses", "penalties", "certificates", "checks")
+_ROOMS = ("solvers", "solve", "finishing", "sweeps", "study", "rules", "losses", "penalties", "certificates", "checks")
 
 if TYPE_CHECKING:
     from .certificates import *
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .penalties import *
     from .rules import *
     from .solve import *
+    from .solvers import *
     from .study import *
     from .sweeps import *
 

@@ -54,8 +54,13 @@ def schedule(eta):
 class Mine(Rule):
     power: float = 1.5
 
-    def learn(self, memory, now):
-        memory.total += np.abs(now.g) ** self.power
+    def init(self, x, g):
+        return {"total": np.zeros_like(g)}
+
+    def update(self, memory, n, x, g):
+        total = memory["total"] + np.abs(g) ** self.power
+        step = self.step_size(n) / (self.eps + np.sqrt(total))
+        return {"total": total}, x - step * g, step
 
 
 def only_numbers(eta):

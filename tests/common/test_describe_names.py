@@ -108,8 +108,11 @@ def test_classes_derived_from_ours():
     assert text(Mine(A)) == text(Mine(A.copy())) != text(Mine(CHANGED))
 
     class Local(Rule):
-        def learn(self, memory, now):
-            memory.total += now.g**2
+        def init(self, x, g):
+            return {}
+
+        def update(self, memory, n, x, g):
+            return memory, x - 0.1 * g, 0.1
 
     assert describe(Local(0.1))["class"] == {"unnamed": "Local"}
     assert describe(named("squares", Local(0.1))) == {"class": {"named": "squares"}, **without_class(AdaGradDiff(0.1))}

@@ -6,8 +6,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from adagrad_diff import L1, AdaGrad, AdaGradDiff, Logistic, Multinomial, Rule, Squared, Status, iterate, minimize
-from adagrad_diff.rules import BLOCK
+from adagrad_diff import L1, AdaGrad, AdaGradDiff, Logistic, Multinomial, Rule, Squared, iterate, minimize
 from looping import looped
 from pairwise import pairwise
 from user_losses import Bowl, data
@@ -160,17 +159,20 @@ def test_one_eta_per_trajectory():
 
 @dataclass(frozen=True, eq=False)
 class Constant(Rule):
-    """Nothing is added to the sums: with eps = 1 this is gradient descent."""
+    """Gradient descent."""
 
-    def learn(self, memory, now):
-        """total stays zero"""
+    def init(self, x, g):
+        return {}
+
+    def update(self, memory, n, x, g):
+        return {}, x - self.step_size(n) * g, self.step_size(n)
 
 
 def test_a_rule_of_your_own():
     bowl, x = Bowl(), np.zeros(3)
     for _ in range(40):
         x = x - 0.2 * bowl(x)[1]
-    np.testing.assert_allclose(minimize(bowl, np.zeros(3), rule=Constant(0.2, eps=1.0), max_iter=40).x, x, rtol=1e-13)
+    np.testing.assert_allclose(minimize(bowl, np.zeros(3), rule=Constant(0.2), max_iter=40).x, x, rtol=1e-13)
 
 
 @looped("parameter", ["eta", "eps"])
@@ -260,31 +262,32 @@ def test_numbers_that_x_can_just_hold(rule, parameters, scale):
     assert np.isfinite(result.x).all()
 
 
-def variant(**methods):
-    """A rule with some methods of its own."""
-    plain = {"learn": lambda self, memory, now: None, "memory": {"total": BLOCK}}
-    return dataclass(frozen=True, eq=False)(type("Mine", (Rule,), plain | methods))(0.1)
+def variant(update):
+    """A rule with an update of its own."""
+    methods = {"init": lambda self, x, g: {"total": 0.0 * g}, "update": update}
+    return dataclass(frozen=True, eq=False)(type("Mine", (Rule,), methods))(0.1)
 
 
 @looped(
-    ("methods", "words"),
+    ("update", "words"),
     [
-        (
-            {"move": lambda self, memory, now: now.x - now.g},
-            "move of Mine must write now.step and now.point, and return nothing",
-        ),
-        ({"accepts": lambda self, memory, now: None}, "accepts of Mine must return True or False.* Got None"),
-        ({"accepts": lambda self, memory, now: "yes"}, "accepts of Mine must return True or False.* Got 'yes'"),
-        ({"accepts": lambda self, memory, now: np.ones(5, bool)}, "accepts of Mine must return True or False"),
-        ({"memory": ["total"]}, "memory of Mine must be a dict of names and kinds"),
-        ({"learn": lambda self, memory, now: setattr(memory, "total", np.ones(7))}, r"memory.total has shape \(3,\).* \(7,\)"),
+        (lambda self, memory, n, x, g: x - g, "update of Mine must return memory, point and step"),
+        (lambda self, memory, n, x, g: None, "update of Mine must return memory, point and step"),
+        (lambda self, memory, n, x, g: (None, x - g, 1.0), "update of Mine must return memory, point and step"),
+        (lambda self, memory, n, x, g: ({}, (x - g)[:2], 1.0), r"update of Mine must return a point of shape \(3,\)"),
     ],
 )
-def test_rules_that_break_the_contract(methods, words):
+def test_rules_that_break_the_contract(update, words):
     with pytest.raises((TypeError, ValueError), match=words):
-        minimize(Bowl(), np.zeros(3), rule=variant(**methods), max_iter=3)
+        minimize(Bowl(), np.zeros(3), rule=variant(update), max_iter=3)
 
 
-def test_a_move_that_writes_nothing_is_not_taken_for_one():
-    result = minimize(Bowl(), np.zeros(3), rule=variant(move=lambda self, memory, now: None), max_iter=3, on_failure="ignore")
-    assert (result.status, result.x.tolist()) == (Status.NOT_FINITE, [0.0] * 3)
+def test_rules_written_for_older_versions():
+    with pytest.raises(TypeError, match=r"Old defines learn, move, as rules did before version 0\.3\. A rule now defines init"):
+
+        class Old(AdaGradDiff):
+            def learn(self, memory, now):
+                """total += ..."""
+
+            def move(self, memory, now):
+                """step = ..."""

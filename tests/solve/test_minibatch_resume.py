@@ -143,7 +143,7 @@ def stop():
 
 @pairwise(at=[1, 2, 40], columns=[False, True], pressed=[False, True])
 def test_interrupted_in_the_middle_of_a_round(at, columns, pressed, default_handler):
-    """An exception discards the round, a signal waits for its end; both resume exactly."""
+    """Ctrl-C discards the epoch, also if it comes as a signal; the run resumes exactly."""
     rule = AdaGradDiff([0.1, 0.3] if columns else 0.3, blocks=[0, 1, 2, 3, 4, 5])
     run = {"loss": Minibatch(Logistic(CSR, LABELS), 2), "rule": rule, "penalty": Pressed(0.02, np.arange(6))}
     Pressed.at, Pressed.calls = 0, 0
@@ -155,6 +155,5 @@ def test_interrupted_in_the_middle_of_a_round(at, columns, pressed, default_hand
     result = caught.value.result
     assert np.all(result.status == Status.INTERRUPTED)
     assert at < 40 or np.all(result.nit > 1)
-    assert not pressed or np.all(result.nit >= 1)
     rest = minimize(**run, max_iter=30 - int(np.max(result.nit)), state=result.state)
     assert_same_run(rest, whole, history=False)

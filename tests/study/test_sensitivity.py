@@ -46,8 +46,13 @@ class Mine(Rule):
 
     published = 0.3
 
-    def learn(self, memory, now):
-        memory.total += np.abs(now.g)
+    def init(self, x, g):
+        return {"total": np.zeros_like(g)}
+
+    def update(self, memory, n, x, g):
+        total = memory["total"] + np.abs(g)
+        step = self.step_size(n) / (self.eps + np.sqrt(total))
+        return {"total": total}, x - step * g, step
 
 
 @pytest.fixture(scope="module")

@@ -44,15 +44,13 @@ def test_another_thread(tmp_path):
 
 @pytest.mark.peer
 def test_what_kills_leave_is_removed(tmp_path, monkeypatch):
-    """Half-written files, before there is a manifest and after; and what is left of a part that is finished."""
+    """Half-written files, before there is a manifest and after."""
     (tmp_path / f"manifest.json.{TOKEN}.partial").write_text("{")
     (tmp_path / "sweep.lock").touch()
     assert digest(sweep(*problem(), **OPTIONS, checkpoint=tmp_path)) == uninterrupted()
     names = sorted(path.name for path in tmp_path.iterdir())
     assert not [name for name in names if "partial" in name]
     (tmp_path / "part-0001.npz").rename(tmp_path / f"part-0001.npz.{TOKEN}.partial")
-    (tmp_path / f"part-0000.progress.npz.{TOKEN}.partial").write_bytes(b"")
-    (tmp_path / "part-0000.progress.npz").write_bytes(b"")
     assert digest(sweep(*problem(), **OPTIONS, checkpoint=tmp_path)) == uninterrupted()
     assert sorted(path.name for path in tmp_path.iterdir()) == names
 

@@ -1,8 +1,6 @@
 """Ctrl-C in a sweep: it ends as Interrupted, with what is there; nothing is swallowed and no checkpoint is damaged."""
 
-import os
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,11 +39,10 @@ def test_a_signal(tmp_path, default_handler, kept, at, n_jobs):
     for name in ("objective", "mean_step"):
         np.testing.assert_array_equal(result[name], whole[name].where(reached), err_msg=name)
     if kept:
-        before = int(result.nit.sum())
         counting = Pressing(10**9)
         assert digest(run(counting, checkpoint, n_jobs)) == digest(whole)
-        assert counting.calls < 4000 - before / 4 + 10  # nothing was lost
-        assert not list(tmp_path.glob("*.progress.npz")) + list(tmp_path.glob("*.partial"))
+        assert counting.calls < (2000 if at > 2000 else 4000) + 10  # finished chunks are not computed again
+        assert not list(tmp_path.glob("*.partial"))
 
 
 def test_a_loss_that_is_interrupted(tmp_path):
@@ -74,20 +71,3 @@ def test_a_signal_before_it_begins(default_handler):
     assert (result.nit == 0).all()
     assert np.isnan(result.x).all()
     assert np.isfinite(result.objective_start).all()
-
-
-def test_what_cannot_be_kept_is_said(tmp_path, monkeypatch, default_handler):
-    replace = os.replace
-
-    def full(source, target):
-        if tmp_path in Path(target).parents and Path(target).name != "manifest.json":
-            raise OSError(28, "No space left on device")
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(
-        Interrupted, match=r"Besides, there was an error: 'checkpoint' cannot be written: .*No space left"
-    ) as caught:
-        run(Pressing(100), tmp_path)
-    assert isinstance(caught.value.__cause__, OSError)
-    assert (caught.value.result.status == Status.INTERRUPTED).all()

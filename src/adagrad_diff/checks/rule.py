@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from ..common import check
-from ..rules import Memory, Rule, View, as_rule
-from ..solve.algorithm import iterate
+from ..rules import Rule
 from ..solve.run import minimize
-from ..solve.state import State, load_state
+from ..solvers.minimize import as_solver, iterate
+from ..solvers.proximal_gradient import ProximalGradient
+from ..solvers.state import State, load_state
 from ._report import Report, show
 
 TRIED_ITERATIONS = 20
+Memory = dict[str, Any]
 
 
 def check_rule(rule: Any, *, seed: int = 0) -> Report:
@@ -45,19 +47,24 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
     True
     >>> @dataclass(frozen=True, eq=False)
     ... class Careless(Rule):
-    ...     def learn(self, memory, now):
-    ...         memory.total -= now.g**2
+    ...     def init(self, x, g):
+    ...         return {"total": 0.0 * g}
+    ...     def update(self, memory, n, x, g):
+    ...         return {"total": memory["total"] - g**2}, x - 0.1 * g, 0.1
     >>> print(check_rule(Careless(eta=0.1)).failures[0])
-    What it remembers as memory.total must not become negative: after 1 gradients it is so.
+    What it remembers as "total" must not become negative: after 1 gradients it is so.
     """
-    report = Report(type(as_rule(rule)).__name__)
+    solver = as_solver(rule)
+    report = Report(solver.name)
     if callable(rule.eta) and not report.look("Its schedule gives positive numbers.", lambda: _schedule(rule)):
         return report
     trial = RuleTrial(rule, np.random.default_rng(seed))
-    if not report.look("What it remembers is finite, and a total is not negative.", trial.remembers):
+    own = isinstance(solver, ProximalGradient)  # else there is a solver with a memory of its own
+    if own and not report.look("What it remembers is finite, and a total is not negative.", trial.remembers):
         return report
-    report.look("learn and move do not change what they are given.", trial.leaves_arguments_alone)
-    report.look("Steps are positive, and moves are finite.", trial.steps)
+    if own:
+        report.look("update does not change what it is given.", trial.leaves_arguments_alone)
+        report.look("Steps are positive, and moves are finite.", trial.steps)
     report.look("It works with blocks of every kind.", trial.blocks)
     report.look("The same run gives the same answer twice.", trial.repeats)
     report.look("A run that is saved and continued goes on as if it had never stopped.", trial.resumes)
@@ -70,7 +77,7 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
 class RuleTrial:
     """A rule and a quadratic function of a size that fits it. Each method returns what is wrong, or None."""
 
-    def __init__(self, rule: Rule, rng: np.random.Generator):
+    def __init__(self, rule: Any, rng: np.random.Generator):
         self.rule, self.rng = rule, rng
         self.shape = self._shape()
         self.etas = rule.eta if isinstance(rule.eta, np.ndarray) else None
@@ -104,56 +111,70 @@ class RuleTrial:
         x0 = None if state is not None else np.zeros((*self.shape, *width))
         return next(islice(iterate(self.loss, x0, None, rule, state=state), iterations - 1, None)).copy()
 
-    def begun(self) -> tuple[Memory, View]:
-        """The rule's memory and view at the first of some random gradients."""
+    def begun(self) -> tuple[Rule, Memory, np.ndarray, np.ndarray]:
+        """Return the rule for the shape of x, its first memory, a random point and a random gradient."""
         width = () if self.etas is None else (len(self.etas),)
-        x = self.rng.standard_normal((*self.shape, *width))
-        now = self.rule.view(x, bool(width))
-        memory = Memory(self.rule.remember(x, bool(width), now.labels))
-        now.x = now.x_prev = x.reshape(-1, *width)
-        now.g, now.g_prev = self.rng.standard_normal(now.x.shape), np.zeros(now.x.shape)
-        now.step, now.point = np.full(now.x.shape, np.nan), np.full(now.x.shape, np.nan)
-        now.n, now.f = (np.ones(width, np.int64), np.ones(width)) if width else (1, 1.0)
-        self.rule.begin(memory, now)
-        self.rule.learn(memory, now)
-        return memory, now
+        rule = self.rule.prepared(self.shape, np.float64, *(width or (None,)))
+        x, g = self.rng.standard_normal((2, int(np.prod(self.shape)), *width))
+        return rule, self._memory(rule.init(x.copy(), g.copy()), "init"), x, g
+
+    def counted(self, n: int) -> Any:
+        """Return n as rules get it."""
+        return n if self.etas is None else np.full(len(self.etas), n)
+
+    def _memory(self, memory: Any, method: str) -> Memory:
+        """Return a memory, or raise if it is not one."""
+        if not isinstance(memory, dict):
+            raise TypeError(f"{method} must return a dict of arrays as memory. It returned {memory!r}")
+        for name, values in memory.items():
+            batch = () if self.etas is None else self.etas.shape
+            shape = np.shape(values)
+            if not isinstance(name, str) or shape[len(shape) - len(batch) :] != batch:
+                raise ValueError(
+                    f"What it remembers as {name!r} must end in the axis of trajectories, {batch}. It has shape {shape}"
+                )
+        return memory
 
     def remembers(self) -> str | None:
-        memory, now = self.begun()
-        for n in range(1, 6):
-            for name in self.rule.memory:
-                array = getattr(memory, name)
+        """Return what is wrong with the memory after some gradients."""
+        rule, memory, x, g = self.begun()
+        kinds = set(memory)
+        for n in range(1, 7):
+            memory = self._memory(rule.update(memory, self.counted(n), x.copy(), g.copy())[0], "update")
+            if set(memory) != kinds:
+                names = f"the names of init, {sorted(kinds)}. It has {sorted(memory)}"
+                return f"The method update must return a memory with {names}."
+            for name, array in memory.items():
                 for word, bad in (("NaN", np.isnan), ("infinite", np.isinf), ("negative", lambda total: total < 0)):
-                    if bad(array).any() and (name == "total" or word != "negative"):
-                        return f"What it remembers as memory.{name} must not become {word}: after {n} gradients it is so."
-            now.n, now.x_prev, now.g_prev = now.n + 1, now.x, now.g
-            now.x, now.g = now.x + self.rng.standard_normal(now.x.shape), self.rng.standard_normal(now.x.shape)
-            self.rule.learn(memory, now)
+                    if np.any(bad(array)) and (name == "total" or word != "negative"):
+                        return f'What it remembers as "{name}" must not become {word}: after {n} gradients it is so.'
+            x, g = x + self.rng.standard_normal(x.shape), self.rng.standard_normal(x.shape)
         return None
 
     def leaves_arguments_alone(self) -> str | None:
-        memory, now = self.begun()
-        now.x_prev, now.g_prev = self.rng.standard_normal((2, *now.x.shape))
-        for method in ("move", "learn"):
-            given = {name: getattr(now, name) for name in ("x", "g", "x_prev", "g_prev")}
-            kept = {name: array.copy() for name, array in given.items()}
-            getattr(self.rule, method)(memory, now)
+        """Return which argument `update` changes."""
+        rule, memory, x, g = self.begun()
+        for n in (1, 2):
+            given = {"x": x, "g": g, **{f"memory[{name!r}]": array for name, array in memory.items()}}
+            kept = {name: np.copy(array) for name, array in given.items()}
+            new = rule.update(memory, self.counted(n), x, g)[0]
             for name, array in given.items():
-                if not np.array_equal(array, kept[name]):
-                    return f"The method {method} changes now.{name}, which it should only read."
+                if not np.array_equal(array, kept[name], equal_nan=True):
+                    return f"The method update changes {name}, which it should only read."
+            memory, x, g = new, x + 1.0, self.rng.standard_normal(x.shape)
         return None
 
     def steps(self) -> str | None:
-        memory, now = self.begun()
-        self.rule.schedule(now)
-        self.rule.move(memory, now)
-        if not (np.isfinite(now.step).all() and (now.step > 0).all()):
-            return f"Every step must be positive and finite. The method move makes them {show(now.step)}."
-        if not np.isfinite(now.point).all():
-            return f"The point that move leads to must be finite. It is {show(now.point)}."
+        """Return what is wrong with the first step."""
+        rule, memory, x, g = self.begun()
+        _, point, step = rule.update(memory, self.counted(1), x, g)
+        if not (np.isfinite(step).all() and np.all(step > 0)):
+            return f"Every step must be positive and finite. The method update makes them {show(np.asarray(step))}."
+        if np.shape(point) != x.shape or not np.isfinite(point).all():
+            return f"The point that update leads to must be finite, and of the shape of x. It is {show(np.asarray(point))}."
         return None
 
-    def with_(self, **parameters: Any) -> Rule:
+    def with_(self, **parameters: Any) -> Any:
         """The rule with other parameters, as far as it has them."""
         known = {field.name for field in fields(self.rule) if field.init}
         return replace(self.rule, **{name: value for name, value in parameters.items() if name in known})
@@ -229,7 +250,7 @@ def _schedule(rule: Any) -> None:
         check.positive(rule.eta(n), f"eta({n})", type(rule).__name__)
 
 
-ON_MEMORY = "Whatever a rule remembers must be named in its `memory`: only that is saved."
+ON_MEMORY = "Whatever a rule remembers must be in the memory that update returns: only that is saved."
 
 
 def _same(first: State, second: State) -> bool:

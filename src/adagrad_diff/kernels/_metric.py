@@ -10,13 +10,6 @@ from ._compile import compiled, plain
 
 
 @compiled
-def add_squares(total: Any, g: Any) -> None:
-    """total += g**2"""
-    for i in range(total.size):
-        total[i] += np.float64(g[i]) * g[i]
-
-
-@compiled
 def add_squared_differences(total: Any, g: Any, g_prev: Any) -> None:
     """total += (g - g_prev)**2"""
     for i in range(total.size):
@@ -65,6 +58,30 @@ def forward(total: Any, eps: Any, eta: Any, scale: Any, x: Any, g: Any, step: An
             for k in range(total.shape[1]):
                 step[i, k] = eta[k] * factor / (eps + np.sqrt(total[i, k]))
                 out[i, k] = x[i, k] - step[i, k] * g[i, k]
+
+
+@compiled
+def metric_update(
+    previous: Any, total: Any, eps: Any, eta: Any, scale: Any, x: Any, g: Any, new_total: Any, step: Any, point: Any
+) -> None:
+    """new_total = total + (g - previous)**2;  step = eta * scale[:, None] / (eps + np.sqrt(new_total));  point = x - step * g
+
+    Arrays are (d,) or (d, B), eta is (1,) or (B,), scale is of size 1 or d. `previous` may be None, for zero.
+    """
+    if total.ndim == 1:
+        for i in range(total.size):
+            change = g[i] if previous is None else g[i] - previous[i]
+            new_total[i] = total[i] + change * change
+            step[i] = eta[0] * scale[i if scale.size > 1 else 0] / (eps + np.sqrt(new_total[i]))
+            point[i] = x[i] - step[i] * g[i]
+    else:
+        for i in range(total.shape[0]):
+            factor = scale[i if scale.size > 1 else 0]
+            for k in range(total.shape[1]):
+                change = g[i, k] if previous is None else g[i, k] - previous[i, k]
+                new_total[i, k] = total[i, k] + change * change
+                step[i, k] = eta[k] * factor / (eps + np.sqrt(new_total[i, k]))
+                point[i, k] = x[i, k] - step[i, k] * g[i, k]
 
 
 @plain

@@ -19,11 +19,6 @@ from .dual_averaging import DualAveraging
 from .fista import FISTA
 from .free_adagrad_diff import FreeAdaGradDiff
 from .kate import KATE
-from .memory import BLOCK as BLOCK
-from .memory import NUMBER as NUMBER
-from .memory import POINT as POINT
-from .memory import Memory as Memory
-from .memory import View as View
 from .prodigy import Prodigy
 from .rms_diff import RMSDiff
 from .rmsprop import RMSProp

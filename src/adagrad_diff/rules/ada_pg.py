@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from .. import kernels
-from .base import Rule
-from .memory import NUMBER, Memory, View
+from .base import Arrays, Rule
 
-SHORT = 1e-3  # how far, in units of 1 + ||x||, the first step goes
+SHORT = 1e-3  # length of the first step, in units of 1 + ||x||
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,58 +38,44 @@ class AdaPG(Rule):
     of the gradient, 2024. The authors find the first step by a trial, too; this one is ours.
     """
 
-    memory: ClassVar[dict[str, str]] = {"step": NUMBER, "before": NUMBER}
-    along_gradient: ClassVar[bool] = True
-
     eta: Any = field(default=None, init=False)
     eps: float = field(default=0.0, init=False)
     blocks: Any = field(default="all", init=False)
     scale: Any = field(default=None, init=False)
 
-    def begin(self, memory: Memory, now: View) -> None:
-        """A short step"""
-        memory.step = memory.before = first_step(now)
+    def init(self, x: Any, g: Any) -> Arrays:
+        step = first_step(x, g)
+        return {"x": x, "g": g, "step": step, "before": step}
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """gamma_{n+1}; where x has not moved it stays as it is"""
-        inner, moved, changed = products(now.x, now.x_prev, now.g, now.g_prev, now)
-        gamma, before = memory.step.copy(), memory.before
-        with np.errstate(all="ignore"):  # x has not moved, or gradients have not changed
-            excess = (gamma**2 * changed - gamma * inner) / moved  # gamma l (gamma c - 1)
-            longest = gamma * np.sqrt(1.0 + gamma / before)
-            new = np.where(excess > 0, np.minimum(longest, gamma / (2.0 * np.sqrt(excess))), longest)
-        known = (moved > 0) & (new > 0) & (new < np.inf)
-        second = np.equal(now.n, 2)
-        found = np.where(second, second_step(gamma, moved, changed), np.where(known, new, gamma))
-        memory.before = np.where(second, found, np.where(known, gamma, before))
-        memory.step = found
-
-    def move(self, memory: Memory, now: View) -> None:
-        """step = gamma;  point = x - gamma * g"""
-        kernels.scalar_forward(memory.step.reshape(-1), *now.columns(now.x, now.g, now.step, now.point))
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        gamma, before = memory["step"], memory["before"]
+        dx, dg = x - memory["x"], g - memory["g"]
+        moved, changed = np.sum(dx**2, axis=0), np.sum(dg**2, axis=0)
+        excess = (gamma**2 * changed - gamma * np.sum(dx * dg, axis=0)) / moved  # gamma l (gamma c - 1)
+        longest = gamma * np.sqrt(1.0 + gamma / before)
+        shorter = np.minimum(longest, gamma / (2.0 * np.sqrt(excess)))
+        step = np.where(excess > 0, shorter, longest)
+        known = (moved > 0) & (step > 0) & (step < np.inf)  # else x has not moved: keep the step
+        step, before = np.where(known, step, gamma), np.where(known, gamma, before)
+        second = second_step(gamma, moved, changed)
+        step, before = np.where(n == 2, second, step), np.where(n == 2, second, before)
+        return {"x": x, "g": g, "step": step, "before": before}, x - step * g, step
 
 
-def first_step(now: View) -> Any:
-    """The step that goes SHORT * (1 + ||x||) far."""
+def first_step(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """Return the step of length SHORT * (1 + ||x||), or 1 where there is none."""
     with np.errstate(all="ignore"):
-        x, g = (np.sqrt(np.sum(np.square(array, dtype=np.float64), axis=0)) for array in (now.x, now.g))
-        step = SHORT * (1.0 + x) / g
+        size, slope = (np.sqrt(np.sum(values**2, axis=0)) for values in (x, g))
+        step = SHORT * (1.0 + size) / slope
     return np.where((step > 0) & (step < np.inf), step, 1.0)
 
 
-def second_step(step: Any, moved: Any, changed: Any) -> Any:
-    """||dx|| / ||dg|| of the first step, or that one again where this is no step.
+def second_step(step: np.ndarray, moved: np.ndarray, changed: np.ndarray) -> np.ndarray:
+    """Return ||dx|| / ||dg|| of the first step, or that step again where the quotient is none.
 
-    It is no more than would have gone 1 + ||x|| far: where a loss is all but linear, gradients hardly change, and without a
-    bound the step would leave for good.
+    It is bounded by the step of length 1 + ||x||: where a loss is almost linear, gradients hardly
+    change, and without a bound the second step would be far too long.
     """
     with np.errstate(all="ignore"):
         found = np.minimum(np.sqrt(moved / changed), step / SHORT)
     return np.where((found > 0) & (found < np.inf), found, step)
-
-
-def products(x: Any, y: Any, u: Any, v: Any, now: View) -> tuple[Any, ...]:
-    """<a, b>, ||a||^2 and ||b||^2 of a = x - y and b = u - v, of every trajectory."""
-    sums = np.empty((3, now.eta.size))
-    kernels.inner_products(*now.columns(x, y, u, v), sums)
-    return tuple(values.reshape(np.shape(now.f)) for values in sums)

@@ -7,10 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import kernels
 from ._parameters import fraction
-from .base import Rule
-from .memory import BLOCK, Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +45,7 @@ class AdaDelta(Rule):
     Zeiler: ADADELTA: an adaptive learning rate method, 2012. The constants are those of torch.optim.Adadelta.
     """
 
-    memory: ClassVar[dict[str, str]] = {"total": BLOCK, "moved": BLOCK}
     published: ClassVar[float | None] = 1.0
-    along_gradient: ClassVar[bool] = True
 
     eta: Any = 1.0
     eps: float = 1e-6
@@ -60,13 +56,14 @@ class AdaDelta(Rule):
         super().__post_init__()
         fraction(self, "rho")
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """total: the average of ||g_i^n||^2;  moved: that of ||x_i^n - x_i^{n-1}||^2"""
-        total, moved, *points = now.columns(memory.total, memory.moved, now.g, now.x, now.x_prev)
-        kernels.average_squares(total, now.rows, self.rho, points[0], None)
-        kernels.average_squares(moved, now.rows, self.rho, *points[1:])
+    def init(self, x: Any, g: Any) -> Arrays:
+        zeros = self.block_sums(np.zeros_like(g))
+        return {"last": x, "total": zeros, "moved": zeros}
 
-    def move(self, memory: Memory, now: View) -> None:
-        """step = sqrt(moved + eta^2 eps) / sqrt(total + eps);  point = x - step * g"""
-        total, moved, *points = now.columns(memory.total, memory.moved, now.x, now.g, now.step, now.point)
-        kernels.delta_forward(total, moved, now.rows, self.eps, now.eta.astype(np.float64), *points)
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        total = self.rho * memory["total"] + (1 - self.rho) * self.block_sums(g**2)
+        moves = self.block_sums((x - memory["last"]) ** 2)  # that is eta^2 times the moves of the formula
+        moved = self.rho * memory["moved"] + (1 - self.rho) * moves
+        step = np.sqrt((moved + self.step_size(n) ** 2 * self.eps) / (total + self.eps))
+        step = self.spread(step)
+        return {"last": x, "total": total, "moved": moved}, x - step * g, step

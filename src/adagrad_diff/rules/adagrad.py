@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from .. import kernels
-from .base import Rule
-from .memory import Memory, View
+import numpy as np
+
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +30,13 @@ class AdaGrad(Rule):
     Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and stochastic optimization, 2011.
     """
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """total_i += ||g_i^n||^2"""
-        if now.labels is None:
-            kernels.add_squares(memory.total.reshape(-1), now.g.reshape(-1))
-        else:
-            total = memory.total.reshape(len(memory.total), -1)
-            kernels.add_block_squares(total, now.labels, now.g.reshape(now.labels.size, -1))
+    def init(self, x: Any, g: Any) -> Arrays:
+        return {"total": self.block_sums(np.zeros_like(g))}
+
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        if self.large(g):
+            total, point, step = self.compiled_update(None, memory["total"], n, x, g)
+            return {"total": total}, point, step
+        total = memory["total"] + self.block_sums(g**2)
+        step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
+        return {"total": total}, x - step * g, step

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from .. import kernels
-from .base import Rule
-from .memory import Memory, View
+import numpy as np
+
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +44,14 @@ class AdaGradDiff(Rule):
     Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive Gradient Algorithm, Algorithm 1.
     """
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """total_i += ||g_i^n - g_i^{n-1}||^2"""
-        if now.labels is None:
-            kernels.add_squared_differences(memory.total.reshape(-1), now.g.reshape(-1), now.g_prev.reshape(-1))
-        else:
-            shape = (now.labels.size, -1)
-            total = memory.total.reshape(len(memory.total), -1)
-            kernels.add_block_squared_differences(total, now.labels, now.g.reshape(shape), now.g_prev.reshape(shape))
+    def init(self, x: Any, g: Any) -> Arrays:
+        zeros = np.zeros_like(g)  # g^0 = 0
+        return {"previous": zeros, "total": self.block_sums(zeros)}
+
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        if self.large(g):
+            total, point, step = self.compiled_update(memory["previous"], memory["total"], n, x, g)
+            return {"previous": g, "total": total}, point, step
+        total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)
+        step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
+        return {"previous": g, "total": total}, x - step * g, step

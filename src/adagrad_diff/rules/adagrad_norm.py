@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ._parameters import positive
-from .adagrad import AdaGrad
-from .memory import Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
-class AdaGradNorm(AdaGrad):
+class AdaGradNorm(Rule):
     r"""Accumulate the squared norms of gradients: one step for all coordinates.
 
     .. math:: b_n^2 = b_{n-1}^2 + \|g^n\|^2, \qquad x^{n+1} = \text{prox}_{\eta\varphi / b_n}(x^n - \eta\, g^n / b_n)
@@ -52,6 +53,10 @@ class AdaGradNorm(AdaGrad):
         """The weight begins with b0."""
         return "b0", self.b0
 
-    def begin(self, memory: Memory, now: View) -> None:
-        """b_0^2"""
-        memory.total = self.b0**2
+    def init(self, x: Any, g: Any) -> Arrays:
+        return {"total": np.full(g.shape[1:], self.b0**2)}
+
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        total = memory["total"] + np.sum(g**2, axis=0)
+        step = self.step_size(n) / np.sqrt(total)
+        return {"total": total}, x - step * g, step

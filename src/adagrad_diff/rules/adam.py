@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from .. import kernels
-from ._moments import learn_mean, move_along, unbiased
+import numpy as np
+
 from ._parameters import fraction
-from .base import Rule
-from .memory import BLOCK, POINT, Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,6 @@ class Adam(Rule):
     2018.
     """
 
-    memory: ClassVar[dict[str, str]] = {"total": BLOCK, "mean": POINT}
     published: ClassVar[float | None] = 1e-3
 
     eta: Any = 1e-3
@@ -57,11 +55,13 @@ class Adam(Rule):
         super().__post_init__()
         fraction(self, "beta1", "beta2")
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """mean = beta1 mean + (1 - beta1) g;  total_i = beta2 total_i + (1 - beta2) ||g_i||^2"""
-        learn_mean(memory.mean, self.beta1, now)
-        kernels.average_squares(now.columns(memory.total)[0], now.rows, self.beta2, now.columns(now.g)[0], None)
+    def init(self, x: Any, g: Any) -> Arrays:
+        zeros = np.zeros_like(g)
+        return {"mean": zeros, "total": self.block_sums(zeros)}
 
-    def move(self, memory: Memory, now: View) -> None:
-        """step = eta / (eps + sqrt(v));  point = x - step * m, both corrected"""
-        move_along(memory.mean, unbiased(self.beta1, now), memory, now, self.beta2, self.eps, None)
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        mean = self.beta1 * memory["mean"] + (1 - self.beta1) * g
+        total = self.beta2 * memory["total"] + (1 - self.beta2) * self.block_sums(g**2)
+        root = np.sqrt(total / (1 - self.beta2**n))
+        step = self.step_size(n) / (self.eps + self.spread(root))
+        return {"mean": mean, "total": total}, x - step * mean / (1 - self.beta1**n), step

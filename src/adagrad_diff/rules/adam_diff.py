@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
-from .. import kernels
+import numpy as np
+
 from ..common.moves import MAX_MOVE
-from ._moments import learn_mean, move_along, unbiased
 from ._parameters import fraction, positive
-from .base import Rule
-from .memory import BLOCK, POINT, Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +46,6 @@ class AdamDiff(Rule):
     bound are ours.
     """
 
-    memory: ClassVar[dict[str, str]] = {"total": BLOCK, "mean": POINT}
-
     beta1: float = 0.9
     beta2: float = 0.999
     max_move: float = MAX_MOVE
@@ -59,12 +56,15 @@ class AdamDiff(Rule):
         fraction(self, "beta1", "beta2")
         positive(self, "max_move")
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """mean = beta1 mean + (1 - beta1) g;  total_i = beta2 total_i + (1 - beta2) ||g_i - g_prev_i||^2"""
-        learn_mean(memory.mean, self.beta1, now)
-        total, g, g_prev = now.columns(memory.total, now.g, now.g_prev)
-        kernels.average_squares(total, now.rows, self.beta2, g, g_prev)
+    def init(self, x: Any, g: Any) -> Arrays:
+        zeros = np.zeros_like(g)  # g^0 = 0
+        return {"previous": zeros, "mean": zeros, "total": self.block_sums(zeros)}
 
-    def move(self, memory: Memory, now: View) -> None:
-        """step = eta / (eps + max(sqrt(v), |m| / max_move));  point = x - step * m, both corrected"""
-        move_along(memory.mean, unbiased(self.beta1, now), memory, now, self.beta2, self.eps, self.max_move)
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        mean = self.beta1 * memory["mean"] + (1 - self.beta1) * g
+        squares = self.block_sums((g - memory["previous"]) ** 2)
+        total = self.beta2 * memory["total"] + (1 - self.beta2) * squares
+        root, direction = np.sqrt(total / (1 - self.beta2**n)), mean / (1 - self.beta1**n)
+        least = np.sqrt(self.block_sums(direction**2)) / self.max_move
+        step = self.step_size(n) / (self.eps + self.spread(np.maximum(root, least)))
+        return {"previous": g, "mean": mean, "total": total}, x - step * direction, step

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-
-from .. import kernels
 from ..common import check
-from .base import Rule
-from .memory import Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,32 +39,34 @@ class Constant(Rule):
     Introductory lectures on convex optimization, 2004, section 3.2.3.
     """
 
-    memory: ClassVar[dict[str, str]] = {}
-    along_gradient: ClassVar[bool] = True
-
     eps: float = field(default=0.0, init=False)
     blocks: Any = field(default="all", init=False)
     scale: Any = field(default=None, init=False)
 
     @classmethod
     def smooth(cls, L: float) -> Constant:
-        """The step 1 / L, for a gradient with Lipschitz constant L."""
+        """Return the rule with the step 1 / L, for a gradient with Lipschitz constant L."""
         return cls(1.0 / check.positive(L, "L", cls.__name__))
 
     @classmethod
     def nonsmooth(cls, distance: float, bound: float, iterations: int) -> Constant:
-        """The step D / (G sqrt(N)), for a solution within D, subgradients of at most G, and N iterations."""
-        distance, bound = check.positive(distance, "distance", cls.__name__), check.positive(bound, "bound", cls.__name__)
-        return cls(distance / (bound * math.sqrt(check.count(iterations, "iterations", cls.__name__, least=1))))
+        """Return the rule with the step D / (G sqrt(N)).
+
+        D bounds the distance to a solution, G the norms of subgradients, N is the number of iterations.
+        """
+        distance = check.positive(distance, "distance", cls.__name__)
+        bound = check.positive(bound, "bound", cls.__name__)
+        iterations = check.count(iterations, "iterations", cls.__name__, least=1)
+        return cls(distance / (bound * math.sqrt(iterations)))
 
     @property
     def least_weight(self) -> tuple[str, float]:
         """There is one weight, and it is 1."""
         return "1", 1.0
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """There is nothing to learn."""
+    def init(self, x: Any, g: Any) -> Arrays:
+        return {}
 
-    def move(self, memory: Memory, now: View) -> None:
-        """step = eta_n;  point = x - step * g"""
-        kernels.scalar_forward(now.eta.astype(np.float64), *now.columns(now.x, now.g, now.step, now.point))
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        step = self.step_size(n)
+        return {}, x - step * g, step

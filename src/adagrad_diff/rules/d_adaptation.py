@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ._parameters import positive
-from .base import Rule
-from .memory import NUMBER, POINT, Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +44,6 @@ class DAdaptation(Rule):
     Defazio, Mishchenko: Learning-rate-free learning by D-Adaptation, 2023. The constants are those of the authors' dadaptation.
     """
 
-    memory: ClassVar[dict[str, str]] = {
-        "total": POINT,
-        "pull": POINT,
-        "first": POINT,
-        "d": NUMBER,
-        "weight": NUMBER,  # the sum of the d_k
-        "squares": NUMBER,  # that of d_k^2 ||g^k||^2 in the metric
-    }
-
     eta: Any = field(default=None, init=False)
     eps: float = 1e-6
     blocks: Any = field(default=None, init=False)
@@ -66,24 +55,17 @@ class DAdaptation(Rule):
         super().__post_init__()
         positive(self, "d0", "start")
 
-    def begin(self, memory: Memory, now: View) -> None:
-        """x^1, d_1 and a_0^2"""
-        memory.first, memory.d, memory.total = now.x, self.d0, self.start
+    def init(self, x: Any, g: Any) -> Arrays:
+        zeros, number = np.zeros_like(g), np.zeros(g.shape[1:])
+        memory = {"total": np.full_like(g, self.start), "sum": zeros, "first": x}
+        return memory | {"d": np.full_like(number, self.d0), "weight": number, "squares": number}
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """a^2 += g^2;  s += d g;  d = max(d, its estimate)"""
-        total, pull, g = now.columns(memory.total, memory.pull, now.g)
-        sums = np.empty((3, now.eta.size))
-        kernels.adapt_distance(total, self.eps, memory.d.reshape(-1), pull, g, sums)
-        of_pull, of_gradient, size = (values.reshape(memory.d.shape) for values in sums)
-        with np.errstate(all="ignore"):  # no gradient yet, or none that is finite
-            memory.weight += memory.d
-            memory.squares += memory.d**2 * of_gradient
-            estimate = (of_pull - memory.squares) / size
-        memory.d = np.where(estimate > memory.d, estimate, memory.d)
-
-    def move(self, memory: Memory, now: View) -> None:
-        """point = first - pull / (eps + sqrt(total));  step = weight / (eps + sqrt(total))"""
-        total, first, pull, step, point = now.columns(memory.total, memory.first, memory.pull, now.step, now.point)
-        weight = memory.weight.reshape(-1)
-        kernels.dual_forward(total, now.rows, self.eps, np.ones(weight.size), weight, first, pull, step, point)
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        d, total = memory["d"], memory["total"] + g**2
+        gradients, weight = memory["sum"] + d * g, memory["weight"] + d
+        inverse = 1.0 / (self.eps + np.sqrt(total))
+        squares = memory["squares"] + d**2 * np.sum(g**2 * inverse, axis=0)
+        bound = (np.sum(gradients**2 * inverse, axis=0) - squares) / np.sum(np.abs(gradients), axis=0)
+        d = np.where(bound > d, bound, d)  # the bound is NaN while all gradients are zero
+        new = {"total": total, "sum": gradients, "d": d, "weight": weight, "squares": squares}
+        return memory | new, memory["first"] - inverse * gradients, weight * inverse

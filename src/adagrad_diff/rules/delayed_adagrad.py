@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ._parameters import positive, within
-from .base import Rule
-from .memory import Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +42,6 @@ class DelayedAdaGrad(Rule):
     Li, Orabona: On the convergence of stochastic gradient descent with adaptive stepsizes, 2019.
     """
 
-    along_gradient: ClassVar[bool] = True
-
     beta: float = 1.0
     power: float = 0.5
     eps: float = field(default=0.0, init=False)
@@ -61,21 +57,10 @@ class DelayedAdaGrad(Rule):
         """The sums begin with beta."""
         return "beta", self.beta**self.power
 
-    def begin(self, memory: Memory, now: View) -> None:
-        """beta"""
-        memory.total = self.beta
+    def init(self, x: Any, g: Any) -> Arrays:
+        return {"total": np.full_like(self.block_sums(g), self.beta)}
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """total_i += ||g_i^{n-1}||^2"""
-        if now.labels is None:
-            kernels.add_squares(memory.total.reshape(-1), now.g_prev.reshape(-1))
-        else:
-            kernels.add_block_squares(now.columns(memory.total)[0], now.labels, now.columns(now.g_prev)[0])
-
-    def move(self, memory: Memory, now: View) -> None:
-        """step = eta / total**power;  point = x - step * g"""
-        if self.power == 0.5:
-            super().move(memory, now)
-            return
-        total, *points = now.columns(memory.total, now.x, now.g, now.step, now.point)
-        kernels.power_forward(total, now.rows, self.power, now.eta.astype(np.float64), *points)
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        step = self.step_size(n) / self.spread(memory["total"]) ** self.power
+        total = memory["total"] + self.block_sums(g**2)  # for the next step
+        return {"total": total}, x - step * g, step

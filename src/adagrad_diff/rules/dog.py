@@ -7,14 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import kernels
 from ._parameters import positive
-from .adagrad import AdaGrad
-from .memory import BLOCK, POINT, Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
-class DoG(AdaGrad):
+class DoG(Rule):
     r"""The distance from the start over the accumulated size of gradients, and an average of the iterates as its answer.
 
     .. math:: \text{step}^n = \frac{\bar r_n}{\sqrt{\varepsilon + \sum_{k=1}^n \|g^k\|^2}}, \qquad
@@ -49,8 +47,7 @@ class DoG(AdaGrad):
     gradient descent for non-smooth optimization, 2013 (the average).
     """
 
-    memory: ClassVar[dict[str, str]] = {"total": BLOCK, "far": BLOCK, "first": POINT, "average": POINT}
-    along_gradient: ClassVar[bool] = True
+    averages: ClassVar[bool] = True
 
     eta: Any = field(default=None, init=False)
     blocks: Any = "all"
@@ -62,27 +59,24 @@ class DoG(AdaGrad):
         super().__post_init__()
         positive(self, "first", "gamma")
 
-    def begin(self, memory: Memory, now: View) -> None:
-        """x^1, eps, and a first distance rho (1 + ||x^1||)"""
-        memory.first = memory.average = now.x
-        with np.errstate(over="ignore"):
-            memory.far = self.first * (1.0 + np.sqrt(now.sums(memory.first**2)))
-        memory.total = self.eps
+    def init(self, x: Any, g: Any) -> Arrays:
+        far = self.first * (1.0 + np.sqrt(self.block_sums(x**2)))
+        return {"total": np.full_like(far, self.eps), "far": far, "first": x, "average": x}
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """total_i += ||g_i^n||^2;  far_i = max(far_i, ||x_i^n - x_i^1||);  the average takes in x^n, n > 1"""
-        super().learn(memory, now)
-        far, first, average, x = now.columns(memory.far, memory.first, memory.average, now.x)
-        kernels.keep_distances(far, now.rows, x, first)
-        kernels.average(average, polynomial(self.gamma, now), x)
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        total = memory["total"] + self.block_sums(g**2)
+        far = np.maximum(memory["far"], np.sqrt(self.block_sums((x - memory["first"]) ** 2)))
+        step = self.spread(far / np.sqrt(total))
+        new = {"total": total, "far": far, "average": self.average(memory, n, x)}
+        return memory | new, x - step * g, step
 
-    def move(self, memory: Memory, now: View) -> None:
-        """step = far / sqrt(total);  point = x - step * g"""
-        total, far, *points = now.columns(memory.total, memory.far, now.x, now.g, now.step, now.point)
-        kernels.distance_forward(total, far, now.rows, 0.0, *points)
+    def average(self, memory: Arrays, n: Any, x: Any) -> Any:
+        """Return the average of x^2, ..., x^n with weights that grow like a power of n."""
+        return polynomial_average(memory["average"], self.gamma, n, x)
 
 
-def polynomial(gamma: float, now: View) -> np.ndarray:
-    """The weight (1 + gamma) / (t + gamma) of x^n in an average of x^2, x^3, ..., t = n - 1; x^1 is what it begins with."""
-    t = np.broadcast_to(np.asarray(now.n, np.float64) - 1.0, now.eta.shape)
-    return np.where(t > 0, (1.0 + gamma) / (np.maximum(t, 1.0) + gamma), 0.0)
+def polynomial_average(average: Any, gamma: float, n: Any, x: Any) -> Any:
+    """Return the average with x^n, whose share is c_t = (1 + gamma) / (t + gamma), t = n - 1 > 0."""
+    t = n - 1
+    share = np.where(t > 0, (1.0 + gamma) / (t + gamma), 0.0)
+    return (1.0 - share) * average + share * x

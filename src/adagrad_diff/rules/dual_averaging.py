@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from .. import kernels
-from .adagrad import AdaGrad
-from .memory import BLOCK, POINT, Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
-class DualAveraging(AdaGrad):
+class DualAveraging(Rule):
     r"""AdaGrad's metric, and a step from the first iterate along the sum of all gradients.
 
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k\|^2}, \qquad
@@ -40,22 +38,14 @@ class DualAveraging(AdaGrad):
     Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and stochastic optimization, 2011, equation (3).
     """
 
-    memory: ClassVar[dict[str, str]] = {"total": BLOCK, "first": POINT, "pull": POINT}
     scale: Any = field(default=None, init=False)
 
-    def begin(self, memory: Memory, now: View) -> None:
-        """x^1"""
-        memory.first = now.x
+    def init(self, x: Any, g: Any) -> Arrays:
+        zeros = np.zeros_like(g)
+        return {"first": x, "sum": zeros, "total": self.block_sums(zeros)}
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """total_i += ||g_i^n||^2;  pull += g^n"""
-        super().learn(memory, now)
-        np.add(memory.pull, now.g, out=memory.pull)
-
-    def move(self, memory: Memory, now: View) -> None:
-        """point = first - eta * pull / w;  step = n * eta / w"""
-        total, first, pull, step, point = now.columns(memory.total, memory.first, memory.pull, now.step, now.point)
-        eta = now.eta.astype(np.float64)
-        with np.errstate(over="ignore"):
-            weight = now.n * eta
-        kernels.dual_forward(total, now.rows, self.eps, eta, weight, first, pull, step, point)
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        total, gradients = memory["total"] + self.block_sums(g**2), memory["sum"] + g
+        step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
+        new = {"sum": gradients, "total": total}
+        return memory | new, memory["first"] - step * gradients, n * step

@@ -1,19 +1,11 @@
-"""FISTA with backtracking and restart. There is no step size."""
+"""FISTA among the rules: it has no step size, and takes steps back, so it is a solver of its own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-
-from .. import kernels
-from .ada_pg import first_step, products, second_step
-from .base import Rule
-from .memory import NUMBER, POINT, Memory, View
-
-TO_STEP, TO_LOOK, TO_BEGIN = 0.0, 1.0, 2.0  # what an iteration is for
-MODEL_SLACK = 4096  # units in the last place of f by which the test of a step may be missed
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,56 +38,13 @@ class FISTA(Rule):
     Adaptive restart for accelerated gradient schemes, 2015. The first step is ours.
     """
 
-    memory: ClassVar[dict[str, str]] = {
-        "y": POINT,
-        "g": POINT,  # the gradient at y
-        "f": NUMBER,
-        "step": NUMBER,
-        "t": NUMBER,
-        "task": NUMBER,  # TO_STEP, TO_LOOK or TO_BEGIN
-    }
-
     eta: Any = field(default=None, init=False)
     eps: float = field(default=0.0, init=False)
     blocks: Any = field(default="all", init=False)
     scale: Any = field(default=None, init=False)
 
-    def begin(self, memory: Memory, now: View) -> None:
-        """y^1 = x^1, and a short step"""
-        memory.y, memory.g, memory.f, memory.t = now.x, now.g, now.f, 1.0
-        memory.step, memory.task = first_step(now), TO_BEGIN
+    def init(self, x: Any, g: Any) -> Arrays:
+        raise NotImplementedError("FISTA is not a step-size rule: solvers/fista.py has its steps.")
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """What is learned is learned in `accepts`."""
-
-    def move(self, memory: Memory, now: View) -> None:
-        """point = y - step * g, or y to look at it"""
-        looks = memory.task == TO_LOOK
-        now.prox = ~looks
-        kernels.look_or_step(memory.step.reshape(-1), looks.reshape(-1), *now.columns(memory.y, memory.g, now.step, now.point))
-
-    def accepts(self, memory: Memory, now: View) -> Any:
-        """Steps that the quadratic model bounds; what was seen at y is kept"""
-        if (memory.task == TO_BEGIN).all():
-            memory.step = second_step(memory.step, *products(now.x_next, now.x, now.g_next, now.g, now)[1:])
-            memory.y, memory.g, memory.f, memory.task = now.x_next, now.g_next, now.f_next, TO_STEP
-            return True
-        looks, sums = memory.task == TO_LOOK, np.empty((4, now.eta.size))
-        y, g, x, g_x, x_next, g_next = now.columns(memory.y, memory.g, now.x, now.g, now.x_next, now.g_next)
-        kernels.model_products(y, g, x, x_next, g_next, sums)
-        slope, square, uphill, size = (values.reshape(looks.shape) for values in sums)
-        with np.errstate(all="ignore"):  # a step that is too long may lead to where f is infinite
-            slack = MODEL_SLACK * np.finfo(now.x.dtype).eps * np.abs(memory.f)
-            bounded = now.f_next <= memory.f + slope + square / (2.0 * memory.step) + slack
-            good = ~looks & (bounded | (square == 0))  # a shorter step than none would not help
-            t = np.where(uphill > 0, 1.0, (1.0 + np.sqrt(1.0 + 4.0 * memory.t**2)) / 2.0)
-            momentum = np.where(uphill > 0, 0.0, (memory.t - 1.0) / t)
-            lost = looks & ~np.isfinite(now.f_next + size)  # y is where there is no gradient: begin anew at x
-        seen = (looks & ~lost) | (good & (momentum == 0))  # the gradient at the new y is known
-        which = (values.reshape(-1) for values in (good, seen, lost, momentum))
-        kernels.extrapolate(y, g, *which, x, g_x, x_next, g_next)
-        memory.f = np.where(seen, now.f_next, np.where(lost, now.f, memory.f))
-        memory.t = np.where(good, t, np.where(lost, 1.0, memory.t))
-        memory.step = np.where(good | looks, memory.step, memory.step / 2.0)
-        memory.task = np.where(good & ~seen, TO_LOOK, TO_STEP)
-        return good
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        raise NotImplementedError("FISTA is not a step-size rule: solvers/fista.py has its steps.")

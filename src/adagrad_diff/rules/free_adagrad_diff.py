@@ -7,15 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import kernels
 from ._parameters import positive
-from .adagrad_diff import AdaGradDiff
-from .dog import polynomial
-from .memory import BLOCK, NUMBER, POINT, Memory, View
+from .base import Arrays, Rule
+from .dog import polynomial_average
 
 
 @dataclass(frozen=True, eq=False)
-class FreeAdaGradDiff(AdaGradDiff):
+class FreeAdaGradDiff(Rule):
     r"""Dual averaging in the metric of gradient differences, each gradient weighted by the distance from the start.
 
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k - g_i^{k-1}\|^2}, \qquad
@@ -57,14 +55,7 @@ class FreeAdaGradDiff(AdaGradDiff):
     Yuan, Gu: Towards simple and provable parameter-free adaptive gradient methods, 2024 (AdaGrad++).
     """
 
-    memory: ClassVar[dict[str, str]] = {
-        "total": BLOCK,
-        "first": POINT,
-        "pull": POINT,  # the sum of the gradients with their weights
-        "average": POINT,
-        "far": NUMBER,
-        "weight": NUMBER,  # the sum of the weights
-    }
+    averages: ClassVar[bool] = True
 
     eta: Any = field(default=None, init=False)
     scale: Any = field(default=None, init=False)
@@ -75,25 +66,22 @@ class FreeAdaGradDiff(AdaGradDiff):
         super().__post_init__()
         positive(self, "first", "gamma")
 
-    def begin(self, memory: Memory, now: View) -> None:
-        """x^1, and a first distance rho (1 + ||x^1||)"""
-        memory.first = memory.average = now.x
-        with np.errstate(over="ignore"):
-            memory.far = self.first * (1.0 + np.sqrt(np.sum(memory.first**2, axis=0)))
+    def init(self, x: Any, g: Any) -> Arrays:
+        zeros, number = np.zeros_like(g), np.zeros(g.shape[1:])
+        far = self.first * (1.0 + np.sqrt(np.sum(x**2, axis=0)))
+        memory = {"previous": zeros, "total": self.block_sums(zeros), "far": far, "weight": number}
+        return memory | {"sum": zeros, "first": x, "average": x}
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """total_i += ||g_i^n - g_i^{n-1}||^2;  far = max(far, ||x^n - x^1||);  pull += far g^n / sqrt(d)"""
-        super().learn(memory, now)
-        first, average, pull, x, g = now.columns(memory.first, memory.average, memory.pull, now.x, now.g)
-        kernels.keep_distances(memory.far.reshape(1, -1), np.zeros(len(x), np.int64), x, first)
-        weight = memory.far / np.sqrt(len(memory.total))
-        with np.errstate(over="ignore"):
-            memory.weight += weight
-        kernels.add_weighted(pull, weight.reshape(-1), g)
-        kernels.average(average, polynomial(self.gamma, now), x)
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)
+        far = np.maximum(memory["far"], np.sqrt(np.sum((x - memory["first"]) ** 2, axis=0)))
+        share = far / np.sqrt(len(total))  # the weight of g^n: len(total) is the number of blocks
+        gradients, weight = memory["sum"] + share * g, memory["weight"] + share
+        inverse = 1.0 / (self.eps + self.spread(np.sqrt(total)))
+        new = {"previous": g, "total": total, "far": far, "weight": weight, "sum": gradients}
+        new["average"] = self.average(memory, n, x)
+        return memory | new, memory["first"] - inverse * gradients, weight * inverse
 
-    def move(self, memory: Memory, now: View) -> None:
-        """point = first - pull / w;  step = weight / w"""
-        total, first, pull, step, point = now.columns(memory.total, memory.first, memory.pull, now.step, now.point)
-        weight = memory.weight.reshape(-1)
-        kernels.dual_forward(total, now.rows, self.eps, np.ones(weight.size), weight, first, pull, step, point)
+    def average(self, memory: Arrays, n: Any, x: Any) -> Any:
+        """Return the average of x^2, ..., x^n with weights that grow like a power of n."""
+        return polynomial_average(memory["average"], self.gamma, n, x)

@@ -7,10 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import kernels
 from ..common import check
-from .base import Rule
-from .memory import BLOCK, Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +43,7 @@ class KATE(Rule):
     AdaGrad, 2024, and the authors' code.
     """
 
-    memory: ClassVar[dict[str, str]] = {"total": BLOCK, "ratios": BLOCK}
     published: ClassVar[float | None] = 1e-3
-    along_gradient: ClassVar[bool] = True
 
     eta: Any = 1e-3
     delta: float = 0.9
@@ -57,12 +53,14 @@ class KATE(Rule):
         super().__post_init__()
         object.__setattr__(self, "delta", check.nonnegative(self.delta, "delta", type(self).__name__))
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """total, b^2, += g^2;  ratios, m^2, += delta g^2 + g^2 / (total + eps)"""
-        total, ratios, g = now.columns(memory.total, memory.ratios, now.g)
-        kernels.add_quotients(total, ratios, now.rows, self.eps, self.delta, g)
+    def init(self, x: Any, g: Any) -> Arrays:
+        zeros = self.block_sums(np.zeros_like(g))
+        return {"total": zeros, "ratios": zeros}
 
-    def move(self, memory: Memory, now: View) -> None:
-        """step = eta sqrt(ratios) / (total + eps);  point = x - step * g"""
-        total, ratios, *points = now.columns(memory.total, memory.ratios, now.x, now.g, now.step, now.point)
-        kernels.ratio_forward(total, ratios, now.rows, self.eps, now.eta.astype(np.float64), *points)
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        squares = self.block_sums(g**2)
+        total = memory["total"] + squares  # b_n^2
+        ratios = memory["ratios"] + self.delta * squares + squares / (total + self.eps)  # m_n^2
+        inverse = np.where(ratios > 0, np.sqrt(ratios) / (total + self.eps), 1.0)  # 1 / w^n
+        step = self.step_size(n) * self.spread(inverse)
+        return {"total": total, "ratios": ratios}, x - step * g, step

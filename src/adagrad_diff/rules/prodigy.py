@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ._parameters import fraction, positive
-from .base import Rule
-from .memory import NUMBER, POINT, Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +45,6 @@ class Prodigy(Rule):
     authors' prodigyopt.
     """
 
-    memory: ClassVar[dict[str, str]] = {
-        "total": POINT,  # v
-        "mean": POINT,  # m
-        "pull": POINT,  # s / d0
-        "first": POINT,
-        "d": NUMBER,
-        "d_last": NUMBER,  # the one that m, v and the move are made with
-        "gain": NUMBER,  # r / d0
-    }
-
     eta: Any = field(default=None, init=False)
     blocks: Any = field(default=None, init=False)
     scale: Any = field(default=None, init=False)
@@ -70,27 +57,20 @@ class Prodigy(Rule):
         fraction(self, "beta1", "beta2")
         positive(self, "d0")
 
-    def begin(self, memory: Memory, now: View) -> None:
-        """x^1 and d_1"""
-        memory.first, memory.d, memory.d_last = now.x, self.d0, self.d0
+    def init(self, x: Any, g: Any) -> Arrays:
+        zeros, number = np.zeros_like(g), np.zeros(g.shape[1:])
+        memory = {"mean": zeros, "total": zeros, "sum": zeros, "first": x}
+        return memory | {"d": np.full_like(number, self.d0), "gain": number}
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """The averages with d_n, and d_{n+1}"""
-        arrays = now.columns(memory.mean, memory.total, memory.pull, now.x, memory.first, now.g)
-        betas, d, sums = (self.beta1, self.beta2, math.sqrt(self.beta2)), memory.d.reshape(-1), np.empty((2, now.eta.size))
-        with np.errstate(all="ignore"):  # no gradient yet, or none that is finite
-            share = memory.d**2 / self.d0
-            kernels.learn_prodigy(*arrays[:3], betas, d, share.reshape(-1), *arrays[3:], sums)
-            inner, size = (values.reshape(memory.d.shape) for values in sums)
-            memory.gain = betas[2] * memory.gain + share * inner
-            estimate = memory.gain / size
-        memory.d_last = memory.d
-        memory.d = np.where(estimate > memory.d, estimate, memory.d)
-
-    def move(self, memory: Memory, now: View) -> None:
-        """step = d_n^2 / (sqrt(v) + d_{n+1} eps);  point = x - step * m / d_n"""
-        total, mean, x, step, point = now.columns(memory.total, memory.mean, now.x, now.step, now.point)
-        d, eps = memory.d_last.reshape(-1), self.eps * memory.d.reshape(-1)
-        with np.errstate(over="ignore"):  # d may grow without end
-            fixes, eta = np.stack([1.0 / d, np.ones_like(d)]), d * d
-        kernels.moment_forward(total, now.rows, eps, eta, fixes, None, mean, x, step, point)
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        d, beta3 = memory["d"], self.beta2**0.5
+        mean = self.beta1 * memory["mean"] + (1 - self.beta1) * d * g  # m
+        total = self.beta2 * memory["total"] + (1 - self.beta2) * (d * g) ** 2  # v
+        share = d**2 / self.d0  # r and s are divided by d0, which changes nothing but their range
+        gain = beta3 * memory["gain"] + share * np.sum(g * (memory["first"] - x), axis=0)  # r
+        gradients = beta3 * memory["sum"] + share * g  # s
+        bound = gain / np.sum(np.abs(gradients), axis=0)
+        new_d = np.where(bound > d, bound, d)  # the bound is NaN while all gradients are zero
+        inverse = 1.0 / (np.sqrt(total) + new_d * self.eps)
+        new = {"mean": mean, "total": total, "sum": gradients, "d": new_d, "gain": gain}
+        return memory | new, x - d * mean * inverse, d**2 * inverse

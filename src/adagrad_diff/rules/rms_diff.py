@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
-from .. import kernels
+import numpy as np
+
 from ..common.moves import MAX_MOVE
-from ._moments import move_along
 from ._parameters import fraction, positive
-from .base import Rule
-from .memory import Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +45,6 @@ class RMSDiff(Rule):
     `RMSProp` and `AdaGradDiff`. The prox and the bound are ours.
     """
 
-    along_gradient: ClassVar[bool] = True
-
     beta: float = 0.99
     max_move: float = MAX_MOVE
     scale: Any = field(default=None, init=False)
@@ -57,11 +54,14 @@ class RMSDiff(Rule):
         fraction(self, "beta")
         positive(self, "max_move")
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """total_i = beta total_i + (1 - beta) ||g_i^n - g_i^{n-1}||^2"""
-        total, g, g_prev = now.columns(memory.total, now.g, now.g_prev)
-        kernels.average_squares(total, now.rows, self.beta, g, g_prev)
+    def init(self, x: Any, g: Any) -> Arrays:
+        zeros = np.zeros_like(g)  # g^0 = 0
+        return {"previous": zeros, "total": self.block_sums(zeros)}
 
-    def move(self, memory: Memory, now: View) -> None:
-        """step = eta / (eps + max(sqrt(v), |g| / max_move)), v corrected;  point = x - step * g"""
-        move_along(now.g, 1.0, memory, now, self.beta, self.eps, self.max_move)
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        squares = self.block_sums((g - memory["previous"]) ** 2)
+        total = self.beta * memory["total"] + (1 - self.beta) * squares
+        root = np.sqrt(total / (1 - self.beta**n))
+        least = np.sqrt(self.block_sums(g**2)) / self.max_move
+        step = self.step_size(n) / (self.eps + self.spread(np.maximum(root, least)))
+        return {"previous": g, "total": total}, x - step * g, step

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .. import kernels
+import numpy as np
+
 from ._parameters import fraction
-from .base import Rule
-from .memory import Memory, View
+from .base import Arrays, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,10 @@ class RMSProp(Rule):
         super().__post_init__()
         fraction(self, "beta")
 
-    def learn(self, memory: Memory, now: View) -> None:
-        """total_i = beta total_i + (1 - beta) ||g_i^n||^2"""
-        total, g = now.columns(memory.total, now.g)
-        kernels.average_squares(total, now.rows, self.beta, g, None)
+    def init(self, x: Any, g: Any) -> Arrays:
+        return {"total": self.block_sums(np.zeros_like(g))}
+
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+        total = self.beta * memory["total"] + (1 - self.beta) * self.block_sums(g**2)
+        step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
+        return {"total": total}, x - step * g, step

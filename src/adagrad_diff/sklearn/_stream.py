@@ -13,7 +13,9 @@ from ..losses import LinearModel, Minibatch
 from ..losses.base import Coordinates
 from ..losses.estimates import Estimates
 from ..penalties import Penalty
-from ..rules import AdaGradDiff, Memory
+from ..rules import AdaGradDiff
+from ..solvers.problem import Problem
+from ..solvers.proximal_gradient import double
 
 BATCH = 32  # samples of a step, if nobody says how many
 ETA = 0.1  # in units of the targets' spread and of the columns' sizes, if nobody says which
@@ -84,22 +86,20 @@ class Stream:
         count = max(1, samples // (size or BATCH))
         x, x_prev, v_prev, v = *map(coordinates.forward, (self.x, self.x_prev)), self.v.copy(), np.empty_like(self.v)
         estimates = Estimates(Minibatch(loss, ceil(samples / count), reduce="storm"), x)
-        order, now = np.random.default_rng(self.n).permutation(samples), rule.view(x, False, loss.intercept)
-        kept = self.memory or rule.remember(x, False, now.labels)
-        self.memory = {name: array.copy() for name, array in kept.items()}
-        memory, now.step = Memory(self.memory), np.empty(x.size, x.dtype)
+        order = np.random.default_rng(self.n).permutation(samples)
+        metric = rule.prepared(x.shape, x.dtype, None, loss.intercept)
+        problem, memory = Problem(loss, penalty, x, None), self.memory
         smooth = loss.smoothness is not None or loss.differentiable
         for k in range(count):
             np.take(order, k * samples // count + np.arange(len(estimates.rows)), mode="wrap", out=estimates.rows)
             self.n += 1
             estimates.of_rows(x, x_prev, v_prev, v, keep=1.0 - self.n**-FORGET if smooth else 0.0)
-            now.n, now.x, now.g, now.g_prev = self.n, x.reshape(-1), v.reshape(-1), v_prev.reshape(-1)
-            now.point = (point := x_prev).reshape(-1)  # whose memory is not needed any more
-            rule.learn(memory, now)
-            rule.move(memory, now)
-            part = (point[:-1] if loss.intercept else point).reshape(-1)
-            penalty.apply(part, now.step[: 1 if penalty.accepts == "scalar" else part.size], out=part)
-            x, x_prev, v, v_prev = point, x, v_prev, v
+            flat, direction = double(problem.flat(x)), double(problem.flat(v.copy()))
+            memory, point, step = metric.update(memory or metric.init(flat, direction), self.n, flat, direction)
+            x_prev = x
+            x = problem.for_caller(problem.prox(point.astype(x.dtype, copy=False), step))
+            v, v_prev = v_prev, v
+        self.memory = memory
         self.x, self.x_prev, self.v = coordinates.back(x), coordinates.back(x_prev), v_prev
 
 

@@ -1,4 +1,4 @@
-"""Algorithm 1 over an explicit state: how it starts, goes on, and is taken up again."""
+"""The iteration of runs without a given step size, until they have moved to `solvers`."""
 
 from __future__ import annotations
 
@@ -9,48 +9,17 @@ import numpy as np
 
 from ..common import check
 from ..common.describe import describe_problem
-from ..losses import Loss, Minibatch, as_loss
-from ..penalties import Penalty, as_penalty
-from ..rules import Memory, Rule, View, as_rule
-from .problem import check_same, recognise
+from ..losses import Loss, Minibatch
+from ..penalties import Penalty
+from .memory import Memory
+from .problem import check_same
+from .race_rule import RaceRule
 from .state import State
 from .step import Step, penalised
 from .walk import Walk
 
 
-def iterate(
-    loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = None, *, state: State | None = None
-) -> Iterator[State]:
-    r"""Algorithm 1, for ever: yields the state after each iteration.
-
-    .. math:: x^{n+1} = \text{prox}^{W_n}_{\eta\varphi}(x^n - \eta W_n^{-1} g^n), \quad g^n \in \partial f(x^n)
-
-    Parameters
-    ----------
-    loss, x0, penalty, rule
-        As for `minimize`.
-    state : State, optional
-        Where to start from instead of x0. It is not modified.
-
-    Yields
-    ------
-    State
-        The same object every time, valid until the next one is drawn; `state.copy()` keeps it. The n-th holds x^{n+1}.
-
-    Examples
-    --------
-    >>> from itertools import islice
-    >>> from adagrad_diff import AdaGradDiff, iterate
-    >>> states = iterate(lambda x: (0.5 * x @ x, x), [1.0], rule=AdaGradDiff(eta=0.5))
-    >>> [round(float(s.x[0]), 3) for s in islice(states, 3)]
-    [0.5, 0.276, 0.155]
-    """
-    loss, penalty, rule = as_loss(loss), as_penalty(penalty), as_rule(rule)
-    state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
-    return iterations(loss, penalty, rule, state)
-
-
-def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterator[State]:
+def iterations(loss: Loss, penalty: Penalty, rule: RaceRule, state: State) -> Iterator[State]:
     """The loop. The two buffers that end in _prev hold what comes next until the iteration is complete.
 
     With minibatches, a walk with estimated gradients comes before each step. Whoever draws the states sets `committing` back:
@@ -60,8 +29,8 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
     oracle = state.oracle = loss.oracle(state.x)
     step = Step(loss, penalty, rule, state)
     state.x_prev, state.g_prev = step.buffer(), np.empty_like(state.x)
-    memory, now, flat, doubtful = Memory(state.memory), step.now, step.flat, type(rule).accepts is not Rule.accepts
-    walk = Walk(loss, step) if isinstance(loss, Minibatch) and loss.estimates and not doubtful else None
+    memory, now, flat = Memory(state.memory), step.now, step.flat
+    walk = Walk(loss, step) if isinstance(loss, Minibatch) and loss.estimates else None
     now.n, now.x, now.g, now.f, now.step = state.n + 1, flat(state.x), flat(state.g), state.f, state.step
 
     while True:
@@ -69,9 +38,6 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
         z = step(memory if walk is None else walk(), x_next)  # x^{n+1}
         f, phi = oracle(x_next, out=g_next), penalty.value(z)  # f, g^{n+1} and phi
         state.committing = True
-        if doubtful:
-            now.x_next, now.g_next, now.f_next = flat(x_next), flat(g_next), f
-            f, phi = state.stay_unless(_accepted(rule, memory, now), f, phi)
         state.advance(f, phi)
         if state.failed is not True:
             if walk is not None:
@@ -80,27 +46,17 @@ def iterations(loss: Loss, penalty: Penalty, rule: Rule, state: State) -> Iterat
             now.x_prev, now.g_prev = flat(state.x_prev), flat(state.g_prev)
             if walk is not None:
                 now.n = walk.steps
-            rule.learn(memory, now)  # the metric W_{n+1}
+            rule.add_gradient(memory, now)  # the metric W_{n+1}
         yield state
 
 
-def _accepted(rule: Rule, memory: Memory, now: View) -> np.ndarray:
-    """What the rule says of the trial, checked: forgetting to answer is not to reject."""
-    answer = rule.accepts(memory, now)
-    accepted = np.asarray(answer)
-    if accepted.dtype != bool or accepted.shape not in ((), np.shape(now.f)):
-        raise TypeError(
-            f"The method accepts of {type(rule).__name__} must return True or False, or one of them for each trajectory. "
-            f"Got {check.shown(answer)} instead."
-        )
-    return accepted
-
-
-def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = True, named: bool = False) -> State:
-    """The state before the first iteration: x = x^1, n = 0.
-
-    Without `averages`, x_sum and x_best are not kept. If it is `named`, it knows the problem it belongs to.
-    """
+def start(
+    loss: Loss,
+    x0: Any,
+    penalty: Penalty,
+    rule: RaceRule,
+) -> State:
+    """The state before the first iteration: x = x^1, n = 0."""
     if x0 is None and loss.shape is None:
         raise ValueError("'x0' is needed: the loss is a function, so the size of x is not known.")
     x = check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
@@ -132,8 +88,8 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
         phi=0.0,
         g=g,
         memory={},
-        x_sum=np.zeros(x.shape) if averages else None,
-        x_best=x.copy() if averages else None,
+        x_sum=np.zeros(x.shape),
+        x_best=x.copy(),
         fun_best=np.inf,
         f_first=np.array(f, np.float64) if batched else float(f),
         g_first=norm if batched else float(norm[0]),
@@ -146,8 +102,7 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
     state.memory = rule.remember(x, batched, now.labels) | loss.remember(np.shape(f))
     now.x = now.x_prev = state.flat(x)
     now.g, now.g_prev, now.n, now.f = state.flat(g), np.zeros_like(state.flat(g)), state.n + 1, state.f  # g^0 = 0
-    rule.begin(Memory(state.memory), now)
-    rule.learn(Memory(state.memory), now)
+    rule.add_gradient(Memory(state.memory), now)
     part = penalised(loss, state)(x)
     penalty.check_size(len(part))
     phi = penalty.value(part)
@@ -155,12 +110,10 @@ def start(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, averages: bool = Tr
     if batched:
         state.f[np.isneginf(state.f) & np.isposinf(state.phi)] = np.nan  # as their sum, which would warn each time
     state.fun_best = state.fun
-    if named:
-        state.problem = describe_problem(loss, penalty, rule)
     return state
 
 
-def check_memory(loss: Loss, rule: Rule, state: State) -> None:
+def check_memory(loss: Loss, rule: RaceRule, state: State) -> None:
     """Raise if the state's memory is not one of this rule's."""
     wanted = rule.remember(state.x, state.batched, rule.view(state.x, state.batched, loss.intercept).labels)
     wanted |= loss.remember(np.shape(state.f))
@@ -185,11 +138,3 @@ def check_state(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) 
     if loss.shape is not None and state.x.shape[: len(loss.shape)] != loss.shape:
         raise ValueError(f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}.")
     check_same(state.problem, describe_problem(loss, penalty, rule))
-
-
-def resume(loss: Loss, x0: Any, penalty: Penalty, rule: Rule, state: State) -> State:
-    """A copy of `state`, checked against the problem it is to continue."""
-    check_state(loss, x0, penalty, rule, state)
-    check_memory(loss, rule, state)
-    recognise(loss, state, penalty.value(penalised(loss, state)(state.x)))
-    return state.copy()

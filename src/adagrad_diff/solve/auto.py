@@ -32,6 +32,7 @@ from ..rules import AdaGradDiff
 from . import opening
 from .algorithm import check_memory, iterations, start
 from .problem import recognise
+from .race_rule import RaceRule
 from .state import State
 from .step import penalised
 
@@ -69,6 +70,9 @@ class Race:
     def rule(self, eta: Any) -> AdaGradDiff:
         return AdaGradDiff(eta, **self.options)
 
+    def _rule(self, eta: Any) -> RaceRule:
+        return RaceRule(eta, **self.options)
+
     def _within(self, etas: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """Step sizes that x, of this dtype, can move by."""
         limits = np.finfo(dtype)
@@ -78,7 +82,7 @@ class Race:
 
     def start(self, x0: Any) -> State:
         """The leader before the first iteration."""
-        leader = start(self.original, x0, self.penalty, self.rule(1.0))
+        leader = start(self.original, x0, self.penalty, self._rule(1.0))
         if leader.batched:
             raise ValueError(
                 f"eta='auto' runs from one start, but x0 has {leader.x.shape[-1]} trajectories. Give eta a number."
@@ -115,7 +119,7 @@ class Race:
             raise ValueError(
                 "'state' is not one of a run with eta='auto', or does not fit this loss. Give the rule it was made with."
             )
-        check_memory(self.current, self.rule(self.etas), run)
+        check_memory(self.current, self._rule(self.etas), run)
         recognise(self.loss, run, self.penalty.value(penalised(self.loss, run)(run.x)))
         if np.isfinite(leader.g).all():  # centered data do not show that all rows were shifted
             recognise(self.original, leader, self.penalty.value(penalised(self.original, leader)(leader.x)))
@@ -126,7 +130,7 @@ class Race:
 
     def _begin(self, x: np.ndarray, count: int) -> State:
         """As many trajectories at x; one evaluation of the loss is enough for all."""
-        one = start(self.current, x[..., None], self.penalty, self.rule(1.0))
+        one = start(self.current, x[..., None], self.penalty, self._rule(1.0))
         run = one.select(np.zeros(count, int))
         run.scale = self._scale(x)
         return run
@@ -160,7 +164,7 @@ class Race:
                 self._fork(leader)
             run = leader.trajectories
             assert run is not None
-            for _ in iterations(self.current, self.penalty, self.rule(self.etas), run):
+            for _ in iterations(self.current, self.penalty, self._rule(self.etas), run):
                 self._lead(leader, run)
                 yield leader
                 if leader.n >= self.stage_end:

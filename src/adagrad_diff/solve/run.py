@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common import check
-from ..losses import as_loss
+from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
-from ..rules import AdaGradDiff, Rule, as_rule
-from .algorithm import iterations, resume, start
-from .driver import Watch
-from .keeping import Keeper, trusted
-from .racing import certifier_of, race
-from .report import report
-from .state import State
+from ..rules import AdaGradDiff, Rule
+from ..solvers.fingerprint import OTHER_PROBLEM
+from ..solvers.minimize import as_solver, minimize_with
+from ..solvers.proximal_gradient import Solver
+from ..solvers.state import State
+from .keeping import Keeper
+from .racing import race
+from .state import State as AutoState
 from .status import interruptible
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def minimize(
     stop: str | None = None,
     callback: Callable[[OptimizeResult], Any] | None = None,
     history: int = 1,
-    state: State | None = None,
+    state: Any = None,
     on_failure: str = "warn",
     finish: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -161,6 +162,26 @@ def minimize(
     begin, pause = perf_counter(), check.nonnegative(every, "every", "minimize")
     if callback is not None and not callable(callback):
         raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
+    if isinstance(state, State if automatic else AutoState):
+        raise ValueError(OTHER_PROBLEM.format("rule.class is not the same"))
+    if not automatic:
+        return minimize_with(
+            _choose_solver(loss, rule, eta, eps, blocks, penalty),
+            loss,
+            x0,
+            penalty,
+            max_iter=max_iter,
+            max_time=seconds,
+            tol=tol,
+            stop=stop,
+            callback=callback,
+            history=recorded,
+            state=state,
+            on_failure=on_failure,
+            checkpoint=checkpoint,
+            every=pause,
+            finish=finish,
+        )
     with interruptible() as interrupt, ExitStack() as held:
         keeper = None
         if checkpoint is not None:
@@ -170,41 +191,16 @@ def minimize(
         deadline = begin + seconds - (keeper.seconds if keeper else 0.0)
         watched: dict[str, Any] = {"tol": tol, "callback": callback, "every": recorded}
         watched |= {"interrupt": interrupt, "keeper": keeper, "passes": loss.passes}
-        if automatic:
-            return race(loss, x0, penalty, eps, blocks, stop, state, on_failure, finish, max_iter, deadline, **watched)
-        if loss.shape is not None:
-            penalty.check_size(int(np.prod(loss.shape)) // loss.shape[0] * (loss.shape[0] - loss.intercept))
-        rule = _choose_rule(rule, eta, eps, blocks, penalty)
-        certifier = certifier_of(loss, penalty, stop)
-        with trusted(keeper):
-            state = start(loss, x0, penalty, rule, named=True) if state is None else resume(loss, x0, penalty, rule, state)
-            if certifier is not None:
-                certifier.accuracy = tol or 0.0
-                certifier.remember(state.notes, state.x)
-                watched["curvature"] = lambda state: _least_curvatures(loss, state)
-        watch = Watch(max_iter, deadline, state=state, certifier=certifier, **watched)
-        if keeper is not None and (ended := keeper.finished(watch)) is not None:
-            return report(watch, ended, keeper.kept.codes, on_failure, restored=True)  # type: ignore[union-attr]
-        status = watch.run(lambda rule, state: iterations(loss, penalty, rule, state), rule, state)
-        return report(watch, state, status, on_failure)
+        return race(loss, x0, penalty, eps, blocks, stop, state, on_failure, finish, max_iter, deadline, **watched)
 
 
-def _least_curvatures(loss: Any, state: State) -> Any:
-    """Those at the iterates of all trajectories."""
-    from ..certificates import least_curvature
-
-    if not state.batched:
-        return least_curvature(loss.whole, state.x)
-    return np.array([least_curvature(loss.whole, state.x[..., k]) for k in range(state.x.shape[-1])])
-
-
-def _choose_rule(rule: Rule | None, eta: Any, eps: Any, blocks: Any, penalty: Penalty) -> Rule:
+def _choose_solver(loss: Loss, rule: Any, eta: Any, eps: Any, blocks: Any, penalty: Penalty) -> Solver:
     if rule is None:
         if blocks is None and penalty.accepts == "scalar":
             blocks = "all"  # its prox is known for one step only
-        return AdaGradDiff(eta, **({} if eps is None else {"eps": eps}), blocks=blocks)
-    rule = as_rule(rule)
+        return as_solver(AdaGradDiff(eta, **({} if eps is None else {"eps": eps}), blocks=blocks), loss)
+    solver = as_solver(rule, loss)
     for name, value in (("eta", eta), ("eps", eps), ("blocks", blocks)):
         if value is not None:
             raise ValueError(f"{name!r} belongs to the rule: give either 'rule' or {name!r}, not both.")
-    return rule
+    return solver

@@ -14,6 +14,8 @@ import numpy as np
 from .. import kernels
 from ..common.files import as_path, read_arrays, write
 from ..common.showing import counted
+from ..solvers.state import STATE_FORMAT
+from ..solvers.state import load_state as load_run_state
 from .archive import FORMAT, check_fields, pack, unpack
 
 ONE = np.ones(1)
@@ -52,7 +54,6 @@ class State:
     step: Any = None
     pull: Any = None  # of a rule that does not move along g: what takes its place, (x - point) / step; see `View`
     oracle: Any = None  # the loss's oracle
-    elsewhere: bool = False  # it was last called at a point that was rejected, and not at x
     scale: Any = None  # factors of the coordinates in which subgradients are measured, if they are not x's own
     committing: bool = False  # an iteration is being completed, and must be
     turning: bool = False  # trajectories have come to the end of a stage: the next iteration begins another one
@@ -70,8 +71,6 @@ class State:
     @property
     def x_avg(self) -> np.ndarray:
         """The paper's average, of x^2 to x^{n+1}, x itself before the first iteration; or the one that the rule remembers."""
-        if "average" in self.memory:
-            return self.memory["average"].reshape(self.x.shape).astype(self.x.dtype)
         average = self.x_sum / np.maximum(self.n, 1)
         return np.where(np.equal(self.n, 0), self.x, average).astype(self.x.dtype, copy=False)
 
@@ -95,7 +94,7 @@ class State:
             nan = np.full(self.f.shape, np.nan) if self.batched else math.nan
             return nan, nan
         out = np.empty((2, self.f.size if self.batched else 1))
-        arrays = (self.x_prev, self.x, self.g_prev if self.pull is None else self.pull, self.g)
+        arrays = (self.x_prev, self.x, self.g_prev, self.g)
         x_prev, x, g_prev, g = arrays if self.x.ndim == 1 else map(self.flat, arrays)
         kernels.diagnose(x_prev, x, self.step, g_prev, g, ONE if self.scale is None else self.scale, out)
         if not self.batched:
@@ -138,32 +137,8 @@ class State:
         """The mean over coordinates of eta / w^n."""
         return self.diagnose()[1]
 
-    def pulled(self, x: np.ndarray, point: np.ndarray) -> None:
-        """A rule moves from x to `point` before the prox: as if by a gradient `pull`, with the step of the prox."""
-        np.subtract(x, point, out=self.pull)
-        with np.errstate(all="ignore"):  # a step may be zero
-            np.divide(self.pull, self.step, out=self.pull)
-
-    def stay_unless(self, accepted: np.ndarray, f: Any, phi: Any) -> tuple[Any, Any]:
-        """The values with which to `advance` if a rule rejects what was tried: there, what comes next is what is.
-
-        That x stands still proves nothing, so there is no step, and no subgradient, until it moves again.
-        """
-        self.elsewhere = False
-        rejected = ~np.broadcast_to(accepted, np.shape(self.f))
-        if rejected.any():
-            self.elsewhere = True
-            for new, old in ((self.x_prev, self.x), (self.g_prev, self.g)):
-                np.copyto(new, old, where=rejected)
-            np.copyto(self.step, np.nan, where=rejected)
-            f, phi = np.where(rejected, self.f, f), np.where(rejected, self.phi, phi)
-        return (f, phi) if self.batched else (float(f), float(phi))
-
     def oracle_at_x(self) -> Any:
-        """The loss's oracle, last called at x: once more, if it was called elsewhere since."""
-        if self.elsewhere:
-            self.oracle(self.x, out=self.g)
-            self.elsewhere = False
+        """The loss's oracle, which was last called at x."""
         return self.oracle
 
     def advance(self, f: Any, phi: Any) -> None:
@@ -234,7 +209,7 @@ def whole_state(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     return state
 
 
-def load_state(path: str | os.PathLike[str]) -> State:
+def load_state(path: str | os.PathLike[str]) -> Any:
     """Read a state that `State.save` wrote.
 
     Examples
@@ -250,6 +225,8 @@ def load_state(path: str | os.PathLike[str]) -> State:
     try:
         content: dict[str, Any] = dict(read_arrays(source))
         header = json.loads(str(content.pop("header")))
+        if header.get("format") == STATE_FORMAT:
+            return load_run_state(source)
         if (found := header.pop("format")) != FORMAT:
             raise ValueError(f"its format is {found!r}, not {FORMAT!r}")
         return whole_state(header, content)

@@ -11,7 +11,8 @@ from ..finishing.manifold import pieces
 from ..losses import Minibatch
 from ..losses.estimates import Estimates
 from ..losses.minibatch import STEPS_MADE
-from ..rules import AdaGradDiff, Memory
+from ..rules import AdaGradDiff
+from .memory import Memory
 from .step import Step
 
 
@@ -66,7 +67,7 @@ class Walk:
             self.g, self._g_next = self._g_next, self.g
             now.n, now.x, now.g = self.steps + k, flat(self.x), flat(self.g)
             now.x_prev, now.g_prev = flat(self._x_next), flat(self._g_next)
-            self.step.rule.learn(self.memory, now)
+            self.step.rule.add_gradient(self.memory, now)
 
     def _leap(self, first: int) -> None:
         """All steps in one call, trajectory by trajectory."""
@@ -102,7 +103,7 @@ class Walk:
 def straight_terms(loss: Minibatch, step: Step) -> tuple[np.ndarray, ...] | None:
     """What the compiled walk needs to know of the penalty; None where it does not apply."""
     rule, model = step.rule, loss.loss
-    known = type(rule) is AdaGradDiff and not callable(rule.eta) and step.now.labels is None
+    known = isinstance(rule, AdaGradDiff) and not callable(rule.eta) and step.now.labels is None
     if not known or loss.reduce == "storm" or model.scalar is None or step.state.x.ndim > 1 + step.state.batched:
         return None
     terms = pieces(step.penalty, model.A.shape[1], int(model.intercept), 0.0)

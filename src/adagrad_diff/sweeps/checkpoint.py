@@ -1,8 +1,8 @@
 """A directory that a long computation writes its finished parts to, and continues from.
 
-`manifest.json` says what is being computed; `part-0007.npz` is a finished part, `part-0007.progress.npz` one in progress.
-Files appear complete or not at all, and nothing in them is used before it has been compared with what is expected.
-`sweep.lock` is held by the process that works here: two of them would only do the same.
+`manifest.json` says what is being computed, `part-0007.npz` is a finished part. Files appear complete
+or not at all, and nothing in them is used before it has been compared with what is expected.
+`sweep.lock` is held by the process that works here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,13 +19,16 @@ import numpy as np
 
 from ..common.check import InputError
 from ..common.describe import difference
-from ..common.files import as_path, clear, read_arrays, read_text, reason, write
+from ..common.files import as_path, clear, read_text, reason, write
 from ..common.locking import take
+from ..solvers.checkpoint import load, save
 
-SWEEP_FORMAT = "adagrad-diff sweep 3"
+SWEEP_FORMAT = "adagrad-diff sweep 4"
 SWEEP_LOCK = "sweep.lock"
 IN_USE = "The checkpoint in {} is in use by another sweep. Wait for its end, or choose another directory."
-OVERHEAD = 1000  # bytes that a file may have beside its arrays, and for each of them
+
+
+OVERHEAD = 1000  # bytes that a file may have for each array and for its header, beside the numbers
 
 
 class Expected(NamedTuple):
@@ -56,7 +59,7 @@ class Checkpoint:
             self._refuse_others()
         self._lock = take(self.directory / SWEEP_LOCK, IN_USE.format(self.directory))
         try:
-            self._clear()
+            clear(self.directory)  # what a kill has left half-written
             if not self.manifest.exists():
                 content = json.dumps({"format": SWEEP_FORMAT, "description": self.description, "plan": self.plan}, indent=1)
                 with self._writing():
@@ -78,17 +81,7 @@ class Checkpoint:
     def finish(self, part: int, arrays: dict[str, np.ndarray]) -> None:
         """Keep a complete part."""
         with self._writing():
-            write(self._path(part), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
-            self._path(part, ".progress").unlink(missing_ok=True)
-
-    def progress(self, part: int, layout: Mapping[str, Expected]) -> dict[str, np.ndarray] | None:
-        """Where a part in progress stands, if it was begun."""
-        return _load(self._path(part, ".progress"), layout)
-
-    def keep(self, part: int, arrays: dict[str, np.ndarray]) -> None:
-        """Keep a part in progress."""
-        with self._writing():
-            write(self._path(part, ".progress"), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+            save(self._path(part), {"format": SWEEP_FORMAT}, arrays)
 
     def _read(self) -> Any:
         """The plan of the sweep that was begun here, if it is this one."""
@@ -121,14 +114,6 @@ class Checkpoint:
                 f"{self.directory} holds {foreign!r} and no manifest.json."
             )
 
-    def _clear(self) -> None:
-        """Remove what a kill has left."""
-        clear(self.directory)
-        for path in self.directory.glob("part-*.progress.npz"):
-            if path.with_name(path.name.replace(".progress", "")).exists():
-                with suppress(OSError):
-                    path.unlink()
-
     @contextmanager
     def _writing(self) -> Iterator[None]:
         try:
@@ -136,15 +121,15 @@ class Checkpoint:
         except OSError as error:
             raise OSError(f"'checkpoint' cannot be written: {self.directory}: {reason(error)}.") from error
 
-    def _path(self, part: int, suffix: str = "") -> Path:
-        return self.directory / f"part-{part:04d}{suffix}.npz"
+    def _path(self, part: int) -> Path:
+        return self.directory / f"part-{part:04d}.npz"
 
 
 def _load(path: Path, layout: Mapping[str, Expected]) -> dict[str, np.ndarray] | None:
     """The arrays of a file, if there is one, and they are what is expected."""
-    sizes = [math.prod(array.shape) * np.dtype(array.dtype).itemsize + OVERHEAD for array in layout.values()]
     try:
-        arrays = read_arrays(path, limit=OVERHEAD + sum(sizes))
+        sizes = [math.prod(array.shape) * np.dtype(array.dtype).itemsize + OVERHEAD for array in layout.values()]
+        _, arrays = load(path, SWEEP_FORMAT, limit=2 * OVERHEAD + sum(sizes))
         for name in [*layout, *arrays]:
             if name not in layout or name not in arrays:
                 raise ValueError(f"{name} is {'missing' if name in layout else 'unknown'}")

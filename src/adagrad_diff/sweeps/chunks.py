@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields, replace
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,12 +12,11 @@ from ..common import check
 from ..common.describe import describe
 from ..losses import Minibatch, as_loss
 from ..penalties import as_penalty
-from ..rules import Rule
-from ..solve.algorithm import iterations, start
-from ..solve.driver import Watch
-from ..solve.state import State
-from ..solve.status import BUDGETS, Status
-from ..solve.step import penalised
+from ..solvers.loop import Loop
+from ..solvers.minimize import as_solver
+from ..solvers.problem import problem_at
+from ..solvers.run import Run
+from ..solvers.status import Status
 from .checkpoint import Expected
 from .makers import by_names, made, noted, together
 
@@ -31,9 +28,11 @@ CHUNK_COLUMNS = 32  # columns that a chunk has at least, if memory and their num
 FEWEST_COLUMNS = 4  # columns that it keeps when it is cut for the sake of another core,
 LARGE_COLUMN = 1e4  # unless a single one has so many coordinates or predictions that it is worth a core
 RECORDED = ("objective", "mean_step")
-MEMORY = "state.memory."
 SINGLE_DIGITS, DOUBLE_DIGITS = 3, 6  # of values at the starts: later ones are others on another machine
 ENDS = (Status.MAX_ITER, Status.NOT_FINITE, Status.DIVERGED)
+
+
+Arrays = dict[str, np.ndarray]
 
 
 class Chunk(NamedTuple):
@@ -75,24 +74,25 @@ class Trajectories:
         self.description = {**describe(problem), "n_iter": self.n_iter, "record": self.record, "keep_x": self.keep_x}
         if self.averages:  # said only then: checkpoints of sweeps without them are older than this line
             self.description["averages"] = True
-        self.first = start(self.loss, self.x0s, self.penalty, next(iter(several.values()))[0])
-        if not self.first.batched:
+        started, x = problem_at(self.loss, self.x0s, self.penalty, None)
+        if started.trajectories is None:
             raise check.InputError("The loss must return one value per column of x, as 'x0s' has one start per column.")
-        self.starts = self.x0s.shape[-1]
+        self.starts, self.shape, self.dtype = self.x0s.shape[-1], started.shape, started.dtype
+        self.first = Run.begin(as_solver(next(iter(several.values()))[0]), started, x, averages=False).progress.iterate
         recorded = np.arange(self.record, self.n_iter + 1, self.record)
         self.iterations = np.union1d(recorded, [self.n_iter])  # the last one always
 
     def at_starts(self) -> dict[str, Any]:
         """The values at the starts, roughly, and the size of the gradient: code that was edited still has its old name."""
-        digits = SINGLE_DIGITS if self.first.x.dtype == np.float32 else DOUBLE_DIGITS
-        gradient = np.abs(self.first.flat(self.first.g)).max(axis=0)
+        digits = SINGLE_DIGITS if self.dtype == np.float32 else DOUBLE_DIGITS
+        gradient = np.abs(self.first.g).max(axis=0)
         values = {"loss": self.first.f, "penalty": self.first.phi, "gradient": gradient}
         return {name: [f"{number:.{digits}g}" for number in np.ravel(array)] for name, array in values.items()}
 
     @property
     def column(self) -> int:
         """Bytes that a trajectory takes while it runs."""
-        size, predictions = self.first.x[..., 0].size, self.loss.predictions * self.first.x.itemsize
+        size, predictions = len(self.first.x), self.loss.predictions * self.dtype.itemsize
         # The predictions and what is computed of them, the state and its scratch, and the record as it grows and is kept.
         return 2 * predictions + (20 if self.averages else 16) * 8 * size + 8 * 8 * self.iterations.size
 
@@ -104,12 +104,12 @@ class Trajectories:
                 "Give at least that for each that is to run at the same time."
             )
         jobs = min(jobs, int(budget / self.column))
-        in_cache = CHUNK_BYTES / (self.first.x.itemsize * max(self.loss.predictions, self.first.x[..., 0].size))
+        in_cache = CHUNK_BYTES / (self.dtype.itemsize * max(self.loss.predictions, len(self.first.x)))
         width = int(min(budget / jobs / self.column, max(CHUNK_COLUMNS, in_cache)))
-        least = 1 if self.first.x[..., 0].size + self.loss.predictions > LARGE_COLUMN else min(FEWEST_COLUMNS, width)
+        least = 1 if len(self.first.x) + self.loss.predictions > LARGE_COLUMN else min(FEWEST_COLUMNS, width)
         chunks = []
         for name, rule in self.rules.items():
-            groups = 1 if isinstance(rule, Rule) else self.etas.size  # or one eta at a time
+            groups = self.etas.size if isinstance(rule, list) else 1  # or one eta at a time
             columns = self.etas.size * self.starts // groups
             equal = -(-jobs // (len(self.rules) * groups))  # as many chunks as occupy all cores, or a multiple of that
             pieces = max(1, min(-(-columns // width // equal) * equal, columns // least), -(-columns // width))
@@ -127,7 +127,8 @@ class Trajectories:
             if not wanted or [rule, low] != list(wanted[0]) or any(type(end) is not int for end in (low, high)):
                 break
             columns = self.etas.size * self.starts
-            end = columns if isinstance(self.rules[rule], Rule) else (low // self.starts + 1) * self.starts
+            one_eta = isinstance(self.rules[rule], list)
+            end = (low // self.starts + 1) * self.starts if one_eta else columns
             if not low < high <= end:
                 break
             wanted[:1] = [(rule, high)] if high < columns else []
@@ -144,70 +145,51 @@ class Trajectories:
         layout["nit"] = Expected((width,), np.dtype(np.int64), range(self.n_iter + 1))
         layout["status"] = Expected((width,), np.dtype(np.int64), ENDS)
         if self.keep_x:
-            layout["x"] = Expected((*self.first.x.shape[:-1], width), self.first.x.dtype)
+            layout["x"] = Expected((*self.shape, width), self.dtype)
         return layout
 
-    def run(
-        self, chunk: Chunk, kept: Callable[..., Any], seconds: float, watched: Callable[..., Any], pause: Callable[..., Any]
-    ) -> tuple[dict[str, np.ndarray], bool]:
-        """The results of one chunk, and whether it is finished.
+    def run(self, chunk: Chunk, cancelled: Callable[[], bool], watched: Callable[[Loop], None]) -> tuple[Arrays, bool]:
+        """Return the results of a chunk, and whether it is finished: `cancelled` may stop it.
 
-        `kept(layout)` returns what was kept of it earlier, if anything was, as arrays of that layout. Every so many seconds,
-        `pause(arrays)` may keep how far it is, and says whether to stop. `watched(watch)` hands out what knows that, too.
+        `watched` gets the loop, which knows how far it is.
         """
-        rule, etas, record, state, layout = self._begin(chunk)
-        if (arrays := kept(layout)) is not None:
-            record = {name: arrays.pop(name) for name in RECORDED}
-            state.memory = {name: arrays.pop(f"{MEMORY}{name}") for name in state.memory}
-            state = replace(state, **{name.removeprefix("state."): array for name, array in arrays.items()})
-        regular = self.n_iter - self.n_iter % self.record
-        while True:
-            # Up to the last multiple of `record`; then the rest, of which only the end is recorded.
-            n = int(state.n.max())
-            goal, every = (regular, self.record) if n < regular else (self.n_iter, self.n_iter)
-            watch = Watch(goal - n, perf_counter() + seconds, None, None, every, state, norms=False)
-            watched(watch)
-            with noted(chunk.rule, self.etas[etas]):
-                status = watch.run(lambda rule, state: iterations(self.loss, self.penalty, rule, state), rule, state)
-            if np.any(status == Status.INTERRUPTED):
-                raise KeyboardInterrupt
-            history = watch.history()
-            rows = np.searchsorted(self.iterations, history.iteration)
-            for name in RECORDED:
-                record[name][rows] = getattr(history, name)
-            running = np.isin(status, BUDGETS)
-            finished = watch.n == self.n_iter or not running.any()
-            if finished or pause({name: array for name, array in (record | _arrays(state)).items() if name in layout}):
-                break
-        status = np.where(running, Status.MAX_ITER if finished else Status.INTERRUPTED, status).astype(np.int64)
-        answer = {**record, "objective_best": state.fun_best, "nit": state.n, "status": status}
-        answer["objective_average"] = self.at_average(state)
-        return {**answer, "x": state.x} if self.keep_x else answer, finished
-
-    def _begin(self, chunk: Chunk) -> tuple[Rule, np.ndarray, dict[str, np.ndarray], State, dict[str, Expected]]:
-        """A chunk before its first iteration, and the layout of what is kept of it on the way."""
         columns = np.arange(chunk.low, chunk.high)
         rules, etas = self.rules[chunk.rule], columns // self.starts
-        rule = rules.select(etas) if isinstance(rules, Rule) else rules[etas[0]]
-        record = {name: np.full((self.iterations.size, columns.size), np.nan) for name in RECORDED}
+        rule = rules[etas[0]] if isinstance(rules, list) else rules.select(etas)
         with noted(chunk.rule, self.etas[etas]):
-            state = start(self.loss, self.x0s[..., columns % self.starts], self.penalty, rule, averages=self.averages)
-        layout = {name: Expected(array.shape, array.dtype) for name, array in (record | _arrays(state)).items()}
-        layout["state.n"] = layout["state.n"]._replace(values=range(self.n_iter + 1))
-        return rule, etas, record, state, layout
+            solver, x0 = as_solver(rule, self.loss), self.x0s[..., columns % self.starts]
+            run = Run.begin(solver, *problem_at(self.loss, x0, self.penalty, solver.trajectories), averages=self.averages)
+            options: dict[str, Any] = {"record": self.record, "record_end": True, "norms": False}
+            loop = Loop(run, max_iter=self.n_iter, cancelled=cancelled, **options)
+            watched(loop)
+            loop.iterate()
+        if loop.interrupted:
+            raise KeyboardInterrupt
+        history, p = loop.record.history(), run.all
+        arrays = {name: np.full((self.iterations.size, columns.size), np.nan) for name in RECORDED}
+        for name in RECORDED:
+            arrays[name][np.searchsorted(self.iterations, history.iteration)] = getattr(history, name)
+        status = np.where(loop.codes == Status.MAX_TIME, Status.INTERRUPTED, loop.codes)
+        finished = not (status == Status.INTERRUPTED).any()
+        arrays |= {"objective_best": p.fun_best, "nit": p.iterate.n, "status": status.astype(np.int64)}
+        arrays["objective_average"] = self.at_average(run)
+        return arrays | ({"x": p.iterate.x.reshape(*self.shape, -1)} if self.keep_x else {}), finished
 
-    def layout_on_the_way(self, chunk: Chunk) -> dict[str, Expected]:
-        """What is kept of a chunk that is not finished."""
-        return self._begin(chunk)[-1]
-
-    def at_average(self, state: State) -> np.ndarray:
-        """F at the average iterate, if it is known; NaN if not, and where a trajectory has failed."""
-        if "average" not in state.memory and not self.averages:
-            return np.full(state.f.shape, np.nan)
-        x = np.ascontiguousarray(state.x_avg)
+    def at_average(self, run: Run) -> np.ndarray:
+        """Return F at the average iterate; NaN where it is not known, and where a trajectory has failed."""
+        p = run.all
+        if run.solver.averages:
+            x = run.solver.average(p.iterate)
+        elif p.x_sum is not None:
+            n = np.maximum(p.iterate.n, 1)
+            x = np.where(p.iterate.n == 0, p.iterate.x, p.x_sum / n)
+        else:
+            return np.full(p.failed.shape, np.nan)
+        problem = run.problem.narrowed(p.failed.size)
+        x = x.astype(problem.dtype)
         with np.errstate(all="ignore"):  # what overflows is seen in the value
-            values = self.loss.oracle(x)(x, np.empty_like(x)) + self.penalty.value(penalised(self.loss, state)(x))
-        return np.where(state.failed, np.nan, values).astype(np.float64)
+            values = problem.evaluate(x)[0] + problem.phi(x)
+        return np.where(p.failed, np.nan, values)
 
     def dataset(self, plan: list[Chunk], parts: list[dict[str, np.ndarray] | None]) -> xarray.Dataset:
         """The results of all chunks, labelled. None is a chunk that was not begun."""
@@ -229,7 +211,7 @@ class Trajectories:
                 variables[key] = ((*trajectory, "iteration"), np.moveaxis(whole, 0, -1))
             else:
                 variables[key] = ((*(coordinate if key == "x" else ()), *trajectory), whole)
-        variables |= {"objective_start": ("seed", self.first.fun), "start": ((*coordinate, "seed"), self.x0s)}
+        variables |= {"objective_start": ("seed", self.first.f + self.first.phi), "start": ((*coordinate, "seed"), self.x0s)}
         coords: dict[str, Any] = {"rule": names, "eta": self.etas, "seed": np.arange(self.starts), "iteration": self.iterations}
         if isinstance(self.loss, Minibatch):
             coords["passes"] = ("iteration", self.loss.schedule(self.n_iter)[self.iterations - 1])
@@ -237,13 +219,6 @@ class Trajectories:
         data = xarray.Dataset(variables, coords, {**versions, "problem": json.dumps(self.description)})
         data.status.attrs = {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name for s in Status)}
         return data
-
-
-def _arrays(state: State) -> dict[str, np.ndarray]:
-    """The arrays of a state, by the names that they have in a file."""
-    values = {f"state.{field.name}": getattr(state, field.name) for field in fields(state)}
-    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    return arrays | {f"{MEMORY}{name}": array for name, array in state.memory.items()}
 
 
 def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:

@@ -28,8 +28,8 @@ def by_names(rules: Any) -> dict[str, Callable[..., Any]]:
     return by_name
 
 
-def made(name: str, make: Callable[..., Any], eta: float) -> Rule:
-    """The rule for one eta; a class of rules that have none makes the same for all."""
+def made(name: str, make: Callable[..., Any], eta: float) -> Any:
+    """Return the rule for one eta; a class of rules that have none makes the same for all."""
     without = isinstance(make, type) and issubclass(make, Rule) and not has_eta(make)
     with noted(name, eta):
         rule = make() if without else make(eta)
@@ -38,14 +38,14 @@ def made(name: str, make: Callable[..., Any], eta: float) -> Rule:
     return rule
 
 
-def together(rules: list[Rule]) -> Rule | list[Rule]:
+def together(rules: list[Any]) -> Any:
     """One rule with an array of etas, if only these differ, and they are numbers; or the one rule, if there are none."""
 
     def equal(one: Any, other: Any) -> bool:
         about = describe(one)
         return one is other or (about == describe(other) and not any(known_by_name(about)))  # a name does not make them equal
 
-    def same(one: Rule, other: Rule) -> bool:
+    def same(one: Any, other: Any) -> bool:
         pairs = [(item, vars(other).get(name)) for name, item in vars(one).items() if name != "eta"]
         return type(one) is type(other) and all(equal(*pair) for pair in pairs)
 

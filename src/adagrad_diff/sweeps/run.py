@@ -19,8 +19,9 @@ from ..common.cluster import workers_of
 from ..common.describe import known_by_name
 from ..common.extras import require
 from ..common.threads import cores, one_blas_thread
-from ..solve.driver import Watch
-from ..solve.status import Interrupted, delayed_interrupt
+from ..solve.status import delayed_interrupt
+from ..solvers.loop import Loop
+from ..solvers.status import Interrupted
 from .checkpoint import Checkpoint
 from .chunks import Trajectories
 from .cluster import ClusterRun
@@ -29,7 +30,6 @@ from .parts import Parts
 if TYPE_CHECKING:
     import xarray
 
-SAVE = 30.0  # seconds of work on a chunk that a killed sweep may lose
 LOOK_EVERY = 0.3  # seconds between two looks at the progress
 
 
@@ -73,7 +73,7 @@ def sweep(
         Record every k-th iteration (and always the last).
     checkpoint : path, optional
         A directory for what is finished. The same call continues from there and gives bit-identical results, also after a
-        kill; at most half a minute of work on each core is lost. One sweep at a time works in it. Data are known again by
+        kill; what was computed of unfinished chunks is lost. One sweep at a time works in it. Data are known again by
         what is in them, code by its name: a lambda, a function inside another one, an operator or an object of a foreign
         class, be it the loss, the penalty or the eta of a schedule, is given a name with `named`. Whoever changes what it
         computes takes another name, or another directory.
@@ -92,7 +92,7 @@ def sweep(
     client : distributed.Client, optional
         A Dask cluster that computes the chunks (or an executor of `concurrent.futures`). Data go out once, `n_jobs` is by
         default the number of its threads, `memory` is what all of them may use together. The checkpoint is written here, by
-        the process that calls; a worker that dies loses at most half a minute of its work, and the result is the same.
+        the process that calls; what a worker that dies was computing is computed again.
 
     Returns
     -------
@@ -107,8 +107,7 @@ def sweep(
     ------
     Interrupted
         After Ctrl-C, a subclass of KeyboardInterrupt. Its `result` is what there is: trajectories that are not finished have
-        the status INTERRUPTED, and NaN from where they stopped. What runs is kept in the checkpoint first; a second Ctrl-C
-        does not wait for that.
+        the status INTERRUPTED, and NaN from where they stopped.
 
     Examples
     --------
@@ -125,7 +124,7 @@ def sweep(
     """
     _, progress_bar, _ = (require(name, "sweep") for name in ("xarray", "tqdm", "threadpoolctl"))  # before any work is done
     try:
-        with delayed_interrupt() as interrupt, ExitStack() as stack:
+        with delayed_interrupt() as interrupt, ExitStack() as stack:  # a progress bar has locks
             trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x, averages)
             _refuse_two_clusters(loss, client)
             most = cores() if client is None else workers_of(client)
@@ -144,7 +143,7 @@ def sweep(
             shown = {"desc": label, "total": total, "unit": "it", "unit_scale": True, "dynamic_ncols": True}
             bar = stack.enter_context(progress_bar.tqdm(disable=None if progress is None else not progress, **shown))
             options = (trajectories, plan, keeper, jobs)
-            run = _Run(*options) if client is None else ClusterRun(*options, client=client, seconds=SAVE, look=LOOK_EVERY)
+            run = _Run(*options) if client is None else ClusterRun(*options, client=client, look=LOOK_EVERY)
             run.finish(bar, interrupt)
             result = trajectories.dataset(plan, list(run.parts))
             if run.interrupted or interrupt.requested:
@@ -153,7 +152,7 @@ def sweep(
     except KeyboardInterrupt as error:
         if isinstance(error, Interrupted):
             raise
-        raise Interrupted(f"The sweep was interrupted at once. {_going_on(checkpoint)}") from error
+        raise Interrupted(f"The sweep was interrupted before its first iteration. {_going_on(checkpoint)}") from error
 
 
 def _refuse_two_clusters(loss: Any, client: Any) -> None:
@@ -186,16 +185,16 @@ class _Run(Parts):
 
     def __init__(self, *plan: Any):
         super().__init__(*plan)
-        self.watches: dict[int, Watch] = {}  # of the chunks that run
+        self.loops: dict[int, Loop] = {}  # of the chunks that run
         self.stopping = False
 
     def finish(self, bar: Any, interrupt: Any) -> None:
-        """Run all chunks, or until somebody interrupts them, or one fails."""
+        """Run all chunks, or until Ctrl-C, or until one fails."""
         pool, futures = ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep"), list[Future[None]]()
         with one_blas_thread():
             try:
-                for part in range(0 if interrupt.requested else len(self.plan)):
-                    futures.append(pool.submit(self._part, part))
+                parts = range(0 if interrupt.requested else len(self.plan))
+                futures += [pool.submit(self._part, part) for part in parts]
                 waiting: Any = True
                 while waiting and not interrupt.requested and not self.stopping:
                     waiting = wait(futures, LOOK_EVERY, FIRST_EXCEPTION).not_done
@@ -203,62 +202,41 @@ class _Run(Parts):
             except KeyboardInterrupt:  # where Ctrl-C is not delayed
                 self.interrupted = True
             finally:
-                self._stop()
-            try:
-                pool.shutdown()  # whatever still runs keeps what it has
-            except KeyboardInterrupt:  # the second: whatever still runs is left to itself, and writes nothing any more
-                self.interrupted, self.keeper = True, None
-                pool.shutdown(wait=False, cancel_futures=True)
+                self.stopping = True
+                pool.shutdown(cancel_futures=True)  # chunks that run end after their iteration
         errors = [future.exception() for future in futures if future.done() and not future.cancelled()]
         self.error = next((error for error in errors if error and not isinstance(error, KeyboardInterrupt)), None)
         self.interrupted |= any(isinstance(error, KeyboardInterrupt) for error in errors) or interrupt.requested
         if self.error and not self.interrupted:
             raise self.error
 
-    def _stop(self) -> None:
-        self.stopping = True
-        for watch in tuple(self.watches.values()):
-            watch.deadline = 0.0
-
     def _done(self) -> int:
-        """Iterations of trajectories so far."""
-        return self.iterations({part: watch.n for part, watch in tuple(self.watches.items())})
+        """Return the iterations of all trajectories so far."""
+        return self.iterations({part: loop.n for part, loop in tuple(self.loops.items())})
 
     def _part(self, part: int) -> None:
-        """Compute one chunk, as far as there is time; an error stops the others, too."""
+        """Compute one chunk; an error stops the others."""
         try:
             if not self.stopping:
                 self._work(part)
         except BaseException:
-            self._stop()
+            self.stopping = True
             raise
 
     def _work(self, part: int) -> None:
-        answer, finished = self.finished(part), True
+        answer, complete = self.finished(part), True
         if answer is None:
-            answer, finished = self._compute(part)
-            if finished and (keeper := self.keeper):
+
+            def watched(loop: Loop) -> None:
+                self.loops[part] = loop
+
+            answer, complete = self.trajectories.run(self.plan[part], lambda: self.stopping, watched)
+            if complete and (keeper := self.keeper):
                 keeper.finish(part, answer)
         self.parts[part] = answer
-        if finished:
-            self.complete.add(part)
-        self.watches.pop(part, None)
-
-    def _compute(self, part: int) -> tuple[dict[str, np.ndarray], bool]:
-        def kept(layout: dict[str, Any]) -> dict[str, np.ndarray] | None:
-            return keeper.progress(part, layout) if (keeper := self.keeper) else None
-
-        def watched(watch: Watch) -> None:
-            self.watches[part] = watch
-            if self.stopping:  # just now, perhaps too early for this watch
-                watch.deadline = 0.0
-
-        def pause(arrays: dict[str, np.ndarray]) -> bool:
-            if keeper := self.keeper:
-                keeper.keep(part, arrays)
-            return self.stopping
-
-        return self.trajectories.run(self.plan[part], kept, SAVE, watched, pause)
+        if complete:
+            self.complete(part, answer)
+        self.loops.pop(part, None)
 
 
 def _bytes(memory: Any) -> float:

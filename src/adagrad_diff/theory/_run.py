@@ -12,8 +12,8 @@ import numpy as np
 from ..common import check
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
-from ..rules import Rule, as_rule
-from ..solve.algorithm import iterate, start
+from ..rules import AdaGrad, AdaGradDiff, Rule, as_rule
+from ..solvers.minimize import as_solver, begin, iterate
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,36 +127,38 @@ def record(loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = N
     iterations = check.count(iterations, "iterations", "record", least=1)
     loss, penalty = as_loss(loss), as_penalty(penalty)
     rule = as_rule(rule)
-    if type(rule).move is not Rule.move:
+    if not isinstance(rule, AdaGrad | AdaGradDiff):
         raise ValueError(f"The statements are about metrics: {type(rule).__name__} does not move in one.")
     if rule.scale is not None:
         raise ValueError("The paper's metric has no 'scale': record a run without it, on columns that are scaled instead.")
-    first = start(loss, x0, penalty, rule)
+    begun = begin(loss, x0, penalty, as_solver(rule), None)
+    first, prepared = begun.state(), begun.solver.rule
     if first.batched:
         raise ValueError("The statements are about one trajectory: give x0 no trajectory axis and the rule one eta.")
-    d, found = first.x.size, rule.view(first.x, False, loss.intercept).labels
+    d, found = first.x.size, prepared.metric(first.x.size)[0]
     labels = np.arange(d) if found is None else found
     member = np.unique(labels, return_index=True)[1]  # one coordinate of every block: all have the same step
 
     x, g, w = np.empty((iterations + 1, d), first.x.dtype), np.empty((iterations + 1, d), first.x.dtype), []
     x[0], g[0] = first.x.ravel(), first.g.ravel()
-    f, phi, eta = [first.f], [first.phi], []
-    total = first.memory["total"].copy()
+    f, phi, eta, memory = [first.f], [first.phi], [], first.memory
     for k, state in enumerate(islice(iterate(loss, penalty=penalty, rule=rule, state=first), iterations), start=1):
         if state.failed:
             break
         eta.append(float(rule.eta(k)) if callable(rule.eta) else float(rule.eta))  # type: ignore[arg-type]
+        assert state.step is not None
         w.append(eta[-1] / state.step.ravel()[member])
         x[k], g[k] = state.x.ravel(), state.g.ravel()
         f.append(state.f)
         phi.append(state.phi)
-        np.copyto(total, state.memory["total"])
+        memory = state.memory
     N = len(eta)
     if N == 0:
         raise check.InputError(
             "The first step led to a value that is not finite: there is nothing to record. Try a smaller eta."
         )
-    w.append(rule.eps + np.sqrt(total))
+    last = prepared.update(memory, N + 1, x[N].astype(np.float64), g[N].astype(np.float64))[0]
+    w.append(rule.eps + np.sqrt(last["total"]))
     return Run(
         loss=loss,
         penalty=penalty,

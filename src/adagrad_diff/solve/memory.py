@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-
-POINT = "point"  # one number per coordinate
-BLOCK = "block"  # one number per block of coordinates
-NUMBER = "number"  # one number per trajectory
 
 
 class Memory:
@@ -21,7 +16,7 @@ class Memory:
         self.__dict__.update(arrays)
 
     def __getattr__(self, name: str) -> Any:  # only asked for what is not there
-        raise AttributeError(f"This rule remembers no {name!r}. Name it in its `memory`, as POINT, BLOCK or NUMBER.")
+        raise AttributeError(f"This rule remembers no {name!r}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
         array = getattr(self, name)
@@ -51,31 +46,6 @@ class View:
     g_prev: Any = None
     step: Any = None  # to be written by `move`: the step of the prox
     point: Any = None  # and the point that the prox is applied to
-    prox: Any = True  # whether it is, or of which trajectories
-    x_next: Any = None  # for `accepts`: the point that was reached, its gradient and loss
-    g_next: Any = None
-    f_next: Any = None
-
-    @cached_property
-    def rows(self) -> np.ndarray:
-        """The block of every coordinate, as kernels want it: also if each is one of its own."""
-        return np.arange(len(self.x)) if self.labels is None else self.labels
-
-    def columns(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Points or blocks with an axis of trajectories, also if there is one only: the same memory as (d, B)."""
-        return tuple(array.reshape(len(array), self.eta.size) for array in arrays)
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """What belongs to coordinates, added up over each block."""
-        if self.labels is None:
-            return values
-        total = np.zeros((int(self.labels.max()) + 1, *values.shape[1:]))
-        np.add.at(total, self.labels, values)
-        return total
-
-    def spread(self, values: np.ndarray) -> np.ndarray:
-        """What belongs to blocks, for each of their coordinates."""
-        return values if self.labels is None else values[self.labels]
 
     def restricted(self, size: int) -> tuple[np.ndarray | None, bool]:
         """The blocks of the first `size` coordinates, and whether these share one and the same step."""

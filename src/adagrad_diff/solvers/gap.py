@@ -1,0 +1,140 @@
+"""The duality gap as a stopping criterion: the certifier of `certificates` behind three methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..common.tolerance import unit
+from ..losses import Loss, Minibatch
+from ..penalties import Penalty
+
+if TYPE_CHECKING:
+    from ..certificates import Certificate
+    from .run import Run
+    from .state import State
+
+CURVATURE_PERIOD_GROWTH = 1.3  # factor by which a run grows until the curvature is computed again
+
+
+class GapCriterion:
+    """Watches a run and knows a lower bound on F_star: `observe`, `check` and `certificates`."""
+
+    def __init__(self, loss: Loss, penalty: Penalty, tol: float | None):
+        from ..certificates import Certifier, dual_of
+
+        self.loss, self.certifier = (
+            loss.whole,
+            Certifier(dual_of(loss.whole, penalty), 1, isinstance(loss, Minibatch)),
+        )
+        self.certifier.accuracy = tol or 0.0
+        self._next_curvature = 0.0  # the iteration at which the curvature is computed again
+        self.no_minimizer = False  # whether the objective keeps decreasing along x
+
+    def observe(self, run: Run) -> None:
+        """Take in the run's last iterate; now and then this improves the bound."""
+        self.certifier.follow(_Observation(run))
+
+    def check(self, run: Run) -> None:
+        """Improve the bound as far as possible, at the last iterate."""
+        self.certifier.look_closely(_Observation(run))
+
+    def certificates(self, points: list[np.ndarray]) -> list[Certificate]:
+        """Return what is proven about each point; nothing without a dual function."""
+        return [self.certifier.certificate(x) for x in points] if self.certifier.known else []
+
+    def within(self, tol: float, points: list[np.ndarray], usual: Any) -> Any:
+        """Return at which points the gap is at most tol |F(x)|, or tol times a millionth of the usual size."""
+        found, usual = self.certificates(points), np.broadcast_to(usual, len(points))
+        reached = [c.gap <= tol * unit(c.fun, float(u)) < np.inf for c, u in zip(found, usual, strict=False)]
+        return np.array(reached) if found else np.zeros(len(points), bool)
+
+    def reached(self, tol: float, fun: Any, points: list[np.ndarray], usual: Any) -> Any:
+        """Return the same for a run, whose own objectives `fun` promise it somewhere."""
+        promising = np.atleast_1d(self.promises(tol, fun, usual))
+        reached = promising & self.within(tol, points, usual)
+        if not np.array_equal(reached, np.atleast_1d(self.promises(tol, fun, usual))):
+            self.certifier.doubt()
+        return reached
+
+    def promises(self, tol: float, fun: Any, usual: Any) -> Any:
+        """Return where the tolerance seems to be reached, as far as the run's own objectives tell."""
+        if not self.certifier.known:
+            return False
+        gap = self.certifier.gap(fun)
+        return (gap <= tol * unit(fun, usual)) & (gap < np.inf)
+
+    def meaningful(self, tol: float, n: int, fun: Any, norm: Any, points: list[np.ndarray], usual: Any) -> Any:
+        """Return whether subgradients of this norm (with its rounding) say that F(x) is near F_star.
+
+        They do not where the curvature of the loss is tiny. This is looked at now and then.
+        """
+        from ..certificates import least_curvature
+
+        if n < self._next_curvature:
+            return np.zeros(len(points), bool)
+        self._next_curvature = CURVATURE_PERIOD_GROWTH * n
+        curvature = np.array([least_curvature(self.loss, x) for x in points])
+        known = self.certifier.known
+        errors = np.array([self.certifier.objective(x).error if known else 0.0 for x in points])
+        with np.errstate(all="ignore"):
+            accepted = tol * np.atleast_1d(unit(fun, usual))
+            meaningful = (np.square(norm) / 2.0 <= accepted * curvature) & (errors <= accepted)
+        if len(points) == 1 and not meaningful[0]:
+            self.no_minimizer = self.certifier.has_no_minimizer(points[0])
+        return meaningful
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether no dual point is known, so that the subgradient decides."""
+        return self.certifier.hopeless
+
+    def usual(self, first: Any) -> Any:
+        """Return the usual size of objectives: of linear models that of constant predictions, else |f(x^1)|.
+
+        The size at the start is used only if no other is known: a bad start must not loosen the tolerance.
+        """
+        return self.certifier.scale or np.abs(first)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Return what it takes to resume."""
+        return self.certifier.memory()
+
+    def resume(self, state: State) -> None:
+        """Continue from what `memory` returned."""
+        self.certifier.remember(state.notes, state.x)
+
+
+class _Observation:
+    """A run as the certifier sees it."""
+
+    trajectories, turning = None, False  # these concern runs without a given step size
+
+    def __init__(self, run: Run):
+        self._run, self._s = run, run.progress.iterate
+        self.batched = run.several
+
+    x = property(lambda self: self._run.problem.for_caller(self._s.x))
+    g = property(lambda self: self._run.problem.for_caller(self._s.g))
+
+    @property
+    def x_best(self) -> Any:
+        best = self._run.progress.x_best
+        return None if best is None else self._run.problem.for_caller(best)
+
+    @property
+    def fun(self) -> Any:
+        return self._s.f + self._s.phi
+
+    def ahead(self) -> int:
+        """Return the trajectory with the smallest objective of those that have not failed."""
+        s = self._s
+        return int(np.argmin(np.where(self._run.progress.failed, np.inf, s.f + s.phi)))
+
+    @property
+    def oracle(self) -> Any:
+        return self._run.problem.oracle_at(self._s.x)
+
+    def oracle_at_x(self) -> Any:
+        return self.oracle

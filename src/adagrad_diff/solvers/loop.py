@@ -1,0 +1,200 @@
+"""The loop around every solver: when a run ends, what is recorded, and what an interrupt leaves.
+
+An iteration replaces the run's `progress` as a whole, so Ctrl-C loses at most one iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import nan
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..common.tolerance import NOTHING
+from .gap import GapCriterion
+from .history import History, Record
+from .run import Run
+from .status import RUNNING, Status
+
+ACCUMULATION_PERIOD = 16  # iterations between two looks at how much gradients have changed
+
+
+class Loop:
+    """Iterates a run until every trajectory has ended, and records its history."""
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        max_iter: int,
+        deadline: float = np.inf,
+        tol: float | None = None,
+        gap: GapCriterion | None = None,
+        callback: Callable[[Loop], Any] | None = None,
+        record: int = 1,
+        record_end: bool = False,
+        norms: bool = True,
+        history: History | None = None,
+        codes: np.ndarray | None = None,
+        begin: float | None = None,
+        save: Callable[[Loop], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ):
+        """`save` writes a checkpoint when due, `cancelled` says whether to stop.
+
+        Every `record`-th iteration is recorded, also the last one of the budget with `record_end`, and
+        with subgradient norms if `norms` says so.
+        """
+        self.run, self.left, self.deadline, self.tol, self.gap = run, max_iter, deadline, tol, gap
+        self.callback, self.every, self.record_end, self.norms = callback, record, record_end, norms
+        self.save, self.cancelled = save, cancelled
+        self.codes = np.full(np.size(run.f_first), RUNNING) if codes is None else codes
+        self.n, self.begin = (
+            int(np.max(run.progress.iterate.n)),
+            perf_counter() if begin is None else begin,
+        )
+        self.record = Record(np.shape(run.f_first), history)
+        self.interrupted, self.errors = (
+            False,
+            np.geterr(),
+        )  # the caller's way to be warned of overflows
+
+    def iterate(self) -> None:
+        """Run to the end; the status codes are in `codes`."""
+        run = self.run
+        try:
+            if not np.any(self.codes == RUNNING):
+                return
+            if np.any(self.codes != RUNNING):  # some had ended before the run was resumed
+                run.end(self.codes != RUNNING)
+            with np.errstate(all="ignore"):  # what overflows is seen in f, g and phi
+                over = self._judge(RUNNING if self.left else Status.MAX_ITER)
+                while not over:
+                    run.advance()
+                    self._count()
+                    over = self._judge(self._look())
+                    if self.save is not None and not over:
+                        self.save(self)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            if np.max(run.progress.iterate.n) > self.n:  # Ctrl-C came between an iteration and its record
+                self._count()
+            self.codes[self.codes == RUNNING] = Status.INTERRUPTED
+
+    def _count(self) -> None:
+        self.left -= 1
+        self.n += 1
+        if self.every and (self.n % self.every == 0 or (self.record_end and self.left == 0)):
+            self._record()
+
+    def _look(self) -> int:
+        """Return the status that ends all trajectories after this iteration, or RUNNING."""
+        if self.gap is not None:
+            self.gap.observe(self.run)
+        stop: int = RUNNING
+        if self.callback is not None and self.callback(self):
+            stop = Status.CALLBACK
+        elif self.left == 0:
+            stop = Status.MAX_ITER
+        elif perf_counter() > self.deadline or (self.cancelled is not None and self.cancelled()):
+            stop = Status.MAX_TIME
+        if self.gap is not None and stop != RUNNING:
+            self.gap.check(self.run)
+        return stop
+
+    def _judge(self, stop: int) -> bool:
+        """End trajectories that have converged or failed, and all if `stop` says so. Return if none is left."""
+        run, s = self.run, self.run.progress.iterate
+        away, failed = np.abs(s.f) > run.active(run.limit), run.progress.failed
+        reached = None if self.tol is None else self._reached(self.tol)
+        if stop == RUNNING and reached is None and not _any(away) and not _any(failed):
+            return False
+        codes = np.full(len(run.columns), int(stop))
+        if reached is not None:
+            codes[reached] = Status.CONVERGED
+        codes[away | (self.gap is not None and self.gap.no_minimizer)] = Status.DIVERGED
+        codes[failed] = Status.NOT_FINITE
+        ends = codes != RUNNING
+        if ends.any():
+            run.subgradient_norm()
+            self.codes[run.columns] = codes
+            if not ends.all():
+                run.end(ends)
+        return bool(ends.all())
+
+    def _reached(self, tol: float) -> np.ndarray | None:
+        """Return which trajectories are within the tolerance, by the gap or by a subgradient; None if none."""
+        run, gap, s = self.run, self.gap, self.run.progress.iterate
+        reached, usual, fun = None, 0.0, s.f + s.phi
+        if gap is not None:
+            usual = run.active(gap.usual(run.f_first))
+            if _any(gap.promises(tol, fun, usual)):
+                reached = gap.reached(tol, fun, run.points(), usual)
+        if gap is None or gap.hopeless:
+            small = self._small_subgradient(tol, self.n % ACCUMULATION_PERIOD == 0)
+            if _any(small):
+                small = np.atleast_1d(small)
+                if gap is not None:
+                    norm = run.progress.norm + run.subgradient_rounding()
+                    small = small & gap.meaningful(tol, self.n, fun, norm, run.points(), usual)
+                reached = small if reached is None else reached | small
+        return reached
+
+    def _small_subgradient(self, tol: float, changes: bool) -> Any:
+        """Return where the subgradient is small relative to the first gradient.
+
+        With `changes`, also where it is next to nothing relative to the sum of all that gradients have
+        changed by: the first one may vanish.
+        """
+        run, s = self.run, self.run.progress.iterate
+        norm, g_first = run.subgradient_norm(), run.active(run.g_first)
+        with np.errstate(all="ignore"):  # gradients may be infinite
+            small = norm <= tol * g_first
+            if changes and "total" in s.memory:
+                total = np.reshape(s.memory["total"], (-1, *np.shape(s.f)))
+                small = small | (norm <= tol * NOTHING * np.sqrt(total.sum(axis=0)))
+        return small & (norm < np.inf)
+
+    def holds(self) -> bool:
+        """Return whether a run that is said to have converged is as good as that; files are not believed."""
+        converged = self.codes == Status.CONVERGED
+        if self.tol is None or not converged.any():
+            return not converged.any()
+        good = np.zeros(converged.shape, bool)
+        if self.gap is not None:
+            good |= self.gap.within(self.tol, self.run.points(), self.gap.usual(self.run.f_first))
+        if self.gap is None or self.gap.hopeless:
+            good |= self._small_subgradient(self.tol, changes=True)
+        return bool(np.all(good | ~converged))
+
+    def _record(self) -> None:
+        run, p = self.run, self.run.progress
+        s = p.iterate
+        if p.failed is True:  # the only trajectory has not moved
+            return
+        norm, step = run.subgradient_norm() if self.norms else nan, s.step
+        if isinstance(step, np.ndarray) and step.ndim == s.x.ndim:  # else a rule has returned one number
+            step = np.add.reduce(step) / len(step)
+        row: tuple[Any, ...] = (s.f + s.phi, step, norm)
+        if run.several:
+            row = tuple(self._widen(np.where(p.failed, nan, values)) for values in row)
+        passes = run.solver.passes(run.problem, s)
+        self.record.add(self.n, *row, self.seconds, passes)
+
+    def _widen(self, values: np.ndarray) -> np.ndarray:
+        """Return values of the trajectories that run among NaN for the others."""
+        full = np.full(len(self.codes), nan)
+        full[self.run.columns] = values
+        return full
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began; with a checkpoint, of all calls together."""
+        return perf_counter() - self.begin
+
+
+def _any(values: Any) -> bool:
+    """Return whether a truth value, or one of several, is true."""
+    return bool(values.any()) if isinstance(values, np.ndarray) else bool(values)

@@ -1,0 +1,131 @@
+"""Proximal gradient steps with minibatches: SVRG, with the metric of any rule.
+
+An iteration is an epoch. It begins at the last full gradient, makes steps along estimates of the
+gradient, and ends with the value and the gradient of all samples. The number of steps is random.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..common.threads import over_rows, thread_count
+from ..finishing.manifold import pieces
+from ..losses import Minibatch
+from ..losses.estimates import Estimates
+from ..losses.minibatch import STEPS_MADE
+from ..rules import AdaGradDiff, Rule
+from .problem import Problem
+from .proximal_gradient import Iterate, ProximalGradient, double
+
+
+@dataclass(frozen=True)
+class SVRG(ProximalGradient):
+    """`ProximalGradient` for a `Minibatch`, which says how gradients are estimated."""
+
+    def init(self, problem: Problem, x: np.ndarray) -> Iterate:
+        s = super().init(problem, x)
+        return s._replace(memory=s.memory | {STEPS_MADE: np.zeros(x.shape[1:])})
+
+    def memory_like(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        return super().memory_like(x) | {STEPS_MADE: np.zeros(x.shape[1:])}
+
+    def step(self, problem: Problem, s: Iterate) -> Iterate:
+        loss, steps = problem.loss, s.memory[STEPS_MADE]
+        assert isinstance(loss, Minibatch)
+        first, n = int(np.max(steps)), steps.astype(np.int64) + 1
+        count = loss.length(first)  # steps of this epoch, the last of which ends at a full gradient
+        inner = s._replace(n=n, memory={k: v for k, v in s.memory.items() if k != STEPS_MADE})
+        if count > 1:
+            inner = self._epoch(problem, inner, first, count - 1)
+        memory, point, step = self.rule.update(inner.memory, inner.n, double(inner.x), double(inner.g))
+        point = point.astype(problem.dtype, copy=False)
+        x = problem.prox(point, step)
+        f, g = problem.evaluate(x)
+        memory = memory | {STEPS_MADE: steps + count}
+        return Iterate(s.n + 1, x, f, g, problem.phi(x), memory, point, step)
+
+    def _epoch(self, problem: Problem, s: Iterate, first: int, count: int) -> Iterate:
+        """Return the iterate after so many steps with estimates."""
+        loss: Any = problem.loss
+        estimates = Estimates(loss, problem.for_caller(s.x))
+        if loss.reduce == "svrg":
+            r = problem.oracle_at(s.x).r
+            estimates.snapshot(problem.for_caller(s.x), problem.for_caller(s.g), r)
+        terms = _separable_terms(self.rule, problem)
+        if terms is not None:
+            return self._compiled_epoch(problem, s, first, count, estimates, terms)
+        n, x, g, memory = s.n, s.x, s.g, s.memory
+        for k in range(1, count + 1):
+            memory, point, step = self.rule.update(memory, n, double(x), double(g))
+            new, v = problem.prox(point.astype(problem.dtype, copy=False), step), np.empty_like(g)
+            estimates(first + k, *(problem.for_caller(a) for a in (new, x, g, v)))
+            n, x, g = n + 1, new, v
+        return s._replace(n=n, x=x, g=g, memory=memory)
+
+    def _compiled_epoch(
+        self, problem: Problem, s: Iterate, first: int, count: int, estimates: Estimates, terms: Any
+    ) -> Iterate:
+        """Do the same for `AdaGradDiff` and a separable penalty, trajectory by trajectory.
+
+        The compiled loop adds a gradient to the total when it is known, and not when it is used:
+        so g is added before it, and afterwards the last estimate is the previous gradient.
+        """
+        loss: Any = problem.loss
+        model, rule = loss.loss, self.rule
+        samples = (model.b, model.weight, model.theta, int(model.intercept), model.center, model.l2)
+        kernel, width = loss.rows.walk(model.scalar), problem.trajectories or 1
+        total = s.memory["total"] + (double(s.g) - s.memory["previous"]) ** 2
+        arrays = (s.x, s.g, total, estimates.base, estimates.held, estimates.y)
+        columns = [np.array(a.reshape(len(a), -1).T, order="C") for a in arrays]
+        etas = np.broadcast_to(np.asarray(rule.eta, np.float64), (width,))
+        scale = rule.scales().astype(problem.dtype)
+
+        def some(_: int, low: int, high: int) -> None:
+            rows = np.empty(loss.size, np.int64)
+            for k in range(low, high):
+                x, v, total, *points = (array[k] for array in columns)
+                metric, batches = (
+                    (float(etas[k]), rule.eps, scale),
+                    (loss.seed, first, loss.order, rows),
+                )
+                kernel(
+                    loss.rows.entries,
+                    samples,
+                    batches,
+                    x,
+                    v,
+                    total,
+                    tuple(points),
+                    metric,
+                    terms,
+                    count,
+                )
+
+        work = model.A.size / loss.samples * loss.size * count * width
+        over_rows(some, width, min(thread_count(work), width))
+        x, g, total = (np.ascontiguousarray(a.T).reshape(s.x.shape) for a in columns[:3])
+        return s._replace(n=s.n + count, x=x, g=g, memory={"previous": double(g), "total": total})
+
+    def average(self, s: Iterate) -> Any:
+        memory = dict(s.memory)
+        steps = memory.pop(STEPS_MADE)
+        return self.rule.average(memory, steps.astype(np.int64) + 1, double(s.x))
+
+    def passes(self, problem: Problem, s: Iterate) -> float:
+        return float(np.max(problem.loss.passes(s.n, s.memory)))
+
+
+def _separable_terms(rule: Rule, problem: Problem) -> tuple[np.ndarray, ...] | None:
+    """Return the penalty as the compiled epoch needs it; None where that does not apply."""
+    loss: Any = problem.loss
+    model = loss.loss
+    known = type(rule) is AdaGradDiff and not callable(rule.eta) and rule.metric(0)[0] is None
+    if not known or loss.reduce != "svrg" or model.scalar is None or len(problem.shape) > 1:
+        return None
+    terms = pieces(problem.penalty, model.A.shape[1], int(model.intercept), 0.0)
+    if isinstance(terms, str) or terms.labels is not None:
+        return None
+    return terms.l1, terms.l2, terms.lower, terms.upper
