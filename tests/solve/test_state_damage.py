@@ -148,13 +148,13 @@ def test_threads_that_save_one_path(tmp_path):
 
 
 def test_a_disk_that_is_full(tmp_path):
-    path, old = tmp_path / "run.npz", run(3)
+    path, old, large = tmp_path / "run.npz", run(3), run(5, size=10_000)
     old.save(path)
     with (
         at_most(20_000),
         pytest.raises(OSError, match=r"run\.npz cannot be written: File too large\. What was there before is"),
     ):
-        run(5, size=10_000).save(path)
+        large.save(path)
     assert same(load_state(path), old)
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
 

@@ -162,7 +162,7 @@ def minimize(
     begin, pause = perf_counter(), check.nonnegative(every, "every", "minimize")
     if callback is not None and not callable(callback):
         raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
-    if isinstance(state, State if automatic else AutoState):
+    if type(state) is (State if automatic else AutoState):
         raise ValueError(OTHER_PROBLEM.format("rule.class is not the same"))
     if not automatic:
         return minimize_with(
@@ -195,6 +195,8 @@ def minimize(
 
 
 def _choose_solver(loss: Loss, rule: Any, eta: Any, eps: Any, blocks: Any, penalty: Penalty) -> Solver:
+    if loss.shape is not None:  # a penalty of the user may have to know the size to tell which metrics it accepts
+        penalty.check_size(int(np.prod(loss.shape)) // loss.shape[0] * (loss.shape[0] - loss.intercept))
     if rule is None:
         if blocks is None and penalty.accepts == "scalar":
             blocks = "all"  # its prox is known for one step only

@@ -15,6 +15,7 @@ from .. import kernels
 from ..common.files import as_path, read_arrays, write
 from ..common.showing import counted
 from ..solvers.state import STATE_FORMAT
+from ..solvers.state import State as PublicState
 from ..solvers.state import load_state as load_run_state
 from .archive import FORMAT, check_fields, pack, unpack
 
@@ -197,6 +198,9 @@ class State:
         header, arrays = pack(self)
         text = np.array(json.dumps({"format": FORMAT, **header}))
         write(target, lambda file: np.savez(file, header=text, **arrays))
+
+
+PublicState.register(State)
 
 
 def whole_state(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:

@@ -94,6 +94,8 @@ class Problem:
     def prox(self, point: np.ndarray, step: Any) -> np.ndarray:
         """Return the proximal point of phi in the metric 1 / step."""
         if np.shape(step) != self._step or step.dtype != self.dtype:
+            if self._step[0] == 1 and np.ndim(step):
+                step = step[:1]  # the penalized coordinates share it
             step = np.array(np.broadcast_to(step, self._step), self.dtype)
         x, size = np.empty_like(point), self.penalized_size
         if size < len(point):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -35,7 +36,7 @@ SIGNED_FIELDS = ("x", "f", "phi", "g", "x_sum", "x_best", "average", "fun_best",
 
 
 @dataclass(frozen=True, repr=False)
-class State:
+class State(ABC):
     """A run after n iterations: x is x^{n+1}, g the (sub)gradient there.
 
     Arrays have the shape of x0. If that ends in an axis of trajectories, so do all arrays, and
