@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from adagrad_diff import L1, LAD, Status, load_state, minimize
+from adagrad_diff import L1, LAD, State, Status, load_state, minimize
 from damage import attempt, damaged
 from looping import looped
 from pairwise import pairwise
@@ -203,5 +203,6 @@ def test_states_and_checkpoints_are_not_mixed_up(tmp_path, original):
     path.write_bytes(original)
     with pytest.raises(ValueError, match="is not a readable state file"):
         load_state(path)
+    assert isinstance(EXPECTED.state, State)
     EXPECTED.state.save(path)
     assert_refused(path, path.read_bytes())
