@@ -60,7 +60,7 @@ def resumed(directory, compute, kills, wanted, seconds, progress=lambda place: {
             done += 1
             before, far = far, progress(place)
             assert all(far.get(name, -1) >= n for name, n in before.items()), (before, far)
-            seen |= {kind for kind in (".progress.npz", ".partial", "sweep.lock") if kind in " ".join(names(place))}
+            seen |= {kind for kind in (".partial", "sweep.lock") if kind in " ".join(names(place))}
             continue
         if not answer.exists():
             assert os.waitpid(os.fork() or child(work), 0)[1] == 0

@@ -20,7 +20,7 @@ FEW = {
     "reproduce": 1,
     "save": 2,
 }  # or more, until these files have been seen half done
-SEEN = {"minimize": set(), "sweep": {".progress.npz", "sweep.lock"}, "compare": set(), "reproduce": {"sweep.lock"}}
+SEEN = {"minimize": set(), "sweep": {"sweep.lock"}, "compare": set(), "reproduce": {"sweep.lock"}}
 SEEN |= {"save": {".partial"}}
 CORE = ("minimize", "save")  # which need nothing beside the core dependencies
 
