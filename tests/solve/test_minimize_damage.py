@@ -96,6 +96,18 @@ def test_members_that_are_whole_but_elsewhere(tmp_path, original, ended):
     assert_refused(path, zipped(mixed | {"header.npy": parts["header.npy"]}))
 
 
+@pytest.mark.parametrize("options", [{}, {"eta": 0.1}], ids=["auto", "given eta"])
+def test_a_whole_file_with_another_number(tmp_path, options):
+    """The archive is in order, and each number may be one: only the checksum tells."""
+    path = tmp_path / "run.npz"
+    minimize(LAD(A, REAL), **RUN, **options, checkpoint=path)
+    with np.load(path) as content:
+        arrays = dict(content)
+    path.write_bytes(npz(**arrays | {"history.time": arrays["history.time"] + 1.0}))
+    with pytest.raises(ValueError, match="its checksum is not that of its content"):
+        minimize(LAD(A, REAL), **RUN, **options, checkpoint=path)
+
+
 class Trap:
     """An object that does something when it is unpickled."""
 
