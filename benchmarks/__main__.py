@@ -15,18 +15,32 @@ from ._timing import COLUMNS, DISTURBED, HEADINGS, Row, foreign_work
 
 def main(wanted: list[str]) -> int:
     here = Path(__file__).parent
-    modules = {name: import_module(f"{__package__}.{name}") for p in sorted(here.glob("[!_]*.py")) if (name := p.stem)}
-    cases = {name: {case.__name__: case for case in module.CASES} for name, module in modules.items()}
+    modules = {
+        name: import_module(f"{__package__}.{name}")
+        for p in sorted(here.glob("[!_]*.py"))
+        if (name := p.stem)
+    }
+    cases = {
+        name: {case.__name__: case for case in module.CASES} for name, module in modules.items()
+    }
     known = [*cases, *(f"{name}.{case}" for name in cases for case in cases[name])]
     if unknown := [name for name in wanted if name not in known]:
-        print(f"There is no benchmark {unknown[0]!r}. There are: {', '.join(known)}.", file=sys.stderr)
+        print(
+            f"There is no benchmark {unknown[0]!r}. There are: {', '.join(known)}.", file=sys.stderr
+        )
         return 2
 
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
-    print(f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores. Ratios are ours / peer's.")
+    print(
+        f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores. Ratios are ours / peer's."
+    )
     missed: list[Row] = []
     for name, module in modules.items():
-        chosen = [case for key, case in cases[name].items() if not wanted or {name, f"{name}.{key}"} & {*wanted}]
+        chosen = [
+            case
+            for key, case in cases[name].items()
+            if not wanted or {name, f"{name}.{key}"} & {*wanted}
+        ]
         if not chosen:
             continue
         title = (module.__doc__ or name).strip().splitlines()[0]
@@ -40,7 +54,8 @@ def main(wanted: list[str]) -> int:
             cores = 0.0 if before is None else (foreign_work() - before) / (perf_counter() - begin)
             if cores > DISTURBED and any(row.unit == "s" for row in rows):
                 print(
-                    f"  ! Other processes used {cores:.1f} cores meanwhile: measure {name}.{case.__name__} again.", flush=True
+                    f"  ! Other processes used {cores:.1f} cores meanwhile: measure {name}.{case.__name__} again.",
+                    flush=True,
                 )
     if missed:
         print(f"\nOver the limit: {'; '.join(row.name for row in missed)}.")

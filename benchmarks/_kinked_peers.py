@@ -50,14 +50,18 @@ def quantile(A: np.ndarray, b: np.ndarray, tau: float, alpha: float) -> Kinked:
     return Kinked(A, b, np.full(len(b), -tau), np.full(len(b), 1.0 - tau), alpha)
 
 
-def hinge(A: np.ndarray, b: np.ndarray, l1: float = 0.0, l2: float = 0.0, intercept: bool = True) -> Kinked:
+def hinge(
+    A: np.ndarray, b: np.ndarray, l1: float = 0.0, l2: float = 0.0, intercept: bool = True
+) -> Kinked:
     return Kinked(A, b, np.minimum(-b, 0.0), np.maximum(-b, 0.0), l1, l2, intercept)
 
 
 # ---------------------------------------------------------------- HiGHS
 
 
-def highs_dual(problem: Kinked, solver: str, crossover: str, tol: float, limit: float) -> np.ndarray:
+def highs_dual(
+    problem: Kinked, solver: str, crossover: str, tol: float, limit: float
+) -> np.ndarray:
     """HiGHS by its own interface, on the dual form: N columns, one row per coefficient.
 
     solver: "ipm" or "simplex" (the wheel has no HiPO).
@@ -75,7 +79,9 @@ def highs_dual(problem: Kinked, solver: str, crossover: str, tol: float, limit: 
     lp.a_matrix_.start_ = np.arange(samples + 1) * width
     lp.a_matrix_.index_ = np.tile(np.arange(width), samples)
     lp.a_matrix_.value_ = np.ascontiguousarray(M).ravel()
-    return _highs(lp, {"solver": solver, "run_crossover": crossover, "ipm_optimality_tolerance": tol}, limit)[1][:width]
+    return _highs(
+        lp, {"solver": solver, "run_crossover": crossover, "ipm_optimality_tolerance": tol}, limit
+    )[1][:width]
 
 
 def highs_primal(problem: Kinked, solver: str, tol: float, limit: float) -> np.ndarray:
@@ -95,9 +101,15 @@ def highs_primal(problem: Kinked, solver: str, tol: float, limit: float) -> np.n
     lp.col_lower_, lp.col_upper_ = lower, np.full(rows.shape[1], inf)
     lp.row_lower_ = lp.row_upper_ = problem.k
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = (
+        rows.indptr,
+        rows.indices,
+        rows.data,
+    )
     x = _highs(lp, {"solver": solver, "ipm_optimality_tolerance": tol}, limit)[0]
-    return np.concatenate([x[:features] - x[features : 2 * features], x[2 * features : 2 * features + free.shape[1]]])
+    return np.concatenate(
+        [x[:features] - x[features : 2 * features], x[2 * features : 2 * features + free.shape[1]]]
+    )
 
 
 def _highs(lp: Any, options: dict[str, Any], limit: float) -> tuple[np.ndarray, np.ndarray]:
@@ -124,7 +136,11 @@ def linprog_dual(problem: Kinked, method: str, tol: float, limit: float) -> np.n
     bounds, options = np.column_stack([problem.lo, problem.hi]), {"time_limit": limit}
     if "ipm" in method:
         options["ipm_optimality_tolerance"] = tol
-    sides = {"A_ub": np.vstack([A.T, -A.T]), "b_ub": np.full(2 * features, len(A) * problem.l1)} if problem.l1 else {}
+    sides = (
+        {"A_ub": np.vstack([A.T, -A.T]), "b_ub": np.full(2 * features, len(A) * problem.l1)}
+        if problem.l1
+        else {}
+    )
     some = {"A_eq": equal, "b_eq": np.zeros(len(equal))} if len(equal) else {}
     found = linprog(problem.k, **sides, **some, bounds=bounds, method=method, options=options)
     if found.status == 1:
@@ -142,10 +158,20 @@ def frisch_newton(problem: Kinked, tol: float, limit: float) -> np.ndarray:
     (pinball's own LassoSolver gives these rows the loss of the samples: for tau != 1/2 its penalty is not symmetric. And its
     solvers copy A: here the routine is called directly.)
     """
-    return _frisch_newton(problem.rows, problem.k, problem.lo, problem.hi, len(problem.k) * problem.l1, problem.intercept, tol)
+    return _frisch_newton(
+        problem.rows,
+        problem.k,
+        problem.lo,
+        problem.hi,
+        len(problem.k) * problem.l1,
+        problem.intercept,
+        tol,
+    )
 
 
-def _frisch_newton(X: Any, k: Any, lo: Any, hi: Any, lam: float, intercept: bool, eps: float) -> np.ndarray:
+def _frisch_newton(
+    X: Any, k: Any, lo: Any, hi: Any, lam: float, intercept: bool, eps: float
+) -> np.ndarray:
     """The sum of losses + lam |w|_1, by the slopes hi - s in [0, hi - lo]; the routine wants to start at an interior point."""
     from pinball._native import rqfnb
 
@@ -155,18 +181,35 @@ def _frisch_newton(X: Any, k: Any, lo: Any, hi: Any, lam: float, intercept: bool
     a = np.zeros((width, samples + extra), order="F")
     a[:, :samples] = X.T
     s = np.zeros(samples)
-    if not (lo < 0).all() or not (hi > 0).all():  # the hinge: as much slope down as up, and little of it
+    if (
+        not (lo < 0).all() or not (hi > 0).all()
+    ):  # the hinge: as much slope down as up, and little of it
         s = np.where(lo < 0, -1 / np.count_nonzero(lo < 0), 1 / np.count_nonzero(hi > 0))
         s *= min(0.5 / np.abs(s).max(), 0.5 * lam / np.abs(X[:, :features].T @ s).max())
     start, upper, cost = hi - s, hi - lo, -k
     if extra:
         a[np.arange(features), samples + np.arange(features)] = 2 * lam
         start = np.concatenate([start, 0.5 + X[:, :features].T @ s / (2 * lam)])
-        upper, cost = np.concatenate([upper, np.ones(extra)]), np.concatenate([cost, np.zeros(extra)])
+        upper, cost = (
+            np.concatenate([upper, np.ones(extra)]),
+            np.concatenate([cost, np.zeros(extra)]),
+        )
     work = np.zeros((samples + extra, 9), order="F")
     work[:, 0] = start
     small, count = np.zeros((width, width + 3), order="F"), np.zeros(3, np.int32)
-    out = rqfnb(a, cost, a @ start, np.ones(samples + extra), upper, 0.99995, eps, work, small, count, np.int32(0))
+    out = rqfnb(
+        a,
+        cost,
+        a @ start,
+        np.ones(samples + extra),
+        upper,
+        0.99995,
+        eps,
+        work,
+        small,
+        count,
+        np.int32(0),
+    )
     return -out[6][:, 0]
 
 
@@ -178,12 +221,18 @@ def preprocessed(problem: Kinked, tol: float, limit: float) -> np.ndarray:
     m = round(np.sqrt(width) * samples ** (2 / 3))
     while m < samples:
         part = rng.choice(samples, m, replace=False)
-        x = _frisch_newton(X[part], k[part], lo[part], hi[part], lam * m / samples, problem.intercept, tol)
+        x = _frisch_newton(
+            X[part], k[part], lo[part], hi[part], lam * m / samples, problem.intercept, tol
+        )
         L = np.linalg.cholesky(X[part].T @ X[part])
         band = np.maximum(1e-6, np.sqrt(np.einsum("ij,ij->i", Y := X @ np.linalg.inv(L).T, Y)))
         r, kept = k - X @ x, 0.8 * m
         edges = np.quantile(
-            r / band, [max(1 / samples, tau - kept / 2 / samples), min(tau + kept / 2 / samples, 1 - 1 / samples)]
+            r / band,
+            [
+                max(1 / samples, tau - kept / 2 / samples),
+                min(tau + kept / 2 / samples, 1 - 1 / samples),
+            ],
         )
         below, above = r < band * edges[0], r > band * edges[1]
         for _ in range(4):
@@ -232,7 +281,9 @@ def clarabel_dual(problem: Kinked, tol: float, limit: float) -> np.ndarray:
     if problem.l1 or problem.l2:
         equal = sparse.bmat([[sparse.csc_array(A.T), -sparse.eye_array(features)]])
         if problem.intercept:
-            equal = sparse.vstack([equal, sparse.csc_array(np.append(np.ones(samples), np.zeros(features))[None])])
+            equal = sparse.vstack(
+                [equal, sparse.csc_array(np.append(np.ones(samples), np.zeros(features))[None])]
+            )
     else:
         equal = sparse.csc_array(problem.rows.T)
     size = equal.shape[1]
@@ -249,7 +300,9 @@ def clarabel_dual(problem: Kinked, tol: float, limit: float) -> np.ndarray:
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
     cones = [clarabel.ZeroConeT(width), clarabel.NonnegativeConeT(len(right) - width)]
     cost = np.concatenate([problem.k, np.zeros(size - samples)])
-    solver = clarabel.DefaultSolver(sparse.csc_matrix(sparse.diags_array(curvature)), cost, rows, right, cones, settings)
+    solver = clarabel.DefaultSolver(
+        sparse.csc_matrix(sparse.diags_array(curvature)), cost, rows, right, cones, settings
+    )
     found = solver.solve()
     if "MaxTime" in str(found.status):
         raise TooSlow
@@ -262,7 +315,9 @@ def statsmodels_irls(problem: Kinked, tol: float, limit: float) -> np.ndarray:
 
     X, k, features = problem.rows, problem.k, problem.A.shape[1]
     if problem.l1:
-        scale = float(problem.hi[0] - problem.lo[0])  # two opposite rows cost (tau + 1 - tau) |w| in units of this
+        scale = float(
+            problem.hi[0] - problem.lo[0]
+        )  # two opposite rows cost (tau + 1 - tau) |w| in units of this
         more = np.zeros((features, X.shape[1]))
         more[np.arange(features), np.arange(features)] = len(k) * problem.l1 / scale
         X, k = np.vstack([X, more, -more]), np.concatenate([k, np.zeros(2 * features)])

@@ -22,7 +22,9 @@ TOLERANCES = tuple(10.0**-k for k in range(1, 13))
 class Smooth:
     A: Any
     b: np.ndarray
-    loss: str  # "logistic" (labels -1, 1), "squared" (half of it) or "multinomial" (labels 0, 1, ...)
+    loss: (
+        str  # "logistic" (labels -1, 1), "squared" (half of it) or "multinomial" (labels 0, 1, ...)
+    )
     l1: float = 0.0
     l2: float = 0.0
     intercept: bool = True
@@ -36,18 +38,28 @@ class Smooth:
 
         features = self.A.shape[1]
         x = x.reshape(-1, features + self.intercept)
-        w, z = x[:, :features], self.A @ x[:, :features].T + (x[:, features] if self.intercept else 0.0)
+        w, z = (
+            x[:, :features],
+            self.A @ x[:, :features].T + (x[:, features] if self.intercept else 0.0),
+        )
         if self.loss == "multinomial":
             losses = logsumexp(z, axis=1) - z[np.arange(len(z)), self.b]
         elif self.loss == "logistic":
             losses = np.logaddexp(0.0, -self.b * z[:, 0])
         else:
             losses = 0.5 * (self.b - z[:, 0]) ** 2
-        return float(losses.astype(np.longdouble).mean() + self.l1 * np.abs(w).sum() + 0.5 * self.l2 * (w**2).sum())
+        return float(
+            losses.astype(np.longdouble).mean()
+            + self.l1 * np.abs(w).sum()
+            + 0.5 * self.l2 * (w**2).sum()
+        )
 
 
 def peer(
-    make: Callable[[Smooth, float], Any], rungs: tuple[float, ...] = TOLERANCES, columns: bool = False, **limits: Any
+    make: Callable[[Smooth, float], Any],
+    rungs: tuple[float, ...] = TOLERANCES,
+    columns: bool = False,
+    **limits: Any,
 ) -> Peer:
     """Of an estimator: make(problem, tol) is one that is not fitted yet."""
 
@@ -57,7 +69,9 @@ def peer(
     return Peer(solve, rungs, compiles=columns, **limits)
 
 
-def logistic(solver: str, rungs: tuple[float, ...] = TOLERANCES, most: int = 10000, **limits: Any) -> Peer:
+def logistic(
+    solver: str, rungs: tuple[float, ...] = TOLERANCES, most: int = 10000, **limits: Any
+) -> Peer:
     """scikit-learn's."""
     from sklearn.linear_model import LogisticRegression
 
@@ -76,7 +90,9 @@ def skglm_logistic(**limits: Any) -> Peer:
     import skglm
 
     def make(problem: Smooth, tol: float) -> Any:
-        return skglm.SparseLogisticRegression(alpha=problem.l1, tol=tol, max_iter=100, fit_intercept=problem.intercept)
+        return skglm.SparseLogisticRegression(
+            alpha=problem.l1, tol=tol, max_iter=100, fit_intercept=problem.intercept
+        )
 
     return peer(make, columns=True, **limits)
 
@@ -85,7 +101,9 @@ def celer_logistic(**limits: Any) -> Peer:
     import celer
 
     def make(problem: Smooth, tol: float) -> Any:
-        return celer.LogisticRegression(C=1 / (len(problem.b) * problem.l1), tol=tol, max_iter=200, fit_intercept=False)
+        return celer.LogisticRegression(
+            C=1 / (len(problem.b) * problem.l1), tol=tol, max_iter=200, fit_intercept=False
+        )
 
     return peer(make, columns=True, **limits)
 
@@ -95,7 +113,11 @@ def lassos(**limits: Any) -> dict[str, Peer]:
     import skglm
     from sklearn.linear_model import Lasso
 
-    kinds = {"scikit-learn": (Lasso, {"max_iter": 100000}), "celer": (celer.Lasso, {}), "skglm": (skglm.Lasso, {})}
+    kinds = {
+        "scikit-learn": (Lasso, {"max_iter": 100000}),
+        "celer": (celer.Lasso, {}),
+        "skglm": (skglm.Lasso, {}),
+    }
     return {
         name: peer(
             lambda problem, tol, kind=kind, options=options: kind(

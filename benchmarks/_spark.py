@@ -20,7 +20,9 @@ SETTINGS = {
 
 
 @contextmanager
-def spark_solver(A: np.ndarray, y: np.ndarray, alpha: float) -> Iterator[Callable[[float], np.ndarray]]:
+def spark_solver(
+    A: np.ndarray, y: np.ndarray, alpha: float
+) -> Iterator[Callable[[float], np.ndarray]]:
     """tolerance -> coefficients; the rows are in Spark's memory, one partition for each core."""
     import pyarrow
     from pyarrow import parquet
@@ -33,7 +35,13 @@ def spark_solver(A: np.ndarray, y: np.ndarray, alpha: float) -> Iterator[Callabl
         settings = settings.config(name, value)
     spark = settings.getOrCreate()
     # Its loss is the mean plus regParam / 2 |w|^2, as ours; what it would do to columns by default is turned off.
-    plain = {"regParam": alpha, "elasticNetParam": 0.0, "standardization": False, "fitIntercept": False, "maxIter": 200}
+    plain = {
+        "regParam": alpha,
+        "elasticNetParam": 0.0,
+        "standardization": False,
+        "fitIntercept": False,
+        "maxIter": 200,
+    }
     try:
         with tempfile.TemporaryDirectory() as folder:
             flat = pyarrow.array(np.ascontiguousarray(A).reshape(-1))
@@ -41,7 +49,9 @@ def spark_solver(A: np.ndarray, y: np.ndarray, alpha: float) -> Iterator[Callabl
             columns["x"] = columns["x"].cast(pyarrow.list_(pyarrow.float64()))
             parquet.write_table(pyarrow.table(columns), Path(folder) / "rows.parquet")
             read = spark.read.parquet(str(Path(folder) / "rows.parquet"))
-            rows = read.select(array_to_vector("x").alias("features"), "label").repartition(2).cache()
+            rows = (
+                read.select(array_to_vector("x").alias("features"), "label").repartition(2).cache()
+            )
             assert rows.count() == len(A)  # all of them are read, and kept
         yield lambda tol: LogisticRegression(tol=tol, **plain).fit(rows).coefficients.toArray()
     finally:

@@ -16,19 +16,27 @@ def correlated(samples: int, features: int, correlation: float = 0.9) -> Table:
     for i in range(1, features):
         A[:, i] = correlation * A[:, i - 1] + np.sqrt(1 - correlation**2) * A[:, i]
     w = np.zeros(features)
-    w[rng.choice(features, min(20, features), replace=False)] = rng.standard_normal(min(20, features))
+    w[rng.choice(features, min(20, features), replace=False)] = rng.standard_normal(
+        min(20, features)
+    )
     return A, A @ w + rng.standard_t(3, samples)
 
 
 def ordinary(samples: int = 3000, features: int = 38) -> Table:
     """Columns as people have them: units from 1e-3 to 1e4, far from zero, correlated, some counts, some flags."""
     rng = np.random.default_rng(0)
-    A = rng.standard_normal((samples, features)) + rng.standard_normal((samples, 6)) @ rng.standard_normal((6, features))
+    A = rng.standard_normal((samples, features)) + rng.standard_normal(
+        (samples, 6)
+    ) @ rng.standard_normal((6, features))
     A[:, ::5] = np.exp(0.5 * A[:, ::5])
     A[:, 1::7] = A[:, 1::7] > 0
     A[:, 2::7] = np.floor(np.abs(A[:, 2::7]) * 3)
-    b = A @ (rng.standard_normal(features) * (rng.random(features) < 0.6)) + rng.gamma(2.0, 1.0, samples)
-    return (A + rng.uniform(-5, 20, features)) * rng.permutation(np.geomspace(1e-3, 1e4, features)), 10 * b + 200
+    b = A @ (rng.standard_normal(features) * (rng.random(features) < 0.6)) + rng.gamma(
+        2.0, 1.0, samples
+    )
+    return (A + rng.uniform(-5, 20, features)) * rng.permutation(
+        np.geomspace(1e-3, 1e4, features)
+    ), 10 * b + 200
 
 
 def wide(samples: int = 40, features: int = 800) -> Table:
@@ -47,7 +55,9 @@ def classic() -> dict[str, Table]:
             data = getattr(datasets, name).load_pandas()
             target = np.asarray(data.endog, dtype=float).reshape(len(data.endog), -1)[:, 0]
             A, b = np.asarray(data.exog, dtype=float).reshape(len(target), -1), target
-            tables[name] = (b[:, None], A[:, 0]) if name == "engel" else (A, b)  # statsmodels explains income by food
+            tables[name] = (
+                (b[:, None], A[:, 0]) if name == "engel" else (A, b)
+            )  # statsmodels explains income by food
     if optional("sklearn"):
         from sklearn.datasets import load_diabetes
 

@@ -55,7 +55,9 @@ class Row:
         quantities = [quantity(v, self.unit) for v in (self.ours, self.theirs)]
         ratio = "" if self.ratio is None else f"{self.ratio:.4f}"
         limits = ["" if v is None else f"{v:.4g}" for v in (self.must, self.aim)]
-        return COLUMNS.format(self.name, quantities[0], self.peer, quantities[1], ratio, *limits, self.verdict).rstrip()
+        return COLUMNS.format(
+            self.name, quantities[0], self.peer, quantities[1], ratio, *limits, self.verdict
+        ).rstrip()
 
 
 def quantity(value: float | None, unit: str) -> str:
@@ -74,7 +76,10 @@ def race(phases: int = PHASES, **contenders: Callable[[], Any]) -> dict[str, flo
 
     A sample is as many calls as take the time of the slowest contender's single call, so that noise hits all alike.
     """
-    single = {name: min(_sample(call, 1) for _ in range(min(3, phases))) for name, call in contenders.items()}  # and warm up
+    single = {
+        name: min(_sample(call, 1) for _ in range(min(3, phases)))
+        for name, call in contenders.items()
+    }  # and warm up
     length = max(SAMPLE, *single.values())
     best = dict.fromkeys(contenders, float("inf"))
     for _ in range(phases):
@@ -99,7 +104,10 @@ def fresh(setup: str, statement: str, runs: int, **environment: str) -> float:
     """Seconds that `statement` takes in a new interpreter after `setup`: the best of some runs."""
     code = f"{setup}\nfrom time import perf_counter\nbegin = perf_counter()\n{statement}\nprint(perf_counter() - begin)"
     command, variables = [sys.executable, "-c", code], os.environ | environment
-    outputs = [subprocess.run(command, env=variables, check=True, capture_output=True, text=True).stdout for _ in range(runs)]
+    outputs = [
+        subprocess.run(command, env=variables, check=True, capture_output=True, text=True).stdout
+        for _ in range(runs)
+    ]
     return min(float(output.split()[-1]) for output in outputs)
 
 

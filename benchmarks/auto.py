@@ -28,7 +28,9 @@ from ._timing import Row, optional, race
 
 DATA = os.environ.get("DATA", "../shared/data")
 ETAS = np.geomspace(1e-5, 1e3, 60)
-TINY = 1e-6  # relative gaps of the grid below this count as this: then ten times as much is below 1e-5
+TINY = (
+    1e-6  # relative gaps of the grid below this count as this: then ten times as much is below 1e-5
+)
 BINARY = (Logistic, Hinge, SquaredHinge)
 
 
@@ -61,12 +63,24 @@ def real() -> Iterator[tuple[str, Any, Any, Any, int]]:
         for kind in BINARY:
             loss = kind(X, np.where(y > 0, 1.0, -1.0), intercept=True)
             yield f"breast_cancer {how}: {kind.__name__}", loss, L1(1e-2), None, 1000
-        yield f"breast_cancer {how}: Multinomial", Multinomial(X, y, intercept=True), L1(1e-2), None, 1000
+        yield (
+            f"breast_cancer {how}: Multinomial",
+            Multinomial(X, y, intercept=True),
+            L1(1e-2),
+            None,
+            1000,
+        )
     A, y = load_diabetes(return_X_y=True, scaled=False)
     for how, X in (("raw", A), ("scaled", (A - A.mean(0)) / A.std(0))):
         for kind in (LAD, Quantile, Squared, Huber, Poisson):
             loss = kind(X, y / 50 if kind is Poisson else y, intercept=True)
-            yield f"diabetes {how}: {kind.__name__}", loss, L1(1e-2 if kind is Poisson else 1e-1), None, 1000
+            yield (
+                f"diabetes {how}: {kind.__name__}",
+                loss,
+                L1(1e-2 if kind is Poisson else 1e-1),
+                None,
+                1000,
+            )
 
 
 def table(problems: Iterator[tuple[str, Any, Any, Any, int]]) -> Iterator[Row]:
@@ -74,12 +88,24 @@ def table(problems: Iterator[tuple[str, Any, Any, Any, int]]) -> Iterator[Row]:
     for name, loss, penalty, x0, n in problems:
         auto = minimize(loss, x0, penalty, max_iter=n, history=0)
         options: dict[str, Any] = {"max_iter": n, "history": 0, "on_failure": "ignore"}
-        grid = np.concatenate([minimize(loss, x0, penalty, eta=part, **options).fun_best for part in np.split(ETAS, 6)])
-        long = minimize(loss, x0, penalty, max_iter=10 * n, tol=1e-10, history=0, on_failure="ignore").fun
+        grid = np.concatenate(
+            [
+                minimize(loss, x0, penalty, eta=part, **options).fun_best
+                for part in np.split(ETAS, 6)
+            ]
+        )
+        long = minimize(
+            loss, x0, penalty, max_iter=10 * n, tol=1e-10, history=0, on_failure="ignore"
+        ).fun
         star = min(long, auto.fun, np.nanmin(grid))
         unit = abs(star)
         row = Row(
-            name, (auto.fun - star) / unit, "best of 60 etas", max((np.nanmin(grid) - star) / unit, TINY), must=10, unit=""
+            name,
+            (auto.fun - star) / unit,
+            "best of 60 etas",
+            max((np.nanmin(grid) - star) / unit, TINY),
+            must=10,
+            unit="",
         )
         ratios.append(row.ours / row.theirs)
         yield row
@@ -87,8 +113,10 @@ def table(problems: Iterator[tuple[str, Any, Any, Any, int]]) -> Iterator[Row]:
         if n >= 500:
             took = race(
                 phases=2,
-                auto=lambda: minimize(loss, x0, penalty, max_iter=n, history=0),  # noqa: B023
-                one=lambda: minimize(loss, x0, penalty, eta=one, max_iter=n, history=0, on_failure="ignore"),  # noqa: B023
+                auto=lambda: minimize(loss, x0, penalty, max_iter=n, history=0),
+                one=lambda: minimize(
+                    loss, x0, penalty, eta=one, max_iter=n, history=0, on_failure="ignore"
+                ),
             )
             times.append(took["auto"] / took["one"])
             total += took["auto"], took["one"]

@@ -28,7 +28,15 @@ def overhead() -> Iterator[Row]:
     for name, (loss, iterations) in cases.items():
 
         def run(loss=loss, iterations=iterations, **options) -> None:
-            minimize(loss, penalty=L1(0.01), eta=0.05, max_iter=iterations, history=0, on_failure="ignore", **options)
+            minimize(
+                loss,
+                penalty=L1(0.01),
+                eta=0.05,
+                max_iter=iterations,
+                history=0,
+                on_failure="ignore",
+                **options,
+            )
 
         times = race(phases=3, gap=lambda: run(stop="gap", tol=0.0), plain=run)
         yield Row(name, times["gap"], "without the gap", times["plain"], must=1.1)

@@ -42,13 +42,19 @@ def sparse_problem(samples: int, features: int, per_row: int):
     from scipy.sparse import csr_array
 
     rng = np.random.default_rng(0)
-    u = (np.arange(per_row) + rng.random((samples, per_row))) / per_row  # one draw per stratum: few columns coincide
+    u = (
+        np.arange(per_row) + rng.random((samples, per_row))
+    ) / per_row  # one draw per stratum: few columns coincide
     rank = (10 * (features / 10 + 1) ** u - 10).astype(np.int64)
     shift = np.arange(per_row)
-    rank = np.maximum.accumulate(np.minimum(rank - shift, features - per_row), axis=1) + shift  # and now none
+    rank = (
+        np.maximum.accumulate(np.minimum(rank - shift, features - per_row), axis=1) + shift
+    )  # and now none
     indices = np.sort(rng.permutation(features)[rank], axis=1).astype(np.int32)
     indptr = np.arange(0, samples * per_row + 1, per_row, dtype=np.int32)
-    A = csr_array((rng.random(samples * per_row), indices.ravel(), indptr), shape=(samples, features))
+    A = csr_array(
+        (rng.random(samples * per_row), indices.ravel(), indptr), shape=(samples, features)
+    )
     return A, np.sign(A @ rng.standard_normal(features))
 
 
@@ -79,7 +85,13 @@ def dense_rows(dtype: type, **limits: float) -> Iterator[Row]:
         product=lambda: A @ x,
     )
     name, product = f"dense 20000 x 500 {np.dtype(dtype)}", times["product"]
-    yield Row(f"one iteration, {name}, hinge + L1", times["hinge"] / iterations, "A @ x", product, **limits)
+    yield Row(
+        f"one iteration, {name}, hinge + L1",
+        times["hinge"] / iterations,
+        "A @ x",
+        product,
+        **limits,
+    )
     # The hinge skips samples that are right by a margin; the squared loss cannot skip any.
     yield Row("  (squared loss + L1)", times["squared"] / iterations, "A @ x", product)
     yield Row("  (NumPy, gradient in two passes)", times["gradient"], "A @ x", product)
@@ -98,7 +110,13 @@ def sparse() -> Iterator[Row]:
 
     times = race(ours=runner(Logistic(A, b, l2=1e-4), iterations, eta=0.1), gradient=gradient)
     name = "one iteration, CSR 15935 x 62061, 80 per row, logistic + l2"
-    yield Row(name, times["ours"] / iterations, "gradient by SciPy and NumPy", times["gradient"], must=1.10)
+    yield Row(
+        name,
+        times["ours"] / iterations,
+        "gradient by SciPy and NumPy",
+        times["gradient"],
+        must=1.10,
+    )
 
 
 def small() -> Iterator[Row]:
@@ -123,14 +141,23 @@ def small() -> Iterator[Row]:
     }
     for contender, name in rows.items():
         must = 1.3 if contender == "iterate" else None
-        yield Row(name, times[contender] / iterations, "gradient by NumPy", times["gradient"], must=must)
+        yield Row(
+            name, times[contender] / iterations, "gradient by NumPy", times["gradient"], must=must
+        )
 
 
 def autograd() -> Iterator[Row]:
     """What one writes in PyTorch without a proximal step."""
     A, b, x0 = hinge_problem()
-    iterations, name, peer = 1000, "1000 iterations, dense 500 x 100, hinge + L1", "torch autograd, Adagrad"
-    torch, ours = optional("torch"), runner(Hinge(A, b), iterations, x0=x0, penalty=L1(LAM), eta=ETA)
+    iterations, name, peer = (
+        1000,
+        "1000 iterations, dense 500 x 100, hinge + L1",
+        "torch autograd, Adagrad",
+    )
+    torch, ours = (
+        optional("torch"),
+        runner(Hinge(A, b), iterations, x0=x0, penalty=L1(LAM), eta=ETA),
+    )
 
     if torch is None:
         yield Row(name, race(ours=ours)["ours"], peer, None)

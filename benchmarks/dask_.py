@@ -24,9 +24,13 @@ from ._timing import Row, optional, race
 from .core import sparse_problem
 
 BLOCKS = 4  # two for each worker
-STREAMED = int(os.environ.get("STREAMED", "6000")) * 10**6  # bytes of the array that is larger than the memory there is
+STREAMED = (
+    int(os.environ.get("STREAMED", "6000")) * 10**6
+)  # bytes of the array that is larger than the memory there is
 LIMIT = 1_500 * 10**6  # bytes of memory
-PEERS = tuple(map(int, os.environ.get("PEERS", "100000x30").split("x")))  # samples and features, for the peers
+PEERS = tuple(
+    map(int, os.environ.get("PEERS", "100000x30").split("x"))
+)  # samples and features, for the peers
 TO_REACH = 1e-6  # the relative gap that peers are compared at
 TURNS = 3  # of each of them
 
@@ -37,7 +41,9 @@ def workers() -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
+        ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
@@ -61,7 +67,9 @@ def distributed_rows(A: Any, folder: str, blocks: int = BLOCKS) -> Any:
         sparse.save_npz(Path(folder) / f"{k}.npz", A[lo:hi], compressed=False)
     read, like = dask.delayed(chunk), sparse.csr_array((0, 0))
     shapes = [(hi - lo, A.shape[1]) for lo, hi in pairwise(cuts)]
-    return da.concatenate([da.from_delayed(read(folder, k), shape, A.dtype, like) for k, shape in enumerate(shapes)])
+    return da.concatenate(
+        [da.from_delayed(read(folder, k), shape, A.dtype, like) for k, shape in enumerate(shapes)]
+    )
 
 
 def iterating(loss: Any, iterations: int = 5) -> Callable[[], Any]:
@@ -81,7 +89,12 @@ def cluster() -> Iterator[Row]:
         far = Logistic(source(distributed_rows(A, folder), client=client), b)
         times = race(phases=3, ours=iterating(far, 3), memory=iterating(Logistic(A, b), 3))
         yield Row(
-            "iteration, 1e8 nonzeros, two workers", times["ours"] / 3, "in memory, two threads", times["memory"] / 3, 1.3, 1.1
+            "iteration, 1e8 nonzeros, two workers",
+            times["ours"] / 3,
+            "in memory, two threads",
+            times["memory"] / 3,
+            1.3,
+            1.1,
         )
 
 
@@ -107,7 +120,8 @@ def overhead() -> Iterator[Row]:
         def tasks() -> Any:
             name = f"nothing-{next(rounds)}"
             return client.get(
-                {(name, k): (nothing, future) for k, future in enumerate(held)}, [(name, k) for k in range(BLOCKS)]
+                {(name, k): (nothing, future) for k, future in enumerate(held)},
+                [(name, k) for k in range(BLOCKS)],
             )
 
         times = race(
@@ -118,7 +132,14 @@ def overhead() -> Iterator[Row]:
             memory=iterating(Logistic(A, b)),
         )
     ours, threads, memory = (times[name] / 5 for name in ("ours", "threads", "memory"))
-    yield Row("iteration without work, 4 blocks, two workers", ours, "a round of 4 empty tasks", times["tasks"], 1.5, 1.1)
+    yield Row(
+        "iteration without work, 4 blocks, two workers",
+        ours,
+        "a round of 4 empty tasks",
+        times["tasks"],
+        1.5,
+        1.1,
+    )
     yield Row("the same in threads of this process", threads, "in memory", memory)
 
 
@@ -154,7 +175,10 @@ def peers() -> Iterator[Row]:
     with ExitStack() as open_, warnings.catch_warnings(action="ignore", category=FutureWarning):
         client = open_.enter_context(workers())
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            X, Y = (client.persist(da.from_array(v, chunks=(len(A) // BLOCKS, *v.shape[1:]))) for v in (A, y))
+            X, Y = (
+                client.persist(da.from_array(v, chunks=(len(A) // BLOCKS, *v.shape[1:])))
+                for v in (A, y)
+            )
         rows = source(X, client=client)
 
         def ours(**options: Any) -> np.ndarray:
@@ -172,22 +196,38 @@ def peers() -> Iterator[Row]:
                 return np.asarray(glm.lbfgs(X, Y, max_iter=200, tol=tol, **strength))
 
             contenders["dask-glm lbfgs, enough"] = enough(lbfgs, 1e3)
-            contenders["dask-glm lbfgs, its tol"] = lambda: glm.lbfgs(X, Y, max_iter=200, **strength)
+            contenders["dask-glm lbfgs, its tol"] = lambda: glm.lbfgs(
+                X, Y, max_iter=200, **strength
+            )
             contenders["dask-glm admm"] = lambda: glm.admm(X, Y, max_iter=30, **strength)
         if optional("pyspark") and shutil.which("java"):
             spark = open_.enter_context(spark_solver(A, y, alpha))
             for _ in range(5):  # Java compiles what is called often
                 spark(1e-6)
-            contenders["Spark, enough"], contenders["Spark, its tol"] = enough(spark, 1e-1), lambda: spark(1e-6)
+            contenders["Spark, enough"], contenders["Spark, its tol"] = (
+                enough(spark, 1e-1),
+                lambda: spark(1e-6),
+            )
         found = by_turns(contenders)
-    for peer in ("dask-glm lbfgs, enough", "dask-glm lbfgs, its tol", "dask-glm admm", "Spark, enough", "Spark, its tol"):
+    for peer in (
+        "dask-glm lbfgs, enough",
+        "dask-glm lbfgs, its tol",
+        "dask-glm admm",
+        "Spark, enough",
+        "Spark, its tol",
+    ):
         seconds, x = found["exact finish"]
         theirs, other = found.get(peer, (None, None))
         name = peer + ("" if other is None else f" {gap(other):.0e}")
         yield Row(f"ridge logistic, gap {gap(x):.0e}", seconds, name, theirs, 1.0, 0.5)
     seconds, x = found["iterations only"]
     theirs = found.get("dask-glm lbfgs, enough", (None, None))[0]
-    yield Row(f"ridge logistic, iterations only, gap {gap(x):.0e}", seconds, "dask-glm lbfgs, enough", theirs)
+    yield Row(
+        f"ridge logistic, iterations only, gap {gap(x):.0e}",
+        seconds,
+        "dask-glm lbfgs, enough",
+        theirs,
+    )
 
 
 def by_turns(contenders: dict[str, Callable[[], Any]]) -> dict[str, tuple[float, np.ndarray]]:
@@ -270,7 +310,9 @@ def stream() -> Iterator[Row]:
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     ours, added, read, peak = map(float, done.stdout.split())
     size = f"{STREAMED / 1e9:.3g} GB"
-    yield Row(f"iteration over {size} on disk", ours, "adding up what is mapped", added, 1 / 0.7, 1.1)
+    yield Row(
+        f"iteration over {size} on disk", ours, "adding up what is mapped", added, 1 / 0.7, 1.1
+    )
     yield Row("  the same", ours, "reading it, and no more", read, 1 / 0.7, 1.1)
     yield Row(f"memory that {size} on disk need", peak, "limit", float(LIMIT), 1.0, unit="B")
 

@@ -34,7 +34,9 @@ def regression(samples: int, features: int, true: int) -> tuple[np.ndarray, np.n
     return A, A @ w + rng.standard_t(3, samples)
 
 
-def linear_programs(must: float | None = 1 / 3, others: float | None = 1.0, **more: Peer) -> dict[str, Peer]:
+def linear_programs(
+    must: float | None = 1 / 3, others: float | None = 1.0, **more: Peer
+) -> dict[str, Peer]:
     """HiGHS in three forms, and Frisch-Newton."""
 
     def highs(solver: str, crossover: str) -> Any:
@@ -46,7 +48,9 @@ def linear_programs(must: float | None = 1 / 3, others: float | None = 1.0, **mo
         peers["HiGHS, ipm, no crossover"] = Peer(highs("ipm", "off"), (1e-3, 1e-6, 1e-9), must)
         peers["HiGHS, simplex"] = Peer(highs("simplex", "off"), (1e-8,), must)
     if optional("pinball"):
-        peers = {"Frisch-Newton": Peer(kinked.frisch_newton, (1e-1, 1e-2, 1e-4, 1e-6, 1e-9), others)} | peers
+        peers = {
+            "Frisch-Newton": Peer(kinked.frisch_newton, (1e-1, 1e-2, 1e-4, 1e-6, 1e-9), others)
+        } | peers
     return peers | more
 
 
@@ -57,7 +61,9 @@ def of_shape(samples: int, features: int, true: int, **more: Peer) -> Iterator[R
     A, b = regression(samples, features, true)
     peers = linear_programs(**more)
     if "Frisch-Newton" in peers and np.sqrt(features + 1) * samples ** (2 / 3) < samples / 2:
-        peers["Frisch-Newton, preprocessed"] = Peer(kinked.preprocessed, (1e-2, 1e-4, 1e-6, 1e-9), 1.0)
+        peers["Frisch-Newton, preprocessed"] = Peer(
+            kinked.preprocessed, (1e-2, 1e-4, 1e-6, 1e-9), 1.0
+        )
     name = f"{samples} x {features}, {true} true"
     yield from contest(
         f"LAD {name}",
@@ -110,7 +116,11 @@ def hinge() -> Iterator[Row]:
 
     A, b = regression(5000, 200, 20)
     b = np.where(b > 0, 1.0, -1.0)
-    more = {"Clarabel": Peer(kinked.clarabel_dual, (1e-5, 1e-8, 1e-10))} if optional("clarabel") else {}
+    more = (
+        {"Clarabel": Peer(kinked.clarabel_dual, (1e-5, 1e-8, 1e-10))}
+        if optional("clarabel")
+        else {}
+    )
     yield from contest(
         "hinge + L1 5000 x 200",
         kinked.hinge(A, b, 0.01),
@@ -132,7 +142,10 @@ def l1_logistic() -> Iterator[Row]:
     from adagrad_diff.sklearn import LogisticRegression
 
     limits = {"must": 2.0, "aim": 1.0}
-    peers = {"liblinear": smooth.logistic("liblinear", **limits), "saga": smooth.logistic("saga", most=500, **limits)}
+    peers = {
+        "liblinear": smooth.logistic("liblinear", **limits),
+        "saga": smooth.logistic("saga", most=500, **limits),
+    }
     if optional("skglm"):
         peers["skglm"] = smooth.skglm_logistic(**limits)
     if optional("celer"):
@@ -145,7 +158,9 @@ def l1_logistic() -> Iterator[Row]:
             yield from contest(
                 f"logistic + L1 ({share:g}) {name}",
                 problem,
-                lambda gap: LogisticRegression("l1", alpha=problem.l1, fit_intercept=False, tol=gap).fit(A, b),  # noqa: B023
+                lambda gap: LogisticRegression(
+                    "l1", alpha=problem.l1, fit_intercept=False, tol=gap
+                ).fit(A, b),
                 peers,
                 (1e-6,),
                 SLOW,
@@ -158,7 +173,9 @@ def l2_logistic() -> Iterator[Row]:
 
     limits = {"must": 2.0, "aim": 1.0}
     name, A, b = labelled("news20")
-    peers = {solver: smooth.logistic(solver, **limits) for solver in ("liblinear", "newton-cg", "lbfgs")}
+    peers = {
+        solver: smooth.logistic(solver, **limits) for solver in ("liblinear", "newton-cg", "lbfgs")
+    }
     yield from contest(
         f"logistic + L2 {name}",
         smooth.Smooth(A, b, "logistic", l2=1e-4, intercept=False),

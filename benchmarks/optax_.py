@@ -85,7 +85,13 @@ def update() -> Iterator[Row]:
     if not optional("optax"):
         return
     times = race(**updaters())
-    yield Row("one jitted update, state donated", times["ours"], "optax.adagrad", times["adagrad"], must=1.2)
+    yield Row(
+        "one jitted update, state donated",
+        times["ours"],
+        "optax.adagrad",
+        times["adagrad"],
+        must=1.2,
+    )
     yield Row("", times["ours"], "optax.adam", times["adam"], must=0.8)
     yield Row("  adamdiff", times["adamdiff"], "optax.adam", times["adam"])
 
@@ -96,13 +102,25 @@ def step() -> Iterator[Row]:
         return
     times = race(**steppers())
     yield Row(
-        "one jitted step, parameters and state donated", times["ours"], "optax.adagrad", times["adagrad"], must=STREAMS, aim=1.2
+        "one jitted step, parameters and state donated",
+        times["ours"],
+        "optax.adagrad",
+        times["adagrad"],
+        must=STREAMS,
+        aim=1.2,
     )
     yield Row("", times["ours"], "optax.adam", times["adam"])
     yield Row("  with L1", times["l1"], "without", times["ours"])
     yield Row("  adamdiff", times["adamdiff"], "optax.adam", times["adam"])
     arrays = {name: streams(optimizer) for name, optimizer in contenders().items()}
-    yield Row("  arrays that go through memory", arrays["ours"], "optax.adagrad", arrays["adagrad"], must=STREAMS, unit="")
+    yield Row(
+        "  arrays that go through memory",
+        arrays["ours"],
+        "optax.adagrad",
+        arrays["adagrad"],
+        must=STREAMS,
+        unit="",
+    )
     yield Row("", arrays["ours"], "optax.adam", arrays["adam"], unit="")
     yield Row("  with L1", arrays["l1"], "without", arrays["ours"], must=1.0, unit="")
 
@@ -119,13 +137,21 @@ def streams(optimizer) -> int:
 
     x = jnp.zeros(1000)
     text = jax.jit(one, donate_argnums=(0, 1)).lower(x, optimizer.init(x), x).compile().as_text()
-    computations = dict(re.findall(r"^%(\S+) .*?\{\n(.*?)^\}", text, flags=re.MULTILINE | re.DOTALL))
+    computations = dict(
+        re.findall(r"^%(\S+) .*?\{\n(.*?)^\}", text, flags=re.MULTILINE | re.DOTALL)
+    )
     total = 0
     for kind, called in re.findall(
-        r"= f32\[1000\]\S* (fusion|copy)\(.*?(?:calls=%(\S+?),|$)", text[text.index("ENTRY") :], re.MULTILINE
+        r"= f32\[1000\]\S* (fusion|copy)\(.*?(?:calls=%(\S+?),|$)",
+        text[text.index("ENTRY") :],
+        re.MULTILINE,
     ):
         inputs = re.findall(r"%(\S+) = f32\[1000\]\S* parameter", computations.get(called, ""))
-        used = [name for name in inputs if re.search(rf"(?<!slice)\([^)]*%{re.escape(name)}[,)]", computations[called])]
+        used = [
+            name
+            for name in inputs
+            if re.search(rf"(?<!slice)\([^)]*%{re.escape(name)}[,)]", computations[called])
+        ]
         total += 1 + (1 if kind == "copy" else len(used))
     return total
 

@@ -47,7 +47,13 @@ def rows(family: Callable[[int], dict[str, p.Penalty]], must: float) -> Iterator
         calls = {name: prox(penalty, z, step) for name, penalty in family(shape[0]).items()}
         times = race(soft=soft(z, step), **calls)
         for name in calls:
-            yield Row(f"{name}, {' x '.join(map(str, shape))}", times[name], SOFT, times["soft"], must=must)
+            yield Row(
+                f"{name}, {' x '.join(map(str, shape))}",
+                times[name],
+                SOFT,
+                times["soft"],
+                must=must,
+            )
 
 
 def separable() -> Iterator[Row]:
@@ -133,7 +139,9 @@ def pyproximal() -> Iterator[Row]:
     """The operators that pyproximal has too. It takes one step for all coordinates, so both get one."""
     peer, d, step = optional("pyproximal"), SIZES[0][0], 0.5
     z, a = problem((d,))[0], normal(d)
-    groups = np.arange(d) % (d // 10)  # pyproximal's groups are the columns of a matrix with 10 rows
+    groups = np.arange(d) % (
+        d // 10
+    )  # pyproximal's groups are the columns of a matrix with 10 rows
     ours = {
         "L1": p.L1(0.5),
         "Box": p.Box(-0.5, 1.0),

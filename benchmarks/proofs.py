@@ -18,7 +18,10 @@ from ._tables import binary, classic, correlated, ordinary, standardized, wide
 from ._timing import Row, optional
 from .auto import paper, real
 
-SHARES = {"regression": (0.1, 1e-3, 0.0), "binary": (0.1, 0.01, 1e-3)}  # of the strength that leaves nothing
+SHARES = {
+    "regression": (0.1, 1e-3, 0.0),
+    "binary": (0.1, 0.01, 1e-3),
+}  # of the strength that leaves nothing
 
 
 def reference(kind: str, A: np.ndarray, b: np.ndarray, alpha: float, penalty: str) -> np.ndarray:
@@ -45,7 +48,9 @@ def reference(kind: str, A: np.ndarray, b: np.ndarray, alpha: float, penalty: st
     return np.append(x, float(c.value) - mean @ x)
 
 
-def objective(kind: str, A: np.ndarray, b: np.ndarray, alpha: float, penalty: str, x: np.ndarray) -> float:
+def objective(
+    kind: str, A: np.ndarray, b: np.ndarray, alpha: float, penalty: str, x: np.ndarray
+) -> float:
     z, w = (A @ x[:-1] + x[-1]).astype(np.longdouble), x[:-1]
     t = b - z
     losses = {
@@ -64,18 +69,46 @@ def fits() -> Iterator[tuple[str, str, str, np.ndarray, np.ndarray, float, Any]]
     from adagrad_diff import LAD, Hinge, Logistic
     from adagrad_diff import sklearn as door
 
-    tables = classic() | {"correlated": correlated(300, 50), "wide": wide(40, 200), "ordinary": ordinary(1000)}
+    tables = classic() | {
+        "correlated": correlated(300, 50),
+        "wide": wide(40, 200),
+        "ordinary": ordinary(1000),
+    }
     for name, (A, b) in tables.items():
         critical = critical_lam(LAD(A, b, intercept=True), L1(1.0))
         half = critical_lam(Quantile(A, b, tau=0.9, intercept=True), L1(1.0))
         square = float(np.abs((A - A.mean(axis=0)).T @ (b - b.mean())).max() / len(b))
         for share in SHARES["regression"]:
-            yield name, "absolute", "l1", A, b, share * critical, door.LADRegressor(alpha=share * critical)
-            yield name, "quantile", "l1", A, b, share * half, door.QuantileRegressor(0.9, alpha=share * half)
+            yield (
+                name,
+                "absolute",
+                "l1",
+                A,
+                b,
+                share * critical,
+                door.LADRegressor(alpha=share * critical),
+            )
+            yield (
+                name,
+                "quantile",
+                "l1",
+                A,
+                b,
+                share * half,
+                door.QuantileRegressor(0.9, alpha=share * half),
+            )
             if name != "wide" or share:
                 yield name, "squared", "l1", A, b, share * square, door.Lasso(alpha=share * square)
                 yield name, "squared", "l2", A, b, share, door.LinearRegressor(alpha=share)
-            yield name, "huber", "l2", A, b, max(share, 1e-4), door.HuberRegressor(alpha=max(share, 1e-4))
+            yield (
+                name,
+                "huber",
+                "l2",
+                A,
+                b,
+                max(share, 1e-4),
+                door.HuberRegressor(alpha=max(share, 1e-4)),
+            )
     for name, (A, b) in binary().items():
         for share in SHARES["binary"]:
             alpha = share * critical_lam(Logistic(A, b, intercept=True), L1(1.0))
@@ -100,22 +133,45 @@ def grid() -> Iterator[Row]:
             key = f"{name}, {kind} + {penalty}, {alpha:.1g}"
             found = objective(kind, A, b, alpha, penalty, fitted(model))
             try:
-                best = min(found, objective(kind, A, b, alpha, penalty, reference(kind, A, b, alpha, penalty)))
+                best = min(
+                    found,
+                    objective(kind, A, b, alpha, penalty, reference(kind, A, b, alpha, penalty)),
+                )
             except Exception:  # Clarabel may fail where ours does not
                 best, failed = found, failed + 1
-        constant = objective(kind, A, b, 0.0, penalty, np.append(np.zeros(A.shape[1]), np.median(b)))
+        constant = objective(
+            kind, A, b, 0.0, penalty, np.append(np.zeros(A.shape[1]), np.median(b))
+        )
         gaps[key] = (found - best) / max(abs(best), 1e-6 * constant)
         total += 1
         certified = model.converged_ and model.stop_reason_ == "certified"
         good += certified
         if not certified:
-            yield Row(f"  {model.stop_reason_}: {key}", gaps[key], "true gap; allowed", 1e-3, unit="")
+            yield Row(
+                f"  {model.stop_reason_}: {key}", gaps[key], "true gap; allowed", 1e-3, unit=""
+            )
         elif gaps[key] > 1.01e-4:
-            yield Row(f"  PROVEN AND WRONG: {key}", gaps[key], "true gap; allowed", 1e-4, must=1.0, unit="")
+            yield Row(
+                f"  PROVEN AND WRONG: {key}",
+                gaps[key],
+                "true gap; allowed",
+                1e-4,
+                must=1.0,
+                unit="",
+            )
     worst = max(gaps, key=lambda key: gaps[key])
-    yield Row(f"share of {total} default fits that is not proven", 1 - good / total, "allowed", 0.05, must=1.0, unit="")
+    yield Row(
+        f"share of {total} default fits that is not proven",
+        1 - good / total,
+        "allowed",
+        0.05,
+        must=1.0,
+        unit="",
+    )
     yield Row(f"the worst true gap: {worst}", gaps[worst], "allowed", 1e-3, must=1.0, unit="")
-    yield Row("share of the references that failed", failed / total, "allowed", 0.05, must=1.0, unit="")
+    yield Row(
+        "share of the references that failed", failed / total, "allowed", 0.05, must=1.0, unit=""
+    )
     yield Row("time of all fits", seconds, "with the references", perf_counter() - begin)
 
 
@@ -126,21 +182,40 @@ def ordinary_table() -> Iterator[Row]:
     from adagrad_diff.sklearn import QuantileRegressor
 
     A, b = ordinary()
-    without: dict[str, Any] = {"finish": False} if "finish" in inspect.signature(minimize).parameters else {}
+    without: dict[str, Any] = (
+        {"finish": False} if "finish" in inspect.signature(minimize).parameters else {}
+    )
     for alpha in (1e-2, 1e-4, 0.0):
         for tau in (0.1, 0.5, 0.9):
             loss, penalty = Quantile(A, b, tau=tau, intercept=True), L1(alpha)
-            seconds, model = measure(lambda: QuantileRegressor(tau, alpha=alpha, tol=1e-8).fit(A, b))  # noqa: B023
+            seconds, model = measure(
+                lambda: QuantileRegressor(tau, alpha=alpha, tol=1e-8).fit(A, b)
+            )
             plain, result = measure(
-                lambda: minimize(loss, None, penalty, tol=1e-4, max_iter=10000, on_failure="ignore", history=0, **without)  # noqa: B023
+                lambda: minimize(
+                    loss,
+                    None,
+                    penalty,
+                    tol=1e-4,
+                    max_iter=10000,
+                    on_failure="ignore",
+                    history=0,
+                    **without,
+                )
             )
             problem = kinked.quantile(A, b, tau, alpha)
-            exact = problem.value(kinked.highs_dual(problem, "simplex", "on", 1e-9, 30.0)) if optional("highspy") else np.nan
+            exact = (
+                problem.value(kinked.highs_dual(problem, "simplex", "on", 1e-9, 30.0))
+                if optional("highspy")
+                else np.nan
+            )
             name = f"ordinary table, quantile {tau}, alpha {alpha:g}, 1e-08"
             gap = model.dual_gap_ / model.objective_
             if not model.converged_:
                 name, seconds = f"{name} (took {seconds:.2g} s, proven {gap:.0e})", np.inf
-            yield Row(name, seconds, f"no finish, proven {result.gap / result.fun:.0e}", plain, must=1.0)
+            yield Row(
+                name, seconds, f"no finish, proven {result.gap / result.fun:.0e}", plain, must=1.0
+            )
             off = (problem.value(fitted(model)) - exact) / exact
             yield Row("  true gap, and proven", off, "proven", gap, unit="")
 
@@ -149,7 +224,13 @@ def failed_tries() -> Iterator[Row]:
     """On the problems of the table of eta="auto": what tries of the finish cost that did not reach 1e-6."""
     worst = 0.0
     for name, loss, penalty, x0, _ in (*paper(), *real()):
-        options: dict[str, Any] = {"penalty": penalty, "tol": 1e-6, "max_iter": 2000, "history": 0, "on_failure": "ignore"}
+        options: dict[str, Any] = {
+            "penalty": penalty,
+            "tol": 1e-6,
+            "max_iter": 2000,
+            "history": 0,
+            "on_failure": "ignore",
+        }
         if "news20" in name:
             options["max_iter"] = 300
         minimize(loss, x0, **{**options, "max_iter": 1})  # compiles
@@ -157,8 +238,17 @@ def failed_tries() -> Iterator[Row]:
         result = minimize(loss, x0, **options)
         took, finish = perf_counter() - begin, result.finish
         worst = max(worst, finish.failed / took)
-        proven = f"proven {result.gap / abs(result.fun):.0e}" if result.gap < abs(result.fun) else "nothing proven"
-        yield Row(f"{name}: {finish.tries} tries, {result.nit} iterations, {proven}", finish.failed, "run", took)
+        proven = (
+            f"proven {result.gap / abs(result.fun):.0e}"
+            if result.gap < abs(result.fun)
+            else "nothing proven"
+        )
+        yield Row(
+            f"{name}: {finish.tries} tries, {result.nit} iterations, {proven}",
+            finish.failed,
+            "run",
+            took,
+        )
     yield Row("the largest share of failed tries", worst, "allowed", 0.1, must=1, unit="")
 
 

@@ -79,7 +79,9 @@ def splice() -> Iterator[Row]:
     """The size of splice, hinge + L1: 100 trajectories of 60 coordinates."""
     rng = np.random.default_rng(0)
     A, b = rng.standard_normal((1000, 60)), np.sign(rng.standard_normal(1000))
-    yield from rows("1000 x 60, 100 trajectories", Hinge(A, b), 0.1 * rng.standard_normal((60, 100)), 20)
+    yield from rows(
+        "1000 x 60, 100 trajectories", Hinge(A, b), 0.1 * rng.standard_normal((60, 100)), 20
+    )
 
 
 def wide() -> Iterator[Row]:

@@ -46,7 +46,9 @@ def pinball(A: Any, b: np.ndarray, tau: float, alpha: float, w: np.ndarray, c: f
     return float(np.mean(np.maximum(tau * t, (tau - 1) * t)) + alpha * np.abs(w).sum())
 
 
-def quantile_program(A: np.ndarray, b: np.ndarray, tau: float, alpha: float, method: str) -> tuple[np.ndarray, float]:
+def quantile_program(
+    A: np.ndarray, b: np.ndarray, tau: float, alpha: float, method: str
+) -> tuple[np.ndarray, float]:
     """The linear program of L1 quantile regression, by HiGHS: x = p - q, and the two parts of the residual."""
     from scipy import sparse
     from scipy.optimize import linprog
@@ -60,13 +62,17 @@ def quantile_program(A: np.ndarray, b: np.ndarray, tau: float, alpha: float, met
     return x[:features] - x[features : 2 * features], x[2 * features] - x[2 * features + 1]
 
 
-def quantile_cone(A: np.ndarray, b: np.ndarray, tau: float, alpha: float) -> tuple[np.ndarray, float]:
+def quantile_cone(
+    A: np.ndarray, b: np.ndarray, tau: float, alpha: float
+) -> tuple[np.ndarray, float]:
     """The same by Clarabel."""
     import cvxpy as cp
 
     w, c = cp.Variable(A.shape[1]), cp.Variable()
     t = b - A @ w - c
-    cp.Problem(cp.Minimize(cp.sum(cp.maximum(tau * t, (tau - 1) * t)) / len(b) + alpha * cp.norm1(w))).solve(solver="CLARABEL")
+    cp.Problem(
+        cp.Minimize(cp.sum(cp.maximum(tau * t, (tau - 1) * t)) / len(b) + alpha * cp.norm1(w))
+    ).solve(solver="CLARABEL")
     return w.value, float(c.value)
 
 
@@ -80,20 +86,31 @@ def quantile() -> Iterator[Row]:
 
     A, b = regression(5000, 200)
     for tau, alpha in ((0.5, 0.01), (0.8, 0.01)):
-        ours = LADRegressor(alpha=2 * alpha) if tau == 0.5 else QuantileRegressor(quantile=tau, alpha=alpha)
+        ours = (
+            LADRegressor(alpha=2 * alpha)
+            if tau == 0.5
+            else QuantileRegressor(quantile=tau, alpha=alpha)
+        )
         name = f"{type(ours).__name__}, quantile {tau}, 5000 x 200"
-        seconds, fitted = best(lambda: ours.fit(A, b))  # noqa: B023
-        theirs, model = once(lambda: Theirs(quantile=tau, alpha=alpha).fit(A, b))  # noqa: B023
+        seconds, fitted = best(lambda: ours.fit(A, b))
+        theirs, model = once(lambda: Theirs(quantile=tau, alpha=alpha).fit(A, b))
         optimum = pinball(A, b, tau, alpha, model.coef_, model.intercept_)
         found = pinball(A, b, tau, alpha, fitted.coef_, fitted.intercept_)
-        peers = {"highs-ipm": once(lambda: quantile_program(A, b, tau, alpha, "highs-ipm"))[0]}  # noqa: B023
+        peers = {"highs-ipm": once(lambda: quantile_program(A, b, tau, alpha, "highs-ipm"))[0]}
         if optional("cvxpy"):
-            peers["Clarabel"] = once(lambda: quantile_cone(A, b, tau, alpha))[0]  # noqa: B023
-        seconds = min(seconds, best(lambda: ours.fit(A, b))[0])  # noqa: B023 (peers average over a minute: so do we)
+            peers["Clarabel"] = once(lambda: quantile_cone(A, b, tau, alpha))[0]
+        seconds = min(seconds, best(lambda: ours.fit(A, b))[0]) (peers average over a minute: so do we)
         yield Row(name, seconds, "QuantileRegressor", theirs, must=1 / 60)
         for peer, time in peers.items():
             yield Row("", seconds, peer, time, must=1 / 25 if time == min(peers.values()) else None)
-        yield Row("  objective above the optimum, relative", (found - optimum) / optimum, "allowed", GOOD, must=1, unit="")
+        yield Row(
+            "  objective above the optimum, relative",
+            (found - optimum) / optimum,
+            "allowed",
+            GOOD,
+            must=1,
+            unit="",
+        )
         yield Row("  certified", fitted.dual_gap_ / fitted.objective_, "allowed", GOOD, unit="")
 
 
@@ -120,15 +137,30 @@ def sparse_svc() -> Iterator[Row]:
     cost = np.concatenate([np.full(400, alpha), [0, 0], np.full(samples, 1 / samples)])
     optimum = np.inf
     for method in ("highs-ipm", "highs-ds"):
-        time, answer = once(lambda: linprog(cost, A_ub=rows, b_ub=-np.ones(samples), bounds=(0, None), method=method))  # noqa: B023
+        time, answer = once(
+            lambda: linprog(
+                cost, A_ub=rows, b_ub=-np.ones(samples), bounds=(0, None), method=method
+            )
+        )
         optimum = min(optimum, answer.fun)
         yield Row("SparseSVC, 5000 x 200", seconds, f"HiGHS ({method})", time, must=1 / 20)
-    yield Row("  objective above the optimum, relative", (found - optimum) / optimum, "allowed", GOOD, must=1, unit="")
+    yield Row(
+        "  objective above the optimum, relative",
+        (found - optimum) / optimum,
+        "allowed",
+        GOOD,
+        must=1,
+        unit="",
+    )
     sgd = SGDClassifier(loss="hinge", penalty="l1", alpha=alpha, random_state=0)
     time, _ = once(lambda: sgd.fit(A, b))
     theirs = hinge(A, b, alpha, sgd.coef_.ravel(), float(sgd.intercept_[0]))
     yield Row(
-        "  the same, and SGDClassifier's", (found - optimum) / optimum, "SGDClassifier", (theirs - optimum) / optimum, unit=""
+        "  the same, and SGDClassifier's",
+        (found - optimum) / optimum,
+        "SGDClassifier",
+        (theirs - optimum) / optimum,
+        unit="",
     )
     yield Row("  seconds", seconds, "SGDClassifier", time)
 
@@ -146,14 +178,23 @@ def logistic() -> Iterator[Row]:
         A, b = data.A, np.where(data.b <= 10, 1.0, -1.0) if name == "news20" else data.b
         size = (lambda w: np.abs(w).sum()) if penalty == "l1" else (lambda w: 0.5 * float(w @ w))
         # Ours may have to compile first.
-        runs = {key: best(call, 1) if key == "ours" else once(call) for key, call in classifiers(A, b, penalty, alpha).items()}
+        runs = {
+            key: best(call, 1) if key == "ours" else once(call)
+            for key, call in classifiers(A, b, penalty, alpha).items()
+        }
         found = {}
         for key, (_, model) in runs.items():
             w, c = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
             found[key] = log_loss(A, b, w, c) + alpha * size(w)
         optimum, ours = min(found.values()), runs.pop("ours")
         gap = (found["ours"] - optimum) / optimum
-        yield Row(f"LogisticRegression {penalty}, {data.name}: above the best, relative", gap, "wanted", GOOD, unit="")
+        yield Row(
+            f"LogisticRegression {penalty}, {data.name}: above the best, relative",
+            gap,
+            "wanted",
+            GOOD,
+            unit="",
+        )
         for key, (time, _) in runs.items():
             off = (found[key] - optimum) / optimum
             yield Row("", ours[0], key if off <= GOOD else f"{key} ({off:.0e} off)", time)
@@ -181,7 +222,9 @@ def classifiers(A: Any, b: np.ndarray, penalty: str, alpha: float) -> dict[str, 
     if optional("celer") and penalty == "l1":
         import celer
 
-        calls["celer (no intercept)"] = lambda: celer.LogisticRegression(C=C, fit_intercept=False).fit(A.tocsc(), b)
+        calls["celer (no intercept)"] = lambda: celer.LogisticRegression(
+            C=C, fit_intercept=False
+        ).fit(A.tocsc(), b)
     return calls
 
 
@@ -197,10 +240,20 @@ def scale() -> Iterator[Row]:
     model = LADRegressor(alpha=0.01)
     small, _ = best(lambda: LADRegressor(alpha=0.01).fit(A[:10_000], b[:10_000]), 3)
     large, fitted = once(lambda: model.fit(A, b))
-    yield Row("LADRegressor, 1e6 x 100 float32, per sample", large / 1e6, "1e4 x 100, per sample", small / 1e4)
+    yield Row(
+        "LADRegressor, 1e6 x 100 float32, per sample",
+        large / 1e6,
+        "1e4 x 100, per sample",
+        small / 1e4,
+    )
     yield Row("  certified", fitted.dual_gap_ / fitted.objective_, "allowed", GOOD, unit="")
     yield Row(
-        "  memory of a second fit (NumPy's share)", peak_memory(lambda: model.fit(A, b)), "A", A.nbytes, must=0.1, unit="B"
+        "  memory of a second fit (NumPy's share)",
+        peak_memory(lambda: model.fit(A, b)),
+        "A",
+        A.nbytes,
+        must=0.1,
+        unit="B",
     )
 
 

@@ -20,7 +20,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from adagrad_diff import L1, AdaGrad, AdaGradDiff, Logistic, Minibatch, Ridge, at_fraction, datasets, iterate, minimize
+from adagrad_diff import (
+    L1,
+    AdaGrad,
+    AdaGradDiff,
+    Logistic,
+    Minibatch,
+    Ridge,
+    at_fraction,
+    datasets,
+    iterate,
+    minimize,
+)
 from adagrad_diff.study.decades import decades
 
 from ._contest import _quiet
@@ -32,7 +43,10 @@ SAMPLES = 1_000_000  # of the made set, which has 100 features: 800 MB
 GAPS = (1e-3, 1e-6)
 ETAS = np.geomspace(1e-4, 1e2, 13)
 FINE = np.geomspace(1e-4, 1e2, 19)
-STRENGTHS, PASSES = (0.01, 0.1, 0.3), 30  # of the penalty, in units of the critical one, and where the gaps are looked at
+STRENGTHS, PASSES = (
+    (0.01, 0.1, 0.3),
+    30,
+)  # of the penalty, in units of the critical one, and where the gaps are looked at
 ROUNDS, ITERATIONS, EPOCHS = 40, 64, 64  # as far as anybody goes: rounds are about 1.5 passes
 SCHEDULES = (
     {"learning_rate": "optimal"},
@@ -55,10 +69,15 @@ def data(name: str, samples: int = SAMPLES) -> tuple[Any, np.ndarray] | None:
     if name == "made":
         return made(samples)
     if not (DATA / FILES[name]).exists():
-        print(f"  ! There is no {DATA / FILES[name]}: {name} is left out. DATA=directory says where it is.", file=sys.stderr)
+        print(
+            f"  ! There is no {DATA / FILES[name]}: {name} is left out. DATA=directory says where it is.",
+            file=sys.stderr,
+        )
         return None
     found = datasets.load(name, DATA)
-    return found.A, np.where(found.b <= 10 if name == "news20" else found.b == found.b.max(), 1.0, -1.0)
+    return found.A, np.where(
+        found.b <= 10 if name == "news20" else found.b == found.b.max(), 1.0, -1.0
+    )
 
 
 def problem(name: str) -> Set | None:
@@ -87,10 +106,15 @@ def reached(history: Any, star: float, gap: float) -> tuple[int, float, int]:
     return int(history.iteration[first]), float(history.passes[first]), int(np.argmax(there[first]))
 
 
-def ours(loss: Any, penalty: Any, star: float, count: int) -> Iterator[tuple[str, float, float, float]]:
+def ours(
+    loss: Any, penalty: Any, star: float, count: int
+) -> Iterator[tuple[str, float, float, float]]:
     """(how, gap, passes, seconds) of the race and of the best constant eta, for a loss with or without minibatches."""
     options: dict[str, Any] = {"penalty": penalty, "finish": False, "on_failure": "ignore"}
-    runs = {"auto": minimize(loss, max_iter=count, **options), "best eta": minimize(loss, eta=ETAS, max_iter=count, **options)}
+    runs = {
+        "auto": minimize(loss, max_iter=count, **options),
+        "best eta": minimize(loss, eta=ETAS, max_iter=count, **options),
+    }
     for how, run in runs.items():
         for gap in GAPS:
             n, passes, column = reached(run.history, star, gap)
@@ -106,20 +130,37 @@ def sklearn_peers(A: Any, b: np.ndarray, lam: float) -> dict[str, Callable[[floa
     """Estimators by what they are tuned with: epochs, or a tolerance."""
     from sklearn.linear_model import LogisticRegression, SGDClassifier
 
-    common: dict[str, Any] = {"C": 1 / (lam * A.shape[0]), "l1_ratio": 1.0, "fit_intercept": False, "random_state": 0}
+    common: dict[str, Any] = {
+        "C": 1 / (lam * A.shape[0]),
+        "l1_ratio": 1.0,
+        "fit_intercept": False,
+        "random_state": 0,
+    }
 
     def sgd(schedule: dict[str, Any]) -> Callable[[float], Any]:
-        same: dict[str, Any] = {"alpha": lam, "penalty": "l1", "fit_intercept": False, "random_state": 0, "tol": None}
+        same: dict[str, Any] = {
+            "alpha": lam,
+            "penalty": "l1",
+            "fit_intercept": False,
+            "random_state": 0,
+            "tol": None,
+        }
         return lambda k: SGDClassifier("log_loss", max_iter=int(k), **same, **schedule).fit(A, b)
 
     peers: dict[str, Callable[[float], Any]] = {
-        "saga": lambda k: LogisticRegression(solver="saga", max_iter=int(k), tol=0.0, **common).fit(A, b),
-        "liblinear": lambda tol: LogisticRegression(solver="liblinear", max_iter=1000, tol=tol, **common).fit(A, b),
+        "saga": lambda k: LogisticRegression(solver="saga", max_iter=int(k), tol=0.0, **common).fit(
+            A, b
+        ),
+        "liblinear": lambda tol: LogisticRegression(
+            solver="liblinear", max_iter=1000, tol=tol, **common
+        ).fit(A, b),
     }
     return peers | {f"SGDClassifier, {'/'.join(map(str, s.values()))}": sgd(s) for s in SCHEDULES}
 
 
-def fewest(fit: Callable[[float], Any], good: Callable[[Any], bool], most: int, past: list[float]) -> tuple[float, float]:
+def fewest(
+    fit: Callable[[float], Any], good: Callable[[Any], bool], most: int, past: list[float]
+) -> tuple[float, float]:
     """The fewest epochs that are good, each time from the beginning, and their seconds; infinite if there are none.
 
     The past has those of larger gaps, and then also these.
@@ -157,7 +198,9 @@ def rows_of(given: Set, verdict: list[bool]) -> Iterator[Row]:
         (f"minibatches of {size}, {how}", gap, passes, seconds)
         for how, gap, passes, seconds in ours(Minibatch(loss, size), penalty, star, ROUNDS)
     ]
-    known += [(f"full gradients, {how}", *rest) for how, *rest in ours(loss, penalty, star, ITERATIONS)]
+    known += [
+        (f"full gradients, {how}", *rest) for how, *rest in ours(loss, penalty, star, ITERATIONS)
+    ]
     peers = sklearn_peers(A, b, penalty.factor)
     past: dict[str, list[float]] = {key: [0.0] for key in peers}
     for gap in GAPS:
@@ -166,7 +209,9 @@ def rows_of(given: Set, verdict: list[bool]) -> Iterator[Row]:
 
         def good(model: Any, gap: float = gap) -> bool:
             x = np.ravel(model.coef_)
-            return bool(loss.oracle(x)(x, np.empty_like(x)) + penalty.value(x) <= star + gap * abs(star))
+            return bool(
+                loss.oracle(x)(x, np.empty_like(x)) + penalty.value(x) <= star + gap * abs(star)
+            )
 
         title = f"{name}, {gap:.0e}"
         epochs, took = fewest(peers["saga"], good, EPOCHS, past["saga"])
@@ -177,11 +222,23 @@ def rows_of(given: Set, verdict: list[bool]) -> Iterator[Row]:
             yield Row("  seconds", seconds, "saga", took)
         for tolerance in 10.0 ** -np.arange(1, 10):
             begin = perf_counter()
-            if good(_quiet(lambda: peers["liblinear"](tolerance))):  # noqa: B023
-                yield Row("  seconds", seconds, f"liblinear, tol {tolerance:.0e}", perf_counter() - begin)
+            if good(_quiet(lambda: peers["liblinear"](tolerance))):
+                yield Row(
+                    "  seconds", seconds, f"liblinear, tol {tolerance:.0e}", perf_counter() - begin
+                )
                 break
-        best = min((*fewest(fit, good, 16, past[key]), key) for key, fit in peers.items() if key.startswith("SGD"))
-        yield passes_row("  passes", passes, best[2] if np.isfinite(best[0]) else "SGDClassifier, 5 schedules", best[0], 16)
+        best = min(
+            (*fewest(fit, good, 16, past[key]), key)
+            for key, fit in peers.items()
+            if key.startswith("SGD")
+        )
+        yield passes_row(
+            "  passes",
+            passes,
+            best[2] if np.isfinite(best[0]) else "SGDClassifier, 5 schedules",
+            best[0],
+            16,
+        )
         for how, others, seconds_others in mine[1:]:
             yield passes_row("  passes", passes, how, others)
             if np.isfinite(others):
@@ -189,7 +246,13 @@ def rows_of(given: Set, verdict: list[bool]) -> Iterator[Row]:
 
 
 def passes_row(name: str, passes: float, peer: str, theirs: float, most: int = EPOCHS) -> Row:
-    return Row(name, passes, peer if np.isfinite(theirs) else f"{peer} (> {most})", min(theirs, most), unit="")
+    return Row(
+        name,
+        passes,
+        peer if np.isfinite(theirs) else f"{peer} (> {most})",
+        min(theirs, most),
+        unit="",
+    )
 
 
 def to_a_gap(names: tuple[str, ...] = ("mushrooms", "a9a", "news20", "made")) -> Iterator[Row]:
@@ -199,7 +262,14 @@ def to_a_gap(names: tuple[str, ...] = ("mushrooms", "a9a", "news20", "made")) ->
     for name in names:
         if given := problem(name):
             yield from rows_of(given, verdict)
-    yield Row("sets where saga takes fewer passes to 1e-3", verdict.count(False), "may be", 1, must=1, unit="")
+    yield Row(
+        "sets where saga takes fewer passes to 1e-3",
+        verdict.count(False),
+        "may be",
+        1,
+        must=1,
+        unit="",
+    )
 
 
 def ridge(names: tuple[str, ...] = ("mushrooms", "a9a")) -> Iterator[Row]:
@@ -213,24 +283,45 @@ def ridge(names: tuple[str, ...] = ("mushrooms", "a9a")) -> Iterator[Row]:
             continue
         loss, penalty = Logistic(*given), Ridge(1e-4)
         star = float(minimize(loss, penalty=penalty, tol=1e-10).fun)
-        run = minimize(Minibatch(loss, batch_size(loss)), penalty=penalty, finish=False, max_iter=ROUNDS, on_failure="ignore")
-        options: dict[str, Any] = {"C": 1 / (1e-4 * len(given[1])), "fit_intercept": False, "random_state": 0, "tol": 0.0}
+        run = minimize(
+            Minibatch(loss, batch_size(loss)),
+            penalty=penalty,
+            finish=False,
+            max_iter=ROUNDS,
+            on_failure="ignore",
+        )
+        options: dict[str, Any] = {
+            "C": 1 / (1e-4 * len(given[1])),
+            "fit_intercept": False,
+            "random_state": 0,
+            "tol": 0.0,
+        }
         past: dict[str, list[float]] = {"sag": [0.0], "saga": [0.0]}
         for gap in GAPS:
             passes = reached(run.history, star, gap)[1]
 
             def good(model: Any, gap: float = gap, loss: Any = loss, star: float = star) -> bool:
                 x = np.ravel(model.coef_)
-                return bool(loss.oracle(x)(x, np.empty_like(x)) + 5e-5 * float(x @ x) <= star + gap * abs(star))
+                return bool(
+                    loss.oracle(x)(x, np.empty_like(x)) + 5e-5 * float(x @ x)
+                    <= star + gap * abs(star)
+                )
 
             for solver, before in past.items():
                 epochs, _ = fewest(
-                    lambda k: LogisticRegression(solver=solver, max_iter=int(k), **options).fit(*given),  # noqa: B023
+                    lambda k: LogisticRegression(solver=solver, max_iter=int(k), **options).fit(
+                        *given
+                    ),
                     good,
                     EPOCHS,
                     before,
                 )
-                yield passes_row(f"{name}, ridge, {gap:.0e}: passes of minibatches, auto", min(passes, EPOCHS), solver, epochs)
+                yield passes_row(
+                    f"{name}, ridge, {gap:.0e}: passes of minibatches, auto",
+                    min(passes, EPOCHS),
+                    solver,
+                    epochs,
+                )
 
 
 def good_etas(names: tuple[str, ...] = ("mushrooms", "a9a", "news20", "made")) -> Iterator[Row]:
@@ -244,12 +335,23 @@ def good_etas(names: tuple[str, ...] = ("mushrooms", "a9a", "news20", "made")) -
         if not (given := data(name, SAMPLES // 10)):
             continue
         loss = Logistic(*given)
-        size = batch_size(loss) if name != "news20" else 128  # what sums squared gradients visits all coordinates in each step
+        size = (
+            batch_size(loss) if name != "news20" else 128
+        )  # what sums squared gradients visits all coordinates in each step
         for strength in STRENGTHS:
             penalty = at_fraction(loss, L1(1.0), strength)
-            star, found = minimize(loss, penalty=penalty, tol=1e-10, on_failure="ignore").fun, list[float]()
+            star, found = (
+                minimize(loss, penalty=penalty, tol=1e-10, on_failure="ignore").fun,
+                list[float](),
+            )
             for rule in (AdaGradDiff(FINE), AdaGrad(FINE)):
-                run = minimize(Minibatch(loss, size), penalty=penalty, rule=rule, max_iter=22, on_failure="ignore")
+                run = minimize(
+                    Minibatch(loss, size),
+                    penalty=penalty,
+                    rule=rule,
+                    max_iter=22,
+                    on_failure="ignore",
+                )
                 row = np.searchsorted(run.history.passes, PASSES, side="right") - 1
                 gaps = np.nan_to_num(run.history.objective[row], nan=np.inf) / star - 1
                 gaps = np.maximum(gaps, 1e-9)
@@ -257,7 +359,14 @@ def good_etas(names: tuple[str, ...] = ("mushrooms", "a9a", "news20", "made")) -
             about = f"{name}, {100 * strength:.0f} percent of the critical strength: decades of good etas"
             yield Row(about, found[0], "AdaGrad's metric", max(found[1], 1e-9), unit="")
         wider += found[0] >= found[1] + 0.5
-    yield Row("sets that must be wider by half a decade", 2, "are, at 30 percent", max(wider, 1e-9), must=1, unit="")
+    yield Row(
+        "sets that must be wider by half a decade",
+        2,
+        "are, at 30 percent",
+        max(wider, 1e-9),
+        must=1,
+        unit="",
+    )
 
 
 def defaults() -> Iterator[Row]:
@@ -298,8 +407,14 @@ def cost_of_a_step() -> Iterator[Row]:
     steps, plain = {}, {}
     for d in (10**4, 10**5, 10**6):
         columns = np.sort(rng.integers(0, d, (samples, each)), axis=1).astype(np.int32)
-        parts = rng.standard_normal(samples * each), columns.ravel(), np.arange(0, samples * each + 1, each)
-        loss = Logistic(sparse.csr_array(parts, shape=(samples, d)), np.sign(rng.standard_normal(samples)))
+        parts = (
+            rng.standard_normal(samples * each),
+            columns.ravel(),
+            np.arange(0, samples * each + 1, each),
+        )
+        loss = Logistic(
+            sparse.csr_array(parts, shape=(samples, d)), np.sign(rng.standard_normal(samples))
+        )
         penalty = at_fraction(loss, L1(1.0), 0.1)
         seeds = sorted(range(50), key=lambda seed: Minibatch(loss, size, seed).length(0))
         short, long = Minibatch(loss, size, seeds[5]), Minibatch(loss, size, seeds[-3])
@@ -310,15 +425,27 @@ def cost_of_a_step() -> Iterator[Row]:
         oracle, x, g = loss.oracle(np.zeros(d)), np.zeros(d), np.zeros(d)
         took = race(
             phases=3,
-            long=lambda: one_round(long),  # noqa: B023
-            short=lambda: one_round(short),  # noqa: B023
-            full=lambda: oracle(x, g),  # noqa: B023
+            long=lambda: one_round(long),
+            short=lambda: one_round(short),
+            full=lambda: oracle(x, g),
         )
         steps[d] = (took["long"] - took["short"]) / (long.length(0) - short.length(0))
         plain[d] = took["full"] * size / samples
-        yield Row(f"a step of {size * each} nonzeros, d = {d:.0e}", steps[d], "as much of a full gradient", plain[d])
+        yield Row(
+            f"a step of {size * each} nonzeros, d = {d:.0e}",
+            steps[d],
+            "as much of a full gradient",
+            plain[d],
+        )
     grows, plainly = (times[10**6] / times[10**4] for times in (steps, plain))
-    yield Row("a step, d = 1e6 instead of 1e4: times as long", grows, "a full gradient", plainly, must=2, unit="")
+    yield Row(
+        "a step, d = 1e6 instead of 1e4: times as long",
+        grows,
+        "a full gradient",
+        plainly,
+        must=2,
+        unit="",
+    )
 
 
 CASES = [to_a_gap, ridge, good_etas, defaults, cost_of_a_step]

@@ -30,9 +30,16 @@ def runs(loss, penalty, etas, x0s, n_iter: int) -> Callable[[], None]:
 def dense() -> Iterator[Row]:
     """The paper's hinge problem: 60 etas, 10 starts, 1000 iterations, every one of them recorded."""
     A, b, _ = hinge_problem()
-    x0s, etas, n_iter, some = np.random.default_rng(1).standard_normal((100, 10)), np.geomspace(1e-3, 1e0, 60), 1000, 12
+    x0s, etas, n_iter, some = (
+        np.random.default_rng(1).standard_normal((100, 10)),
+        np.geomspace(1e-3, 1e0, 60),
+        1000,
+        12,
+    )
     loss, B = Hinge(A, b), etas.size * x0s.shape[1]
-    X, R, Z, G = (np.random.default_rng(2).standard_normal((rows, B)) for rows in (100, 500, 500, 100))
+    X, R, Z, G = (
+        np.random.default_rng(2).standard_normal((rows, B)) for rows in (100, 500, 500, 100)
+    )
 
     def products():
         for _ in range(n_iter):
@@ -42,18 +49,24 @@ def dense() -> Iterator[Row]:
     contenders: dict[str, Callable] = {
         "ours": lambda: sweep(loss, L1(LAM), AdaGradDiff, etas, x0s, n_iter),
         "products": products,
-        "single": runs(loss, L1(LAM), etas[:: etas.size // some], np.repeat(x0s, 2, axis=1)[:, :some], n_iter),
+        "single": runs(
+            loss, L1(LAM), etas[:: etas.size // some], np.repeat(x0s, 2, axis=1)[:, :some], n_iter
+        ),
     }
     if optional("jax"):
         contenders["jax"] = with_jax(A, b, etas, x0s, n_iter)
     times = race(phases=3, **contenders)  # they take seconds
     name = "hinge 500 x 100, 60 etas x 10 starts x 1000 iterations"
-    yield Row(name, times["ours"], "the bare matrix products", times["products"], must=1.3, aim=1.15)
+    yield Row(
+        name, times["ours"], "the bare matrix products", times["products"], must=1.3, aim=1.15
+    )
     yield Row("", times["ours"], "jax.vmap + lax.scan", times.get("jax"), must=1.0)
     yield Row("", times["ours"], "600 single runs", times["single"] * B / some, must=1 / 6)
 
 
-def with_jax(A: np.ndarray, b: np.ndarray, etas: np.ndarray, x0s: np.ndarray, n_iter: int) -> Callable:
+def with_jax(
+    A: np.ndarray, b: np.ndarray, etas: np.ndarray, x0s: np.ndarray, n_iter: int
+) -> Callable:
     """The same sweep, as one writes it in JAX: objective and mean step of every iteration are recorded, too."""
     import jax
     import jax.numpy as jnp
@@ -87,24 +100,51 @@ def with_jax(A: np.ndarray, b: np.ndarray, etas: np.ndarray, x0s: np.ndarray, n_
 def splice() -> Iterator[Row]:
     """Logistic loss: mostly exponentials and logarithms."""
     data = stand_in("splice.t")
-    yield from per_trajectory("logistic 2175 x 60", Logistic(data.A, data.b), L1(LAM), 120, 200, must=1 / 2.5)
+    yield from per_trajectory(
+        "logistic 2175 x 60", Logistic(data.A, data.b), L1(LAM), 120, 200, must=1 / 2.5
+    )
 
 
 def sparse() -> Iterator[Row]:
     """The size of news20."""
     A, b = sparse_problem(15935, 62061, 80)
-    yield from per_trajectory("logistic CSR 15935 x 62061, 80 per row", Logistic(A, b, l2=1e-4), None, 64, 40, must=1 / 1.7)
+    yield from per_trajectory(
+        "logistic CSR 15935 x 62061, 80 per row",
+        Logistic(A, b, l2=1e-4),
+        None,
+        64,
+        40,
+        must=1 / 1.7,
+    )
 
 
-def per_trajectory(name: str, loss, penalty, columns: int, n_iter: int, must: float) -> Iterator[Row]:
+def per_trajectory(
+    name: str, loss, penalty, columns: int, n_iter: int, must: float
+) -> Iterator[Row]:
     """One trajectory in a sweep beside a run of its own."""
-    x0s, etas, some = np.random.default_rng(0).standard_normal((loss.shape[0], 2)), np.geomspace(0.01, 1.0, columns // 2), 4
+    x0s, etas, some = (
+        np.random.default_rng(0).standard_normal((loss.shape[0], 2)),
+        np.geomspace(0.01, 1.0, columns // 2),
+        4,
+    )
     times = race(
         phases=4,
         ours=lambda: sweep(loss, penalty, AdaGradDiff, etas, x0s, n_iter),
-        single=runs(loss, penalty, etas[:: etas.size // some][:some], np.repeat(x0s, some // 2, axis=1), n_iter),
+        single=runs(
+            loss,
+            penalty,
+            etas[:: etas.size // some][:some],
+            np.repeat(x0s, some // 2, axis=1),
+            n_iter,
+        ),
     )
-    yield Row(f"{name}: one trajectory", times["ours"] / columns, "a single run", times["single"] / some, must=must)
+    yield Row(
+        f"{name}: one trajectory",
+        times["ours"] / columns,
+        "a single run",
+        times["single"] / some,
+        must=must,
+    )
 
 
 def memory() -> Iterator[Row]:
@@ -114,17 +154,41 @@ def memory() -> Iterator[Row]:
 
     def peak(loss: Any, penalty: Any, x0s: np.ndarray, n_iter: int, budget: float) -> int:
         return peak_memory(
-            lambda: sweep(loss, penalty, AdaGradDiff, etas, x0s, n_iter, record=n_iter, memory=budget, **options)
+            lambda: sweep(
+                loss,
+                penalty,
+                AdaGradDiff,
+                etas,
+                x0s,
+                n_iter,
+                record=n_iter,
+                memory=budget,
+                **options,
+            )
         )
 
     loss, x0s = Hinge(A, b), np.random.default_rng(0).standard_normal((100, 10))
     for budget in (4e6, 2e7):
         need = peak(loss, L1(LAM), x0s, 50, budget)
-        yield Row("memory: hinge 500 x 100, 100 etas x 10 starts", need, "the budget", budget, must=1.0, unit="B")
+        yield Row(
+            "memory: hinge 500 x 100, 100 etas x 10 starts",
+            need,
+            "the budget",
+            budget,
+            must=1.0,
+            unit="B",
+        )
     A, b = sparse_problem(15935, 62061, 80)
     for budget in (1e8, 5e8):
         need = peak(Logistic(A, b, l2=1e-4), None, np.zeros((62061, 1)), 2, budget)
-        yield Row("memory: logistic CSR 15935 x 62061, 100 etas", need, "the budget", budget, must=1.0, unit="B")
+        yield Row(
+            "memory: logistic CSR 15935 x 62061, 100 etas",
+            need,
+            "the budget",
+            budget,
+            must=1.0,
+            unit="B",
+        )
 
 
 def protocol() -> Iterator[Row]:
@@ -135,7 +199,13 @@ def protocol() -> Iterator[Row]:
     for name in ("hinge", "lad", "splice", "2moons"):
         options = {"stand_in": True} if name == "splice" else {}
         study(problems.PROBLEMS[name](**options), progress=False)
-    yield Row("the full protocol of the four small problems", perf_counter() - begin, "five minutes", 300.0, must=1.0)
+    yield Row(
+        "the full protocol of the four small problems",
+        perf_counter() - begin,
+        "five minutes",
+        300.0,
+        must=1.0,
+    )
 
 
 CASES = (dense, splice, sparse, memory, protocol)

@@ -92,7 +92,11 @@ def machines() -> Iterator[Row]:
 
     A, b = binary()["breast_cancer scaled"]
     alpha = 1 / len(b)
-    clarabel = {"Clarabel": Peer(kinked.clarabel_dual, (1e-4, 1e-6, 1e-8, 1e-10))} if optional("clarabel") else {}
+    clarabel = (
+        {"Clarabel": Peer(kinked.clarabel_dual, (1e-4, 1e-6, 1e-8, 1e-10))}
+        if optional("clarabel")
+        else {}
+    )
     yield from contest(
         "SparseSVC, breast_cancer scaled",
         kinked.hinge(A, b, l1=alpha),
@@ -140,7 +144,9 @@ class Kernel:
 
     def value(self, x: np.ndarray) -> float:
         z = self.K @ x[:-1]
-        return float(np.maximum(0.0, 1.0 - self.b * (z + x[-1])).mean() + 0.5 * self.alpha * (x[:-1] @ z))
+        return float(
+            np.maximum(0.0, 1.0 - self.b * (z + x[-1])).mean() + 0.5 * self.alpha * (x[:-1] @ z)
+        )
 
     def read(self, model: Any) -> np.ndarray:
         x = np.zeros(len(self.b) + 1)
@@ -160,18 +166,21 @@ def kernels() -> Iterator[Row]:
     from adagrad_diff.sklearn import KernelSVC
 
     moons, side = make_moons(500, noise=0.2, random_state=0)
-    for name, A, b in (("breast_cancer scaled", *binary()["breast_cancer scaled"]), ("moons 500", moons, 2.0 * side - 1)):
+    for name, A, b in (
+        ("breast_cancer scaled", *binary()["breast_cancer scaled"]),
+        ("moons 500", moons, 2.0 * side - 1),
+    ):
         problem = Kernel(rbf_kernel(A, gamma=1 / (A.shape[1] * A.var())), b, 1 / len(b))
         peers = {
             "SVC": Peer(
-                lambda problem, tol, limit: problem.read(SVC(tol=tol, cache_size=500).fit(A, b)),  # noqa: B023
+                lambda problem, tol, limit: problem.read(SVC(tol=tol, cache_size=500).fit(A, b)),
                 smooth.TOLERANCES[:10],
             )
         }
         yield from contest(
             f"KernelSVC with a bias, {name}",
             problem,
-            lambda gap: KernelSVC(kernel="rbf", fit_intercept=True, tol=gap).fit(A, b),  # noqa: B023
+            lambda gap: KernelSVC(kernel="rbf", fit_intercept=True, tol=gap).fit(A, b),
             peers,
             **BRIEF,
             read=problem.read,
@@ -194,20 +203,23 @@ def smooth_ones() -> Iterator[Row]:
         yield from contest(
             f"Lasso, alpha {alpha}, 2000 x 200",
             smooth.Smooth(A, b, "squared", l1=alpha),
-            lambda gap: Lasso(alpha=alpha, tol=gap).fit(A, b),  # noqa: B023
+            lambda gap: Lasso(alpha=alpha, tol=gap).fit(A, b),
             smooth.lassos() if optional("celer") and optional("skglm") else {},
             **BRIEF,
         )
 
     def ridge(solver: str) -> Peer:
-        return smooth.peer(lambda problem, tol: Ridge(alpha=len(problem.b) * problem.l2, solver=solver, tol=tol), (1e-10,))
+        return smooth.peer(
+            lambda problem, tol: Ridge(alpha=len(problem.b) * problem.l2, solver=solver, tol=tol),
+            (1e-10,),
+        )
 
     diabetes = load_diabetes(return_X_y=True, scaled=False)
     for name, table in (("diabetes", diabetes), ("2000 x 200", (A, b))):
         yield from contest(
             f"LinearRegressor(), {name}",
             smooth.Smooth(*table, "squared", l2=0.01),
-            lambda gap: LinearRegressor(tol=gap).fit(*table),  # noqa: B023
+            lambda gap: LinearRegressor(tol=gap).fit(*table),
             {f"Ridge, {solver}": ridge(solver) for solver in ("cholesky", "svd")},
             **BRIEF,
         )

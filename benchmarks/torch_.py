@@ -61,7 +61,9 @@ def one_process() -> dict[str, float]:
         "adagrad": lambda p: torch.optim.Adagrad(p, fused=True),
         "adam": lambda p: torch.optim.Adam(p, fused=True),
     }
-    names = sample(list(optimizers), len(optimizers))  # memory is given out in another order each time
+    names = sample(
+        list(optimizers), len(optimizers)
+    )  # memory is given out in another order each time
     times = race(phases=3, **steppers(LARGE, **{name: optimizers[name] for name in names}))
     return times | {"seven": traffic(3), "five": traffic(2)}
 
@@ -70,8 +72,15 @@ def large() -> Iterator[Row]:
     """21 million parameters: what counts is how often memory is read and written."""
     if not optional("torch"):
         return
-    command = [sys.executable, "-c", "import json; from benchmarks.torch_ import one_process; print(json.dumps(one_process()))"]
-    outputs = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in range(PROCESSES)]
+    command = [
+        sys.executable,
+        "-c",
+        "import json; from benchmarks.torch_ import one_process; print(json.dumps(one_process()))",
+    ]
+    outputs = [
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        for _ in range(PROCESSES)
+    ]
     runs = [json.loads(output) for output in outputs]
 
     def row(name: str, ours: str, peer: str, theirs: str, **limits: Any) -> Row:
@@ -79,15 +88,26 @@ def large() -> Iterator[Row]:
         run = sorted(runs, key=lambda times: times[ours] / times[theirs])[PROCESSES // 2]
         return Row(name, run[ours], peer, run[theirs], **limits)
 
-    yield row("one step, 20 x (1024 x 1024) + 40 x 1024", "ours", "4 reads and 3 writes alone", "seven")
+    yield row(
+        "one step, 20 x (1024 x 1024) + 40 x 1024", "ours", "4 reads and 3 writes alone", "seven"
+    )
     yield row("  (Adagrad(fused=True))", "adagrad", "3 reads and 2 writes alone", "five")
-    yield row(f"  median of {PROCESSES} processes", "ours", "Adagrad(fused=True)", "adagrad", must=1.4)  # seven arrays for five
+    yield row(
+        f"  median of {PROCESSES} processes", "ours", "Adagrad(fused=True)", "adagrad", must=1.4
+    )  # seven arrays for five
     yield row("", "ours", "Adam(fused=True)", "adam", must=1.0)
     yield row("  with L1", "l1", "without", "ours", must=1.15)
     yield row("  AdamDiff", "adam_diff", "Adam(fused=True)", "adam")
     # Seven arrays, and twelve: weights kept, changed and put back (2 each), two gradients joined to the direction (3 each).
     # Where memory is written that was not read, the processor reads it all the same: four more.
-    yield row("  reduce='storm', beside its two evaluations", "storm", "without", "ours", must=4.5, aim=23 / 7)
+    yield row(
+        "  reduce='storm', beside its two evaluations",
+        "storm",
+        "without",
+        "ours",
+        must=4.5,
+        aim=23 / 7,
+    )
 
 
 def foreach() -> Iterator[Row]:
@@ -98,9 +118,19 @@ def foreach() -> Iterator[Row]:
 
     from adagrad_diff.torch import AdaGradDiff
 
-    steps = steppers(LARGE, ours=lambda p: AdaGradDiff(p, foreach=True), adagrad=lambda p: torch.optim.Adagrad(p, foreach=True))
+    steps = steppers(
+        LARGE,
+        ours=lambda p: AdaGradDiff(p, foreach=True),
+        adagrad=lambda p: torch.optim.Adagrad(p, foreach=True),
+    )
     times = race(**steps)
-    yield Row("one step with foreach=True", times["ours"], "Adagrad(foreach=True)", times["adagrad"], must=1.0)
+    yield Row(
+        "one step with foreach=True",
+        times["ours"],
+        "Adagrad(foreach=True)",
+        times["adagrad"],
+        must=1.0,
+    )
 
 
 def after_torch() -> Iterator[Row]:
@@ -140,8 +170,11 @@ def traffic(written: int) -> float:
             b[i] += g[i]
             c[i] += g[i]
 
-    arrays, kernel = [torch.ones(20 << 20).numpy() for _ in range(4)], three if written == 3 else two
-    work = lambda part, lo, hi: kernel(*(array[lo:hi] for array in arrays))  # noqa: E731
+    arrays, kernel = (
+        [torch.ones(20 << 20).numpy() for _ in range(4)],
+        three if written == 3 else two,
+    )
+    work = lambda part, lo, hi: kernel(*(array[lo:hi] for array in arrays))
     return race(pass_=lambda: over_rows(work, 20 << 20, 2))["pass_"]
 
 
@@ -153,9 +186,19 @@ def small() -> Iterator[Row]:
 
     from adagrad_diff.torch import AdaGradDiff, AdamDiff
 
-    peers = {"adagrad": lambda p: torch.optim.Adagrad(p, fused=True), "adam": lambda p: torch.optim.Adam(p, fused=True)}
+    peers = {
+        "adagrad": lambda p: torch.optim.Adagrad(p, fused=True),
+        "adam": lambda p: torch.optim.Adam(p, fused=True),
+    }
     times = race(**steppers(SMALL, ours=AdaGradDiff, adam_diff=AdamDiff, **peers))
-    yield Row("one step, 2000 tensors of 256", times["ours"], "Adagrad(fused=True)", times["adagrad"], must=0.5, aim=0.35)
+    yield Row(
+        "one step, 2000 tensors of 256",
+        times["ours"],
+        "Adagrad(fused=True)",
+        times["adagrad"],
+        must=0.5,
+        aim=0.35,
+    )
     yield Row("  AdamDiff", times["adam_diff"], "Adam(fused=True)", times["adam"])
 
 
@@ -173,7 +216,11 @@ optimizer = AdaGradDiff([p])
     with tempfile.TemporaryDirectory() as cache:
         fresh(setup, "optimizer.step()", 1, NUMBA_CACHE_DIR=cache)
         yield Row(
-            "first step, compiled before", fresh(setup, "optimizer.step()", 3, NUMBA_CACHE_DIR=cache), "budget", 1.0, must=1.0
+            "first step, compiled before",
+            fresh(setup, "optimizer.step()", 3, NUMBA_CACHE_DIR=cache),
+            "budget",
+            1.0,
+            must=1.0,
         )
 
 
@@ -184,7 +231,14 @@ def memory() -> Iterator[Row]:
     from adagrad_diff.torch import AdaGradDiff
 
     step = steppers(LARGE, ours=AdaGradDiff)["ours"]
-    yield Row("memory of a step (NumPy's share)", peak_memory(step), "1% of the parameters", 4 * 21e4, must=1.0, unit="B")
+    yield Row(
+        "memory of a step (NumPy's share)",
+        peak_memory(step),
+        "1% of the parameters",
+        4 * 21e4,
+        must=1.0,
+        unit="B",
+    )
 
 
 CASES = [large, foreach, after_torch, small, first_step, memory]

@@ -38,7 +38,9 @@ exclude_patterns = [
     "**/sg_execution_times.rst",
     "sg_execution_times.rst",
 ]  # these load scripts from elsewhere
-nitpicky = True  # a link that leads nowhere fails the build; `references` says what counts as a link
+nitpicky = (
+    True  # a link that leads nowhere fails the build; `references` says what counts as a link
+)
 suppress_warnings = ["config.cache"]  # functions in the gallery's settings
 
 # Pages are MyST; docstrings are numpydoc, and a word in single backticks is a link if it is one of our names.
@@ -48,7 +50,9 @@ default_role = "py:obj"
 autosummary_generate = True
 # Files whose names differ in capitals only are one file on some disks.
 autosummary_filename_map = {
-    name: f"{name}_class" for name in public_names() if any(name != n and name.lower() == n for n in public_names())
+    name: f"{name}_class"
+    for name in public_names()
+    if any(name != n and name.lower() == n for n in public_names())
 }
 autodoc_typehints = "none"  # the types are in the docstrings, in words
 autodoc_member_order = "bysource"
@@ -59,7 +63,9 @@ templates_path = ["_templates"]
 
 def mathjax():
     """One file of MathJax that draws formulas as SVG, and so needs no fonts."""
-    return next(str(path.locate()) for path in files("sphinx-mathjax-offline") if path.name == "tex-svg.js")
+    return next(
+        str(path.locate()) for path in files("sphinx-mathjax-offline") if path.name == "tex-svg.js"
+    )
 
 
 html_theme = "pydata_sphinx_theme"
@@ -68,7 +74,9 @@ html_static_path = ["_static", mathjax()]
 mathjax_path = "tex-svg.js"
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
-html_show_search_summary = False  # it would fetch the pages found, which a browser forbids for pages from a disk
+html_show_search_summary = (
+    False  # it would fetch the pages found, which a browser forbids for pages from a disk
+)
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

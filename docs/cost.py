@@ -45,22 +45,35 @@ def main():
     read = bandwidth()
     print(f"One core reads {read / 1e9:.1f} GB/s.")
     rng = np.random.default_rng(0)
-    with LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster),
+    ):
         rows, overhead = [], None
         for nonzeros in NONZEROS:
             samples = int(nonzeros) // FEATURES
             A = rng.standard_normal((samples, FEATURES))
             b = np.sign(A[:, 0] + rng.standard_normal(samples))
             here = seconds(Logistic(A, b))
-            there = seconds(DaskLogistic(da.from_array(A, chunks=(-(-samples // BLOCKS), FEATURES)), b))
-            overhead = there if overhead is None else overhead  # of the smallest problem: it is nothing but that
+            there = seconds(
+                DaskLogistic(da.from_array(A, chunks=(-(-samples // BLOCKS), FEATURES)), b)
+            )
+            overhead = (
+                there if overhead is None else overhead
+            )  # of the smallest problem: it is nothing but that
             bytes_read = 8 * nonzeros + 24 * samples  # A, and b, weight and residual of each sample
             model = bytes_read / (WORKERS * read)
             rows.append((nonzeros, bytes_read, here, model, there, model + overhead))
             del A
-    print("| nonzeros | bytes | in memory | model | Dask | model |\n| ---: | ---: | ---: | ---: | ---: | ---: |")
+    print(
+        "| nonzeros | bytes | in memory | model | Dask | model |\n| ---: | ---: | ---: | ---: | ---: | ---: |"
+    )
     for nonzeros, size, *times in rows:
-        print(f"| {nonzeros:.0e} | {size:.1e} | " + " | ".join(f"{1e3 * time:.3g} ms" for time in times) + " |")
+        print(
+            f"| {nonzeros:.0e} | {size:.1e} | "
+            + " | ".join(f"{1e3 * time:.3g} ms" for time in times)
+            + " |"
+        )
     print(f"A round of Dask: {1e3 * overhead:.1f} ms, of {BLOCKS} blocks.")
 
 

@@ -42,9 +42,13 @@ def gaussian() -> tuple[np.ndarray, np.ndarray]:
 def raw() -> tuple[np.ndarray, np.ndarray]:
     """20000 x 200: correlated columns far from zero, in units from 1e-3 to 1e4."""
     rng = np.random.default_rng(0)
-    A = rng.standard_normal((20000, 200)) + rng.standard_normal((20000, 6)) @ rng.standard_normal((6, 200))
+    A = rng.standard_normal((20000, 200)) + rng.standard_normal((20000, 6)) @ rng.standard_normal(
+        (6, 200)
+    )
     b = A @ rng.standard_normal(200) + rng.gamma(2.0, 1.0, 20000)
-    return (A + rng.uniform(-5, 20, 200)) * rng.permutation(np.geomspace(1e-3, 1e4, 200)), 10 * b + 200
+    return (A + rng.uniform(-5, 20, 200)) * rng.permutation(
+        np.geomspace(1e-3, 1e4, 200)
+    ), 10 * b + 200
 
 
 def tell(title: str, loss: Any, alpha: float) -> Story:
@@ -54,10 +58,22 @@ def tell(title: str, loss: Any, alpha: float) -> Story:
 
     def note(now: Any) -> None:
         notes = now.state.notes
-        bound = next((float(value) for name, value in notes.items() if name.endswith(".bound")), -np.inf)
-        rows.append((perf_counter() - begin, float(now.fun_best), bound, float(notes["race.stage_end"])))
+        bound = next(
+            (float(value) for name, value in notes.items() if name.endswith(".bound")), -np.inf
+        )
+        rows.append(
+            (perf_counter() - begin, float(now.fun_best), bound, float(notes["race.stage_end"]))
+        )
 
-    result = minimize(loss, penalty=L1(alpha), tol=TOL, max_iter=10000, callback=note, on_failure="ignore", history=0)
+    result = minimize(
+        loss,
+        penalty=L1(alpha),
+        tol=TOL,
+        max_iter=10000,
+        callback=note,
+        on_failure="ignore",
+        history=0,
+    )
     end = perf_counter() - begin
     time, fun, bound, stage = np.array(rows or [(end, result.fun, result.fun - result.gap, 0.0)]).T
     return Story(
@@ -74,18 +90,43 @@ def tell(title: str, loss: Any, alpha: float) -> Story:
 
 def draw(axes: Any, story: Story) -> None:
     for number, second in enumerate(story.stages):
-        axes.axvline(second, color=GREY, linewidth=0.5, linestyle=":", label=None if number else "restarts")
+        axes.axvline(
+            second, color=GREY, linewidth=0.5, linestyle=":", label=None if number else "restarts"
+        )
     seconds = float(getattr(story.finish, "seconds", 0.0) or 0.0)
     if story.finish is not None:
-        axes.axvspan(story.end - seconds, story.end, color="#009E73", alpha=0.25, linewidth=0, label="the finish")
+        axes.axvspan(
+            story.end - seconds,
+            story.end,
+            color="#009E73",
+            alpha=0.25,
+            linewidth=0,
+            label="the finish",
+        )
         told = f"{story.finish.rounds} round(s), {story.finish.samples} samples, {story.finish.coefficients} coefficients"
-        axes.set_xlabel(f"seconds; the finish: {told if story.finish.done else story.finish.reason}")
+        axes.set_xlabel(
+            f"seconds; the finish: {told if story.finish.done else story.finish.reason}"
+        )
     else:
         axes.set_xlabel("seconds")
     time = np.append(story.time, story.end)
     axes.plot(time, np.append(story.gap, story.last[0]), color=BLUE, label="proven gap")
-    axes.plot(time, np.append(story.error, story.last[1]), color=ORANGE, linestyle="--", label="true error")
-    axes.plot([story.end] * 2, story.last, "o", color="black", markersize=3.5, label="the answer", zorder=5)
+    axes.plot(
+        time,
+        np.append(story.error, story.last[1]),
+        color=ORANGE,
+        linestyle="--",
+        label="true error",
+    )
+    axes.plot(
+        [story.end] * 2,
+        story.last,
+        "o",
+        color="black",
+        markersize=3.5,
+        label="the answer",
+        zorder=5,
+    )
     first = story.time[0]
     race = story.stages[0] if len(story.stages) else first
     axes.axvspan(first, race, color=GREY, alpha=0.15, linewidth=0, label="race of eight etas")
@@ -117,7 +158,9 @@ def main() -> None:
         figure.axes[1].set_ylabel("")
         figure.savefig(Path(__file__).with_name("exact.png"), dpi=160)
     for story in stories:
-        print(f"{story.title}: {story.end:.2f} s, proven {story.last[0]:.1e}, true {story.last[1]:.1e}, finish {story.finish}")
+        print(
+            f"{story.title}: {story.end:.2f} s, proven {story.last[0]:.1e}, true {story.last[1]:.1e}, finish {story.finish}"
+        )
 
 
 if __name__ == "__main__":

@@ -33,16 +33,27 @@ METHODS = {
     "Adam": lambda params, lr: torch.optim.Adam(params, lr, fused=True),
     "RMSprop": lambda params, lr: torch.optim.RMSprop(params, lr, foreach=True),
 }
-BOUNDS = {bound: f"AdamDiff (max_move={bound:g})" for bound in (1, 3, 10, 30, 100, np.inf)} | {MAX_MOVE: "AdamDiff"}
+BOUNDS = {bound: f"AdamDiff (max_move={bound:g})" for bound in (1, 3, 10, 30, 100, np.inf)} | {
+    MAX_MOVE: "AdamDiff"
+}
 OPTIMIZERS = METHODS | {name: partial(AdamDiff, max_move=bound) for bound, name in BOUNDS.items()}
 SHARES = (0.03, 0.1, 0.3)  # of the new gradient in a direction of STORM: reduce_rate
 REDUCED = {  # with the direction of STORM in place of the gradient
     f"{name} storm({share})": partial(method, reduce="storm", reduce_rate=share)
     for name, method in (("AdaGradDiff", AdaGradDiff), ("AdamDiff", AdamDiff))
     for share in SHARES
-} | {f"{name} storm(0.1)": lambda params, lr, name=name: Stormed(METHODS[name](params, lr=lr)) for name in ("Adagrad", "Adam")}
+} | {
+    f"{name} storm(0.1)": lambda params, lr, name=name: Stormed(METHODS[name](params, lr=lr))
+    for name in ("Adagrad", "Adam")
+}
 HALF = ", half the epochs"  # as many evaluations of gradients as without reduction
-RULES = {"AdaGradDiff": "AdaGradDiff", "Adagrad": "AdaGrad", "AdamDiff": "AdamDiff", "Adam": "Adam", "RMSprop": "RMSProp"}
+RULES = {
+    "AdaGradDiff": "AdaGradDiff",
+    "Adagrad": "AdaGrad",
+    "AdamDiff": "AdamDiff",
+    "Adam": "Adam",
+    "RMSprop": "RMSProp",
+}
 EPOCHS = {"full": 300, "256": 60, "16": 20}  # by batch size
 NOISY = {"256": 60, "128": 40}  # those with variance reduction
 RATES = np.logspace(-5, 1, 13)
@@ -58,14 +69,19 @@ def network() -> list[torch.Tensor]:
         torch.manual_seed(seed)
         first, second = torch.nn.Linear(64, WIDTH), torch.nn.Linear(WIDTH, 10)
         draws.append([first.weight.T, first.bias[None], second.weight.T, second.bias[None]])
-    return [torch.stack(same).detach().contiguous().requires_grad_() for same in zip(*draws, strict=True)]
+    return [
+        torch.stack(same).detach().contiguous().requires_grad_()
+        for same in zip(*draws, strict=True)
+    ]
 
 
 def losses(params, X, y):
     """The mean loss of each seed's network on its own samples."""
     W, b, V, c = params
     scores = torch.baddbmm(c, torch.baddbmm(b, X, W).relu(), V)
-    return cross_entropy(scores.flatten(0, 1), y.flatten(), reduction="none").view(SEEDS, -1).mean(1)
+    return (
+        cross_entropy(scores.flatten(0, 1), y.flatten(), reduction="none").view(SEEDS, -1).mean(1)
+    )
 
 
 class Stormed:
@@ -90,7 +106,10 @@ class Stormed:
         old = None if self.before is None else self.gradients(closure, self.before)
         new = self.gradients(closure, now)
         if old is not None:
-            new = [g + (1 - self.share) * (d - h) for g, d, h in zip(new, self.direction, old, strict=True)]
+            new = [
+                g + (1 - self.share) * (d - h)
+                for g, d, h in zip(new, self.direction, old, strict=True)
+            ]
         for p, d in zip(self.params, new, strict=True):
             p.grad = d
         self.before, self.direction = now, new
@@ -102,10 +121,17 @@ def train(method: str, batch: str, lr: float, X, y) -> pd.DataFrame:
     params, samples = network(), len(y)
     size = samples if batch == "full" else int(batch)
     steps = (EPOCHS | NOISY)[batch] * (samples // size) // (2 if method.endswith(HALF) else 1)
-    optimizer, seeds = (OPTIMIZERS | REDUCED)[method.removesuffix(HALF)](params, lr=lr), torch.arange(SEEDS)
+    optimizer, seeds = (
+        (OPTIMIZERS | REDUCED)[method.removesuffix(HALF)](params, lr=lr),
+        torch.arange(SEEDS),
+    )
     everything = X.expand(SEEDS, -1, -1), y.expand(SEEDS, -1)
     generator = torch.Generator().manual_seed(0)
-    sums, before, previous = torch.zeros(2, SEEDS, dtype=torch.float64), None, [torch.zeros_like(p) for p in params]
+    sums, before, previous = (
+        torch.zeros(2, SEEDS, dtype=torch.float64),
+        None,
+        [torch.zeros_like(p) for p in params],
+    )
     for step in range(steps):
         part = step % (samples // size)
         if size < samples and part == 0:
@@ -120,8 +146,12 @@ def train(method: str, batch: str, lr: float, X, y) -> pd.DataFrame:
             return loss
 
         optimizer.step(closure)
-        if method == "AdaGradDiff":  # what it accumulates, and what Adagrad would have accumulated on the same way
-            sums[0] += sum((p.grad - q).square().sum((1, 2)) for p, q in zip(params, previous, strict=True))
+        if (
+            method == "AdaGradDiff"
+        ):  # what it accumulates, and what Adagrad would have accumulated on the same way
+            sums[0] += sum(
+                (p.grad - q).square().sum((1, 2)) for p, q in zip(params, previous, strict=True)
+            )
             sums[1] += sum(p.grad.square().sum((1, 2)) for p in params)
             previous = [p.grad.clone() for p in params]
             before = sums.clone() if step + 1 == steps - steps // 10 else before
@@ -143,7 +173,12 @@ def decades(curve: pd.Series, limit: float) -> float:
 
 def tables(results: pd.DataFrame) -> str:
     """Decades of good learning rates, what bounds of the moves change, what the noise adds to differences, in markdown."""
-    curves = results.fillna({"loss": np.inf}).groupby(["batch", "method", "lr"]).loss.mean().clip(1e-12, 1e12)
+    curves = (
+        results.fillna({"loss": np.inf})
+        .groupby(["batch", "method", "lr"])
+        .loss.mean()
+        .clip(1e-12, 1e12)
+    )
     lines = [
         "| batch | method | best lr | loss there | within 2x of the best of all | within 2x of its own best | loss < 0.1 |"
     ]
@@ -152,16 +187,33 @@ def tables(results: pd.DataFrame) -> str:
         best = curves[batch][list(METHODS)].min()
         for method in METHODS:
             curve = curves[batch, method]
-            widths = " | ".join(f"{decades(curve, limit):.2f}" for limit in (2 * best, 2 * curve.min(), 0.1))
-            lines.append(f"| {batch} | {method} | {curve.idxmin():.2g} | {curve.min():.2g} | {widths} |")
-    lines += ["", "| max_move | full: loss < 0.1 | 256: loss < 0.1 | 16: loss < 0.1 | full, lr = 1e-5 | 1e-4 | 1e-3 | 0.01 |"]
+            widths = " | ".join(
+                f"{decades(curve, limit):.2f}" for limit in (2 * best, 2 * curve.min(), 0.1)
+            )
+            lines.append(
+                f"| {batch} | {method} | {curve.idxmin():.2g} | {curve.min():.2g} | {widths} |"
+            )
+    lines += [
+        "",
+        "| max_move | full: loss < 0.1 | 256: loss < 0.1 | 16: loss < 0.1 | full, lr = 1e-5 | 1e-4 | 1e-3 | 0.01 |",
+    ]
     lines += ["| --- |" + " ---: |" * 7]
-    for bound, method in [("(Adam)", "Adam")] + [(f"{bound:g}", BOUNDS[bound]) for bound in sorted(BOUNDS)]:
+    for bound, method in [("(Adam)", "Adam")] + [
+        (f"{bound:g}", BOUNDS[bound]) for bound in sorted(BOUNDS)
+    ]:
         widths = " | ".join(f"{decades(curves[batch, method], 0.1):.2f}" for batch in EPOCHS)
-        ends = " | ".join(f"{value:.2g}" for value in curves["full", method].iloc[:8:2])  # the grid has two rates per decade
+        ends = " | ".join(
+            f"{value:.2g}" for value in curves["full", method].iloc[:8:2]
+        )  # the grid has two rates per decade
         lines.append(f"| {bound} | {widths} | {ends} |")
-    lines += ["", "| batch | lr | ratio | its root | ratio in the last tenth |", "| --- | ---: | ---: | ---: | ---: |"]
-    for (batch, lr), part in results[results.method == "AdaGradDiff"].groupby(["batch", "lr"], sort=False):
+    lines += [
+        "",
+        "| batch | lr | ratio | its root | ratio in the last tenth |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for (batch, lr), part in results[results.method == "AdaGradDiff"].groupby(
+        ["batch", "lr"], sort=False
+    ):
         if round(2 * np.log10(lr)) in (-8, -6, -4, -3, -2, -1, 0):
             whole, end = part.ratio.median(), part.ratio_end.median()
             lines.append(f"| {batch} | {lr:.2g} | {whole:.3g} | {whole**0.5:.2f} | {end:.3g} |")
@@ -170,41 +222,80 @@ def tables(results: pd.DataFrame) -> str:
 
 def storm_tables(results: pd.DataFrame) -> str:
     """With variance reduction: decades of learning rates with a loss below 0.1, and the smallest loss."""
-    curves = results.fillna({"loss": np.inf}).groupby(["batch", "method", "lr"]).loss.mean().clip(1e-12, 1e12)
+    curves = (
+        results.fillna({"loss": np.inf})
+        .groupby(["batch", "method", "lr"])
+        .loss.mean()
+        .clip(1e-12, 1e12)
+    )
 
     def cell(batch: str, method: str) -> str:
         curve = curves[batch, method]
         return f"{decades(curve, 0.1):.2f} ({curve.min():.2g} at {curve.idxmin():.2g})"
 
-    lines = ["", f"| method | evaluations | {' | '.join(NOISY)} |", "| --- | --- |" + " ---: |" * len(NOISY)]
+    lines = [
+        "",
+        f"| method | evaluations | {' | '.join(NOISY)} |",
+        "| --- | --- |" + " ---: |" * len(NOISY),
+    ]
     for name in ("AdaGradDiff", "Adagrad", "AdamDiff", "Adam"):
         rows = {name: "1", f"{name} storm(0.1){HALF}": "1", f"{name} storm(0.1)": "2"}
-        lines += [f"| {m} | {n} |" + "".join(f" {cell(batch, m)} |" for batch in NOISY) for m, n in rows.items()]
-    lines += ["", "| half the epochs |" + "".join(f" {batch}, {a} |" for batch in NOISY for a in SHARES)]
+        lines += [
+            f"| {m} | {n} |" + "".join(f" {cell(batch, m)} |" for batch in NOISY)
+            for m, n in rows.items()
+        ]
+    lines += [
+        "",
+        "| half the epochs |" + "".join(f" {batch}, {a} |" for batch in NOISY for a in SHARES),
+    ]
     lines += ["| --- |" + " ---: |" * len(NOISY) * len(SHARES)]
     for name in ("AdaGradDiff", "AdamDiff"):
-        widths = [decades(curves[batch, f"{name} storm({a}){HALF}"], 0.1) for batch in NOISY for a in SHARES]
+        widths = [
+            decades(curves[batch, f"{name} storm({a}){HALF}"], 0.1)
+            for batch in NOISY
+            for a in SHARES
+        ]
         lines.append(f"| {name} |" + "".join(f" {width:.2f} |" for width in widths))
-    lines += ["", "| method | batch |" + "".join(f" {lr:.2g} |" for lr in RATES[4:11]), "| --- | --- |" + " ---: |" * 7]
+    lines += [
+        "",
+        "| method | batch |" + "".join(f" {lr:.2g} |" for lr in RATES[4:11]),
+        "| --- | --- |" + " ---: |" * 7,
+    ]
     for batch in NOISY:
         for name in ("AdaGradDiff", "Adagrad", "AdamDiff", "Adam"):
             for m in (name, f"{name} storm(0.1){HALF}"):
-                lines.append(f"| {m} | {batch} |" + "".join(f" {v:.2g} |" for v in curves[batch, m].iloc[4:11]))
+                lines.append(
+                    f"| {m} | {batch} |"
+                    + "".join(f" {v:.2g} |" for v in curves[batch, m].iloc[4:11])
+                )
     return "\n".join(lines)
 
 
 def storm_figure(results: pd.DataFrame) -> plt.Figure:
     """Loss against learning rate without (thin) and with variance reduction, for as many evaluations of gradients."""
-    fig, axes = plt.subplots(2, len(NOISY), figsize=(7.2, 4.6), sharex=True, sharey="row", layout="constrained")
+    fig, axes = plt.subplots(
+        2, len(NOISY), figsize=(7.2, 4.6), sharex=True, sharey="row", layout="constrained"
+    )
     shown = results.assign(loss=results.loss.fillna(np.inf).clip(1e-12, 1e12))
     for row, names in zip(axes, (("AdaGradDiff", "Adagrad"), ("AdamDiff", "Adam")), strict=True):
         for ax, batch in zip(row, NOISY, strict=True):
             for name in names:
                 for method, width in ((name, 0.7), (f"{name} storm(0.1){HALF}", 1.5)):
-                    curve = shown[(shown.batch == batch) & (shown.method == method)].groupby("lr").loss.mean()
+                    curve = (
+                        shown[(shown.batch == batch) & (shown.method == method)]
+                        .groupby("lr")
+                        .loss.mean()
+                    )
                     label = name if method == name else f"{name}, storm"
                     faint = 0.55 if method == name else 1.0
-                    ax.plot(RATES, curve, label=label, linewidth=width, alpha=faint, **line_of(RULES[name]))
+                    ax.plot(
+                        RATES,
+                        curve,
+                        label=label,
+                        linewidth=width,
+                        alpha=faint,
+                        **line_of(RULES[name]),
+                    )
             ax.axhline(0.1, color="#888888", linewidth=0.8)
             ax.set(xscale="log", yscale="log", title=f"minibatches of {batch}")
         row[0].set(ylabel="training loss at the end", ylim=(None, 60))
@@ -223,10 +314,17 @@ def figure(results: pd.DataFrame) -> plt.Figure:
         for method, rule in RULES.items():
             look = line_of(rule)
             by_rate = shown[(shown.batch == batch) & (shown.method == method)].groupby("lr").loss
-            ax.fill_between(RATES, by_rate.min(), by_rate.max(), color=look["color"], alpha=0.12, linewidth=0)
+            ax.fill_between(
+                RATES, by_rate.min(), by_rate.max(), color=look["color"], alpha=0.12, linewidth=0
+            )
             ax.plot(RATES, by_rate.mean(), label=method, **look)
         title = "full batch" if batch == "full" else f"minibatches of {batch}"
-        ax.set(xscale="log", yscale="log", xlabel="learning rate", title=f"{title}, {EPOCHS[batch]} epochs")
+        ax.set(
+            xscale="log",
+            yscale="log",
+            xlabel="learning rate",
+            title=f"{title}, {EPOCHS[batch]} epochs",
+        )
         ax.set_ylim(shown.groupby(["batch", "method", "lr"]).loss.mean().min() / 3, 20)
     axes[0].set_ylabel("training loss at the end")
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(RULES))
@@ -257,7 +355,11 @@ def settings() -> list[tuple[str, str]]:
     plain = [(batch, method) for batch in EPOCHS for method in OPTIMIZERS]
     plain += [("128", method) for method in METHODS]
     reduced = [(batch, method + HALF) for batch in NOISY for method in REDUCED]
-    return plain + reduced + [(batch, method) for batch in NOISY for method in REDUCED if "(0.1)" in method]
+    return (
+        plain
+        + reduced
+        + [(batch, method) for batch in NOISY for method in REDUCED if "(0.1)" in method]
+    )
 
 
 def main():
@@ -275,7 +377,9 @@ def main():
             frames.append(kept[(kept.batch == batch) & (kept.method == method)])
     results = pd.concat(frames)
     results.to_csv(file, index=False, float_format="%.6g")
-    results["lr"] = np.array(RATES)[np.abs(np.log(results.lr.to_numpy()[:, None] / RATES)).argmin(1)]  # of a file: rounded
+    results["lr"] = np.array(RATES)[
+        np.abs(np.log(results.lr.to_numpy()[:, None] / RATES)).argmin(1)
+    ]  # of a file: rounded
     with style():
         figure(results).savefig(HERE / "learning_rates.png", dpi=220)
         storm_figure(results).savefig(HERE / "learning_rates_storm.png", dpi=220)
@@ -283,7 +387,9 @@ def main():
     print(storm_tables(results))
     print("\n| method | steps to the wall | largest move in lr | largest loss behind it |")
     print("| --- | ---: | ---: | ---: |")
-    print("\n".join(wall(method) for method in ["Adam"] + [BOUNDS[bound] for bound in sorted(BOUNDS)]))
+    print(
+        "\n".join(wall(method) for method in ["Adam"] + [BOUNDS[bound] for bound in sorted(BOUNDS)])
+    )
 
 
 if __name__ == "__main__":

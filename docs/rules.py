@@ -21,8 +21,18 @@ from adagrad_diff.study.style import line_of, style
 
 HERE = Path(__file__).parent
 STARTS = 3
-BUDGETS = {"hinge": 1000, "lad": 1000, "news20": 200, "splice": 1000, "2moons": 20}  # iterations: the paper's, but for news20
-MORE = (("a9a", Logistic, 1e-3, 300), ("mushrooms", Logistic, 1e-3, 500), ("splice", Hinge, 1e-2, 500))
+BUDGETS = {
+    "hinge": 1000,
+    "lad": 1000,
+    "news20": 200,
+    "splice": 1000,
+    "2moons": 20,
+}  # iterations: the paper's, but for news20
+MORE = (
+    ("a9a", Logistic, 1e-3, 300),
+    ("mushrooms", Logistic, 1e-3, 500),
+    ("splice", Hinge, 1e-2, 500),
+)
 TABLES = "## Tables"  # where they begin in rules.md
 FEW = {"news20": 1}  # starts, where a run takes long
 
@@ -37,7 +47,13 @@ def problems(data):
     for name, loss, lam, n_iter in MORE:
         found = load(name, data, stand_in=True)
         b = np.where(found.b == found.b.max(), 1.0, -1.0)
-        yield name, f"{loss.__name__} loss and L1 on {found.name}", (loss(found.A, b), L1(lam)), STARTS, n_iter
+        yield (
+            name,
+            f"{loss.__name__} loss and L1 on {found.name}",
+            (loss(found.A, b), L1(lam)),
+            STARTS,
+            n_iter,
+        )
 
 
 def widths(found, column):
@@ -108,15 +124,28 @@ def main():
     begin, found, tables, about = time.process_time(), {}, [], []
     for name, title, problem, starts, n_iter in problems(data):
         before = time.process_time()
-        one = found[name] = sensitivity(*problem, starts=starts, n_iter=n_iter, checkpoint=keep and Path(keep) / name)
+        one = found[name] = sensitivity(
+            *problem, starts=starts, n_iter=n_iter, checkpoint=keep and Path(keep) / name
+        )
         tables.append(one.table().assign(problem=name, F_star=one.f_star.value, how=one.f_star.how))
         grid = f"{one.etas[0]:g} to {one.etas[-1]:g}"
         about.append(
-            [name, title, n_iter, one.data.sizes["seed"], grid, one.f_star.how, f"{time.process_time() - before:.0f} s"]
+            [
+                name,
+                title,
+                n_iter,
+                one.data.sizes["seed"],
+                grid,
+                one.f_star.how,
+                f"{time.process_time() - before:.0f} s",
+            ]
         )
         print(*about[-1], sep=", ", flush=True)
     pd.concat(tables).to_csv(HERE / "rules.csv", index=False, float_format="%.6g")
-    shares = {iterate: profile(list(found.values()), iterate=iterate) for iterate in ("last", "best", "average")}
+    shares = {
+        iterate: profile(list(found.values()), iterate=iterate)
+        for iterate in ("last", "best", "average")
+    }
     draw(shares["last"]).savefig(HERE / "rules.png", dpi=150)
     shares["at its best eta"] = profile(list(found.values()), eta="best")
     near = {title: values.sel(factor=10.0, method="nearest") for title, values in shares.items()}
@@ -124,18 +153,30 @@ def main():
     known = [rule for rule in one.rules if one.score(rule)["default_eta"] is not None]
 
     def by_problem(rules, cell):
-        return table(["rule", *found], [[rule, *(cell(each.score(rule)) for each in found.values())] for rule in rules])
+        return table(
+            ["rule", *found],
+            [[rule, *(cell(each.score(rule)) for each in found.values())] for rule in rules],
+        )
 
     parts = {
         "The problems, and the CPU time of all rules on them": table(
             ["problem", "what it is", "iterations", "starts", "eta", "F_star", "CPU time"], about
         ),
         "Decades of eta within 10 times the smallest gap of all rules": widths(found, within),
-        **{f"Decades of eta with a gap below {level}": widths(found, below(level)) for level in ("1e-1", "1e-2")},
+        **{
+            f"Decades of eta with a gap below {level}": widths(found, below(level))
+            for level in ("1e-1", "1e-2")
+        },
         "Gaps at the best step size of each rule": by_problem(one.rules, best),
-        "Gaps at published step sizes, in units of the smallest gap of all rules": by_problem(known, regret),
+        "Gaps at published step sizes, in units of the smallest gap of all rules": by_problem(
+            known, regret
+        ),
         "Shares of problems and step sizes within 10 times the smallest gap": table(
-            ["rule", *near], [[rule, *(f"{values.sel(rule=rule).item():.2f}" for values in near.values())] for rule in order]
+            ["rule", *near],
+            [
+                [rule, *(f"{values.sel(rule=rule).item():.2f}" for values in near.values())]
+                for rule in order
+            ],
         ),
     }
     took = f"CPU time of the whole: {time.process_time() - begin:.0f} s."

@@ -26,12 +26,21 @@ def main():
             model.fit(A[:n], b[:n])
             runs.append(perf_counter() - begin)
         seconds.append(min(runs))
-        print(f"{n:>8} samples: {seconds[-1]:.3f} s, {model.n_iter_} iterations, {model.stop_reason_}", flush=True)
+        print(
+            f"{n:>8} samples: {seconds[-1]:.3f} s, {model.n_iter_} iterations, {model.stop_reason_}",
+            flush=True,
+        )
     with style():
         figure = Figure(figsize=(4.2, 2.8), layout="constrained")
         axes = figure.subplots()
         axes.loglog(SAMPLES, seconds, **METHODS["AdaGrad-Diff"], label="LADRegressor, tol = 1e-4")
-        axes.loglog(SAMPLES, seconds[-1] * SAMPLES / SAMPLES[-1], ":", color=GREY, label="proportional to the samples")
+        axes.loglog(
+            SAMPLES,
+            seconds[-1] * SAMPLES / SAMPLES[-1],
+            ":",
+            color=GREY,
+            label="proportional to the samples",
+        )
         axes.set(xlabel="samples", ylabel="seconds")
         axes.legend()
         figure.savefig(Path(__file__).with_name("scaling.png"), dpi=160)

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from adagrad_diff import L1, AdaGrad, AdaGradDiff, Logistic, Minibatch, at_fraction, datasets, minimize
+from adagrad_diff import (
+    L1,
+    AdaGrad,
+    AdaGradDiff,
+    Logistic,
+    Minibatch,
+    at_fraction,
+    datasets,
+    minimize,
+)
 from adagrad_diff.study.style import line_of, style
 
 ETAS = np.geomspace(1e-4, 1e2, 13)
@@ -23,15 +32,25 @@ def main(directory=None):
     with style():
         figure = Figure(figsize=(7.5, 2.6), layout="constrained")
         panels = figure.subplots(1, 3, sharey=True)
-        for axes, (reduce, strength) in zip(panels, (("svrg", 0.3), ("svrg", 0.01), (None, 0.3)), strict=True):
+        for axes, (reduce, strength) in zip(
+            panels, (("svrg", 0.3), ("svrg", 0.01), (None, 0.3)), strict=True
+        ):
             penalty = at_fraction(loss, L1(1.0), strength)
             star = minimize(loss, penalty=penalty, tol=1e-10).fun
             for rule in (AdaGradDiff(ETAS), AdaGrad(ETAS)):
                 batches = Minibatch(loss, 128, reduce=reduce)
-                run = minimize(batches, penalty=penalty, rule=rule, max_iter=15, on_failure="ignore")
+                run = minimize(
+                    batches, penalty=penalty, rule=rule, max_iter=15, on_failure="ignore"
+                )
                 last = np.searchsorted(run.history.passes, PASSES, side="right") - 1
                 gaps = np.maximum(run.history.objective[last] / star - 1, 1e-12)
-                print(reduce, strength, type(rule).__name__, *(f"{gap:.1e}" for gap in gaps), flush=True)
+                print(
+                    reduce,
+                    strength,
+                    type(rule).__name__,
+                    *(f"{gap:.1e}" for gap in gaps),
+                    flush=True,
+                )
                 axes.loglog(ETAS, gaps, label=type(rule).__name__, **line_of(type(rule).__name__))
             axes.set(title=f"reduce={reduce!r}, penalty {100 * strength:.0f} %", xlabel="eta")
         figure.axes[0].set_ylabel(f"relative gap after {PASSES} passes")

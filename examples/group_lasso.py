@@ -38,20 +38,30 @@ def picture(norms):
     """The coefficients of each question, as one length: exactly zero for those that stay out."""
     with style():
         _, axes = plt.subplots(figsize=(5.2, 2.4), layout="constrained")
-        colors = [METHODS["AdaGrad-Diff" if k in DECIDE else "AdaGrad"]["color"] for k in range(FEATURES)]
+        colors = [
+            METHODS["AdaGrad-Diff" if k in DECIDE else "AdaGrad"]["color"] for k in range(FEATURES)
+        ]
         axes.bar(range(FEATURES), norms, color=colors)
-        axes.set(xlabel="question (blue: those that decide)", ylabel="norm of its coefficients", xticks=range(FEATURES))
+        axes.set(
+            xlabel="question (blue: those that decide)",
+            ylabel="norm of its coefficients",
+            xticks=range(FEATURES),
+        )
         plt.show()
 
 
 def main():
     A, b = survey(np.random.default_rng(0))
     penalty = GroupL2(LAM, groups=np.repeat(np.arange(FEATURES), LEVELS))
-    result = minimize(Logistic(A, b, intercept=True), penalty=penalty, eta=1.0, max_iter=3000)  # the intercept is free
+    result = minimize(
+        Logistic(A, b, intercept=True), penalty=penalty, eta=1.0, max_iter=3000
+    )  # the intercept is free
     theirs = by_cvxpy(A, b)
     norms = np.linalg.norm(result.x[:-1].reshape(FEATURES, LEVELS), axis=1)
     print(f"objective: {result.fun:.9f} by AdaGrad-Diff, {theirs:.9f} by cvxpy")
-    print(f"selected questions: {np.flatnonzero(norms)} (1, 4 and 9 decide), norms {norms[norms > 0].round(2)}")
+    print(
+        f"selected questions: {np.flatnonzero(norms)} (1, 4 and 9 decide), norms {norms[norms > 0].round(2)}"
+    )
     assert abs(result.fun - theirs) <= 1e-6 * abs(theirs)
     picture(norms)
 

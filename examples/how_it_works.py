@@ -34,7 +34,12 @@ def one_dimension(runs):
             look, x, g = METHODS[name], run.x[:, 0], run.g[:, 0]
             before = np.concatenate([[0.0], g[:-1]])
             axes[0, 0].plot(
-                x, np.sqrt(1 + x**2) + lift, look["marker"], color=look["color"], mfc=look["markerfacecolor"], label=name
+                x,
+                np.sqrt(1 + x**2) + lift,
+                look["marker"],
+                color=look["color"],
+                mfc=look["markerfacecolor"],
+                label=name,
             )
             axes[0, 1].plot(x, **look)
             axes[1, 0].plot(np.abs(g) if name == "AdaGrad" else np.abs(g - before), **look)
@@ -49,7 +54,9 @@ def one_dimension(runs):
 
 def real_run(gaps, steps):
     with style():
-        _, axes = plt.subplots(2, len(ETAS), figsize=(5.8, 4.0), layout="constrained", sharex=True, sharey="row")
+        _, axes = plt.subplots(
+            2, len(ETAS), figsize=(5.8, 4.0), layout="constrained", sharex=True, sharey="row"
+        )
         for k, eta in enumerate(ETAS):
             for name in RULES:
                 look = {key: METHODS[name][key] for key in ("color", "linestyle")}
@@ -64,7 +71,10 @@ def real_run(gaps, steps):
 
 
 def main():
-    runs = {name: record(slope, np.array([START]), rule=rule(eta=1.0), iterations=STEPS) for name, rule in RULES.items()}
+    runs = {
+        name: record(slope, np.array([START]), rule=rule(eta=1.0), iterations=STEPS)
+        for name, rule in RULES.items()
+    }
     for name, run in runs.items():
         near = np.flatnonzero(np.abs(run.x[:, 0]) < 0.5)
         when = f"after {near[0]} steps" if near.size else f"not in {STEPS} steps"
@@ -79,8 +89,13 @@ def main():
     for name, rule in RULES.items():
         for eta in ETAS:
             run = record(loss, np.zeros(A.shape[1] + 1), penalty, rule(eta=eta), ITERATIONS)
-            gaps[name, eta], steps[name, eta] = np.maximum(run.F - best, 1e-12), (eta / run.w).mean(1)
-            print(f"{name}, eta = {eta:g}: F - F* = {gaps[name, eta][-1]:.1e} after {ITERATIONS} iterations")
+            gaps[name, eta], steps[name, eta] = (
+                np.maximum(run.F - best, 1e-12),
+                (eta / run.w).mean(1),
+            )
+            print(
+                f"{name}, eta = {eta:g}: F - F* = {gaps[name, eta][-1]:.1e} after {ITERATIONS} iterations"
+            )
     assert gaps["AdaGrad-Diff", 0.01][-1] < gaps["AdaGrad", 0.01][-1]
     real_run(gaps, steps)
 

@@ -39,7 +39,9 @@ def picture(dose, b, truth, curves):
         _, axes = plt.subplots(figsize=(5.2, 3.0), layout="constrained")
         axes.plot(dose, b, ".", color=GREY, alpha=0.4, label="measured")
         axes.plot(knots, truth, color="black", linestyle=":", label="true curve")
-        for (name, x), look in zip(curves.items(), (METHODS["AdaGrad"], METHODS["AdaGrad-Diff"]), strict=True):
+        for (name, x), look in zip(
+            curves.items(), (METHODS["AdaGrad"], METHODS["AdaGrad-Diff"]), strict=True
+        ):
             axes.plot(knots, x, **look, label=name)
         axes.set(xlabel="dose", ylabel="response")
         axes.legend()
@@ -50,11 +52,16 @@ def main():
     dose, A, b, truth = experiment(np.random.default_rng(0))
     curves = {}
     # The squared loss is smooth and reaches the optimum; absolute deviations approach it slowly, and the best x is taken.
-    for name, loss, eta, tolerance in (("least squares", Squared, 0.2, 1e-6), ("absolute deviations", LAD, 0.01, 1e-4)):
+    for name, loss, eta, tolerance in (
+        ("least squares", Squared, 0.2, 1e-6),
+        ("absolute deviations", LAD, 0.01, 1e-4),
+    ):
         result = minimize(loss(A, b), penalty=Monotone(), eta=eta, max_iter=5000)
         ours, theirs, x = result.fun_best, by_cvxpy(A, b, name), result.x_best
         print(f"{name}: objective {ours:.9f} by AdaGrad-Diff, {theirs:.9f} by cvxpy")
-        print(f"  {np.unique(x).size} levels at {KNOTS} knots, mean error {np.abs(x - truth).mean():.3f}")
+        print(
+            f"  {np.unique(x).size} levels at {KNOTS} knots, mean error {np.abs(x - truth).mean():.3f}"
+        )
         assert abs(ours - theirs) <= tolerance * theirs
         curves[name] = x
     picture(dose, b, truth, curves)

@@ -53,9 +53,14 @@ def main():
     A, b, amounts = mixture(np.random.default_rng(0))
     loss = Quadratic(A.T @ A / SAMPLES, A.T @ b / SAMPLES - LAM)
     result = minimize(loss, penalty=NonNegative(), eta=0.5, max_iter=5000)
-    ours, theirs = result.fun + b @ b / (2 * SAMPLES), by_cvxpy(A, b)  # a Quadratic has no constant term
+    ours, theirs = (
+        result.fun + b @ b / (2 * SAMPLES),
+        by_cvxpy(A, b),
+    )  # a Quadratic has no constant term
     print(f"objective: {ours:.9f} by AdaGrad-Diff, {theirs:.9f} by cvxpy")
-    print(f"true spectra:  {np.flatnonzero(amounts)}\nfound spectra: {np.flatnonzero(result.x > 0.05)}")
+    print(
+        f"true spectra:  {np.flatnonzero(amounts)}\nfound spectra: {np.flatnonzero(result.x > 0.05)}"
+    )
     assert abs(ours - theirs) <= 1e-6 * abs(theirs)
     picture(A, b, amounts, result.x)
 

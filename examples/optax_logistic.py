@@ -53,7 +53,11 @@ def picture(gaps):
         _, axes = plt.subplots(figsize=(5.2, 3.0), layout="constrained")
         for (name, gap), look in zip(gaps.items(), looks, strict=True):
             axes.loglog(RATES, gap, label=name, color=look["color"], linestyle=look["linestyle"])
-        axes.set(xlabel="learning rate", ylabel=f"gap of the objective after {STEPS} steps", ylim=(1e-7, 10))
+        axes.set(
+            xlabel="learning rate",
+            ylabel=f"gap of the objective after {STEPS} steps",
+            ylim=(1e-7, 10),
+        )
         axes.legend()
         if len(sys.argv) > 1:
             plt.savefig(sys.argv[1])
@@ -71,16 +75,22 @@ def main():
         return loss(x) + penalty.value(x)
 
     solutions = {
-        "adagraddiff": solve(lambda rate: adagraddiff(rate, penalty=penalty), jax.grad(loss))(RATES),
-        "optax.adagrad": solve(optax.adagrad, jax.grad(objective))(RATES),  # a subgradient: it knows no proximal steps
-        # so the differences, not the proximal steps, are compared:
-        "optax.adagrad, made proximal": solve(lambda rate: proximal(optax.scale_by_rss(), rate, penalty), jax.grad(loss))(
+        "adagraddiff": solve(lambda rate: adagraddiff(rate, penalty=penalty), jax.grad(loss))(
             RATES
         ),
+        "optax.adagrad": solve(optax.adagrad, jax.grad(objective))(
+            RATES
+        ),  # a subgradient: it knows no proximal steps
+        # so the differences, not the proximal steps, are compared:
+        "optax.adagrad, made proximal": solve(
+            lambda rate: proximal(optax.scale_by_rss(), rate, penalty), jax.grad(loss)
+        )(RATES),
     }
     objectives = {name: np.asarray(jax.vmap(objective)(x)) for name, x in solutions.items()}
     best = min(values.min() for values in objectives.values())
-    gaps = {name: np.maximum(values - best, 1e-7) for name, values in objectives.items()}  # as far as float32 can tell
+    gaps = {
+        name: np.maximum(values - best, 1e-7) for name, values in objectives.items()
+    }  # as far as float32 can tell
     for name, gap in gaps.items():
         zeros = int(jnp.sum(solutions[name][np.argmin(gap)] == 0))
         good = np.mean(gap < 1e-3) * np.log10(RATES[-1] / RATES[0])

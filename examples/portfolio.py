@@ -26,7 +26,9 @@ def by_cvxpy(returns, covariance, aversion):
 
     x = cp.Variable(ASSETS, nonneg=True)
     risk = cp.quad_form(x, cp.psd_wrap(covariance))
-    return cp.Problem(cp.Minimize(aversion / 2 * risk - returns @ x), [cp.sum(x) == 1]).solve(solver=cp.CLARABEL)
+    return cp.Problem(cp.Minimize(aversion / 2 * risk - returns @ x), [cp.sum(x) == 1]).solve(
+        solver=cp.CLARABEL
+    )
 
 
 def picture(returns, covariance, chosen):
@@ -34,13 +36,27 @@ def picture(returns, covariance, chosen):
     blue = METHODS["AdaGrad-Diff"]
     with style():
         _, axes = plt.subplots(figsize=(5.2, 3.0), layout="constrained")
-        axes.plot(100 * np.sqrt(np.diag(covariance)), 100 * returns, ".", color=GREY, label="single assets")
+        axes.plot(
+            100 * np.sqrt(np.diag(covariance)),
+            100 * returns,
+            ".",
+            color=GREY,
+            label="single assets",
+        )
         risks = [100 * np.sqrt(x @ covariance @ x) for x in chosen.values()]
         gains = [100 * returns @ x for x in chosen.values()]
         axes.plot(risks, gains, **blue, label="portfolios")
         for aversion, risk, gain in zip(chosen, risks, gains, strict=True):
-            axes.annotate(f"aversion {aversion:g}", (risk, gain), (6, -3), textcoords="offset points", color=blue["color"])
-        axes.set(xlabel="volatility in percent", ylabel="expected return in percent", xlim=(0, None))
+            axes.annotate(
+                f"aversion {aversion:g}",
+                (risk, gain),
+                (6, -3),
+                textcoords="offset points",
+                color=blue["color"],
+            )
+        axes.set(
+            xlabel="volatility in percent", ylabel="expected return in percent", xlim=(0, None)
+        )
         axes.legend(loc="lower left")
         plt.show()
 
@@ -49,11 +65,17 @@ def main():
     returns, covariance = market(np.random.default_rng(0))
     equal, chosen = np.full(ASSETS, 1 / ASSETS), {}
     for aversion in (1.0, 5.0, 25.0):
-        result = minimize(Quadratic(aversion * covariance, returns), equal, Simplex(), eta=0.02, max_iter=3000)
+        result = minimize(
+            Quadratic(aversion * covariance, returns), equal, Simplex(), eta=0.02, max_iter=3000
+        )
         theirs, x = by_cvxpy(returns, covariance, aversion), result.x
-        print(f"risk aversion {aversion:g}: objective {result.fun:.9f} by AdaGrad-Diff, {theirs:.9f} by cvxpy")
+        print(
+            f"risk aversion {aversion:g}: objective {result.fun:.9f} by AdaGrad-Diff, {theirs:.9f} by cvxpy"
+        )
         risk, held = np.sqrt(x @ covariance @ x), np.count_nonzero(x)
-        print(f"  return {returns @ x:.1%}, volatility {risk:.1%}; {held} assets, the largest share is {x.max():.0%}")
+        print(
+            f"  return {returns @ x:.1%}, volatility {risk:.1%}; {held} assets, the largest share is {x.max():.0%}"
+        )
         assert abs(result.fun - theirs) <= 1e-6 * abs(theirs)
         chosen[aversion] = x
     picture(returns, covariance, chosen)

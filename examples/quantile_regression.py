@@ -25,7 +25,10 @@ def deliveries(rng):
 
 def pinball(model, X, y):
     t = y - model.predict(X)
-    return np.maximum(model.quantile * t, (model.quantile - 1) * t).mean() + ALPHA * np.abs(model.coef_).sum()
+    return (
+        np.maximum(model.quantile * t, (model.quantile - 1) * t).mean()
+        + ALPHA * np.abs(model.coef_).sum()
+    )
 
 
 def picture(X, y, models):
@@ -38,7 +41,9 @@ def picture(X, y, models):
     with style():
         _, axes = plt.subplots(figsize=(5.2, 3.0), layout="constrained")
         axes.plot(X[:, 0], y, ".", color=GREY, alpha=0.35, markersize=2.5)
-        axes.fill_between(distance, low, high, color=blue, alpha=0.2, label="from the 0.1 to the 0.9 quantile")
+        axes.fill_between(
+            distance, low, high, color=blue, alpha=0.2, label="from the 0.1 to the 0.9 quantile"
+        )
         axes.plot(distance, middle, color=blue, label="median")
         axes.set(xlabel="distance in km", ylabel="delivery time in minutes", ylim=(0, 70))
         axes.legend(loc="upper left")

@@ -20,14 +20,22 @@ def digits():
     """Images of 8 x 8 pixels as vectors, and what they show: for training, and for testing."""
     images, labels = load_digits(return_X_y=True)
     parts = train_test_split(images / 16, labels, test_size=0.25, random_state=0, stratify=labels)
-    return [torch.tensor(part, dtype=torch.float32 if part.ndim == 2 else torch.long) for part in parts]
+    return [
+        torch.tensor(part, dtype=torch.float32 if part.ndim == 2 else torch.long) for part in parts
+    ]
 
 
 def picture(losses):
     with style():
         _, axes = plt.subplots(figsize=(5.2, 2.8), layout="constrained")
         for (lr, values), dash in zip(losses.items(), (":", "--", "-"), strict=True):
-            axes.semilogy(range(1, EPOCHS + 1), values, dash, color=METHODS["AdaGrad-Diff"]["color"], label=f"lr = {lr}")
+            axes.semilogy(
+                range(1, EPOCHS + 1),
+                values,
+                dash,
+                color=METHODS["AdaGrad-Diff"]["color"],
+                label=f"lr = {lr}",
+            )
         axes.set(xlabel="epoch", ylabel="mean loss of its batches", xticks=range(0, EPOCHS + 1, 5))
         axes.legend()
         plt.show()

@@ -85,7 +85,9 @@ def main(file=None):
 
     if dist.get_rank() == 0:
         for way, steps in losses.items():
-            print(f"{way:>14}: loss {steps[-1]:.4f} after {STEPS} steps, {dist.get_world_size()} processes")
+            print(
+                f"{way:>14}: loss {steps[-1]:.4f} after {STEPS} steps, {dist.get_world_size()} processes"
+            )
         if file is not None:
             Path(file).write_text(json.dumps(losses))
     last = [steps[-1] for steps in losses.values()]
@@ -97,10 +99,23 @@ def picture(losses):
     """Three trainings, one line; the one that was resumed begins in the middle."""
     with style():
         _, axes = plt.subplots(figsize=(5.2, 2.6), layout="constrained")
-        axes.semilogy(losses["DDP"], color=METHODS["AdaGrad-Diff"]["color"], linewidth=4, alpha=0.35, label="DDP")
+        axes.semilogy(
+            losses["DDP"],
+            color=METHODS["AdaGrad-Diff"]["color"],
+            linewidth=4,
+            alpha=0.35,
+            label="DDP",
+        )
         axes.semilogy(losses["FSDP2"], color="black", linewidth=0.8, label="FSDP2")
         resumed = range(STEPS // 2, STEPS)
-        axes.semilogy(resumed, losses["FSDP2, resumed"], "o", color="black", markersize=2.5, label="FSDP2, resumed")
+        axes.semilogy(
+            resumed,
+            losses["FSDP2, resumed"],
+            "o",
+            color="black",
+            markersize=2.5,
+            label="FSDP2, resumed",
+        )
         axes.axvline(STEPS // 2, color=GREY, linewidth=0.6, linestyle=":")
         axes.set(xlabel="step", ylabel="loss of all samples")
         axes.legend()
@@ -111,7 +126,14 @@ def alone():
     """Without torchrun: start two processes, show what they print, and draw what they found."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "losses.json"
-        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        torchrun = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--nproc-per-node",
+            "2",
+        ]
         command = [*torchrun, sys.argv[0], str(file)]
         threads = {**os.environ, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, check=True, env=threads, stdout=subprocess.PIPE, text=True)

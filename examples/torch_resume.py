@@ -28,7 +28,9 @@ def train(parts, steps):
     model, optimizer, scheduler = parts
     losses = []
     for step in steps:
-        X = torch.randn(32, 8, generator=torch.Generator().manual_seed(step))  # the batch belongs to the step
+        X = torch.randn(
+            32, 8, generator=torch.Generator().manual_seed(step)
+        )  # the batch belongs to the step
         optimizer.zero_grad()
         loss = (model(X).squeeze(1) - X.prod(1)).square().mean()
         loss.backward()
@@ -41,9 +43,17 @@ def train(parts, steps):
 def picture(whole, before, after):
     with style():
         _, axes = plt.subplots(figsize=(5.2, 2.6), layout="constrained")
-        axes.semilogy(whole, color=METHODS["AdaGrad-Diff"]["color"], linewidth=3, alpha=0.35, label="in one go")
+        axes.semilogy(
+            whole,
+            color=METHODS["AdaGrad-Diff"]["color"],
+            linewidth=3,
+            alpha=0.35,
+            label="in one go",
+        )
         axes.semilogy(before, color="black", linewidth=0.8, label="until the checkpoint")
-        axes.semilogy(range(BREAK, STEPS), after, "--", color="black", linewidth=0.8, label="resumed from it")
+        axes.semilogy(
+            range(BREAK, STEPS), after, "--", color="black", linewidth=0.8, label="resumed from it"
+        )
         axes.axvline(BREAK, color="black", linewidth=0.5, linestyle=":")
         axes.set(xlabel="step", ylabel="loss of the batch")
         axes.legend()
@@ -64,9 +74,14 @@ def main():
             part.load_state_dict(state)
     after = train(resumed, range(BREAK, STEPS))
 
-    same = all(torch.equal(p, q) for p, q in zip(through[0].parameters(), resumed[0].parameters(), strict=True))
+    same = all(
+        torch.equal(p, q)
+        for p, q in zip(through[0].parameters(), resumed[0].parameters(), strict=True)
+    )
     outcome = "equal" if same else "NOT equal"
-    print(f"{STEPS} steps, and {BREAK} + {STEPS - BREAK} through a checkpoint: the parameters are {outcome}")
+    print(
+        f"{STEPS} steps, and {BREAK} + {STEPS - BREAK} through a checkpoint: the parameters are {outcome}"
+    )
     assert same
     assert whole == before + after
     picture(whole, before, after)

@@ -20,7 +20,9 @@ def digits():
     """Images of 8 x 8 pixels as vectors, and what they show: for training, and for testing."""
     images, labels = load_digits(return_X_y=True)
     parts = train_test_split(images / 16, labels, test_size=0.25, random_state=0, stratify=labels)
-    return [torch.tensor(part, dtype=torch.float32 if part.ndim == 2 else torch.long) for part in parts]
+    return [
+        torch.tensor(part, dtype=torch.float32 if part.ndim == 2 else torch.long) for part in parts
+    ]
 
 
 def train(lam, X, y):
@@ -39,13 +41,23 @@ def train(lam, X, y):
 def picture(layers):
     """Which of the weights from 64 pixels to 64 units are left."""
     with style():
-        _, axes = plt.subplots(1, len(layers), figsize=(5.6, 2.2), layout="constrained", sharey=True)
+        _, axes = plt.subplots(
+            1, len(layers), figsize=(5.6, 2.2), layout="constrained", sharey=True
+        )
         for ax, (lam, weight) in zip(axes, layers.items(), strict=True):
             ax.imshow(weight != 0, cmap="Blues", vmin=0, vmax=1.3, interpolation="nearest")
             ax.set(title=f"lam = {lam:g}", xlabel="pixel")
             ax.grid(False)
         axes[0].set_ylabel("unit")
-        axes[-1].text(1.04, 0.5, "white: exactly zero", rotation=90, va="center", color=GREY, transform=axes[-1].transAxes)
+        axes[-1].text(
+            1.04,
+            0.5,
+            "white: exactly zero",
+            rotation=90,
+            va="center",
+            color=GREY,
+            transform=axes[-1].transAxes,
+        )
         plt.show()
 
 
@@ -57,7 +69,9 @@ def main():
         model, weights = train(lam, X, y)
         share = (weights == 0).double().mean().item()
         accuracy = (model(X_test).argmax(1) == y_test).double().mean().item()
-        print(f"lam = {lam:g}: {share:.1%} of the weights are exactly zero, {accuracy:.1%} of the test images are recognised")
+        print(
+            f"lam = {lam:g}: {share:.1%} of the weights are exactly zero, {accuracy:.1%} of the test images are recognised"
+        )
         assert accuracy > 0.9
         layers[lam] = model[0].weight.detach().numpy()
     assert share > 0.5

@@ -16,7 +16,12 @@ from torch import nn
 from adagrad_diff.study.style import style, style_of
 from adagrad_diff.torch import L1, AdaGradDiff, AdamWDiff
 
-WORDS, NEVER, CONTEXT, WIDTH = 300, 60, 12, 32  # the last NEVER words of the dictionary do not occur in the text
+WORDS, NEVER, CONTEXT, WIDTH = (
+    300,
+    60,
+    12,
+    32,
+)  # the last NEVER words of the dictionary do not occur in the text
 STEPS, BATCH, PARTS, LAM = 120, 32, 2, 3e-4  # a step adds up the gradients of PARTS batches
 METHODS = {
     "AdamW": (torch.optim.AdamW, 1e-2, None),
@@ -46,9 +51,13 @@ class Model(nn.Module):
         self.words, self.places = nn.Embedding(WORDS, WIDTH), nn.Embedding(CONTEXT, WIDTH)
         self.attention = nn.MultiheadAttention(WIDTH, 2, batch_first=True)
         self.before, self.after = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.layers = nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH))
+        self.layers = nn.Sequential(
+            nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH)
+        )
         self.head = nn.Linear(WIDTH, WORDS)
-        self.future = nn.Buffer(torch.ones(CONTEXT, CONTEXT, dtype=torch.bool).triu(1), persistent=False)
+        self.future = nn.Buffer(
+            torch.ones(CONTEXT, CONTEXT, dtype=torch.bool).triu(1), persistent=False
+        )
 
     def forward(self, words):
         x = self.words(words) + self.places.weight
@@ -65,13 +74,19 @@ def setup(method):
     embeddings = [model.words.weight]
     matrices = [p for name, p in model.named_parameters() if p.ndim > 1 and name != "words.weight"]
     vectors = [p for p in model.parameters() if p.ndim == 1]
-    groups = [{"params": embeddings, "weight_decay": 0.0}, {"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
+    groups = [
+        {"params": embeddings, "weight_decay": 0.0},
+        {"params": matrices},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
     if penalty is not None:
         groups[0]["penalty"] = penalty
     decay = {} if kind is AdaGradDiff else {"weight_decay": 0.01}
     optimizer = kind(groups, lr=lr, **decay)
     warm_up = STEPS // 10
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: min((n + 1) / warm_up, 1.0 - 0.9 * n / STEPS))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda n: min((n + 1) / warm_up, 1.0 - 0.9 * n / STEPS)
+    )
     return model, optimizer, schedule
 
 
@@ -83,10 +98,17 @@ def train(parts, words, steps):
         optimizer.zero_grad()
         total = 0.0
         for part in range(PARTS):
-            generator = torch.Generator().manual_seed(PARTS * step + part)  # the batch belongs to the step
+            generator = torch.Generator().manual_seed(
+                PARTS * step + part
+            )  # the batch belongs to the step
             starts = torch.randint(len(words) - CONTEXT - 1, (BATCH, 1), generator=generator)
             chosen = words[starts + torch.arange(CONTEXT + 1)]
-            loss = nn.functional.cross_entropy(model(chosen[:, :-1]).flatten(0, 1), chosen[:, 1:].flatten()) / PARTS
+            loss = (
+                nn.functional.cross_entropy(
+                    model(chosen[:, :-1]).flatten(0, 1), chosen[:, 1:].flatten()
+                )
+                / PARTS
+            )
             loss.backward()
             total += loss.item()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -112,7 +134,11 @@ def resumed(method, words):
 
 
 def picture(results):
-    looks = {"AdamW": ("Adam", "-"), "AdamWDiff": ("AdamDiff", "--"), "AdaGradDiff with L1": ("AdaGrad", "-")}
+    looks = {
+        "AdamW": ("Adam", "-"),
+        "AdamWDiff": ("AdamDiff", "--"),
+        "AdaGradDiff with L1": ("AdaGrad", "-"),
+    }
     with style():
         _, (left, right) = plt.subplots(1, 2, figsize=(5.8, 2.7), layout="constrained")
         for method, (losses, zeros) in results.items():
@@ -133,11 +159,17 @@ def main():
         initial = model.words.weight.detach()[-NEVER:].clone()
         losses, zeros = train(parts, words, range(STEPS))
         results[method] = losses, zeros
-        print(f"{method}: loss {losses[0]:.2f} -> {sum(losses[-10:]) / 10:.2f}, {zeros[-1]:.0%} of the embeddings zero")
-        assert torch.equal(model.words.weight[-NEVER:], initial)  # words that never occur are left alone
+        print(
+            f"{method}: loss {losses[0]:.2f} -> {sum(losses[-10:]) / 10:.2f}, {zeros[-1]:.0%} of the embeddings zero"
+        )
+        assert torch.equal(
+            model.words.weight[-NEVER:], initial
+        )  # words that never occur are left alone
     again, *same = resumed(method, words)  # the last one
     assert (losses, zeros) == tuple(same)
-    assert all(torch.equal(p, q) for p, q in zip(model.parameters(), again.parameters(), strict=True))
+    assert all(
+        torch.equal(p, q) for p, q in zip(model.parameters(), again.parameters(), strict=True)
+    )
     print("The same run through a checkpoint ended in the same bits.")
     picture(results)
 

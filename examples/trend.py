@@ -28,7 +28,9 @@ def by_cvxpy(b, weight):
 
     x = cp.Variable(LENGTH)
     loss = cp.sum(cp.multiply(weight, cp.square(x - b))) / 2
-    return cp.Problem(cp.Minimize(loss + L1 * cp.norm1(x) + TV * cp.tv(x))).solve(solver=cp.CLARABEL)
+    return cp.Problem(cp.Minimize(loss + L1 * cp.norm1(x) + TV * cp.tv(x))).solve(
+        solver=cp.CLARABEL
+    )
 
 
 def picture(level, b, x):
@@ -50,7 +52,9 @@ def main():
     print(f"objective: {result.fun:.9f} by AdaGrad-Diff, {theirs:.9f} by cvxpy")
     jumps = np.flatnonzero(np.abs(np.diff(x)) > 0.2) + 1
     print(f"large jumps at {jumps} (true ones at {list(range(50, LENGTH, 50))})")
-    print(f"{np.count_nonzero(x == 0)} of {LENGTH} samples are exactly zero, and there are {np.unique(x).size} levels")
+    print(
+        f"{np.count_nonzero(x == 0)} of {LENGTH} samples are exactly zero, and there are {np.unique(x).size} levels"
+    )
     assert abs(result.fun - theirs) <= 1e-6 * abs(theirs)
     picture(level, b, x)
 

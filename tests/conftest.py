@@ -19,7 +19,9 @@ def pytest_configure(config):
 
 
 def pytest_report_header(config):
-    return f"repeat the examples of hypothesis with --hypothesis-seed={config.option.hypothesis_seed}"
+    return (
+        f"repeat the examples of hypothesis with --hypothesis-seed={config.option.hypothesis_seed}"
+    )
 
 
 @pytest.fixture
@@ -53,7 +55,9 @@ def unsaved(monkeypatch):
     """Figures are made, but neither arranged nor drawn: most of the time of a test that looks at the numbers beside them."""
     from matplotlib.figure import Figure
 
-    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: Path(path).write_text("a figure"))
+    monkeypatch.setattr(
+        Figure, "savefig", lambda figure, path, **options: Path(path).write_text("a figure")
+    )
     monkeypatch.setattr(Figure, "draw_without_rendering", lambda figure: None)
 
 
@@ -73,4 +77,6 @@ def every_certificate_is_recomputed(monkeypatch):
     yield
     for certifier in made:
         if not isinstance(certifier.dual, str):
-            certifying.check_bound(certifier.dual.loss, certifier.dual.penalty, certifier.bound, certifier.point)
+            certifying.check_bound(
+                certifier.dual.loss, certifier.dual.penalty, certifier.bound, certifier.point
+            )

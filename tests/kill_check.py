@@ -25,7 +25,9 @@ def check(kind: str, kills: int, seed: int) -> dict:
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         run = [sys.executable, str(SCRIPT), kind, place, str(seed), str(kills)]
-        done = subprocess.run(run, capture_output=True, text=True, timeout=120 + 60 * kills, check=False)
+        done = subprocess.run(
+            run, capture_output=True, text=True, timeout=120 + 60 * kills, check=False
+        )
     if done.returncode:
         sys.exit(f"{kind}, seed {seed}: something was lost, or is not the same.\n{done.stderr}")
     return json.loads(done.stdout) | {"seconds": time.perf_counter() - begin}
@@ -40,7 +42,9 @@ def main(kills: int = 100, seed: int | None = None) -> None:
         total += found["kills"]
         row = f"{kind:<12}{found['kills']:>7}{found['completed']:>11}{found['seconds']:>9.0f}"  # runs that came to their end
         print(f"{row}  {', '.join(found['seen'])}", flush=True)
-    print(f"{total} kills. Every run went on and ended with the bits of one in one go; nothing was lost or left behind.")
+    print(
+        f"{total} kills. Every run went on and ended with the bits of one in one go; nothing was lost or left behind."
+    )
 
 
 if __name__ == "__main__":

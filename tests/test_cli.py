@@ -56,7 +56,11 @@ def interrupted(monkeypatch):
 
 
 def contents(directory):
-    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in Path(directory).iterdir() if p.is_file()}
+    return {
+        p.name: hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in Path(directory).iterdir()
+        if p.is_file()
+    }
 
 
 def commands(group, path=()):
@@ -69,7 +73,9 @@ def commands(group, path=()):
 @pytest.mark.parametrize("width", [80, 200])
 def test_help_is_whole(run, monkeypatch, width):
     """Nothing is cut, nothing is wider than the terminal, and no line is longer than 100 characters."""
-    monkeypatch.setattr("shutil.get_terminal_size", lambda *args, **options: os.terminal_size((width, 24)))
+    monkeypatch.setattr(
+        "shutil.get_terminal_size", lambda *args, **options: os.terminal_size((width, 24))
+    )
     for path, command in commands(main):
         text = run(*path, "--help").output
         assert max(map(len, text.splitlines())) <= min(width, 100), text
@@ -82,7 +88,10 @@ def test_help_is_whole(run, monkeypatch, width):
 @pytest.mark.usefixtures("unsaved")
 def test_out_is_where_results_go(run):
     """Every command that writes something has it, and the name it had before is still understood."""
-    options = {path: {name for option in command.params for name in option.opts} for path, command in commands(main)}
+    options = {
+        path: {name for option in command.params for name in option.opts}
+        for path, command in commands(main)
+    }
     assert {path[-1] for path, names in options.items() if "--out" in names} == {
         "compare",
         "fit",
@@ -110,7 +119,9 @@ def test_a_data_set_that_is_none(run, command):
     """The sentence is about what was typed, not about a parameter of a function, and nothing is fetched before it."""
     refused = run("datasets", *command, "nonsense")
     assert refused.exit_code == 1
-    assert refused.stderr.startswith("Error: There is no data set 'nonsense'. The data sets are: splice.t, splice, ")
+    assert refused.stderr.startswith(
+        "Error: There is no data set 'nonsense'. The data sets are: splice.t, splice, "
+    )
     assert refused.stdout == ""
 
 
@@ -119,7 +130,9 @@ def test_a_reader_that_has_read_enough():
     end, beginning = os.pipe()
     os.close(end)
     command = [sys.executable, "-m", "adagrad_diff", "datasets", "list"]
-    done = subprocess.run(command, stdout=beginning, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, stdout=beginning, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+    )
     os.close(beginning)
     assert (done.returncode, done.stderr) == (1, "")
 
@@ -161,7 +174,10 @@ def test_results_of_another_problem_stay(run, tmp_path):
     table, picture = Path("out/table.csv").read_text(), Path("out/figA_2moons.csv").read_text()
     second = run("reproduce", "lad", "--etas", "3", "--starts", "2", "--out", "out", "--resume")
     assert second.exit_code == 0, second.output
-    assert "out holds 2moons as well: the figures, the table and the pages show all of them." in second.stderr
+    assert (
+        "out holds 2moons as well: the figures, the table and the pages show all of them."
+        in second.stderr
+    )
     assert set(table.splitlines()) < set(Path("out/table.csv").read_text().splitlines())
     assert Path("out/figA_2moons.csv").read_text() == picture
     assert "2moons" in Path("out/fig2.csv").read_text()
@@ -186,7 +202,9 @@ def test_results_of_another_problem_stay(run, tmp_path):
 
 
 def test_verify(run, tmp_path):
-    result = run("verify", "lad", "--eta", "0.01", "--eta", "0.1", "--iterations", "60", "--out", "out")
+    result = run(
+        "verify", "lad", "--eta", "0.01", "--eta", "0.1", "--iterations", "60", "--out", "out"
+    )
     assert result.exit_code == 0, result.output
     assert "Lemma 1, smooth" in result.stdout
     assert "VIOLATED" not in result.stdout
@@ -234,7 +252,10 @@ def test_a_fresh_machine_has_the_real_splice(run):
     assert "Logistic regression on splice.t" in result.stderr
     assert "stand-in" not in result.output
     known = json.loads(Path("out", "run.json").read_text())["problems"]["splice"]
-    assert (known["data"], known["sha256"]) == ("splice.t", datasets._registry.REGISTRY["splice.t"].sha256)
+    assert (known["data"], known["sha256"]) == (
+        "splice.t",
+        datasets._registry.REGISTRY["splice.t"].sha256,
+    )
 
 
 def test_damaged_data(run, tmp_path):
@@ -257,7 +278,13 @@ def test_unwritable_output(run, tmp_path, kind):
         place.mkdir(mode=0o500)
     else:
         place.write_text("mine")
-    result = run("reproduce", "2moons", *TINY, "--out", str(place / "deeper" if kind == "below a file" else place))
+    result = run(
+        "reproduce",
+        "2moons",
+        *TINY,
+        "--out",
+        str(place / "deeper" if kind == "below a file" else place),
+    )
     assert result.exit_code in (1, 2)
     assert "out" in result.stderr
     assert kind == "read-only" or place.read_text() == "mine"
@@ -300,7 +327,9 @@ def test_real_data(run):
     real = Path(__file__).parents[2] / "shared" / "data"
     if not (real / "splice.t").exists():
         pytest.skip("the LIBSVM files are not here")
-    result = run("reproduce", "fig3", "--etas", "3", "--starts", "1", "--out", "out", "--data", str(real))
+    result = run(
+        "reproduce", "fig3", "--etas", "3", "--starts", "1", "--out", "out", "--data", str(real)
+    )
     assert result.exit_code == 0, result.output
     assert "stand-in" not in result.output
 
@@ -317,7 +346,10 @@ def test_interrupted_and_resumed(run, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_until(lambda: (tmp_path / "cut" / "checkpoints").exists() or process.poll() is not None, seconds=300)
+    wait_until(
+        lambda: (tmp_path / "cut" / "checkpoints").exists() or process.poll() is not None,
+        seconds=300,
+    )
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
@@ -344,7 +376,10 @@ def test_the_hint_can_be_pasted(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("interrupted")
-@pytest.mark.parametrize("arguments", [["datasets", "fetch", "splice"], ["verify", "lad", "--iterations", "5", "--out", "out"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["datasets", "fetch", "splice"], ["verify", "lad", "--iterations", "5", "--out", "out"]],
+)
 def test_ctrl_c_in_other_commands(run, arguments):
     result = run(*arguments)
     assert result.exit_code == 130, result.output
@@ -377,7 +412,9 @@ def test_leftovers_of_killed_runs_are_removed(run, tmp_path):
     """At the start of the next one."""
     out = tmp_path / "out"
     out.mkdir()
-    ours = [out / f"{name}.0123456789abcdef.partial" for name in ("fig2.pdf", "fig1.pdf", "table.md")]
+    ours = [
+        out / f"{name}.0123456789abcdef.partial" for name in ("fig2.pdf", "fig1.pdf", "table.md")
+    ]
     theirs = [out / "film.partial", out / "fig2.pdf.partial"]
     for path in (*ours, *theirs):
         path.write_text("half")
@@ -403,22 +440,42 @@ def test_click_alone(tmp_path):
     assert version == [0, f"adagrad-diff, version {adagrad_diff.__version__}\n", ""]
     assert info[0] == 0, info
     assert "numba" in info[1]
-    assert listing[2] == "Error: This needs pooch, which is not installed: pip install 'adagrad-diff[paper]'\n"
+    assert (
+        listing[2]
+        == "Error: This needs pooch, which is not installed: pip install 'adagrad-diff[paper]'\n"
+    )
     for code, _, err in refused:
         assert code == 1
         assert "Traceback" not in err
-        assert re.search(r"This needs \w+, which is not installed: pip install 'adagrad-diff\[\w+\]'", err), err
+        assert re.search(
+            r"This needs \w+, which is not installed: pip install 'adagrad-diff\[\w+\]'", err
+        ), err
 
 
 def test_without_click(tmp_path):
     """What somebody with a problem is asked for needs nothing; the rest says what it needs."""
     *refused, version, info = without(
-        "click", [], ["reproduce"], ["compare", "a.csv"], ["info", "more"], ["--version"], ["info"], cwd=tmp_path
+        "click",
+        [],
+        ["reproduce"],
+        ["compare", "a.csv"],
+        ["info", "more"],
+        ["--version"],
+        ["info"],
+        cwd=tmp_path,
     )
     for code, out, _ in refused:
-        assert (code, out) == ("This needs click, which is not installed: pip install 'adagrad-diff[paper]'", "")
+        assert (code, out) == (
+            "This needs click, which is not installed: pip install 'adagrad-diff[paper]'",
+            "",
+        )
     for (code, out, _), command in ((version, "--version"), (info, "info")):
-        full = subprocess.run([sys.executable, "-m", "adagrad_diff", command], capture_output=True, text=True, check=True)
+        full = subprocess.run(
+            [sys.executable, "-m", "adagrad_diff", command],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert not code
         assert full.stdout.startswith(out)
         assert out
@@ -427,4 +484,7 @@ def test_without_click(tmp_path):
 def test_installed_command():
     command = shutil.which("adagrad-diff", path=str(Path(sys.executable).parent))
     assert command, "the console script is not installed"
-    assert "reproduce" in subprocess.run([command, "--help"], capture_output=True, text=True, check=True).stdout
+    assert (
+        "reproduce"
+        in subprocess.run([command, "--help"], capture_output=True, text=True, check=True).stdout
+    )

@@ -22,7 +22,16 @@ for needed in ("pandas", "sklearn", "xarray", "jinja2"):
     pytest.importorskip(needed)
 
 pytestmark = pytest.mark.peer
-SMALL = ["--rules", "AdaGradDiff,adagrad,dog", "--etas", "0.01:10:4", "--starts", "2", "--budget", "20"]
+SMALL = [
+    "--rules",
+    "AdaGradDiff,adagrad,dog",
+    "--etas",
+    "0.01:10:4",
+    "--starts",
+    "2",
+    "--budget",
+    "20",
+]
 
 
 def everything(directory):
@@ -31,12 +40,16 @@ def everything(directory):
 
 def embedded(page):
     """The data of a page, as the browser reads them."""
-    return json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.S)[1])
+    return json.loads(
+        re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.S)[1]
+    )
 
 
 @pytest.mark.parametrize("name", ["ill", "grade", "score"])
 def test_a_file_becomes_a_page(run, tmp_path, name):
-    result = run("compare", "mixed.csv", *mixed_table.target(name), *SMALL, "--standardize", "--json")
+    result = run(
+        "compare", "mixed.csv", *mixed_table.target(name), *SMALL, "--standardize", "--json"
+    )
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     loss = {"ill": "logistic", "grade": "multinomial", "score": "squared"}[name]
@@ -51,20 +64,29 @@ def test_a_file_becomes_a_page(run, tmp_path, name):
     assert embedded(page)["f_star"] == found["f_star"]
     content = json.loads((tmp_path / found["results"] / "content.json").read_text())
     assert content["scores"] == found["scores"]
-    fitted = run("fit", "mixed.csv", *mixed_table.target(name), "--standardize", "--json", "--tol", "1e-9")
+    fitted = run(
+        "fit", "mixed.csv", *mixed_table.target(name), "--standardize", "--json", "--tol", "1e-9"
+    )
     model = json.loads(fitted.stdout)
     assert found["f_star"]["how"] == "certified"
-    assert found["f_star"]["value"] == pytest.approx(model["objective"], rel=3e-9)  # two roads to one optimum
+    assert found["f_star"]["value"] == pytest.approx(
+        model["objective"], rel=3e-9
+    )  # two roads to one optimum
 
 
 def test_names_are_just_names(run, tmp_path):
     """In the page, in sentences, and on the terminal."""
     made = mixed_table.columns(80)
     odd = mixed_table.ODD
-    mixed_table.write(tmp_path / "<img\x1b[31m.csv", {odd: made["ill"], "</script>\x1b[31m": np.full(80, 1), "x": made["x0"]})
+    mixed_table.write(
+        tmp_path / "<img\x1b[31m.csv",
+        {odd: made["ill"], "</script>\x1b[31m": np.full(80, 1), "x": made["x0"]},
+    )
     result = run("compare", "<img\x1b[31m.csv", "--target", odd, *SMALL)
     assert result.exit_code == 0, result.output
-    assert "<img\\x1b[31m.csv: logistic loss" in result.stdout  # shown, not obeyed: click would hide it, but on no terminal
+    assert (
+        "<img\\x1b[31m.csv: logistic loss" in result.stdout
+    )  # shown, not obeyed: click would hide it, but on no terminal
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<img" not in page
     assert "&lt;img" in page
@@ -88,24 +110,49 @@ def test_again_and_another(run, tmp_path):
     assert again.stdout == first.stdout
     after = everything(".")
     changed = {path.name for path in after if before.get(path) != after[path]}
-    assert changed <= {"report.html", "content.json", "page.html", "pages.json"}  # which have the date
+    assert changed <= {
+        "report.html",
+        "content.json",
+        "page.html",
+        "pages.json",
+    }  # which have the date
 
     kept = Path(folder, "page.html")
     assert kept.read_bytes() == Path("report.html").read_bytes()
-    others = (["--alpha", "0.5"], ["--penalty", "l2"], ["--no-intercept"], ["--drop", "x3"], ["--standardize"])
+    others = (
+        ["--alpha", "0.5"],
+        ["--penalty", "l2"],
+        ["--no-intercept"],
+        ["--drop", "x3"],
+        ["--standardize"],
+    )
     before = everything("report.results")
     for k, other in enumerate(others):
         another = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL, *other)
         assert another.exit_code == 0, (other, another.output)
-        assert "report.html shows another comparison now; a copy of that page stays in report.results/" in another.stderr
+        assert (
+            "report.html shows another comparison now; a copy of that page stays in report.results/"
+            in another.stderr
+        )
         assert len([path for path in Path("report.results").iterdir() if path.is_dir()]) == 2 + k
         assert kept.read_bytes() != Path("report.html").read_bytes()
     after = everything("report.results")
     assert {path.name for path in before if before[path] != after[path]} == {"pages.json"}
     before = everything(".")
-    moved = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL, "--alpha", "0.5", "--out", "sub/two.html")
+    moved = run(
+        "compare",
+        "mixed.csv",
+        *mixed_table.target("ill"),
+        *SMALL,
+        "--alpha",
+        "0.5",
+        "--out",
+        "sub/two.html",
+    )
     assert moved.exit_code == 0, moved.output
-    assert {path: content for path, content in everything(".").items() if "sub" not in path.parts} == before
+    assert {
+        path: content for path, content in everything(".").items() if "sub" not in path.parts
+    } == before
 
     Path("report.html").write_text("mine")
     refused = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL)
@@ -114,15 +161,28 @@ def test_again_and_another(run, tmp_path):
     Path("report.html").unlink()
     other = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL, "--alpha", "0.5")
     assert other.exit_code == 0, other.output
-    assert len([path for path in Path("report.results").iterdir() if path.is_dir()]) == 1 + len(others)
+    assert len([path for path in Path("report.results").iterdir() if path.is_dir()]) == 1 + len(
+        others
+    )
 
 
 def test_a_file_that_has_changed_is_another_problem(run, tmp_path):
     first = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL, "--alpha", "0.1")
     mixed_table.write(tmp_path / "mixed.csv", mixed_table.columns(seed=1))
-    other = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL, "--alpha", "0.1", "--out", "b.html")
+    other = run(
+        "compare",
+        "mixed.csv",
+        *mixed_table.target("ill"),
+        *SMALL,
+        "--alpha",
+        "0.1",
+        "--out",
+        "b.html",
+    )
     assert first.exit_code == other.exit_code == 0
-    assert first.stdout.splitlines()[-1].split("/")[-1] != other.stdout.splitlines()[-1].split("/")[-1]
+    assert (
+        first.stdout.splitlines()[-1].split("/")[-1] != other.stdout.splitlines()[-1].split("/")[-1]
+    )
 
 
 def test_a_time_as_budget(run):
@@ -130,7 +190,9 @@ def test_a_time_as_budget(run):
     arguments = ["compare", "mixed.csv", *mixed_table.target("ill"), *SMALL[:-1], "0.5s", "--json"]
     first, second = run(*arguments), run(*arguments)
     assert first.exit_code == second.exit_code == 0, first.output
-    iterations = int(re.search(r"In 0.5 seconds there is time for (\d+) iterations of each run", first.stderr)[1])
+    iterations = int(
+        re.search(r"In 0.5 seconds there is time for (\d+) iterations of each run", first.stderr)[1]
+    )
     assert iterations >= 1
     assert json.loads(first.stdout)["n_iter"] == json.loads(second.stdout)["n_iter"] == iterations
 
@@ -138,7 +200,10 @@ def test_a_time_as_budget(run):
 CONTENTS = {
     "empty": (b"", "is empty"),
     "binary": (bytes(range(256)) * 8, "is a binary file"),
-    "one class": (b"x,y\n1,a\n2,a\n3,a\n", "has the same value in every row, 'a': there is nothing to learn"),
+    "one class": (
+        b"x,y\n1,a\n2,a\n3,a\n",
+        "has the same value in every row, 'a': there is nothing to learn",
+    ),
     "NaN": (b"x,y\n1,a\nnan,b\n3,a\n", "Column 'x' of 'd' has no value in row 2"),
     "target NaN": (b"x,y\n1,a\n2,\n3,b\n", "The target 'y' of 'd' has no value in row 2"),
     "no target": (b"x,z\n1,a\n2,b\n", "has no column 'y', which --target names"),
@@ -193,7 +258,10 @@ def test_bad_options(run, tmp_path):
     target = mixed_table.target("ill")
     for options, sentence in (
         (["--rules", "AdaGrad,SGDX"], "There is no rule 'SGDX'. The rules are: "),
-        (["--budget", "soon"], "--budget must be a number of iterations, such as 500, or a time, such as 60s or 5min"),
+        (
+            ["--budget", "soon"],
+            "--budget must be a number of iterations, such as 500, or a time, such as 60s or 5min",
+        ),
         (["--budget", "0"], "--budget must be"),
         (["--budget", "1.5"], "--budget must be"),
         (["--etas", "1:2"], "--etas must be numbers with commas, or from:to:number"),
@@ -234,7 +302,10 @@ def test_ctrl_c_when_the_first_part_is_kept(run, monkeypatch):
     result = run("compare", "mixed.csv", *mixed_table.target("ill"), *SMALL)
     assert (result.exit_code, result.stdout) == (130, "")
     last = result.stderr.splitlines()[-1]
-    assert re.fullmatch(r"Interrupted\. What is finished is kept in report\.results/\w{12}; the same command goes on\.", last)
+    assert re.fullmatch(
+        r"Interrupted\. What is finished is kept in report\.results/\w{12}; the same command goes on\.",
+        last,
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -265,7 +336,14 @@ def test_interrupted_and_resumed(run, tmp_path):
 
 
 def test_the_page_says_how_to_run_it_again(run, tmp_path, monkeypatch):
-    arguments = ["compare", "mixed.csv", *mixed_table.target("ill"), *SMALL, "--out", "my report; $(rm x).html"]
+    arguments = [
+        "compare",
+        "mixed.csv",
+        *mixed_table.target("ill"),
+        *SMALL,
+        "--out",
+        "my report; $(rm x).html",
+    ]
     monkeypatch.setattr(sys, "argv", ["adagrad-diff", *arguments])
     assert run(*arguments).exit_code == 0
     content = embedded((tmp_path / arguments[-1]).read_text(encoding="utf-8"))
@@ -279,8 +357,19 @@ def test_progress_with_the_time_left(run, tmp_path):
     termios = pytest.importorskip("termios")
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 120))
-    command = [sys.executable, "-m", "adagrad_diff", "compare", "mixed.csv", *mixed_table.target("ill"), *SMALL[:-1], "300"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "adagrad_diff",
+        "compare",
+        "mixed.csv",
+        *mixed_table.target("ill"),
+        *SMALL[:-1],
+        "300",
+    ]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs
+    ) as process:
         os.close(theirs)
         said = b""
         with os.fdopen(ours, "rb", buffering=0) as screen:
@@ -313,17 +402,33 @@ def test_what_is_not_installed_is_named(run, tmp_path, monkeypatch):
         else:
             with monkeypatch.context() as patch:
                 patch.setitem(sys.modules, missing, None)
-                ends = [(end.exit_code, end.stdout, end.stderr) for end in (run(*command) for command in commands)]
+                ends = [
+                    (end.exit_code, end.stdout, end.stderr)
+                    for end in (run(*command) for command in commands)
+                ]
         for code, out, err in ends:
             assert (code, out) == (2, ""), (missing, err)
-            assert f"Error: This needs {missing}, which is not installed: pip install 'adagrad-diff[{extra}]'" in err, err
+            assert (
+                f"Error: This needs {missing}, which is not installed: pip install 'adagrad-diff[{extra}]'"
+                in err
+            ), err
 
 
 def test_real_data(run):
     real = Path(__file__).parents[2] / "shared" / "data"
     if not (real / "a9a").exists():
         pytest.skip("the LIBSVM files are not here")
-    small = ["--rules", "AdaGradDiff,AdaGrad", "--etas", "0.1,1", "--starts", "1", "--budget", "10", "--json"]
+    small = [
+        "--rules",
+        "AdaGradDiff,AdaGrad",
+        "--etas",
+        "0.1,1",
+        "--starts",
+        "1",
+        "--budget",
+        "10",
+        "--json",
+    ]
     one = run("compare", "a9a", "--data", str(real), *small, "--out", "one.html")
     two = run("compare", str(real / "a9a"), *small, "--out", "two.html")
     assert one.exit_code == two.exit_code == 0, (one.output, two.output)
@@ -337,7 +442,14 @@ def test_killed_wherever_a_file_gets_its_name(run, tmp_path, monkeypatch):
     from checkpointing import Crash, crash_at
 
     least = ["--rules", "AdaGradDiff", "--etas", "0.1:1:2", "--starts", "1", "--budget", "5"]
-    arguments = ["compare", "mixed.csv", *mixed_table.target("ill"), *least, "--out", "sub/report.html"]
+    arguments = [
+        "compare",
+        "mixed.csv",
+        *mixed_table.target("ill"),
+        *least,
+        "--out",
+        "sub/report.html",
+    ]
     volatile = ("created", "command")
 
     def numbers():

@@ -15,13 +15,29 @@ from waiting import wait_until
 pytest.importorskip("click")
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="it looks at what a process has loaded"),
+    pytest.mark.skipif(
+        not Path("/proc/self/maps").exists(), reason="it looks at what a process has loaded"
+    ),
     pytest.mark.usefixtures("default_handler"),
 ]
 COMMANDS = {
     "reproduce": (["reproduce", "2moons", "--etas", "4", "--starts", "1", "--out", "out"], 8.0),
     "fit": (["fit", "splice"], 3.0),
-    "compare": (["compare", "splice", "--rules", "AdaGradDiff", "--etas", "0.1,1", "--starts", "1", "--budget", "30"], 6.0),
+    "compare": (
+        [
+            "compare",
+            "splice",
+            "--rules",
+            "AdaGradDiff",
+            "--etas",
+            "0.1,1",
+            "--starts",
+            "1",
+            "--budget",
+            "30",
+        ],
+        6.0,
+    ),
     "verify": (["verify", "lad", "--iterations", "200"], 5.0),
 }
 
@@ -32,7 +48,9 @@ def started(arguments, cwd, through=()):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, cwd=cwd, **pipes, start_new_session=True)
     maps = Path(f"/proc/{process.pid}/maps")
-    wait_until(lambda: process.poll() is not None or "_multiarray_umath" in maps.read_text(), seconds=300)
+    wait_until(
+        lambda: process.poll() is not None or "_multiarray_umath" in maps.read_text(), seconds=300
+    )
     return process
 
 

@@ -12,8 +12,21 @@ import adagrad_diff
 
 PACKAGE = Path(adagrad_diff.__file__).parent
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
-DOORS = {"torch": "torch", "optax": "optax", "sklearn": "sklearn", "paper": "paper", "datasets": "paper", "theory": "paper"}
-DOORS |= {"dask": "dask", "study": "paper", "cli": "paper", "sweeps": "sweep", "common": "sweep"}  # extras
+DOORS = {
+    "torch": "torch",
+    "optax": "optax",
+    "sklearn": "sklearn",
+    "paper": "paper",
+    "datasets": "paper",
+    "theory": "paper",
+}
+DOORS |= {
+    "dask": "dask",
+    "study": "paper",
+    "cli": "paper",
+    "sweeps": "sweep",
+    "common": "sweep",
+}  # extras
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 OPTIONAL = {"dask", "distributed", "google"}  # looked for, and done without
 
@@ -26,7 +39,9 @@ def imported(path):
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             yield node.module.partition(".")[0]
         elif (
-            isinstance(node, ast.Call) and getattr(node.func, "id", "") == "require" and isinstance(node.args[0], ast.Constant)
+            isinstance(node, ast.Call)
+            and getattr(node.func, "id", "") == "require"
+            and isinstance(node.args[0], ast.Constant)
         ):
             yield node.args[0].value.partition(".")[0]
 
@@ -48,7 +63,10 @@ def test_imports_are_declared():
         file = path.relative_to(PACKAGE)
         extra = DOORS.get(file.as_posix()) or DOORS.get(file.parts[0])
         known = {*declared(project), *(declared(project, extra) if extra else ())}
-        found = {DISTRIBUTIONS.get(name, name) for name in imported(path)} - {*sys.stdlib_module_names, "adagrad_diff"}
+        found = {DISTRIBUTIONS.get(name, name) for name in imported(path)} - {
+            *sys.stdlib_module_names,
+            "adagrad_diff",
+        }
         place = f"optional-dependencies.{extra}" if extra else "dependencies"
         for name in found - OPTIONAL - known:
             pytest.fail(

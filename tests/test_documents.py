@@ -11,9 +11,15 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-READ = [page for page in PAGES if "```\n\n```text\n" in page.read_text(encoding="utf-8")]  # from top to bottom, see below
+READ = [
+    page for page in PAGES if "```\n\n```text\n" in page.read_text(encoding="utf-8")
+]  # from top to bottom, see below
 ALONE = [page for page in PAGES if page not in READ]
-SNIPPETS = [snippet for page in ALONE for snippet in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)]
+SNIPPETS = [
+    snippet
+    for page in ALONE
+    for snippet in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+]
 ELSEWHERE = {"torch_distributed"}  # examples that are run by tests of their own
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem not in ELSEWHERE)
 
@@ -24,9 +30,28 @@ EXTRAS = {
     "statistician": {"sklearn"},
     "pytorch": {"torch"},
     "jax": {"jax", "optax"},
-    "researcher": {"sklearn", "matplotlib", "pandas", "xarray", "click", "jinja2", "tqdm", "pooch", "requests"},
+    "researcher": {
+        "sklearn",
+        "matplotlib",
+        "pandas",
+        "xarray",
+        "click",
+        "jinja2",
+        "tqdm",
+        "pooch",
+        "requests",
+    },
 }
-OTHERS = {*set().union(*EXTRAS.values()), "dask", "distributed", "cvxpy", "polars", "pyarrow", "zarr", "h5py"} - {"jinja2"}
+OTHERS = {
+    *set().union(*EXTRAS.values()),
+    "dask",
+    "distributed",
+    "cvxpy",
+    "polars",
+    "pyarrow",
+    "zarr",
+    "h5py",
+} - {"jinja2"}
 TYPED = """
 import contextlib, io, re, sys
 from importlib.machinery import PathFinder
@@ -51,7 +76,9 @@ for code, _, said in re.findall(r"```python\\n(.*?)```(\\s+```text\\n(.*?)```)?"
 def test_pages_can_be_typed(page):
     absent = OTHERS - EXTRAS[page.stem] if page.stem in EXTRAS else set()
     command = [sys.executable, "-W", "error", "-c", TYPED, *sorted(absent)]
-    done = subprocess.run(command, input=page.read_text(), capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, input=page.read_text(), capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -59,12 +86,22 @@ def test_tutorials_are_found():
     assert {*EXTRAS, "choosing", "extend"} <= {page.stem for page in READ}
 
 
-NEEDY = ("sweep", "sensitivity", "torch", "optax", "sklearn", "dask")  # words of snippets that need other libraries
+NEEDY = (
+    "sweep",
+    "sensitivity",
+    "torch",
+    "optax",
+    "sklearn",
+    "dask",
+)  # words of snippets that need other libraries
 
 
 @pytest.mark.parametrize(
     "snippet",
-    [pytest.param(s, marks=pytest.mark.peer) if any(word in s for word in NEEDY) else s for s in SNIPPETS],
+    [
+        pytest.param(s, marks=pytest.mark.peer) if any(word in s for word in NEEDY) else s
+        for s in SNIPPETS
+    ],
     ids=range(len(SNIPPETS)),
 )
 def test_snippets_run(snippet):
@@ -83,7 +120,11 @@ def test_examples_run(path, capsys, monkeypatch, tmp_path):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
     drawn = []
-    monkeypatch.setattr(pyplot, "show", lambda: drawn.append([pyplot.figure(k).canvas.draw() for k in pyplot.get_fignums()]))
+    monkeypatch.setattr(
+        pyplot,
+        "show",
+        lambda: drawn.append([pyplot.figure(k).canvas.draw() for k in pyplot.get_fignums()]),
+    )
     runpy.run_path(str(path), run_name="__main__")
     pyplot.close("all")
     assert capsys.readouterr().out
@@ -92,11 +133,14 @@ def test_examples_run(path, capsys, monkeypatch, tmp_path):
 
 def test_contributing_names_files_that_exist():
     named = re.findall(
-        r"`((?:src|tests|docs|benchmarks|tools|\.ci)/[\w./]*|[A-Z]+\.md)`", (ROOT / "CONTRIBUTING.md").read_text()
+        r"`((?:src|tests|docs|benchmarks|tools|\.ci)/[\w./]*|[A-Z]+\.md)`",
+        (ROOT / "CONTRIBUTING.md").read_text(),
     )
     assert len(named) > 25  # it has looked
     for name in named:
-        assert (ROOT / name).exists(), f"CONTRIBUTING.md names {name}, which is not there: say where it is now"
+        assert (ROOT / name).exists(), (
+            f"CONTRIBUTING.md names {name}, which is not there: say where it is now"
+        )
 
 
 def test_links_lead_somewhere():
@@ -106,7 +150,9 @@ def test_links_lead_somewhere():
         for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8")):
             if "gallery/" in target:  # made by `make docs`, which looks at these links
                 continue
-            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}, which is not there"
+            assert (page.parent / target).exists(), (
+                f"{page.relative_to(ROOT)} links to {target}, which is not there"
+            )
             seen += 1
     assert seen > 20  # it has looked
 
@@ -126,7 +172,9 @@ def test_guides_have_titles():
 def test_versions_agree():
     from adagrad_diff import __version__
 
-    released = re.search(r"^## (\S+) - (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    released = re.search(
+        r"^## (\S+) - (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert released[1] == __version__
     assert f"version: {__version__}\ndate-released: {released[2]}" in citation
@@ -135,7 +183,9 @@ def test_versions_agree():
 def test_pythons_agree():
     """Each Python in the classifiers has passed the tests that CONTRIBUTING.md names, and the pages speak of these."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    minors = [int(line.rpartition(".")[2]) for line in project["classifiers"] if ":: Python :: 3." in line]
+    minors = [
+        int(line.rpartition(".")[2]) for line in project["classifiers"] if ":: Python :: 3." in line
+    ]
     first, last = minors[0], minors[-1]
     assert minors == [*range(first, last + 1)]
     assert project["requires-python"] == f">=3.{first}"
@@ -148,4 +198,8 @@ def test_pythons_agree():
 def test_pages_install_from_the_copy():
     """It is not on PyPI: `pip install 'adagrad-diff[dask]'` finds nothing there."""
     pages = [*PAGES, *(ROOT / "docs" / "reference").glob("*.rst")]
-    assert [page.name for page in pages if "pip install 'adagrad-diff" in page.read_text(encoding="utf-8")] == []
+    assert [
+        page.name
+        for page in pages
+        if "pip install 'adagrad-diff" in page.read_text(encoding="utf-8")
+    ] == []

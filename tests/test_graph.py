@@ -11,8 +11,12 @@ def test_the_graph_of_the_package():
 
 
 def test_the_drawing_is_that_of_the_code():
-    same = graph.DRAWING.is_file() and graph.DRAWING.read_text(encoding="utf-8") == graph.svg(graph.drawn())
-    assert same, "docs/graph.svg is not what the code draws now: run make graph, and look at what has changed."
+    same = graph.DRAWING.is_file() and graph.DRAWING.read_text(encoding="utf-8") == graph.svg(
+        graph.drawn()
+    )
+    assert same, (
+        "docs/graph.svg is not what the code draws now: run make graph, and look at what has changed."
+    )
 
 
 def test_what_is_drawn():
@@ -30,10 +34,17 @@ def test_what_is_drawn():
 CROOKED = {
     "a circle of modules, one import lazy": (
         {"a/one.py": "from .two import x", "a/two.py": "def f():\n    from .one import y"},
-        ["Modules depend on each other in a circle", "a/one.py, line 1, imports a.two", "a/two.py, line 2, imports a.one"],
+        [
+            "Modules depend on each other in a circle",
+            "a/one.py, line 1, imports a.two",
+            "a/two.py, line 2, imports a.one",
+        ],
     ),
     "a circle by importlib": (
-        {"a/one.py": "from .two import x", "a/two.py": "def f():\n    return import_module('.one', __name__)"},
+        {
+            "a/one.py": "from .two import x",
+            "a/two.py": "def f():\n    return import_module('.one', __name__)",
+        },
         ["Modules depend on each other in a circle", "a/two.py, line 2, imports a.one"],
     ),
     "a module that imports its own room": (
@@ -41,7 +52,12 @@ CROOKED = {
         ["Modules depend on each other in a circle", "a/one.py, line 1, imports a"],
     ),
     "a circle of rooms without one of modules": (
-        {"a/one.py": "from ..b.one import x", "a/two.py": "", "b/one.py": "", "b/two.py": "from ..a import two"},
+        {
+            "a/one.py": "from ..b.one import x",
+            "a/two.py": "",
+            "b/one.py": "",
+            "b/two.py": "from ..a import two",
+        },
         ["Rooms depend on each other in a circle", "b/two.py, line 1, imports a.two"],
     ),
     "a room that knows a door": (
@@ -52,8 +68,14 @@ CROOKED = {
         {"a/one.py": "if TYPE_CHECKING:\n    from ..paper import Problem", "paper/__init__.py": ""},
         ["a/one.py, line 2", "the room a imports paper, which is a door"],
     ),
-    "a room that knows the front": ({"a/one.py": "from .. import __version__"}, ["a/one.py, line 1", "front of the package"]),
-    "the front by its name": ({"a/one.py": "import house"}, ["a/one.py, line 1", "front of the package"]),
+    "a room that knows the front": (
+        {"a/one.py": "from .. import __version__"},
+        ["a/one.py, line 1", "front of the package"],
+    ),
+    "the front by its name": (
+        {"a/one.py": "import house"},
+        ["a/one.py, line 1", "front of the package"],
+    ),
     "a private module": (
         {"a/one.py": "from ..b._two import x", "b/_two.py": ""},
         ["a/one.py, line 1: imports b._two.x, a private name of the room b"],
@@ -67,7 +89,10 @@ CROOKED = {
         ["a/one.py, line 2: imports b._x"],
     ),
     "a private attribute": (
-        {"a/one.py": "def f(b):\n    return b._x", "b/__init__.py": "class B:\n    def __init__(self):\n        self._x = 1"},
+        {
+            "a/one.py": "def f(b):\n    return b._x",
+            "b/__init__.py": "class B:\n    def __init__(self):\n        self._x = 1",
+        },
         ["a/one.py, line 2: uses _x, a private attribute of the room b"],
     ),
     "a private function of a module": (

@@ -10,7 +10,12 @@ def constants(tree):
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id.isupper() and len(node.id) > 1:
+        if (
+            isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Store)
+            and node.id.isupper()
+            and len(node.id) > 1
+        ):
             yield node.id, node.lineno
         yield from constants(node)
 
@@ -24,7 +29,10 @@ def doubles(package):
     for name, places in sorted(found.items()):
         if len(places) > 1:
             where = " and ".join(f"{path} (line {line})" for path, line in places.items())
-            yield name, f"{name} is assigned in {where}: give each a name that says what it is, or import it from one place."
+            yield (
+                name,
+                f"{name} is assigned in {where}: give each a name that says what it is, or import it from one place.",
+            )
 
 
 def test_no_constant_has_two_meanings():

@@ -16,9 +16,26 @@ import adagrad_diff
 
 NAMES = [name for name in adagrad_diff.__all__ if name != "__version__"]
 FOUND = [found.name for found in pkgutil.walk_packages(adagrad_diff.__path__, "adagrad_diff.")]
-MODULES = ["adagrad_diff", *(name for name in FOUND if not name.endswith("__main__"))]  # importing that runs the command line
-OPTIONAL = {"torch": "torch", "optax": "optax", "jax": "jax", "dask": "dask", "sklearn": "sklearn", "cli": "click"}
-NEEDY = ("sweeps", "cli", "datasets", "paper", "theory", "study")  # whose examples need more than the core dependencies
+MODULES = [
+    "adagrad_diff",
+    *(name for name in FOUND if not name.endswith("__main__")),
+]  # importing that runs the command line
+OPTIONAL = {
+    "torch": "torch",
+    "optax": "optax",
+    "jax": "jax",
+    "dask": "dask",
+    "sklearn": "sklearn",
+    "cli": "click",
+}
+NEEDY = (
+    "sweeps",
+    "cli",
+    "datasets",
+    "paper",
+    "theory",
+    "study",
+)  # whose examples need more than the core dependencies
 PEERS = [name for name in MODULES if name.split(".")[1:2] and name.split(".")[1] in NEEDY]
 CORE = [name for name in MODULES if name not in PEERS]
 HEAVY = (
@@ -41,7 +58,13 @@ HEAVY = (
 
 def python(code):
     """What a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -69,7 +92,9 @@ def test_public_names_are_documented():
     for name in NAMES:
         thing = getattr(adagrad_diff, name)
         assert thing.__doc__, f"{name} has no docstring"
-        assert thing.__doc__.strip()[0].isupper() or thing.__doc__.strip()[0] == "(", f"{name}: begin with a capital"
+        assert thing.__doc__.strip()[0].isupper() or thing.__doc__.strip()[0] == "(", (
+            f"{name}: begin with a capital"
+        )
         assert name in dir(adagrad_diff)
         if not inspect.isclass(thing):
             continue
@@ -92,7 +117,9 @@ def test_all_and_dir():
     assert {*adagrad_diff.__all__, "certificates", "losses", "penalties", "rules"} <= set(listed)
 
 
-@pytest.mark.parametrize(("part", "base"), [("rules", "Rule"), ("losses", "Loss"), ("penalties", "Penalty")])
+@pytest.mark.parametrize(
+    ("part", "base"), [("rules", "Rule"), ("losses", "Loss"), ("penalties", "Penalty")]
+)
 def test_every_class_of_the_parts_is_listed(part, base):
     """What stands in a file of its own is what users are to find: no rule, loss or penalty hides in a module."""
     room = getattr(adagrad_diff, part)
@@ -101,9 +128,15 @@ def test_every_class_of_the_parts_is_listed(part, base):
             continue
         module = importlib.import_module(f"{room.__name__}.{found.name}")
         for name, thing in vars(module).items():
-            ours = inspect.isclass(thing) and issubclass(thing, getattr(room, base)) and thing.__module__ == module.__name__
+            ours = (
+                inspect.isclass(thing)
+                and issubclass(thing, getattr(room, base))
+                and thing.__module__ == module.__name__
+            )
             if ours and not name.startswith("_"):
-                assert name in room.__all__, f"import {name} in src/adagrad_diff/{part}/__init__.py and list it in __all__"
+                assert name in room.__all__, (
+                    f"import {name} in src/adagrad_diff/{part}/__init__.py and list it in __all__"
+                )
                 assert getattr(adagrad_diff, name) is thing
 
 
@@ -138,19 +171,27 @@ def test_typed_and_versioned():
     assert importlib.metadata.version("adagrad-diff") == adagrad_diff.__version__
 
 
-@pytest.mark.parametrize("modules", [CORE, pytest.param(PEERS, marks=pytest.mark.peer)], ids=["core", "peers"])
+@pytest.mark.parametrize(
+    "modules", [CORE, pytest.param(PEERS, marks=pytest.mark.peer)], ids=["core", "peers"]
+)
 def test_examples(modules, request):
     if modules is PEERS:
         request.getfixturevalue("unsaved")
     for module in filter(None, map(load, modules)):
         assert module.__doc__, f"{module.__name__} has no docstring"
-        assert doctest.testmod(module).failed == 0, f"an example of {module.__name__} does not print what it says"
+        assert doctest.testmod(module).failed == 0, (
+            f"an example of {module.__name__} does not print what it says"
+        )
 
 
 def test_examples_are_found():
     """So that the test above cannot pass by looking at nothing."""
     finder = doctest.DocTestFinder(exclude_empty=True)
-    examples = {name: sum(len(t.examples) for t in finder.find(load(name))) for name in MODULES if load(name)}
+    examples = {
+        name: sum(len(t.examples) for t in finder.find(load(name)))
+        for name in MODULES
+        if load(name)
+    }
     assert examples["adagrad_diff.solve.run"] >= 5
     for name in ("Hinge", "L1", "AdaGradDiff", "minimize", "iterate", "scipy_method", "load_state"):
         assert ">>> " in getattr(adagrad_diff, name).__doc__, name

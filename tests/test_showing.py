@@ -41,19 +41,27 @@ SHOWN = {
     "LAD(500 samples, 100 features, dense float32, intercept, l2=0.1)": lambda: LAD(
         A.astype(np.float32), b, l2=0.1, intercept=True
     ),
-    "Quantile(500 samples, 100 features, CSR float64, tau=0.9)": lambda: Quantile(sparse.csr_array(A), b, 0.9),
+    "Quantile(500 samples, 100 features, CSR float64, tau=0.9)": lambda: Quantile(
+        sparse.csr_array(A), b, 0.9
+    ),
     "Huber(500 samples, 100 features, CSC float64, delta=1)": lambda: Huber(sparse.csc_array(A), b),
-    "Multinomial(500 samples, 100 features, dense float64, 3 classes)": lambda: Multinomial(A, np.arange(500) % 3),
+    "Multinomial(500 samples, 100 features, dense float64, 3 classes)": lambda: Multinomial(
+        A, np.arange(500) % 3
+    ),
     "LAD(4 samples, 2 features, blocks float64)": lambda: LAD(Waves(), np.ones(4)),
     "Waves(4 x 2, blocks, float64)": Waves,
     "Quadratic(3 unknowns)": lambda: Quadratic(np.eye(3), np.ones(3)),
     "L1(lam=0.01)": lambda: L1(0.01),
     "L1(lam=array([1., 2.]))": lambda: L1([1.0, 2.0]),
     "L1(lam=array of shape (1000,))": lambda: L1(np.ones(1000)),
-    "GroupL2(lam=0.1, groups=array of shape (100,), weights=None)": lambda: GroupL2(0.1, np.arange(100) // 5),
+    "GroupL2(lam=0.1, groups=array of shape (100,), weights=None)": lambda: GroupL2(
+        0.1, np.arange(100) // 5
+    ),
     "Scaled(penalty=L1(lam=0.1), factor=2.0)": lambda: Scaled(L1(0.1), 2.0),
     "AdaGradDiff(eta=0.1)": lambda: AdaGradDiff(0.1),
-    "AdaGradDiff(eta=array([0.1, 1. ]), blocks='all')": lambda: AdaGradDiff([0.1, 1.0], blocks="all"),
+    "AdaGradDiff(eta=array([0.1, 1. ]), blocks='all')": lambda: AdaGradDiff(
+        [0.1, 1.0], blocks="all"
+    ),
     "Adam(eta=0.01, beta1=0.5)": lambda: Adam(0.01, beta1=0.5),
     "DoG()": DoG,
 }

@@ -18,7 +18,9 @@ SITE = ROOT / "docs" / "_build" / "html"
 pytestmark = [
     pytest.mark.peer,
     pytest.mark.slow,
-    pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site has not been built: make docs"),
+    pytest.mark.skipif(
+        not (SITE / "index.html").exists(), reason="the site has not been built: make docs"
+    ),
 ]
 # Of each kind of page one: cards, formulas, tutorials with output, wide tables, pictures, a gallery, references, help texts.
 SHOWN = (
@@ -55,7 +57,11 @@ class Page:
 
 @pytest.fixture(scope="module")
 def pages():
-    return {path: Page(path.read_text(encoding="utf-8")) for path in SITE.rglob("*.html") if "_static" not in path.parts}
+    return {
+        path: Page(path.read_text(encoding="utf-8"))
+        for path in SITE.rglob("*.html")
+        if "_static" not in path.parts
+    }
 
 
 def broken(pages):
@@ -66,10 +72,16 @@ def broken(pages):
             parts = urlsplit(address)
             if parts.scheme or parts.netloc:
                 continue
-            target = os.path.normpath(path.parent / unquote(parts.path)) if parts.path else str(path)
+            target = (
+                os.path.normpath(path.parent / unquote(parts.path)) if parts.path else str(path)
+            )
             if not exists(target):
                 yield f"{path.name}: {address} is no file"
-            elif parts.fragment and Path(target) in pages and unquote(parts.fragment) not in pages[Path(target)].places:
+            elif (
+                parts.fragment
+                and Path(target) in pages
+                and unquote(parts.fragment) not in pages[Path(target)].places
+            ):
                 yield f"{path.name}: {address} is no place in it"
 
 
@@ -80,16 +92,26 @@ def test_links_lead_somewhere(pages):
 
 
 def test_a_broken_link_is_seen(tmp_path):
-    text = "<a href='b.html'></a> <a href='#nowhere'></a> <a href='#here' id=here></a> <img src=x.png>"
+    text = (
+        "<a href='b.html'></a> <a href='#nowhere'></a> <a href='#here' id=here></a> <img src=x.png>"
+    )
     (tmp_path / "a.html").write_text(text)
     pages = {path: Page(path.read_text()) for path in tmp_path.glob("*.html")}
-    assert {line.split(": ")[1].split(" ")[0] for line in broken(pages)} == {"x.png", "b.html", "#nowhere"}
+    assert {line.split(": ")[1].split(" ")[0] for line in broken(pages)} == {
+        "x.png",
+        "b.html",
+        "#nowhere",
+    }
 
 
 def test_nothing_is_loaded_from_elsewhere(pages):
     loads = {address for page in pages.values() for address in page.loads}
     assert len(loads) > 20
-    assert not [address for address in loads if urlsplit(address).scheme not in ("", "data") or urlsplit(address).netloc]
+    assert not [
+        address
+        for address in loads
+        if urlsplit(address).scheme not in ("", "data") or urlsplit(address).netloc
+    ]
 
 
 @pytest.fixture
@@ -101,9 +123,16 @@ def test_an_undocumented_name_is_seen(extensions, pages):
     """The build fails then; here is the proof that it looks. (That all names are there is what the build has shown.)"""
     from public_names import undocumented
 
-    places = set().union(*(page.places for path, page in pages.items() if "reference" in path.parts))
+    places = set().union(
+        *(page.places for path, page in pages.items() if "reference" in path.parts)
+    )
     assert len([name for name in places if name.startswith("adagrad_diff.")]) > 180
-    said = list(undocumented(places, ["adagrad_diff.minimize", "adagrad_diff.torch.L1", "adagrad_diff.torch.Forgotten"]))
+    said = list(
+        undocumented(
+            places,
+            ["adagrad_diff.minimize", "adagrad_diff.torch.L1", "adagrad_diff.torch.Forgotten"],
+        )
+    )
     assert len(said) == 1
     assert said[0].startswith("adagrad_diff.torch.Forgotten is public, but not in the reference: ")
 
@@ -113,8 +142,25 @@ def test_docstrings_are_plain_text(extensions):
     pytest.importorskip("numpydoc")
     from plain_text import escaped
 
-    lines = ["tol |F(x)|, `coef_` and coef_ of *args", ".. math:: |x|", "", "   |y|", "", "w |z|", ">>> a_ | b", "a_", "", "a_"]
-    said = [r"tol \|F(x)\|, `coef_` and coef\_ of \*args", *lines[1:5], r"w \|z\|", *lines[6:9], r"a\_"]
+    lines = [
+        "tol |F(x)|, `coef_` and coef_ of *args",
+        ".. math:: |x|",
+        "",
+        "   |y|",
+        "",
+        "w |z|",
+        ">>> a_ | b",
+        "a_",
+        "",
+        "a_",
+    ]
+    said = [
+        r"tol \|F(x)\|, `coef_` and coef\_ of \*args",
+        *lines[1:5],
+        r"w \|z\|",
+        *lines[6:9],
+        r"a\_",
+    ]
     assert escaped(lines) == said
     assert escaped(["  V. Author", "  1. An item"]) == [r"  \V. Author", "  1. An item"]
 
@@ -151,11 +197,19 @@ def test_pages_read_without_a_network(reader, name):
     for way, how in WAYS.items():
         reader.open(SITE / f"{name}.html", **how)
         settled(reader)
-        assert reader.sent == [], f"{name} asks for what is not its own"  # what may be read is not kept there
+        assert reader.sent == [], (
+            f"{name} asks for what is not its own"
+        )  # what may be read is not kept there
         assert all(url.startswith(SITE.as_uri()) for url in reader.requests)
-        assert [line for line in reader.logged if not line.startswith("[PST]")] == []  # the theme tells what it does
-        assert reader.run("document.documentElement.scrollWidth") <= how.get("width", 1000), f"{name} is too wide: {way}"
-        lost = reader.run("[...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)")
+        assert [
+            line for line in reader.logged if not line.startswith("[PST]")
+        ] == []  # the theme tells what it does
+        assert reader.run("document.documentElement.scrollWidth") <= how.get("width", 1000), (
+            f"{name} is too wide: {way}"
+        )
+        lost = reader.run(
+            "[...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)"
+        )
         assert lost == []
 
 
@@ -166,7 +220,10 @@ def test_formulas_are_drawn(reader):
     assert reader.run("document.querySelectorAll('mjx-merror').length") == 0
 
 
-@pytest.mark.parametrize(("word", "page"), [("quantile", "QuantileRegressor"), ("embedding", "training"), ("Ctrl-C", "ends")])
+@pytest.mark.parametrize(
+    ("word", "page"),
+    [("quantile", "QuantileRegressor"), ("embedding", "training"), ("Ctrl-C", "ends")],
+)
 def test_search_finds(reader, word, page):
     reader.open(SITE / "search.html")
     reader.run(f"new Promise((done) => {{ location.search = '?q={word}'; done(0); }})")
@@ -181,7 +238,9 @@ def test_search_finds(reader, word, page):
     assert reader.sent == []
 
 
-@pytest.mark.parametrize("name", ["index", "guide/how_it_works", "reference/generated/adagrad_diff.L1"])
+@pytest.mark.parametrize(
+    "name", ["index", "guide/how_it_works", "reference/generated/adagrad_diff.L1"]
+)
 def test_everybody_can_use_it(reader, name):
     """No serious violation by the checks of axe-core, by day and by night."""
     axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
@@ -211,6 +270,8 @@ def test_code_is_not_cut(reader, name):
 
 
 def test_every_example_has_a_picture():
-    drawn = {path.name.partition("_00")[0] for path in (SITE / "_images").glob("sphx_glr_*_001.png")}
+    drawn = {
+        path.name.partition("_00")[0] for path in (SITE / "_images").glob("sphx_glr_*_001.png")
+    }
     assert drawn == {f"sphx_glr_{path.stem}" for path in (ROOT / "examples").glob("*.py")}
     assert (SITE / "gallery" / "index.html").exists()

@@ -17,13 +17,24 @@ ROOT = Path(__file__).parents[1]
 def mypy(tmp_path, *paths):
     """What mypy says of scripts, as strictly as of the package. Where the linter has been, its cache has what they import."""
     cache = ROOT / ".mypy_cache" if (ROOT / ".mypy_cache").exists() else tmp_path / "cache"
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", ROOT / "pyproject.toml", "--cache-dir", cache]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--config-file",
+        ROOT / "pyproject.toml",
+        "--cache-dir",
+        cache,
+    ]
     done = subprocess.run([*command, *paths], capture_output=True, text=True, cwd=ROOT, check=False)
     return done.stdout + done.stderr
 
 
 def test_a_users_script(tmp_path):
-    names = "".join(f"from adagrad_diff import {name}\nreveal_type({name})\n" for name in adagrad_diff.__all__)
+    names = "".join(
+        f"from adagrad_diff import {name}\nreveal_type({name})\n" for name in adagrad_diff.__all__
+    )
     wrong = "from adagrad_diff import minimise\nL1(0.1).nothing\n"
     script = tmp_path / "names.py"
     script.write_text(names + wrong)

@@ -117,7 +117,9 @@ class Constant(Rule):
     def init(self, x: NDArray[Any], g: NDArray[Any]) -> dict[str, NDArray[Any]]:
         return {}
 
-    def update(self, memory: dict[str, NDArray[Any]], n: Any, x: Any, g: Any) -> tuple[dict[str, NDArray[Any]], Any, Any]:
+    def update(
+        self, memory: dict[str, NDArray[Any]], n: Any, x: Any, g: Any
+    ) -> tuple[dict[str, NDArray[Any]], Any, Any]:
         return memory, x - self.step_size(n) * g, self.step_size(n)
 
 
@@ -131,14 +133,29 @@ class Ball(Penalty):
         return z
 
 
-for f in (partial(quadratic, target=1.0), lambda x: quadratic(x, 2.0), Bowl(), Bowl().value_and_grad, LogCosh(A, b)):
+for f in (
+    partial(quadratic, target=1.0),
+    lambda x: quadratic(x, 2.0),
+    Bowl(),
+    Bowl().value_and_grad,
+    LogCosh(A, b),
+):
     result = minimize(f, b, eta=0.1, max_iter=3)
     x: Vector = result.x
     fun: float = result.fun
     ended: bool = result.status == Status.MAX_ITER
     record: History = result.history
     state: State = result.state
-    minimize(f, penalty=L1(0.1), rule=rules[0], state=state, callback=print, tol=1e-3, stop="gap", on_failure="ignore")
+    minimize(
+        f,
+        penalty=L1(0.1),
+        rule=rules[0],
+        state=state,
+        callback=print,
+        tol=1e-3,
+        stop="gap",
+        on_failure="ignore",
+    )
 
 value, gradient = losses[0].value_and_grad([1.0, 2.0, 3.0])
 constant: float = Squared(A, b).lipschitz()
@@ -167,12 +184,30 @@ def careful() -> None:
 def estimators() -> None:
     lasso: Lasso = Lasso(alpha=0.1, fit_intercept=False).fit(A, b, sample_weight=None)
     predicted: NDArray[Any] = lasso.predict(A)
-    for classifier in (LogisticRegression("l1", C=2.0), LinearSVC(), KernelSVC(gamma=0.5), LinearClassifier(penalty=L1(1.0))):
+    for classifier in (
+        LogisticRegression("l1", C=2.0),
+        LinearSVC(),
+        KernelSVC(gamma=0.5),
+        LinearClassifier(penalty=L1(1.0)),
+    ):
         scores: NDArray[Any] = classifier.fit(A, b > 0).decision_function(A)
-    print(predicted, scores, QuantileRegressor(0.9, alpha=0.1), LinearRegressor(partial(Squared, l2=0.1)))
+    print(
+        predicted,
+        scores,
+        QuantileRegressor(0.9, alpha=0.1),
+        LinearRegressor(partial(Squared, l2=0.1)),
+    )
 
 
 def sweeps() -> None:
     schedule = named("eta / n", lambda n: 0.1 / n)
-    table = sweep(named("bowl", Bowl()), None, lambda eta: AdaGradDiff(schedule), [0.1], b, 10, checkpoint="directory")
+    table = sweep(
+        named("bowl", Bowl()),
+        None,
+        lambda eta: AdaGradDiff(schedule),
+        [0.1],
+        b,
+        10,
+        checkpoint="directory",
+    )
     print(table.objective)

@@ -29,7 +29,17 @@ DATA = {
     "CSC": sparse.csc_array,
     "operator": aslinearoperator,
 }
-LOSSES = ("Hinge", "Huber", "LAD", "Logistic", "Multinomial", "Poisson", "Quantile", "Squared", "SquaredHinge")
+LOSSES = (
+    "Hinge",
+    "Huber",
+    "LAD",
+    "Logistic",
+    "Multinomial",
+    "Poisson",
+    "Quantile",
+    "Squared",
+    "SquaredHinge",
+)
 PENALTIES = {
     "Zero": lambda d: package.Zero(),
     "L1": lambda d: package.L1(0.01),
@@ -54,7 +64,11 @@ def targets(loss, A, rng):
         return np.where(A[:, 0] + 0.3 * rng.standard_normal(len(A)) > 0, 1, -1)
     if loss == "Multinomial":
         return np.argmax(A[:, :3], axis=1)
-    return rng.poisson(1.0, len(A)) if loss == "Poisson" else A[:, 0] - 2 * A[:, 3] + 0.1 * rng.standard_normal(len(A))
+    return (
+        rng.poisson(1.0, len(A))
+        if loss == "Poisson"
+        else A[:, 0] - 2 * A[:, 3] + 0.1 * rng.standard_normal(len(A))
+    )
 
 
 def digest(states):
@@ -104,8 +118,21 @@ def main():
     A = rng.standard_normal((200, 15))
     b = A[:, 0] - A[:, 1]
     for name, options in {"auto": {}, "gap": {"eta": 0.1, "stop": "gap"}}.items():
-        result = minimize(package.LAD(A, b), penalty=package.L1(0.01), max_iter=300, tol=1e-9, on_failure="ignore", **options)
-        print(name, result.nit, result.status, hashlib.sha256(result.x.tobytes()).hexdigest()[:16], sep=" | ")
+        result = minimize(
+            package.LAD(A, b),
+            penalty=package.L1(0.01),
+            max_iter=300,
+            tol=1e-9,
+            on_failure="ignore",
+            **options,
+        )
+        print(
+            name,
+            result.nit,
+            result.status,
+            hashlib.sha256(result.x.tobytes()).hexdigest()[:16],
+            sep=" | ",
+        )
 
 
 if __name__ == "__main__":

@@ -25,7 +25,9 @@ LASTS = 0.05  # seconds that one measurement takes, about
 def made(samples: int, features: int, dtype: str = "f8") -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((samples, features)).astype(dtype)
-    return A, np.sign(A @ rng.standard_normal(features).astype(dtype) + rng.standard_normal(samples)).astype(dtype)
+    return A, np.sign(
+        A @ rng.standard_normal(features).astype(dtype) + rng.standard_normal(samples)
+    ).astype(dtype)
 
 
 def sparse() -> tuple[Any, np.ndarray]:
@@ -35,7 +37,10 @@ def sparse() -> tuple[Any, np.ndarray]:
     samples, features, words = 15_935, 62_061, 80
     rng = np.random.default_rng(0)
     index = np.sort(rng.integers(0, features, (samples, words)), axis=1).astype(np.int32)
-    A = csr_array((rng.random(index.size), index.ravel(), np.arange(0, index.size + 1, words)), shape=(samples, features))
+    A = csr_array(
+        (rng.random(index.size), index.ravel(), np.arange(0, index.size + 1, words)),
+        shape=(samples, features),
+    )
     A.sum_duplicates()
     return A, np.where(np.arange(samples) % 2, 1.0, -1.0)
 
@@ -50,11 +55,21 @@ def cases() -> dict[str, Callable[[], Callable[[], Any]]]:
 
     def run(**options: Any) -> Callable[[], Any]:
         loss = Hinge(*made(500, 100))
-        return lambda: minimize(loss, penalty=L1(0.01), max_iter=1000, on_failure="ignore", **options)
+        return lambda: minimize(
+            loss, penalty=L1(0.01), max_iter=1000, on_failure="ignore", **options
+        )
 
     def many(loss: Any, etas: int, starts: int, iterations: int) -> Callable[[], Any]:
         x0 = 0.1 * np.random.default_rng(1).standard_normal((*loss.shape, starts))
-        return lambda: sweep(loss, L1(0.01), AdaGradDiff, np.geomspace(1e-3, 10, etas), x0, iterations, record=iterations)
+        return lambda: sweep(
+            loss,
+            L1(0.01),
+            AdaGradDiff,
+            np.geomspace(1e-3, 10, etas),
+            x0,
+            iterations,
+            record=iterations,
+        )
 
     return {
         "dense hinge": lambda: steps(Hinge(*made(20_000, 500)), L1(0.01)),
@@ -92,7 +107,15 @@ def duel(old: str, new: str, rounds: int, names: list[str]) -> None:
         for checkout in (old, new, old):
             environment = {**os.environ, "PYTHONPATH": str(Path(checkout) / "src")}
             command = [sys.executable, __file__, "--work", name]
-            players.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment))
+            players.append(
+                subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    env=environment,
+                )
+            )
             assert players[-1].stdout is not None
             players[-1].stdout.readline()  # one after another: they compile
         times: list[list[float]] = [[], [], []]

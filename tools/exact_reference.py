@@ -204,13 +204,17 @@ def reference(problem: Problem, x: np.ndarray, iterations: int = 90) -> tuple[np
     variables = keep[keep < p.size]
     if not len(keep):
         return x, False
-    full = np.array([np.append(term.row, zeros(len(p.linear) - len(term.row))) for term in p.terms], object)
+    full = np.array(
+        [np.append(term.row, zeros(len(p.linear) - len(term.row))) for term in p.terms], object
+    )
     full = full.reshape(len(p.terms), len(p.linear))
-    shift, q, low, high = (np.array([getattr(t, n) for t in p.terms], object) for n in ("shift", "q", "low", "high"))
+    shift, q, low, high = (
+        np.array([getattr(t, n) for t in p.terms], object) for n in ("shift", "q", "low", "high")
+    )
     # Scale the columns and then the rows to a largest entry of one.
     sources = {"Multinomial": lambda: np.kron(p.A, np.array([[Decimal(1)] * p.classes], object))}
     sources |= dict.fromkeys(("Logistic", "Poisson"), lambda: p.A)
-    root = lambda: np.array([[v.sqrt() for v in np.diag(p.A)]], object)  # noqa: E731
+    root = lambda: np.array([[v.sqrt() for v in np.diag(p.A)]], object)
     sources |= dict.fromkeys(("Quadratic", "KernelSVMDual"), root)
     more = sources.get(p.kind, lambda: zeros(0, p.size))()
     data = np.vstack([full, np.column_stack([more, zeros(len(more), len(p.linear) - p.size)])])
@@ -219,19 +223,28 @@ def reference(problem: Problem, x: np.ndarray, iterations: int = 90) -> tuple[np
     rows = np.array([max(abs(r)) or Decimal(1) for r in R], object) if len(R) else zeros(0)
     R, shift, q, low, high = R / rows[:, None], shift / rows, q / rows**2, low * rows, high * rows
     linear = p.linear[keep] / columns
-    upper, lower = np.array([v.is_finite() for v in high], bool), np.array([v.is_finite() for v in low], bool)
+    upper, lower = (
+        np.array([v.is_finite() for v in high], bool),
+        np.array([v.is_finite() for v in low], bool),
+    )
     start = p.lifted(x)[keep] * columns
     v = start if p.kind in SMOOTH or p.norms else start * 0
     slopes = [abs(s) for s in [*high[upper], *low[lower], *linear] if s]
     if p.kind in SMOOTH:
-        slopes += [abs(s) for s in p.smooth(x)[1] / columns[: p.size] if s] if not fixed.any() else []
+        slopes += (
+            [abs(s) for s in p.smooth(x)[1] / columns[: p.size] if s] if not fixed.any() else []
+        )
     unit_u = max(slopes, default=Decimal(1))
     u = np.array([(h + l) / 2 if a and b else h - unit_u if a else l + unit_u if b else ZERO
                   for h, l, a, b in zip(high, low, upper, lower, strict=True)], object)  # fmt: skip
     t = R @ v - shift
     unit_t = max(abs(t), default=Decimal(1)) or Decimal(1)
-    above = np.array([max(s, ZERO) + unit_t if a else ZERO for s, a in zip(t, upper, strict=True)], object)
-    below = np.array([max(-s, ZERO) + unit_t if a else ZERO for s, a in zip(t, lower, strict=True)], object)
+    above = np.array(
+        [max(s, ZERO) + unit_t if a else ZERO for s, a in zip(t, upper, strict=True)], object
+    )
+    below = np.array(
+        [max(-s, ZERO) + unit_t if a else ZERO for s, a in zip(t, lower, strict=True)], object
+    )
     tiny, count = Decimal("1e-30") * unit_t / unit_u, max(1, int(upper.sum() + lower.sum()))
     best, lowest, first_gap = (INF, x), -INF, ZERO  # lowest: nearly a lower bound on the optimum
     if all(term.excess(p.lifted(x)) <= FEASIBLE for term in p.terms):
@@ -280,17 +293,26 @@ def reference(problem: Problem, x: np.ndarray, iterations: int = 90) -> tuple[np
             du = (R @ dv) / D + e if len(R) else u
             d_above, d_below = drift_up + above / up * du, drift_down + below / down * du * -1
             step = min(largest_step(above, d_above), largest_step(below, d_below))
-            step = min(step, largest_step(up[upper], -du[upper]), largest_step(down[lower], du[lower]))
+            step = min(
+                step, largest_step(up[upper], -du[upper]), largest_step(down[lower], du[lower])
+            )
             if p.kind in ("Logistic", "Poisson", "Multinomial"):
                 move = p.A @ scatter(dv / columns, keep, p.size).reshape(-1, p.classes)
                 step = min(step, 2 / max(abs(move).max(), Decimal("1e-99")))
             if not corrector:
-                after = (above + step * d_above) @ (up - step * du) + (below + step * d_below) @ (down + step * du)
+                after = (above + step * d_above) @ (up - step * du) + (below + step * d_below) @ (
+                    down + step * du
+                )
                 sigma = min(Decimal(1), max(ZERO, after / gap)) ** 3 if gap else ZERO
                 cross_up, cross_down = d_above * du, d_below * du
         first_gap = first_gap or gap or Decimal(1)
         step = min(Decimal(1), step * (1 - min(Decimal("0.01"), gap / first_gap)))
-        v, u, above, below = v + step * dv, u + step * du, above + step * d_above, below + step * d_below
+        v, u, above, below = (
+            v + step * dv,
+            u + step * du,
+            above + step * d_above,
+            below + step * d_below,
+        )
     return best[1], best[0] - lowest <= SHARP * max(abs(best[0]), Decimal("1e-9") * unit_t * unit_u)
 
 

@@ -16,8 +16,23 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parents[1]
 PACKAGE, DRAWING = HERE / "src" / "adagrad_diff", HERE / "docs" / "graph.svg"
 # What users come in by. Rooms do not know their doors: whoever wants one thing does not load another.
-DOORS = ("sklearn", "torch", "optax", "dask", "study", "paper", "theory", "datasets", "cli", "__main__")
-NOW, LAZY, TYPING = "now", "lazy", "typing"  # when an import happens: with its module, in a function, for type checkers only
+DOORS = (
+    "sklearn",
+    "torch",
+    "optax",
+    "dask",
+    "study",
+    "paper",
+    "theory",
+    "datasets",
+    "cli",
+    "__main__",
+)
+NOW, LAZY, TYPING = (
+    "now",
+    "lazy",
+    "typing",
+)  # when an import happens: with its module, in a function, for type checkers only
 
 
 class Import(NamedTuple):
@@ -51,7 +66,11 @@ def modules(package: Path) -> dict[str, Path]:
 def imports(package: Path) -> list[Import]:
     """Everything the modules of a package import from each other, lazily or not."""
     known = modules(package)
-    return [found for module, path in known.items() for found in _imports(module, path, known, package.name)]
+    return [
+        found
+        for module, path in known.items()
+        for found in _imports(module, path, known, package.name)
+    ]
 
 
 def _imports(module: str, path: Path, known: dict[str, Path], package: str) -> Iterator[Import]:
@@ -63,7 +82,11 @@ def _imports(module: str, path: Path, known: dict[str, Path], package: str) -> I
         """The dotted name below the package; None if it is in another one."""
         if level:
             return ".".join([*home[: len(home) - level + 1], *([name] if name else [])])
-        return name.removeprefix(package).removeprefix(".") if f"{name}.".startswith(f"{package}.") else None
+        return (
+            name.removeprefix(package).removeprefix(".")
+            if f"{name}.".startswith(f"{package}.")
+            else None
+        )
 
     for node, when in _walk(ast.parse(path.read_text(encoding="utf-8")), NOW):
         if isinstance(node, ast.ImportFrom):
@@ -71,12 +94,21 @@ def _imports(module: str, path: Path, known: dict[str, Path], package: str) -> I
                 continue
             for alias in node.names:
                 inner = f"{target}.{alias.name}" if target else alias.name
-                yield Import(module, node.lineno, *((inner, "") if inner in known else (target, alias.name)), when)
+                yield Import(
+                    module,
+                    node.lineno,
+                    *((inner, "") if inner in known else (target, alias.name)),
+                    when,
+                )
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if (target := resolved(alias.name, 0)) is not None:
                     yield Import(module, node.lineno, target, "", when)
-        elif isinstance(node, ast.Call) and _name(node.func) == "import_module" and isinstance(node.args[0], ast.Constant):
+        elif (
+            isinstance(node, ast.Call)
+            and _name(node.func) == "import_module"
+            and isinstance(node.args[0], ast.Constant)
+        ):
             name = str(node.args[0].value)
             level = len(name) - len(name.lstrip("."))
             if (target := resolved(name.lstrip("."), level)) is not None:
@@ -85,9 +117,15 @@ def _imports(module: str, path: Path, known: dict[str, Path], package: str) -> I
 
 def _walk(node: ast.AST, when: str) -> Iterator[tuple[ast.AST, str]]:
     """Every node below this one, and when it is reached."""
-    later = LAZY if when == NOW and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) else when
+    later = (
+        LAZY
+        if when == NOW and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        else when
+    )
     for field, value in ast.iter_fields(node):
-        typing = isinstance(node, ast.If) and field == "body" and _name(node.test) == "TYPE_CHECKING"
+        typing = (
+            isinstance(node, ast.If) and field == "body" and _name(node.test) == "TYPE_CHECKING"
+        )
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 yield child, TYPING if typing else later
@@ -113,7 +151,9 @@ def dependencies(found: Iterable[Import]) -> dict[str, set[str]]:
 def complaints(package: Path = PACKAGE) -> list[str]:
     """What is wrong with the graph, a sentence each that says where, and what to do."""
     found, known = imports(package), modules(package)
-    inside = [each for each in found if each.source]  # the front knows everybody; nobody knows the front
+    inside = [
+        each for each in found if each.source
+    ]  # the front knows everybody; nobody knows the front
     return [
         *_circles(inside, known),
         *_doors(inside, known),
@@ -143,7 +183,9 @@ def _circles(found: list[Import], known: dict[str, Path]) -> Iterator[str]:
                 edges.setdefault(one, {}).setdefault(other, each)
         for circle in _shortest_circles(edges):
             steps = zip(circle, [*circle[1:], circle[0]], strict=True)
-            said = "; ".join(f"{_place(edges[a][b], known)}, imports {edges[a][b].target}" for a, b in steps)
+            said = "; ".join(
+                f"{_place(edges[a][b], known)}, imports {edges[a][b].target}" for a, b in steps
+            )
             yield (
                 f"{kind} depend on each other in a circle ({said}): move what they share into a {kind.lower()[:-1]} "
                 "that knows none of them. To import it lazily is no way out."
@@ -202,7 +244,11 @@ def _private_imports(found: list[Import], known: dict[str, Path]) -> Iterator[st
 
 def _private_attributes(known: dict[str, Path]) -> Iterator[str]:
     """A private attribute belongs to the rooms that define it. Those of other packages are not ours to judge."""
-    trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in known.items() if module}
+    trees = {
+        module: ast.parse(path.read_text(encoding="utf-8"))
+        for module, path in known.items()
+        if module
+    }
     owners: dict[str, set[str]] = {}
     for module, tree in trees.items():
         for name in _defined(tree):
@@ -223,9 +269,17 @@ def _defined(tree: ast.AST) -> Iterator[str]:
             names = [node.name]
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names = [node.id]
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _name(node.value) in ("self", "cls"):
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and _name(node.value) in ("self", "cls")
+        ):
             names = [node.attr]
-        elif isinstance(node, ast.Call) and _name(node.func) == "__setattr__" and isinstance(node.args[1], ast.Constant):
+        elif (
+            isinstance(node, ast.Call)
+            and _name(node.func) == "__setattr__"
+            and isinstance(node.args[1], ast.Constant)
+        ):
             names = [str(node.args[1].value)]
         else:
             continue
@@ -236,7 +290,11 @@ def _touched(tree: ast.AST) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and _private(node.attr):
             yield node.lineno, node.attr
-        elif isinstance(node, ast.Call) and _name(node.func) in ("getattr", "hasattr") and len(node.args) > 1:
+        elif (
+            isinstance(node, ast.Call)
+            and _name(node.func) in ("getattr", "hasattr")
+            and len(node.args) > 1
+        ):
             name = node.args[1]
             if isinstance(name, ast.Constant) and _private(str(name.value)):
                 yield node.lineno, str(name.value)
@@ -267,8 +325,14 @@ def layers(needs: dict[str, set[str]]) -> list[list[str]]:
         rows[depth[name]].append(name)
     place: dict[str, float] = {}
     for row in rows:
-        mean = {name: sum(place[other] for other in needs[name] if other in place) / max(1, len(needs[name])) for name in row}
-        row.sort(key=lambda name: (round(mean[name], 6), name))  # sums over a set are not always the same
+        mean = {
+            name: sum(place[other] for other in needs[name] if other in place)
+            / max(1, len(needs[name]))
+            for name in row
+        }
+        row.sort(
+            key=lambda name: (round(mean[name], 6), name)
+        )  # sums over a set are not always the same
         place |= {name: (k + 1) / (len(row) + 1) for k, name in enumerate(row)}
     return rows
 
@@ -287,9 +351,14 @@ def svg(needs: dict[str, set[str]]) -> str:
     rows, wide, high = layers(needs), 1160, 74
     at = {}
     for level, row in enumerate(rows):
-        for left, side in ((0, [name for name in row if name in DOORS]), (1, [name for name in row if name not in DOORS])):
+        for left, side in (
+            (0, [name for name in row if name in DOORS]),
+            (1, [name for name in row if name not in DOORS]),
+        ):
             for k, name in enumerate(side):
-                x = wide / 2 * (left + (k + 1) / (len(side) + 1)) + (-1) ** level * 55  # few arrows run behind a box then
+                x = (
+                    wide / 2 * (left + (k + 1) / (len(side) + 1)) + (-1) ** level * 55
+                )  # few arrows run behind a box then
                 at[name] = round(x), high * (len(rows) - level) - high // 2
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high * len(rows)}"',
@@ -307,7 +376,9 @@ def svg(needs: dict[str, set[str]]) -> str:
             lines.append(f'<path d="{curve}" fill="none" stroke="#777" marker-end="url(#tip)"/>')
     for name, (x, y) in sorted(at.items()):
         fill = "#d6e8f5" if name in DOORS else "#f2f2f2"
-        lines.append(f'<rect x="{x - 50}" y="{y - 15}" width="100" height="30" rx="4" fill="{fill}" stroke="#777"/>')
+        lines.append(
+            f'<rect x="{x - 50}" y="{y - 15}" width="100" height="30" rx="4" fill="{fill}" stroke="#777"/>'
+        )
         lines.append(f'<text x="{x}" y="{y + 5}" text-anchor="middle">{name}</text>')
     return "\n".join([*lines, "</svg>\n"])
 

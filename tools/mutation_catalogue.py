@@ -20,7 +20,14 @@ class Mutation(NamedTuple):
 
 
 RULES, LOSSES, PENALTIES = ("rules",), ("losses",), ("penalties",)
-SOLVE, SWEEPS, SKLEARN, TORCH, OPTAX, DASK = ("solve",), ("sweeps",), ("sklearn_",), ("torch_",), ("optax_",), ("dask_",)
+SOLVE, SWEEPS, SKLEARN, TORCH, OPTAX, DASK = (
+    ("solve",),
+    ("sweeps",),
+    ("sklearn_",),
+    ("torch_",),
+    ("optax_",),
+    ("dask_",),
+)
 
 MUTATIONS = (
     # ------------------------------------------------------------ rules

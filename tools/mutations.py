@@ -23,7 +23,16 @@ from time import perf_counter
 from mutation_catalogue import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parent.parent
-SKIPPED = (".git", ".venv*", "dist", "results", "_build", ".pytest_cache", ".mypy_cache", ".ruff_cache")
+SKIPPED = (
+    ".git",
+    ".venv*",
+    "dist",
+    "results",
+    "_build",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+)
 MAX_SECONDS = 240  # per run of pytest, after which a bug counts as not detected
 FAILED_TEST = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.+?)?)(?: - .*)?$", re.MULTILINE)
 
@@ -39,11 +48,22 @@ def target(mutation: Mutation, source: Path) -> Path:
 
 def copy_checkout(to: Path) -> Path:
     """Copy the checkout with hard links, so that kernels compiled for unchanged files are found again."""
-    return Path(shutil.copytree(ROOT, to, copy_function=os.link, ignore=shutil.ignore_patterns(*SKIPPED)))
+    return Path(
+        shutil.copytree(ROOT, to, copy_function=os.link, ignore=shutil.ignore_patterns(*SKIPPED))
+    )
 
 
 def pytest(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--hypothesis-seed=0",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "NUMBA_NUM_THREADS": "1"}
     return subprocess.run(
         [*command, *arguments],
@@ -68,12 +88,17 @@ def run(mutation: Mutation, clean: Path) -> tuple[bool, str]:
         file.unlink()  # a hard link: the original must stay as it is
         file.write_text(text)
         try:
-            result = pytest(checkout, "-m", "not slow", *(f"tests/{name}" for name in mutation.tests))
+            result = pytest(
+                checkout, "-m", "not slow", *(f"tests/{name}" for name in mutation.tests)
+            )
             if result.returncode == 0:
                 return False, "all tests passed"
             failed = FAILED_TEST.search(result.stdout)
             if failed is None:
-                return False, f"pytest ended with {result.returncode} without a failed test: {result.stdout[-300:]}"
+                return (
+                    False,
+                    f"pytest ended with {result.returncode} without a failed test: {result.stdout[-300:]}",
+                )
             if pytest(clean, failed[1]).returncode != 0:
                 return False, f"{failed[1]} also fails without the bug"
         except subprocess.TimeoutExpired:
@@ -82,7 +107,9 @@ def run(mutation: Mutation, clean: Path) -> tuple[bool, str]:
 
 
 def main(words: list[str]) -> int:
-    chosen = [m for m in MUTATIONS if not words or any(word.lower() in m.breaks.lower() for word in words)]
+    chosen = [
+        m for m in MUTATIONS if not words or any(word.lower() in m.breaks.lower() for word in words)
+    ]
     if "--check" in words:
         lost = 0
         for mutation in MUTATIONS:
@@ -101,7 +128,10 @@ def main(words: list[str]) -> int:
             detected = 0
             for mutation, (found, detail) in zip(chosen, outcomes, strict=True):
                 detected += found
-                print(f"{'detected' if found else 'MISSED  '}  {mutation.breaks}\n          {detail}", flush=True)
+                print(
+                    f"{'detected' if found else 'MISSED  '}  {mutation.breaks}\n          {detail}",
+                    flush=True,
+                )
     print(f"{detected} of {len(chosen)} detected in {perf_counter() - begin:.0f} s.")
     return int(detected < len(chosen))
 

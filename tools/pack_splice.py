@@ -17,8 +17,16 @@ def packed(text: bytes) -> bytes:
     """The inverse of `_inside.as_text` and `_inside.unpack`."""
     lines = [line.split() for line in text.decode().splitlines()]
     positive = np.array([line[0] == "+1" for line in lines])
-    base = np.array([[float(term.split(":")[1]) for term in line[1:]] for line in lines]).astype(np.uint8) - 1
-    return np.packbits(positive).tobytes() + np.packbits(np.stack([base >> 1, base & 1], axis=-1)).tobytes()
+    base = (
+        np.array([[float(term.split(":")[1]) for term in line[1:]] for line in lines]).astype(
+            np.uint8
+        )
+        - 1
+    )
+    return (
+        np.packbits(positive).tobytes()
+        + np.packbits(np.stack([base >> 1, base & 1], axis=-1)).tobytes()
+    )
 
 
 def main(folder: Path) -> None:

@@ -33,7 +33,18 @@ from scipy import sparse
 import adagrad_diff as ad
 from adagrad_diff import losses, penalties
 from adagrad_diff import sklearn as estimators
-from exact_reference import CONTEXT, INF, SMOOTH, ZERO, Problem, Term, best_point, exact, norm, zeros
+from exact_reference import (
+    CONTEXT,
+    INF,
+    SMOOTH,
+    ZERO,
+    Problem,
+    Term,
+    best_point,
+    exact,
+    norm,
+    zeros,
+)
 
 SLOW_SECONDS = 20.0  # CPU time above which a run is listed as slow
 COLUMNS = ("runs", "certified", "success", "errors", "sharp", "violations")
@@ -44,7 +55,16 @@ LOSSES = ("LAD", "Quantile", "Hinge", "Squared", "Huber", "SquaredHinge", *SMOOT
 COMMON = ("Zero", "L1", "ElasticNet", "Ridge", "Box", "NonNegative", "GroupL2")
 OTHERS = (
     *("L2", "LInf", "SLOPE", "SparseGroupL2", "HuberPenalty", "TotalVariation1D", "FusedLasso"),
-    *("L1Ball", "L2Ball", "LInfBall", "Simplex", "HalfSpace", "Hyperplane", "Affine", "BoxHyperplane"),
+    *(
+        "L1Ball",
+        "L2Ball",
+        "LInfBall",
+        "Simplex",
+        "HalfSpace",
+        "Hyperplane",
+        "Affine",
+        "BoxHyperplane",
+    ),
     *("Monotone", "Scaled", "Translated", "Precomposed", "Separable", "Unpenalised"),
 )
 ESTIMATORS = {
@@ -69,13 +89,18 @@ def absolute(row: np.ndarray, strength: Any) -> Term:
     return Term(row, low=-s, high=s)
 
 
-def make_penalty(p: Problem, name: str, rng: Any, n: int, lam: float, ridge: float, radius: float) -> Any:
+def make_penalty(
+    p: Problem, name: str, rng: Any, n: int, lam: float, ridge: float, radius: float
+) -> Any:
     """Return a penalty of n coordinates and add its terms to the problem."""
     E = [unit(i, n) for i in range(n)]
     differences = [E[i + 1] - E[i] for i in range(n - 1)]
     each = lam * rng.choice([0.5, 1.0, 2.0], n) if rng.random() < 0.3 else np.full(n, lam)
     groups = rng.integers(0, max(1, n // 2), n)
-    a, box = rng.integers(1, 4, n) * rng.choice([-1.0, 1.0], n), (-radius * rng.integers(0, 3), radius)
+    a, box = (
+        rng.integers(1, 4, n) * rng.choice([-1.0, 1.0], n),
+        (-radius * rng.integers(0, 3), radius),
+    )
     positive = [Term(e, high=ZERO) for e in E]
     between = [Term(e, exact(end)[()], low=low, high=high) for e in E
                for end, low, high in ((box[0], -INF, ZERO), (box[1], ZERO, INF))]  # fmt: skip
@@ -113,7 +138,10 @@ def make_penalty(p: Problem, name: str, rng: Any, n: int, lam: float, ridge: flo
     if name == "Zero":
         return penalties.Zero() if rng.random() < 0.5 else None
     if name in ("GroupL2", "L2", "SparseGroupL2"):
-        strength, labels = (ridge_ if name == "SparseGroupL2" else lam_), groups if name != "L2" else groups * 0
+        strength, labels = (
+            (ridge_ if name == "SparseGroupL2" else lam_),
+            groups if name != "L2" else groups * 0,
+        )
         p.norms = [(np.flatnonzero(labels == g), strength) for g in np.unique(labels)]
     sizes, free, parts = [absolute(e, lam) for e in E], E[1:], [([0], penalties.L1(lam))]
     if n > 1:
@@ -135,9 +163,18 @@ def make_penalty(p: Problem, name: str, rng: Any, n: int, lam: float, ridge: flo
             lambda: penalties.HuberPenalty(ridge, radius),
             [Term(e, q=1 / ridge_, low=-bound, high=bound) for e in E],
         ),
-        "TotalVariation1D": (lambda: penalties.TotalVariation1D(lam), [absolute(row, lam) for row in differences]),
-        "FusedLasso": (lambda: penalties.FusedLasso(lam, lam), [absolute(row, lam) for row in [*differences, *E]]),
-        "LInfBall": (lambda: penalties.LInfBall(radius), [Term(s * e, radius_, low=ZERO) for e in E for s in (1, -1)]),
+        "TotalVariation1D": (
+            lambda: penalties.TotalVariation1D(lam),
+            [absolute(row, lam) for row in differences],
+        ),
+        "FusedLasso": (
+            lambda: penalties.FusedLasso(lam, lam),
+            [absolute(row, lam) for row in [*differences, *E]],
+        ),
+        "LInfBall": (
+            lambda: penalties.LInfBall(radius),
+            [Term(s * e, radius_, low=ZERO) for e in E for s in (1, -1)],
+        ),
         "Simplex": (lambda: penalties.Simplex(radius), [*positive, Term(sum(E), radius_)]),
         "HalfSpace": (lambda: penalties.HalfSpace(a, radius), [Term(exact(a), radius_, low=ZERO)]),
         "Hyperplane": (lambda: penalties.Hyperplane(a, radius), [Term(exact(a), radius_)]),
@@ -157,7 +194,10 @@ def make_penalty(p: Problem, name: str, rng: Any, n: int, lam: float, ridge: flo
             [Term(2 * e, low=-lam_, high=lam_) for e in E],
         ),
         "Separable": (lambda: penalties.Separable(parts), [sizes[0], *positive[1:]]),
-        "Unpenalised": (lambda: penalties.Unpenalised(penalties.L1(lam), free=[0]), [absolute(e, lam) for e in free]),
+        "Unpenalised": (
+            lambda: penalties.Unpenalised(penalties.L1(lam), free=[0]),
+            [absolute(e, lam) for e in free],
+        ),
     }[name]
     p.terms += terms
     return make()
@@ -201,20 +241,33 @@ def data(rng: Any, kind: str, dtype: str) -> tuple[np.ndarray, np.ndarray]:
 def draw(seed: int) -> Problem:
     """Return the random problem of a seed."""
     rng = np.random.default_rng([seed, 29])
-    mode = str(rng.choice(["minimize", "eta", "gap", "near", "finish", "estimator"], p=[0.45, 0.1, 0.1, 0.1, 0.1, 0.15]))
+    mode = str(
+        rng.choice(
+            ["minimize", "eta", "gap", "near", "finish", "estimator"],
+            p=[0.45, 0.1, 0.1, 0.1, 0.1, 0.15],
+        )
+    )
     kind = str(rng.choice(LOSSES))
     name = str(rng.choice(COMMON if rng.random() < 0.67 else OTHERS))
     estimator = str(rng.choice(list(ESTIMATORS)))
     if mode == "estimator":
         kind, name = ESTIMATORS[estimator]
-    p = Problem(seed, kind, name, str(rng.choice(["float32", "float64"])), mode, 10 ** rng.uniform(-12, -4))
+    p = Problem(
+        seed, kind, name, str(rng.choice(["float32", "float64"])), mode, 10 ** rng.uniform(-12, -4)
+    )
     A, b = data(rng, kind, p.dtype)
     N, d = A.shape
     with np.errstate(all="ignore"):
-        size_A, spread = float(np.abs(A).max()) or 1.0, float(np.ptp(b)) / 2 or float(np.abs(b).max()) or 1.0
+        size_A, spread = (
+            float(np.abs(A).max()) or 1.0,
+            float(np.ptp(b)) / 2 or float(np.abs(b).max()) or 1.0,
+        )
     slope = spread if kind == "Squared" else 1.0
     size_x = (spread if kind in ("LAD", "Quantile", "Squared", "Huber") else 1.0) / size_A
-    theta = {"Quantile": float(rng.choice([0.1, 0.25, 0.5, 0.9])), "Huber": float(10 ** rng.uniform(-1, 1)) * spread}
+    theta = {
+        "Quantile": float(rng.choice([0.1, 0.25, 0.5, 0.9])),
+        "Huber": float(10 ** rng.uniform(-1, 1)) * spread,
+    }
     if kind == "Huber":
         slope = theta["Huber"]
     lam, ridge, radius = (float(s * 10 ** rng.uniform(*ends)) for s, ends in (
@@ -223,12 +276,22 @@ def draw(seed: int) -> Problem:
         lam, ridge = lam * 10 ** rng.uniform(-20, 20), ridge * 10 ** rng.uniform(-20, 20)
     if kind in ("Quadratic", "KernelSVMDual"):
         # Small integers times a power of two, so that the matrix is exactly positive semidefinite.
-        B = rng.integers(-3, 4, (d if kind == "Quadratic" else N, int(rng.integers(1, 8)))).astype(float)
+        B = rng.integers(-3, 4, (d if kind == "Quadratic" else N, int(rng.integers(1, 8)))).astype(
+            float
+        )
         scale = 2.0 ** rng.integers(-30, 31)
         A = (B @ B.T * scale).astype(p.dtype)
         size_x = 1.0 if kind == "KernelSVMDual" else 1.0 / scale
-        b = (b if kind == "KernelSVMDual" else B @ rng.integers(-2, 3, B.shape[1]) + rng.integers(0, 2)).astype(p.dtype)
-        lam, ridge, radius = 10 ** rng.uniform(-3, 0.5), scale * 10 ** rng.uniform(-3, 1), size_x * 10 ** rng.uniform(-1, 1)
+        b = (
+            b
+            if kind == "KernelSVMDual"
+            else B @ rng.integers(-2, 3, B.shape[1]) + rng.integers(0, 2)
+        ).astype(p.dtype)
+        lam, ridge, radius = (
+            10 ** rng.uniform(-3, 0.5),
+            scale * 10 ** rng.uniform(-3, 1),
+            size_x * 10 ** rng.uniform(-1, 1),
+        )
         N, d = A.shape
     p.X = [np.asarray, sparse.csr_array, sparse.csc_array][int(rng.choice(3, p=[0.6, 0.2, 0.2]))](A)
     p.b = b if kind == "Multinomial" else exact(b)
@@ -245,7 +308,13 @@ def draw(seed: int) -> Problem:
             ]
         return p
     if kind == "Quadratic":
-        p.loss, p.A, p.size, p.coefficients, p.linear = losses.Quadratic(p.X, b), exact(A), d, d, zeros(d)
+        p.loss, p.A, p.size, p.coefficients, p.linear = (
+            losses.Quadratic(p.X, b),
+            exact(A),
+            d,
+            d,
+            zeros(d),
+        )
         p.penalty = make_penalty(p, name, rng, d, lam, ridge, radius)
         return p
     intercept = bool(rng.random() < 0.6)
@@ -278,14 +347,19 @@ def draw(seed: int) -> Problem:
         }[kind]
         p.terms.append(Term(row, t, q, low, high))
     if options.get("l2"):
-        p.terms += [Term(unit(i, p.coefficients), q=1 / exact(options["l2"])[()]) for i in range(p.coefficients)]
+        p.terms += [
+            Term(unit(i, p.coefficients), q=1 / exact(options["l2"])[()])
+            for i in range(p.coefficients)
+        ]
     p.penalty = make_penalty(p, name, rng, p.coefficients, lam, ridge, radius)
     if mode == "estimator":
         p.estimator = make_estimator(estimator, p, lam, ridge, theta, intercept)
     return p
 
 
-def make_estimator(name: str, p: Problem, lam: float, ridge: float, theta: dict[str, float], intercept: bool) -> Any:
+def make_estimator(
+    name: str, p: Problem, lam: float, ridge: float, theta: dict[str, float], intercept: bool
+) -> Any:
     """Return an estimator that solves the problem. The terms of its penalty replace the random ones."""
     p.terms = p.terms[: sum(w > 0 for w in p.weight)] if p.kind not in SMOOTH else []
     E = [unit(i, p.coefficients) for i in range(p.coefficients)]
@@ -294,7 +368,9 @@ def make_estimator(name: str, p: Problem, lam: float, ridge: float, theta: dict[
     if p.penalty_name in ("L1", "ElasticNet"):
         p.terms += [absolute(e, lam if p.penalty_name == "L1" else lam * ratio) for e in E]
     if p.penalty_name in ("Ridge", "ElasticNet"):
-        p.terms += [Term(e, q=1 / exact(ridge if p.penalty_name == "Ridge" else lam * ratio)[()]) for e in E]
+        p.terms += [
+            Term(e, q=1 / exact(ridge if p.penalty_name == "Ridge" else lam * ratio)[()]) for e in E
+        ]
     options["alpha"] = ridge if p.penalty_name == "Ridge" else lam
     if name == "QuantileRegressor":
         options["quantile"] = theta["Quantile"]
@@ -330,8 +406,18 @@ def run(p: Problem) -> tuple[np.ndarray, float, float, bool, bool]:
     if p.mode == "estimator":
         b = np.array([float(v) for v in p.b], p.dtype)
         model = p.estimator.fit(p.X, b)
-        x = np.append(np.ravel(model.coef_), np.ravel(model.intercept_)) if p.size > p.coefficients else np.ravel(model.coef_)
-        return x, float(model.objective_), float(model.dual_gap_), bool(model.converged_), model.stop_reason_ == "certified"
+        x = (
+            np.append(np.ravel(model.coef_), np.ravel(model.intercept_))
+            if p.size > p.coefficients
+            else np.ravel(model.coef_)
+        )
+        return (
+            x,
+            float(model.objective_),
+            float(model.dual_gap_),
+            bool(model.converged_),
+            model.stop_reason_ == "certified",
+        )
     shape = p.loss.shape
     options: dict[str, Any] = {"tol": p.tol, "stop": "gap", "on_failure": "ignore"}
     if p.mode == "minimize":
@@ -339,10 +425,18 @@ def run(p: Problem) -> tuple[np.ndarray, float, float, bool, bool]:
     elif p.mode == "eta":
         eta = float(10 ** rng.uniform(-2, 1))
         blocks = None if getattr(p.penalty, "accepts", "diagonal") == "diagonal" else "all"
-        result = ad.minimize(p.loss, penalty=p.penalty, eta=eta, blocks=blocks, max_iter=300, **options)
+        result = ad.minimize(
+            p.loss, penalty=p.penalty, eta=eta, blocks=blocks, max_iter=300, **options
+        )
     elif p.mode == "finish":
         result = ad.finish(p.loss, p.penalty, np.zeros(shape, p.dtype), tol=p.tol)
-        return result.x, float(result.fun), float(result.gap), bool(result.success), bool(result.success)
+        return (
+            result.x,
+            float(result.fun),
+            float(result.gap),
+            bool(result.success),
+            bool(result.success),
+        )
     else:
         x = rng.standard_normal(shape)
         if p.mode == "near":
@@ -354,7 +448,13 @@ def run(p: Problem) -> tuple[np.ndarray, float, float, bool, bool]:
             x.reshape(-1)[: p.coefficients] = p.penalty.prox(inside, 1e-30)
         certificate = ad.duality_gap(p.loss, p.penalty or penalties.Zero(), x)
         return x, float(certificate.fun), float(certificate.gap), False, False
-    return result.x, float(result.fun), float(result.gap), bool(result.success), bool(result.certified)
+    return (
+        result.x,
+        float(result.fun),
+        float(result.gap),
+        bool(result.success),
+        bool(result.certified),
+    )
 
 
 def tolerance_unit(p: Problem, F: Decimal) -> Decimal:
@@ -393,7 +493,9 @@ def check(seed: int) -> Outcome:
         return outcome
     except Exception as error:  # any other exception is a crash
         place = traceback.extract_tb(error.__traceback__)[-1]
-        outcome.violations.append(("crash", f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})"))
+        outcome.violations.append(
+            ("crash", f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})")
+        )
         return outcome
     finally:
         signal.alarm(0)
@@ -421,9 +523,7 @@ def check(seed: int) -> Outcome:
         return outcome
     least = p.value(y)
     true = F - least
-    outcome.details = (
-        f"F(x) {F:.17g}, fun {fun!r}, F(x) - F(y) {true:.6g}, gap {gap!r}, sharp {outcome.sharp}, excess {excess:.1g}"
-    )
+    outcome.details = f"F(x) {F:.17g}, fun {fun!r}, F(x) - F(y) {true:.6g}, gap {gap!r}, sharp {outcome.sharp}, excess {excess:.1g}"
     # An estimator may merge equal samples, so its weights are known up to their rounding only.
     slack = rounding = ZERO
     if p.mode == "estimator":
@@ -442,11 +542,23 @@ def check(seed: int) -> Outcome:
     # is no minimizer. It is judged only where the optimum is known, and not where columns depend on each
     # other but for the rounding of their entries: the exact optimum makes use of those rounding errors.
     known = outcome.certified or (outcome.sharp and not depends(p))
-    if outcome.success and known and true - slack > Decimal(p.tol) * tolerance_unit(p, F) * Decimal("1.000001"):
+    if (
+        outcome.success
+        and known
+        and true - slack > Decimal(p.tol) * tolerance_unit(p, F) * Decimal("1.000001")
+    ):
         kind = "certified, not within tol" if outcome.certified else "success, not within tol"
-        note((kind, f"F(x) - F(y) = {true:.6g} is {true / tolerance_unit(p, F):.2g} of the objective"))
+        note(
+            (
+                kind,
+                f"F(x) - F(y) = {true:.6g} is {true / tolerance_unit(p, F):.2g} of the objective",
+            )
+        )
     if np.isfinite(gap) and np.isfinite(fun):
-        error, rounding = abs(Decimal(fun) - F), rounding + Decimal("2e-15") * p.size_of_terms(point)
+        error, rounding = (
+            abs(Decimal(fun) - F),
+            rounding + Decimal("2e-15") * p.size_of_terms(point),
+        )
         if error > Decimal(max(gap, 0.0)) + rounding:
             note(("fun", f"fun {fun!r} differs from F(x) = {F:.17g} by {error:.3g}, gap {gap:.3g}"))
     outcome.seconds = time.process_time() - began
@@ -466,18 +578,30 @@ def outcomes(seeds: range, jobs: int) -> Iterator[Outcome]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("count", nargs="?", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0, help="seed of the first problem")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--only", type=int, help="repeat the problem of this seed and print details")
+    parser.add_argument(
+        "--only", type=int, help="repeat the problem of this seed and print details"
+    )
     options = parser.parse_args()
     signal.signal(signal.SIGALRM, interrupted)
     if options.only is not None:
         outcome = check(options.only)
         with np.errstate(all="ignore"):
             p = draw(options.only)
-        print(outcome.label, p.loss, p.penalty, p.estimator, outcome.details, outcome.refused, sep="\n")
+        print(
+            outcome.label,
+            p.loss,
+            p.penalty,
+            p.estimator,
+            outcome.details,
+            outcome.refused,
+            sep="\n",
+        )
         print(*(f"VIOLATION {kind}: {text}" for kind, text in outcome.violations), sep="\n")
         return int(bool(outcome.violations))
     found = []
@@ -493,8 +617,14 @@ def main() -> int:
     )
     for (kind, dtype), some in [*sorted(rows.items()), (("all", ""), found)]:
         flags = [(True, o.certified, o.success, o.refused, o.sharp, o.violations) for o in some]
-        print(f"{kind:14} {dtype:8}", *(f"{sum(map(bool, column)):10}" for column in zip(*flags, strict=True)))
-    print("\nviolations:", dict(Counter(kind for o in found for kind, _ in o.violations).most_common()))
+        print(
+            f"{kind:14} {dtype:8}",
+            *(f"{sum(map(bool, column)):10}" for column in zip(*flags, strict=True)),
+        )
+    print(
+        "\nviolations:",
+        dict(Counter(kind for o in found for kind, _ in o.violations).most_common()),
+    )
     print("errors:", dict(Counter(o.refused[:100] for o in found if o.refused).most_common(10)))
     print(
         f"CPU seconds: {sum(o.solver_seconds for o in found):.0f} in the package, {sum(o.seconds for o in found):.0f} in total"

@@ -27,7 +27,9 @@ import naive_rules
 
 SAMPLES, FEATURES, CLASSES = 80, 8, 3
 GROUPS = np.arange(FEATURES) // 2
-PENALTIES: dict[str, dict[str, Any]] = {  # arguments of each penalty for a problem with FEATURES columns
+PENALTIES: dict[
+    str, dict[str, Any]
+] = {  # arguments of each penalty for a problem with FEATURES columns
     "Zero": {},
     "L1": {"lam": 0.02},
     "Ridge": {"lam": 0.1},
@@ -58,7 +60,9 @@ def penalty_value(name: str, x: np.ndarray, **p: Any) -> float:
         "L1": lambda: p["lam"] * size.sum(),
         "Ridge": lambda: p["lam"] / 2 * x @ x,
         "ElasticNet": lambda: p["l1"] * size.sum() + p["l2"] / 2 * x @ x,
-        "GroupL2": lambda: p["lam"] * sum(np.linalg.norm(x[p["groups"] == g]) for g in set(p["groups"])),
+        "GroupL2": lambda: (
+            p["lam"] * sum(np.linalg.norm(x[p["groups"] == g]) for g in set(p["groups"]))
+        ),
         "FusedLasso": lambda: p["l1"] * size.sum() + p["tv"] * np.abs(np.diff(x)).sum(),
         "SLOPE": lambda: p["lams"] @ np.sort(size)[::-1],
     }
@@ -72,7 +76,7 @@ def group_prox(z: np.ndarray, step: np.ndarray, lam: float, groups: np.ndarray) 
         mine = groups == g
         threshold, entries = lam * step[mine], z[mine]
         if np.sum((entries / threshold) ** 2) > 1:
-            distance = lambda h, t=threshold, e=entries: np.sum((e / (h + t)) ** 2) - 1  # noqa: E731
+            distance = lambda h, t=threshold, e=entries: np.sum((e / (h + t)) ** 2) - 1
             h = brentq(distance, 0.0, np.linalg.norm(entries), xtol=1e-15, rtol=1e-14)
             x[mine] = h * entries / (h + threshold)
     return x
@@ -135,7 +139,10 @@ class Problem:
     @property
     def name(self) -> str:
         words = [self.loss, *(f"{k}={v:g}" for k, v in self.options.items()), self.data]
-        words += [self.penalty, *(f"{k}={v:g}" for k, v in self.strengths.items() if np.isscalar(v))]
+        words += [
+            self.penalty,
+            *(f"{k}={v:g}" for k, v in self.strengths.items() if np.isscalar(v)),
+        ]
         return " ".join([*words, *(["float32"] if self.dtype == "float32" else [])])
 
     @property
@@ -181,7 +188,9 @@ class Problem:
     def objective(self, x: Any) -> float:
         """Return F(x) by the plain formulas."""
         x = np.asarray(x, dtype=np.float64)
-        return float(self.naive_loss()(x)[0] + penalty_value(self.penalty, self.split(x), **self.arguments))
+        return float(
+            self.naive_loss()(x)[0] + penalty_value(self.penalty, self.split(x), **self.arguments)
+        )
 
 
 # ------------------------------------------------------------------------------ every rule
@@ -242,7 +251,9 @@ def run_rule(problem: Problem, rule: str, blocks: Any, x0: Any = None) -> Any:
 def run_rule_naively(problem: Problem, rule: str, blocks: Any) -> dict[str, Any]:
     """Run the same rule by the plain formulas. Return objectives and the final iterate."""
     x0, loss, arguments = start(problem), problem.naive_loss(), problem.arguments
-    free = x0[-1].size if problem.intercept else 0  # entries at the end that the penalty does not see
+    free = (
+        x0[-1].size if problem.intercept else 0
+    )  # entries at the end that the penalty does not see
 
     def flat_loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         f, g = loss(x.reshape(x0.shape))
@@ -259,10 +270,20 @@ def run_rule_naively(problem: Problem, rule: str, blocks: Any) -> dict[str, Any]
     same = naive.same_block(blocks, x0.shape, free)
     if rule in ("AdaGrad", "AdaGradDiff"):
         penalty, labels = naive.Penalty(lambda x: 0.0, prox), np.argmax(same, axis=1)
-        xs = naive.run(flat_loss, x0.ravel(), penalty, rule, iterations=ITERATIONS, blocks=labels, **RULES[rule]).x
+        xs = naive.run(
+            flat_loss,
+            x0.ravel(),
+            penalty,
+            rule,
+            iterations=ITERATIONS,
+            blocks=labels,
+            **RULES[rule],
+        ).x
     else:
         one = {} if rule in WITHOUT_BLOCKS else {"one": same}
-        xs = getattr(naive_rules, rule)(flat_loss, x0.ravel(), prox, ITERATIONS, **RULES[rule], **one)
+        xs = getattr(naive_rules, rule)(
+            flat_loss, x0.ravel(), prox, ITERATIONS, **RULES[rule], **one
+        )
     xs = [x.reshape(x0.shape) for x in xs]
     # FISTA counts evaluations of the loss, so only its final iterate has a counterpart here.
     path = None if rule == "FISTA" else [problem.objective(xs[n]) for n in LOOKS]
@@ -284,7 +305,9 @@ def run_to_end(end: str) -> Any:
         "DIVERGED": (Problem("Squared"), package.Constant(100.0), {}),
         "NOT_FINITE": (counts, package.Constant(1e4), {}),
     }[end]
-    return package.minimize(problem.package_loss(), start(problem), None, rule, on_failure="ignore", **options)
+    return package.minimize(
+        problem.package_loss(), start(problem), None, rule, on_failure="ignore", **options
+    )
 
 
 ENDS = ("CONVERGED", "MAX_ITER", "CALLBACK", "DIVERGED", "NOT_FINITE")
@@ -342,7 +365,17 @@ LOSSES: dict[str, dict[str, Any]] = {  # with the parameter that some of them ha
 def default_runs() -> list[Default]:
     """Return the default runs: all losses and main penalties over all kinds of data."""
     full, runs = {"intercept": True}, []
-    others = ("Simplex", "NonNegative", "FusedLasso", "GroupL2", "L1Ball", "SLOPE", "Box", "Box", "GroupL2")
+    others = (
+        "Simplex",
+        "NonNegative",
+        "FusedLasso",
+        "GroupL2",
+        "L1Ball",
+        "SLOPE",
+        "Box",
+        "Box",
+        "GroupL2",
+    )
     for (loss, own), other in zip(LOSSES.items(), others, strict=True):
         weighted = own | full | {"weights": True}
         runs += [
@@ -352,25 +385,61 @@ def default_runs() -> list[Default]:
             Problem(loss, "ties", other, options=own),
             Problem(loss, "csc", "Ridge", "float32", options=weighted),
         ]
-    runs += [Problem("Quadratic", penalty="L1"), Problem("Quadratic", penalty="Box"), Problem("KernelSVMDual")]
+    runs += [
+        Problem("Quadratic", penalty="L1"),
+        Problem("Quadratic", penalty="Box"),
+        Problem("KernelSVMDual"),
+    ]
     runs += [Problem("Squared", "collinear 1e-7", penalty) for penalty in ("Zero", "L1")]
     runs += [Problem(loss, "offset 1e4", "L1", "float32", full) for loss in ("LAD", "Logistic")]
     runs += [Problem(loss, "wide", "L1") for loss in ("Squared", "Hinge")]
-    runs += [Problem(loss, "units-csr", "Zero", options=full | {"l2": 0.01}) for loss in ("Logistic", "LAD")]
+    runs += [
+        Problem(loss, "units-csr", "Zero", options=full | {"l2": 0.01})
+        for loss in ("Logistic", "LAD")
+    ]
     defaults = [Default(problem, 1e-4 if problem.dtype == "float32" else 1e-6) for problem in runs]
     # Rounding of float32 with such an offset made the old code report successes that are none.
-    defaults += [Default(Problem(loss, "offset 1e5", "Ridge", "float32", full)) for loss in ("Squared", "SquaredHinge")]
+    defaults += [
+        Default(Problem(loss, "offset 1e5", "Ridge", "float32", full))
+        for loss in ("Squared", "SquaredHinge")
+    ]
     ridge = {"lam": 1 / SAMPLES}
     fits: list[tuple[Problem, str, dict[str, Any]]] = [
         (Problem("Squared", "units", "L1", options=full), "Lasso", {"alpha": 0.02}),
-        (Problem("LAD", "ties", "L1", options=full | {"weights": True}), "LADRegressor", {"alpha": 0.02}),
-        (Problem("Quantile", "csr", "L1", options=full | {"tau": 0.9}), "QuantileRegressor", {"quantile": 0.9, "alpha": 0.02}),
-        (Problem("Huber", "units", "Ridge", options=full | {"delta": 1.35}), "HuberRegressor", {"alpha": 0.1}),
+        (
+            Problem("LAD", "ties", "L1", options=full | {"weights": True}),
+            "LADRegressor",
+            {"alpha": 0.02},
+        ),
+        (
+            Problem("Quantile", "csr", "L1", options=full | {"tau": 0.9}),
+            "QuantileRegressor",
+            {"quantile": 0.9, "alpha": 0.02},
+        ),
+        (
+            Problem("Huber", "units", "Ridge", options=full | {"delta": 1.35}),
+            "HuberRegressor",
+            {"alpha": 0.1},
+        ),
         (Problem("Poisson", "dense", "Ridge", options=full), "PoissonRegressor", {"alpha": 0.1}),
         (Problem("Hinge", "units", "L1", options=full), "SparseSVC", {"alpha": 0.02}),
         (Problem("Hinge", "dense", "Ridge", options=full, strengths=ridge), "LinearSVC", {}),
-        (Problem("Logistic", "csc", "Ridge", options=full, strengths=ridge), "LogisticRegression", {}),
-        (Problem("Multinomial", "ties", "L1", options=full), "LogisticRegression", {"penalty": "l1", "alpha": 0.02}),
-        (Problem("Squared", "dense", "GroupL2", options=full), "GroupLasso", {"alpha": 0.05, "groups": GROUPS}),
+        (
+            Problem("Logistic", "csc", "Ridge", options=full, strengths=ridge),
+            "LogisticRegression",
+            {},
+        ),
+        (
+            Problem("Multinomial", "ties", "L1", options=full),
+            "LogisticRegression",
+            {"penalty": "l1", "alpha": 0.02},
+        ),
+        (
+            Problem("Squared", "dense", "GroupL2", options=full),
+            "GroupLasso",
+            {"alpha": 0.05, "groups": GROUPS},
+        ),
     ]
-    return defaults + [Default(problem, 1e-6, (name, parameters)) for problem, name, parameters in fits]
+    return defaults + [
+        Default(problem, 1e-6, (name, parameters)) for problem, name, parameters in fits
+    ]

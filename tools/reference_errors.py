@@ -52,7 +52,11 @@ def command(*words: str) -> None:
     from adagrad_diff.__main__ import main
 
     hidden = io.StringIO()
-    with contextlib.redirect_stderr(hidden), contextlib.redirect_stdout(hidden), warnings.catch_warnings():
+    with (
+        contextlib.redirect_stderr(hidden),
+        contextlib.redirect_stdout(hidden),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")
         before, sys.argv = sys.argv, ["adagrad-diff", *words]
         try:
@@ -72,7 +76,14 @@ def state_file(content: bytes | None) -> None:
 
 
 def sweep(**change: Any) -> Any:
-    given = {"loss": p.LAD(A, B), "penalty": None, "rules": p.AdaGrad, "etas": [0.1], "x0s": np.zeros((3, 1)), "n_iter": 2}
+    given = {
+        "loss": p.LAD(A, B),
+        "penalty": None,
+        "rules": p.AdaGrad,
+        "etas": [0.1],
+        "x0s": np.zeros((3, 1)),
+        "n_iter": 2,
+    }
     return p.sweep(**given | change, progress=False)
 
 
@@ -105,7 +116,9 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "minimize: x0 with NaN": lambda: p.minimize(bowl, [0.0, np.nan], eta=0.1),
     "minimize: x0 is a penalty": lambda: p.minimize(bowl, p.L1(0.1), eta=0.1),
     "minimize: penalty is a number": lambda: p.minimize(bowl, ZEROS, 0.1, eta=0.1),
-    "minimize: penalty of the wrong size": lambda: p.minimize(bowl, ZEROS, p.L1([0.1, 0.2]), eta=0.1),
+    "minimize: penalty of the wrong size": lambda: p.minimize(
+        bowl, ZEROS, p.L1([0.1, 0.2]), eta=0.1
+    ),
     "minimize: rule and eta": lambda: p.minimize(bowl, ZEROS, None, p.AdaGrad(0.1), eta=0.1),
     "minimize: rule is a class": lambda: p.minimize(bowl, ZEROS, None, p.AdaGrad),
     "minimize: eta is negative": lambda: p.minimize(bowl, ZEROS, eta=-0.1),
@@ -115,7 +128,12 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "minimize: callback is a number": lambda: p.minimize(bowl, ZEROS, eta=0.1, callback=3),
     "minimize: unknown argument": lambda: p.minimize(bowl, ZEROS, eta=0.1, learning_rate=3),
     "minimize: raises on failure": lambda: p.minimize(
-        p.LAD(A, B), penalty=p.L1(0.01), rule=p.AdaGrad(1e-3), tol=1e-9, max_iter=2, on_failure="raise"
+        p.LAD(A, B),
+        penalty=p.L1(0.01),
+        rule=p.AdaGrad(1e-3),
+        tol=1e-9,
+        max_iter=2,
+        on_failure="raise",
     ),
     "minimize: state of another problem": lambda: p.minimize(
         p.LAD(A, B), eta=0.1, state=p.minimize(bowl, ZEROS, eta=0.1, max_iter=2).state
@@ -139,11 +157,15 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "rule: eta is missing": p.AdaGradDiff,
     "rule: eps is zero": lambda: p.AdaGradDiff(0.1, eps=0.0),
     "rule: beta1 is 2": lambda: p.Adam(0.1, beta1=2.0),
-    "rule: blocks are unknown": lambda: p.minimize(bowl, ZEROS, None, p.AdaGrad(0.1, blocks="column")),
+    "rule: blocks are unknown": lambda: p.minimize(
+        bowl, ZEROS, None, p.AdaGrad(0.1, blocks="column")
+    ),
     "sweep: no etas": lambda: sweep(etas=[]),
     "sweep: starts of the wrong size": lambda: sweep(x0s=np.zeros((4, 1))),
     "sweep: memory is a text": lambda: sweep(memory="much"),
-    "sensitivity: f_star is a text": lambda: p.sensitivity(p.LAD(A, B), f_star="best", progress=False),
+    "sensitivity: f_star is a text": lambda: p.sensitivity(
+        p.LAD(A, B), f_star="best", progress=False
+    ),
     "load_state: no file": lambda: state_file(None),
     "load_state: not a state": lambda: state_file(b"nothing"),
     "duality_gap: x of the wrong size": lambda: p.duality_gap(p.LAD(A, B), p.L1(0.1), np.zeros(5)),
@@ -162,7 +184,9 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "command line: unknown command": lambda: command("nonsense"),
     "command line: unknown target": lambda: command("reproduce", "nonsense"),
     "command line: no file": lambda: command("fit", "nowhere.csv", "--target", "y"),
-    "command line: memory is a text": lambda: command("reproduce", "2moons", "--out", "/dev/null/x", "--memory", "much"),
+    "command line: memory is a text": lambda: command(
+        "reproduce", "2moons", "--out", "/dev/null/x", "--memory", "much"
+    ),
 }
 
 

@@ -16,7 +16,9 @@ from reference_cases import CLASSES, Problem, dense
 TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-12) | {"accept_unknown": True}
 
 
-def linear_loss(loss: str, z: Any, b: np.ndarray, w: np.ndarray, tau: float = 0.5, delta: float = 1.0) -> Any:
+def linear_loss(
+    loss: str, z: Any, b: np.ndarray, w: np.ndarray, tau: float = 0.5, delta: float = 1.0
+) -> Any:
     """Return the weighted mean loss of the predictions z."""
     if loss == "Multinomial":
         return w @ (cp.log_sum_exp(z, axis=1) - cp.sum(cp.multiply(np.eye(CLASSES)[b], z), axis=1))
@@ -42,9 +44,14 @@ def penalty_terms(name: str, x: Any, p: dict[str, Any]) -> tuple[Any, list[Any]]
         "L1": lambda: p["lam"] * cp.norm1(x),
         "Ridge": lambda: p["lam"] / 2 * cp.sum_squares(x),
         "ElasticNet": lambda: p["l1"] * cp.norm1(x) + p["l2"] / 2 * cp.sum_squares(x),
-        "GroupL2": lambda: p["lam"] * sum(cp.norm2(x[np.flatnonzero(p["groups"] == g)]) for g in set(p["groups"])),
+        "GroupL2": lambda: (
+            p["lam"] * sum(cp.norm2(x[np.flatnonzero(p["groups"] == g)]) for g in set(p["groups"]))
+        ),
         "FusedLasso": lambda: p["l1"] * cp.norm1(x) + p["tv"] * cp.norm1(cp.diff(x)),
-        "SLOPE": lambda: sum(drop * cp.sum_largest(cp.abs(x), k + 1) for k, drop in enumerate(-np.diff(p["lams"], append=0.0))),
+        "SLOPE": lambda: sum(
+            drop * cp.sum_largest(cp.abs(x), k + 1)
+            for k, drop in enumerate(-np.diff(p["lams"], append=0.0))
+        ),
     }
     constraints = {
         "Box": lambda: [x >= p["lower"], x <= p["upper"]],
@@ -71,16 +78,27 @@ def optimum(problem: Problem) -> tuple[float, float]:
     else:
         A = dense(A).astype(np.float64)
         mean = A.mean(axis=0) if problem.intercept else np.zeros(A.shape[1])
-        scale = 1 / np.maximum((A - mean).std(axis=0), 1e-300)  # the solver sees columns of unit size
+        scale = 1 / np.maximum(
+            (A - mean).std(axis=0), 1e-300
+        )  # the solver sees columns of unit size
         tail = (CLASSES,) if problem.loss == "Multinomial" else ()
-        y, c = cp.Variable((A.shape[1], *tail)), cp.Variable(tail) if problem.intercept else np.zeros(tail)
+        y, c = (
+            cp.Variable((A.shape[1], *tail)),
+            cp.Variable(tail) if problem.intercept else np.zeros(tail),
+        )
         x = cp.diag(scale) @ y if tail else cp.multiply(scale, y)
-        z = ((A - mean) * scale) @ y + (np.ones((len(A), 1)) @ cp.reshape(c, (1, CLASSES), order="C") if tail else c)
+        z = ((A - mean) * scale) @ y + (
+            np.ones((len(A), 1)) @ cp.reshape(c, (1, CLASSES), order="C") if tail else c
+        )
         w = options.pop("sample_weight", np.ones(len(A)))
         l2 = options.pop("l2", 0.0)
         options.pop("intercept", None)
         phi, constraints = penalty_terms(problem.penalty, x, problem.arguments)
-        objective = linear_loss(problem.loss, z, b, w / w.sum(), **options) + phi + l2 / 2 * cp.sum_squares(x)
+        objective = (
+            linear_loss(problem.loss, z, b, w / w.sum(), **options)
+            + phi
+            + l2 / 2 * cp.sum_squares(x)
+        )
     program = cp.Problem(cp.Minimize(objective), constraints)
 
     def recovered() -> np.ndarray:
@@ -92,7 +110,9 @@ def optimum(problem: Problem) -> tuple[float, float]:
         return point
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a solver may stop short of 1e-12: the accuracy accounts for it
+        warnings.simplefilter(
+            "ignore"
+        )  # a solver may stop short of 1e-12: the accuracy accounts for it
         data, chain, inverse = program.get_problem_data(cp.CLARABEL, solver_opts=TIGHT)
         answer = chain.solve_via_data(program, data, solver_opts=TIGHT)
         program.unpack_results(answer, chain, inverse)

@@ -112,13 +112,19 @@ def write_rule(problem: Problem, rule: str, blocks: Any) -> Entry:
     """Return the entry, with its sensitivity to a rounding error at the start where that matters."""
     entry, x0, rng = rule_entry(problem, rule, blocks), start(problem), np.random.default_rng(33)
     factors = 1 + PERTURBATION[problem.dtype] * rng.standard_normal((3, *x0.shape))
-    spread = max(distance(run_rule(problem, rule, blocks, x0 * f).fun, entry["fun"]) for f in factors)
+    spread = max(
+        distance(run_rule(problem, rule, blocks, x0 * f).fun, entry["fun"]) for f in factors
+    )
     return entry | ({"spread": digits(spread, 2)} if 10 * spread > tolerance(problem) else {})
 
 
 def rule_distances(problem: Problem, a: Entry, b: Entry) -> dict[str, float]:
     names = ["fun", "path", "x"] if tolerance(problem) == 1e-10 else ["fun", "path"]
-    return {name: distance(a[name], b[name]) for name in names if a[name] is not None and b[name] is not None}
+    return {
+        name: distance(a[name], b[name])
+        for name in names
+        if a[name] is not None and b[name] is not None
+    }
 
 
 def compare_rule(stored: Entry, found: Entry, problem: Problem, rule: str, blocks: Any) -> Verdict:
@@ -129,8 +135,12 @@ def compare_rule(stored: Entry, found: Entry, problem: Problem, rule: str, block
     if not apart:
         return [], []
     plain = run_rule_naively(problem, rule, blocks)
-    right = [max(rule_distances(problem, plain, entry).values()) <= allowed for entry in (stored, found)]
-    which = {(True, False): "file", (False, True): "checkout", (True, True): "both"}.get(tuple(right), "neither")
+    right = [
+        max(rule_distances(problem, plain, entry).values()) <= allowed for entry in (stored, found)
+    ]
+    which = {(True, False): "file", (False, True): "checkout", (True, True): "both"}.get(
+        tuple(right), "neither"
+    )
     text = ", ".join(f"{name} differs by {d:.1e}" for name, d in apart.items())
     text += f" (allowed {allowed:.0e}); the naive implementation agrees with: {which}"
     return ([], [text]) if which == "checkout" else ([text], [])
@@ -138,11 +148,19 @@ def compare_rule(stored: Entry, found: Entry, problem: Problem, rule: str, block
 
 def end_entry(end: str) -> Entry:
     result = run_to_end(end)
-    return {"status": package.Status(result.status).name, "success": bool(result.success), "nit": int(result.nit)}
+    return {
+        "status": package.Status(result.status).name,
+        "success": bool(result.success),
+        "nit": int(result.nit),
+    }
 
 
 def compare_end(stored: Entry, found: Entry) -> Verdict:
-    return [f"{name} {found[name]}, was {value}" for name, value in stored.items() if found[name] != value], []
+    return [
+        f"{name} {found[name]}, was {value}"
+        for name, value in stored.items()
+        if found[name] != value
+    ], []
 
 
 # ------------------------------------------------------------------------------ default runs
@@ -151,7 +169,12 @@ def compare_end(stored: Entry, found: Entry) -> Verdict:
 def default_entry(default: Default) -> Entry:
     x, fun, gap, success = default.run()
     plain = default.problem.objective(x)
-    return {"fun": digits(fun, 12), "gap": digits(gap, 3), "success": success, "plain": digits(plain, 12)}
+    return {
+        "fun": digits(fun, 12),
+        "gap": digits(gap, 3),
+        "success": success,
+        "plain": digits(plain, 12),
+    }
 
 
 def write_default(default: Default) -> Entry:
@@ -159,7 +182,11 @@ def write_default(default: Default) -> Entry:
 
     entry, (best, accuracy) = default_entry(default), optimum(default.problem)
     entry |= {"optimum": digits(best, 14), "accuracy": digits(accuracy, 2)}
-    entry["verdict"] = ("confirmed" if reaches(default, entry, entry) else "refuted") if entry["success"] else "no success"
+    entry["verdict"] = (
+        ("confirmed" if reaches(default, entry, entry) else "refuted")
+        if entry["success"]
+        else "no success"
+    )
     return entry
 
 
@@ -167,7 +194,10 @@ def reaches(default: Default, reference: Entry, found: Entry) -> bool:
     """Whether the point found is within the tolerance of the optimum, as far as that is known."""
     if found["plain"] is None:
         return False
-    return found["plain"] - reference["optimum"] <= default.tol * abs(reference["optimum"]) + reference["accuracy"]
+    return (
+        found["plain"] - reference["optimum"]
+        <= default.tol * abs(reference["optimum"]) + reference["accuracy"]
+    )
 
 
 def compare_default(stored: Entry, found: Entry, default: Default) -> Verdict:
@@ -175,7 +205,9 @@ def compare_default(stored: Entry, found: Entry, default: Default) -> Verdict:
     text = f"objective - optimum = {excess:.1e}, tol {default.tol:g}, gap {found['gap']}"
     if stored["verdict"] != "confirmed":
         if not found["success"] or reaches(default, stored, found):
-            return [], [] if found["success"] == stored["success"] else [f"success is now {found['success']}"]
+            return [], [] if found["success"] == stored["success"] else [
+                f"success is now {found['success']}"
+            ]
         false = f"a success that the optimum refutes: {text}"
         return ([], [false]) if stored["verdict"] == "refuted" else ([false], [])
     differences = [] if found["success"] else [f"a confirmed success is none any more: {text}"]
@@ -198,11 +230,17 @@ def table(targets: tuple[str, ...], out: str | None = None, **options: Any) -> d
 
     os.environ.pop("ADAGRAD_DIFF_DATA", None)
     with TemporaryDirectory() as folder:
-        os.environ["XDG_CACHE_HOME"] = folder  # a downloaded file would take the place of the stand-in
+        os.environ["XDG_CACHE_HOME"] = (
+            folder  # a downloaded file would take the place of the stand-in
+        )
         place = {"out": folder} if out is None else {"out": out, "resume": True}
-        rows = reproduce(targets, say=lambda line: None, progress=False, **place, **options).table.to_dict("records")
-    plain = lambda value: value if isinstance(value, str | bool) else digits(value, 15)  # noqa: E731
-    return {f"{row['problem']}: {row['method']}": {k: plain(v) for k, v in row.items()} for row in rows}
+        rows = reproduce(
+            targets, say=lambda line: None, progress=False, **place, **options
+        ).table.to_dict("records")
+    plain = lambda value: value if isinstance(value, str | bool) else digits(value, 15)
+    return {
+        f"{row['problem']}: {row['method']}": {k: plain(v) for k, v in row.items()} for row in rows
+    }
 
 
 def compare_row(stored: Entry, found: Entry) -> Verdict:
@@ -213,7 +251,13 @@ def compare_row(stored: Entry, found: Entry) -> Verdict:
         now = found.get(name)
         if isinstance(before, float) and isinstance(now, float):
             # Gaps are differences of objectives. Widths are read off a curve of their logarithms.
-            absolute = 1e-6 * abs(stored["F_star"]) if name == "gap_at_best" else 1e-3 if "decades" in name else 0.0
+            absolute = (
+                1e-6 * abs(stored["F_star"])
+                if name == "gap_at_best"
+                else 1e-3
+                if "decades" in name
+                else 0.0
+            )
             same = abs(now - before) <= 1e-6 * abs(before) + absolute
         else:
             same = now == before
@@ -221,19 +265,29 @@ def compare_row(stored: Entry, found: Entry) -> Verdict:
     return differences, []
 
 
-SWEEPS = {problem.name: problem for problem in (Problem("Logistic", "dense", "L1"), Problem("LAD", "csr", "L1"))}
+SWEEPS = {
+    problem.name: problem
+    for problem in (Problem("Logistic", "dense", "L1"), Problem("LAD", "csr", "L1"))
+}
 
 
 def sweep_entry(problem: Problem) -> Entry:
     loss, x0s = problem.package_loss(), np.random.default_rng(34).standard_normal((8, 2))
     rules, etas = [package.AdaGradDiff, package.AdaGrad], [0.03, 0.3, 3.0]
-    data = package.sweep(loss, problem.package_penalty(), rules, etas, x0s, 100, averages=True, progress=False)
+    data = package.sweep(
+        loss, problem.package_penalty(), rules, etas, x0s, 100, averages=True, progress=False
+    )
     final = data.objective.transpose("rule", "eta", "seed", "iteration").values[..., -1]
     entry = {
-        name: digits(data[name].transpose("rule", "eta", "seed").values) for name in ("objective_best", "objective_average")
+        name: digits(data[name].transpose("rule", "eta", "seed").values)
+        for name in ("objective_best", "objective_average")
     }
     x = digits(np.moveaxis(data.x.values, data.x.dims.index("rule"), 0))
-    return entry | {"objective": digits(final), "x": x, "status": digits(data.status.transpose("rule", "eta", "seed").values)}
+    return entry | {
+        "objective": digits(final),
+        "x": x,
+        "status": digits(data.status.transpose("rule", "eta", "seed").values),
+    }
 
 
 def compare_sweep(stored: Entry, found: Entry, problem: Problem) -> Verdict:
@@ -254,9 +308,11 @@ def compare_error(stored: str, names: list[str]) -> Verdict:
 
 def write(results: str | None) -> None:
     source = Path(package.__file__).parent
-    git = lambda *words: subprocess.check_output(["git", "-C", source, *words], text=True).strip()  # noqa: E731
+    git = lambda *words: subprocess.check_output(["git", "-C", source, *words], text=True).strip()
     if git("status", "--porcelain", "."):
-        sys.exit(f"{source} has changes that are not committed: references are written from a commit.")
+        sys.exit(
+            f"{source} has changes that are not committed: references are written from a commit."
+        )
     content = {
         "about": {"about": {"commit": git("rev-parse", "HEAD"), "version": package.__version__}},
         "rules": {name: write_rule(*case) for name, case in rule_cases()},
@@ -269,7 +325,10 @@ def write(results: str | None) -> None:
     }
     lines = [
         f"{json.dumps(section)}: {{\n"
-        + ",\n".join(f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'), allow_nan=False)}" for k, v in entries.items())
+        + ",\n".join(
+            f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'), allow_nan=False)}"
+            for k, v in entries.items()
+        )
         + "\n}"
         for section, entries in content.items()
     ]
@@ -277,7 +336,9 @@ def write(results: str | None) -> None:
     verdicts = [entry["verdict"] for entry in content["defaults"].values()]
     counts = {verdict: verdicts.count(verdict) for verdict in sorted(set(verdicts))}
     widened = sum("spread" in entry for entry in content["rules"].values())
-    print(f"{FILE}: {FILE.stat().st_size:,} bytes; default runs {counts}; {widened} rule runs with a wider tolerance")
+    print(
+        f"{FILE}: {FILE.stat().st_size:,} bytes; default runs {counts}; {widened} rule runs with a wider tolerance"
+    )
 
 
 def judged(verdict: Callable[[], Verdict]) -> Verdict:
@@ -288,35 +349,55 @@ def judged(verdict: Callable[[], Verdict]) -> Verdict:
         return [f"{type(error).__name__}: {error}"], []
 
 
-def compare_table(stored: dict[str, Entry], make: Callable[[], dict[str, Entry]]) -> dict[str, Verdict]:
+def compare_table(
+    stored: dict[str, Entry], make: Callable[[], dict[str, Entry]]
+) -> dict[str, Verdict]:
     try:
         rows = make()
     except Exception as error:
         return {name: ([f"{type(error).__name__}: {error}"], []) for name in stored}
     missing: Verdict = (["the row is missing"], [])
-    return {name: compare_row(row, rows[name]) if name in rows else missing for name, row in stored.items()}
+    return {
+        name: compare_row(row, rows[name]) if name in rows else missing
+        for name, row in stored.items()
+    }
 
 
 def compare(sections: list[str]) -> int:
     """Print what agrees and what differs. Return the exit code."""
     stored = json.loads(FILE.read_text())
     about = stored["about"]["about"]
-    print(f"References: commit {about['commit'][:7]}, version {about['version']}. Checkout: {package.__file__}")
+    print(
+        f"References: commit {about['commit'][:7]}, version {about['version']}. Checkout: {package.__file__}"
+    )
 
     def each(section: str, cases: Any, judge: Callable[[Any, Any], Verdict]) -> dict[str, Verdict]:
-        return {name: judged(lambda n=name, c=case: judge(stored[section][n], c)) for name, case in cases}
+        return {
+            name: judged(lambda n=name, c=case: judge(stored[section][n], c))
+            for name, case in cases
+        }
 
     steps: dict[str, Callable[[], dict[str, Verdict]]] = {
-        "rules": lambda: each("rules", rule_cases(), lambda old, case: compare_rule(old, rule_entry(*case), *case)),
-        "ends": lambda: each("ends", zip(ENDS, ENDS, strict=True), lambda old, end: compare_end(old, end_entry(end))),
+        "rules": lambda: each(
+            "rules", rule_cases(), lambda old, case: compare_rule(old, rule_entry(*case), *case)
+        ),
+        "ends": lambda: each(
+            "ends", zip(ENDS, ENDS, strict=True), lambda old, end: compare_end(old, end_entry(end))
+        ),
         "defaults": lambda: each(
             "defaults",
             ((default.name, default) for default in default_runs()),
             lambda old, default: compare_default(old, default_entry(default), default),
         ),
-        "sweep": lambda: each("sweep", SWEEPS.items(), lambda old, p: compare_sweep(old, sweep_entry(p), p)),
-        "errors": lambda: each("errors", ERRORS.items(), lambda old, call: compare_error(old, outcome(call))),
-        "reproduce": lambda: compare_table(stored["reproduce"], lambda: table(BUNDLED, etas=4, starts=1)),
+        "sweep": lambda: each(
+            "sweep", SWEEPS.items(), lambda old, p: compare_sweep(old, sweep_entry(p), p)
+        ),
+        "errors": lambda: each(
+            "errors", ERRORS.items(), lambda old, call: compare_error(old, outcome(call))
+        ),
+        "reproduce": lambda: compare_table(
+            stored["reproduce"], lambda: table(BUNDLED, etas=4, starts=1)
+        ),
         "reproduce quick": lambda: compare_table(stored["reproduce quick"], lambda: table(())),
     }
     verdicts = {section: steps[section]() for section in sections}
@@ -326,17 +407,27 @@ def compare(sections: list[str]) -> int:
         print(f"{section:16s}{len(entries):8d}{len(entries) - differ:8d}{differ:8d}{noted:8d}")
     for section, entries in verdicts.items():
         for name, (differences, notes) in entries.items():
-            for line in [f"DIFFERS: {text}" for text in differences] + [f"note: {text}" for text in notes]:
+            for line in [f"DIFFERS: {text}" for text in differences] + [
+                f"note: {text}" for text in notes
+            ]:
                 print(f"{section}: {name}: {line}")
     return int(any(verdict[0] for entries in verdicts.values() for verdict in entries.values()))
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("action", nargs="?", default="compare", choices=("compare", "write"))
-    parser.add_argument("--reproduce", action="store_true", help="compare the complete quick table as well")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="sections to compare")
-    parser.add_argument("--results", help="for write: a directory of `reproduce` to take the quick table from")
+    parser.add_argument(
+        "--reproduce", action="store_true", help="compare the complete quick table as well"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="sections to compare"
+    )
+    parser.add_argument(
+        "--results", help="for write: a directory of `reproduce` to take the quick table from"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.action == "write":

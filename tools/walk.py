@@ -43,7 +43,9 @@ def main() -> None:
     b = A[:, 0] - 2 * A[:, 3]
     loss, penalty = LAD(A, b), L1(0.01)
     walks = {
-        "minimize(loss, penalty=penalty, eta=0.1)": lambda: minimize(loss, penalty=penalty, eta=0.1, max_iter=30),
+        "minimize(loss, penalty=penalty, eta=0.1)": lambda: minimize(
+            loss, penalty=penalty, eta=0.1, max_iter=30
+        ),
         "minimize(loss, penalty=penalty)": lambda: minimize(loss, penalty=penalty, max_iter=30),
         "LADRegressor(alpha=0.01).fit(A, b)": lambda: LADRegressor(alpha=0.01).fit(A, b),
     }

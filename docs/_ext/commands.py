@@ -22,8 +22,14 @@ class Commands(Directive):
 
         made = []
         for name, command in commands(main, "adagrad-diff"):
-            help_text = command.get_help(click.Context(command, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH))
-            section = nodes.section(ids=[nodes.make_id(name)], names=[nodes.fully_normalize_name(name)])
+            help_text = command.get_help(
+                click.Context(
+                    command, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH
+                )
+            )
+            section = nodes.section(
+                ids=[nodes.make_id(name)], names=[nodes.fully_normalize_name(name)]
+            )
             section += nodes.title(text=name)
             section += nodes.literal_block(help_text, help_text, language="text")
             made.append(section)

@@ -6,14 +6,20 @@ import re
 
 from numpydoc import docscrape_sphinx
 
-MARKED = re.compile(r"(:\w+:`[^`]*`|``.*?``|`[^`]*`)")  # roles, code and names: these stay as they are
+MARKED = re.compile(
+    r"(:\w+:`[^`]*`|``.*?``|`[^`]*`)"
+)  # roles, code and names: these stay as they are
 INITIAL = re.compile(r"^(\s*)(?=[A-Z]\. [A-Z])")  # V. Author: a name, not the fifth item of a list
 BARE = re.compile(r"\||(?<=\w)_(?!\w)|(?<![\w*])\*(?=[a-z]+\b(?!\*))")  # |x|, coef_, *args
 
 
 def escaped(lines):
     """The same lines, with a backslash before what would be taken for markup; code and formulas stay as they are."""
-    made, session, block = [], False, None  # a session ends with an empty line, a block where a line is indented as its opener
+    made, session, block = (
+        [],
+        False,
+        None,
+    )  # a session ends with an empty line, a block where a line is indented as its opener
     for line in lines:
         text, indent = line.strip(), len(line) - len(line.lstrip())
         session = text.startswith(">>> ") or (session and text != "")
@@ -50,5 +56,7 @@ def share_environment():
 
 def setup(app):
     share_environment()
-    app.connect("autodoc-process-docstring", process, priority=900)  # after the sections have become lists
+    app.connect(
+        "autodoc-process-docstring", process, priority=900
+    )  # after the sections have become lists
     return {"parallel_read_safe": True, "parallel_write_safe": True}

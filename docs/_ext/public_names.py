@@ -16,7 +16,10 @@ def public_names():
 
     names = [f"adagrad_diff.{name}" for name in adagrad_diff.__all__ if name != "__version__"]
     for room in ROOMS:
-        names += [f"adagrad_diff.{room}.{name}" for name in importlib.import_module(f"adagrad_diff.{room}").__all__]
+        names += [
+            f"adagrad_diff.{room}.{name}"
+            for name in importlib.import_module(f"adagrad_diff.{room}").__all__
+        ]
     return names
 
 

@@ -11,10 +11,23 @@ from importlib import import_module
 
 from .common.version import __version__ as __version__
 
-TYPE_CHECKING = False  # what type checkers take for true; `typing` would take longer to load than all of this
+TYPE_CHECKING = (
+    False  # what type checkers take for true; `typing` would take longer to load than all of this
+)
 
 # Whose names are ours, too.
-_ROOMS = ("solvers", "solve", "finishing", "sweeps", "study", "rules", "losses", "penalties", "certificates", "checks")
+_ROOMS = (
+    "solvers",
+    "solve",
+    "finishing",
+    "sweeps",
+    "study",
+    "rules",
+    "losses",
+    "penalties",
+    "certificates",
+    "checks",
+)
 
 if TYPE_CHECKING:
     from .certificates import *
@@ -46,7 +59,11 @@ else:  # the same, when a name is first used: SciPy and Numba take a second, thi
     def _modules():
         import pkgutil
 
-        return [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+        return [
+            module.name
+            for module in pkgutil.iter_modules(__path__)
+            if not module.name.startswith("_")
+        ]
 
     def __getattr__(name):
         if name == "__all__":

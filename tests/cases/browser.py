@@ -10,10 +10,30 @@ import time
 from collections import deque
 from select import select
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
-FLAGS += ("--disable-component-update", "--disable-sync", "--disable-default-apps", "--no-default-browser-check", "--no-pings")
-FLAGS += ("--disable-extensions", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+)
+FLAGS += (
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-default-apps",
+    "--no-default-browser-check",
+    "--no-pings",
+)
+FLAGS += (
+    "--disable-extensions",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--force-color-profile=srgb",
+)
 FLAGS += ("--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe")
 # The browser reads its file 3 and writes its file 4. High numbers come first, lest one of the two overwrite the other.
 WIRE = "import os, sys; a, b = (os.dup2(int(f), 100 + k) for k, f in enumerate(sys.argv[1:3])); "
@@ -40,11 +60,18 @@ class Browser:
         os.close(to_browser)
         os.close(from_browser)
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
             self.call(f"{domain}.enable")
         self.call("Fetch.enable", patterns=[{"urlPattern": "*"}])
-        self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(directory), eventsEnabled=True)
+        self.call(
+            "Browser.setDownloadBehavior",
+            behavior="allow",
+            downloadPath=str(directory),
+            eventsEnabled=True,
+        )
 
     def close(self):
         self.process.terminate()
@@ -77,7 +104,9 @@ class Browser:
 
     def receive(self, end):
         while b"\0" not in self.buffer:
-            left = max(5, end - time.monotonic())  # after a pause of the machine, the browser gets its turn
+            left = max(
+                5, end - time.monotonic()
+            )  # after a pause of the machine, the browser gets its turn
             ready, _, _ = select([self.reading], [], [], left)
             assert ready, f"the browser did not answer within {PATIENCE} seconds"
             piece = os.read(self.reading, 1 << 20)
@@ -95,11 +124,18 @@ class Browser:
             if address == getattr(self, "address", None):
                 self.send("Fetch.continueRequest", {"requestId": params["requestId"]})
             else:
-                self.send("Fetch.failRequest", {"requestId": params["requestId"], "errorReason": "BlockedByClient"})
-        elif method == "Network.requestWillBeSent" and not params["request"]["url"].startswith(("data:", "blob:")):
+                self.send(
+                    "Fetch.failRequest",
+                    {"requestId": params["requestId"], "errorReason": "BlockedByClient"},
+                )
+        elif method == "Network.requestWillBeSent" and not params["request"]["url"].startswith(
+            ("data:", "blob:")
+        ):
             self.requests.append(params["request"]["url"])
         elif method == "Runtime.consoleAPICalled":
-            self.logged.append(" ".join(str(a.get("value", a.get("description"))) for a in params["args"]))
+            self.logged.append(
+                " ".join(str(a.get("value", a.get("description"))) for a in params["args"])
+            )
         elif method == "Runtime.exceptionThrown":
             self.logged.append(json.dumps(params["exceptionDetails"]))
         elif method == "Log.entryAdded":
@@ -124,7 +160,13 @@ class Browser:
         """Show a file at a size, on a light or a dark screen."""
         for notes in (self.logged, self.requests, self.sent, self.dialogs, self.news):
             notes.clear()
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=touch,
+        )
         self.dress(dark)
         self.address = path.resolve().as_uri()
         self.call("Page.navigate", url=self.address)
@@ -137,7 +179,9 @@ class Browser:
 
     def run(self, code):
         """The value of an expression in the page, or of what it promises."""
-        answer = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
@@ -149,13 +193,17 @@ class Browser:
     def place(self, selector):
         """The middle of an element, scrolled into view."""
         find = f"const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center'}})"
-        return self.run(f"{{{find}; const b = e.getBoundingClientRect(); [b.x + b.width / 2, b.y + b.height / 2]}}")
+        return self.run(
+            f"{{{find}; const b = e.getBoundingClientRect(); [b.x + b.width / 2, b.y + b.height / 2]}}"
+        )
 
     def point(self, x, y, click=False):
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         if click:
             for kind in ("mousePressed", "mouseReleased"):
-                self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+                self.call(
+                    "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
+                )
 
     def click(self, selector):
         self.point(*self.place(selector), click=True)

@@ -9,7 +9,9 @@ import numpy as np
 
 LONG = np.longdouble
 PRECISION = LONG(np.finfo(LONG).eps)
-UNSEEN = 4 * LONG(np.finfo(np.float64).eps)  # relative: what a dual point in double precision leaves open
+UNSEEN = 4 * LONG(
+    np.finfo(np.float64).eps
+)  # relative: what a dual point in double precision leaves open
 MOST = 300_000  # entries of A up to which a certificate is recomputed
 
 
@@ -28,13 +30,21 @@ def other(tau):
 
 # By name: the loss l(z, b), its conjugate l*(u, b), and the ends of the conjugate's domain.
 LOSSES = {
-    "Squared": (lambda z, b, t: (z - b) ** 2 / 2, lambda u, b, t: u**2 / 2 + b * u, lambda b, t: (-np.inf, np.inf)),
+    "Squared": (
+        lambda z, b, t: (z - b) ** 2 / 2,
+        lambda u, b, t: u**2 / 2 + b * u,
+        lambda b, t: (-np.inf, np.inf),
+    ),
     "Huber": (
         lambda z, b, t: np.where(np.abs(z - b) <= t, (z - b) ** 2 / 2, t * (np.abs(z - b) - t / 2)),
         lambda u, b, t: inside(u, -t, t, u**2 / 2 + b * u),
         lambda b, t: (-t, t),
     ),
-    "LAD": (lambda z, b, t: np.abs(z - b), lambda u, b, t: inside(u, -1, 1, b * u), lambda b, t: (-1, 1)),
+    "LAD": (
+        lambda z, b, t: np.abs(z - b),
+        lambda u, b, t: inside(u, -1, 1, b * u),
+        lambda b, t: (-1, 1),
+    ),
     "Quantile": (
         lambda z, b, t: np.maximum(t * (b - z), -other(t) * (b - z)),
         lambda u, b, t: inside(u, -t, other(t), b * u),
@@ -97,10 +107,17 @@ def descending(x):
 NORMS = {  # value, polar
     "L1": (lambda p, x: np.sum(p.l1 * np.abs(x)), lambda p, y: ratio(np.abs(y), p.l1 + LONG(0))),
     "L2": (lambda p, x: p.lam * norm(x), lambda p, y: ratio(norm(y), LONG(p.lam))),
-    "LInf": (lambda p, x: p.lam * np.max(np.abs(x)), lambda p, y: ratio(np.sum(np.abs(y)), LONG(p.lam))),
+    "LInf": (
+        lambda p, x: p.lam * np.max(np.abs(x)),
+        lambda p, y: ratio(np.sum(np.abs(y)), LONG(p.lam)),
+    ),
     "GroupL2": (
-        lambda p, x: sum(w * norm(g) for w, g in zip(group_weights(p), groups_of(p, x), strict=True)),
-        lambda p, y: ratio(np.array([norm(g) for g in groups_of(p, y)]), group_weights(p) + LONG(0)),
+        lambda p, x: sum(
+            w * norm(g) for w, g in zip(group_weights(p), groups_of(p, x), strict=True)
+        ),
+        lambda p, y: ratio(
+            np.array([norm(g) for g in groups_of(p, y)]), group_weights(p) + LONG(0)
+        ),
     ),
     "SLOPE": (
         lambda p, x: np.sum(p.lams * descending(x)),
@@ -118,7 +135,13 @@ def elastic(l1, l2, y):
 def box(p, l2, y):
     lower, upper = (np.broadcast_to(end, y.shape).astype(LONG) for end in (p.lower, p.upper))
     if l2 == 0:
-        return np.sum(np.where(y == 0, 0, np.maximum(lower * np.where(y == 0, 1, y), upper * np.where(y == 0, 1, y))))
+        return np.sum(
+            np.where(
+                y == 0,
+                0,
+                np.maximum(lower * np.where(y == 0, 1, y), upper * np.where(y == 0, 1, y)),
+            )
+        )
     x = np.clip(y / l2, lower, upper)
     return np.sum(x * y - l2 / 2 * x**2)
 
@@ -126,7 +149,10 @@ def box(p, l2, y):
 CONJUGATES = {  # value, conjugate of phi + l2 / 2 |x|^2
     "L1": (NORMS["L1"][0], lambda p, l2, y: elastic(p.l1, l2, y)),
     "Zero": (NORMS["Zero"][0], lambda p, l2, y: elastic(0, LONG(l2), y)),
-    "Ridge": (lambda p, x: np.sum(p.l2 * x**2) / 2, lambda p, l2, y: elastic(0, p.l2 + LONG(l2), y)),
+    "Ridge": (
+        lambda p, x: np.sum(p.l2 * x**2) / 2,
+        lambda p, l2, y: elastic(0, p.l2 + LONG(l2), y),
+    ),
     "ElasticNet": (
         lambda p, x: np.sum(p.l1 * np.abs(x) + p.l2 * x**2 / 2),
         lambda p, l2, y: elastic(p.l1, p.l2 + LONG(l2), y),
@@ -138,7 +164,15 @@ CONJUGATES = {  # value, conjugate of phi + l2 / 2 |x|^2
     "L2Ball": (lambda p, x: LONG(0), lambda p, l2, y: p.radius * norm(y)),
     "Simplex": (lambda p, x: LONG(0), lambda p, l2, y: p.radius * np.max(y)),
 }
-RIDGED = ("L1", "Zero", "Ridge", "ElasticNet", "Box", "NonNegative", "LInfBall")  # these also for l2 > 0
+RIDGED = (
+    "L1",
+    "Zero",
+    "Ridge",
+    "ElasticNet",
+    "Box",
+    "NonNegative",
+    "LInfBall",
+)  # these also for l2 > 0
 
 
 def is_known(loss, penalty):
@@ -148,7 +182,14 @@ def is_known(loss, penalty):
         return False
     if loss.l2:
         return name in RIDGED
-    strengths = {"L1": "l1", "GroupL2": "lam", "L2": "lam", "LInf": "lam", "Ridge": "l2", "ElasticNet": "l2"}
+    strengths = {
+        "L1": "l1",
+        "GroupL2": "lam",
+        "L2": "lam",
+        "LInf": "lam",
+        "Ridge": "l2",
+        "ElasticNet": "l2",
+    }
     if name in strengths and not np.all(np.asarray(getattr(penalty, strengths[name])) > 0):
         return False
     if name == "Box" and not np.isfinite([penalty.lower.min(), penalty.upper.max()]).all():
@@ -176,7 +217,9 @@ def objective(loss, penalty, x):
     else:
         values = LOSSES[type(loss).__name__][0](z, loss.b.astype(LONG), LONG(loss.theta))
     weight = weights_of(loss)
-    return np.sum(weight[weight > 0] * values[weight > 0]) + LONG(loss.l2) / 2 * np.sum(part**2) + phi
+    return (
+        np.sum(weight[weight > 0] * values[weight > 0]) + LONG(loss.l2) / 2 * np.sum(part**2) + phi
+    )
 
 
 def balanced(u, weight, low, high):
@@ -204,9 +247,16 @@ def lower_bound(loss, penalty, point):
         u, conjugates = scalar(loss, point, weight)
     if u is None:
         return -LONG(np.inf), LONG(0)
-    name, y = type(penalty).__name__, -(A.T @ (weight[:, None] * u if u.ndim == 2 else weight * u)).reshape(-1)
+    name, y = (
+        type(penalty).__name__,
+        -(A.T @ (weight[:, None] * u if u.ndim == 2 else weight * u)).reshape(-1),
+    )
     size = np.abs(A).T @ (weight[:, None] * np.abs(u) if u.ndim == 2 else weight * np.abs(u))
-    unseen, psi, less = UNSEEN * size.reshape(-1), LONG(0), LONG(0)  # of y, that the places that are not shown may change
+    unseen, psi, less = (
+        UNSEEN * size.reshape(-1),
+        LONG(0),
+        LONG(0),
+    )  # of y, that the places that are not shown may change
     if loss.l2 == 0 and name in NORMS:
         u = u / max(LONG(1), NORMS[name][1](penalty, y) - NORMS[name][1](penalty, unseen))
     else:
@@ -214,7 +264,9 @@ def lower_bound(loss, penalty, point):
         less = CONJUGATES[name][1](penalty, loss.l2, np.sign(y) * np.maximum(np.abs(y) - unseen, 0))
     here = conjugates(u)
     changes = np.sum(np.abs(here - conjugates((1 - UNSEEN) * u)))
-    return -np.sum(here) - psi, changes + (max(psi - less, LONG(0)) if np.isfinite(psi) else LONG(0))
+    return -np.sum(here) - psi, changes + (
+        max(psi - less, LONG(0)) if np.isfinite(psi) else LONG(0)
+    )
 
 
 def scalar(loss, u, weight):
@@ -235,9 +287,13 @@ def multinomial(loss, u, weight):
     onehot = np.eye(loss.classes, dtype=LONG)[loss.b]
     p = np.maximum(u + onehot, 0)
     p = p / p.sum(axis=1, keepdims=True)
-    if loss.intercept:  # mixed with one distribution for all samples, so that every class has its own share
+    if (
+        loss.intercept
+    ):  # mixed with one distribution for all samples, so that every class has its own share
         has, wanted = weight @ p, weight @ onehot
-        part = max(LONG(0), np.max(1 - np.divide(wanted, has, out=np.ones_like(has), where=has > 0)))
+        part = max(
+            LONG(0), np.max(1 - np.divide(wanted, has, out=np.ones_like(has), where=has > 0))
+        )
         if part > 0:
             rest = np.maximum(wanted - (1 - part) * has, 0)
             p = (1 - part) * p + part * rest / rest.sum()
@@ -247,7 +303,11 @@ def multinomial(loss, u, weight):
 def proven(loss, penalty, point):
     """What a dual point proves, or else what needs none: that of zeros, the sum of the least values that the losses have."""
     point = np.asarray(point)
-    return max(lower_bound(loss, penalty, point), lower_bound(loss, penalty, np.zeros_like(point)), key=lambda pair: pair[0])
+    return max(
+        lower_bound(loss, penalty, point),
+        lower_bound(loss, penalty, np.zeros_like(point)),
+        key=lambda pair: pair[0],
+    )
 
 
 def rounding(*values):
@@ -261,7 +321,9 @@ def check_bound(loss, penalty, bound, point):
     if not np.isfinite(bound) or not is_known(loss, penalty):
         return False
     best, unseen = proven(loss, penalty, point)
-    assert bound <= best + unseen + rounding(best), f"the bound {bound!r} is above what its dual point proves, {best!r}"
+    assert bound <= best + unseen + rounding(best), (
+        f"the bound {bound!r} is above what its dual point proves, {best!r}"
+    )
     return True
 
 
@@ -274,5 +336,7 @@ def check(loss, penalty, x, fun, bound, gap, point):
     if not check_bound(loss, penalty, bound, point):
         return False
     true, (best, unseen) = objective(loss, penalty, x), proven(loss, penalty, point)
-    assert gap >= true - best - unseen - rounding(true, best), f"the gap {gap!r} is below the true one, {true - best!r}"
+    assert gap >= true - best - unseen - rounding(true, best), (
+        f"the gap {gap!r} is below the true one, {true - best!r}"
+    )
     return True

@@ -36,13 +36,18 @@ OPTIONS = {"record": 7, "memory": 30_000, "n_jobs": 2}
 
 def digest(result):
     """Every bit of it."""
-    content = {name: hashlib.sha256(result[name].values.tobytes()).hexdigest() for name in result.variables}
+    content = {
+        name: hashlib.sha256(result[name].values.tobytes()).hexdigest() for name in result.variables
+    }
     return content | {"attrs": hashlib.sha256(json.dumps(result.attrs).encode()).hexdigest()}
 
 
 def snapshot(directory):
     """Every byte of it."""
-    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path(directory).rglob("*")}
+    return {
+        path.name: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in Path(directory).rglob("*")
+    }
 
 
 @functools.cache

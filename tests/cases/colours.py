@@ -5,9 +5,21 @@ import numpy as np
 # Machado, Oliveira, Fernandes 2009: linear RGB as seen without one kind of cones (severity 1).
 SIGHTS = {
     "all cones": np.eye(3),
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
 }
 # Oklab (Ottosson 2020), in which distances are about as large as they look.
 TO_CONES = [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566]]
@@ -34,4 +46,7 @@ def lab(rgb):
 
 def apart(one, two):
     """The distance of two colours for whoever sees the least of it."""
-    return min(np.linalg.norm(lab(sight @ linear(one)) - lab(sight @ linear(two))) for sight in map(np.array, SIGHTS.values()))
+    return min(
+        np.linalg.norm(lab(sight @ linear(one)) - lab(sight @ linear(two)))
+        for sight in map(np.array, SIGHTS.values())
+    )

@@ -29,7 +29,12 @@ from loss_zoo import LINEAR, SCALAR, make
 from rule_zoo import KINDS, made
 
 LAYOUTS = (np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array)
-PENALTIES = [Box(-1.0, 1.0), BoxHyperplane(-1.0, 1.0, np.ones(4), 0.3), FusedLasso(0.1, 0.1), GroupL2(0.1, [0, 0, 1, 1])]
+PENALTIES = [
+    Box(-1.0, 1.0),
+    BoxHyperplane(-1.0, 1.0, np.ones(4), 0.3),
+    FusedLasso(0.1, 0.1),
+    GroupL2(0.1, [0, 0, 1, 1]),
+]
 PENALTIES += [L1(0.1), L1Ball(1.0), L2(0.1), L2Ball(1.0), LInf(0.1), Ridge(0.1)]
 
 
@@ -39,10 +44,21 @@ def losses(share, shares):
     for kind in LINEAR[share::shares]:
         for dtype in (np.float64, np.float32):
             for layout in LAYOUTS:
-                loss = make(kind, layout(A.astype(dtype)), np.arange(8), l2=0.1, sample_weight=True, intercept=True)
+                loss = make(
+                    kind,
+                    layout(A.astype(dtype)),
+                    np.arange(8),
+                    l2=0.1,
+                    sample_weight=True,
+                    intercept=True,
+                )
                 for batch in ((), (3,)):
-                    minimize(loss, np.zeros((*loss.shape, *batch), dtype), L1(0.1), eta=0.1, max_iter=1)
-                minimize(loss, penalty=L1(0.1), tol=1e-9, max_iter=1, on_failure="ignore")  # the finish, and its proof
+                    minimize(
+                        loss, np.zeros((*loss.shape, *batch), dtype), L1(0.1), eta=0.1, max_iter=1
+                    )
+                minimize(
+                    loss, penalty=L1(0.1), tol=1e-9, max_iter=1, on_failure="ignore"
+                )  # the finish, and its proof
 
 
 def walks(share, shares):
@@ -55,7 +71,13 @@ def walks(share, shares):
             for batch in ((), (3,)):
                 for reduce in ("svrg", "storm"):
                     x0 = np.zeros((*loss.shape, *batch), dtype)
-                    minimize(Minibatch(loss, 1, reduce=reduce), x0, eta=0.1, max_iter=4, on_failure="ignore")
+                    minimize(
+                        Minibatch(loss, 1, reduce=reduce),
+                        x0,
+                        eta=0.1,
+                        max_iter=4,
+                        on_failure="ignore",
+                    )
 
 
 def rules(share, shares):
@@ -65,7 +87,14 @@ def rules(share, shares):
         for dtype in (np.float64, np.float32):
             for batch in ((), (3,)):
                 loss = make(LINEAR[0], A.astype(dtype), np.arange(8))
-                minimize(loss, np.zeros((*loss.shape, *batch), dtype), L1(0.1), made(kind), max_iter=2, on_failure="ignore")
+                minimize(
+                    loss,
+                    np.zeros((*loss.shape, *batch), dtype),
+                    L1(0.1),
+                    made(kind),
+                    max_iter=2,
+                    on_failure="ignore",
+                )
 
 
 def penalties(share, shares):
@@ -106,5 +135,7 @@ if __name__ == "__main__":
     else:
         parts = sys.argv[1:] or list(PARTS)
         command = [sys.executable, __file__]
-        started = [subprocess.Popen([*command, str(k), "of", str(cores()), *parts]) for k in range(cores())]
+        started = [
+            subprocess.Popen([*command, str(k), "of", str(cores()), *parts]) for k in range(cores())
+        ]
         sys.exit(max(process.wait() for process in started))

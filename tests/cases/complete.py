@@ -10,4 +10,6 @@ def assert_complete(names, cases, where):
     if missing := sorted(names - cases):
         raise AssertionError(f"{', '.join(missing)}: there is no case. Add one to {where}.")
     if stale := sorted(cases - names):
-        raise AssertionError(f"{', '.join(stale)}: the package has no such thing any more. Remove it from {where}.")
+        raise AssertionError(
+            f"{', '.join(stale)}: the package has no such thing any more. Remove it from {where}."
+        )

@@ -12,7 +12,9 @@ REGIONS = 60  # pieces of a file that are damaged one after another
 def damaged(content, fault, regions=REGIONS):
     """The content with one region damaged, for regions that cover all of it, the ends more finely."""
     size = len(content)
-    cuts = np.unique(np.r_[np.linspace(0, size, regions + 1).astype(int), 1, 2, 3, 4, size - np.arange(1, 23)])
+    cuts = np.unique(
+        np.r_[np.linspace(0, size, regions + 1).astype(int), 1, 2, 3, 4, size - np.arange(1, 23)]
+    )
     for low, high in itertools.pairwise(cuts.tolist()):
         middle, region = (low + high) // 2, content[low:high]
         if fault == "flipped":

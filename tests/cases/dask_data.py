@@ -25,7 +25,12 @@ def sparse_rows(A, chunks=CUTS):
     """Chunks in three formats of SciPy's, one after the other."""
     kinds = (sparse.csr_array, sparse.csc_array, sparse.coo_array)
     blocks = [
-        da.from_delayed(dask.delayed(kinds[k % 3])(A[lo:hi]), (hi - lo, A.shape[1]), A.dtype, meta=sparse.csr_array((0, 0)))
+        da.from_delayed(
+            dask.delayed(kinds[k % 3])(A[lo:hi]),
+            (hi - lo, A.shape[1]),
+            A.dtype,
+            meta=sparse.csr_array((0, 0)),
+        )
         for k, (lo, hi) in enumerate(pairwise(np.cumsum([0, *chunks])))
     ]
     return da.concatenate(blocks)

@@ -17,13 +17,18 @@ def by_highs(loss, lam):
     if type(loss).__name__ == "Hinge":
         rows = b[:, None] * np.hstack([A, -A, *ones])
         answer = linprog(
-            np.concatenate([*cost, w]), A_ub=-np.hstack([rows, np.eye(samples)]), b_ub=-np.ones(samples), bounds=(0, None)
+            np.concatenate([*cost, w]),
+            A_ub=-np.hstack([rows, np.eye(samples)]),
+            b_ub=-np.ones(samples),
+            bounds=(0, None),
         )
         u = b * answer.ineqlin.marginals / used
     else:
         up, down = (loss.theta, 1 - loss.theta) if loss.theta else (1.0, 1.0)
         rows = np.hstack([A, -A, *ones, np.eye(samples), -np.eye(samples)])
-        answer = linprog(np.concatenate([*cost, up * w, down * w]), A_eq=rows, b_eq=b, bounds=(0, None))
+        answer = linprog(
+            np.concatenate([*cost, up * w, down * w]), A_eq=rows, b_eq=b, bounds=(0, None)
+        )
         u = -answer.eqlin.marginals / used
     assert answer.status == 0
     x = (answer.x[:features] - answer.x[features : 2 * features]) / sizes
@@ -46,7 +51,10 @@ def by_newton(loss, x, l1=0.0, l2=0.0, steps=60):
     A, b, w = loss.A.to_dense().astype(float), loss.b.astype(float), loss.weight.astype(float)
     features, x = A.shape[1], np.asarray(x, float).copy()
     full = np.column_stack([A, np.ones(len(b))]) if loss.intercept else A
-    l1, l2 = (np.append(np.broadcast_to(lam, features), 0.0)[: full.shape[1]] for lam in (l1, l2 + loss.l2))
+    l1, l2 = (
+        np.append(np.broadcast_to(lam, features), 0.0)[: full.shape[1]]
+        for lam in (l1, l2 + loss.l2)
+    )
     S = np.flatnonzero((x != 0) | (l1 == 0))
     sizes = np.sqrt(w @ full[:, S] ** 2)
     sizes[sizes == 0] = 1.0
@@ -54,7 +62,10 @@ def by_newton(loss, x, l1=0.0, l2=0.0, steps=60):
     y, ridge = x[S] * sizes, l2[S] / sizes**2
     for _ in range(steps):
         first, second = DERIVATIVES[type(loss).__name__](B @ y, b, loss.theta)
-        gradient, H = B.T @ (w * first) + signs + ridge * y, B.T @ ((w * second)[:, None] * B) + np.diag(ridge)
+        gradient, H = (
+            B.T @ (w * first) + signs + ridge * y,
+            B.T @ ((w * second)[:, None] * B) + np.diag(ridge),
+        )
         y = y - np.linalg.lstsq(H, gradient, rcond=1e-13)[0]
     x[S] = y / sizes
     return x, DERIVATIVES[type(loss).__name__](full @ x, b, loss.theta)[0]
@@ -76,6 +87,10 @@ def by_newton_classes(loss, x, l1=0.0, l2=0.0, steps=60):
         if step == steps:
             return x.reshape(-1, classes), u
         gradient = (full.T @ (w[:, None] * u)).ravel() + signs + ridge * x
-        curvature = w[:, None, None] * (p[:, :, None] * np.eye(classes) - p[:, :, None] * p[:, None, :])
-        H = np.einsum("ji,jk,jcd->ickd", full, full, curvature).reshape(x.size, x.size) + np.diag(ridge)
+        curvature = w[:, None, None] * (
+            p[:, :, None] * np.eye(classes) - p[:, :, None] * p[:, None, :]
+        )
+        H = np.einsum("ji,jk,jcd->ickd", full, full, curvature).reshape(x.size, x.size) + np.diag(
+            ridge
+        )
         x[S] -= np.linalg.lstsq(H[np.ix_(S, S)], gradient[S], rcond=1e-13)[0]

@@ -24,5 +24,9 @@ def lines(ax, method):
     """The line of a method, and what else is drawn in its colour at the top edge or at its end."""
     main = [line for line in ax.get_lines() if line.get_label() == method]
     assert len(main) == 1
-    marks = [k for k in ax.get_lines() if k.get_marker() in ("^", "x") and k.get_color() == main[0].get_color()]
+    marks = [
+        k
+        for k in ax.get_lines()
+        if k.get_marker() in ("^", "x") and k.get_color() == main[0].get_color()
+    ]
     return main[0], marks

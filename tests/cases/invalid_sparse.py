@@ -55,12 +55,30 @@ DAMAGE = {
     "too few pointers": (lambda: shortened("indptr"), "CSR matrix: indptr has shape (38,)"),
     "index too large": (lambda: csr("indices", 3, FAR), "CSR matrix: indices[3] is 100000000"),
     "negative index": (lambda: csr("indices", 3, -FAR), "CSR matrix: indices[3] is -100000000"),
-    "too few indices": (lambda: shortened("indices"), "CSR matrix: indptr ends with 200, but there are 197"),
-    "too many indices": (lambda: shortened("data"), "CSR matrix: indptr ends with 200, but there are 197"),
-    "CSC, index too large": (lambda: csr("indices", 3, FAR, "csc"), "CSC matrix: indices[3] is 100000000"),
-    "CSC, negative index": (lambda: csr("indices", 3, -FAR, "csc"), "CSC matrix: indices[3] is -100000000"),
-    "CSC, pointers end too late": (lambda: csr("indptr", -1, FAR, "csc"), "CSC matrix: indptr ends with"),
-    "BSR, index too large": (lambda: csr("indices", 0, FAR, "bsr"), "BSR matrix: indices[0] is 100000000"),
+    "too few indices": (
+        lambda: shortened("indices"),
+        "CSR matrix: indptr ends with 200, but there are 197",
+    ),
+    "too many indices": (
+        lambda: shortened("data"),
+        "CSR matrix: indptr ends with 200, but there are 197",
+    ),
+    "CSC, index too large": (
+        lambda: csr("indices", 3, FAR, "csc"),
+        "CSC matrix: indices[3] is 100000000",
+    ),
+    "CSC, negative index": (
+        lambda: csr("indices", 3, -FAR, "csc"),
+        "CSC matrix: indices[3] is -100000000",
+    ),
+    "CSC, pointers end too late": (
+        lambda: csr("indptr", -1, FAR, "csc"),
+        "CSC matrix: indptr ends with",
+    ),
+    "BSR, index too large": (
+        lambda: csr("indices", 0, FAR, "bsr"),
+        "BSR matrix: indices[0] is 100000000",
+    ),
     "COO, index too large": (coo, "COO matrix: coords[0][3] is 100000000"),
     "LIL, index too large": (lil, "CSR matrix: indices[11] is 100000000"),
     "DIA, too many offsets": (dia, "DIA matrix: offsets has shape"),
@@ -94,9 +112,16 @@ def loss_entries():
 def sklearn_entries():
     from adagrad_diff import sklearn as door
 
-    lad, svc, kernel = door.LADRegressor().fit(A, b), door.LinearSVC().fit(A, b), door.KernelSVC().fit(A, b)
+    lad, svc, kernel = (
+        door.LADRegressor().fit(A, b),
+        door.LinearSVC().fit(A, b),
+        door.KernelSVC().fit(A, b),
+    )
     logistic, poisson = door.LogisticRegression().fit(A, b), door.PoissonRegressor().fit(A, b > 0)
-    quantile, path = door.QuantileRegressor().fit(A, b), door.PathCV(door.Lasso(), n_alphas=2, cv=2).fit(A, b)
+    quantile, path = (
+        door.QuantileRegressor().fit(A, b),
+        door.PathCV(door.Lasso(), n_alphas=2, cv=2).fit(A, b),
+    )
     stream = door.LADRegressor(batch_size=4).partial_fit(A, b)
     return {
         "LADRegressor.fit": lambda X: door.LADRegressor().fit(X, b),
@@ -144,7 +169,9 @@ def main(kind):
         import dask
 
         dask.config.set(scheduler="synchronous")
-    for entry, call in {"losses": loss_entries, "sklearn": sklearn_entries, "dask": dask_entries}[kind]().items():
+    for entry, call in {"losses": loss_entries, "sklearn": sklearn_entries, "dask": dask_entries}[
+        kind
+    ]().items():
         for name, (make, _) in DAMAGE.items():
             print(entry, name, sep="\t", end="\t", flush=True)
             try:

@@ -38,7 +38,11 @@ def killed(work, seconds):
 
 
 def names(directory):
-    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*")) if directory.exists() else []
+    return (
+        sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
+        if directory.exists()
+        else []
+    )
 
 
 def resumed(directory, compute, kills, wanted, seconds, progress=lambda place: {}):
@@ -87,9 +91,18 @@ def minimize(directory, kills, wanted):
     tries.AT_ONCE, tries.INSTEAD = -1.0, -1
     A, real, labels, _ = data(samples=60, features=6)
     runs = {
-        "given": (LAD(A, real), {"eta": 0.3, "penalty": L1(0.02), "stop": "gap", "tol": 1e-12, "max_iter": 400}),
-        "several": (Logistic(A, labels), {"rule": AdaGradDiff([0.1, 0.3, 1.0]), "tol": 1e-3, "max_iter": 300}),
-        "minibatch": (Minibatch(Logistic(A, labels), 2), {"eta": 0.3, "penalty": L1(0.02), "max_iter": 300}),
+        "given": (
+            LAD(A, real),
+            {"eta": 0.3, "penalty": L1(0.02), "stop": "gap", "tol": 1e-12, "max_iter": 400},
+        ),
+        "several": (
+            Logistic(A, labels),
+            {"rule": AdaGradDiff([0.1, 0.3, 1.0]), "tol": 1e-3, "max_iter": 300},
+        ),
+        "minibatch": (
+            Minibatch(Logistic(A, labels), 2),
+            {"eta": 0.3, "penalty": L1(0.02), "max_iter": 300},
+        ),
         "race": (LAD(A, real, intercept=True), {"penalty": L1(0.02), "tol": 0.0, "max_iter": 300}),
     }
 
@@ -97,12 +110,32 @@ def minimize(directory, kills, wanted):
         place.mkdir(exist_ok=True)
         answer = {}
         for name, (loss, options) in runs.items():
-            found = minimize(loss, **options, checkpoint=place / f"{name}.npz", every=1e-3, on_failure="ignore")
-            history = [getattr(found.history, column) for column in ("iteration", "objective", "mean_step", "subgradient_norm")]
-            parts = [found.x, found.x_avg, found.x_best, found.jac, found.nit, found.nfev, found.status, *history]
+            found = minimize(
+                loss, **options, checkpoint=place / f"{name}.npz", every=1e-3, on_failure="ignore"
+            )
+            history = [
+                getattr(found.history, column)
+                for column in ("iteration", "objective", "mean_step", "subgradient_norm")
+            ]
+            parts = [
+                found.x,
+                found.x_avg,
+                found.x_best,
+                found.jac,
+                found.nit,
+                found.nfev,
+                found.status,
+                *history,
+            ]
             parts += [found.get("gap", 0.0), *found.state.memory.values()]
-            rest = [found.message, *([found.finish.tries, found.finish.rounds] if "finish" in found else [])]
-            answer[name] = [hashlib.sha256(b"".join(np.asarray(part).tobytes() for part in parts)).hexdigest(), *rest]
+            rest = [
+                found.message,
+                *([found.finish.tries, found.finish.rounds] if "finish" in found else []),
+            ]
+            answer[name] = [
+                hashlib.sha256(b"".join(np.asarray(part).tobytes() for part in parts)).hexdigest(),
+                *rest,
+            ]
         return answer
 
     def progress(place):
@@ -127,11 +160,31 @@ def compare(directory, kills, wanted):
 
     _sweep.SAVE = 0.01
     table = mixed_table.write(directory / "mixed.csv", mixed_table.columns(80))
-    small = ["--rules", "AdaGradDiff,adagrad,dog", "--etas", "0.01:10:4", "--starts", "2", "--budget", "200"]
+    small = [
+        "--rules",
+        "AdaGradDiff,adagrad,dog",
+        "--etas",
+        "0.01:10:4",
+        "--starts",
+        "2",
+        "--budget",
+        "200",
+    ]
 
     def compute(place):
-        words = ["compare", str(table), *mixed_table.target("ill"), *small, "--out", str(place / "report.html")]
-        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        words = [
+            "compare",
+            str(table),
+            *mixed_table.target("ill"),
+            *small,
+            "--out",
+            str(place / "report.html"),
+        ]
+        with (
+            open(os.devnull, "w") as nowhere,
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+        ):
             main(words, standalone_mode=False)
         found = json.loads(next(place.rglob("content.json")).read_text())
         return {name: part for name, part in found.items() if name not in ("created", "command")}
@@ -172,10 +225,20 @@ def reproduce(directory, kills, wanted):
     _sweep.SAVE, Figure.savefig, Figure.draw_without_rendering = 0.01, savefig, lambda figure: None
 
     def compute(place):
-        options = {"etas": 3, "starts": 2, "resume": True, "progress": False, "say": lambda line: None}
+        options = {
+            "etas": 3,
+            "starts": 2,
+            "resume": True,
+            "progress": False,
+            "say": lambda line: None,
+        }
         made = reproduce(["2moons"], out=place, **options)
         dated = {"run.json", "report_2moons.html"}
-        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in made.files if path.name not in dated}
+        return {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in made.files
+            if path.name not in dated
+        }
 
     compute(directory / "first")
     return resumed(directory, compute, kills, wanted, lambda took: 1.2 * took)
@@ -203,7 +266,9 @@ def save(directory, kills, wanted):
         left += len(names(directory)) > 1
         found = load_state(path)
         rest = minimize(loss, eta=0.3, max_iter=5 - found.n, state=found)
-        assert all(np.array_equal(rest[key], expected[key]) for key in ("x", "x_avg", "x_best", "fun"))
+        assert all(
+            np.array_equal(rest[key], expected[key]) for key in ("x", "x_avg", "x_best", "fun")
+        )
         found.save(path)
         assert names(directory) == ["run.npz"]
     return {"kills": done, "completed": done, "seen": [".partial"] * bool(left)}
@@ -212,5 +277,11 @@ def save(directory, kills, wanted):
 if __name__ == "__main__":
     kind, place, seed, count, *files = sys.argv[1:]
     random.seed(int(seed))
-    kinds = {"minimize": minimize, "sweep": sweep, "compare": compare, "reproduce": reproduce, "save": save}
+    kinds = {
+        "minimize": minimize,
+        "sweep": sweep,
+        "compare": compare,
+        "reproduce": reproduce,
+        "save": save,
+    }
     print(json.dumps(kinds[kind](Path(place), int(count), set(files))))

@@ -25,6 +25,12 @@ for sys.argv in json.loads(sys.argv[2]):
 def without(packages, *commands, cwd):
     """What commands end with, print and complain of, one after another in an interpreter that lacks the packages."""
     calls = json.dumps([["adagrad-diff", *command] for command in commands])
-    done = subprocess.run([sys.executable, "-c", WITHOUT, packages, calls], capture_output=True, text=True, check=True, cwd=cwd)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, packages, calls],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=cwd,
+    )
     assert "Traceback" not in done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -3,16 +3,36 @@
 import numpy as np
 
 from adagrad_diff import losses
-from adagrad_diff.losses import Huber, KernelSVMDual, LinearModel, Loss, Minibatch, Multinomial, Poisson, Quadratic, Quantile
+from adagrad_diff.losses import (
+    Huber,
+    KernelSVMDual,
+    LinearModel,
+    Loss,
+    Minibatch,
+    Multinomial,
+    Poisson,
+    Quadratic,
+    Quantile,
+)
 from adagrad_diff.losses.linear import BinaryModel
 
 # Minibatch has the values of the loss that it is given: see tests/losses/test_minibatch.py.
-EVERY = [kind for name in losses.__all__ if (kind := getattr(losses, name)) not in (Loss, LinearModel, Minibatch)]
+EVERY = [
+    kind
+    for name in losses.__all__
+    if (kind := getattr(losses, name)) not in (Loss, LinearModel, Minibatch)
+]
 LINEAR = [kind for kind in EVERY if issubclass(kind, LinearModel)]
 SCALAR = [kind for kind in LINEAR if kind is not Multinomial]
 # What a loss of the package needs beside this: its parameters, here, and targets that it accepts, below.
 PARAMETER = {Quantile: {"tau": 0.25}, Huber: {"delta": 0.5}, Multinomial: {"classes": 3}}
-TERMS = [{}, {"l2": 0.3}, {"sample_weight": True}, {"intercept": True}, {"l2": 0.3, "sample_weight": True, "intercept": True}]
+TERMS = [
+    {},
+    {"l2": 0.3},
+    {"sample_weight": True},
+    {"intercept": True},
+    {"l2": 0.3, "sample_weight": True, "intercept": True},
+]
 
 
 def named(kind):
@@ -47,7 +67,9 @@ def make(kind, A, codes, **options):
 def problem(kind, samples=12, features=4, seed=0, **options):
     """A random problem, and the generator to draw points from."""
     rng = np.random.default_rng(seed)
-    return make(kind, rng.standard_normal((samples, features)), rng.integers(-3, 4, samples), **options), rng
+    return make(
+        kind, rng.standard_normal((samples, features)), rng.integers(-3, 4, samples), **options
+    ), rng
 
 
 def same(left, right, rtol=1e-12):

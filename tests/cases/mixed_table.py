@@ -19,7 +19,11 @@ def columns(rows=300, seed=0):
         ODD: rng.choice(["<b>", "\x1b[31mred"], rows),
     }
     score = made["x0"] / made["x0"].std() + (made["city"] == "Rome") + rng.standard_normal(rows)
-    made |= {"score": score.round(5), "ill": np.where(score > 0.3, "yes", "no"), "grade": np.digitize(score, [-1, 0, 1])}
+    made |= {
+        "score": score.round(5),
+        "ill": np.where(score > 0.3, "yes", "no"),
+        "grade": np.digitize(score, [-1, 0, 1]),
+    }
     return made
 
 

@@ -42,26 +42,43 @@ class Trajectory:
         return np.array([np.linalg.norm(u_n) for u_n in u])
 
 
-def run(loss, x, penalty, rule, eta, iterations, *, eps=1e-8, blocks=None, scale=None, intercept=False):
+def run(
+    loss, x, penalty, rule, eta, iterations, *, eps=1e-8, blocks=None, scale=None, intercept=False
+):
     """`iterations` of Algorithm 1 from x^1 = x; rule is "AdaGradDiff" or "AdaGrad", eta a number or a function of n."""
     x = np.array(x, np.float64)
-    shape, tail = x.shape, x[-1].size if intercept else 0  # the intercept: the last coordinate, or row, of x
+    shape, tail = (
+        x.shape,
+        x[-1].size if intercept else 0,
+    )  # the intercept: the last coordinate, or row, of x
     together = same_block(blocks, shape, tail)
     scale = np.ones(x.size) if scale is None else np.append(scale, np.ones(x.size - len(scale)))
     free = x.size - tail  # coordinates that the penalty sees
 
     f, g = loss(x)
-    xs, gs, Fs, steps = [x], [np.zeros(shape), g], [f + penalty.value(x.ravel()[:free])], []  # g^0 = 0
+    xs, gs, Fs, steps = (
+        [x],
+        [np.zeros(shape), g],
+        [f + penalty.value(x.ravel()[:free])],
+        [],
+    )  # g^0 = 0
     for n in range(1, iterations + 1):
         history = np.array(gs).reshape(n + 1, -1)
-        terms = np.diff(history, axis=0) if rule == "AdaGradDiff" else history[1:]  # g^k - g^{k-1} or g^k, k = 1 ... n
+        terms = (
+            np.diff(history, axis=0) if rule == "AdaGradDiff" else history[1:]
+        )  # g^k - g^{k-1} or g^k, k = 1 ... n
         w = eps + np.sqrt(together @ np.sum(terms**2, axis=0))
         step = (eta(n) if callable(eta) else eta) * scale / w
         z = x.ravel() - step * g.ravel()
         z[:free] = penalty.prox(z[:free], step[:free])
         x = z.reshape(shape)
         f, g = loss(x)
-        for kept, new in ((xs, x), (gs, g), (Fs, f + penalty.value(z[:free])), (steps, step.reshape(shape))):
+        for kept, new in (
+            (xs, x),
+            (gs, g),
+            (Fs, f + penalty.value(z[:free])),
+            (steps, step.reshape(shape)),
+        ):
             kept.append(new)
     return Trajectory(np.array(xs), np.array(gs[1:]), np.array(Fs), np.array(steps))
 
@@ -177,7 +194,10 @@ def Zero():
 
 
 def L1(lam):
-    return Penalty(lambda x: np.sum(lam * np.abs(x)), lambda z, s: np.sign(z) * np.maximum(np.abs(z) - s * lam, 0))
+    return Penalty(
+        lambda x: np.sum(lam * np.abs(x)),
+        lambda z, s: np.sign(z) * np.maximum(np.abs(z) - s * lam, 0),
+    )
 
 
 def Ridge(lam):
@@ -185,7 +205,10 @@ def Ridge(lam):
 
 
 def ElasticNet(l1, l2):
-    return Penalty(lambda x: L1(l1).value(x) + Ridge(l2).value(x), lambda z, s: L1(l1).prox(z, s) / (1 + s * l2))
+    return Penalty(
+        lambda x: L1(l1).value(x) + Ridge(l2).value(x),
+        lambda z, s: L1(l1).prox(z, s) / (1 + s * l2),
+    )
 
 
 def Box(lower, upper):

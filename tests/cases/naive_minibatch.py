@@ -12,8 +12,13 @@ class Batches:
     """g_B(x) = N / |B| sum_{j in B} omega_j grad l(<a_j, x>, b_j) + l2 x; with B = all samples, the gradient."""
 
     def __init__(self, kind, A, b, *, sample_weight=None, l2=0.0, intercept=False, **theta):
-        self.full = getattr(naive, kind)(A, b, sample_weight=sample_weight, l2=l2, intercept=intercept, **theta)
-        one = [getattr(naive, kind)(A[j : j + 1], b[j : j + 1], intercept=intercept, **theta) for j in range(len(b))]
+        self.full = getattr(naive, kind)(
+            A, b, sample_weight=sample_weight, l2=l2, intercept=intercept, **theta
+        )
+        one = [
+            getattr(naive, kind)(A[j : j + 1], b[j : j + 1], intercept=intercept, **theta)
+            for j in range(len(b))
+        ]
         omega = np.ones(len(b)) if sample_weight is None else np.asarray(sample_weight, float)
         self.samples, self.omega, self.one, self.l2 = len(b), omega / omega.sum(), one, l2
         self.penalised = np.ones((A.shape[1] + intercept, 1))
@@ -22,7 +27,10 @@ class Batches:
 
     def gradient(self, rows, x):
         total = sum(self.omega[j] * self.one[j](x)[1] for j in rows)
-        return self.samples / len(rows) * total + self.l2 * self.penalised.reshape(-1, *[1] * (x.ndim - 1)) * x
+        return (
+            self.samples / len(rows) * total
+            + self.l2 * self.penalised.reshape(-1, *[1] * (x.ndim - 1)) * x
+        )
 
 
 class Estimates:
@@ -35,11 +43,19 @@ class Estimates:
     """
 
     def __init__(self, batches, batch, length, reduce, asked_twice=False):
-        self.batches, self.batch, self.length, self.reduce, self.asked_twice = batches, batch, length, reduce, asked_twice
+        self.batches, self.batch, self.length, self.reduce, self.asked_twice = (
+            batches,
+            batch,
+            length,
+            reduce,
+            asked_twice,
+        )
         self.n, self.ends, self.x = -1, [0], None  # the steps after which rounds end
 
     def __call__(self, x):
-        if not self.asked_twice or self.x is None or np.any(x != self.x):  # a rule that asks twice for one point
+        if (
+            not self.asked_twice or self.x is None or np.any(x != self.x)
+        ):  # a rule that asks twice for one point
             f, g = self.batches.full(x)
             self.n += 1
             if self.n == self.ends[-1]:
@@ -55,7 +71,9 @@ class Estimates:
         if self.reduce == "svrg":
             return g_B(rows, x) - g_B(rows, self.y) + self.g
         if self.reduce == "storm":
-            return g_B(rows, x) + (1 - len(rows) / self.batches.samples) * (self.v - g_B(rows, self.x))
+            return g_B(rows, x) + (1 - len(rows) / self.batches.samples) * (
+                self.v - g_B(rows, self.x)
+            )
         return g_B(rows, x)
 
 

@@ -77,7 +77,9 @@ def KATE(g, x, eta, delta, eps, one):
 
 @by_metric
 def DoG(g, x, eps, first, one):
-    r = np.maximum(first * (1 + np.sqrt(one @ x[0] ** 2)), np.max(np.sqrt((x - x[0]) ** 2 @ one), axis=0))
+    r = np.maximum(
+        first * (1 + np.sqrt(one @ x[0] ** 2)), np.max(np.sqrt((x - x[0]) ** 2 @ one), axis=0)
+    )
     return r / np.sqrt(eps + one @ np.sum(g**2, axis=0))
 
 

@@ -28,7 +28,9 @@ def decades_below(etas, gaps, threshold):
     """How much of the grid is below: the line through the logarithms is looked at in many points."""
     length = 0.0
     for k in range(len(etas) - 1):
-        ends = [math.log10(max(gap, 1e-300)) if math.isfinite(gap) else 1e9 for gap in gaps[k : k + 2]]
+        ends = [
+            math.log10(max(gap, 1e-300)) if math.isfinite(gap) else 1e9 for gap in gaps[k : k + 2]
+        ]
         share = np.mean(np.linspace(*ends, POINTS) < math.log10(threshold))
         length += share * math.log10(etas[k + 1] / etas[k])
     return length

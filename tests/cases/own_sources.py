@@ -83,4 +83,6 @@ class Remote(Stored):
 def dense(source):
     """All of it, block by block."""
     blocks = (source.block(k) for k in range(len(source.cuts) - 1))
-    return np.vstack([block.toarray() if sparse.issparse(block) else block.copy() for block in blocks])
+    return np.vstack(
+        [block.toarray() if sparse.issparse(block) else block.copy() for block in blocks]
+    )

@@ -52,7 +52,13 @@ def coordinates(penalty, d):
         ends = lower / a, upper / a
         return l1 * abs(a), l2 * a**2, np.minimum(*ends), np.maximum(*ends), t / a
     lower, upper = getattr(penalty, "lower", -np.inf), getattr(penalty, "upper", np.inf)
-    return getattr(penalty, "l1", 0.0) * one, getattr(penalty, "l2", 0.0) * one, lower * one, upper * one, 0.0 * one
+    return (
+        getattr(penalty, "l1", 0.0) * one,
+        getattr(penalty, "l2", 0.0) * one,
+        lower * one,
+        upper * one,
+        0.0 * one,
+    )
 
 
 def naive(penalty, z, step):
@@ -78,7 +84,9 @@ def cvx(penalty, x):
 def with_a_plane(d, rng):
     """A plane in every other coordinate, bounds for the first quarter of the others."""
     a = rng.standard_normal(len(range(0, d, 2)))
-    return Separable([(np.arange(0, d, 2)[::-1], Hyperplane(a, 0.4)), (slice(1, d // 4, 2), Box(-0.1, 0.2))])
+    return Separable(
+        [(np.arange(0, d, 2)[::-1], Hyperplane(a, 0.4)), (slice(1, d // 4, 2), Box(-0.1, 0.2))]
+    )
 
 
 def naive_with_a_plane(penalty, z, step):
@@ -91,7 +99,9 @@ def naive_with_a_plane(penalty, z, step):
 
 def cvx_with_a_plane(penalty, x):
     (first, hyperplane), (second, _) = penalty.parts
-    inside = [x[i] >= -0.1 for i in range(x.size)[second]] + [x[i] <= 0.2 for i in range(x.size)[second]]
+    inside = [x[i] >= -0.1 for i in range(x.size)[second]] + [
+        x[i] <= 0.2 for i in range(x.size)[second]
+    ]
     return 0, [hyperplane.a @ x[first] == hyperplane.beta, *inside]
 
 
@@ -104,7 +114,10 @@ def signed(d, rng):
 
 def half_infinite(d, rng):
     """Bounds on some sides of some coordinates, and coordinates that cannot move."""
-    lower, upper = np.resize([-np.inf, -1.0, 0.0, 1 / 300], d), np.resize([0.5, np.inf, 0.0, 1 / 3], d)
+    lower, upper = (
+        np.resize([-np.inf, -1.0, 0.0, 1 / 300], d),
+        np.resize([0.5, np.inf, 0.0, 1 / 3], d),
+    )
     return Box(lower, upper)
 
 
@@ -115,7 +128,10 @@ def mixed(d, rng):
         [
             (slice(0, d // 3), ElasticNet(0.4, 0.3)),
             (order[: d // 6], Box(-0.2, 0.5)),
-            (order[d // 6 : d // 4], L1(rng.uniform(0, 2, d // 4 - d // 6)) if d // 4 > d // 6 else Zero()),
+            (
+                order[d // 6 : d // 4],
+                L1(rng.uniform(0, 2, d // 4 - d // 6)) if d // 4 > d // 6 else Zero(),
+            ),
             ([], Ridge(1.0)),
         ]
     )
@@ -129,7 +145,9 @@ def nested(d, rng):
 CASES = [
     Case("Zero", lambda d, rng: Zero(), naive, cvx),
     Case("L1", lambda d, rng: L1(0.7), naive, cvx),
-    Case("L1, weights", lambda d, rng: L1(rng.uniform(0, 2, d) * (rng.random(d) < 0.8)), naive, cvx),
+    Case(
+        "L1, weights", lambda d, rng: L1(rng.uniform(0, 2, d) * (rng.random(d) < 0.8)), naive, cvx
+    ),
     Case("Ridge", lambda d, rng: Ridge(rng.uniform(0, 2, d)), naive, cvx),
     Case("ElasticNet", lambda d, rng: ElasticNet(rng.uniform(0, 2, d), 0.3), naive, cvx),
     Case("Box", lambda d, rng: Box(-rng.uniform(0, 1, d), 0.3), naive, cvx),
@@ -141,8 +159,18 @@ CASES = [
     Case("Scaled, set", lambda d, rng: Scaled(Box(0.1, 0.6), 3.0), naive, cvx),
     Case("Translated", lambda d, rng: Translated(L1(0.7), rng.standard_normal(d)), naive, cvx),
     Case("Translated, set", lambda d, rng: Translated(Box(-0.01, 0.02), 3.0), naive, cvx),
-    Case("Precomposed", lambda d, rng: Precomposed(ElasticNet(0.5, 0.2), signed(d, rng)), naive, cvx),
-    Case("Precomposed, set", lambda d, rng: Precomposed(Box(-1.0, 0.3), signed(d, rng)), naive, cvx),
-    Case("Unpenalised", lambda d, rng: Unpenalised(L1(0.4), free=[0]), naive, cvx, size=lambda d: max(d, 2)),
+    Case(
+        "Precomposed", lambda d, rng: Precomposed(ElasticNet(0.5, 0.2), signed(d, rng)), naive, cvx
+    ),
+    Case(
+        "Precomposed, set", lambda d, rng: Precomposed(Box(-1.0, 0.3), signed(d, rng)), naive, cvx
+    ),
+    Case(
+        "Unpenalised",
+        lambda d, rng: Unpenalised(L1(0.4), free=[0]),
+        naive,
+        cvx,
+        size=lambda d: max(d, 2),
+    ),
     Case("Unpenalised, nested", nested, naive, cvx, size=lambda d: max(d, 2)),
 ]

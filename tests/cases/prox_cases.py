@@ -5,4 +5,8 @@ import prox_chains
 import prox_norms
 import prox_planes
 
-CASES = [case for module in (prox_norms, prox_chains, prox_planes, prox_calculus) for case in module.CASES]
+CASES = [
+    case
+    for module in (prox_norms, prox_chains, prox_planes, prox_calculus)
+    for case in module.CASES
+]

@@ -38,12 +38,18 @@ def exact_chain(z, step, l1, tv):
         split = [*before, (zero, *before[-1][1:]), *(p for p in pieces[len(before) :] if p[0] > 0)]
         if len(before) < len(pieces) and pieces[len(before)][0] == 0:
             split[len(before)] = pieces[len(before)]
-        pieces = [(x, a + d, b - d * z_i + (l1 if x is not None and x >= 0 else -l1)) for x, a, b in split]
+        pieces = [
+            (x, a + d, b - d * z_i + (l1 if x is not None and x >= 0 else -l1)) for x, a, b in split
+        ]
         low, high = crossing(pieces, -tv), crossing(pieces, tv)
         ranges.append((low, high))
         end = crossing(pieces, zero)
         start = [p for p in pieces if p[0] is None or p[0] <= low][-1]
-        inside = [(low, *start[1:]), *(p for p in pieces if p[0] is not None and low < p[0] < high)] if low < high else []
+        inside = (
+            [(low, *start[1:]), *(p for p in pieces if p[0] is not None and low < p[0] < high)]
+            if low < high
+            else []
+        )
         pieces = [(None, zero, -tv), *inside, (high, zero, tv)]
     x = [end]
     for low, high in ranges[-2::-1]:
@@ -90,7 +96,9 @@ def chain(name, make):
 
 
 def monotone(name, increasing):
-    return Case(name, lambda d, rng: Monotone(increasing), naive_monotone, cvx_monotone, tolerance=1e-10)
+    return Case(
+        name, lambda d, rng: Monotone(increasing), naive_monotone, cvx_monotone, tolerance=1e-10
+    )
 
 
 CASES = [

@@ -39,7 +39,10 @@ def members(penalty):
     lam = penalty.l2 if isinstance(penalty, SparseGroupL2) else penalty.lam
     weights = getattr(penalty, "weights", None)
     weights = np.ones(names.size) if weights is None else weights
-    return [(np.flatnonzero(penalty.groups == name), lam * weight) for name, weight in zip(names, weights, strict=True)]
+    return [
+        (np.flatnonzero(penalty.groups == name), lam * weight)
+        for name, weight in zip(names, weights, strict=True)
+    ]
 
 
 # ---------------------------------------------------------------- twins
@@ -84,7 +87,9 @@ def naive_linf(penalty, z, step):
     if penalty.lam == 0:
         return z.copy()
     inverse = [1 / Fraction(float(s)) for s in step]
-    t = hinges([abs(Fraction(float(v))) * w for v, w in zip(z, inverse, strict=True)], inverse, penalty.lam)
+    t = hinges(
+        [abs(Fraction(float(v))) * w for v, w in zip(z, inverse, strict=True)], inverse, penalty.lam
+    )
     return np.sign(z) * np.minimum(np.abs(z), max(0.0, float(t)))
 
 
@@ -94,7 +99,10 @@ def naive_simplex(penalty, z, step):
         return np.zeros(len(z))
     tau = hinges(z, step, penalty.radius)
     return np.array(
-        [float(max(Fraction(0), Fraction(float(v)) - Fraction(float(s)) * tau)) for v, s in zip(z, step, strict=True)]
+        [
+            float(max(Fraction(0), Fraction(float(v)) - Fraction(float(s)) * tau))
+            for v, s in zip(z, step, strict=True)
+        ]
     )
 
 
@@ -111,7 +119,7 @@ def naive_l2_ball(penalty, z, step):
     if penalty.radius == 0:
         return np.zeros(len(z))
     z, step = z.astype(LONG), step.astype(LONG)
-    norm = lambda mu: np.sqrt(np.sum((z / (1 + step * mu)) ** 2))  # noqa: E731
+    norm = lambda mu: np.sqrt(np.sum((z / (1 + step * mu)) ** 2))
     mu = bisect(lambda mu: norm(mu) - penalty.radius, 0, norm(0) / penalty.radius / step.min())
     return (z / (1 + step * mu)).astype(float)
 
@@ -119,13 +127,19 @@ def naive_l2_ball(penalty, z, step):
 def naive_huber(penalty, z, step):
     """Shrink small entries, and shorten large ones by a constant."""
     pull = step * penalty.lam
-    return np.where(np.abs(z) <= penalty.delta * (1 + pull), z / (1 + pull), z - pull * penalty.delta * np.sign(z))
+    return np.where(
+        np.abs(z) <= penalty.delta * (1 + pull),
+        z / (1 + pull),
+        z - pull * penalty.delta * np.sign(z),
+    )
 
 
 def naive_slope(penalty, z, step):
     """The nearest nonincreasing vector by its minimax formula."""
     order = np.argsort(-np.abs(z), kind="stable")
-    sums = np.concatenate(([0], np.cumsum(np.abs(z)[order].astype(LONG) - LONG(step[0]) * penalty.lams)))
+    sums = np.concatenate(
+        ([0], np.cumsum(np.abs(z)[order].astype(LONG) - LONG(step[0]) * penalty.lams))
+    )
     x = np.empty(len(z))
     for i, place in enumerate(order):
         j, k = np.arange(i + 1)[:, None], np.arange(i + 1, len(z) + 1)[None, :]
@@ -220,8 +234,15 @@ def sides(d):
 CASES = [
     Case("GroupL2", lambda d, rng: GroupL2(0.7, scattered(d, rng)), naive_groups, cvx_groups),
     Case("GroupL2, weights", weighted_groups, naive_groups, cvx_groups),
-    Case("GroupL2, single", lambda d, rng: GroupL2(0.3, np.arange(d)[::-1]), naive_groups, cvx_groups),
-    Case("SparseGroupL2", lambda d, rng: SparseGroupL2(0.2, 0.5, scattered(d, rng)), naive_sparse_groups, cvx_groups),
+    Case(
+        "GroupL2, single", lambda d, rng: GroupL2(0.3, np.arange(d)[::-1]), naive_groups, cvx_groups
+    ),
+    Case(
+        "SparseGroupL2",
+        lambda d, rng: SparseGroupL2(0.2, 0.5, scattered(d, rng)),
+        naive_sparse_groups,
+        cvx_groups,
+    ),
     Case(
         "L2",
         lambda d, rng: L2(1.3),
@@ -230,7 +251,9 @@ CASES = [
     ),
     Case("LInf", lambda d, rng: LInf(1.7), naive_linf, cvx_norm("inf")),
     Case("HuberPenalty", lambda d, rng: HuberPenalty(0.8, 0.6), naive_huber, cvx_huber),
-    Case("SLOPE", lambda d, rng: SLOPE(np.sort(rng.uniform(0, 1, d))[::-1]), naive_slope, cvx_slope),
+    Case(
+        "SLOPE", lambda d, rng: SLOPE(np.sort(rng.uniform(0, 1, d))[::-1]), naive_slope, cvx_slope
+    ),
     Case(
         "Nuclear",
         lambda d, rng: Nuclear(0.9, sides(d)),
@@ -242,5 +265,10 @@ CASES = [
     Case("Simplex, large", lambda d, rng: Simplex(0.4 * d), naive_simplex, cvx_simplex),
     Case("L1Ball", lambda d, rng: L1Ball(1.5), naive_l1_ball, cvx_ball(1)),
     Case("L2Ball", lambda d, rng: L2Ball(1.5), naive_l2_ball, cvx_ball(2)),
-    Case("LInfBall", lambda d, rng: LInfBall(0.5), lambda p, z, s: np.clip(z, -0.5, 0.5), cvx_ball("inf")),
+    Case(
+        "LInfBall",
+        lambda d, rng: LInfBall(0.5),
+        lambda p, z, s: np.clip(z, -0.5, 0.5),
+        cvx_ball("inf"),
+    ),
 ]

@@ -30,20 +30,30 @@ def solve(matrix, right):
         for j, other in enumerate(rows):
             if j != k and other[column]:
                 rows[j] = [v - other[column] * p for v, p in zip(other, rows[k], strict=True)]
-    return [rows[pivots[column]][-1] if column in pivots else Fraction(0) for column in range(len(matrix))]
+    return [
+        rows[pivots[column]][-1] if column in pivots else Fraction(0)
+        for column in range(len(matrix))
+    ]
 
 
 def project(A, b, z, step):
     """z - S A' t with A S A' t = A z - b"""
     A, b, z, step = [exact(row) for row in A], exact(b), exact(z), exact(step)
-    dot = lambda u, v: sum((p * q for p, q in zip(u, v, strict=True)), Fraction(0))  # noqa: E731
+    dot = lambda u, v: sum((p * q for p, q in zip(u, v, strict=True)), Fraction(0))
     scaled = [[s * v for s, v in zip(step, row, strict=True)] for row in A]
-    t = solve([[dot(row, other) for other in scaled] for row in A], [dot(row, z) - c for row, c in zip(A, b, strict=True)])
-    return np.array([float(z[i] - sum(t[j] * scaled[j][i] for j in range(len(A)))) for i in range(len(z))])
+    t = solve(
+        [[dot(row, other) for other in scaled] for row in A],
+        [dot(row, z) - c for row, c in zip(A, b, strict=True)],
+    )
+    return np.array(
+        [float(z[i] - sum(t[j] * scaled[j][i] for j in range(len(A)))) for i in range(len(z))]
+    )
 
 
 def naive_half_space(penalty, z, step):
-    inside = sum(p * q for p, q in zip(exact(penalty.a), exact(z), strict=True)) <= Fraction(penalty.beta)
+    inside = sum(p * q for p, q in zip(exact(penalty.a), exact(z), strict=True)) <= Fraction(
+        penalty.beta
+    )
     return z.copy() if inside else project([penalty.a], [penalty.beta], z, step)
 
 
@@ -64,7 +74,11 @@ def naive_box_hyperplane(penalty, z, step):
 
     ends = [(low[i], i) for i in range(len(a))] + [(high[i], i) for i in range(len(a))]
     bends = sorted({(z[i] - end) / (s[i] * a[i]) for end, i in ends if end is not None and a[i]})
-    bends = [bends[0] - 1 - abs(bends[0]), *bends, bends[-1] + 1 + abs(bends[-1])] if bends else [Fraction(0), Fraction(1)]
+    bends = (
+        [bends[0] - 1 - abs(bends[0]), *bends, bends[-1] + 1 + abs(bends[-1])]
+        if bends
+        else [Fraction(0), Fraction(1)]
+    )
     first, last = 0, len(bends) - 1
     while last - first > 1:
         middle = (first + last) // 2
@@ -92,7 +106,9 @@ def cvx_affine(penalty, x):
 
 
 def cvx_box_hyperplane(penalty, x):
-    lower, upper = (np.broadcast_to(bound, penalty.a.shape) for bound in (penalty.lower, penalty.upper))
+    lower, upper = (
+        np.broadcast_to(bound, penalty.a.shape) for bound in (penalty.lower, penalty.upper)
+    )
     bounds = [x[i] >= lower[i] for i in np.flatnonzero(np.isfinite(lower))]
     bounds += [x[i] <= upper[i] for i in np.flatnonzero(np.isfinite(upper))]
     return 0, [*bounds, penalty.a @ x == penalty.beta]
@@ -121,7 +137,9 @@ def affine(d, rng):
     A = np.stack([coefficients(d, rng) for _ in range(min(d, 3))])
     A[1:, : d // 2] = 0.0
     point = rng.integers(-3, 4, d) * 1.0
-    A = np.round(A * 64) / 64  # so that A @ point has no rounding, and the last equation agrees with the others
+    A = (
+        np.round(A * 64) / 64
+    )  # so that A @ point has no rounding, and the last equation agrees with the others
     A = A[np.abs(A).sum(axis=1) > 0]
     A = np.vstack([A, A[0] + 2 * A[-1]])
     return Affine(A, A @ point)

@@ -31,7 +31,11 @@ BAD = [  # arguments, and what the error says
 BAD_IN_A_DOOR = [
     *BAD,
     ("Box", {"lower": np.nan, "upper": 0.0}, "Box is empty: lower must not exceed upper"),
-    ("GroupL2", {"lam": 1.0, "over": "column"}, "'over' parameter of GroupL2 must be one of 'row', 'tensor'"),
+    (
+        "GroupL2",
+        {"lam": 1.0, "over": "column"},
+        "'over' parameter of GroupL2 must be one of 'row', 'tensor'",
+    ),
 ]
 
 
@@ -45,7 +49,10 @@ def points():
     rng = np.random.default_rng(0)
     for wildness in (0.0, 1.0, 8.0):
         for size in (1e-4, 1.0, 1e5):
-            z, step = size * rng.standard_normal(SHAPE), 10 ** rng.uniform(-wildness, wildness, SHAPE)
+            z, step = (
+                size * rng.standard_normal(SHAPE),
+                10 ** rng.uniform(-wildness, wildness, SHAPE),
+            )
             z[rng.random(SHAPE) < 0.1] = 0
             yield size, z, step
 

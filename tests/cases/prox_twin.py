@@ -16,7 +16,14 @@ NO_STEP = 1e-30  # the core's prox wants positive steps
 def penalties(door):
     """Each of the six that a door has, with numbers for parameters of size one."""
     group = (door.GroupL2(0.2), door.GroupL2(0.1, "tensor"))
-    return (door.L1(0.05), door.Ridge(0.3), door.ElasticNet(0.03, 0.2), door.Box(-0.3, 0.4), door.NonNegative(), *group)
+    return (
+        door.L1(0.05),
+        door.Ridge(0.3),
+        door.ElasticNet(0.03, 0.2),
+        door.Box(-0.3, 0.4),
+        door.NonNegative(),
+        *group,
+    )
 
 
 def core(penalty, shape):
@@ -55,20 +62,40 @@ class Twin:
         initial_accumulator_value=0.0,
         lr_decay=0.0,
     ):
-        self.x, self.adam, self.lr, self.eps, self.blocks = np.array(x, np.float64), adam, lr, eps, blocks
+        self.x, self.adam, self.lr, self.eps, self.blocks = (
+            np.array(x, np.float64),
+            adam,
+            lr,
+            eps,
+            blocks,
+        )
         self.b1, self.decay, self.max_move = b1, b2 if adam else decay, max_move
-        self.sign, self.prox, self.prox_unseen = -1 if maximize else 1, core(penalty, self.x.shape).prox, prox_unseen
-        self.coupled, self.decoupled = (0.0, weight_decay) if decoupled_weight_decay else (weight_decay, 0.0)
+        self.sign, self.prox, self.prox_unseen = (
+            -1 if maximize else 1,
+            core(penalty, self.x.shape).prox,
+            prox_unseen,
+        )
+        self.coupled, self.decoupled = (
+            (0.0, weight_decay) if decoupled_weight_decay else (weight_decay, 0.0)
+        )
         self.lr_decay, self.total = lr_decay, initial_accumulator_value
         self.prev, self.mean, self.n = np.zeros(self.x.shape), 0.0, 0  # g^0 = 0
 
     def block_sum(self, a):
         first = {"element": None, "row": 1, "tensor": 0}[self.blocks]
-        return a if first is None or first >= a.ndim else np.sum(a, tuple(range(first, a.ndim)), keepdims=True)
+        return (
+            a
+            if first is None or first >= a.ndim
+            else np.sum(a, tuple(range(first, a.ndim)), keepdims=True)
+        )
 
     def step(self, g):
         g, self.n = self.sign * np.asarray(g, np.float64) + self.coupled * self.x, self.n + 1
-        lr = self.lr(self.n - 1) if callable(self.lr) else self.lr / (1 + (self.n - 1) * self.lr_decay)
+        lr = (
+            self.lr(self.n - 1)
+            if callable(self.lr)
+            else self.lr / (1 + (self.n - 1) * self.lr_decay)
+        )
         square, direction = self.block_sum((g - self.prev) ** 2), g
         if self.adam:
             self.mean = self.b1 * self.mean + (1 - self.b1) * g

@@ -67,7 +67,11 @@ def vertex(loss, x):
     distance = np.where(loss.weight > 0, np.abs(full @ x - loss.b), np.inf)
     kinks = np.argsort(distance)[: len(support)]
     rows = [[Fraction(float(full[j, i])) for i in support] for j in kinks]
-    found = solve(rows, [Fraction(float(loss.b[j])) for j in kinks]) if len(kinks) == len(support) else None
+    found = (
+        solve(rows, [Fraction(float(loss.b[j])) for j in kinks])
+        if len(kinks) == len(support)
+        else None
+    )
     if found is None:
         return x
     answer = [Fraction(0)] * len(x)
@@ -80,16 +84,27 @@ def vertex(loss, x):
 def stationary(loss, penalty, x):
     """Least squares on the support and with the signs of x, in rational numbers."""
     features = loss.A.shape[1]
-    dense = np.column_stack([loss.A.to_dense().astype(float), np.ones(loss.A.shape[0])])[:, : len(x)]
+    dense = np.column_stack([loss.A.to_dense().astype(float), np.ones(loss.A.shape[0])])[
+        :, : len(x)
+    ]
     support = [i for i in range(len(x)) if x[i] != 0 or i == features]
     A = [[Fraction(float(row[i])) for i in support] for row in dense]
     b, w = numbers(loss.b), numbers(loss.weight)
     l1 = [*numbers(np.broadcast_to(getattr(penalty, "l1", 0.0), features)), Fraction(0)]
-    l2 = [*(v + Fraction(loss.l2) for v in numbers(np.broadcast_to(getattr(penalty, "l2", 0.0), features))), Fraction(0)]
+    l2 = [
+        *(
+            v + Fraction(loss.l2)
+            for v in numbers(np.broadcast_to(getattr(penalty, "l2", 0.0), features))
+        ),
+        Fraction(0),
+    ]
     rows, right = [], []
     for k, i in enumerate(support):
         rows.append(
-            [sum(v * a[k] * a[m] for a, v in zip(A, w, strict=True)) + (l2[i] if k == m else 0) for m in range(len(support))]
+            [
+                sum(v * a[k] * a[m] for a, v in zip(A, w, strict=True)) + (l2[i] if k == m else 0)
+                for m in range(len(support))
+            ]
         )
         sign = int(np.sign(x[i]))
         right.append(sum(v * a[k] * t for a, v, t in zip(A, w, b, strict=True)) - l1[i] * sign)

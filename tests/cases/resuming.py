@@ -6,7 +6,19 @@ import pytest
 from adagrad_diff import minimize
 
 HISTORY = ("iteration", "objective", "mean_step", "subgradient_norm", "passes")
-RESULT = ("x", "x_avg", "x_best", "fun", "fun_best", "jac", "nit", "nfev", "subgradient_norm", "status", "success")
+RESULT = (
+    "x",
+    "x_avg",
+    "x_best",
+    "fun",
+    "fun_best",
+    "jac",
+    "nit",
+    "nfev",
+    "subgradient_norm",
+    "status",
+    "success",
+)
 
 
 class Crash(Exception):
@@ -26,14 +38,22 @@ def crash_at(n):
 def assert_same_run(found, expected, history=True):
     """All numbers of the results are bitwise identical, except for times, certificates and polishing."""
     pairs = {name: (found[name], expected[name]) for name in RESULT if name in expected}
-    pairs |= {name: (found.state.memory[name], array) for name, array in expected.state.memory.items()}
+    pairs |= {
+        name: (found.state.memory[name], array) for name, array in expected.state.memory.items()
+    }
     if history:
-        pairs |= {name: (getattr(found.history, name), getattr(expected.history, name)) for name in HISTORY}
+        pairs |= {
+            name: (getattr(found.history, name), getattr(expected.history, name))
+            for name in HISTORY
+        }
     for name, (one, other) in pairs.items():
         np.testing.assert_array_equal(one, other, err_msg=name)
         assert np.asarray(one).dtype == np.asarray(other).dtype, name
     assert found.keys() == expected.keys()
-    assert found.message.partition(" The objective ")[0] == expected.message.partition(" The objective ")[0]
+    assert (
+        found.message.partition(" The objective ")[0]
+        == expected.message.partition(" The objective ")[0]
+    )
 
 
 def check_crashes(make, path, at, **options):

@@ -24,7 +24,15 @@ from adagrad_diff import (
 from adagrad_diff.rules import has_eta
 
 KINDS = [getattr(adagrad_diff, name) for name in rules.__all__ if name != "Rule"]
-ETAS = {"Constant": 0.3, "Adam": 0.05, "AdamDiff": 0.02, "DualAveraging": 0.3, "RMSProp": 0.01, "RMSDiff": 0.01, "KATE": 0.3}
+ETAS = {
+    "Constant": 0.3,
+    "Adam": 0.05,
+    "AdamDiff": 0.02,
+    "DualAveraging": 0.3,
+    "RMSProp": 0.01,
+    "RMSDiff": 0.01,
+    "KATE": 0.3,
+}
 ETAS |= {"AdaDelta": 1.0, "AdaGradNorm": 1.0}
 
 # Those of the literature, with parameters that are not the usual ones.
@@ -46,7 +54,18 @@ PUBLISHED = {
     AdaPG: {},
     FISTA: {},
 }
-BLOCKED = (DelayedAdaGrad, DualAveraging, RMSProp, RMSDiff, AdaDelta, Adam, AdamDiff, KATE, DoG, FreeAdaGradDiff)
+BLOCKED = (
+    DelayedAdaGrad,
+    DualAveraging,
+    RMSProp,
+    RMSDiff,
+    AdaDelta,
+    Adam,
+    AdamDiff,
+    KATE,
+    DoG,
+    FreeAdaGradDiff,
+)
 
 
 def usual(kind):

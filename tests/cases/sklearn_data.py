@@ -5,7 +5,9 @@ import numpy as np
 from adagrad_diff import sklearn as door
 
 NAMES = [name for name in door.__all__ if name != "PathCV"]
-REGRESSORS = [name for name in NAMES if "Regressor" in name or "Lasso" in name or name == "ElasticNet"]
+REGRESSORS = [
+    name for name in NAMES if "Regressor" in name or "Lasso" in name or name == "ElasticNet"
+]
 
 
 def data(name, samples=80, features=6, classes=2):

@@ -80,19 +80,26 @@ def by_highs(X, y, alpha, kind, at=False):
         A = sparse.vstack([sparse.hstack([plane, -slack]), sparse.hstack([-plane, -slack])])
         b = np.r_[y, -y]
     found = linprog(cost, A_ub=A.tocsr(), b_ub=b, method="highs")
-    return np.r_[found.x[:d] - found.x[d : 2 * d], found.x[2 * d] - found.x[2 * d + 1]] if at else found.fun
+    return (
+        np.r_[found.x[:d] - found.x[d : 2 * d], found.x[2 * d] - found.x[2 * d + 1]]
+        if at
+        else found.fun
+    )
 
 
 def poisson_by_newton(X, y, alpha):
     """The optimum of mean Poisson loss + alpha/2 ||w||^2 with a free intercept, by Newton's method with halved steps."""
     A, shrink = np.column_stack([X, np.ones(len(y))]), alpha * np.r_[np.ones(X.shape[1]), 0]
-    value = lambda x: np.mean(np.exp(A @ x) - y * (A @ x)) + 0.5 * shrink @ x**2  # noqa: E731
+    value = lambda x: np.mean(np.exp(A @ x) - y * (A @ x)) + 0.5 * shrink @ x**2
     x = np.zeros(A.shape[1])
     x[-1] = np.log(max(y.mean(), 1e-12))
     with np.errstate(over="ignore"):
         for _ in range(100):
             mean = np.exp(A @ x)
-            gradient, hessian = A.T @ (mean - y) / len(y) + shrink * x, (A.T * mean) @ A / len(y) + np.diag(shrink)
+            gradient, hessian = (
+                A.T @ (mean - y) / len(y) + shrink * x,
+                (A.T * mean) @ A / len(y) + np.diag(shrink),
+            )
             step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
             size = next((s for s in 0.5 ** np.arange(30) if value(x - s * step) < value(x)), 0.0)
             if size == 0:

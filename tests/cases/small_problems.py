@@ -11,7 +11,9 @@ from adagrad_diff.theory._optimum import solve
 
 RNG = np.random.default_rng(3)
 CODES = RNG.integers(1, 5, (80, 12)).astype(float)
-SIGNS = np.where((CODES - 2.5) @ RNG.standard_normal(12) + 3 * RNG.standard_normal(80) > 0, 1.0, -1.0)
+SIGNS = np.where(
+    (CODES - 2.5) @ RNG.standard_normal(12) + 3 * RNG.standard_normal(80) > 0, 1.0, -1.0
+)
 COUNTS = RNG.poisson(0.3, (60, 40)).astype(float)
 CLASSES = np.arange(60) % 20 + 1.0
 SIZES = {

@@ -8,7 +8,12 @@ from adagrad_diff import L1, AdaGrad, AdaGradDiff, Hinge, Status, minimize
 from adagrad_diff.paper.protocol import Study
 
 RULES = {"AdaGradDiff": AdaGradDiff, "AdaGrad": AdaGrad}
-ABOUT = {"title": "Hinge loss on synthetic data", "data": "synthetic (seed 0)", "real": True, "paper_eta": 0.063}
+ABOUT = {
+    "title": "Hinge loss on synthetic data",
+    "data": "synthetic (seed 0)",
+    "real": True,
+    "paper_eta": 0.063,
+}
 STAND_IN = {
     "title": "Logistic regression on stand-in for splice.t",
     "data": "stand-in for splice.t",
@@ -22,9 +27,18 @@ def dataset(etas, iterations, objective, mean_step, start):
     import xarray as xr
 
     dims = ("rule", "eta", "seed", "iteration")
-    coords = {"rule": list(RULES), "eta": etas, "seed": np.arange(len(start)), "iteration": iterations}
+    coords = {
+        "rule": list(RULES),
+        "eta": etas,
+        "seed": np.arange(len(start)),
+        "iteration": iterations,
+    }
     status = np.where(np.isfinite(objective[..., -1]), Status.MAX_ITER, Status.DIVERGED)
-    variables = {"objective": (dims, objective), "mean_step": (dims, mean_step), "status": (dims[:3], status)}
+    variables = {
+        "objective": (dims, objective),
+        "mean_step": (dims, mean_step),
+        "status": (dims[:3], status),
+    }
     return xr.Dataset({**variables, "objective_start": (("seed",), start)}, coords)
 
 
@@ -34,7 +48,9 @@ def two_sweeps(name, etas, n_iter, trajectories, F_star=None, **about):
     grid = dataset(etas, [n_iter], objective[..., -1:], step[..., -1:], start)
     F_star = np.nanmin(objective) if F_star is None else F_star
     about = {**ABOUT, **about}
-    draft = Study(name=name, n_iter=n_iter, choices={}, grid=grid, curves=None, F_star=float(F_star), **about)
+    draft = Study(
+        name=name, n_iter=n_iter, choices={}, grid=grid, curves=None, F_star=float(F_star), **about
+    )
     chosen = np.unique([*draft.panel_etas, *draft.best_eta.values()])
     return replace(draft, curves=dataset(chosen, np.arange(1, n_iter + 1), *trajectories(chosen)))
 
@@ -53,7 +69,9 @@ def by_formula(name="hinge", *, etas=None, seeds=4, n_iter=60, wide=1.5, diverge
         away = np.abs(np.log10(etas / np.array([[0.08], [0.05]])))
         final = np.minimum(1e-3 * 10 ** (slope * away), 1e3)[..., None, None] * spread[:, None]
         gap = final * (10.0 / final) ** (1 - n / n_iter)
-        step = np.broadcast_to((etas[:, None] / np.sqrt(n))[:, None, :] * spread[:, None], (len(etas), seeds, n_iter))
+        step = np.broadcast_to(
+            (etas[:, None] / np.sqrt(n))[:, None, :] * spread[:, None], (len(etas), seeds, n_iter)
+        )
         step = np.stack([step, step / 3])
         ended = (etas > diverges)[:, None, None] & (n > n_iter / 2)
         return np.where(ended, np.nan, gap), np.where(ended, np.nan, step), 10.0 * spread
@@ -69,15 +87,21 @@ def by_running(name, loss, penalty, x0s, etas, n_iter, *, refine=10, **about):
         starts, columns = np.tile(x0s, len(etas)), np.repeat(etas, seeds)
         objective, step = [], []
         for rule in RULES.values():
-            run = minimize(loss, starts, penalty, rule(eta=columns), max_iter=n_iter, on_failure="ignore").history
+            run = minimize(
+                loss, starts, penalty, rule(eta=columns), max_iter=n_iter, on_failure="ignore"
+            ).history
             objective.append(run.objective.T.reshape(len(etas), seeds, -1))
             step.append(run.mean_step.T.reshape(len(etas), seeds, -1))
-        start = np.array([minimize(loss, x, penalty, eta=1.0, max_iter=0, history=0).fun for x in x0s.T])
+        start = np.array(
+            [minimize(loss, x, penalty, eta=1.0, max_iter=0, history=0).fun for x in x0s.T]
+        )
         return np.array(objective), np.array(step), start
 
     draft = two_sweeps(name, etas, n_iter, trajectories, **about)
     eta = draft.best_eta["AdaGradDiff"]  # the refinement of F_star
-    longer = minimize(loss, x0s, penalty, eta=eta, max_iter=refine * n_iter, history=0, on_failure="ignore")
+    longer = minimize(
+        loss, x0s, penalty, eta=eta, max_iter=refine * n_iter, history=0, on_failure="ignore"
+    )
     return replace(draft, F_star=min(draft.F_star, float(longer.fun_best.min())))
 
 
@@ -86,4 +110,8 @@ def hinge(N=40, d=8, nonzeros=3, seeds=3):
     rng = np.random.default_rng(0)
     A, w = rng.standard_normal((N, d)), rng.standard_normal(d)
     w[nonzeros:] = 0.0
-    return Hinge(A, np.sign(A @ w + rng.standard_normal(N))), L1(1e-2), rng.standard_normal((d, seeds))
+    return (
+        Hinge(A, np.sign(A @ w + rng.standard_normal(N))),
+        L1(1e-2),
+        rng.standard_normal((d, seeds)),
+    )

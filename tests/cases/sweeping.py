@@ -35,7 +35,9 @@ def operator(array):
         "matmat": lambda v: array @ v,
         "rmatmat": lambda v: array.T @ v,
     }
-    return named("products with an array", LinearOperator(array.shape, **functions, dtype=array.dtype))
+    return named(
+        "products with an array", LinearOperator(array.shape, **functions, dtype=array.dtype)
+    )
 
 
 def one_block(eta):
@@ -82,20 +84,33 @@ def assert_single_runs(result, loss, penalty, rules, x0s, rtol=1e-12):
                 where = {"rule": name, "eta": eta, "seed": seed}
                 one = result.sel(where)
                 x0 = np.ascontiguousarray(x0s[..., seed])
-                alone = minimize(loss, x0, penalty, make(float(eta)), max_iter=n_iter, on_failure="ignore")
+                alone = minimize(
+                    loss, x0, penalty, make(float(eta)), max_iter=n_iter, on_failure="ignore"
+                )
                 assert int(one.status) == alone.status, where
                 assert int(one.nit) == alone.nit, where
                 rows = np.full((2, n_iter), np.nan)
-                rows[:, : len(alone.history.objective)] = alone.history.objective, alone.history.mean_step
+                rows[:, : len(alone.history.objective)] = (
+                    alone.history.objective,
+                    alone.history.mean_step,
+                )
                 rows = rows[:, result.iteration.values - 1]
                 size = np.abs(alone.history.objective).max(initial=0.0)
-                np.testing.assert_allclose(one.objective, rows[0], rtol=rtol, atol=rtol * size, err_msg=f"{where}")
+                np.testing.assert_allclose(
+                    one.objective, rows[0], rtol=rtol, atol=rtol * size, err_msg=f"{where}"
+                )
                 np.testing.assert_allclose(one.mean_step, rows[1], rtol=rtol, err_msg=f"{where}")
-                np.testing.assert_allclose(one.objective_best, alone.fun_best, rtol=rtol, atol=rtol * size)
-                first = minimize(loss, x0, penalty, make(float(eta)), max_iter=0, on_failure="ignore").fun
+                np.testing.assert_allclose(
+                    one.objective_best, alone.fun_best, rtol=rtol, atol=rtol * size
+                )
+                first = minimize(
+                    loss, x0, penalty, make(float(eta)), max_iter=0, on_failure="ignore"
+                ).fun
                 np.testing.assert_allclose(one.objective_start, first, rtol=rtol)
                 if "x" in one:
-                    np.testing.assert_allclose(one.x, alone.x, rtol=rtol, atol=rtol * np.abs(alone.x).max())
+                    np.testing.assert_allclose(
+                        one.x, alone.x, rtol=rtol, atol=rtol * np.abs(alone.x).max()
+                    )
                     assert one.x.dtype == alone.x.dtype
 
 
@@ -107,21 +122,43 @@ def assert_same(one, other, rtol=0.0):
         if left.dtype.kind == "U" or rtol == 0.0:
             assert left.values.tobytes() == right.values.tobytes(), name
         else:
-            size = np.nanmax(np.abs(right.values), initial=0.0) if name in ("x", "objective", "objective_best") else 0.0
+            size = (
+                np.nanmax(np.abs(right.values), initial=0.0)
+                if name in ("x", "objective", "objective_best")
+                else 0.0
+            )
             np.testing.assert_allclose(left, right, rtol=rtol, atol=rtol * size, err_msg=name)
     assert one.attrs == other.attrs
 
 
-RULES = {"Diff": AdaGradDiff, "AdaGrad": AdaGrad, "one block": one_block, "scale": scaled, "schedule": schedule}
+RULES = {
+    "Diff": AdaGradDiff,
+    "AdaGrad": AdaGrad,
+    "one block": one_block,
+    "scale": scaled,
+    "schedule": schedule,
+}
 PLAIN = {"Diff": AdaGradDiff, "AdaGrad": AdaGrad, "schedule": schedule}
 PROBLEMS = {
     "LAD, L1": lambda: (LAD(A, REAL), L1(0.02), RULES),
     "Hinge, box, intercept": lambda: (Hinge(A, LABELS, intercept=True), Box(-0.2, 0.3), PLAIN),
     "Squared, operator, ridge inside": lambda: (Squared(operator(A), REAL, l2=0.3), None, RULES),
     "Logistic, CSR": lambda: (Logistic(sparse.csr_array(HALF), LABELS), L1(0.02), RULES),
-    "Logistic, groups": lambda: (Logistic(A, LABELS), GroupL2(0.05, [0, 0, 1, 1, 2, 2]), {"one block": one_block}),
+    "Logistic, groups": lambda: (
+        Logistic(A, LABELS),
+        GroupL2(0.05, [0, 0, 1, 1, 2, 2]),
+        {"one block": one_block},
+    ),
     "Multinomial": lambda: (Multinomial(A, CLASSES, intercept=True), L1(0.01), PLAIN),
     "a function": lambda: (Bowl(np.linspace(0.5, 3.0, 6)), L1(0.1), RULES),
-    "rules of a number": lambda: (LAD(A, REAL), L1(0.02), {"mixed": only_numbers, "fixed": lambda eta: AdaGrad(0.2)}),
-    "rules of a user": lambda: (LAD(A, REAL), None, {"Mine": Mine, "by eta": lambda eta: Mine(2 * eta, power=1 + eta)}),
+    "rules of a number": lambda: (
+        LAD(A, REAL),
+        L1(0.02),
+        {"mixed": only_numbers, "fixed": lambda eta: AdaGrad(0.2)},
+    ),
+    "rules of a user": lambda: (
+        LAD(A, REAL),
+        None,
+        {"Mine": Mine, "by eta": lambda eta: Mine(2 * eta, power=1 + eta)},
+    ),
 }

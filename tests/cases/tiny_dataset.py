@@ -28,4 +28,6 @@ WRONG = {
 
 
 def files(directory):
-    return {path.name: path.read_bytes() for path in directory.iterdir()} if directory.exists() else {}
+    return (
+        {path.name: path.read_bytes() for path in directory.iterdir()} if directory.exists() else {}
+    )

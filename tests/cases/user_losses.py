@@ -7,13 +7,21 @@ class Bowl:
     """f(x) = sum_i c_i x_i^2 / 2 - x_i, one value per trajectory; from the k-th call on, `fault(f, g)` is the answer."""
 
     def __init__(self, curvature=(1.0, 3.0, 0.2), at=None, fault=None, once=True):
-        self.curvature, self.at, self.fault, self.once, self.calls = np.array(curvature), at, fault, once, 0
+        self.curvature, self.at, self.fault, self.once, self.calls = (
+            np.array(curvature),
+            at,
+            fault,
+            once,
+            0,
+        )
 
     def __call__(self, x):
         self.calls += 1
         c = self.curvature.reshape(-1, *[1] * (x.ndim - 1))
         f, g = np.sum(c * x**2 / 2 - x, axis=0), c * x - 1
-        if self.at is not None and (self.calls == self.at or (self.calls > self.at and not self.once)):
+        if self.at is not None and (
+            self.calls == self.at or (self.calls > self.at and not self.once)
+        ):
             return self.fault(f, g)
         return f, g
 

@@ -32,7 +32,16 @@ from adagrad_diff import (
 )
 from adagrad_diff.losses import LinearModel
 from adagrad_diff.paper import problems
-from adagrad_diff.penalties import L2, SLOPE, HuberPenalty, LInf, Nuclear, SparseGroupL2, TotalVariation1D, Zero
+from adagrad_diff.penalties import (
+    L2,
+    SLOPE,
+    HuberPenalty,
+    LInf,
+    Nuclear,
+    SparseGroupL2,
+    TotalVariation1D,
+    Zero,
+)
 from exact_pairs import by_highs
 from loss_zoo import TERMS, named, problem
 from pairwise import pairwise
@@ -60,7 +69,19 @@ EVERY = {
     "Zero": Zero(),
     "TotalVariation1D": TotalVariation1D(0.2),
 }
-SIZES = ["L1", "Ridge", "ElasticNet", "L2", "LInf", "Box", "L1Ball", "L2Ball", "Simplex", "NonNegative", "Zero"]
+SIZES = [
+    "L1",
+    "Ridge",
+    "ElasticNet",
+    "L2",
+    "LInf",
+    "Box",
+    "L1Ball",
+    "L2Ball",
+    "Simplex",
+    "NonNegative",
+    "Zero",
+]
 
 
 def value(loss, penalty, x):
@@ -68,7 +89,12 @@ def value(loss, penalty, x):
     return loss.value_and_grad(x)[0] + penalty.value(part.reshape(-1))
 
 
-@pairwise(kind=[Squared, LAD, Logistic, Hinge, Poisson, Multinomial], part=range(7), options=TERMS, scale=[0.0, 0.3, 3.0])
+@pairwise(
+    kind=[Squared, LAD, Logistic, Hinge, Poisson, Multinomial],
+    part=range(7),
+    options=TERMS,
+    scale=[0.0, 0.3, 3.0],
+)
 def test_the_bound_is_below_every_value(kind, part, options, scale):
     loss, rng = problem(kind, seed=part, **options)
     for name in (SIZES if kind is Multinomial else list(EVERY))[part::7]:
@@ -78,19 +104,35 @@ def test_the_bound_is_below_every_value(kind, part, options, scale):
         for size in (0.1, 0.5, 1.0):
             y = size * rng.standard_normal(loss.shape)
             coefficients = y[:-1] if loss.intercept else y
-            coefficients.reshape(-1)[...] = penalty.prox(coefficients.reshape(-1).copy(), 1.0)  # inside, if it is a set
+            coefficients.reshape(-1)[...] = penalty.prox(
+                coefficients.reshape(-1).copy(), 1.0
+            )  # inside, if it is a set
             assert certificate.bound <= value(loss, penalty, y) * (1 + 1e-9) + 1e-9
 
 
 CLOSING = [name for name in EVERY if name not in ("NonNegative", "Zero", "TotalVariation1D")]
 
 
-@pytest.mark.parametrize(("kind", "name"), [((Squared, LAD, Logistic, Hinge)[k % 4], name) for k, name in enumerate(CLOSING)])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [((Squared, LAD, Logistic, Hinge)[k % 4], name) for k, name in enumerate(CLOSING)],
+)
 def test_every_penalty_closes(kind, name):
     loss, _ = problem(kind, samples=40)
     penalty, kinked = EVERY[name], kind in (LAD, Hinge)
-    rule = AdaGradDiff(0.3 if kinked else 1.0, blocks="all" if penalty.accepts == "scalar" else None)
-    result = minimize(loss, None, penalty, rule, max_iter=8000, history=0, stop="gap", tol=1e-2 if kinked else 1e-6)
+    rule = AdaGradDiff(
+        0.3 if kinked else 1.0, blocks="all" if penalty.accepts == "scalar" else None
+    )
+    result = minimize(
+        loss,
+        None,
+        penalty,
+        rule,
+        max_iter=8000,
+        history=0,
+        stop="gap",
+        tol=1e-2 if kinked else 1e-6,
+    )
     assert result.success, result.message
 
 
@@ -114,7 +156,15 @@ def test_nonsmooth_problems_of_the_paper(name, eta):
     x, _ = by_highs(paper.loss, float(paper.penalty.l1[0]))
     best, gaps = value(paper.loss, paper.penalty, x), []
     for max_iter in (500, 2500):
-        result = minimize(paper.loss, paper.x0s[:, 0], paper.penalty, eta=eta, max_iter=max_iter, history=0, stop="gap")
+        result = minimize(
+            paper.loss,
+            paper.x0s[:, 0],
+            paper.penalty,
+            eta=eta,
+            max_iter=max_iter,
+            history=0,
+            stop="gap",
+        )
         true = result.fun - best
         assert true - 1e-9 <= result.gap <= 100 * true
         gaps.append(result.gap / best)
@@ -126,7 +176,16 @@ def test_nonsmooth_problems_of_the_paper(name, eta):
 def test_support_vector_machine():
     """The certificate of the dual problem is the objective of the primal one."""
     paper = problems.two_moons(samples=60)
-    result = minimize(paper.loss, paper.x0s[:, 0], paper.penalty, eta=0.01, max_iter=20000, history=0, stop="gap", tol=1e-6)
+    result = minimize(
+        paper.loss,
+        paper.x0s[:, 0],
+        paper.penalty,
+        eta=0.01,
+        max_iter=20000,
+        history=0,
+        stop="gap",
+        tol=1e-6,
+    )
     assert result.success
     K, b, lam = paper.loss.Q.array, paper.loss.b, paper.loss.lam
     h = K @ result.x / lam
@@ -144,14 +203,20 @@ def test_where_scaling_does_not_reach_the_dual_set(penalty):
     x = np.ones(4)
     assert np.unique(np.sign(loss.value_and_grad(x)[1])).size == 2  # no multiple of it is in a cone
     certificate = duality_gap(loss, penalty, x, refine=False)
-    assert certificate.gap == pytest.approx(certificate.fun, rel=1e-9)  # all that is known: the loss is not negative
+    assert certificate.gap == pytest.approx(
+        certificate.fun, rel=1e-9
+    )  # all that is known: the loss is not negative
     assert "All that is proven" in certificate.message
     assert penalty.name in certificate.message
     assert "scaling" in certificate.message
     if penalty.name == "NonNegative":  # the mean over iterations may well be in the cone
         return
-    twice = LAD(np.hstack([loss.A.array, loss.A.array]), loss.b)  # dependent columns: nothing else helps
-    result = minimize(twice, penalty=penalty, eta=0.1, max_iter=50, stop="gap", tol=1e-4, on_failure="ignore")
+    twice = LAD(
+        np.hstack([loss.A.array, loss.A.array]), loss.b
+    )  # dependent columns: nothing else helps
+    result = minimize(
+        twice, penalty=penalty, eta=0.1, max_iter=50, stop="gap", tol=1e-4, on_failure="ignore"
+    )
     assert result.gap == pytest.approx(result.fun, rel=1e-9)
     assert not result.success
     assert "All that is proven" in result.message
@@ -193,7 +258,14 @@ def test_a_loss_of_ones_own():
     rng = np.random.default_rng(0)
     A, b = rng.standard_normal((40, 4)), rng.standard_normal(40)
     for options in ({}, {"intercept": True}):
-        result = minimize(Certified(A, b, **options), penalty=L1(0.02), eta=1.0, stop="gap", tol=1e-7, max_iter=5000)
+        result = minimize(
+            Certified(A, b, **options),
+            penalty=L1(0.02),
+            eta=1.0,
+            stop="gap",
+            tol=1e-7,
+            max_iter=5000,
+        )
         assert result.success
         assert 0 <= result.gap <= 1e-7 * result.fun
     certificate = duality_gap(LogCosh(A, b), L1(0.02), np.zeros(4))
@@ -215,7 +287,15 @@ def test_an_operator_is_certified_by_averages():
 @pytest.mark.parametrize("kind", [Logistic, Quantile], ids=named)
 def test_trajectories_share_the_bound(kind):
     loss, _ = problem(kind, samples=40)
-    result = minimize(loss, penalty=L1(0.05), eta=np.array([1e-3, 0.1, 1.0]), max_iter=3000, history=0, stop="gap", tol=1e-3)
+    result = minimize(
+        loss,
+        penalty=L1(0.05),
+        eta=np.array([1e-3, 0.1, 1.0]),
+        max_iter=3000,
+        history=0,
+        stop="gap",
+        tol=1e-3,
+    )
     single = minimize(loss, penalty=L1(0.05), eta=0.1, max_iter=5000, history=0, stop="gap")
     np.testing.assert_allclose(result.gap, result.fun - result.bound)
     assert (result.gap >= result.fun - single.fun_best - 1e-9).all()
@@ -226,7 +306,10 @@ def test_trajectories_share_the_bound(kind):
 @pytest.mark.parametrize("kind", [Logistic, LAD], ids=named)
 def test_two_runs_look_at_the_same_iterations(kind):
     loss, _ = problem(kind, samples=40)
-    runs = [minimize(loss, penalty=L1(0.05), eta=0.1, max_iter=5000, history=0, stop="gap", tol=1e-3) for _ in range(2)]
+    runs = [
+        minimize(loss, penalty=L1(0.05), eta=0.1, max_iter=5000, history=0, stop="gap", tol=1e-3)
+        for _ in range(2)
+    ]
     assert runs[0].nit == runs[1].nit
     assert runs[0].gap == runs[1].gap
     np.testing.assert_array_equal(runs[0].x, runs[1].x)
@@ -235,15 +318,21 @@ def test_two_runs_look_at_the_same_iterations(kind):
 def test_the_trajectory_does_not_depend_on_the_certificate():
     loss, _ = problem(LAD, samples=40)
     with_gap = minimize(loss, penalty=L1(0.05), eta=0.1, max_iter=500, stop="gap")
-    np.testing.assert_array_equal(with_gap.x, minimize(loss, penalty=L1(0.05), eta=0.1, max_iter=500).x)
-    again = minimize(loss, penalty=L1(0.05), eta=0.1, max_iter=500, state=with_gap.state, stop="gap")
+    np.testing.assert_array_equal(
+        with_gap.x, minimize(loss, penalty=L1(0.05), eta=0.1, max_iter=500).x
+    )
+    again = minimize(
+        loss, penalty=L1(0.05), eta=0.1, max_iter=500, state=with_gap.state, stop="gap"
+    )
     assert again.nit == 1000
     assert np.isfinite(again.gap)
 
 
 def test_bad_input():
     loss, _ = problem(LAD)
-    with pytest.raises(ValueError, match="'stop' parameter of minimize must be one of 'subgradient', 'gap'"):
+    with pytest.raises(
+        ValueError, match="'stop' parameter of minimize must be one of 'subgradient', 'gap'"
+    ):
         minimize(loss, eta=1.0, stop="never")
     with pytest.raises(ValueError, match=r"x must have shape \(4,\)"):
         duality_gap(loss, None, np.zeros(3))
@@ -251,16 +340,30 @@ def test_bad_input():
         duality_gap(loss, None, [0.0, np.nan, 0.0, 0.0])
 
 
-EXTREME = [(1e300, 0.0, 0.0), (1e-290, 0.0, 0.0), (1.0, 1e-320, 0.0), (1.0, 1e-300, 1.0), (1.0, 0.0, 1e300)]
+EXTREME = [
+    (1e300, 0.0, 0.0),
+    (1e-290, 0.0, 0.0),
+    (1.0, 1e-320, 0.0),
+    (1.0, 1e-300, 1.0),
+    (1.0, 0.0, 1e300),
+]
 
 
-@pairwise(kind=[Squared, LAD, Huber], case=EXTREME, penalty=[None, L1(0.1), SLOPE([0.2, 0.1])], eta=["auto", 1.0])
+@pairwise(
+    kind=[Squared, LAD, Huber],
+    case=EXTREME,
+    penalty=[None, L1(0.1), SLOPE([0.2, 0.1])],
+    eta=["auto", 1.0],
+)
 def test_numbers_whose_squares_overflow(kind, case, penalty, eta):
     """There is no warning and no error, and the bound is true or minus infinity."""
     size, l2, start = case
     A, b = np.array([[1.0, 0.5], [-0.5, 1.0], [0.3, -0.2]]), size * np.array([1.0, -1.0, 0.5])
     loss, x = kind(A, b, l2=l2), np.full(2, start)
-    best = min(loss.value_and_grad(np.zeros(2))[0], minimize(kind(A, b), None, penalty, max_iter=200, on_failure="ignore").fun)
+    best = min(
+        loss.value_and_grad(np.zeros(2))[0],
+        minimize(kind(A, b), None, penalty, max_iter=200, on_failure="ignore").fun,
+    )
     assert duality_gap(loss, penalty, x).bound <= best * (1 + 1e-9)
     minimize(loss, x, penalty, eta=eta, stop="gap", tol=1e-6, max_iter=60, on_failure="ignore")
 
@@ -268,7 +371,10 @@ def test_numbers_whose_squares_overflow(kind, case, penalty, eta):
 def test_a_bound_that_says_nothing_is_a_sentence():
     loss = Squared([[1.0, 0.0], [0.0, 2.0]], [3.0, 1.0], l2=1e-8)
     message = duality_gap(loss, None, [5.0, 5.0]).message
-    assert re.fullmatch(r"All that is proven about the objective .* is that the optimum is at least -[0-9.e+]+\d\.", message)
+    assert re.fullmatch(
+        r"All that is proven about the objective .* is that the optimum is at least -[0-9.e+]+\d\.",
+        message,
+    )
 
 
 def test_before_the_first_iteration():

@@ -73,9 +73,10 @@ def hostile(kind, offset, dtype, columns, options, integer, seed=1):
     y = A[:, 0] + 0.3 * rng.standard_normal(24)
     if integer:
         A, y = np.round(2 * A), np.round(y)
-    b = {"Poisson": rng.poisson(np.exp(np.clip(y, -3, 1))) + min(offset, 1e4), "Multinomial": np.digitize(y, [-0.3, 0.3])}.get(
-        kind.__name__, y + offset
-    )
+    b = {
+        "Poisson": rng.poisson(np.exp(np.clip(y, -3, 1))) + min(offset, 1e4),
+        "Multinomial": np.digitize(y, [-0.3, 0.3]),
+    }.get(kind.__name__, y + offset)
     if kind.__name__ in ("Hinge", "SquaredHinge", "Logistic"):
         b = np.where(y > 0, 1.0, -1.0)
     if "sample_weight" in options:
@@ -87,9 +88,13 @@ def hostile(kind, offset, dtype, columns, options, integer, seed=1):
 @pairwise(kind=LINEAR, name=PENALTIES, setting=SETTINGS, integer=[False, True])
 def test_every_certificate_in_extended_precision(kind, name, setting, integer):
     loss = hostile(kind, *setting, integer)
-    penalty = PENALTIES[name](math.prod(loss.shape) * (loss.shape[0] - loss.intercept) // loss.shape[0])
+    penalty = PENALTIES[name](
+        math.prod(loss.shape) * (loss.shape[0] - loss.intercept) // loss.shape[0]
+    )
     rule = AdaGradDiff(1.0, blocks="all" if penalty.accepts == "scalar" else None)
-    run = minimize(loss, None, penalty, rule, stop="gap", tol=1e-5, max_iter=60, history=0, on_failure="ignore")
+    run = minimize(
+        loss, None, penalty, rule, stop="gap", tol=1e-5, max_iter=60, history=0, on_failure="ignore"
+    )
     one = duality_gap(loss, penalty, run.x, refine=False)
     known = certifying.check(loss, penalty, run.x, run.fun, run.bound, run.gap, run.dual_point)
     known += certifying.check(loss, penalty, run.x, one.fun, one.bound, one.gap, one.dual_point)
@@ -107,7 +112,9 @@ def test_a_large_mean(kind):
     best = minimize(kind(A, b - 1e7, intercept=True), penalty=penalty, tol=1e-7, **options)
     assert best.gap <= 1e-2 * best.fun
     for start in (0.0, 1e7):
-        result = minimize(kind(A, b, intercept=True), [0.0, 0.0, 0.0, start], penalty, tol=1e-4, **options)
+        result = minimize(
+            kind(A, b, intercept=True), [0.0, 0.0, 0.0, start], penalty, tol=1e-4, **options
+        )
         assert result.bound <= best.fun * (1 + 1e-8)  # b - 1e7 is rounded
         assert result.gap >= (result.fun - best.fun) * (1 - 1e-8)
     assert result.success
@@ -119,8 +126,18 @@ def test_float32_with_a_large_mean():
     b = (2000 + A[:, 0] + 0.1 * rng.standard_normal(200)).astype(np.float32)
     exact = Squared(A.astype(np.float64), b.astype(np.float64) - 2000, intercept=True)
     best = minimize(exact, penalty=L1(0.01), stop="gap", tol=1e-9, max_iter=20000)
-    result = minimize(Squared(A, b, intercept=True), penalty=L1(0.01), stop="gap", tol=1e-4, max_iter=3000, on_failure="ignore")
-    true = exact.value_and_grad(np.r_[result.x[:-1], result.x[-1] - 2000.0])[0] + 0.01 * np.abs(result.x[:-1]).sum()
+    result = minimize(
+        Squared(A, b, intercept=True),
+        penalty=L1(0.01),
+        stop="gap",
+        tol=1e-4,
+        max_iter=3000,
+        on_failure="ignore",
+    )
+    true = (
+        exact.value_and_grad(np.r_[result.x[:-1], result.x[-1] - 2000.0])[0]
+        + 0.01 * np.abs(result.x[:-1]).sum()
+    )
     assert result.bound <= best.fun
     assert result.gap >= true - best.fun
 
@@ -151,18 +168,29 @@ def test_a_start_outside_of_the_set():
     assert np.isfinite(result.fun)
 
 
-@pytest.mark.parametrize("empty", [csr_array((6, 3)), csc_array((6, 3)), np.zeros((6, 3))], ids=["csr", "csc", "dense"])
+@pytest.mark.parametrize(
+    "empty", [csr_array((6, 3)), csc_array((6, 3)), np.zeros((6, 3))], ids=["csr", "csc", "dense"]
+)
 @pytest.mark.parametrize("kind", [LAD, Squared], ids=named)
 def test_a_matrix_without_entries(kind, empty):
     result = minimize(
-        kind(empty, np.arange(6.0), intercept=True), penalty=L1(0.1), eta=1.0, stop="gap", tol=1e-2, max_iter=2000
+        kind(empty, np.arange(6.0), intercept=True),
+        penalty=L1(0.1),
+        eta=1.0,
+        stop="gap",
+        tol=1e-2,
+        max_iter=2000,
     )
     assert result.success
-    assert result.fun == pytest.approx({LAD: 1.5, Squared: np.var(np.arange(6)) / 2}[kind], rel=1e-2)
+    assert result.fun == pytest.approx(
+        {LAD: 1.5, Squared: np.var(np.arange(6)) / 2}[kind], rel=1e-2
+    )
 
 
 @pytest.mark.parametrize(
-    "penalty", [GroupL2(1.0, np.zeros(10_000, int)), SLOPE(np.ones(5)), L1(np.ones(7))], ids=lambda p: p.name
+    "penalty",
+    [GroupL2(1.0, np.zeros(10_000, int)), SLOPE(np.ones(5)), L1(np.ones(7))],
+    ids=lambda p: p.name,
 )
 def test_sizes_are_checked(penalty):
     for loss in (
@@ -181,8 +209,12 @@ def test_an_optimum_of_zero_is_certified(kind, unit, intercept):
     loss = kind(A, unit * (A @ [1.0, -2.0, 0.5] + 3.0 * intercept), intercept=intercept)
     result = minimize(loss, tol=1e-4, on_failure="ignore")
     assert result.certified, result.message
-    assert 0 <= result.fun <= result.gap * (1 + 1e-3)  # the rounding of the targets may be seen in the bound
-    assert 0 < result.gap <= 1e-9 * loss.value_and_grad(np.zeros(loss.shape))[0] or result.fun == 0.0
+    assert (
+        0 <= result.fun <= result.gap * (1 + 1e-3)
+    )  # the rounding of the targets may be seen in the bound
+    assert (
+        0 < result.gap <= 1e-9 * loss.value_and_grad(np.zeros(loss.shape))[0] or result.fun == 0.0
+    )
 
 
 # ------------------------------------------------------------ against optima from outside
@@ -201,11 +233,30 @@ def test_integer_data_against_highs(kind, seed, samples, lam, intercept, dtype):
     rng = np.random.default_rng(seed)
     A = rng.integers(-3, 4, (samples, 2)).astype(dtype)
     A = np.column_stack([A, A[:, :1]]) if seed % 2 else A  # a column twice
-    b = rng.choice([-1.0, 1.0], samples) if kind is Hinge else rng.integers(0, 4, samples).astype(dtype)
+    b = (
+        rng.choice([-1.0, 1.0], samples)
+        if kind is Hinge
+        else rng.integers(0, 4, samples).astype(dtype)
+    )
     weight = np.maximum(rng.integers(0, 3, samples), np.arange(samples) == 0)
-    loss = kind(A, b, **({"tau": 0.3} if kind is Quantile else {}), sample_weight=weight, intercept=intercept)
+    loss = kind(
+        A,
+        b,
+        **({"tau": 0.3} if kind is Quantile else {}),
+        sample_weight=weight,
+        intercept=intercept,
+    )
     best = float(rational.objective(loss, L1(lam), by_highs(loss, lam)[0]))
-    result = minimize(loss, penalty=L1(lam), eta=0.3, stop="gap", tol=1e-4, max_iter=300, history=0, on_failure="ignore")
+    result = minimize(
+        loss,
+        penalty=L1(lam),
+        eta=0.3,
+        stop="gap",
+        tol=1e-4,
+        max_iter=300,
+        history=0,
+        on_failure="ignore",
+    )
     assert result.bound <= best + 1e-9
     assert result.gap >= result.fun - best - (1e-5 if dtype == np.float32 else 1e-9)
     if result.success:
@@ -216,9 +267,15 @@ def exact_least_squares(A, b):
     """Return the least mean of (A x - b)^2 / 2 in rational numbers, and x; None if columns are dependent."""
     A, b = [rational.numbers(row) for row in A], rational.numbers(b)
     columns = list(zip(*A, strict=True))
-    dot = lambda p, q: sum((u * v for u, v in zip(p, q, strict=True)), Fraction(0))  # noqa: E731
-    x = rational.solve([[dot(p, q) for q in columns] for p in columns], [dot(p, b) for p in columns])
-    return None if x is None else (sum((dot(a, x) - t) ** 2 for a, t in zip(A, b, strict=True)) / (2 * len(b)), x)
+    dot = lambda p, q: sum((u * v for u, v in zip(p, q, strict=True)), Fraction(0))
+    x = rational.solve(
+        [[dot(p, q) for q in columns] for p in columns], [dot(p, b) for p in columns]
+    )
+    return (
+        None
+        if x is None
+        else (sum((dot(a, x) - t) ** 2 for a, t in zip(A, b, strict=True)) / (2 * len(b)), x)
+    )
 
 
 def exact_nonnegative(A, b, free):
@@ -245,11 +302,19 @@ def test_directions_without_a_penalty(penalty, seed):
         A[:, 1] = A[:, 0] + 1e-6 * np.round(rng.standard_normal(samples), 1)
     b = np.round(rng.standard_normal(samples), 2) + (1e5 if seed % 3 == 1 else 0.0)
     full = np.column_stack([A, np.ones(samples)]) if intercept else A
-    solve = exact_least_squares if isinstance(penalty, Zero) else lambda A, b: (exact_nonnegative(A, b, int(intercept)),)
+    solve = (
+        exact_least_squares
+        if isinstance(penalty, Zero)
+        else lambda A, b: (exact_nonnegative(A, b, int(intercept)),)
+    )
     loss, best = Squared(A, b, intercept=intercept), solve(full, b)[0]
-    result = minimize(loss, penalty=penalty, stop="gap", tol=1e-6, max_iter=3000, history=0, on_failure="ignore")
+    result = minimize(
+        loss, penalty=penalty, stop="gap", tol=1e-6, max_iter=3000, history=0, on_failure="ignore"
+    )
     if np.isfinite(result.bound):
-        assert Fraction(float(result.bound)) <= best * (1 + Fraction(1, 10**15))  # equal weights are rounded, too
+        assert Fraction(float(result.bound)) <= best * (
+            1 + Fraction(1, 10**15)
+        )  # equal weights are rounded, too
     twice = Squared(np.column_stack([A, A]), b, intercept=intercept)
     again = duality_gap(twice, penalty, np.append(result.x[:features], result.x))
     assert Fraction(again.bound) <= best * (1 + Fraction(1, 10**15))
@@ -264,7 +329,9 @@ def test_plain_least_squares_is_certified():
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("penalty", [L1(0.3), NonNegative(), Zero(), Box(0.1, 0.5), Simplex()], ids=str)
+@pytest.mark.parametrize(
+    "penalty", [L1(0.3), NonNegative(), Zero(), Box(0.1, 0.5), Simplex()], ids=str
+)
 def test_quadratic_functions_with_a_diagonal(penalty, seed):
     """Their minimisers are known coordinate by coordinate; on the simplex, by bisection in rational numbers."""
     rng = np.random.default_rng(seed)
@@ -279,17 +346,33 @@ def test_quadratic_functions_with_a_diagonal(penalty, seed):
             total = sum(max(ci - middle, 0) / qi for qi, ci in zip(q, c, strict=True))
             low, high = (middle, high) if total > 1 else (low, middle)
         x = [max(ci - low, 0) / qi for qi, ci in zip(q, c, strict=True)]
-        best = sum(qi * v * v / 2 - ci * v for qi, ci, v in zip(q, c, x, strict=True)) + Fraction(1, 10**15)
+        best = sum(qi * v * v / 2 - ci * v for qi, ci, v in zip(q, c, x, strict=True)) + Fraction(
+            1, 10**15
+        )
     else:
         lam = Fraction(0.3) if isinstance(penalty, L1) else Fraction(0)
         lower = {"NonNegative": 0, "Box": Fraction(0.1)}.get(penalty.name, -100)
         upper = Fraction(0.5) if penalty.name == "Box" else 100
         x = [
-            min(max((abs(ci) - lam if abs(ci) > lam else 0) * (1 if ci > 0 else -1) / qi, lower), upper)
+            min(
+                max((abs(ci) - lam if abs(ci) > lam else 0) * (1 if ci > 0 else -1) / qi, lower),
+                upper,
+            )
             for qi, ci in zip(q, c, strict=True)
         ]
-        best = sum(qi * v * v / 2 - ci * v + lam * abs(v) for qi, ci, v in zip(q, c, x, strict=True))
-    result = minimize(loss, np.full(4, 0.25, dtype), penalty, eta=0.5, stop="gap", tol=1e-4, max_iter=3000, on_failure="ignore")
+        best = sum(
+            qi * v * v / 2 - ci * v + lam * abs(v) for qi, ci, v in zip(q, c, x, strict=True)
+        )
+    result = minimize(
+        loss,
+        np.full(4, 0.25, dtype),
+        penalty,
+        eta=0.5,
+        stop="gap",
+        tol=1e-4,
+        max_iter=3000,
+        on_failure="ignore",
+    )
     assert np.isfinite(result.bound)
     assert Fraction(float(result.bound)) <= best
     assert result.gap <= 1e-4 * abs(result.fun)

@@ -76,7 +76,11 @@ OPEN = {
     ("LAD on integers",),
     ("Quantile on integers", "sample_weight"),
 }
-OPTIONS = {"plain": {}, "intercept": {"intercept": True}, "weights": {"sample_weight": np.arange(23) % 4}}
+OPTIONS = {
+    "plain": {},
+    "intercept": {"intercept": True},
+    "weights": {"sample_weight": np.arange(23) % 4},
+}
 
 
 def terms(x):
@@ -91,9 +95,12 @@ def terms(x):
         "TotalVariation1D": lambda p: p.lam * cp.norm1(x[1:] - x[:-1]),
         "GroupL2": lambda p: p.lam * sum(cp.norm2(x[g]) for g in x_groups),
         "L2": lambda p: p.lam * cp.norm2(x),
-        "SparseGroupL2": lambda p: p.l1 * cp.norm1(x) + p.l2 * sum(cp.norm2(x[g]) for g in x_groups),
+        "SparseGroupL2": lambda p: (
+            p.l1 * cp.norm1(x) + p.l2 * sum(cp.norm2(x[g]) for g in x_groups)
+        ),
         "SLOPE": lambda p: (
-            p.lams[-1] * cp.norm1(x) - sum(np.diff(p.lams)[k] * cp.sum_largest(cp.abs(x), k + 1) for k in range(5))
+            p.lams[-1] * cp.norm1(x)
+            - sum(np.diff(p.lams)[k] * cp.sum_largest(cp.abs(x), k + 1) for k in range(5))
         ),
         "FusedLasso": lambda p: p.l1 * cp.norm1(x) + p.tv * cp.norm1(x[1:] - x[:-1]),
         "Nuclear": lambda p: p.lam * cp.normNuc(cp.reshape(x, (2, 3), order="C")),
@@ -146,7 +153,8 @@ def test_where_the_null_stops_being_optimal(kind, name, option):
     lam = critical_lam(loss, PENALTIES[name](1.0))
     assert lam > 0
     null, above, below = (
-        optimum(loss, name, *penalty) for penalty in ((), (PENALTIES[name](lam * (1 + 1e-6)),), (PENALTIES[name](lam * 0.8),))
+        optimum(loss, name, *penalty)
+        for penalty in ((), (PENALTIES[name](lam * (1 + 1e-6)),), (PENALTIES[name](lam * 0.8),))
     )
     assert abs(null - above) <= 1e-6 * max(1.0, abs(above))
     assert null - below > 1e-6 * max(1.0, abs(below))
@@ -169,7 +177,9 @@ def test_closed_forms():
     onehot = np.eye(3)[classes]
     frequency = onehot.mean(axis=0)
     expected = np.abs(A.T @ (frequency - onehot)).max() / 23
-    assert critical_lam(Multinomial(A, classes, intercept=True), L1(1.0)) == pytest.approx(expected, rel=1e-6)
+    assert critical_lam(Multinomial(A, classes, intercept=True), L1(1.0)) == pytest.approx(
+        expected, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("fraction", [1.001, 0.5])
@@ -196,7 +206,11 @@ class Kinked(LinearModel):
         (Logistic(A, np.ones(23), intercept=True), L1(1.0), "is there just one class"),
         (LAD(A, np.zeros(23)), L2(1.0), "not a linear program"),
         (LAD(A, REAL, l2=0.1), TotalVariation1D(1.0), "not known in closed form"),
-        (LAD(A, REAL), GroupL2(1.0, np.zeros(10_000, int)), "10000 group labels, but there are 6 penalised"),
+        (
+            LAD(A, REAL),
+            GroupL2(1.0, np.zeros(10_000, int)),
+            "10000 group labels, but there are 6 penalised",
+        ),
         (LAD(A, REAL, intercept=True), SLOPE(np.ones(7)), "7 strengths, but there are 6 penalised"),
         (Hinge(A, np.ones(23), intercept=True), L1(1.0), None),
     ],
@@ -222,7 +236,9 @@ def test_memory(kind):
     tall, labels = rng.standard_normal((3000, 4)), rng.choice([-1.0, 1.0], 3000)
     places = rng.integers(0, 40, 8000), rng.integers(0, 8000, 8000)
     wide = sparse.csr_array((rng.random(8000), places), shape=(40, 8000))
-    critical_lam(kind(tall[:9], labels[:9], intercept=True), L1(1.0))  # what is imported and compiled does not count
+    critical_lam(
+        kind(tall[:9], labels[:9], intercept=True), L1(1.0)
+    )  # what is imported and compiled does not count
     for data, b in ((tall, labels), (wide, labels[:40])):
         loss = kind(data, b, intercept=True)
         tracemalloc.start()
@@ -243,12 +259,16 @@ def test_total_variation_of_ties(tau):
     assert min(values) == pytest.approx(above.fun_best, rel=1e-3)
 
 
-@pytest.mark.parametrize(("kind", "intercept"), [(Squared, True), (Huber, False), (Poisson, True), (LAD, False)])
+@pytest.mark.parametrize(
+    ("kind", "intercept"), [(Squared, True), (Huber, False), (Poisson, True), (LAD, False)]
+)
 def test_total_variation_with_gradients_that_sum_to_rounding(kind, intercept):
     """At the minimiser over constants they sum to zero, but for that: once the answer was infinite."""
     A = np.array([[1.0, 2.0], [0.0, 1.0], [2.0, -1.0]])
     for b in ([1.3, 2.7, 0.4], [1e4, 1e4 + 1, 1e4 + 3]):
-        assert critical_lam(kind(A[:, :1], b, intercept=intercept), TotalVariation1D(1.0)) == pytest.approx(0.0, abs=1e-12)
+        assert critical_lam(
+            kind(A[:, :1], b, intercept=intercept), TotalVariation1D(1.0)
+        ) == pytest.approx(0.0, abs=1e-12)
         assert np.isfinite(critical_lam(kind(A, b, intercept=intercept), TotalVariation1D(1.0)))
 
 

@@ -40,7 +40,11 @@ SMOOTH = {
     Squared: (REAL, {}, lambda z, b: cp.square(z - b) / 2),
     Huber: (REAL, {"delta": 0.3}, lambda z, b: cp.huber(z - b, 0.3) / 2),
     Poisson: (COUNTS, {}, lambda z, b: cp.exp(z) - cp.multiply(b, z)),
-    Multinomial: (GROUPS, {}, lambda z, b: cp.log_sum_exp(z, axis=1) - cp.sum(cp.multiply(np.eye(CLASSES)[b], z), axis=1)),
+    Multinomial: (
+        GROUPS,
+        {},
+        lambda z, b: cp.log_sum_exp(z, axis=1) - cp.sum(cp.multiply(np.eye(CLASSES)[b], z), axis=1),
+    ),
 }
 NONSMOOTH = {
     Hinge: (LABELS, {}, lambda z, b: cp.pos(1 - cp.multiply(b, z))),
@@ -52,7 +56,11 @@ PENALTIES = {
     "None": (None, lambda x: 0.0, lambda x: []),
     "L1": (L1(0.05), lambda x: 0.05 * cp.sum(cp.abs(x)), lambda x: []),
     "Ridge": (Ridge(0.2), lambda x: 0.1 * cp.sum_squares(x), lambda x: []),
-    "ElasticNet": (ElasticNet(0.05, 0.2), lambda x: 0.05 * cp.sum(cp.abs(x)) + 0.1 * cp.sum_squares(x), lambda x: []),
+    "ElasticNet": (
+        ElasticNet(0.05, 0.2),
+        lambda x: 0.05 * cp.sum(cp.abs(x)) + 0.1 * cp.sum_squares(x),
+        lambda x: [],
+    ),
     "Box": (Box(-0.1, 0.4), lambda x: 0.0, lambda x: [x >= -0.1, x <= 0.4]),
     "NonNegative": (NonNegative(), lambda x: 0.0, lambda x: [x >= 0]),
 }
@@ -78,13 +86,18 @@ def optimum(kind, penalty, *, sample_weight=None, l2=0.0, intercept=False):
     z = A @ x
     if intercept:
         z = z + (np.ones((SAMPLES, 1)) @ cp.Variable((1, *columns)) if columns else cp.Variable())
-    return solve((weight / weight.sum()) @ scalar(z, b) + l2 / 2 * cp.sum_squares(x) + value(x), constraints(x))
+    return solve(
+        (weight / weight.sum()) @ scalar(z, b) + l2 / 2 * cp.sum_squares(x) + value(x),
+        constraints(x),
+    )
 
 
 def check(result, best, smooth):
     """Assert that the last iterate is optimal if f is smooth, and that the best one is nearly so otherwise."""
     found, accuracy = (result.fun, 1e-6) if smooth else (result.fun_best, 3e-3)
-    assert -1e-7 * abs(best) <= found - best <= accuracy * abs(best)  # below by no more than the solver's own accuracy
+    assert (
+        -1e-7 * abs(best) <= found - best <= accuracy * abs(best)
+    )  # below by no more than the solver's own accuracy
     assert result.gap >= result.fun - best - 1e-7 * abs(best)
 
 
@@ -97,8 +110,19 @@ def test_every_loss_with_every_penalty(kind, penalty, options):
     b, parameters, _ = LOSSES[kind]
     loss, smooth = kind(A, b, **parameters, **options), kind in SMOOTH
     tol = 1e-6 if smooth else 3e-3
-    rule = {"eta": 1.0 if smooth else 0.1, "max_iter": 6000 if penalty in ("None", "NonNegative") else 20000}
-    result = minimize(loss, penalty=PENALTIES[penalty][0], history=0, stop="gap", tol=tol, on_failure="ignore", **rule)
+    rule = {
+        "eta": 1.0 if smooth else 0.1,
+        "max_iter": 6000 if penalty in ("None", "NonNegative") else 20000,
+    }
+    result = minimize(
+        loss,
+        penalty=PENALTIES[penalty][0],
+        history=0,
+        stop="gap",
+        tol=tol,
+        on_failure="ignore",
+        **rule,
+    )
     check(result, optimum(kind, penalty, **options), smooth)
     if penalty not in ("None", "NonNegative"):  # where a gap need not close
         assert result.success, result.message
@@ -108,7 +132,9 @@ def test_every_loss_with_every_penalty(kind, penalty, options):
 
 
 def run(loss, penalty, eta, tol):
-    result = minimize(loss, penalty=penalty, eta=eta, max_iter=20000, history=0, stop="gap", tol=tol)
+    result = minimize(
+        loss, penalty=penalty, eta=eta, max_iter=20000, history=0, stop="gap", tol=tol
+    )
     assert result.success, result.message
     return result
 
@@ -151,10 +177,16 @@ def test_kernel_svm_dual(lam):
         assert np.all((LABELS * result.x >= 0) & (LABELS * result.x <= 1 / SAMPLES))
         a = cp.Variable(SAMPLES)
         inside = [cp.multiply(LABELS, a) >= 0, cp.multiply(LABELS, a) <= 1 / SAMPLES]
-        check(result, solve(cp.quad_form(a, cp.psd_wrap(K)) / (2 * lam) - LABELS @ a, inside), smooth=True)
+        check(
+            result,
+            solve(cp.quad_form(a, cp.psd_wrap(K)) / (2 * lam) - LABELS @ a, inside),
+            smooth=True,
+        )
     # With the linear kernel, the last of these, the dual optimum is minus the optimum of the linear machine.
     w = cp.Variable(FEATURES)
-    primal = solve(cp.sum(cp.pos(1 - cp.multiply(LABELS, A @ w))) / SAMPLES + lam / 2 * cp.sum_squares(w))
+    primal = solve(
+        cp.sum(cp.pos(1 - cp.multiply(LABELS, A @ w))) / SAMPLES + lam / 2 * cp.sum_squares(w)
+    )
     assert -result.fun == pytest.approx(primal, rel=1e-6)
     h = A.T @ result.x / lam
     assert Hinge(A, LABELS, l2=lam).value_and_grad(h)[0] == pytest.approx(primal, rel=1e-4)
@@ -165,10 +197,22 @@ PEERS = [
         Logistic,
         LABELS,
         L1(0.05),
-        sk.LogisticRegression(C=1 / (0.05 * SAMPLES), l1_ratio=1.0, solver="saga", tol=1e-9, max_iter=10**5),
+        sk.LogisticRegression(
+            C=1 / (0.05 * SAMPLES), l1_ratio=1.0, solver="saga", tol=1e-9, max_iter=10**5
+        ),
     ),
-    (Logistic, LABELS, Ridge(0.1), sk.LogisticRegression(C=1 / (0.1 * SAMPLES), tol=1e-10, max_iter=10**4)),
-    (Multinomial, GROUPS, Ridge(0.1), sk.LogisticRegression(C=1 / (0.1 * SAMPLES), tol=1e-10, max_iter=10**4)),
+    (
+        Logistic,
+        LABELS,
+        Ridge(0.1),
+        sk.LogisticRegression(C=1 / (0.1 * SAMPLES), tol=1e-10, max_iter=10**4),
+    ),
+    (
+        Multinomial,
+        GROUPS,
+        Ridge(0.1),
+        sk.LogisticRegression(C=1 / (0.1 * SAMPLES), tol=1e-10, max_iter=10**4),
+    ),
     (Squared, REAL, L1(0.1), sk.Lasso(0.1, tol=1e-12)),
     (Squared, REAL, ElasticNet(0.04, 0.06), sk.ElasticNet(0.1, l1_ratio=0.4, tol=1e-12)),
     (Squared, REAL, Ridge(0.1), sk.Ridge(0.1 * SAMPLES)),
@@ -178,21 +222,32 @@ PEERS = [
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(
-    ("kind", "b", "penalty", "peer"), PEERS, ids=[f"{p[0].__name__}-{p[3].__class__.__name__}" for p in PEERS]
+    ("kind", "b", "penalty", "peer"),
+    PEERS,
+    ids=[f"{p[0].__name__}-{p[3].__class__.__name__}" for p in PEERS],
 )
 def test_scikit_learn_finds_the_same_coefficients(kind, b, penalty, peer, intercept):
     peer = peer.set_params(fit_intercept=intercept).fit(A, b)
-    result = minimize(kind(A, b, intercept=intercept), penalty=penalty, eta=1.0, max_iter=5000, history=0)
+    result = minimize(
+        kind(A, b, intercept=intercept), penalty=penalty, eta=1.0, max_iter=5000, history=0
+    )
     coefficients, constant = (result.x[:-1], result.x[-1]) if intercept else (result.x, 0.0)
-    np.testing.assert_allclose(coefficients.T, np.reshape(peer.coef_, coefficients.T.shape), atol=1e-5)
+    np.testing.assert_allclose(
+        coefficients.T, np.reshape(peer.coef_, coefficients.T.shape), atol=1e-5
+    )
     if kind is Multinomial:  # only differences of the constants matter
-        constant, peer.intercept_ = constant - np.mean(constant), peer.intercept_ - np.mean(peer.intercept_)
+        constant, peer.intercept_ = (
+            constant - np.mean(constant),
+            peer.intercept_ - np.mean(peer.intercept_),
+        )
     np.testing.assert_allclose(constant, np.squeeze(peer.intercept_), atol=1e-5)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
 def test_scikit_learn_finds_the_same_quantile(intercept):
-    peer = sk.QuantileRegressor(quantile=0.8, alpha=0.05, fit_intercept=intercept, solver="highs").fit(A, REAL)
+    peer = sk.QuantileRegressor(
+        quantile=0.8, alpha=0.05, fit_intercept=intercept, solver="highs"
+    ).fit(A, REAL)
     loss = Quantile(A, REAL, tau=0.8, intercept=intercept)
     theirs = np.append(peer.coef_, peer.intercept_)[: loss.shape[0]]
     best = loss.value_and_grad(theirs)[0] + 0.05 * np.abs(peer.coef_).sum()

@@ -52,7 +52,12 @@ PENALTIES = [L1(0.02), Zero(), ElasticNet(1e-3, 1e-3), Ridge(1e-2)]
 SMOOTH = [Squared, Huber, SquaredHinge, Logistic, Poisson]
 
 
-@pairwise(kind=[*SMOOTH, Multinomial], penalty=PENALTIES, intercept=[False, True], form=[np.asarray, csr_array, Stored])
+@pairwise(
+    kind=[*SMOOTH, Multinomial],
+    penalty=PENALTIES,
+    intercept=[False, True],
+    form=[np.asarray, csr_array, Stored],
+)
 def test_smooth_losses_in_extended_precision(kind, penalty, intercept, form):
     """The answer is that of Newton's method on its support, and the gap is a few units in the last place."""
     A, y = data(kind, 3, 60, 4, 0.5, mean=1.0)
@@ -61,9 +66,9 @@ def test_smooth_losses_in_extended_precision(kind, penalty, intercept, form):
     result = finish(loss, penalty, np.zeros(loss.shape), tol=1e-12)
     assert result.success, result.message
     assert result.gap <= 1e-12 * abs(result.fun)
-    assert certifying.check(loss, penalty, result.x, result.fun, result.bound, result.gap, result.dual_point) or (
-        isinstance(penalty, Zero)
-    )
+    assert certifying.check(
+        loss, penalty, result.x, result.fun, result.bound, result.gap, result.dual_point
+    ) or (isinstance(penalty, Zero))
     strengths = [float(np.ravel(getattr(penalty, name, 0.0))[0]) for name in ("l1", "l2")]
     x, _ = (by_newton_classes if classes else by_newton)(loss, result.x, *strengths)
     if not (classes and isinstance(penalty, Zero)):  # whose minimizer is not unique
@@ -80,7 +85,11 @@ def test_raw_columns(kind, lam):
     assert result.gap <= 1e-12 * result.fun
     assert result.fun == pytest.approx(loss.value_and_grad(x)[0] + penalty.value(x[:-1]), rel=1e-9)
     true = rational.objective(loss, penalty, result.x)
-    best = true if kind is Hinge else min(true, rational.objective(loss, penalty, rational.vertex(loss, result.x)))
+    best = (
+        true
+        if kind is Hinge
+        else min(true, rational.objective(loss, penalty, rational.vertex(loss, result.x)))
+    )
     assert Fraction(result.bound) <= best
     assert abs(Fraction(result.fun) - true) <= Fraction(1e-12) * true
 
@@ -90,11 +99,15 @@ def test_dependent_columns_without_a_penalty(kind):
     """One-hot columns sum to the column of the intercept, and some columns are multiples of others."""
     rng = np.random.default_rng(0)
     A, b = data(kind, 4, 120, 3)
-    A = np.column_stack([np.eye(4)[rng.integers(0, 4, 120)], A, A[:, 1], -2.0 * A[:, 2], np.zeros(120)])
+    A = np.column_stack(
+        [np.eye(4)[rng.integers(0, 4, 120)], A, A[:, 1], -2.0 * A[:, 2], np.zeros(120)]
+    )
     loss = kind(A, b, intercept=True)
     result = finish(loss, None, np.zeros(A.shape[1] + 1))
     assert result.success, result.message
-    x, _ = by_highs(loss, 0.0) if kind in (LAD, Hinge) else by_newton(loss, np.zeros(A.shape[1] + 1))
+    x, _ = (
+        by_highs(loss, 0.0) if kind in (LAD, Hinge) else by_newton(loss, np.zeros(A.shape[1] + 1))
+    )
     assert result.fun == pytest.approx(loss.value_and_grad(x)[0], rel=1e-8)
     # With one more column, that is almost dependent on others, the optimum can only be smaller.
     nearly = np.column_stack([A, A[:, 4] + 1e-9 * rng.standard_normal(120)])
@@ -114,7 +127,12 @@ def test_boxes(intercept, bounded):
     )
     y = lsq_linear(full, b, (low, high), method="bvls", tol=1e-15).x
     loss = Squared(A, b, intercept=intercept)
-    result = finish(loss, Box(-end / sizes, end / sizes) if bounded else NonNegative(), np.zeros(y.size), tol=1e-12)
+    result = finish(
+        loss,
+        Box(-end / sizes, end / sizes) if bounded else NonNegative(),
+        np.zeros(y.size),
+        tol=1e-12,
+    )
     assert result.gap <= 1e-12 * result.fun
     assert Fraction(result.bound) <= rational.objective(loss, None, result.x)
     np.testing.assert_allclose(result.x * np.append(sizes, 1.0)[: y.size], y, atol=1e-7)

@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from adagrad_diff import L1, LAD, ElasticNet, Hinge, Huber, Logistic, Quantile, Squared, duality_gap, minimize
+from adagrad_diff import (
+    L1,
+    LAD,
+    ElasticNet,
+    Hinge,
+    Huber,
+    Logistic,
+    Quantile,
+    Squared,
+    duality_gap,
+    minimize,
+)
 from adagrad_diff.penalties import Zero
 from pairwise import pairwise
 
@@ -18,7 +29,11 @@ def table(kind, samples=120, features=8, seed=0):
 
 @pairwise(
     kind=[LAD, Quantile, Hinge, Squared, Logistic, Huber],
-    make=[lambda units: L1(0.02 * units), lambda units: ElasticNet(0.02 * units, 1e-3 * units**2), lambda units: Zero()],
+    make=[
+        lambda units: L1(0.02 * units),
+        lambda units: ElasticNet(0.02 * units, 1e-3 * units**2),
+        lambda units: Zero(),
+    ],
 )
 def test_units_do_not_matter(kind, make):
     A, b = table(kind)
@@ -29,7 +44,13 @@ def test_units_do_not_matter(kind, make):
     assert other.fun == pytest.approx(one.fun, rel=1e-12)
     assert other.bound == pytest.approx(one.bound, rel=1e-9, abs=1e-9)
     runs = [
-        minimize(kind(A * scale, b, intercept=True), penalty=make(scale), stop="gap", tol=1e-4, on_failure="ignore")
+        minimize(
+            kind(A * scale, b, intercept=True),
+            penalty=make(scale),
+            stop="gap",
+            tol=1e-4,
+            on_failure="ignore",
+        )
         for scale in (np.ones(8), units)
     ]
     for run in runs:  # trajectories differ, because the eps of the rule has the units of a gradient

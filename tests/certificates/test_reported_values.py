@@ -39,7 +39,13 @@ from pairwise import pairwise
 
 LONG = np.longdouble
 MARGIN = (Hinge, SquaredHinge, Logistic)
-PENALTIES = {"L1": L1(0.05), "Ridge": Ridge(0.1), "Zero": Zero(), "Box": Box(-0.4, 0.3), "Simplex": Simplex(0.7)}
+PENALTIES = {
+    "L1": L1(0.05),
+    "Ridge": Ridge(0.1),
+    "Zero": Zero(),
+    "Box": Box(-0.4, 0.3),
+    "Simplex": Simplex(0.7),
+}
 
 
 def table(seed, kind, dtype, offset=0.0):
@@ -78,7 +84,10 @@ def test_the_objective_and_the_gap_are_those_of_x(kind, penalty, dtype, intercep
         assert result.fun == pytest.approx(float(objective(loss, phi, x)), rel=1e-13, abs=1e-300)
         return
     else:
-        options |= {"given eta": {"eta": 0.5, "blocks": "all"}, "no polishing": {"finish": False}}.get(way, {})
+        options |= {
+            "given eta": {"eta": 0.5, "blocks": "all"},
+            "no polishing": {"finish": False},
+        }.get(way, {})
         result = minimize(loss, x0, phi, **options)
     exact = objective(loss, phi, result.x)
     assert result.fun == pytest.approx(float(exact), rel=1e-13, abs=1e-300)
@@ -89,17 +98,32 @@ def test_the_objective_and_the_gap_are_those_of_x(kind, penalty, dtype, intercep
     least = objective(loss, phi, minimize(same, penalty=phi, tol=1e-12, on_failure="ignore").x)
     assert result.gap >= exact - least - LONG(1e-15) * abs(exact)
     if result.success:
-        assert exact - least <= tol * max(abs(exact), 1e-6 * objective(loss, phi, 0 * result.x)) * (1 + 1e-9)
+        assert exact - least <= tol * max(abs(exact), 1e-6 * objective(loss, phi, 0 * result.x)) * (
+            1 + 1e-9
+        )
 
 
-@pairwise(kind=[LAD, Squared, Hinge, Logistic, Poisson, Multinomial], dtype=[np.float32, np.float64], intercept=[False, True])
+@pairwise(
+    kind=[LAD, Squared, Hinge, Logistic, Poisson, Multinomial],
+    dtype=[np.float32, np.float64],
+    intercept=[False, True],
+)
 def test_sums_of_doubles_are_as_exact_as_they_are_said_to_be(kind, dtype, intercept):
     """Large data are summed up in doubles where the tolerance is loose, and in pairs of doubles where it is not."""
     rng = np.random.default_rng(4)
     A = (rng.standard_normal((1100, 500)) * 10.0 ** rng.uniform(-2, 2, 500)).astype(dtype)
     x = rng.standard_normal(500) / 10.0 ** rng.uniform(1, 4, 500)
-    b = {Hinge: np.sign, Logistic: np.sign, Poisson: lambda t: rng.poisson(1.0, len(t)), Multinomial: lambda t: t > 0}
-    loss = kind(A, b.get(kind, lambda t: t)(A[:, 0]).astype(int if kind is Multinomial else dtype), intercept=intercept)
+    b = {
+        Hinge: np.sign,
+        Logistic: np.sign,
+        Poisson: lambda t: rng.poisson(1.0, len(t)),
+        Multinomial: lambda t: t > 0,
+    }
+    loss = kind(
+        A,
+        b.get(kind, lambda t: t)(A[:, 0]).astype(int if kind is Multinomial else dtype),
+        intercept=intercept,
+    )
     x = np.resize(np.append(x, 0.3), loss.shape).astype(dtype) / 10
     dual = dual_of(loss, L1(0.01))
     exact, fast = objective_and_error(dual, x), objective_and_error(dual, x, accuracy=1e-3)
@@ -120,7 +144,9 @@ def test_targets_far_from_zero_in_single_precision(offset):
         loss = LAD(A.astype(float), b.astype(float), intercept=True)
         best = minimize(loss, penalty=L1(0.05), tol=1e-12, on_failure="ignore")
         excess = float(objective(loss, PENALTIES["L1"], x)) - best.bound
-        assert model.dual_gap_ >= excess * (1 - 1e-6) - 2e-7 * model.objective_  # weights are rounded to single precision
+        assert (
+            model.dual_gap_ >= excess * (1 - 1e-6) - 2e-7 * model.objective_
+        )  # weights are rounded to single precision
         assert not model.converged_ or excess <= 1.3e-6 * model.objective_
         certified += model.converged_
     assert certified < 12  # there are points in single precision that are not that good
@@ -146,13 +172,17 @@ def test_nothing_is_lost_where_the_residuals_vanish():
         rows = [[Fraction(v) for v in row] for row in A.tolist()]
         x = [Fraction(v) for v in result.x.tolist()]
         residuals = [
-            sum(a * v for a, v in zip(row, x, strict=True)) - Fraction(t) for row, t in zip(rows, b.tolist(), strict=True)
+            sum(a * v for a, v in zip(row, x, strict=True)) - Fraction(t)
+            for row, t in zip(rows, b.tolist(), strict=True)
         ]
         exact = Fraction(1 / 3) * sum(r * r for r in residuals) / 2
         assert Fraction(result.gap) >= exact  # three equations with five unknowns have a solution
 
 
-@pairwise(penalty=[Box(-0.1, 0.05), Simplex(0.3), L2Ball(0.2), NonNegative()], kind=[Squared, Hinge, Quadratic, KernelSVMDual])
+@pairwise(
+    penalty=[Box(-0.1, 0.05), Simplex(0.3), L2Ball(0.2), NonNegative()],
+    kind=[Squared, Hinge, Quadratic, KernelSVMDual],
+)
 def test_sets_in_single_precision(penalty, kind):
     """Rounding moves points out of a set by a bit, where the objective may be below the optimum: the gap accounts for that."""
     for seed in range(5):
@@ -175,7 +205,9 @@ def test_almost_equal_columns_are_no_success(options):
         rng = np.random.default_rng(seed)
         a, e = rng.standard_normal((2, 60))
         b = a + 3 * e
-        result = minimize(Squared(np.column_stack([a, a + 1e-8 * e]), b), tol=1e-6, on_failure="ignore", **options)
+        result = minimize(
+            Squared(np.column_stack([a, a + 1e-8 * e]), b), tol=1e-6, on_failure="ignore", **options
+        )
         assert not result.success or result.fun < 1e-5  # the optimum is zero but for rounding
 
 
@@ -205,11 +237,23 @@ def test_classes_that_can_be_separated(labels):
     """There is no minimizer, which is said, and no success."""
     X = np.random.default_rng(0).standard_normal((100, 3))
     if labels == "counts of zero":
-        model, y, loss = estimators.PoissonRegressor(alpha=0), np.zeros(100), Poisson(X, np.zeros(100), intercept=True)
+        model, y, loss = (
+            estimators.PoissonRegressor(alpha=0),
+            np.zeros(100),
+            Poisson(X, np.zeros(100), intercept=True),
+        )
     else:
-        y = (X[:, 0] > 0).astype(int) if labels == "two classes" else np.digitize(X[:, 0], [-0.5, 0.5])
+        y = (
+            (X[:, 0] > 0).astype(int)
+            if labels == "two classes"
+            else np.digitize(X[:, 0], [-0.5, 0.5])
+        )
         model = estimators.LogisticRegression(alpha=0)
-        loss = Logistic(X, np.where(y, 1, -1)) if labels == "two classes" else Multinomial(X, y, intercept=True)
+        loss = (
+            Logistic(X, np.where(y, 1, -1))
+            if labels == "two classes"
+            else Multinomial(X, y, intercept=True)
+        )
     with pytest.warns(match="There is no minimizer: the objective keeps decreasing"):
         model.fit(X, y)
     assert not model.converged_
@@ -236,6 +280,8 @@ def test_kernel_svc_in_single_precision():
     alpha = LONG(1) / (10 * len(y))
     margins = np.where(y, 1, -1) * (X.astype(LONG) @ w)
     exact = np.maximum(0, 1 - margins).mean() + alpha / 2 * (w @ w)
-    assert model.objective_ == pytest.approx(float(exact), rel=1e-6)  # the kernel matrix is in single precision
+    assert model.objective_ == pytest.approx(
+        float(exact), rel=1e-6
+    )  # the kernel matrix is in single precision
     assert model.dual_gap_ >= 0
     assert model.dual_gap_ >= float(exact) - best.objective_ - 1e-6 * best.objective_

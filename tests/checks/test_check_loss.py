@@ -25,7 +25,9 @@ def test_every_loss_passes(kind):
         assert report.failures == []
 
 
-@pytest.mark.parametrize(("kind", "layout"), list(zip(EVERY, cycle([np.asarray, sparse.csr_array]), strict=False)))
+@pytest.mark.parametrize(
+    ("kind", "layout"), list(zip(EVERY, cycle([np.asarray, sparse.csr_array]), strict=False))
+)
 def test_every_loss_passes_in_single_precision(kind, layout):
     loss, rng = problem(kind)
     single = np.abs(rng.standard_normal((12, 4))).astype(np.float32)
@@ -33,7 +35,9 @@ def test_every_loss_passes_in_single_precision(kind, layout):
         single = single @ single.T
         loss = kind(layout(single), loss.c, **({"lam": 0.5} if hasattr(loss, "lam") else {}))
     else:
-        loss = type(loss)(layout(single), loss.b, **({"classes": 3} if hasattr(loss, "classes") else {}))
+        loss = type(loss)(
+            layout(single), loss.b, **({"classes": 3} if hasattr(loss, "classes") else {})
+        )
     assert loss.dtype == np.float32
     assert check_loss(loss)
 
@@ -41,7 +45,10 @@ def test_every_loss_passes_in_single_precision(kind, layout):
 FUNCTIONS = [
     (Bowl(), np.zeros(3)),
     (lambda x: (np.abs(x).sum(), np.sign(x)), [1.0, 0.0, -1.0]),
-    (lambda x: (float(np.maximum(x, 0).max()), np.eye(3)[np.argmax(x)] * (x.max() > 0)), np.zeros(3)),
+    (
+        lambda x: (float(np.maximum(x, 0).max()), np.eye(3)[np.argmax(x)] * (x.max() > 0)),
+        np.zeros(3),
+    ),
     (Barrier(), [2.0, 3.0]),  # defined for x > 0 only
     (lambda x: (0.5 * np.sum(x**2), x), np.ones((2, 3))),
     (lambda x: (1e12 * np.sum(x**2) / 2, 1e12 * x), 1e-6 * np.ones(4)),
@@ -138,21 +145,36 @@ def changes_its_argument(x):
 
 
 WRONG = {
-    "twice the gradient": (lambda x: (squares(x), 2 * x), r"gradient is not the slope .* coordinate \d .*"),
+    "twice the gradient": (
+        lambda x: (squares(x), 2 * x),
+        r"gradient is not the slope .* coordinate \d .*",
+    ),
     "a wrong sign": (lambda x: (squares(x), -x), "gradient is not the slope"),
-    "one wrong coordinate": (lambda x: (squares(x), x * [1, 1, 1.001]), "gradient is not the slope .* coordinate 2 "),
+    "one wrong coordinate": (
+        lambda x: (squares(x), x * [1, 1, 1.001]),
+        "gradient is not the slope .* coordinate 2 ",
+    ),
     "no gradient": (lambda x: (squares(x), 0 * x), "gradient is not the slope"),
     "not convex": (lambda x: (np.sum(np.cos(x)), -np.sin(x)), "not convex: between"),
     "concave": (lambda x: (-squares(x), -x), "not convex: between"),
-    "a subgradient of nothing": (lambda x: (np.abs(x).sum(), 2 * np.sign(x)), "gradient is not the slope"),
+    "a subgradient of nothing": (
+        lambda x: (np.abs(x).sum(), 2 * np.sign(x)),
+        "gradient is not the slope",
+    ),
     "a wrong value": (lambda x: (3 * squares(x), x), "gradient is not the slope"),
     "random": (Noisy(), "same x gives different answers"),
-    "gradient too short": (lambda x: (squares(x), x[:2]), r"gradient of the shape of x, \(3,\). Got \(2,\)"),
+    "gradient too short": (
+        lambda x: (squares(x), x[:2]),
+        r"gradient of the shape of x, \(3,\). Got \(2,\)",
+    ),
     "no pair": (squares, r"must return a pair \(value, gradient\)"),
     "text": (lambda x: ("a", x), "real value"),
     "complex": (lambda x: (squares(x), x + 1j), "real gradient"),
     "NaN": (lambda x: (np.nan, x), "must be one finite number. It is nan"),
-    "NaN elsewhere": (lambda x: (np.nan if x.ravel()[0] != 0.3 else 1.0, x), "not finite at points around"),
+    "NaN elsewhere": (
+        lambda x: (np.nan if x.ravel()[0] != 0.3 else 1.0, x),
+        "not finite at points around",
+    ),
     "infinite gradient": (lambda x: (squares(x), x / 0.0), "gradient is not finite"),
     "raises": (lambda x: 1 / 0, "ZeroDivisionError: division by zero"),
     "changes x": (changes_its_argument, "changes its argument x"),
@@ -160,20 +182,35 @@ WRONG = {
     "a loss that forgets out": (Own(forgets_out), "gradient"),
     "a loss that adds to out": (Own(adds_to_out), "gradient"),
     "a loss that mixes columns": (Own(mixes_columns), "side by side .* differ"),
-    "a loss with one value for all": (Own(one_value), r"side by side .* one value each, shape \(3,\)"),
+    "a loss with one value for all": (
+        Own(one_value),
+        r"side by side .* one value each, shape \(3,\)",
+    ),
     "a scalar that is not convex": (mine(scalar=wavy), "not convex"),
     "a scalar that is none": (mine(scalar=lambda z, b, theta: z), "must return two numbers"),
-    "a conjugate that is too small": (mine(conjugate=lambda u, b, theta: 0.25 * u * u + b * u), "conjugate is too small"),
-    "a conjugate that is too large": (mine(conjugate=lambda u, b, theta: u * u + b * u), "conjugate is too large"),
+    "a conjugate that is too small": (
+        mine(conjugate=lambda u, b, theta: 0.25 * u * u + b * u),
+        "conjugate is too small",
+    ),
+    "a conjugate that is too large": (
+        mine(conjugate=lambda u, b, theta: u * u + b * u),
+        "conjugate is too large",
+    ),
     "a conjugate without b": (mine(conjugate=lambda u, b, theta: 0.5 * u * u), "conjugate is too"),
     "a conjugate of the wrong domain": (
         mine(conjugate=lambda u, b, theta: np.where(np.abs(u) <= 0.1, 0.5 * u * u + b * u, np.inf)),
         "conjugate is too large",
     ),
-    "a conjugate for numbers only": (mine(conjugate=lambda u, b, theta: 0.0 if u > 0 else 1.0), "conjugate"),
+    "a conjugate for numbers only": (
+        mine(conjugate=lambda u, b, theta: 0.0 if u > 0 else 1.0),
+        "conjugate",
+    ),
     "a smoothness that is too small": (mine(smoothness=0.5), "'smoothness' 0.5 is too small"),
     "a smoothness of a kink": (mine(LAD, smoothness=1.0), "'smoothness' 1.0 is too small"),
-    "slopes that are too narrow": (mine(slopes=lambda b, theta: (-0.1, 0.1)), "outside its 'slopes'"),
+    "slopes that are too narrow": (
+        mine(slopes=lambda b, theta: (-0.1, 0.1)),
+        "outside its 'slopes'",
+    ),
     "a jump that is none": (mine(jump=lambda b, theta: (-1.0, 1.0)), "'jump'"),
 }
 
@@ -209,7 +246,10 @@ def test_reports_read_well():
     report = check_loss(Squared(A, B))
     text = str(report)
     assert text == repr(report)
-    assert text.splitlines()[0] == f"Squared: {len(report.findings)} statements, all of them true as far as tried."
+    assert (
+        text.splitlines()[0]
+        == f"Squared: {len(report.findings)} statements, all of them true as far as tried."
+    )
     assert len(text.splitlines()) == 1 + len(report.findings)
     assert all(finding.ok is True for finding in report.findings)
     bad = str(check_loss(lambda x: (squares(x), 2 * x), [1.0, 2.0]))
@@ -221,12 +261,16 @@ def test_one_x_at_a_time_is_said_and_no_fault():
     """A function of a vector need not know of trajectories."""
     report = check_loss(lambda x: (0.5 * x @ x, x), np.ones(3))
     assert report
-    assert any(finding.ok is None and "one x at a time" in finding.sentence for finding in report.findings)
+    assert any(
+        finding.ok is None and "one x at a time" in finding.sentence for finding in report.findings
+    )
 
 
 def test_the_same_seed_gives_the_same_report():
     loss = Huber(A, B)
-    first, second = (str(check_loss(lambda x: (squares(x), 1.5 * x), [1.0, 2.0], seed=3)) for _ in range(2))
+    first, second = (
+        str(check_loss(lambda x: (squares(x), 1.5 * x), [1.0, 2.0], seed=3)) for _ in range(2)
+    )
     assert first == second
     state = np.random.get_state()[1].copy()  # noqa: NPY002
     check_loss(loss)

@@ -71,7 +71,10 @@ class NotConvex(Lasso):
         return np.sum(np.asarray(x) != 0, axis=0) * 1.0
 
     def prox(self, z, step, out=None):
-        step = np.broadcast_to(np.reshape(step, (-1, 1)) if np.ndim(step) == 1 and np.ndim(z) == 2 else step, np.shape(z))
+        step = np.broadcast_to(
+            np.reshape(step, (-1, 1)) if np.ndim(step) == 1 and np.ndim(z) == 2 else step,
+            np.shape(z),
+        )
         result = np.where(np.asarray(z) ** 2 > 2 * step, z, 0.0)
         if out is None:
             return result
@@ -288,7 +291,10 @@ def test_objects_with_a_formula_for_one_step(penalty):
 
 def test_reports_read_well():
     report = check_penalty(L1(1.0))
-    assert str(report).splitlines()[0] == f"L1: {len(report.findings)} statements, all of them true as far as tried."
+    assert (
+        str(report).splitlines()[0]
+        == f"L1: {len(report.findings)} statements, all of them true as far as tried."
+    )
     assert str(check_penalty(NoStep())).splitlines()[0].startswith("NoStep: ")
     assert check_penalty(L1(1.0), seed=1).findings == check_penalty(L1(1.0), seed=1).findings
 
@@ -298,7 +304,9 @@ def test_what_cannot_be_checked():
         check_penalty(3.0)
     with pytest.raises(ValueError, match=r"3 strengths, but"):
         check_penalty(L1([1.0, 2.0, 3.0]), 4)
-    with pytest.raises(ValueError, match="'size' parameter of check_penalty must be an integer >= 1"):
+    with pytest.raises(
+        ValueError, match="'size' parameter of check_penalty must be an integer >= 1"
+    ):
         check_penalty(L1(1.0), 0)
 
 
@@ -314,10 +322,14 @@ class Fussy(L1):
 
 
 def test_faults_beside_value_and_prox_are_sentences():
-    assert "'properties' must be a set, such as {'norm'}. It is None." in check_penalty(Careless(1.0)).failures
+    assert (
+        "'properties' must be a set, such as {'norm'}. It is None."
+        in check_penalty(Careless(1.0)).failures
+    )
     for size in (None, 4):
         with pytest.raises(
-            TypeError, match=r"Fussy.check_size\(.\) must do nothing, or raise a ValueError. It raised KeyError"
+            TypeError,
+            match=r"Fussy.check_size\(.\) must do nothing, or raise a ValueError. It raised KeyError",
         ):
             check_penalty(Fussy(1.0), size)
 
@@ -328,6 +340,8 @@ def test_a_penalty_written_for_one_size_is_tried_there():
             return float(np.abs(x - np.arange(4)).sum())
 
         def prox(self, z, step):
-            return np.arange(4) + np.sign(z - np.arange(4)) * np.maximum(np.abs(z - np.arange(4)) - step, 0)
+            return np.arange(4) + np.sign(z - np.arange(4)) * np.maximum(
+                np.abs(z - np.arange(4)) - step, 0
+            )
 
     assert check_penalty(Toward())

@@ -225,12 +225,17 @@ def test_what_is_wrong_is_said(kind):
 
 def test_reports_read_well():
     report = check_rule(AdaGrad(0.1))
-    assert str(report).splitlines()[0] == f"AdaGrad: {len(report.findings)} statements, all of them true as far as tried."
+    assert (
+        str(report).splitlines()[0]
+        == f"AdaGrad: {len(report.findings)} statements, all of them true as far as tried."
+    )
     assert check_rule(Mine(0.1), seed=2).findings == check_rule(Mine(0.1), seed=2).findings
 
 
 def test_what_cannot_be_checked():
-    with pytest.raises(TypeError, match=r"'rule' is the class AdaGrad. Did you mean AdaGrad\(eta=0.1\)"):
+    with pytest.raises(
+        TypeError, match=r"'rule' is the class AdaGrad. Did you mean AdaGrad\(eta=0.1\)"
+    ):
         check_rule(AdaGrad)
     with pytest.raises(TypeError, match="'rule' must be a rule"):
         check_rule(0.1)

@@ -36,7 +36,20 @@ EVERY = {  # what each class is made of, beside its default values
     "GroupL2": (0.1, GROUPS),
     "SparseGroupL2": (0.1, 0.2, GROUPS),
     **dict.fromkeys(["HalfSpace", "Hyperplane"], (ONES, 1.0)),
-    **dict.fromkeys(["L1", "L1Ball", "L2", "L2Ball", "LInf", "LInfBall", "Ridge", "Simplex", "TotalVariation1D"], (0.1,)),
+    **dict.fromkeys(
+        [
+            "L1",
+            "L1Ball",
+            "L2",
+            "L2Ball",
+            "LInf",
+            "LInfBall",
+            "Ridge",
+            "Simplex",
+            "TotalVariation1D",
+        ],
+        (0.1,),
+    ),
     **dict.fromkeys(["Monotone", "NonNegative", "Zero"], ()),
     "Nuclear": (0.1, (2, 2)),
     "NumericalProx": (L1(0.1),),
@@ -45,7 +58,9 @@ EVERY = {  # what each class is made of, beside its default values
     "SLOPE": ([4.0, 3.0, 2.0, 1.0],),
     "Separable": ([(slice(0, 2), L1(0.1))],),
     "Unpenalised": (L1(0.1), [0]),
-    **dict.fromkeys(["AdaDelta", "AdaPG", "Adam", "DAdaptation", "DoG", "FISTA", "FreeAdaGradDiff"], ()),
+    **dict.fromkeys(
+        ["AdaDelta", "AdaPG", "Adam", "DAdaptation", "DoG", "FISTA", "FreeAdaGradDiff"], ()
+    ),
     **dict.fromkeys(["KATE", "Prodigy", "RMSProp"], ()),
     **dict.fromkeys(["AdaGrad", "AdaGradDiff", "AdaGradNorm", "AdamDiff", "Constant"], (0.1,)),
     **dict.fromkeys(["DelayedAdaGrad", "DualAveraging", "RMSDiff"], (0.1,)),
@@ -81,7 +96,9 @@ def parameters(name):
     signature = inspect.signature(kind)
     found = {p.name: p.default for p in signature.parameters.values() if p.name != "options"}
     if issubclass(kind, LinearModel):
-        found = {p.name: p.default for p in inspect.signature(LinearModel).parameters.values()} | found
+        found = {
+            p.name: p.default for p in inspect.signature(LinearModel).parameters.values()
+        } | found
     return found | dict(signature.bind(*EVERY[name]).arguments)
 
 
@@ -93,7 +110,11 @@ def another(name, parameter, value):
         return "all" if value is None else None
     if isinstance(value, bool):
         return not value
-    if parameter == "b" and len(value) == 12 and name not in ("Poisson", "LAD", "Squared", "Huber", "Quantile"):
+    if (
+        parameter == "b"
+        and len(value) == 12
+        and name not in ("Poisson", "LAD", "Squared", "Huber", "Quantile")
+    ):
         return value[::-1]
     if isinstance(value, float):
         return value * 0.75 + (value == 0.0) * 0.5
@@ -109,7 +130,10 @@ def test_every_class_and_parameter_counts():
         assert json.loads(json.dumps(one, allow_nan=False)) == one == describe(make(name)), name
         for parameter, value in parameters(name).items():
             changed = describe(make(name, **{parameter: another(name, parameter, value)}))
-            assert json.loads(json.dumps(changed, allow_nan=False)) == changed != one, (name, parameter)
+            assert json.loads(json.dumps(changed, allow_nan=False)) == changed != one, (
+                name,
+                parameter,
+            )
             assert difference(one, changed), (name, parameter)
 
 
@@ -153,7 +177,10 @@ def test_one_entry_of_the_data(kind):
     assert text(Logistic(convert(moved), LABELS)) != one
 
 
-@looped("build", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.dia_array, sparse.lil_array])
+@looped(
+    "build",
+    [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.dia_array, sparse.lil_array],
+)
 def test_sparse_matrices_of_a_user(build):
     """The place of an entry counts, not only its value; what SciPy remembers about the order does not."""
     place = np.zeros((3, 4))
@@ -172,11 +199,25 @@ def test_arrays():
     for array in (small, large):
         same = [array.copy(), np.repeat(array, 2)[::2]]
         assert {text(item) for item in same} == {text(array)}
-        different = [other(array), array.astype(np.float32), array.reshape(2, -1), array[::-1], array[:-1]]
+        different = [
+            other(array),
+            array.astype(np.float32),
+            array.reshape(2, -1),
+            array[::-1],
+            array[:-1],
+        ]
         assert len({text(item) for item in [array, *different]}) == 1 + len(different)
-    assert text(large.reshape(10, 10)) == text(np.asfortranarray(large.reshape(10, 10))) != text(large.reshape(10, 10).T)
+    assert (
+        text(large.reshape(10, 10))
+        == text(np.asfortranarray(large.reshape(10, 10)))
+        != text(large.reshape(10, 10).T)
+    )
     assert describe(small) == [0.0, 1.0, 2.0, 3.0]
-    assert describe(large) == {"dtype": "float64", "shape": [100], "sha256": hashlib.sha256(large.tobytes()).hexdigest()}
+    assert describe(large) == {
+        "dtype": "float64",
+        "shape": [100],
+        "sha256": hashlib.sha256(large.tobytes()).hexdigest(),
+    }
     assert text(np.empty((0, 3))) != text(np.empty((0, 4)))
 
 
@@ -202,13 +243,27 @@ def test_a_large_array_is_not_copied():
 
 
 def test_values_that_json_does_not_have():
-    values = [float("nan"), float("inf"), float("-inf"), np.float32("inf"), np.array([np.nan, 1.0]), np.array([np.nan, 2.0])]
+    values = [
+        float("nan"),
+        float("inf"),
+        float("-inf"),
+        np.float32("inf"),
+        np.array([np.nan, 1.0]),
+        np.array([np.nan, 2.0]),
+    ]
     for value in values:
         one = describe(value)
         assert difference(one, json.loads(text(value))) is None  # NaN is the same as NaN
     assert len({text(value) for value in values[:3]}) == 3
     assert text(values[-1]) != text(values[-2])
-    pairs = [({1, 2}, {1, 3}), (range(3), range(4)), (slice(1), slice(2)), (Path("a"), Path("b")), (b"a", b"b"), (1j, 2j)]
+    pairs = [
+        ({1, 2}, {1, 3}),
+        (range(3), range(4)),
+        (slice(1), slice(2)),
+        (Path("a"), Path("b")),
+        (b"a", b"b"),
+        (1j, 2j),
+    ]
     distinct = [frozenset("a"), *(value for pair in pairs for value in pair)]
     assert len({text(value) for value in distinct}) == len(distinct)
     one, other = {0, 8}, {8, 0}

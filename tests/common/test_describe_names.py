@@ -53,8 +53,16 @@ class Mine(Penalty):
 def test_what_a_module_knows_has_its_name():
     here = quadratic.__module__
     assert describe(quadratic) == f"{here}.quadratic"
-    assert describe(as_loss(quadratic)) == {"class": "FunctionLoss", "function": f"{here}.quadratic"}
-    assert describe([math.exp, np.linalg.norm, dict, np]) == ["math.exp", "numpy.linalg.norm", "builtins.dict", "numpy"]
+    assert describe(as_loss(quadratic)) == {
+        "class": "FunctionLoss",
+        "function": f"{here}.quadratic",
+    }
+    assert describe([math.exp, np.linalg.norm, dict, np]) == [
+        "math.exp",
+        "numpy.linalg.norm",
+        "builtins.dict",
+        "numpy",
+    ]
     assert describe([minimize, AdaGradDiff]) == ["minimize", "AdaGradDiff"]
     assert describe(Hidden) == f"{here}.Hidden"
 
@@ -79,7 +87,7 @@ def test_what_has_no_name():
 
 
 def test_names_that_a_user_gives():
-    function = lambda x: quadratic(2 * x)  # noqa: E731
+    function = lambda x: quadratic(2 * x)
     assert named("half the square", function) is function
     assert describe(function) == {"named": "half the square"}
     assert list(known_by_name(describe([function]))) == [("[0]", "half the square")]
@@ -115,7 +123,10 @@ def test_classes_derived_from_ours():
             return memory, x - 0.1 * g, 0.1
 
     assert describe(Local(0.1))["class"] == {"unnamed": "Local"}
-    assert describe(named("squares", Local(0.1))) == {"class": {"named": "squares"}, **without_class(AdaGradDiff(0.1))}
+    assert describe(named("squares", Local(0.1))) == {
+        "class": {"named": "squares"},
+        **without_class(AdaGradDiff(0.1)),
+    }
 
 
 def without_class(thing):
@@ -127,7 +138,10 @@ def test_the_identity_of_a_problem_leaves_the_data_out():
     assert "A" not in about["loss"]
     assert about["loss"]["b"] == describe(REAL)
     assert about["rule"] == describe(AdaGradDiff(0.1))
-    functions = [describe_problem(as_loss(loss), as_penalty(None), None) for loss in (quadratic, lambda x: quadratic(2 * x))]
+    functions = [
+        describe_problem(as_loss(loss), as_penalty(None), None)
+        for loss in (quadratic, lambda x: quadratic(2 * x))
+    ]
     assert functions[0] == functions[1]  # told apart by their values
     assert functions[0]["loss"] == {"class": "FunctionLoss"}
 
@@ -144,4 +158,7 @@ def test_what_contains_itself():
         assert json.loads(text(thing)) == describe(thing)
         assert "..." in text(thing)
     shared = [0.5]
-    assert describe([shared, shared]) == [[0.5], [0.5]]  # twice beside each other is not inside itself
+    assert describe([shared, shared]) == [
+        [0.5],
+        [0.5],
+    ]  # twice beside each other is not inside itself

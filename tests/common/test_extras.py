@@ -26,7 +26,10 @@ def test_a_missing_package(package, monkeypatch, tmp_path):
         patch.setitem(sys.modules, package, None)  # as if it were not installed
         with pytest.raises(ImportError) as caught:
             try_to_sweep(tmp_path)
-    assert str(caught.value) == f"This needs {package}, which is not installed: pip install 'adagrad-diff[sweep]'"
+    assert (
+        str(caught.value)
+        == f"This needs {package}, which is not installed: pip install 'adagrad-diff[sweep]'"
+    )
     assert caught.value.name == package
     assert caught.value.__suppress_context__
 
@@ -66,5 +69,7 @@ print(minimize(LAD([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0]), penalty=L1(0.1), eta=0
 
 @pytest.mark.slow
 def test_the_core_needs_none_of_them():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=True
+    )
     assert done.stdout == "3\n"

@@ -28,7 +28,9 @@ def test_runs_in_threads_and_side_by_side(case):
     loss, etas = LOSSES[case](), [0.05, 1.0]
     serial = [minimize(loss, eta=eta, max_iter=10) for eta in etas]
     with threadpool_limits(1):
-        np.testing.assert_allclose(minimize(loss, eta=etas[0], max_iter=10).x, serial[0].x, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            minimize(loss, eta=etas[0], max_iter=10).x, serial[0].x, rtol=1e-9, atol=1e-12
+        )
     with ThreadPoolExecutor(2) as pool:
         parallel = list(pool.map(lambda eta: minimize(loss, eta=eta, max_iter=10), etas))
     for one, other in zip(serial, parallel, strict=True):
@@ -59,7 +61,10 @@ print(cores(), thread_count(1e9), code)
     ("environment", "expected"),
     [
         ({"NUMBA_NUM_THREADS": "4", "OMP_NUM_THREADS": "1"}, "4 1 0"),  # BLAS obeys OMP_NUM_THREADS
-        ({"OMP_NUM_THREADS": "3"}, f"3 {min(3, os.cpu_count())} 0"),  # BLAS takes no more threads than there are cores
+        (
+            {"OMP_NUM_THREADS": "3"},
+            f"3 {min(3, os.cpu_count())} 0",
+        ),  # BLAS takes no more threads than there are cores
         ({"NUMBA_NUM_THREADS": "3", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}, "3 1 0"),
         ({"NUMBA_NUM_THREADS": "many", "OMP_NUM_THREADS": "0"}, f"{len(os.sched_getaffinity(0))} "),
     ],
@@ -67,7 +72,14 @@ print(cores(), thread_count(1e9), code)
 def test_environment_and_forked_children(environment, expected):
     cleared = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     run = [sys.executable, "-c", FORK]
-    done = subprocess.run(run, env={**cleared, **environment}, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        run,
+        env={**cleared, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(expected)
     assert done.stdout.endswith(" 0\n")  # the exit code of the child

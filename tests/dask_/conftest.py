@@ -13,7 +13,9 @@ def client():
     import dask
     import distributed
 
-    patience = {"distributed.comm.timeouts.connect": "4s"}  # with a worker that was killed: by default, half a minute
+    patience = {
+        "distributed.comm.timeouts.connect": "4s"
+    }  # with a worker that was killed: by default, half a minute
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with (
         dask.config.set(patience),

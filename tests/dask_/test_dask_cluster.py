@@ -32,7 +32,9 @@ def entries():
 CODES = np.random.default_rng(1).integers(0, 11, 300)
 COLLECTIONS = {
     "dense": lambda: da.from_array(entries(), chunks=(CHUNKS, 6)),
-    "sparse": lambda: da.from_array(entries(), chunks=(CHUNKS, 6)).map_blocks(sparse.csr_array, meta=sparse.csr_array((0, 0))),
+    "sparse": lambda: da.from_array(entries(), chunks=(CHUNKS, 6)).map_blocks(
+        sparse.csr_array, meta=sparse.csr_array((0, 0))
+    ),
 }
 
 
@@ -50,7 +52,13 @@ def answers(A, proofs=True):
     if not proofs:
         return found
     result = minimize(make(Logistic, A, CODES, intercept=True), penalty=L1(0.02), tol=1e-6)
-    return [*found, duality_gap(loss, L1(0.01), state.x[:, 0]).bound, result.x, result.fun, result.gap]
+    return [
+        *found,
+        duality_gap(loss, L1(0.01), state.x[:, 0]).bound,
+        result.x,
+        result.fun,
+        result.gap,
+    ]
 
 
 @pytest.mark.parametrize("case", COLLECTIONS)
@@ -58,15 +66,22 @@ def test_same_chunks_same_bits(case, client):
     wanted = answers(source(COLLECTIONS[case]()))
     for one, other in zip(answers(entries(), proofs=False), wanted, strict=False):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-    one_thread = distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0")
+    one_thread = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+    )
     with one_thread, distributed.Client(one_thread, set_as_default=False) as alone:
         for workers, proofs in ((client, case == "dense"), (alone, False)):
             found = answers(source(COLLECTIONS[case](), client=workers), proofs)
-            assert all(np.array_equal(one, other) for one, other in zip(found, wanted[: len(found)], strict=True))
+            assert all(
+                np.array_equal(one, other)
+                for one, other in zip(found, wanted[: len(found)], strict=True)
+            )
 
 
 def test_the_current_client_is_found_and_blocks_are_read_again(client):
-    A = COLLECTIONS["dense"]() - COLLECTIONS["dense"]().mean(axis=0)  # so that blocks have tasks in common
+    A = COLLECTIONS["dense"]() - COLLECTIONS["dense"]().mean(
+        axis=0
+    )  # so that blocks have tasks in common
     with client.as_current():
         kept, read = (source(A, persist=flag) for flag in (True, False))
     assert kept.overhead == read.overhead > source(A).overhead
@@ -79,10 +94,16 @@ def test_the_current_client_is_found_and_blocks_are_read_again(client):
 
 def test_a_large_x_is_sent_once(client):
     features = 40_000  # a packet of more than is sent with each task
-    A = sparse.random_array((300, features), density=1e-3, format="csr", rng=np.random.default_rng(0))
-    blocks = da.from_array(A.toarray(), chunks=(CHUNKS, features)).map_blocks(sparse.csr_array, meta=sparse.csr_array((0, 0)))
+    A = sparse.random_array(
+        (300, features), density=1e-3, format="csr", rng=np.random.default_rng(0)
+    )
+    blocks = da.from_array(A.toarray(), chunks=(CHUNKS, features)).map_blocks(
+        sparse.csr_array, meta=sparse.csr_array((0, 0))
+    )
     x = np.linspace(-1, 1, features)
-    same(LAD(source(blocks, client=client), CODES).value_and_grad(x), LAD(A, CODES).value_and_grad(x))
+    same(
+        LAD(source(blocks, client=client), CODES).value_and_grad(x), LAD(A, CODES).value_and_grad(x)
+    )
 
 
 def test_a_loss_of_the_users_own(client):
@@ -107,7 +128,10 @@ def test_files_that_are_open(client, tmp_path):
     x = np.ones(6)
     with pytest.importorskip("h5py").File(tmp_path / "A.h5", "r") as file:
         for given in (file["A"], da.from_array(file["A"], chunks=(50, 6), name=False)):
-            same(LAD(source(given, client=client), CODES).value_and_grad(x), LAD(entries(), CODES).value_and_grad(x))
+            same(
+                LAD(source(given, client=client), CODES).value_and_grad(x),
+                LAD(entries(), CODES).value_and_grad(x),
+            )
 
 
 def test_a_sweep_of_what_is_on_workers(client):
@@ -116,7 +140,9 @@ def test_a_sweep_of_what_is_on_workers(client):
     call = (L1(0.01), AdaGradDiff, [0.1, 1.0], x0s, 3)
     there, here = (sweep(f, *call, progress=False) for f in (loss, LAD(entries(), CODES)))
     np.testing.assert_allclose(there.objective, here.objective, rtol=1e-12)
-    with pytest.raises(ValueError, match=r"^The data of this loss are on workers already, .*: leave out 'client'"):
+    with pytest.raises(
+        ValueError, match=r"^The data of this loss are on workers already, .*: leave out 'client'"
+    ):
         sweep(loss, *call, progress=False, client=client)
 
 
@@ -130,7 +156,9 @@ def test_an_error_of_a_worker_is_told_here(client):
 @pytest.mark.parametrize("persist", [True, False])
 def test_a_worker_is_killed(persist, client):
     client.wait_for_workers(2)
-    wanted = minimize(LAD(source(COLLECTIONS["dense"]()), CODES), penalty=L1(0.01), eta=0.1, max_iter=8)
+    wanted = minimize(
+        LAD(source(COLLECTIONS["dense"]()), CODES), penalty=L1(0.01), eta=0.1, max_iter=8
+    )
     before = client.run(os.getpid)
     killed = []
 
@@ -176,10 +204,17 @@ def kept(client, case, path, **more):
 def test_a_client_is_killed(case, client, tmp_path):
     """Its run is gone on with from another process, and ends with the bits of one that nobody has killed."""
     path, here = tmp_path / "run.npz", Path(__file__).parent
-    places = os.pathsep.join([str(here), str(here.parent / "cases"), os.environ.get("PYTHONPATH", "")])
+    places = os.pathsep.join(
+        [str(here), str(here.parent / "cases"), os.environ.get("PYTHONPATH", "")]
+    )
     command = [sys.executable, "-c", KILLED, client.scheduler.address, case, str(path)]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "PYTHONPATH": places}
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": places},
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     left = []

@@ -40,7 +40,10 @@ def test_models_are_those_of_the_array(name):
     y, options = targets(name), {"tol": 1e-9, "alpha": 0.01, **OPTIONS.get(name, {})}
     wanted = getattr(in_memory, name)(**options).fit(A, y, WEIGHT)
     model = getattr(on_dask, name)(**options)
-    assert model.fit(collection(), da.from_array(y, chunks=31), da.from_array(WEIGHT, chunks=60)) is model
+    assert (
+        model.fit(collection(), da.from_array(y, chunks=31), da.from_array(WEIGHT, chunks=60))
+        is model
+    )
     np.testing.assert_allclose(model.coef_, wanted.coef_, atol=1e-7)
     assert type(model.coef_) is np.ndarray
     assert model.n_features_in_ == 4
@@ -61,7 +64,11 @@ def test_models_are_those_of_the_array(name):
     for weight in (None, WEIGHT):
         score = model.score(collection(), da.from_array(y, chunks=31), weight)
         assert type(score) is float
-        assert score == model.score(A, y, weight) == pytest.approx(wanted.score(A, y, weight), abs=0.05)  # arrays, too
+        assert (
+            score
+            == model.score(A, y, weight)
+            == pytest.approx(wanted.score(A, y, weight), abs=0.05)
+        )  # arrays, too
     assert np.array_equal(model.predict(A), found.compute())
 
 
@@ -73,9 +80,17 @@ def test_probabilities():
         p = model.predict_proba(collection())
         assert p.chunks == (CHUNKS, (3,))
         np.testing.assert_allclose(p.compute().sum(axis=1), 1.0)
-        np.testing.assert_allclose(np.exp(model.predict_log_proba(collection()).compute()), p.compute())
-        assert np.array_equal(model.predict(collection()).compute(), model.classes_[p.compute().argmax(axis=1)])
-    np.testing.assert_allclose(LogisticRegression().fit(collection(), y).predict_proba(A), wanted.predict_proba(A), atol=1e-3)
+        np.testing.assert_allclose(
+            np.exp(model.predict_log_proba(collection()).compute()), p.compute()
+        )
+        assert np.array_equal(
+            model.predict(collection()).compute(), model.classes_[p.compute().argmax(axis=1)]
+        )
+    np.testing.assert_allclose(
+        LogisticRegression().fit(collection(), y).predict_proba(A),
+        wanted.predict_proba(A),
+        atol=1e-3,
+    )
     assert not hasattr(LinearClassifier(loss="hinge").fit(collection(), y), "predict_proba")
 
 
@@ -86,13 +101,19 @@ def test_frames():
     assert model.feature_names_in_.tolist() == list("abcd")
     found = model.predict(X)
     assert isinstance(found, da.Array)
-    np.testing.assert_allclose(found.compute(), in_memory.LADRegressor(alpha=0.01).fit(A, REAL).predict(A), atol=1e-3)
+    np.testing.assert_allclose(
+        found.compute(), in_memory.LADRegressor(alpha=0.01).fit(A, REAL).predict(A), atol=1e-3
+    )
     assert model.score(X, frame.y) > 0.9
-    again = clone(model).fit(X[X.a > 0], frame.y[frame.a > 0])  # nobody knows how many rows that are
+    again = clone(model).fit(
+        X[X.a > 0], frame.y[frame.a > 0]
+    )  # nobody knows how many rows that are
     assert again.predict(X[X.a > 0]).compute().shape == (int((A[:, 0] > 0).sum()),)
     again.fit(collection(), REAL)
     assert not hasattr(again, "feature_names_in_")
-    with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
+    with pytest.raises(
+        ValueError, match="feature names should match those that were passed during fit"
+    ):
         model.predict(X.rename(columns={"a": "z"}))
 
 
@@ -103,7 +124,9 @@ def test_partitions_without_rows():
     X, y = late[list("abcd")], targets("LogisticRegression")[50:]
     model = LogisticRegression().fit(X, y)
     for method in ("predict", "predict_proba", "decision_function"):
-        assert np.array_equal(getattr(model, method)(X).compute(), getattr(model, method)(X.compute()))
+        assert np.array_equal(
+            getattr(model, method)(X).compute(), getattr(model, method)(X.compute())
+        )
     assert model.score(X, y) == model.score(X.compute(), y)
     some = da.from_array(A, chunks=(CHUNKS, 4))
     some = some[da.arange(120, chunks=(CHUNKS,)) >= 50]
@@ -114,7 +137,9 @@ def test_partitions_without_rows():
 def test_arrays_on_disk(tmp_path):
     np.save(tmp_path / "A.npy", A)
     mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
-    stored = pytest.importorskip("zarr").open(str(tmp_path / "A.zarr"), mode="w", shape=A.shape, chunks=(50, 4), dtype="f8")
+    stored = pytest.importorskip("zarr").open(
+        str(tmp_path / "A.zarr"), mode="w", shape=A.shape, chunks=(50, 4), dtype="f8"
+    )
     stored[:] = A
     wanted = in_memory.LADRegressor(alpha=0.01, tol=1e-9).fit(A, REAL)
     for X in (mapped, stored):
@@ -126,14 +151,26 @@ def test_arrays_on_disk(tmp_path):
 
 def test_sentences():
     with pytest.raises(ValueError, match=r"^Block 1 of X contains nan"):
-        LADRegressor().fit(da.where(da.arange(120, chunks=40)[:, None] == 55, np.nan, da.from_array(A, chunks=(40, 4))), REAL)
+        LADRegressor().fit(
+            da.where(
+                da.arange(120, chunks=40)[:, None] == 55, np.nan, da.from_array(A, chunks=(40, 4))
+            ),
+            REAL,
+        )
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[120, 119\]"):
         LADRegressor().fit(collection(), da.from_array(REAL[1:]))
-    for y, weight in ((da.ma.masked_greater(da.from_array(REAL), 2.0), None), (REAL, da.ma.masked_equal(da.ones(120), 1.0))):
+    for y, weight in (
+        (da.ma.masked_greater(da.from_array(REAL), 2.0), None),
+        (REAL, da.ma.masked_equal(da.ones(120), 1.0)),
+    ):
         with pytest.raises(ValueError, match=r"^(y|sample_weight) has \d+ masked entries"):
             LADRegressor().fit(collection(), y, weight)
     model = QuantileRegressor(alpha=0.01).fit(collection(), REAL)
-    with pytest.raises(ValueError, match="X has 3 features, but QuantileRegressor is expecting 4 features"):
+    with pytest.raises(
+        ValueError, match="X has 3 features, but QuantileRegressor is expecting 4 features"
+    ):
         model.predict(collection()[:, 1:])
-    with pytest.raises(ValueError, match=r"^X must be a Dask array \(samples, features\). Got shape \(120,\)"):
+    with pytest.raises(
+        ValueError, match=r"^X must be a Dask array \(samples, features\). Got shape \(120,\)"
+    ):
         model.predict(collection()[:, 0])

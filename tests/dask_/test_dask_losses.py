@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 import adagrad_diff.dask as on_dask
-from adagrad_diff import L1, LAD, Ridge, critical_lam, duality_gap, finish, iterate, losses, minimize
+from adagrad_diff import (
+    L1,
+    LAD,
+    Ridge,
+    critical_lam,
+    duality_gap,
+    finish,
+    iterate,
+    losses,
+    minimize,
+)
 from adagrad_diff.dask import source
 from adagrad_diff.rules import AdaGradDiff
 from dask_data import CODES, dense, entries, sparse_rows
@@ -17,7 +27,9 @@ from pairwise import pairwise
 pytestmark = pytest.mark.peer
 
 
-@pairwise(kind=LINEAR, chunks=[dense, sparse_rows], options=[{}, {"sample_weight": True}, TERMS[-1]])
+@pairwise(
+    kind=LINEAR, chunks=[dense, sparse_rows], options=[{}, {"sample_weight": True}, TERMS[-1]]
+)
 def test_every_loss(kind, chunks, options):
     A, rng = entries(), np.random.default_rng(1)
     blocks, array = make(kind, source(chunks(A)), CODES, **options), make(kind, A, CODES, **options)
@@ -46,23 +58,37 @@ def test_losses_have_the_names_of_the_package():
         array = kind(A, target, sample_weight=weights(60), **PARAMETER.get(kind, {}))
         point = np.full(array.shape, 0.1)
         same(loss.value_and_grad(point), array.value_and_grad(point))
-    assert on_dask.Quantile(dense(A), b, 0.9).value_and_grad(x)[0] == losses.Quantile(A, b, 0.9).value_and_grad(x)[0]
+    assert (
+        on_dask.Quantile(dense(A), b, 0.9).value_and_grad(x)[0]
+        == losses.Quantile(A, b, 0.9).value_and_grad(x)[0]
+    )
 
 
 # ------------------------------------------------------------ runs
 
 
 RUNS = [{"eta": 0.3}, {"eta": [0.1, 1.0]}, {"eta": 0.3, "stop": "gap"}, {"finish": False}, {}]
-KINDS = [losses.LAD, losses.Quantile, losses.Hinge, losses.Squared, losses.Logistic, losses.Multinomial]
+KINDS = [
+    losses.LAD,
+    losses.Quantile,
+    losses.Hinge,
+    losses.Squared,
+    losses.Logistic,
+    losses.Multinomial,
+]
 
 
 @pairwise(options=RUNS, kind=KINDS[::2] + KINDS[-1:], chunks=[dense, sparse_rows])
 def test_minimize(kind, options, chunks):
     A = entries()
     call = {"penalty": L1(0.02), "max_iter": 60, "tol": 1e-6, "on_failure": "ignore", **options}
-    found, wanted = (minimize(make(kind, M, CODES, intercept=True), **call) for M in (source(chunks(A)), A))
+    found, wanted = (
+        minimize(make(kind, M, CODES, intercept=True), **call) for M in (source(chunks(A)), A)
+    )
     exact = options == {} or "eta" in options
-    np.testing.assert_allclose(found.fun, wanted.fun, rtol=1e-10 if exact else 1e-3)  # Rounding grows in the race.
+    np.testing.assert_allclose(
+        found.fun, wanted.fun, rtol=1e-10 if exact else 1e-3
+    )  # Rounding grows in the race.
     if exact:
         np.testing.assert_allclose(found.x, wanted.x, rtol=1e-7, atol=1e-9)
     if options == {}:
@@ -73,7 +99,10 @@ def test_minimize(kind, options, chunks):
 @pairwise(kind=KINDS, chunks=[dense, sparse_rows])
 def test_a_run_from_the_race_to_the_certificate(kind, chunks):
     A, codes = entries(400, 20), np.random.default_rng(3).integers(0, 11, 400)
-    blocks, array = (make(kind, M, codes, intercept=True, sample_weight=True) for M in (source(chunks(A, (90, 10, 300))), A))
+    blocks, array = (
+        make(kind, M, codes, intercept=True, sample_weight=True)
+        for M in (source(chunks(A, (90, 10, 300))), A)
+    )
     lam = critical_lam(array, L1(1.0))
     assert critical_lam(blocks, L1(1.0)) == pytest.approx(lam, rel=1e-12)
     found, wanted = (minimize(f, penalty=L1(0.1 * lam), tol=1e-8) for f in (blocks, array))
@@ -96,7 +125,9 @@ def test_certificates(dtype):
 def test_no_penalty_and_columns_that_depend():
     A = entries()
     A[:, 4] = A[:, 0] + A[:, 1]
-    runs = [minimize(losses.Squared(M, CODES, intercept=True), tol=1e-8) for M in (source(dense(A)), A)]
+    runs = [
+        minimize(losses.Squared(M, CODES, intercept=True), tol=1e-8) for M in (source(dense(A)), A)
+    ]
     assert all(run.success for run in runs)
     assert runs[0].fun == pytest.approx(runs[1].fun, rel=1e-10)
 
@@ -139,7 +170,9 @@ def test_rounds_of_a_run(rounds):
         result = minimize(loss, penalty=penalty, tol=1e-6)
         assert result.gap <= 1e-6 * result.fun
         assert len(rounds) <= others + result.finish.rounds
-        if loss is binary:  # What was asked before is known, but for the sum that the intercept needs and the exact objective.
+        if (
+            loss is binary
+        ):  # What was asked before is known, but for the sum that the intercept needs and the exact objective.
             rounds.clear()
             assert duality_gap(loss, penalty, result.x).gap <= 1e-6 * result.fun
             assert len(rounds) <= 2
@@ -148,9 +181,21 @@ def test_rounds_of_a_run(rounds):
 def test_what_was_asked_before_is_told_again():
     """The same numbers, of the point that is asked for, with an axis of trajectories or without."""
     A, b = entries(), CODES.astype(float)
-    rng, far, near = np.random.default_rng(2), LAD(source(dense(A)), b, intercept=True), LAD(A, b, intercept=True)
+    rng, far, near = (
+        np.random.default_rng(2),
+        LAD(source(dense(A)), b, intercept=True),
+        LAD(A, b, intercept=True),
+    )
     points = rng.standard_normal((2, 6))
-    for x in (points[0], points[0], points[0][:, None], points[1][:, None], points[1], np.stack(points, 1), points[0]):
+    for x in (
+        points[0],
+        points[0],
+        points[0][:, None],
+        points[1][:, None],
+        points[1],
+        np.stack(points, 1),
+        points[0],
+    ):
         oracles = [loss.oracle(x) for loss in (far, near)]
         (f, g), (f2, g2) = ((oracle(x, g := np.empty_like(x)), g) for oracle in oracles)
         same((f, g), (f2, g2))

@@ -37,13 +37,22 @@ for A in arrays:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 def test_more_than_there_is_room_for(tmp_path):
     zarr = pytest.importorskip("zarr")
-    rows = np.arange(SAMPLES)[:, None] % 7 + np.arange(FEATURES) % 5.0  # whole numbers: sums have no rounding
+    rows = (
+        np.arange(SAMPLES)[:, None] % 7 + np.arange(FEATURES) % 5.0
+    )  # whole numbers: sums have no rounding
     np.save(tmp_path / "A.npy", rows)
-    stored = zarr.open(str(tmp_path / "A.zarr"), mode="w", shape=rows.shape, chunks=(5_000, FEATURES), dtype="f8")
+    stored = zarr.open(
+        str(tmp_path / "A.zarr"), mode="w", shape=rows.shape, chunks=(5_000, FEATURES), dtype="f8"
+    )
     stored[:] = rows
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "A.npy"), str(tmp_path / "A.zarr")]
-    environment = {**os.environ, "MALLOC_ARENA_MAX": "2"}  # Zarr has a dozen threads, and each would keep what it has freed
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    environment = {
+        **os.environ,
+        "MALLOC_ARENA_MAX": "2",
+    }  # Zarr has a dozen threads, and each would keep what it has freed
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, env=environment
+    )
     assert done.returncode == 0, done.stderr
     for line in done.stdout.splitlines():
         value, iterations = line.split()

@@ -43,7 +43,9 @@ def changed_here(A, folder):
 
 
 def zarr_array(A, folder):
-    found = pytest.importorskip("zarr").open(str(folder / "A.zarr"), mode="w", shape=A.shape, chunks=(13, 5), dtype="f8")
+    found = pytest.importorskip("zarr").open(
+        str(folder / "A.zarr"), mode="w", shape=A.shape, chunks=(13, 5), dtype="f8"
+    )
     found[:] = A
     return found
 
@@ -65,7 +67,9 @@ COLLECTIONS = {
     "sizes that are not known": lambda A, folder: dense(A)[dense(A)[:, 0] > 0],
     "a frame": lambda A, folder: frame(A),
     "a frame of which rows were chosen": lambda A, folder: frame(A)[frame(A).a > 0],
-    "partitions without rows": lambda A, folder: frame(A).map_partitions(lambda part: part[part.index >= 20]),
+    "partitions without rows": lambda A, folder: frame(A).map_partitions(
+        lambda part: part[part.index >= 20]
+    ),
     "Float64": lambda A, folder: frame(A).astype("Float64"),
     "integers": lambda A, folder: (10 * dense(A)).astype(int),
     "single precision": lambda A, folder: dense(A).astype("f4"),
@@ -92,7 +96,11 @@ def test_collections(case, persist, tmp_path):
     assert A.dtype == (np.float32 if "single" in case else np.float64)
     blocks, wanted = (LAD(M, CODES[: len(array)], intercept=True) for M in (A, array))
     x = np.linspace(-1, 1, array.shape[1] + 1)
-    same(blocks.value_and_grad(x), wanted.value_and_grad(x), rtol=1e-5 if A.dtype == np.float32 else 1e-12)
+    same(
+        blocks.value_and_grad(x),
+        wanted.value_and_grad(x),
+        rtol=1e-5 if A.dtype == np.float32 else 1e-12,
+    )
 
 
 @pytest.mark.parametrize("given", [mapped, columns_first])
@@ -115,13 +123,21 @@ def test_what_is_on_disk_has_a_name(tmp_path):
     """A fit with a checkpoint knows by it that it is the same."""
     one = hdf5(entries(), tmp_path)
     assert source(one).token == source(one.file["A"]).token
-    assert source(mapped(entries(), tmp_path)).token == source(np.load(tmp_path / "A.npy", mmap_mode="r")).token
+    assert (
+        source(mapped(entries(), tmp_path)).token
+        == source(np.load(tmp_path / "A.npy", mmap_mode="r")).token
+    )
 
 
 def test_what_is_asked_of_a_source():
     array, rng = entries(), np.random.default_rng(0)
     for chunks in (dense, sparse_rows):
-        A, weight, x, r = source(chunks(array)), rng.random(60), rng.standard_normal((5, 2)), rng.standard_normal(60)
+        A, weight, x, r = (
+            source(chunks(array)),
+            rng.random(60),
+            rng.standard_normal((5, 2)),
+            rng.standard_normal(60),
+        )
         A.dot(x, z := np.empty((60, 2)))
         np.testing.assert_allclose(z, array @ x, atol=1e-13)
         A.tdot(r, g := np.empty(5))
@@ -164,7 +180,10 @@ def in_eights(parts):
 
 @pytest.mark.parametrize("blocks", [1, 2, 8, 9, 65])
 def test_sums_are_made_in_a_fixed_order(blocks):
-    A = np.random.default_rng(0).standard_normal((150, 3)) * 10.0 ** np.arange(-9, 6).repeat(10)[:, None]
+    A = (
+        np.random.default_rng(0).standard_normal((150, 3))
+        * 10.0 ** np.arange(-9, 6).repeat(10)[:, None]
+    )
     cuts = np.linspace(0, 150, blocks + 1).astype(int)
     wanted = in_eights([A[lo:hi].sum(axis=0) for lo, hi in pairwise(cuts)])
     collection = da.from_array(A, chunks=(tuple(np.diff(cuts)), 3))
@@ -193,7 +212,12 @@ def firsts(block):
 
 def test_folds_that_are_no_sums():
     A = source(dense(entries()))
-    assert A.fold(firsts, merge=lambda one, other: one + other) == [(0, 16), (16, 1), (17, 23), (40, 20)]
+    assert A.fold(firsts, merge=lambda one, other: one + other) == [
+        (0, 16),
+        (16, 1),
+        (17, 23),
+        (40, 20),
+    ]
     assert A.fold(lambda block, first: first.max(), along=(np.arange(60),), merge=max) == 59
 
 
@@ -208,22 +232,38 @@ def with_nan():
 
 WRONG = {
     "NaN": (lambda: dense(with_nan()), r"^Block 2 of A contains nan at index \(3, 3\)"),
-    "NaN, sparse": (lambda: sparse_rows(with_nan()), r"^Block 2 of A contains nan at index \(3, 3\)"),
-    "text": (lambda: frame(entries()).assign(t="x"), r"^Column 't' of A is of type .*: encode it as numbers, or drop it"),
+    "NaN, sparse": (
+        lambda: sparse_rows(with_nan()),
+        r"^Block 2 of A contains nan at index \(3, 3\)",
+    ),
+    "text": (
+        lambda: frame(entries()).assign(t="x"),
+        r"^Column 't' of A is of type .*: encode it as numbers, or drop it",
+    ),
     "masked": (
         lambda: da.ma.masked_greater(da.from_array(entries(), chunks=(20, 5)), 2.5),
         r"^Block 2 of A has 3 masked entries: ",
     ),
     "complex": (lambda: dense(entries()) * 1j, r"^A must be real numbers. Got dtype complex128"),
-    "a vector": (lambda: da.ones(5), r"^A must be a Dask array \(samples, features\) .* of shape \(5,\) instead"),
+    "a vector": (
+        lambda: da.ones(5),
+        r"^A must be a Dask array \(samples, features\) .* of shape \(5,\) instead",
+    ),
     "a series": (lambda: frame(entries()).a, r"^A must be a Dask array .* Got Series instead"),
     "a bag": (lambda: dask.delayed(1), r"^A must be a Dask array .* Got Delayed\w* instead"),
-    "a list": (lambda: [[1.0]], r"^A must be a Dask array .* or an array on disk. Got list instead"),
+    "a list": (
+        lambda: [[1.0]],
+        r"^A must be a Dask array .* or an array on disk. Got list instead",
+    ),
     "no rows": (lambda: dense(entries())[:0], r"^A must have at least one sample"),
-    "no rows left": (lambda: frame(entries())[frame(entries()).a > 99], r"^A must have at least one sample .* It has no rows"),
+    "no rows left": (
+        lambda: frame(entries())[frame(entries()).a > 99],
+        r"^A must have at least one sample .* It has no rows",
+    ),
     "columns differ": (
         lambda: da.concatenate(
-            [da.from_delayed(dask.delayed(np.ones)((2, k)), (np.nan, 3), float) for k in (3, 4)], allow_unknown_chunksizes=True
+            [da.from_delayed(dask.delayed(np.ones)((2, k)), (np.nan, 3), float) for k in (3, 4)],
+            allow_unknown_chunksizes=True,
         ),
         r"the same ones in all blocks. Its blocks have \[3, 4\] columns",
     ),
@@ -241,10 +281,13 @@ def test_sentences(case):
 def test_other_sentences():
     A = dense(entries())
     with pytest.raises(
-        TypeError, match=r"^A is a Dask Array: take adagrad_diff.dask.source\(A\), or the loss of the same name"
+        TypeError,
+        match=r"^A is a Dask Array: take adagrad_diff.dask.source\(A\), or the loss of the same name",
     ):
         Squared(A, CODES)
-    with pytest.raises(TypeError, match=r"^A is a Dask DataFrame: take adagrad_diff.dask.source\(A\)"):
+    with pytest.raises(
+        TypeError, match=r"^A is a Dask DataFrame: take adagrad_diff.dask.source\(A\)"
+    ):
         Squared(frame(entries()), CODES)
     with pytest.raises(ValueError, match=r"^b must have shape \(60,\)"):
         on_dask.Squared(A, da.zeros(59))
@@ -281,5 +324,7 @@ def test_only_the_blocks_that_are_needed_are_read():
 
 
 def test_minibatches_need_rows_in_memory():
-    with pytest.raises(TypeError, match="Minibatch needs the rows of A in memory, as an array or a SciPy matrix"):
+    with pytest.raises(
+        TypeError, match="Minibatch needs the rows of A in memory, as an array or a SciPy matrix"
+    ):
         losses.Minibatch(on_dask.Squared(dense(entries()), CODES), 4)

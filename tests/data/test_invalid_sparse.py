@@ -12,7 +12,9 @@ SCRIPT = Path(invalid_sparse.__file__)
 
 
 def check(kind, beginnings):
-    run = subprocess.run([sys.executable, SCRIPT, kind], capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, SCRIPT, kind], capture_output=True, text=True, check=False
+    )
     lines = [line.split("\t") for line in run.stdout.splitlines()]
     assert run.returncode == 0, (run.returncode, lines[-1:], run.stderr[-2000:])
     assert len(lines) >= 2 * len(invalid_sparse.DAMAGE)
@@ -21,7 +23,10 @@ def check(kind, beginnings):
         if kind == "dask" and entry.endswith("predict"):
             continue  # Dask stacks the chunks with SciPy before an estimator sees them
         _, sentence = invalid_sparse.DAMAGE[damage]
-        if not outcome.startswith(tuple(f"{name} is not a valid " for name in beginnings)) or sentence not in outcome:
+        if (
+            not outcome.startswith(tuple(f"{name} is not a valid " for name in beginnings))
+            or sentence not in outcome
+        ):
             wrong.append((entry, damage, outcome))
     assert not wrong
 

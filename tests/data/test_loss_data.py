@@ -31,10 +31,19 @@ def put(place, value):
 
 WRONG = {
     "index too large": ({"indices": put(5, 10**6)}, r"indices\[5\] is 1000000"),
-    "index just too large": ({"indices": put(0, 4)}, r"indices\[0\] is 4"),  # of 3 columns, or 4 rows
+    "index just too large": (
+        {"indices": put(0, 4)},
+        r"indices\[0\] is 4",
+    ),  # of 3 columns, or 4 rows
     "negative index": ({"indices": put(3, -1)}, r"indices\[3\] is -1"),
-    "int64 index too large": ({"indices": lambda i: put(1, 2**40)(i.astype(np.int64))}, r"indices\[1\] is 1099511627776"),
-    "pointer too large": ({"indptr": put(-1, 10**6)}, r"indptr ends with 1000000, but there are 12 "),
+    "int64 index too large": (
+        {"indices": lambda i: put(1, 2**40)(i.astype(np.int64))},
+        r"indices\[1\] is 1099511627776",
+    ),
+    "pointer too large": (
+        {"indptr": put(-1, 10**6)},
+        r"indptr ends with 1000000, but there are 12 ",
+    ),
     "negative pointer": ({"indptr": put(1, -5)}, r"indptr\[1\] is -5"),
     "pointers that go back": ({"indptr": put(2, 0)}, r"indptr\[2\] is 0"),
     "first pointer": ({"indptr": put(0, 1)}, r"indptr begins with 1, not with 0"),
@@ -42,8 +51,14 @@ WRONG = {
     "pointers too many": ({"indptr": lambda p: np.append(p, p[-1])}, r"indptr has shape"),
     "indices too few": ({"indices": lambda i: i[:-4]}, r"indptr ends with 12, but there are 8 "),
     "data too few": ({"data": lambda d: d[:-4]}, r"indptr ends with 12, but there are 8 "),
-    "indices that are no integers": ({"indices": lambda i: i + 0.5}, r"indices must be integers. Got dtype float64"),
-    "two-dimensional indices": ({"indices": lambda i: i.reshape(2, -1)}, r"indices has shape \(2, 6\)"),
+    "indices that are no integers": (
+        {"indices": lambda i: i + 0.5},
+        r"indices must be integers. Got dtype float64",
+    ),
+    "two-dimensional indices": (
+        {"indices": lambda i: i.reshape(2, -1)},
+        r"indices has shape \(2, 6\)",
+    ),
     "two-dimensional data": ({"data": lambda d: d.reshape(2, -1)}, r"data has shape \(2, 6\)"),
 }
 
@@ -52,7 +67,9 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_broken_compressed_matrices(kind, case):
     change, sentence = WRONG[case]
-    with pytest.raises(ValueError, match=rf"^A is not a valid {kind.__name__[:3].upper()} matrix: {sentence}.*\.$"):
+    with pytest.raises(
+        ValueError, match=rf"^A is not a valid {kind.__name__[:3].upper()} matrix: {sentence}.*\.$"
+    ):
         Squared(compressed(kind, **change), B)
 
 
@@ -64,7 +81,8 @@ def test_broken_matrices_of_other_formats():
     coo = sparse.coo_array(A)
     coo.data = coo.data[:2]
     with pytest.raises(
-        ValueError, match=r"^A is not a valid COO matrix: coords\[0\] has shape \(\d+,\), but data has shape \(2,\)"
+        ValueError,
+        match=r"^A is not a valid COO matrix: coords\[0\] has shape \(\d+,\), but data has shape \(2,\)",
     ):
         Squared(coo, B)
     bsr.indices[1] = 77
@@ -73,7 +91,9 @@ def test_broken_matrices_of_other_formats():
     with pytest.raises(ValueError, match=r"^Q is not a valid CSR matrix"):
         Quadratic(compressed(lambda _: sparse.csr_array(np.eye(4)), indices=put(0, 9)), B)
     with pytest.raises(ValueError, match=r"^K is not a valid CSR matrix"):
-        KernelSVMDual(compressed(lambda _: sparse.csr_array(np.eye(4)), indices=put(0, 9)), B, lam=1.0)
+        KernelSVMDual(
+            compressed(lambda _: sparse.csr_array(np.eye(4)), indices=put(0, 9)), B, lam=1.0
+        )
 
 
 @looped("dtype", [np.int32, np.int64, np.uint8, ">i4", np.uint64])
@@ -91,25 +111,41 @@ def test_indices_of_every_integer_dtype(kind, dtype):
 
 
 def test_room_behind_the_last_entry_is_not_looked_at():
-    M = compressed(sparse.csr_array, indices=lambda i: np.append(i, [99, -7]), data=lambda d: np.append(d, [np.nan, np.inf]))
+    M = compressed(
+        sparse.csr_array,
+        indices=lambda i: np.append(i, [99, -7]),
+        data=lambda d: np.append(d, [np.nan, np.inf]),
+    )
     same(Squared(M, B).value_and_grad(np.ones(3)), Squared(A, B).value_and_grad(np.ones(3)))
     assert M.data.size == 14
 
 
 @looped("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
 def test_every_format(form):
-    same(Squared(sparse.csr_array(A).asformat(form), B).value_and_grad(np.ones(3)), Squared(A, B).value_and_grad(np.ones(3)))
+    same(
+        Squared(sparse.csr_array(A).asformat(form), B).value_and_grad(np.ones(3)),
+        Squared(A, B).value_and_grad(np.ones(3)),
+    )
 
 
 def operator(**products):
-    return LinearOperator(A.shape, **{"matvec": lambda v: A @ v, "rmatvec": lambda v: A.T @ v, "dtype": float, **products})
+    return LinearOperator(
+        A.shape,
+        **{"matvec": lambda v: A @ v, "rmatvec": lambda v: A.T @ v, "dtype": float, **products},
+    )
 
 
 OPERATORS = [
     ({"matvec": lambda v: np.ones(3)}, r"A @ x of the LinearOperator A must have shape \(4,\)"),
     ({"rmatvec": lambda v: np.ones(4)}, r"A\.T @ r of the LinearOperator A must have shape \(3,\)"),
-    ({"matmat": lambda v: np.ones((4, 1))}, r"A @ x of the LinearOperator A must have shape \(4, 2\)"),
-    ({"rmatmat": lambda v: np.ones((2, 3))}, r"A\.T @ r of the LinearOperator A must have shape \(3, 2\)"),
+    (
+        {"matmat": lambda v: np.ones((4, 1))},
+        r"A @ x of the LinearOperator A must have shape \(4, 2\)",
+    ),
+    (
+        {"rmatmat": lambda v: np.ones((2, 3))},
+        r"A\.T @ r of the LinearOperator A must have shape \(3, 2\)",
+    ),
     ({"matvec": lambda v: (A + 1j) @ v}, r"A @ x of the LinearOperator A must be real"),
     ({"rmatvec": None}, r"the LinearOperator A has no rmatvec"),
 ]
@@ -157,10 +193,14 @@ def test_masked_arrays_are_refused_if_something_is_masked():
 
 def test_masked_arrays_without_a_mask_are_arrays():
     x = np.ones(3)
-    plain, kept = (Squared(wrap(A), wrap(B), sample_weight=wrap(np.ones(4))) for wrap in (np.array, np.ma.masked_array))
+    plain, kept = (
+        Squared(wrap(A), wrap(B), sample_weight=wrap(np.ones(4)))
+        for wrap in (np.array, np.ma.masked_array)
+    )
     same(kept.value_and_grad(x), plain.value_and_grad(x))
     assert np.array_equal(
-        minimize(kept, np.ma.masked_array(x), eta=0.1, max_iter=3).x, minimize(plain, x, eta=0.1, max_iter=3).x
+        minimize(kept, np.ma.masked_array(x), eta=0.1, max_iter=3).x,
+        minimize(plain, x, eta=0.1, max_iter=3).x,
     )
 
 
@@ -174,12 +214,17 @@ def test_data_frames_name_the_column(library):
         Squared(np.transpose(list(columns.values())), B).value_and_grad(np.ones(2)),
     )
     with pytest.raises(
-        ValueError, match=r"^Column 'city' of A holds text \('Rome' in row 0\): encode it as numbers, or drop it"
+        ValueError,
+        match=r"^Column 'city' of A holds text \('Rome' in row 0\): encode it as numbers, or drop it",
     ):
         Squared(frames.DataFrame({**columns, "city": ["Rome", "Oslo", "Rome", "Bonn"]}), B)
-    with pytest.raises(ValueError, match=r"^Column 'age' of A contains nan in row 2: remove or impute"):
+    with pytest.raises(
+        ValueError, match=r"^Column 'age' of A contains nan in row 2: remove or impute"
+    ):
         Squared(frames.DataFrame({**columns, "age": [30.0, 40.0, float("nan"), 60.0]}), B)
-    with pytest.raises(ValueError, match=r"^Column 'age' of A contains .* in row 1: remove or impute"):
+    with pytest.raises(
+        ValueError, match=r"^Column 'age' of A contains .* in row 1: remove or impute"
+    ):
         Squared(frames.DataFrame({**columns, "age": [30, None, 50, 60]}), B)
     with pytest.raises(ValueError, match=r"^Column 'city' of A holds text \('Rome' in row 1\)"):
         Squared(frames.DataFrame({"city": [None, "Rome", "Oslo", "Rome"]}), B)
@@ -189,7 +234,9 @@ def test_data_frames_name_the_column(library):
 def test_columns_of_pandas():
     pd = pytest.importorskip("pandas")
     whole = pd.DataFrame({"n": pd.array([1, 2, None, 4], "Int64"), "m": [1.0] * 4})
-    with pytest.raises(ValueError, match=r"^Column 'n' of A contains <NA> in row 2: remove or impute"):
+    with pytest.raises(
+        ValueError, match=r"^Column 'n' of A contains <NA> in row 2: remove or impute"
+    ):
         Squared(whole, B)
     with pytest.raises(ValueError, match=r"^Column 'when' of A holds Timestamp"):
         Squared(pd.DataFrame({"m": [1.0] * 4, "when": pd.date_range("2020", periods=4)}), B)
@@ -198,13 +245,20 @@ def test_columns_of_pandas():
     with pytest.raises(ValueError, match=r"^Column 7 of A holds text"):
         Squared(pd.DataFrame({7: list("abab")}), B)
     frame = pd.DataFrame(A, columns=list("xyx"))  # a name twice
-    same(Squared(frame, pd.Series(B)).value_and_grad(np.ones(3)), Squared(A, B).value_and_grad(np.ones(3)))
+    same(
+        Squared(frame, pd.Series(B)).value_and_grad(np.ones(3)),
+        Squared(A, B).value_and_grad(np.ones(3)),
+    )
 
 
 def test_text_among_objects():
-    with pytest.raises(ValueError, match=r"^A must be an array of real numbers. It holds text, such as '1.5'"):
+    with pytest.raises(
+        ValueError, match=r"^A must be an array of real numbers. It holds text, such as '1.5'"
+    ):
         Squared(np.array([["1.5", 2.0]] * 4, dtype=object), B)
-    with pytest.raises(ValueError, match=r"^b must be an array of real numbers. It holds text, such as 'x'"):
+    with pytest.raises(
+        ValueError, match=r"^b must be an array of real numbers. It holds text, such as 'x'"
+    ):
         Squared(A, np.array([1.0, "x", 0.0, 0.0], dtype=object))
     with pytest.raises(ValueError, match=r"^A must be an array of real numbers"):
         Squared(np.array([[10**400, 2.0]] * 4, dtype=object), B)
@@ -213,8 +267,14 @@ def test_text_among_objects():
 BINARY = [k for k in LINEAR if issubclass(k, Logistic.__mro__[1])]
 SKLEARN = "adagrad_diff.sklearn"
 LABELS = {
-    "words": (["no", "yes", "yes", "no"], r"b\[0\] is 'no'\. Take b = np\.where\(y == 'yes', 1, -1\)"),
-    "objects": (np.array(["no", "yes", "no", "no"], object), r"b\[0\] is 'no'\. Take b = np\.where\(y == 'yes', 1, -1\)"),
+    "words": (
+        ["no", "yes", "yes", "no"],
+        r"b\[0\] is 'no'\. Take b = np\.where\(y == 'yes', 1, -1\)",
+    ),
+    "objects": (
+        np.array(["no", "yes", "no", "no"], object),
+        r"b\[0\] is 'no'\. Take b = np\.where\(y == 'yes', 1, -1\)",
+    ),
     "three words": (["a", "b", "c", "a"], r"b\[0\] is 'a'\. There are 3 classes: .*Multinomial"),
     "zero and one": ([0, 1, 1, 0], r"b\[0\] is 0\.0\. Take b = 2\.0 \* y - 1"),
     "truth values": ([True, False, True, True], r"b\[1\] is 0\.0\. Take b = 2\.0 \* y - 1"),
@@ -230,12 +290,19 @@ LABELS = {
 def test_labels_come_with_the_remedy(kind, case):
     labels, sentence = LABELS[case]
     arguments = (np.eye(4), labels, 1.0) if kind is KernelSVMDual else (A, labels)
-    with pytest.raises(ValueError, match=rf"^{kind.__name__} needs labels -1 and \+1 in b, but {sentence}.*{SKLEARN}"):
+    with pytest.raises(
+        ValueError,
+        match=rf"^{kind.__name__} needs labels -1 and \+1 in b, but {sentence}.*{SKLEARN}",
+    ):
         kind(*arguments)
 
 
 def test_the_remedies_are_right():
-    for y in (np.array([0, 1, 1, 0], np.uint8), np.array([False, True, True, False]), np.array([0.0, 1.0, 1.0, 0.0])):
+    for y in (
+        np.array([0, 1, 1, 0], np.uint8),
+        np.array([False, True, True, False]),
+        np.array([0.0, 1.0, 1.0, 0.0]),
+    ):
         assert Logistic(A, 2.0 * y - 1).b.tolist() == [-1.0, 1.0, 1.0, -1.0]
     y = np.array(["no", "yes", "yes", "no"])
     assert Logistic(A, np.where(y == "yes", 1, -1)).b.tolist() == [-1.0, 1.0, 1.0, -1.0]
@@ -245,7 +312,10 @@ CLASSES = [
     (["a", "b", "a", "c"], r"b\[0\] is 'a'\. .*names, b = np\.unique\(y, return_inverse=True\)"),
     ([0, 1, 1, 1e19], r"b\[3\] is 1e\+19"),
     ([0, 1, 1, 2**63 - 1], r"b\[3\] is 9\.2"),
-    ([0, 1, 1, 10**6], r"largest class in b is 1000000, but there are only 4 samples.*np\.unique.*'classes'"),
+    (
+        [0, 1, 1, 10**6],
+        r"largest class in b is 1000000, but there are only 4 samples.*np\.unique.*'classes'",
+    ),
 ]
 
 
@@ -256,7 +326,10 @@ def test_classes_come_with_the_remedy(labels, sentence):
 
 
 def test_counts_of_classes():
-    assert Multinomial(A, [0, 1, 1, 5000], classes=5001).shape == (3, 5001)  # if that is what is meant
+    assert Multinomial(A, [0, 1, 1, 5000], classes=5001).shape == (
+        3,
+        5001,
+    )  # if that is what is meant
     assert Multinomial(A, [0, 1, 1, 900]).classes == 901
     with pytest.raises(ValueError, match="The 'classes' parameter of Multinomial must be at most"):
         Multinomial(A, [0, 1, 1, 0], classes=10**12)
@@ -268,7 +341,12 @@ def test_targets_are_contiguous_and_writeable():
     frozen = np.ones(4)
     frozen.flags.writeable = False
     for b in (data[:, 0], data[::-1, 1], frozen, np.ones(4)):
-        for loss in (Squared(A, b), Logistic(A, b), Multinomial(A, b.astype(int)), Quadratic(np.eye(4), b)):
+        for loss in (
+            Squared(A, b),
+            Logistic(A, b),
+            Multinomial(A, b.astype(int)),
+            Quadratic(np.eye(4), b),
+        ):
             own = loss.c if isinstance(loss, Quadratic) else loss.b
             assert own.flags.c_contiguous
             assert own.flags.writeable
@@ -292,7 +370,9 @@ def points(shape):
     )
 
 
-@pytest.mark.parametrize("loss", [Squared(A, B), Squared(A.astype(np.float32), B), Multinomial(A, [0, 1, 2, 0])])
+@pytest.mark.parametrize(
+    "loss", [Squared(A, B), Squared(A.astype(np.float32), B), Multinomial(A, [0, 1, 2, 0])]
+)
 def test_x_in_every_form(loss):
     expected = loss.value_and_grad(np.arange(1.0, 1.0 + np.prod(loss.shape)).reshape(loss.shape))
     for x in points(loss.shape):
@@ -328,5 +408,8 @@ def test_x_too_large_for_the_precision_of_the_loss():
 
 
 def test_a_ridge_whose_inverse_overflows():
-    with pytest.raises(ValueError, match=r"^The 'lam' parameter of KernelSVMDual is too small: 1 / 1e-320 is infinite\.$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^The 'lam' parameter of KernelSVMDual is too small: 1 / 1e-320 is infinite\.$",
+    ):
         KernelSVMDual(np.eye(2), [1, -1], lam=1e-320)

@@ -6,7 +6,15 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from adagrad_diff import L1, critical_lam, duality_gap
-from adagrad_diff.losses import LAD, KernelSVMDual, Logistic, Multinomial, Poisson, Quadratic, Squared
+from adagrad_diff.losses import (
+    LAD,
+    KernelSVMDual,
+    Logistic,
+    Multinomial,
+    Poisson,
+    Quadratic,
+    Squared,
+)
 from looping import looped
 from loss_zoo import LINEAR, TERMS, make, same, weights
 from own_sources import OneBuffer, Remote, SparseWaves, Stored, dense
@@ -34,8 +42,13 @@ def wide_indices(A):
 
 def unsorted_duplicates(A):
     """Every row backwards, and every entry in two halves."""
-    values, columns = np.repeat(A[:, ::-1] / 2, 2, axis=1), np.tile(np.repeat(np.arange(A.shape[1])[::-1], 2), len(A))
-    return sparse.csr_array((values.ravel(), columns, np.arange(0, values.size + 1, values.shape[1])), shape=A.shape)
+    values, columns = (
+        np.repeat(A[:, ::-1] / 2, 2, axis=1),
+        np.tile(np.repeat(np.arange(A.shape[1])[::-1], 2), len(A)),
+    )
+    return sparse.csr_array(
+        (values.ravel(), columns, np.arange(0, values.size + 1, values.shape[1])), shape=A.shape
+    )
 
 
 def unaligned(array):
@@ -67,8 +80,10 @@ def operator(A):
 
 def batched_operator(A):
     """One that refuses to go through columns one by one."""
-    times = lambda M: lambda v: pytest.fail("column by column") if v.ndim == 2 else M @ v  # noqa: E731
-    return LinearOperator(A.shape, times(A), times(A.T), lambda V: A @ V, A.dtype, lambda V: A.T @ V)
+    times = lambda M: lambda v: pytest.fail("column by column") if v.ndim == 2 else M @ v
+    return LinearOperator(
+        A.shape, times(A), times(A.T), lambda V: A @ V, A.dtype, lambda V: A.T @ V
+    )
 
 
 KINDS = {
@@ -98,10 +113,21 @@ KINDS = {
     "LinearOperator": operator,
     "LinearOperator with matmat": batched_operator,
 }
-IN_PLACE = ["C order", "Fortran order", "every second row", "every second column of Fortran order", "read-only"]
+IN_PLACE = [
+    "C order",
+    "Fortran order",
+    "every second row",
+    "every second column of Fortran order",
+    "read-only",
+]
 
 
-@pairwise(layout=KINDS, kind=[Logistic, LAD, Multinomial], terms=[TERMS[0], TERMS[-1]], trajectories=[None, 1, 3, 12])
+@pairwise(
+    layout=KINDS,
+    kind=[Logistic, LAD, Multinomial],
+    terms=[TERMS[0], TERMS[-1]],
+    trajectories=[None, 1, 3, 12],
+)
 def test_every_matrix_gives_the_same_numbers(layout, kind, terms, trajectories):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((37, 6)) * (rng.random((37, 6)) < 0.6)
@@ -119,7 +145,10 @@ def test_every_matrix_in_a_quadratic(layout):
     Q, b = np.cov(rng.standard_normal((9, 20))), np.where(np.arange(9) % 2, 1, -1)
     for x in (rng.standard_normal(9), rng.standard_normal((9, 3))):
         same(Quadratic(KINDS[layout](Q), b).value_and_grad(x), Quadratic(Q, b).value_and_grad(x))
-        same(KernelSVMDual(KINDS[layout](Q), b, 0.1).value_and_grad(x), KernelSVMDual(Q, b, 0.1).value_and_grad(x))
+        same(
+            KernelSVMDual(KINDS[layout](Q), b, 0.1).value_and_grad(x),
+            KernelSVMDual(Q, b, 0.1).value_and_grad(x),
+        )
 
 
 @pairwise(
@@ -130,16 +159,22 @@ def test_every_matrix_in_a_quadratic(layout):
 def test_every_matrix_has_the_same_certificates(layout, kind, terms):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((37, 6)) * (rng.random((37, 6)) < 0.6)
-    reference, loss = (make(kind, M, np.arange(37) * 7 % 11, **terms) for M in (A, KINDS[layout](A)))
+    reference, loss = (
+        make(kind, M, np.arange(37) * 7 % 11, **terms) for M in (A, KINDS[layout](A))
+    )
     lam = 0.1 * critical_lam(reference, L1(1.0))
     assert 0.1 * critical_lam(loss, L1(1.0)) == pytest.approx(lam, rel=1e-9)
     one, other = (duality_gap(f, L1(lam), 0.1 * np.ones(f.shape)) for f in (reference, loss))
     assert other.fun == pytest.approx(one.fun, rel=1e-12)
     assert other.bound <= one.fun
-    assert layout == "LinearOperator" or other.bound == pytest.approx(one.bound, rel=1e-3)  # an operator shows no rows
+    assert layout == "LinearOperator" or other.bound == pytest.approx(
+        one.bound, rel=1e-3
+    )  # an operator shows no rows
 
 
-@pytest.mark.parametrize("layout", ["C order", "Fortran order", "csr_array", "csc_array", "LinearOperator"])
+@pytest.mark.parametrize(
+    "layout", ["C order", "Fortran order", "csr_array", "csc_array", "LinearOperator"]
+)
 def test_more_rows_than_one_block_or_thread_takes(layout):
     rng = np.random.default_rng(0)
     A, b = rng.standard_normal((2500, 210)), rng.standard_normal(2500)
@@ -149,7 +184,10 @@ def test_more_rows_than_one_block_or_thread_takes(layout):
         t = A @ x[:-1] + x[-1] - (b if x.ndim == 1 else b[:, None])
         r = (t.T * weight).T
         gradient = np.concatenate([A.T @ r + 0.1 * x[:-1], r.sum(axis=0, keepdims=True)])
-        same(loss.value_and_grad(x), ((t * r).sum(axis=0) / 2 + 0.05 * np.sum(x[:-1] ** 2, axis=0), gradient))
+        same(
+            loss.value_and_grad(x),
+            ((t * r).sum(axis=0) / 2 + 0.05 * np.sum(x[:-1] ** 2, axis=0), gradient),
+        )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -157,7 +195,10 @@ def test_nothing_is_copied_or_changed(dtype, tmp_path):
     A = np.random.default_rng(0).standard_normal((20, 3)).astype(dtype)
     np.save(tmp_path / "A.npy", A)
     expected = make(LAD, A, np.arange(20)).value_and_grad(np.ones(3))
-    for given in (*(KINDS[layout](A) for layout in IN_PLACE), np.load(tmp_path / "A.npy", mmap_mode="r")):
+    for given in (
+        *(KINDS[layout](A) for layout in IN_PLACE),
+        np.load(tmp_path / "A.npy", mmap_mode="r"),
+    ):
         loss, writeable = make(LAD, given, np.arange(20)), given.flags.writeable
         same(loss.value_and_grad(np.ones(3)), expected, rtol=1e-6)
         assert np.shares_memory(loss.A.array, given)
@@ -165,17 +206,26 @@ def test_nothing_is_copied_or_changed(dtype, tmp_path):
         np.testing.assert_array_equal(given, A)
     for compressed in (sparse.csr_array(A), sparse.csc_array(A)):
         parts = make(Squared, compressed, np.arange(20)).A.parts
-        for part, own in zip(parts, (compressed.indptr, compressed.indices, compressed.data), strict=True):
+        for part, own in zip(
+            parts, (compressed.indptr, compressed.indices, compressed.data), strict=True
+        ):
             assert np.shares_memory(part, own)
 
 
 @looped("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.longdouble, object])
 def test_other_numbers_become_float64(dtype):
     A = (np.arange(12).reshape(4, 3) % 5).astype(dtype)
-    for layout in [np.asarray] if dtype in (object, np.float16) else [np.asarray, sparse.csr_array, sparse.csc_array]:
+    for layout in (
+        [np.asarray]
+        if dtype in (object, np.float16)
+        else [np.asarray, sparse.csr_array, sparse.csc_array]
+    ):
         value, gradient = make(Squared, layout(A), np.arange(4)).value_and_grad(np.ones(3))
         assert gradient.dtype == np.float64
-        same((value, gradient), make(Squared, A.astype(float), np.arange(4)).value_and_grad(np.ones(3)))
+        same(
+            (value, gradient),
+            make(Squared, A.astype(float), np.arange(4)).value_and_grad(np.ones(3)),
+        )
 
 
 @pairwise(kind=LINEAR, layout=["C order", "csr_array", "LinearOperator"])
@@ -196,11 +246,15 @@ def test_large_predictions_are_safe(kind, layout):
 def test_a_weight_is_a_number_of_copies(kind, layout):
     rng = np.random.default_rng(0)
     A, codes, weight = rng.standard_normal((10, 3)), rng.integers(0, 5, 10), np.arange(10) % 3
-    loss = lambda rows, **options: make(kind, KINDS[layout](A[rows]), codes[rows], l2=0.1, **options)  # noqa: E731
+    loss = lambda rows, **options: make(
+        kind, KINDS[layout](A[rows]), codes[rows], l2=0.1, **options
+    )
     x = rng.standard_normal(loss([0]).shape)
     expected = loss(slice(None), sample_weight=weight).value_and_grad(x)
     same(loss(slice(None), sample_weight=weight * 1e-300).value_and_grad(x), expected)
-    same(loss(slice(None), sample_weight=weight * 8e307).value_and_grad(x), expected)  # the sum overflows
+    same(
+        loss(slice(None), sample_weight=weight * 8e307).value_and_grad(x), expected
+    )  # the sum overflows
     same(loss(weight > 0, sample_weight=weight[weight > 0]).value_and_grad(x), expected)
     same(loss(np.repeat(np.arange(10), weight)).value_and_grad(x), expected)
 
@@ -209,7 +263,10 @@ def test_a_weight_is_a_number_of_copies(kind, layout):
 def test_a_sample_of_weight_zero_may_overflow(layout):
     """Its scores are infinite, and would make exponentials infinite or NaN."""
     rows = np.array([[1e308, 1e308], [1.0, 2.0], [0.5, -1.0]])
-    for kind, x in ((Multinomial, np.array([[5.0, -9.0, 7.0], [8.0, 1.0, 2.0]])), (Poisson, np.array([0.5, 0.25]))):
+    for kind, x in (
+        (Multinomial, np.array([[5.0, -9.0, 7.0], [8.0, 1.0, 2.0]])),
+        (Poisson, np.array([0.5, 0.25])),
+    ):
         loss = make(kind, KINDS[layout](rows), [2, 0, 1], sample_weight=[0, 1, 3])
         alone = make(kind, rows[1:], [0, 1], sample_weight=[1, 3])
         for point in (x, np.stack([x, -x], axis=-1)):
@@ -219,7 +276,9 @@ def test_a_sample_of_weight_zero_may_overflow(layout):
 @pytest.mark.parametrize("source", [SparseWaves, OneBuffer])
 def test_sources_whose_blocks_differ_or_share_their_memory(source):
     for kind in (LAD, Multinomial):
-        blocks, array = (make(kind, A, np.arange(60) * 7 % 11, **TERMS[-1]) for A in (source(), dense(source())))
+        blocks, array = (
+            make(kind, A, np.arange(60) * 7 % 11, **TERMS[-1]) for A in (source(), dense(source()))
+        )
         for batch in ((), (3,)):
             x = 0.1 * np.random.default_rng(0).standard_normal((*array.shape, *batch))
             same(blocks.value_and_grad(x), array.value_and_grad(x))

@@ -64,7 +64,10 @@ def page(monkeypatch):
 
     page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     page.answer, page.length, page.status, page.asked = CONTENT, len(CONTENT), 200, []
-    page.again, page.sent = None, 0  # seconds after which it sends its answer once more, without end
+    page.again, page.sent = (
+        None,
+        0,
+    )  # seconds after which it sends its answer once more, without end
     page.silent, page.ended = False, threading.Event()
     thread = threading.Thread(target=page.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -18,23 +18,43 @@ SHARED = Path(__file__).parents[3] / "shared" / "data"  # the real files, on mac
 
 
 def test_names():
-    assert datasets.names() == ["splice.t", "splice", "news20", "a9a", "mushrooms", "heart_scale", "tiny"]
+    assert datasets.names() == [
+        "splice.t",
+        "splice",
+        "news20",
+        "a9a",
+        "mushrooms",
+        "heart_scale",
+        "tiny",
+    ]
 
 
-FUNCTIONS = [datasets.load, datasets.where, datasets.fetch, datasets.shape, datasets.stand_in, stand_ins.generate]
+FUNCTIONS = [
+    datasets.load,
+    datasets.where,
+    datasets.fetch,
+    datasets.shape,
+    datasets.stand_in,
+    stand_ins.generate,
+]
 
 
 @looped("function", FUNCTIONS)
 @looped("name", ["news20.binary", "", None, ["splice"]])
 def test_unknown_names(function, name):
-    with pytest.raises(ValueError, match=rf"'name' parameter of {function.__name__} must be one of 'splice\.t', 'splice'"):
+    with pytest.raises(
+        ValueError,
+        match=rf"'name' parameter of {function.__name__} must be one of 'splice\.t', 'splice'",
+    ):
         function(name)
 
 
 @pytest.mark.slow
 def test_import_is_light():
     code = "import sys, adagrad_diff.datasets as d; d.names(); print(*sys.modules)"
-    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    modules = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert "adagrad_diff.datasets" in modules
     assert not {"sklearn", "pooch", "requests", "scipy", "pandas"} & set(modules)
 
@@ -59,7 +79,10 @@ def test_examples(module, least, monkeypatch):
 
 def test_urls():
     """As they stand on the LIBSVM page, and no two entries are the same file."""
-    urls = {name: entry.url.removeprefix(_registry.BASE_URL) for name, entry in _registry.REGISTRY.items()}
+    urls = {
+        name: entry.url.removeprefix(_registry.BASE_URL)
+        for name, entry in _registry.REGISTRY.items()
+    }
     assert urls["news20"] == "multiclass/news20.bz2"
     assert urls["splice.t"] == "binary/splice.t"
     assert len({entry.sha256 for entry in _registry.REGISTRY.values()}) == len(urls)
@@ -119,12 +142,19 @@ def test_home_is_expanded(folder, monkeypatch):
 
 @pytest.mark.parametrize("stand_in", [False, True])
 def test_directories_that_do_not_exist(stand_in, tmp_path, monkeypatch):
-    with pytest.raises(DataError, match=r"The 'directory' argument names '.*absent', which is not a directory"):
+    with pytest.raises(
+        DataError, match=r"The 'directory' argument names '.*absent', which is not a directory"
+    ):
         datasets.load("tiny", tmp_path / "absent", stand_in=stand_in)
     monkeypatch.setenv("ADAGRAD_DIFF_DATA", str(tmp_path / "gone"))
-    with pytest.raises(DataError, match=r"The environment variable ADAGRAD_DIFF_DATA names '.*gone', which is not a directory"):
+    with pytest.raises(
+        DataError,
+        match=r"The environment variable ADAGRAD_DIFF_DATA names '.*gone', which is not a directory",
+    ):
         datasets.load("tiny", stand_in=stand_in)
-    with pytest.raises(ValueError, match=r"'directory' must be the path of a file or directory\. Got 5 instead"):
+    with pytest.raises(
+        ValueError, match=r"'directory' must be the path of a file or directory\. Got 5 instead"
+    ):
         datasets.load("tiny", 5, stand_in=stand_in)
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="which is not a directory"):
@@ -140,7 +170,9 @@ def test_wrong_files_of_the_user(fault, stand_in, folder, cache):
     message = str(caught.value)
     assert f"{folder / 'tiny'} is damaged or is another file" in message
     assert f"expected sha256 {ENTRY.sha256} ({len(CONTENT)} bytes)" in message
-    assert f"found {hashlib.sha256(WRONG[fault]).hexdigest()} ({len(WRONG[fault])} bytes)" in message
+    assert (
+        f"found {hashlib.sha256(WRONG[fault]).hexdigest()} ({len(WRONG[fault])} bytes)" in message
+    )
     assert f"Replace it by {ENTRY.url}" in message
     assert files(folder) == {"tiny": WRONG[fault]}
     assert not cache.exists()
@@ -170,7 +202,10 @@ def test_read_only_directories(folder):
 @pytest.mark.parametrize("change", [{"shape": (5, 3)}, {"nnz": 8}, {"shape": (4, 9)}])
 def test_what_was_read_is_compared_with_the_registry(change, folder, monkeypatch):
     monkeypatch.setitem(_registry.REGISTRY, "tiny", _registry.Entry(**{**vars(ENTRY), **change}))
-    if change.get("shape") == (4, 9):  # the number of features is given to the reader, not found by it
+    if change.get("shape") == (
+        4,
+        9,
+    ):  # the number of features is given to the reader, not found by it
         assert datasets.load("tiny", folder).A.shape == (4, 9)
         return
     with pytest.raises(DataError, match="read as 4 x 3 with 7 nonzeros instead of"):
@@ -180,7 +215,11 @@ def test_what_was_read_is_compared_with_the_registry(change, folder, monkeypatch
 def test_stand_in_whether_the_file_is_there_or_not(folder, monkeypatch):
     monkeypatch.setenv("ADAGRAD_DIFF_DATA", str(folder))
     data = datasets.stand_in("tiny")
-    assert (data.name, data.source, data.A.shape) == ("stand-in for tiny", "stand-in", datasets.shape("tiny"))
+    assert (data.name, data.source, data.A.shape) == (
+        "stand-in for tiny",
+        "stand-in",
+        datasets.shape("tiny"),
+    )
 
 
 def test_without_scikit_learn(folder, monkeypatch):
@@ -192,7 +231,9 @@ def test_without_scikit_learn(folder, monkeypatch):
 
 @pytest.mark.peer
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the LIBSVM files are not here")
-@pytest.mark.parametrize("name", ["splice.t", "splice", "news20", "a9a", "mushrooms", "heart_scale"])
+@pytest.mark.parametrize(
+    "name", ["splice.t", "splice", "news20", "a9a", "mushrooms", "heart_scale"]
+)
 def test_real_files(name):
     entry = _registry.REGISTRY[name]
     data = datasets.load(name, SHARED, download=False)

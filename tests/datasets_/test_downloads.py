@@ -65,10 +65,15 @@ def test_a_directory_without_the_file(page, tmp_path):
 def test_wrong_files_in_the_cache(fault, page, cache):
     cache.mkdir(parents=True)
     (cache / "tiny").write_bytes(WRONG[fault])
-    with pytest.raises(DataError, match=r"tiny is damaged or is another file: expected sha256 .* delete it, or allow"):
+    with pytest.raises(
+        DataError,
+        match=r"tiny is damaged or is another file: expected sha256 .* delete it, or allow",
+    ):
         datasets.load("tiny", download=False)
     assert files(cache) == {"tiny": WRONG[fault]}
-    with pytest.warns(DataWarning, match=r"damaged or is another file: expected .* fetched again") as caught:
+    with pytest.warns(
+        DataWarning, match=r"damaged or is another file: expected .* fetched again"
+    ) as caught:
         assert datasets.load("tiny").source == "download"
     assert caught[0].filename == __file__
     assert files(cache) == {"tiny": CONTENT}
@@ -78,7 +83,10 @@ def test_wrong_files_in_the_cache(fault, page, cache):
 def test_a_wrong_file_in_the_cache_and_no_network(cache):
     cache.mkdir(parents=True)
     (cache / "tiny").write_bytes(b"?")
-    with pytest.warns(DataWarning, match="fetched again"), pytest.raises(Unavailable, match="no connection"):
+    with (
+        pytest.warns(DataWarning, match="fetched again"),
+        pytest.raises(Unavailable, match="no connection"),
+    ):
         datasets.load("tiny")
     with pytest.warns(DataWarning, match="delete it.*A stand-in is used"):
         assert datasets.load("tiny", stand_in=True, download=False).source == "stand-in"
@@ -91,7 +99,8 @@ def test_more_than_expected(page, cache, said):
     """It is not read on: neither when the page says how long it is, nor when it goes on for ever."""
     page.answer, page.length, page.again = bytes(1 << 16), 1 << 40 if said else None, 0.0
     with pytest.raises(
-        DataError, match=rf"{ENTRY.url} sent another file than expected.*more than the {ENTRY.size} bytes"
+        DataError,
+        match=rf"{ENTRY.url} sent another file than expected.*more than the {ENTRY.size} bytes",
     ) as caught:
         datasets.load("tiny")
     assert "directory=DIR" in str(caught.value)
@@ -105,7 +114,9 @@ def test_a_page_that_takes_for_ever(page, cache, monkeypatch, length):
     """Each byte comes in time, and all together would take hours."""
     monkeypatch.setattr(_download, "LONGEST", 0.3)
     page.answer, page.length, page.again = b"+", length, 0.02
-    with pytest.raises(Unavailable, match=r"127\.0\.0\.1 had not sent all of it after 0\.3 seconds\. Ways out"):
+    with pytest.raises(
+        Unavailable, match=r"127\.0\.0\.1 had not sent all of it after 0\.3 seconds\. Ways out"
+    ):
         datasets.load("tiny")
     assert files(cache) == {}
     assert datasets.load("tiny", stand_in=True).source == "stand-in"
@@ -189,7 +200,14 @@ def test_no_network(cache):
     with pytest.raises(Unavailable) as caught:
         datasets.load("tiny")
     message = str(caught.value)
-    for way in ("no connection", ENTRY.url, "directory=DIR", "--data DIR", "ADAGRAD_DIFF_DATA", "stand_in=True"):
+    for way in (
+        "no connection",
+        ENTRY.url,
+        "directory=DIR",
+        "--data DIR",
+        "ADAGRAD_DIFF_DATA",
+        "stand_in=True",
+    ):
         assert way in message
     assert "\n" not in message
     assert caught.value.__suppress_context__
@@ -212,7 +230,9 @@ def test_download_forbidden(page):
 def test_a_cache_that_cannot_be_written(page, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a directory")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(Unavailable, match=r"the directory .*file.adagrad-diff cannot be written.*directory=DIR"):
+    with pytest.raises(
+        Unavailable, match=r"the directory .*file.adagrad-diff cannot be written.*directory=DIR"
+    ):
         datasets.load("tiny")
     assert datasets.load("tiny", stand_in=True).source == "stand-in"
 

@@ -112,14 +112,20 @@ def test_fetch_writes_the_text(name, cache):
 def test_damage(name, fault, tmp_path, monkeypatch):
     """A wrong bit is never used, and no stand-in takes its place in silence."""
     content = (Path(_inside.__file__).parent / "inside" / f"{name}.2bit").read_bytes()
-    wrong = {"flipped": content[:-1] + bytes([content[-1] ^ 1]), "short": content[:-1], "long": content + b"\0"}
+    wrong = {
+        "flipped": content[:-1] + bytes([content[-1] ^ 1]),
+        "short": content[:-1],
+        "long": content + b"\0",
+    }
     path = tmp_path / "packed"
     path.unlink(missing_ok=True)
     if fault != "gone":
         path.write_bytes(wrong[fault])
     monkeypatch.setattr(_inside, "packed", lambda entry: path)
     for use in (lambda: datasets.load(name, stand_in=True), lambda: _inside.text(REGISTRY[name])):
-        with pytest.raises(DataError, match=r"packed.* (is damaged|cannot be read).*Install adagrad-diff again\."):
+        with pytest.raises(
+            DataError, match=r"packed.* (is damaged|cannot be read).*Install adagrad-diff again\."
+        ):
             use()
 
 

@@ -45,7 +45,9 @@ def test_news20_stand_in_is_zipf(stand_in):
     assert (values == np.round(values)).all()
     assert values[0] == 1
     assert 50 < values[-1] <= 500
-    np.testing.assert_allclose(numbers[:3] / A.nnz, [0.785, 0.135, 0.038], atol=0.01)  # as in the file
+    np.testing.assert_allclose(
+        numbers[:3] / A.nnz, [0.785, 0.135, 0.038], atol=0.01
+    )  # as in the file
     texts = np.sort(np.bincount(A.indices, minlength=A.shape[1]))[::-1]  # that a word occurs in
     rank = np.arange(30, 3000)
     slope = np.polyfit(np.log(rank), np.log(texts[rank]), 1)[0]
@@ -55,7 +57,9 @@ def test_news20_stand_in_is_zipf(stand_in):
     assert np.median(words) < words.mean() < 100 < words.max()
 
 
-@pytest.mark.parametrize(("name", "fields"), [("a9a", stand_ins.CENSUS), ("mushrooms", stand_ins.MUSHROOMS)])
+@pytest.mark.parametrize(
+    ("name", "fields"), [("a9a", stand_ins.CENSUS), ("mushrooms", stand_ins.MUSHROOMS)]
+)
 def test_one_hot_stand_ins(name, fields, stand_in):
     A, _ = stand_in[name]
     assert sum(fields) == A.shape[1]
@@ -74,7 +78,10 @@ def test_heart_stand_in_is_scaled(stand_in):
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize(("name", "least"), [("splice.t", 0.8), ("news20", 0.8), ("mushrooms", 0.9), ("heart_scale", 0.72)])
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("splice.t", 0.8), ("news20", 0.8), ("mushrooms", 0.9), ("heart_scale", 0.72)],
+)
 def test_stand_ins_can_be_learned(name, least, stand_in):
     """On rows that were not seen, and not without effort: the labels carry noise, as the real ones do."""
     from sklearn.linear_model import LogisticRegression
@@ -83,7 +90,9 @@ def test_stand_ins_can_be_learned(name, least, stand_in):
     y = b <= 10 if name == "news20" else b == b[0]
     half = 4000 if name == "news20" else len(y) // 2
     dual = A.shape[1] > half  # twenty times as quick for many words, and the same model
-    model = LogisticRegression(solver="liblinear", dual=dual, max_iter=10_000).fit(A[:half], y[:half])
+    model = LogisticRegression(solver="liblinear", dual=dual, max_iter=10_000).fit(
+        A[:half], y[:half]
+    )
     chance = max(y.mean(), 1 - y.mean())
     assert max(least, chance + 0.05) < model.score(A[half:], y[half:]) < 0.99
 

@@ -19,7 +19,11 @@ def pinball(A, b, tau, x):
     x = [Fraction(float(v)) for v in x]
     total = Fraction(0)
     for row, target in zip(A, b, strict=True):
-        t = Fraction(float(target)) - x[-1] - sum(Fraction(float(a)) * w for a, w in zip(row, x, strict=False))
+        t = (
+            Fraction(float(target))
+            - x[-1]
+            - sum(Fraction(float(a)) * w for a, w in zip(row, x, strict=False))
+        )
         total += max(Fraction(tau) * t, (Fraction(tau) - 1) * t)
     return float(total / len(b))
 
@@ -37,7 +41,9 @@ def test_quantreg(table, tau):
     found = np.append(model.coef_, model.intercept_)
     optimum = pinball(A, b, tau, expected)
     assert abs(pinball(A, b, tau, found) - optimum) <= 1e-10 * optimum + rounding(A, found)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(b).max() / np.abs(A).max())
+    np.testing.assert_allclose(
+        found, expected, rtol=1e-6, atol=1e-6 * np.abs(b).max() / np.abs(A).max()
+    )
     assert model.converged_
     assert model.stop_reason_ == "certified"
     assert model.dual_gap_ <= 1e-10 * model.objective_ + rounding(A, found)
@@ -48,7 +54,9 @@ def test_least_absolute_deviations_are_the_median(table):
     A, b = TABLES[table]
     model = LADRegressor(alpha=0, tol=1e-10).fit(A, b)
     found = np.append(model.coef_, model.intercept_)
-    np.testing.assert_allclose(found, QUANTREG[table, 0.5], rtol=1e-6, atol=1e-6 * np.abs(b).max() / np.abs(A).max())
+    np.testing.assert_allclose(
+        found, QUANTREG[table, 0.5], rtol=1e-6, atol=1e-6 * np.abs(b).max() / np.abs(A).max()
+    )
     assert model.converged_
 
 
@@ -59,5 +67,7 @@ def test_units_do_not_matter(table):
     units = np.geomspace(1e-4, 1e5, A.shape[1] + 1)
     model = QuantileRegressor(quantile=0.25, alpha=0, tol=1e-10).fit(A * units[1:], b * units[0])
     found = np.append(model.coef_ * units[1:], model.intercept_) / units[0]
-    np.testing.assert_allclose(found, QUANTREG[table, 0.25], rtol=1e-6, atol=1e-6 * np.abs(b).max() / np.abs(A).max())
+    np.testing.assert_allclose(
+        found, QUANTREG[table, 0.25], rtol=1e-6, atol=1e-6 * np.abs(b).max() / np.abs(A).max()
+    )
     assert model.converged_

@@ -34,10 +34,15 @@ LABELS = np.where(B > 0, 1.0, -1.0)
 GROUPS = [0, 0, 1, 1, 2, 2]
 
 
-@looped("penalty, same", [(L1(0.1), L1(0.05)), (Box(-0.1, 0.3), Box(-0.1, 0.3)), (Scaled(Ridge(0.4), 0.5), Ridge(0.1))])
+@looped(
+    "penalty, same",
+    [(L1(0.1), L1(0.05)), (Box(-0.1, 0.3), Box(-0.1, 0.3)), (Scaled(Ridge(0.4), 0.5), Ridge(0.1))],
+)
 @looped("loss", [LAD(A, B), Logistic(A, LABELS, intercept=True)])
 def test_a_multiple_of_a_penalty_is_known_as_well(loss, penalty, same):
-    found, expected = (minimize(loss, penalty=one, tol=1e-9) for one in (Scaled(penalty, 0.5), same))
+    found, expected = (
+        minimize(loss, penalty=one, tol=1e-9) for one in (Scaled(penalty, 0.5), same)
+    )
     assert found.finish.done
     assert found.certified
     np.testing.assert_allclose(found.x, expected.x, rtol=1e-8, atol=1e-8)
@@ -117,7 +122,12 @@ def test_never_worse(case, tol, max_time):
     loss, penalty = CASES[case]
     best = finish(loss, penalty, np.zeros(6 + loss.intercept)).x
     rng = np.random.default_rng(1)
-    for x in (best, best + 1e-9 * rng.standard_normal(best.size), best + 1e-3, 3.0 * rng.standard_normal(best.size)):
+    for x in (
+        best,
+        best + 1e-9 * rng.standard_normal(best.size),
+        best + 1e-3,
+        3.0 * rng.standard_normal(best.size),
+    ):
         result = finish(loss, penalty, x, tol=tol, max_time=max_time)
         assert objective(loss, penalty, result.x) <= objective(loss, penalty, x) * (1 + 1e-13)
         assert result.success == (result.gap <= tol * result.fun)
@@ -142,7 +152,11 @@ def test_no_time():
 WHY = {
     "function": (lambda x: (x @ x, 2 * x), L1(0.1), "conjugate"),
     "operator": (LAD(aslinearoperator(A), B), L1(0.1), "an operator does not show the rows"),
-    "groups and kinks": (LAD(A, B), GroupL2(0.1, GROUPS), "no penalty of straight or quadratic pieces"),
+    "groups and kinks": (
+        LAD(A, B),
+        GroupL2(0.1, GROUPS),
+        "no penalty of straight or quadratic pieces",
+    ),
     "simplex": (Squared(A, B), Simplex(), "does not know"),
 }
 
@@ -154,7 +168,12 @@ def test_why_not(case):
     result = finish(loss, penalty, x)
     assert not result.success
     assert words in result.message
-    assert (result.finish.tries, result.finish.rounds, result.gap, result.bound) == (0, 0, np.inf, -np.inf)
+    assert (result.finish.tries, result.finish.rounds, result.gap, result.bound) == (
+        0,
+        0,
+        np.inf,
+        -np.inf,
+    )
     np.testing.assert_array_equal(result.x, x)
     run = minimize(loss, x, penalty, tol=1e-3, max_iter=20, on_failure="ignore")
     assert words in run.finish.reason
@@ -185,10 +204,14 @@ def test_small_problems_need_no_iteration(case):
 @pytest.mark.parametrize("case", CASES)
 def test_it_can_be_turned_off(case):
     loss, penalty = CASES[case]
-    result = minimize(loss, penalty=penalty, tol=1e-2, max_iter=5000, finish=False, on_failure="ignore")
+    result = minimize(
+        loss, penalty=penalty, tol=1e-2, max_iter=5000, finish=False, on_failure="ignore"
+    )
     assert result.nit > 0
     assert result.finish == Finish(reason="it was turned off")
-    assert minimize(loss, penalty=penalty, max_iter=5).finish == Finish(reason="no tolerance was asked for")
+    assert minimize(loss, penalty=penalty, max_iter=5).finish == Finish(
+        reason="no tolerance was asked for"
+    )
 
 
 GIVEN = [
@@ -204,7 +227,9 @@ GIVEN = [
 
 @pytest.mark.parametrize("options", GIVEN, ids=str)
 def test_a_given_step_size_is_the_algorithm_of_the_paper(options):
-    result = minimize(LAD(A, B), penalty=L1(0.05), tol=1e-3, max_iter=50, on_failure="ignore", **options)
+    result = minimize(
+        LAD(A, B), penalty=L1(0.05), tol=1e-3, max_iter=50, on_failure="ignore", **options
+    )
     assert np.all(np.asarray(result.nit) > 0)
     assert "finish" not in result or result.finish.tries == 0
     if "eta" in options and np.ndim(options["eta"]) == 0:

@@ -36,7 +36,16 @@ def penalty_of(name, features, strength):
     }[name]
 
 
-PENALTIES = ["none", "L1", "weighted L1", "elastic net", "ridge", "box", "nonnegative", "unpenalised"]
+PENALTIES = [
+    "none",
+    "L1",
+    "weighted L1",
+    "elastic net",
+    "ridge",
+    "box",
+    "nonnegative",
+    "unpenalised",
+]
 
 
 FORMATS = {
@@ -71,7 +80,10 @@ def table(kind, samples, features, rng):
         b = A[:, 0] + 3 * np.sign(A[:, 0])
         A[:, 0] = b
     if kind == "raw":
-        A, b = A * 10.0 ** rng.uniform(-6, 6, features) + 10.0 ** rng.uniform(-2, 2, features), b * 10.0 ** rng.integers(-6, 7)
+        A, b = (
+            A * 10.0 ** rng.uniform(-6, 6, features) + 10.0 ** rng.uniform(-2, 2, features),
+            b * 10.0 ** rng.integers(-6, 7),
+        )
     return A, b
 
 
@@ -102,7 +114,9 @@ def check(loss, terms, result, tol):
         assert Fraction(result.bound) <= best
         assert Fraction(result.gap) * (1 + Fraction(1e-15)) + Fraction(1e-15) * here >= here - best
     if result.success:
-        allowed = 1.001 * tol * max(float(here), 1e-6 * usual)  # an objective of almost zero counts as a millionth
+        allowed = (
+            1.001 * tol * max(float(here), 1e-6 * usual)
+        )  # an objective of almost zero counts as a millionth
         assert result.gap <= allowed
         assert float(here - best) <= allowed
 
@@ -120,7 +134,9 @@ def check(loss, terms, result, tol):
     st.booleans(),
     st.integers(0, 2**16),
 )
-def test_results_are_true_in_rational_numbers(loss, name, kind, form, size, intercept, weights, l2, single, seed):
+def test_results_are_true_in_rational_numbers(
+    loss, name, kind, form, size, intercept, weights, l2, single, seed
+):
     rng = np.random.default_rng(seed)
     A, b = table(kind, *size, rng)
     if single:
@@ -136,7 +152,12 @@ def test_results_are_true_in_rational_numbers(loss, name, kind, form, size, inte
 
 @pairwise(
     name=PENALTIES,
-    data=[("gaussian", True, "csr"), ("gaussian", False, "source"), ("raw", True, "dense"), ("integers", True, "csc")],
+    data=[
+        ("gaussian", True, "csr"),
+        ("gaussian", False, "source"),
+        ("raw", True, "dense"),
+        ("integers", True, "csc"),
+    ],
     loss=list(LOSSES),
 )
 def test_the_tolerance_is_reached(name, data, loss):
@@ -146,7 +167,10 @@ def test_the_tolerance_is_reached(name, data, loss):
     f = make(loss, A, b, form, intercept=intercept, sample_weight=rng.integers(0, 3, 60))
     penalty, terms = penalty_of(name, 5, 0.0625)
     result = finish(f, penalty, np.zeros(5 + intercept))
-    if (kind, name) == ("raw", "box"):  # with such columns the box is far too wide, and rounding exceeds the objective
+    if (kind, name) == (
+        "raw",
+        "box",
+    ):  # with such columns the box is far too wide, and rounding exceeds the objective
         assert result.gap <= 1e-5 * result.fun
     else:
         assert result.success, result.message
@@ -170,11 +194,15 @@ def test_linear_programs_against_highs(shape, loss, kind, intercept, lam):
     assert result.fun == pytest.approx(best, rel=1e-8, abs=1e-8)
     assert result.bound <= best * (1 + 1e-9) + 1e-12
     # Objectives of zero and many more coefficients than samples are known limits of accuracy.
-    assert result.success or ((result.fun <= 1e-12 or shape == (8, 25)) and result.gap <= 1e-7), result.message
+    assert result.success or ((result.fun <= 1e-12 or shape == (8, 25)) and result.gap <= 1e-7), (
+        result.message
+    )
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize(("loss", "name"), [("LAD", "ridge"), ("Quantile", "elastic net"), ("Hinge", "box")])
+@pytest.mark.parametrize(
+    ("loss", "name"), [("LAD", "ridge"), ("Quantile", "elastic net"), ("Hinge", "box")]
+)
 def test_quadratic_programs_against_clarabel(loss, name):
     cp = pytest.importorskip("cvxpy")
     A, b = table("gaussian", 30, 5, np.random.default_rng(5))
@@ -182,8 +210,14 @@ def test_quadratic_programs_against_clarabel(loss, name):
     penalty, terms = penalty_of(name, 5, 0.125)
     x = cp.Variable(5)
     t = A @ x - f.b if loss != "Hinge" else 1 - cp.multiply(f.b, A @ x)
-    losses = {"LAD": cp.abs(t), "Quantile": cp.maximum(-0.25 * t, 0.75 * t), "Hinge": cp.pos(t)}[loss]
-    total = cp.sum(losses) / 30 + terms.get("l1", 0.0) * cp.norm1(x) + terms.get("l2", 0.0) / 2 * cp.sum_squares(x)
+    losses = {"LAD": cp.abs(t), "Quantile": cp.maximum(-0.25 * t, 0.75 * t), "Hinge": cp.pos(t)}[
+        loss
+    ]
+    total = (
+        cp.sum(losses) / 30
+        + terms.get("l1", 0.0) * cp.norm1(x)
+        + terms.get("l2", 0.0) / 2 * cp.sum_squares(x)
+    )
     inside = [x >= terms["lower"], x <= terms["upper"]] if "lower" in terms else []
     best = cp.Problem(cp.Minimize(total), inside).solve(solver=cp.CLARABEL)
     assert finish(f, penalty, np.zeros(5)).fun == pytest.approx(best, rel=1e-7)
@@ -208,7 +242,9 @@ def test_samples_and_columns_join(loss, name, start):
     assert result.success, result.message
     assert result.finish.samples < 460 or result.finish.coefficients < 430
     assert result.finish.rounds > 1 or start == "near"
-    assert certifying.check(f, penalty, result.x, result.fun, result.bound, result.gap, result.dual_point)
+    assert certifying.check(
+        f, penalty, result.x, result.fun, result.bound, result.gap, result.dual_point
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -219,7 +255,9 @@ def test_many_samples_per_coefficient(loss):
     result = finish(f, L1(0.01), np.zeros(2))
     assert result.success, result.message
     assert result.finish.samples < 4000
-    assert certifying.check(f, L1(0.01), result.x, result.fun, result.bound, result.gap, result.dual_point)
+    assert certifying.check(
+        f, L1(0.01), result.x, result.fun, result.bound, result.gap, result.dual_point
+    )
 
 
 @looped("loss, intercept", [(loss, intercept) for loss in LOSSES for intercept in (False, True)])
@@ -228,7 +266,9 @@ def test_an_optimum_of_zero(loss, intercept):
     A = np.random.default_rng(0).integers(-3, 4, (30, 3)).astype(float)
     A[:, 0] += np.where(A[:, 0] >= 0, 1.0, 0.0)
     f = LOSSES[loss](A, np.sign(A[:, 0]) if loss == "Hinge" else A[:, 0], intercept=intercept)
-    result = finish(f, None, np.zeros(3 + intercept), tol=1e-8)  # of a millionth: predictions have rounding errors
+    result = finish(
+        f, None, np.zeros(3 + intercept), tol=1e-8
+    )  # of a millionth: predictions have rounding errors
     assert result.success, result.message
     assert 0 <= result.fun <= 1e-14
     assert result.bound >= -1e-20

@@ -55,8 +55,12 @@ PENALTIES = {
     "sparse group": lambda n: SparseGroupL2(0.01, 0.02, np.arange(n) // 3),
     "some": lambda n: Unpenalised(L1(0.05), free=[0]),
     "scaled": lambda n: Scaled(Scaled(ElasticNet(0.1, 0.5), 0.4), 0.5),
-    "scaled groups": lambda n: Scaled(GroupL2(0.01, np.arange(n) // 3, 1.0 + np.arange(-(-n // 3)) % 2), 3.0),
-    "scaled parts": lambda n: Separable([(slice(0, 2), Scaled(L1(0.1), 0.2)), ([3], Scaled(Box(-0.2, 0.3), 2.0))]),
+    "scaled groups": lambda n: Scaled(
+        GroupL2(0.01, np.arange(n) // 3, 1.0 + np.arange(-(-n // 3)) % 2), 3.0
+    ),
+    "scaled parts": lambda n: Separable(
+        [(slice(0, 2), Scaled(L1(0.1), 0.2)), ([3], Scaled(Box(-0.2, 0.3), 2.0))]
+    ),
     "parts": lambda n: Separable([(slice(0, 2), L1(0.02)), ([3], Ridge(0.1))]),
 }
 FORMS = {
@@ -75,8 +79,13 @@ def named(penalty):
 def data(kind, samples, features, rng):
     A = rng.standard_normal((samples, features))
     z = A[:, :3].sum(axis=1) + 1.5 * rng.standard_normal(samples)  # far from separable
-    targets = {Poisson: lambda: np.floor(np.exp(np.clip(z, -2, 2))), Multinomial: lambda: np.arange(samples) % 3}
-    return A, targets.get(kind, lambda: z if kind in (Squared, Huber) else np.where(z > 0, 1.0, -1.0))()
+    targets = {
+        Poisson: lambda: np.floor(np.exp(np.clip(z, -2, 2))),
+        Multinomial: lambda: np.arange(samples) % 3,
+    }
+    return A, targets.get(
+        kind, lambda: z if kind in (Squared, Huber) else np.where(z > 0, 1.0, -1.0)
+    )()
 
 
 def slopes(kind, z, b):
@@ -121,7 +130,14 @@ def solve(loss, penalty, x=None, tol=1e-10):
     return finish(loss, penalty, np.zeros(loss.shape) if x is None else x, tol=tol)
 
 
-@pairwise(name=sorted(PENALTIES), kind=KINDS, form=FORMS, intercept=[False, True], l2=[0.0, 0.1], weighted=[False, True])
+@pairwise(
+    name=sorted(PENALTIES),
+    kind=KINDS,
+    form=FORMS,
+    intercept=[False, True],
+    l2=[0.0, 0.1],
+    weighted=[False, True],
+)
 def test_every_pair_is_optimal(name, kind, form, intercept, l2, weighted):
     rng = np.random.default_rng(len(name))
     A, b = data(kind, 60, 8, rng)
@@ -131,13 +147,19 @@ def test_every_pair_is_optimal(name, kind, form, intercept, l2, weighted):
     result = solve(loss, penalty)
     assert result.x.shape == loss.shape
     assert distance(loss, A, penalty, result.x) < 1e-9
-    if kind is not Multinomial or "parts" not in name:  # without a penalty on many coefficients, its bound is not sharp
+    if (
+        kind is not Multinomial or "parts" not in name
+    ):  # without a penalty on many coefficients, its bound is not sharp
         assert result.success, result.message
         assert 0 <= result.gap <= 1e-10 * abs(result.fun)
-    certifying.check(loss, penalty, result.x, result.fun, result.bound, result.gap, result.dual_point)
+    certifying.check(
+        loss, penalty, result.x, result.fun, result.bound, result.gap, result.dual_point
+    )
 
 
-@pairwise(seed=[0, 1, 2], spread=[0.0, 6.0], number=range(5), intercept=[False, True], l2=[0.0, 0.01])
+@pairwise(
+    seed=[0, 1, 2], spread=[0.0, 6.0], number=range(5), intercept=[False, True], l2=[0.0, 0.01]
+)
 def test_least_squares_in_rational_numbers(seed, spread, number, intercept, l2):
     """Columns have sizes from 10^-spread to 10^spread and means that are not zero."""
     rng = np.random.default_rng(seed)
@@ -145,10 +167,19 @@ def test_least_squares_in_rational_numbers(seed, spread, number, intercept, l2):
     A = (rng.standard_normal((9, 3)) + seed * rng.standard_normal(3)) * sizes
     b = A @ (1 / sizes) + rng.standard_normal(9)
     l1s = L1([0.1 * sizes[0], 0.0, 0.0])
-    penalty = [L1(0.03 * sizes), l1s, Zero(), ElasticNet(0.01 * sizes, 0.01 * sizes**2), Ridge(0.1 * sizes**2)][number]
+    penalty = [
+        L1(0.03 * sizes),
+        l1s,
+        Zero(),
+        ElasticNet(0.01 * sizes, 0.01 * sizes**2),
+        Ridge(0.1 * sizes**2),
+    ][number]
     loss = Squared(A, b, intercept=intercept, l2=l2)
     result = solve(loss, penalty, tol=1e-9)
-    true, best = (rational.objective(loss, penalty, x) for x in (result.x, rational.stationary(loss, penalty, result.x)))
+    true, best = (
+        rational.objective(loss, penalty, x)
+        for x in (result.x, rational.stationary(loss, penalty, result.x))
+    )
     assert abs(Fraction(result.fun) - true) <= Fraction(1e-12) * true
     assert Fraction(result.bound) <= min(best, true)
     assert result.success, result.message
@@ -162,20 +193,27 @@ def test_agrees_with_a_plain_newton_method(kind):
         z = A @ x
         h = kind.curvature(z, b, 0.0)
         x = x - 0.7 * np.linalg.solve(
-            (A.T * h) @ A / 80 + 0.1 * np.eye(6), A.T @ slopes(kind, z[:, None], b)[:, 0] / 80 + 0.1 * x
+            (A.T * h) @ A / 80 + 0.1 * np.eye(6),
+            A.T @ slopes(kind, z[:, None], b)[:, 0] / 80 + 0.1 * x,
         )
     np.testing.assert_allclose(solve(loss, Zero()).x, x, atol=1e-10)
 
 
-@pytest.mark.parametrize("penalty", [L1(0.01), GroupL2(0.02, np.arange(5) // 2), Box(-0.1, 0.1)], ids=named)
+@pytest.mark.parametrize(
+    "penalty", [L1(0.01), GroupL2(0.02, np.arange(5) // 2), Box(-0.1, 0.1)], ids=named
+)
 def test_all_kinds_of_sources_agree(penalty):
     A, b = SparseWaves().to_dense(), np.where(np.arange(60) % 3, 1.0, -1.0)
     x = solve(Logistic(A, b, intercept=True), penalty).x
     for other in (SparseWaves(), Remote(A), sparse.csc_array(A), aslinearoperator(A)):
-        np.testing.assert_allclose(solve(Logistic(other, b, intercept=True), penalty).x, x, atol=1e-8)
+        np.testing.assert_allclose(
+            solve(Logistic(other, b, intercept=True), penalty).x, x, atol=1e-8
+        )
     dense = solve(Logistic(Waves().to_dense(), b), penalty).x
     np.testing.assert_allclose(solve(Logistic(OneBuffer(), b), penalty).x, dense, atol=1e-8)
-    single = solve(Logistic(A.astype(np.float32), b.astype(np.float32), intercept=True), penalty, tol=1e-5)
+    single = solve(
+        Logistic(A.astype(np.float32), b.astype(np.float32), intercept=True), penalty, tol=1e-5
+    )
     assert single.success
     np.testing.assert_allclose(single.x, x, atol=1e-5)
 
@@ -191,7 +229,13 @@ def test_units_of_columns_do_not_matter(form):
 
 
 @pairwise(
-    penalty=[L1(0.02), Ridge(1e-2), ElasticNet(0.01, 0.01), NonNegative(), GroupL2(0.02, np.arange(300) // 3)],
+    penalty=[
+        L1(0.02),
+        Ridge(1e-2),
+        ElasticNet(0.01, 0.01),
+        NonNegative(),
+        GroupL2(0.02, np.arange(300) // 3),
+    ],
     form=[np.array, sparse.csc_array],
 )
 def test_more_columns_than_samples(penalty, form):
@@ -227,11 +271,18 @@ DEGENERATE = {
     "equal targets": lambda A, b: (A, np.ones_like(b)),
     "one sample": lambda A, b: (A[:1], b[:1]),
     "constant columns": lambda A, b: (np.hstack([A, np.full((len(A), 2), 3.0)]), b),
-    "separable": lambda A, b: (A, np.where(A[:, 0] > 0, 1.0, -1.0) if set(np.unique(b)) <= {-1.0, 1.0} else b),
+    "separable": lambda A, b: (
+        A,
+        np.where(A[:, 0] > 0, 1.0, -1.0) if set(np.unique(b)) <= {-1.0, 1.0} else b,
+    ),
 }
 
 
-@pairwise(case=DEGENERATE, kind=[Logistic, Squared, SquaredHinge, Huber, Poisson], penalty=[Zero(), L1(0.01), Ridge(0.01)])
+@pairwise(
+    case=DEGENERATE,
+    kind=[Logistic, Squared, SquaredHinge, Huber, Poisson],
+    penalty=[Zero(), L1(0.01), Ridge(0.01)],
+)
 def test_degenerate_data(case, kind, penalty):
     """The answer is finite and not worse than the start, and a certified one is optimal."""
     A, b = DEGENERATE[case](*data(kind, 30, 6, np.random.default_rng(6)))
@@ -255,7 +306,9 @@ def test_a_problem_without_a_minimizer():
 
 
 def test_an_overflow_is_not_an_exception():
-    result = minimize(Poisson(np.array([[1.0], [2.0]]), [1, 2]), [1e4], tol=1e-9, max_iter=3, on_failure="ignore")
+    result = minimize(
+        Poisson(np.array([[1.0], [2.0]]), [1, 2]), [1e4], tol=1e-9, max_iter=3, on_failure="ignore"
+    )
     assert np.isfinite(result.x).all()
     loss = Poisson(np.array([[1.0, 1e3], [2.0, -1e3]]), [1, 2], l2=1e-300)
     assert not finish(loss, None, np.array([600.0, 0.0]), tol=1e-14).success
@@ -289,7 +342,9 @@ def test_support_vector_machine_with_a_bias(samples, C, seed, skewed):
     x = solve(loss, penalty).x
     assert penalty.value(x) == 0.0
     step = 1.0 / loss.lipschitz()
-    np.testing.assert_allclose(penalty.prox(x - step * loss.value_and_grad(x)[1], step), x, atol=1e-10 / samples)
+    np.testing.assert_allclose(
+        penalty.prox(x - step * loss.value_and_grad(x)[1], step), x, atol=1e-10 / samples
+    )
 
 
 # ------------------------------------------------------------ problems that cannot be polished

@@ -94,7 +94,10 @@ def test_a_directory_that_has_become_a_file(kernel, tmp_path):
 def test_no_directory_for_the_cache(kernel, monkeypatch):
     """Numba finds no place at all, as in a read-only environment."""
     monkeypatch.setattr(numba.config, "CACHE_LOCATOR_CLASSES", "IPythonCacheLocator", raising=False)
-    with pytest.warns(RuntimeWarning, match=r"^Numba's cache of compiled functions cannot be used .* NUMBA_CACHE_DIR"):
+    with pytest.warns(
+        RuntimeWarning,
+        match=r"^Numba's cache of compiled functions cannot be used .* NUMBA_CACHE_DIR",
+    ):
         function = kernel()
     assert function(2.0) == 6.0
 
@@ -114,7 +117,13 @@ print(*(w.category.__name__ for w in found))
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no resource limits")
 def test_the_package_on_a_full_disk(tmp_path):
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    run = subprocess.run([sys.executable, "-c", PUBLIC], capture_output=True, text=True, check=False, env=environment)
+    environment = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", PUBLIC], capture_output=True, text=True, check=False, env=environment
+    )
     assert run.returncode == 0, run.stderr[-2000:]
     assert run.stdout.splitlines() == ["[2.0, -0.0]", "[2.0, -0.0]", "RuntimeWarning"]

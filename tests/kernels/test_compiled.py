@@ -14,8 +14,15 @@ from loss_zoo import SCALAR
 from pairwise import pairwise
 
 
-@pairwise(rule=[AdaGrad, AdaGradDiff], blocks=[None, "all", [0, 1, 0, 1]], trajectories=[None, 3], exponent=[60, -70])
-def test_squares_neither_overflow_nor_vanish_in_single_precision(rule, blocks, trajectories, exponent):
+@pairwise(
+    rule=[AdaGrad, AdaGradDiff],
+    blocks=[None, "all", [0, 1, 0, 1]],
+    trajectories=[None, 3],
+    exponent=[60, -70],
+)
+def test_squares_neither_overflow_nor_vanish_in_single_precision(
+    rule, blocks, trajectories, exponent
+):
     """If the loss and eps are multiplied by a power of two, the iterates stay the same."""
     rng = np.random.default_rng(0)
     B, c = rng.standard_normal((6, 4)), rng.standard_normal(4)
@@ -65,7 +72,13 @@ def test_a_gradient_whose_square_overflows_ends_one_trajectory_only():
         g[1, x[0] < 0.5] = 1e200
         return g.sum(axis=0), g
 
-    result = minimize(linear, np.ones((2, 3)), rule=AdaGradDiff([0.1, 0.4, 0.01]), max_iter=3, on_failure="ignore")
-    assert [status == adagrad_diff.Status.NOT_FINITE for status in result.status] == [False, True, False]
+    result = minimize(
+        linear, np.ones((2, 3)), rule=AdaGradDiff([0.1, 0.4, 0.01]), max_iter=3, on_failure="ignore"
+    )
+    assert [status == adagrad_diff.Status.NOT_FINITE for status in result.status] == [
+        False,
+        True,
+        False,
+    ]
     assert np.isfinite(result.x).all()
     assert result.nit[1] < 3

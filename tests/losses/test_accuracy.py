@@ -32,7 +32,9 @@ def values(t, width=8):
     """Return log(1 + exp(t)) for each number, from `width` trajectories at a time. From 8 on other loops are used."""
     z = np.zeros((1, -(-len(t) // width) * width))
     z[0, : len(t)] = np.negative(t)
-    return np.concatenate([ONE.value_and_grad(z[:, k : k + width])[0] for k in range(0, z.size, width)])[: len(t)]
+    return np.concatenate(
+        [ONE.value_and_grad(z[:, k : k + width])[0] for k in range(0, z.size, width)]
+    )[: len(t)]
 
 
 @settings(deadline=None, max_examples=20)

@@ -14,11 +14,24 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import naive
-from adagrad_diff import LAD, AdaGradDiff, Hinge, KernelSVMDual, Multinomial, Quadratic, Quantile, Squared, minimize
+from adagrad_diff import (
+    LAD,
+    AdaGradDiff,
+    Hinge,
+    KernelSVMDual,
+    Multinomial,
+    Quadratic,
+    Quantile,
+    Squared,
+    minimize,
+)
 from loss_zoo import EVERY, PARAMETER, named
 
 bounded = settings(
-    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], print_blob=True
+    deadline=None,
+    max_examples=30,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    print_blob=True,
 )
 SENTENCE = r"[^\n]{12,}[.?]\)?"
 DTYPES = ["f8", "f8", "f4", ">f8", ">f4", "f2", "i1", "u1", "i8", "u8", "?", "O", "g", "c16", "U5"]
@@ -29,10 +42,17 @@ KINKED = {LAD, Quantile, Hinge}
 
 def odd_numbers(draw, shape):
     """Small integers times a power of ten, sometimes with NaN or infinity, in some dtype; the same in double precision."""
-    values = np.array(draw(st.lists(st.integers(-4, 4), min_size=int(np.prod(shape)), max_size=int(np.prod(shape)))), float)
+    values = np.array(
+        draw(
+            st.lists(st.integers(-4, 4), min_size=int(np.prod(shape)), max_size=int(np.prod(shape)))
+        ),
+        float,
+    )
     values = values.reshape(shape) * 10.0 ** draw(st.sampled_from(MAGNITUDES))
     if values.size and draw(st.integers(0, 11)) == 0:
-        values.flat[draw(st.integers(0, values.size - 1))] = draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+        values.flat[draw(st.integers(0, values.size - 1))] = draw(
+            st.sampled_from([np.nan, np.inf, -np.inf])
+        )
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return np.asarray(values.astype(draw(st.sampled_from(DTYPES))))
@@ -40,7 +60,9 @@ def odd_numbers(draw, shape):
 
 def odd_strides(draw, array, *more):
     """The same entries, elsewhere in memory."""
-    kind = draw(st.sampled_from(["C", "F", "backwards", "apart", "broadcast", "list", "masked", *more]))
+    kind = draw(
+        st.sampled_from(["C", "F", "backwards", "apart", "broadcast", "list", "masked", *more])
+    )
     if array.ndim == 0 or kind in ("C", "list"):
         return array.tolist() if kind == "list" else array
     if kind == "F":
@@ -60,18 +82,29 @@ def odd_strides(draw, array, *more):
 
 def odd_matrix(draw, array):
     """Dense, sparse of any format, or an operator; sometimes a sparse one that is broken."""
-    if array.ndim != 2 or array.dtype.kind not in "fiub" or array.dtype.str[1:] in ("f2", "g") or draw(st.booleans()):
+    if (
+        array.ndim != 2
+        or array.dtype.kind not in "fiub"
+        or array.dtype.str[1:] in ("f2", "g")
+        or draw(st.booleans())
+    ):
         return odd_strides(draw, array)
     kind = draw(st.sampled_from([*FORMATS, "operator", "broken"]))
     native = array.astype(array.dtype.newbyteorder("="))
     if kind == "operator":
         return aslinearoperator(native)
     if kind != "broken":
-        return sparse.csr_array(native).asformat(kind) if 0 not in native.shape else sparse.csr_array(native)
+        return (
+            sparse.csr_array(native).asformat(kind)
+            if 0 not in native.shape
+            else sparse.csr_array(native)
+        )
     matrix = draw(st.sampled_from([sparse.csr_array, sparse.csc_array]))(native)
     part = getattr(matrix, draw(st.sampled_from(["indices", "indptr"])))
     if part.size:
-        part[draw(st.integers(0, part.size - 1))] = draw(st.sampled_from([-1, 1, 7, 2**30, -(2**31)]))
+        part[draw(st.integers(0, part.size - 1))] = draw(
+            st.sampled_from([-1, 1, 7, 2**30, -(2**31)])
+        )
     return matrix
 
 
@@ -82,7 +115,11 @@ def is_sentence(error):
 def copied(thing):
     """What to compare with afterwards."""
     if sparse.issparse(thing):
-        return {name: np.array(value, copy=True) for name, value in vars(thing).items() if isinstance(value, np.ndarray)}
+        return {
+            name: np.array(value, copy=True)
+            for name, value in vars(thing).items()
+            if isinstance(value, np.ndarray)
+        }
     return np.array(thing, copy=True) if isinstance(thing, np.ndarray) else repr(thing)
 
 
@@ -91,7 +128,9 @@ def same_as(thing, before):
         return all(same_as(getattr(thing, name), value) for name, value in before.items())
     if isinstance(before, np.ndarray):
         now = np.array(thing, copy=True)
-        return now.dtype == before.dtype and (str(now.tolist()) == str(before.tolist()))  # as text NaN is NaN
+        return now.dtype == before.dtype and (
+            str(now.tolist()) == str(before.tolist())
+        )  # as text NaN is NaN
     return repr(thing) == before
 
 
@@ -145,7 +184,9 @@ def test_any_data(kind, data):
     draw = data.draw
     square = kind in (Quadratic, KernelSVMDual)
     samples, features = draw(st.integers(0, 5)), draw(st.integers(0, 4))
-    shape = draw(st.sampled_from([(samples, features)] * 9 + [(samples,), (samples, features, 1), ()]))
+    shape = draw(
+        st.sampled_from([(samples, features)] * 9 + [(samples,), (samples, features, 1), ()])
+    )
     array = odd_numbers(draw, shape)
     if square and array.ndim == 2 and array.dtype.kind in "fi" and draw(st.integers(0, 5)):
         with np.errstate(all="ignore"):
@@ -154,7 +195,13 @@ def test_any_data(kind, data):
     count = (np.shape(A) or (1,))[0] + draw(st.sampled_from([0] * 11 + [1]))
     if draw(st.integers(0, 3)):
         codes = np.array(draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)), int)
-        b = codes if kind in (Multinomial,) else np.where(codes == 0, -1.0, 1.0) if kind.__name__ != "Poisson" else codes * 1.0
+        b = (
+            codes
+            if kind in (Multinomial,)
+            else np.where(codes == 0, -1.0, 1.0)
+            if kind.__name__ != "Poisson"
+            else codes * 1.0
+        )
     else:
         b = odd_numbers(draw, (count,))
     b = odd_strides(draw, b, "read-only")
@@ -166,18 +213,24 @@ def test_any_data(kind, data):
             options["l2"] = draw(st.sampled_from([0.0, 0.5, 1e-320, 1e300, -1.0, np.nan, "a"]))
         if draw(st.booleans()):
             weight = odd_numbers(draw, (count,))
-            options["sample_weight"] = odd_strides(draw, np.abs(weight) if weight.dtype.kind in "fi" else weight, "read-only")
+            options["sample_weight"] = odd_strides(
+                draw, np.abs(weight) if weight.dtype.kind in "fi" else weight, "read-only"
+            )
     before = copied(A), copied(b), copied(options.get("sample_weight"))
     x = None
     try:
         loss = construct(kind, A, b, options)
         width = draw(st.sampled_from([(), (), (1,), (3,), (9,)]))
         wrong = draw(st.integers(0, 11)) == 0
-        x = odd_strides(draw, odd_numbers(draw, (*loss.shape, *width, *[2, 2] * wrong)), "read-only")
+        x = odd_strides(
+            draw, odd_numbers(draw, (*loss.shape, *width, *[2, 2] * wrong)), "read-only"
+        )
         x_before = copied(x)
         value, g = loss.value_and_grad(x)
         x_after = same_as(x, x_before)
-        constant = loss.lipschitz() if loss.dtype == np.float64 and not hasattr(A, "matvec") else 0.0
+        constant = (
+            loss.lipschitz() if loss.dtype == np.float64 and not hasattr(A, "matvec") else 0.0
+        )
         assert constant >= 0.0
     except (ValueError, TypeError) as error:
         assert is_sentence(error), error  # noqa: PT017
@@ -192,10 +245,16 @@ def test_any_data(kind, data):
     if tame(kind, A, b, x) and options.get("l2", 0.0) < 1e4:
         f, slopes = naive_answer(kind, A, b, x, options)
         tolerance = 1e-9 if loss.dtype == np.float64 else 1e-4
-        size = 1.0 + np.abs(f).max() + np.abs(slopes).max() * (1.0 + np.abs(np.asarray(x, float)).max())
+        size = (
+            1.0
+            + np.abs(f).max()
+            + np.abs(slopes).max() * (1.0 + np.abs(np.asarray(x, float)).max())
+        )
         if size < np.finfo(loss.dtype).max / 10:  # beyond that, infinite is right
             np.testing.assert_allclose(np.ravel(value), f, rtol=tolerance, atol=tolerance * size)
-            np.testing.assert_allclose(g.reshape(slopes.shape), slopes, rtol=tolerance, atol=tolerance * size)
+            np.testing.assert_allclose(
+                g.reshape(slopes.shape), slopes, rtol=tolerance, atol=tolerance * size
+            )
 
 
 BLOCKED = [
@@ -216,8 +275,14 @@ def test_any_blocks(data):
     labels = np.array(draw(st.lists(st.integers(-3, 300), min_size=count, max_size=count)))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        labels = labels.astype(draw(st.sampled_from(["i8", "i8", "u1", "i1", ">i4", "u8", "f8", "?", "O", "U4", "c16"])))
-    blocks = draw(st.sampled_from([None, "element", "all", "row", "rows", odd_strides(draw, labels)]))
+        labels = labels.astype(
+            draw(
+                st.sampled_from(["i8", "i8", "u1", "i1", ">i4", "u8", "f8", "?", "O", "U4", "c16"])
+            )
+        )
+    blocks = draw(
+        st.sampled_from([None, "element", "all", "row", "rows", odd_strides(draw, labels)])
+    )
     before, x0 = copied(blocks), np.linspace(-1.0, 1.0, size).reshape(loss.shape)
     try:
         found = minimize(loss, x0, rule=AdaGradDiff(1.0, blocks=blocks), max_iter=1).x
@@ -225,6 +290,19 @@ def test_any_blocks(data):
         assert is_sentence(error), error  # noqa: PT017
         return
     assert same_as(blocks, before)
-    exact = blocks if blocks is None or isinstance(blocks, str) else [int(label) for label in np.ravel(blocks)]
-    plain = naive.run(loss.value_and_grad, x0, naive.Zero(), "AdaGradDiff", 1.0, 1, blocks=exact, intercept=loss.intercept)
+    exact = (
+        blocks
+        if blocks is None or isinstance(blocks, str)
+        else [int(label) for label in np.ravel(blocks)]
+    )
+    plain = naive.run(
+        loss.value_and_grad,
+        x0,
+        naive.Zero(),
+        "AdaGradDiff",
+        1.0,
+        1,
+        blocks=exact,
+        intercept=loss.intercept,
+    )
     np.testing.assert_allclose(found, plain.x[1], rtol=1e-9, atol=1e-12)

@@ -23,7 +23,19 @@ from adagrad_diff.losses import (
     Squared,
     SquaredHinge,
 )
-from loss_zoo import EVERY, LINEAR, PARAMETER, SCALAR, TERMS, make, named, problem, same, targets, weights
+from loss_zoo import (
+    EVERY,
+    LINEAR,
+    PARAMETER,
+    SCALAR,
+    TERMS,
+    make,
+    named,
+    problem,
+    same,
+    targets,
+    weights,
+)
 from own_sources import Stored
 from pairwise import pairwise
 
@@ -59,20 +71,33 @@ def test_values_and_gradients_are_the_formulas(kind, layout, terms, trajectories
     codes = rng.integers(-3, 4, samples)
     loss = make(kind, LAYOUTS[layout](A), codes, **terms)
     options = {**terms, "sample_weight": weights(samples) if "sample_weight" in terms else None}
-    formula = getattr(naive, kind.__name__)(A.astype(float), targets(kind, codes), **theta_of(kind), **options)
-    x = (rng.standard_normal((*loss.shape, *([trajectories] if trajectories else []))) / 2).astype(dtype)
+    formula = getattr(naive, kind.__name__)(
+        A.astype(float), targets(kind, codes), **theta_of(kind), **options
+    )
+    x = (rng.standard_normal((*loss.shape, *([trajectories] if trajectories else []))) / 2).astype(
+        dtype
+    )
     value, gradient = loss.value_and_grad(x)
     assert (gradient.shape, gradient.dtype) == (x.shape, dtype)
     assert np.shape(value) == x.shape[len(loss.shape) :]
     columns = [x[..., k] for k in range(trajectories)] if trajectories else [x]
     values, gradients = zip(*(formula(column.astype(float)) for column in columns), strict=True)
-    expected = (np.array(values), np.stack(gradients, axis=-1)) if trajectories else (values[0], gradients[0])
+    expected = (
+        (np.array(values), np.stack(gradients, axis=-1))
+        if trajectories
+        else (values[0], gradients[0])
+    )
     same((value, gradient), expected, rtol=1e-12 if dtype == np.float64 else 5e-6)
 
 
 def test_quadratic_values():
     A = np.random.default_rng(0).standard_normal((3, 5))
-    Q, c, b, x = A @ A.T, np.array([1.0, -2.0, 3.0]), np.array([1.0, -1.0, 1.0]), np.array([0.3, -0.2, 0.5])
+    Q, c, b, x = (
+        A @ A.T,
+        np.array([1.0, -2.0, 3.0]),
+        np.array([1.0, -1.0, 1.0]),
+        np.array([0.3, -0.2, 0.5]),
+    )
     same(Quadratic(Q, c).value_and_grad(x), naive.Quadratic(Q, c)(x))
     same(KernelSVMDual(Q, b, 0.2).value_and_grad(x), naive.KernelSVMDual(Q, b, 0.2)(x))
     box = KernelSVMDual(Q, b, 0.2).box()
@@ -84,7 +109,7 @@ def test_the_gradient_is_the_derivative(kind):
     for seed, options in enumerate((TERMS[0], TERMS[-1])):
         loss, rng = problem(kind, seed=seed, **options)
         x = rng.standard_normal(loss.shape)
-        pair = lambda v: loss.value_and_grad(v.reshape(loss.shape))  # noqa: B023, E731
+        pair = lambda v: loss.value_and_grad(v.reshape(loss.shape))  # noqa: B023
         error = check_grad(lambda v: pair(v)[0], lambda v: pair(v)[1].ravel(), x.ravel())  # noqa: B023
         assert error <= 2e-6 * (1.0 + np.abs(pair(x)[1]).max())
 
@@ -95,7 +120,9 @@ def test_the_gradient_is_the_derivative(kind):
 def test_convexity_and_subgradients_also_at_kinks(kind, data):
     """The data are integers, so x and y often lie on kinks."""
     samples, features = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 3))
-    small = lambda *shape: data.draw(arrays(np.int8, shape, elements=st.integers(-2, 2))).astype(float)  # noqa: E731
+    small = lambda *shape: data.draw(arrays(np.int8, shape, elements=st.integers(-2, 2))).astype(
+        float
+    )
     loss = make(kind, small(samples, features), small(samples).astype(int))
     x, y, t = small(*loss.shape), small(*loss.shape), data.draw(st.floats(0.0, 1.0))
     (fx, gx), (fy, _), (ft, _) = (loss.value_and_grad(v) for v in (x, y, t * x + (1 - t) * y))
@@ -104,16 +131,24 @@ def test_convexity_and_subgradients_also_at_kinks(kind, data):
     assert fy >= fx + np.sum(gx * (y - x)) - rounding
 
 
-@pytest.mark.parametrize(("kind", "theta"), [(Hinge, 0.0), (SquaredHinge, 0.0), (LAD, 0.0), (Quantile, 0.25), (Quantile, 0.75)])
+@pytest.mark.parametrize(
+    ("kind", "theta"),
+    [(Hinge, 0.0), (SquaredHinge, 0.0), (LAD, 0.0), (Quantile, 0.25), (Quantile, 0.75)],
+)
 def test_the_smallest_subgradient_at_kinks(kind, theta):
     h = 2.0**-10
     for b in (-1.0, 1.0):
         for z in np.arange(-2.0, 2.5, 0.5):  # the kinks, 1 / b or b, are among them
             left, middle, right = (kind.scalar(v, b, theta)[0] for v in (z - h, z, z + h))
             smallest = max((middle - left) / h, min(0.0, (right - middle) / h))
-            assert kind.scalar(z, b, theta)[1] == pytest.approx(smallest, abs=2 * h if kind is SquaredHinge else 0.0)
+            assert kind.scalar(z, b, theta)[1] == pytest.approx(
+                smallest, abs=2 * h if kind is SquaredHinge else 0.0
+            )
         tau = {"tau": theta} if theta else {}
-        for A in (np.ones((1, 1)), sparse.csr_array(np.ones((1, 1)))):  # the compiled function has the same subgradient
+        for A in (
+            np.ones((1, 1)),
+            sparse.csr_array(np.ones((1, 1))),
+        ):  # the compiled function has the same subgradient
             value, gradient = kind(A, [b], **tau).value_and_grad([b])
             assert value == gradient[0] == 0.0
 
@@ -124,7 +159,9 @@ def test_predictions_at_a_kink_do_not_depend_on_units():
         z = b + scale * np.array([1e-8, 0.0, 1e-5, 1.0, 0.0])
         loss = LAD(np.ones((5, 1)), b, sample_weight=[1, 1, 1, 1, 0], intercept=True)
         assert loss.at_kinks(z).tolist() == [0, 1]  # a sample without a weight has no kink
-        np.testing.assert_allclose(loss.kink_distances(z)[1:], scale * np.array([0, 1e-5, 1.0, np.inf]), rtol=0.01)
+        np.testing.assert_allclose(
+            loss.kink_distances(z)[1:], scale * np.array([0, 1e-5, 1.0, np.inf]), rtol=0.01
+        )
 
 
 @pytest.mark.parametrize("kind", SCALAR, ids=named)
@@ -138,9 +175,13 @@ def test_conjugates(kind):
         values, slopes = np.array([kind.scalar(v, b, theta) for v in z[::40].tolist()]).T
         gap = values + star[:, None] - u[:, None] * z[::40]
         assert gap.min() >= -1e-12 * (1.0 + np.abs(values).max() * (kind is not Poisson))
-        at_slopes = np.array([float(kind.conjugate(s, b, theta)) for s in slopes])  # numbers as well as arrays
+        at_slopes = np.array(
+            [float(kind.conjugate(s, b, theta)) for s in slopes]
+        )  # numbers as well as arrays
         np.testing.assert_allclose(values + at_slopes, slopes * z[::40], rtol=1e-9, atol=1e-9)
-        lines = u[:, None] * z - getattr(naive, kind.__name__).__wrapped__(z, b, **theta_of(kind))[0]
+        lines = (
+            u[:, None] * z - getattr(naive, kind.__name__).__wrapped__(z, b, **theta_of(kind))[0]
+        )
         sup, sup_near = lines.max(axis=1), lines[:, np.abs(z) <= 40].max(axis=1)
         inside = sup - sup_near < 1.0  # outside the domain the supremum grows with the range of z
         np.testing.assert_array_equal(np.isfinite(star), inside)
@@ -151,7 +192,10 @@ def test_conjugates(kind):
 @pytest.mark.parametrize("kind", SCALAR, ids=named)
 def test_conjugates_and_slopes_of_extreme_numbers(kind):
     """No warning leaks, because warnings are errors here."""
-    u, b = np.array([[1e300, -1e300, 1e160, 1e-320, -1e-320, 0.0]]), np.array([[1.0], [-1.0], [1e300], [1e-320]])
+    u, b = (
+        np.array([[1e300, -1e300, 1e160, 1e-320, -1e-320, 0.0]]),
+        np.array([[1.0], [-1.0], [1e300], [1e-320]]),
+    )
     for theta in (0.25, 1e-320):
         star = kind.conjugate(u, b, theta)
         assert star.shape == (4, 6)
@@ -162,10 +206,16 @@ def test_conjugates_and_slopes_of_extreme_numbers(kind):
 
 @pytest.mark.parametrize("kind", [k for k in SCALAR if k.curvature is not None], ids=named)
 def test_the_curvature_is_the_derivative_of_the_slope(kind):
-    theta, z, e = next(iter(PARAMETER.get(kind, {}).values()), 0.0), np.linspace(-3.03, 3.01, 40), 1e-6
+    theta, z, e = (
+        next(iter(PARAMETER.get(kind, {}).values()), 0.0),
+        np.linspace(-3.03, 3.01, 40),
+        1e-6,
+    )
     for b in map(float, targets(kind, [0, 1, 2])):
         up, down = ([kind.scalar(v, b, theta)[1] for v in z + sign * e] for sign in (1, -1))
-        np.testing.assert_allclose(kind.curvature(z, b, theta), np.subtract(up, down) / (2 * e), rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(
+            kind.curvature(z, b, theta), np.subtract(up, down) / (2 * e), rtol=1e-6, atol=1e-8
+        )
 
 
 @pairwise(kind=SCALAR, layout=["C order", "CSR", "operator"], trajectories=[None, 3, 9])
@@ -174,7 +224,9 @@ def test_a_prediction_that_is_not_finite_is_not_hidden(kind, layout, trajectorie
     loss = make(kind, LAYOUTS[layout](np.ones((1, 1))), [1])
     for x in (np.nan, np.inf, -np.inf):
         with np.errstate(invalid="ignore"):
-            value, _ = loss.value_and_grad(np.full((1, *([trajectories] if trajectories else [])), x))
+            value, _ = loss.value_and_grad(
+                np.full((1, *([trajectories] if trajectories else [])), x)
+            )
         falls = x > 0 and kind in (Logistic, Hinge, SquaredHinge)
         assert not np.isfinite(value).any() or (falls and np.all(value == 0.0))
         assert np.isnan(value).all() or not np.isnan(x)
@@ -202,9 +254,13 @@ def test_the_lipschitz_constant_is_the_largest_eigenvalue(kind, features, option
     A = np.random.default_rng(1).standard_normal((12, features))
     columns = np.column_stack([A, np.ones(12)]) if "intercept" in options else A
     weight = weights(12) if "sample_weight" in options else np.ones(12)
-    top = np.linalg.eigvalsh(columns @ columns.T * np.sqrt(np.outer(weight, weight)) / weight.sum())[-1]
+    top = np.linalg.eigvalsh(
+        columns @ columns.T * np.sqrt(np.outer(weight, weight)) / weight.sum()
+    )[-1]
     loss = make(kind, LAYOUTS[layout](A), np.arange(12), **options)
-    assert loss.lipschitz() == pytest.approx(CONSTANT[kind] * top + options.get("l2", 0.0), rel=1e-9)
+    assert loss.lipschitz() == pytest.approx(
+        CONSTANT[kind] * top + options.get("l2", 0.0), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("size", [6, 520])
@@ -213,12 +269,18 @@ def test_the_lipschitz_constant_of_quadratics(size):
     top = np.linalg.eigvalsh(A.T @ A)[-1]
     for Q in (A @ A.T, sparse.csr_array(A @ A.T)):
         assert Quadratic(Q, np.ones(size)).lipschitz() == pytest.approx(top, rel=1e-9)
-        assert KernelSVMDual(Q, np.ones(size), lam=0.1).lipschitz() == pytest.approx(10 * top, rel=1e-9)
+        assert KernelSVMDual(Q, np.ones(size), lam=0.1).lipschitz() == pytest.approx(
+            10 * top, rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("kind", [k for k in EVERY if k not in NONSMOOTH], ids=named)
 @few
-@given(seed=st.integers(0, 10**6), size=st.sampled_from([1e-3, 1.0, 10.0]), distance=st.sampled_from([1e-4, 1.0, 10.0]))
+@given(
+    seed=st.integers(0, 10**6),
+    size=st.sampled_from([1e-3, 1.0, 10.0]),
+    distance=st.sampled_from([1e-4, 1.0, 10.0]),
+)
 def test_the_lipschitz_constant_bounds_changes_of_the_gradient(kind, seed, size, distance):
     loss, rng = problem(kind, seed=seed % 7, l2=0.1, intercept=True)
     x = size * rng.standard_normal(loss.shape)
@@ -229,7 +291,10 @@ def test_the_lipschitz_constant_bounds_changes_of_the_gradient(kind, seed, size,
 
 @pytest.mark.parametrize("kind", NONSMOOTH, ids=named)
 def test_losses_without_a_lipschitz_constant(kind):
-    with pytest.raises(ValueError, match=f"{kind.__name__} has no known Lipschitz constant: .* not Lipschitz continuous"):
+    with pytest.raises(
+        ValueError,
+        match=f"{kind.__name__} has no known Lipschitz constant: .* not Lipschitz continuous",
+    ):
         problem(kind)[0].lipschitz()
 
 
@@ -237,7 +302,7 @@ def test_losses_without_a_lipschitz_constant(kind):
 def test_lipschitz_constants_of_extreme_data(features, layout):
     """Single precision, zeros, and entries whose squares underflow or overflow, without a warning."""
     wrap, A = LAYOUTS[layout], np.random.default_rng(0).standard_normal((12, features))
-    constant = lambda A, **options: make(Squared, wrap(A), np.arange(len(A)), **options).lipschitz()  # noqa: E731
+    constant = lambda A, **options: make(Squared, wrap(A), np.arange(len(A)), **options).lipschitz()
     assert constant(A.astype(np.float32)) == pytest.approx(np.linalg.norm(A, 2) ** 2 / 12, rel=1e-5)
     assert constant(0 * A, l2=0.5) == 0.5
     assert constant(np.full((4, features), 1e-200)) == 0.0

@@ -32,28 +32,55 @@ from pairwise import pairwise
 
 N, SIZE, ROUNDS = 11, 2, 5
 CODES = np.random.default_rng(2).integers(-3, 4, N)
-A = np.random.default_rng(1).standard_normal((N, 4)) * (np.random.default_rng(3).random((N, 4)) < 0.7)
-LAYOUTS = {"dense": np.asarray, "Fortran": np.asfortranarray, "CSR": sparse.csr_array, "CSC": sparse.csc_array}
+A = np.random.default_rng(1).standard_normal((N, 4)) * (
+    np.random.default_rng(3).random((N, 4)) < 0.7
+)
+LAYOUTS = {
+    "dense": np.asarray,
+    "Fortran": np.asfortranarray,
+    "CSR": sparse.csr_array,
+    "CSC": sparse.csc_array,
+}
 
 
-@pairwise(kind=LINEAR, layout=LAYOUTS, terms=TERMS, reduce=["svrg", "storm", None], blocks=[None, "all"])
+@pairwise(
+    kind=LINEAR, layout=LAYOUTS, terms=TERMS, reduce=["svrg", "storm", None], blocks=[None, "all"]
+)
 def test_steps_follow_the_estimates_of_the_formulas(kind, layout, terms, reduce, blocks):
     """With one block per coordinate the steps are compiled; with one block for all they are made one by one."""
     loss = Minibatch(make(kind, LAYOUTS[layout](A), CODES, **terms), SIZE, seed=3, reduce=reduce)
-    parameter = {name: value for name, value in PARAMETER.get(kind, {}).items() if name != "classes"}
+    parameter = {
+        name: value for name, value in PARAMETER.get(kind, {}).items() if name != "classes"
+    }
     options = {**terms, "sample_weight": weights(N) if "sample_weight" in terms else None}
     batches = Batches(kind.__name__, A, targets(kind, CODES), **options, **parameter)
-    x0, steps = 0.1 * np.random.default_rng(5).standard_normal(loss.shape), ends(loss.length, ROUNDS)
+    x0, steps = (
+        0.1 * np.random.default_rng(5).standard_normal(loss.shape),
+        ends(loss.length, ROUNDS),
+    )
     assert steps[-1] > 2 * ROUNDS
     estimates = Estimates(batches, loss.batch, loss.length, reduce)
-    plain = naive.run(estimates, x0, naive.L1(0.02), "AdaGradDiff", 0.1, steps[-1], intercept=loss.intercept, blocks=blocks)
+    plain = naive.run(
+        estimates,
+        x0,
+        naive.L1(0.02),
+        "AdaGradDiff",
+        0.1,
+        steps[-1],
+        intercept=loss.intercept,
+        blocks=blocks,
+    )
     states = iterate(loss, x0, L1(0.02), AdaGradDiff(0.1, blocks=blocks))
     found = [(state.x.copy(), float(state.fun)) for state in islice(states, ROUNDS)]
     np.testing.assert_allclose([x for x, _ in found], plain.x[steps[1:]], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose([fun for _, fun in found], plain.F[steps[1:]], rtol=1e-9)
 
 
-@pytest.mark.parametrize("penalty", [None, L1(1e-4), L1(10.0), Ridge(0.1), ElasticNet(0.01, 3.0), Box(-0.01, 0.02)], ids=str)
+@pytest.mark.parametrize(
+    "penalty",
+    [None, L1(1e-4), L1(10.0), Ridge(0.1), ElasticNet(0.01, 3.0), Box(-0.01, 0.02)],
+    ids=str,
+)
 def test_coordinates_that_are_rarely_seen(penalty):
     """Steps of a sparse coordinate between two of its samples are made at once. A dense matrix gets them one by one."""
     rng = np.random.default_rng(0)
@@ -61,7 +88,14 @@ def test_coordinates_that_are_rarely_seen(penalty):
     rare *= 10.0 ** rng.uniform(-3, 3, 30)
     b, x0 = np.sign(rng.standard_normal(600)), 0.01 * rng.standard_normal(30)
     runs = [
-        minimize(Minibatch(Logistic(layout(rare), b), 1), x0, penalty, eta=0.1, max_iter=2, on_failure="ignore")
+        minimize(
+            Minibatch(Logistic(layout(rare), b), 1),
+            x0,
+            penalty,
+            eta=0.1,
+            max_iter=2,
+            on_failure="ignore",
+        )
         for layout in (np.asarray, sparse.csr_array)
     ]
     np.testing.assert_allclose(runs[1].x, runs[0].x, rtol=1e-9, atol=1e-12)
@@ -100,15 +134,25 @@ def test_each_sample_is_in_as_many_batches_as_the_others():
         for n in range(1, 41):
             batch = other.batch(n)
             firsts.append(place[int(batch[0])])
-            np.testing.assert_array_equal(batch, np.take(other.order, firsts[-1] + np.arange(SIZE), mode="wrap"))
+            np.testing.assert_array_equal(
+                batch, np.take(other.order, firsts[-1] + np.arange(SIZE), mode="wrap")
+            )
     counts = np.bincount(firsts, minlength=N)
-    assert np.sum((counts - 1600 / N) ** 2) / (1600 / N) < 36.0  # chi-squared with 10 degrees of freedom, at 1e-4
+    assert (
+        np.sum((counts - 1600 / N) ** 2) / (1600 / N) < 36.0
+    )  # chi-squared with 10 degrees of freedom, at 1e-4
 
 
 def test_batches_depend_on_the_seed_and_n_only():
     whole = make(Logistic, np.ones((500, 1)), np.arange(500))
-    loss, same, other = Minibatch(whole, 7, seed=4), Minibatch(whole, 7, seed=4), Minibatch(whole, 7, seed=5)
-    forwards, backwards = ([list(loss.batch(n)) for n in some] for some in (range(1, 60), range(59, 0, -1)))
+    loss, same, other = (
+        Minibatch(whole, 7, seed=4),
+        Minibatch(whole, 7, seed=4),
+        Minibatch(whole, 7, seed=5),
+    )
+    forwards, backwards = (
+        [list(loss.batch(n)) for n in some] for some in (range(1, 60), range(59, 0, -1))
+    )
     assert forwards == backwards[::-1] == [list(same.batch(n)) for n in range(1, 60)]
     assert len({tuple(batch) for batch in forwards}) > 50
     assert sum(list(other.batch(n)) == batch for n, batch in enumerate(forwards, 1)) == 0
@@ -135,12 +179,16 @@ def test_passes(reduce, cost):
         steps += loss.length(steps)
         expected.append(1 + n + cost * (steps - n) / N)
     np.testing.assert_allclose(loss.schedule(20), expected)
-    np.testing.assert_array_equal(minimize(loss, eta=0.1, max_iter=20).history.passes, loss.schedule(20))
+    np.testing.assert_array_equal(
+        minimize(loss, eta=0.1, max_iter=20).history.passes, loss.schedule(20)
+    )
 
 
 def test_a_full_gradient_is_one_pass():
     loss = make(Logistic, A, CODES)
-    np.testing.assert_array_equal(minimize(loss, eta=0.1, max_iter=4).history.passes, [2.0, 3.0, 4.0, 5.0])
+    np.testing.assert_array_equal(
+        minimize(loss, eta=0.1, max_iter=4).history.passes, [2.0, 3.0, 4.0, 5.0]
+    )
     np.testing.assert_array_equal(Minibatch(loss, 6).schedule(4), [2.0, 3.0, 4.0, 5.0])
 
 
@@ -167,7 +215,12 @@ def test_value_and_gradient_are_those_of_all_samples():
         np.testing.assert_array_equal(found, expected)
     assert loss.lipschitz() == whole.lipschitz()
     assert (loss.whole, whole.whole) == (whole, whole)
-    assert (loss.shape, loss.dtype, loss.intercept, loss.smoothness) == ((5,), np.float64, True, whole.smoothness)
+    assert (loss.shape, loss.dtype, loss.intercept, loss.smoothness) == (
+        (5,),
+        np.float64,
+        True,
+        whole.smoothness,
+    )
     assert repr(loss) == f"Minibatch({whole!r}, size=2, seed=0, reduce='svrg')"
     assert Minibatch(whole, 10**6).size == N
 
@@ -184,22 +237,62 @@ class Own(Waves):
             TypeError,
             "'loss' parameter of Minibatch must be the loss of",
         ),
-        (lambda: Minibatch(KernelSVMDual(np.eye(2), [1, -1], 0.1), 1), TypeError, "such as Logistic"),
-        (lambda: Minibatch(lambda x: (x @ x, 2 * x), 1), TypeError, "must be the loss of a linear model"),
-        (lambda: Minibatch(Minibatch(make(Logistic, A, CODES), 1), 1), TypeError, "must be the loss of a linear model"),
+        (
+            lambda: Minibatch(KernelSVMDual(np.eye(2), [1, -1], 0.1), 1),
+            TypeError,
+            "such as Logistic",
+        ),
+        (
+            lambda: Minibatch(lambda x: (x @ x, 2 * x), 1),
+            TypeError,
+            "must be the loss of a linear model",
+        ),
+        (
+            lambda: Minibatch(Minibatch(make(Logistic, A, CODES), 1), 1),
+            TypeError,
+            "must be the loss of a linear model",
+        ),
         (lambda: Minibatch(Logistic, 1), TypeError, "must be the loss of a linear model"),
         (
             lambda: Minibatch(make(Logistic, aslinearoperator(A), CODES), 1),
             TypeError,
             "Minibatch needs the rows of A in memory",
         ),
-        (lambda: Minibatch(Squared(Own(20, 3), np.ones(20)), 1), TypeError, "Got Own instead: use the loss without Minibatch"),
-        (lambda: Minibatch(make(Logistic, A, CODES), 0), ValueError, "'size' parameter of Minibatch"),
-        (lambda: Minibatch(make(Logistic, A, CODES), 2.5), ValueError, "'size' parameter of Minibatch"),
-        (lambda: Minibatch(make(Logistic, A, CODES), 2, seed=-1), ValueError, "'seed' parameter of Minibatch"),
-        (lambda: Minibatch(make(Logistic, A, CODES), 2, seed=2**63), ValueError, r"less than 2\*\*63. Got 9223372036854775808"),
-        (lambda: Minibatch(make(Logistic, A, CODES), 2, reduce="saga"), ValueError, "'reduce' parameter of Minibatch.*'saga'"),
-        (lambda: Minibatch(make(Logistic, A, CODES), 2, reduce=True), ValueError, "'reduce' parameter of Minibatch"),
+        (
+            lambda: Minibatch(Squared(Own(20, 3), np.ones(20)), 1),
+            TypeError,
+            "Got Own instead: use the loss without Minibatch",
+        ),
+        (
+            lambda: Minibatch(make(Logistic, A, CODES), 0),
+            ValueError,
+            "'size' parameter of Minibatch",
+        ),
+        (
+            lambda: Minibatch(make(Logistic, A, CODES), 2.5),
+            ValueError,
+            "'size' parameter of Minibatch",
+        ),
+        (
+            lambda: Minibatch(make(Logistic, A, CODES), 2, seed=-1),
+            ValueError,
+            "'seed' parameter of Minibatch",
+        ),
+        (
+            lambda: Minibatch(make(Logistic, A, CODES), 2, seed=2**63),
+            ValueError,
+            r"less than 2\*\*63. Got 9223372036854775808",
+        ),
+        (
+            lambda: Minibatch(make(Logistic, A, CODES), 2, reduce="saga"),
+            ValueError,
+            "'reduce' parameter of Minibatch.*'saga'",
+        ),
+        (
+            lambda: Minibatch(make(Logistic, A, CODES), 2, reduce=True),
+            ValueError,
+            "'reduce' parameter of Minibatch",
+        ),
         (lambda: Minibatch(make(Logistic, np.full((N, 2), np.nan), CODES), 2), ValueError, "A"),
     ],
 )

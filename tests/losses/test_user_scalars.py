@@ -84,10 +84,16 @@ FAULTS = [
     (an_array, rf"{RETURNS} .*array.* instead"),
     (complex_numbers, rf"{RETURNS} .*complex128.* instead"),
     (unknown_name, rf"{COMPILED}'undefined' is not defined"),
-    (foreign_function, rf"{COMPILED}Unknown attribute 'expit'.*\(line \d+ of .*test_user_scalars.py\)"),
+    (
+        foreign_function,
+        rf"{COMPILED}Unknown attribute 'expit'.*\(line \d+ of .*test_user_scalars.py\)",
+    ),
     (text_arithmetic, rf"{COMPILED}add\(float64, .*\(line \d+ of"),
     (with_a_file, rf"{COMPILED}with"),
-    (two_arguments, r"The scalar function two_arguments must be a function of three numbers, scalar\(z, b, theta\)"),
+    (
+        two_arguments,
+        r"The scalar function two_arguments must be a function of three numbers, scalar\(z, b, theta\)",
+    ),
     (3.0, r"The scalar function 3\.0 must be a function of three numbers, scalar\(z, b, theta\)"),
 ]
 
@@ -122,18 +128,24 @@ def test_a_method_that_is_not_static():
         def scalar(self, z, b, theta):
             return z, 1.0
 
-    with pytest.raises(TypeError, match=r"The scalar function Mine.scalar must be .* three numbers.*@staticmethod"):
+    with pytest.raises(
+        TypeError, match=r"The scalar function Mine.scalar must be .* three numbers.*@staticmethod"
+    ):
         Mine(A, B).value_and_grad(np.ones(3))
 
 
 def test_no_scalar_at_all():
     with pytest.raises(TypeError, match=r"LinearModel has no 'scalar'.*scalar\(z, b, theta\)"):
         LinearModel(A, B).value_and_grad(np.ones(3))
-    assert np.isfinite(Multinomial(A, [0, 1, 0, 2]).value_and_grad(np.ones((3, 3)))[0])  # needs none
+    assert np.isfinite(
+        Multinomial(A, [0, 1, 0, 2]).value_and_grad(np.ones((3, 3)))[0]
+    )  # needs none
 
 
 def test_a_parameter_that_is_no_number():
-    with pytest.raises(TypeError, match=r"The 'theta' of Mine must be a number. Got 'wide' instead"):
+    with pytest.raises(
+        TypeError, match=r"The 'theta' of Mine must be a number. Got 'wide' instead"
+    ):
         model(lambda z, b, theta: (theta * z, theta), theta="wide")(A, B).value_and_grad(np.ones(3))
 
 
@@ -171,4 +183,6 @@ def test_whole_numbers_and_branches_are_numbers():
         return 0, 0
 
     t = A @ np.ones(3) - B
-    same(model(scalar)(A, B).value_and_grad(np.ones(3)), (np.maximum(t, 0).mean(), A.T @ (t > 0) / 4))
+    same(
+        model(scalar)(A, B).value_and_grad(np.ones(3)), (np.maximum(t, 0).mean(), A.T @ (t > 0) / 4)
+    )

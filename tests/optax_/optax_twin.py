@@ -18,7 +18,7 @@ def check_slope(f, *args):
     """
     rng, h = np.random.default_rng(0), 1e-6
     direction = jax.tree.map(lambda leaf: rng.standard_normal(np.shape(leaf)), args)
-    moved = lambda h: jax.tree.map(lambda leaf, d: leaf + h * d, args, direction)  # noqa: E731
+    moved = lambda h: jax.tree.map(lambda leaf, d: leaf + h * d, args, direction)
     value, gradient = jax.jit(f), jax.jit(jax.grad(f, argnums=tuple(range(len(args)))))
     pairs = zip(jax.tree.leaves(gradient(*args)), jax.tree.leaves(direction), strict=True)
     expected = (value(*moved(h)) - value(*moved(-h))) / (2 * h)

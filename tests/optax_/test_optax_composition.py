@@ -29,7 +29,10 @@ from adagrad_diff.optax import (  # noqa: E402
 pytestmark = pytest.mark.peer
 
 PARAMS = {"w": jnp.linspace(-1.0, 2.0, 6).reshape(2, 3), "b": jnp.array([0.5, -0.5])}
-CASES = [(adagraddiff, {}), (adamdiff, {"penalty": GroupL2(0.1), "blocks": "row"})]  # a chain, and a proximal step
+CASES = [
+    (adagraddiff, {}),
+    (adamdiff, {"penalty": GroupL2(0.1), "blocks": "row"}),
+]  # a chain, and a proximal step
 
 
 def name(value):
@@ -75,7 +78,11 @@ def same(a, b, rtol=1e-5):
 def test_the_alias_is_the_chain():
     chain = optax.chain(scale_by_gradient_differences(), optax.scale_by_learning_rate(0.1))
     same(run(made(adagraddiff, {})), run(chain), rtol=0)
-    same(run(made(adamdiff, {"penalty": L1(0.1)})), run(proximal(scale_by_adamdiff(), 0.1, L1(0.1))), rtol=0)
+    same(
+        run(made(adamdiff, {"penalty": L1(0.1)})),
+        run(proximal(scale_by_adamdiff(), 0.1, L1(0.1))),
+        rtol=0,
+    )
 
 
 def test_adamwdiff_is_a_chain_like_adamw():
@@ -86,14 +93,25 @@ def test_adamwdiff_is_a_chain_like_adamw():
         chain = optax.chain(scale_by_adamdiff(b1=0.8), decay, optax.scale_by_learning_rate(0.1))
         same(run(adamwdiff(0.1, b1=0.8, weight_decay=0.2, mask=given)), run(chain), rtol=0)
     penalised = proximal(optax.chain(scale_by_adamdiff(b1=0.8), decay), 0.1, L1(0.1))
-    same(run(adamwdiff(0.1, b1=0.8, weight_decay=0.2, mask=given, penalty=L1(0.1))), run(penalised), rtol=0)
+    same(
+        run(adamwdiff(0.1, b1=0.8, weight_decay=0.2, mask=given, penalty=L1(0.1))),
+        run(penalised),
+        rtol=0,
+    )
 
 
 def test_adams_other_options():
     """With gradients that alternate in sign, differences are twice the gradients: what is left are Adam's own formulas."""
     g = jnp.array([1.0, -3.0, 0.5]) * (-1.0) ** jnp.arange(8)[:, None]
-    updates = lambda scaling: jax.lax.scan(lambda s, g: scaling.update(g, s)[::-1], scaling.init(g[0]), g)[1]  # noqa: E731
-    for options in ({"nesterov": True}, {"eps_root": 0.3}, {"mu_dtype": "float32"}, {"nesterov": True, "b1": 0.5}):
+    updates = lambda scaling: jax.lax.scan(
+        lambda s, g: scaling.update(g, s)[::-1], scaling.init(g[0]), g
+    )[1]
+    for options in (
+        {"nesterov": True},
+        {"eps_root": 0.3},
+        {"mu_dtype": "float32"},
+        {"nesterov": True, "b1": 0.5},
+    ):
         ours, theirs = scale_by_adamdiff(b2=0.0, **options), optax.scale_by_adam(b2=0.0, **options)
         if "eps_root" in options:  # inside the root, beside (2 g)^2
             theirs = optax.scale_by_adam(b2=0.0, eps_root=0.3 / 4)
@@ -122,7 +140,8 @@ def test_chain_with_clipping():
     clip = optax.clip_by_global_norm(0.5)
     chained, _ = run(optax.chain(clip, adagraddiff(0.1, penalty=L1(0.1))))
     clipped, _ = run(
-        made(adagraddiff, {"penalty": L1(0.1)}), gradient=lambda p: clip.update(jax.grad(loss)(p), clip.init(p))[0]
+        made(adagraddiff, {"penalty": L1(0.1)}),
+        gradient=lambda p: clip.update(jax.grad(loss)(p), clip.init(p))[0],
     )
     same(chained, clipped)
 
@@ -132,7 +151,8 @@ def test_masked_and_partition(make, options):
     optimizer, alone = made(make, options), made(make, {})
     both, _ = run(optimizer)
     masked, _ = run(
-        optax.masked(optimizer, {"w": True, "b": False}), gradient=lambda p: jax.grad(loss)(p) | {"b": jnp.zeros(2)}
+        optax.masked(optimizer, {"w": True, "b": False}),
+        gradient=lambda p: jax.grad(loss)(p) | {"b": jnp.zeros(2)},
     )
     same(masked["w"], both["w"])
     same(masked["b"], PARAMS["b"])
@@ -149,7 +169,9 @@ def test_inject_hyperparams(make, options):
     params, state = run(injected)
     same(params, plain, rtol=1e-4)
     assert "learning_rate" in state.hyperparams
-    scheduled, _ = run(optax.inject_hyperparams(make)(learning_rate=optax.constant_schedule(0.1), **options))
+    scheduled, _ = run(
+        optax.inject_hyperparams(make)(learning_rate=optax.constant_schedule(0.1), **options)
+    )
     same(scheduled, plain, rtol=1e-4)
     state.hyperparams["learning_rate"] = jnp.float32(0.0)  # from now on, nothing moves
     updates, _ = jax.jit(injected.update)(jax.grad(loss)(params), state, params)
@@ -175,14 +197,23 @@ def test_apply_if_finite_touches_nothing(make, options):
     assert after.total_notfinite == 1
 
 
-@pytest.mark.parametrize(("make", "options"), [*CASES, (adagraddiff, {"blocks": "tensor"})], ids=name)
+@pytest.mark.parametrize(
+    ("make", "options"), [*CASES, (adagraddiff, {"blocks": "tensor"})], ids=name
+)
 def test_state_of_shapes_alone(make, options):
-    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), {**PARAMS, "z": jnp.ones(2, jnp.complex64)})
+    shapes = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype),
+        {**PARAMS, "z": jnp.ones(2, jnp.complex64)},
+    )
     real = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
     optimizer = make(0.1, **options)
-    types = lambda tree: jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)  # noqa: E731
+    types = lambda tree: jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)
     state = optimizer.init(real)
-    assert types(optimizer.init(shapes)) == types(jax.eval_shape(optimizer.init, shapes)) == types(state)
+    assert (
+        types(optimizer.init(shapes))
+        == types(jax.eval_shape(optimizer.init, shapes))
+        == types(state)
+    )
     updates, after = jax.eval_shape(optimizer.update, shapes, state, shapes)
     assert types(updates) == types(shapes)
     assert types(after) == types(state)
@@ -227,14 +258,22 @@ def test_scan_vmapped_over_learning_rates(make, options):
 def test_vmapped_over_lam():
     lams = jnp.array([0.0, 0.1, 1e4])
     many = jax.vmap(lambda penalty: run(adagraddiff(0.1, penalty=penalty))[0])(L1(lams))
-    same(jax.tree.map(lambda leaf: leaf[1], many), run(made(adagraddiff, {"penalty": L1(0.1)}))[0], rtol=1e-4)
+    same(
+        jax.tree.map(lambda leaf: leaf[1], many),
+        run(made(adagraddiff, {"penalty": L1(0.1)}))[0],
+        rtol=1e-4,
+    )
     same(jax.tree.map(lambda leaf: leaf[0], many), run(made(adagraddiff, {}))[0], rtol=1e-4)
     assert not any(leaf[2].any() for leaf in jax.tree.leaves(many))
 
 
 @pytest.mark.parametrize(
     ("make", "options"),
-    [(adagraddiff, {}), (adamdiff, {"penalty": Ridge(0.3)}), (adagraddiff, {"penalty": GroupL2(0.1), "blocks": "tensor"})],
+    [
+        (adagraddiff, {}),
+        (adamdiff, {"penalty": Ridge(0.3)}),
+        (adagraddiff, {"penalty": GroupL2(0.1), "blocks": "tensor"}),
+    ],
     ids=name,
 )
 def test_gradients_through_steps(make, options):
@@ -275,7 +314,11 @@ def test_params_are_needed_for_a_penalty():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: adagraddiff(0.1, eps=0.0), ValueError, "'eps' parameter of scale_by_gradient_differences must be a positive"),
+        (
+            lambda: adagraddiff(0.1, eps=0.0),
+            ValueError,
+            "'eps' parameter of scale_by_gradient_differences must be a positive",
+        ),
         (
             lambda: adagraddiff(0.1, blocks="column"),
             ValueError,
@@ -286,20 +329,64 @@ def test_params_are_needed_for_a_penalty():
             ValueError,
             "'accumulator_dtype' parameter .* floating-point dtype",
         ),
-        (lambda: adagraddiff(0.1, accumulator_dtype="wide"), ValueError, "'accumulator_dtype' parameter .* Got 'wide'"),
-        (lambda: adagraddiff(0.1, decay=1.0), ValueError, "'decay' parameter .* must be a number >= 0 and < 1"),
+        (
+            lambda: adagraddiff(0.1, accumulator_dtype="wide"),
+            ValueError,
+            "'accumulator_dtype' parameter .* Got 'wide'",
+        ),
+        (
+            lambda: adagraddiff(0.1, decay=1.0),
+            ValueError,
+            "'decay' parameter .* must be a number >= 0 and < 1",
+        ),
         (lambda: adamdiff(0.1, b1=-0.1), ValueError, "'b1' parameter of scale_by_adamdiff"),
         (lambda: adamdiff(0.1, b2=None), ValueError, "'b2' parameter of scale_by_adamdiff"),
         (lambda: adamdiff(0.1, eps="small"), ValueError, "'eps' parameter of scale_by_adamdiff"),
-        (lambda: adagraddiff(0.1, penalty=package.L1(0.1)), TypeError, "'penalty' parameter of proximal must be a penalty of"),
-        (lambda: adagraddiff(0.1, prox_unseen=1, penalty=L1(0.1)), ValueError, "'prox_unseen' parameter .* True or False"),
-        (lambda: adamdiff(0.1, max_move=0.0), ValueError, "'max_move' parameter .* positive number, or math.inf for no bound"),
-        (lambda: adagraddiff(0.1, decay=0.9, max_move=float("nan")), ValueError, "'max_move' parameter of scale_by_gradient"),
-        (lambda: adagraddiff(0.1, -1.0), ValueError, "'initial_accumulator_value' parameter .* must be a number >= 0"),
-        (lambda: adagraddiff(0.1, 0.1, decay=0.9), ValueError, "'initial_accumulator_value' .* cannot be used with 'decay'"),
-        (lambda: adamdiff(0.1, eps_root=-1.0), ValueError, "'eps_root' parameter of scale_by_adamdiff"),
-        (lambda: adamdiff(0.1, mu_dtype="complex64"), ValueError, "'mu_dtype' parameter .* floating-point dtype"),
-        (lambda: adamwdiff(0.1, nesterov="yes"), ValueError, "'nesterov' parameter .* True or False"),
+        (
+            lambda: adagraddiff(0.1, penalty=package.L1(0.1)),
+            TypeError,
+            "'penalty' parameter of proximal must be a penalty of",
+        ),
+        (
+            lambda: adagraddiff(0.1, prox_unseen=1, penalty=L1(0.1)),
+            ValueError,
+            "'prox_unseen' parameter .* True or False",
+        ),
+        (
+            lambda: adamdiff(0.1, max_move=0.0),
+            ValueError,
+            "'max_move' parameter .* positive number, or math.inf for no bound",
+        ),
+        (
+            lambda: adagraddiff(0.1, decay=0.9, max_move=float("nan")),
+            ValueError,
+            "'max_move' parameter of scale_by_gradient",
+        ),
+        (
+            lambda: adagraddiff(0.1, -1.0),
+            ValueError,
+            "'initial_accumulator_value' parameter .* must be a number >= 0",
+        ),
+        (
+            lambda: adagraddiff(0.1, 0.1, decay=0.9),
+            ValueError,
+            "'initial_accumulator_value' .* cannot be used with 'decay'",
+        ),
+        (
+            lambda: adamdiff(0.1, eps_root=-1.0),
+            ValueError,
+            "'eps_root' parameter of scale_by_adamdiff",
+        ),
+        (
+            lambda: adamdiff(0.1, mu_dtype="complex64"),
+            ValueError,
+            "'mu_dtype' parameter .* floating-point dtype",
+        ),
+        (
+            lambda: adamwdiff(0.1, nesterov="yes"),
+            ValueError,
+            "'nesterov' parameter .* True or False",
+        ),
     ],
 )
 def test_bad_options(make, error, message):

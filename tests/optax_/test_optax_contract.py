@@ -21,12 +21,19 @@ pytestmark = [pytest.mark.peer, pytest.mark.slow]
 CONTRIBUTED = Path(optax.contrib.__path__[0], "_common_test.py")
 ALIASES = Path(optax.__path__[0], "_src", "alias_test.py")
 SHARDING = Path(optax.__path__[0], "_src", "sharding_test.py")
-OURS = SimpleNamespace(adagraddiff=door.adagraddiff, adamdiff=door.adamdiff, adamwdiff=door.adamwdiff)
+OURS = SimpleNamespace(
+    adagraddiff=door.adagraddiff, adamdiff=door.adamdiff, adamwdiff=door.adamwdiff
+)
 
 # Learning rates with which all of the suites' problems, Rosenbrock's function among them, are solved in their 10,000 steps.
 PENALISED = {
     "opt_name": "adagraddiff",
-    "opt_kwargs": {"learning_rate": 1.0, "blocks": "tensor", "accumulator_dtype": "float32", "penalty": door.L1(1e-4)},
+    "opt_kwargs": {
+        "learning_rate": 1.0,
+        "blocks": "tensor",
+        "accumulator_dtype": "float32",
+        "penalty": door.L1(1e-4),
+    },
 }
 ADAM = {"opt_name": "adamdiff", "opt_kwargs": {"learning_rate": 1e-2}}
 ADAMW = {"opt_name": "adamwdiff", "opt_kwargs": {"learning_rate": 1e-2}}
@@ -57,11 +64,21 @@ def suite(path, name, replaced):
     return names[name]
 
 
-UNWRAPPED = tuple({**entry, "wrapper_name": None, "wrapper_kwargs": None} for entry in IN_CONTRIBUTED)
-CONTRIBUTED_LISTS = {"_MAIN_OPTIMIZERS_UNDER_TEST": UNWRAPPED, "_ALL_OPTIMIZERS_UNDER_TEST": UNWRAPPED, "contrib": OURS}
+UNWRAPPED = tuple(
+    {**entry, "wrapper_name": None, "wrapper_kwargs": None} for entry in IN_CONTRIBUTED
+)
+CONTRIBUTED_LISTS = {
+    "_MAIN_OPTIMIZERS_UNDER_TEST": UNWRAPPED,
+    "_ALL_OPTIMIZERS_UNDER_TEST": UNWRAPPED,
+    "contrib": OURS,
+}
 
-TestContributed = suite(CONTRIBUTED, "ContribTest", CONTRIBUTED_LISTS)  # what every optimizer of `optax.contrib` has to do
-TestAlias = suite(ALIASES, "AliasTest", {"_OPTIMIZERS_UNDER_TEST": IN_ALIASES, "alias": OURS})  # and of optax itself
+TestContributed = suite(
+    CONTRIBUTED, "ContribTest", CONTRIBUTED_LISTS
+)  # what every optimizer of `optax.contrib` has to do
+TestAlias = suite(
+    ALIASES, "AliasTest", {"_OPTIMIZERS_UNDER_TEST": IN_ALIASES, "alias": OURS}
+)  # and of optax itself
 
 
 def test_the_suites_are_there():
@@ -112,15 +129,24 @@ def test_explicit_sharding_over_two_devices():
     text = text.replace("(8,), ('x',)", "(2,), ('x',)").replace("device_count=8", "device_count=2")
     guards = text.count("if jax.__version__ < '0.")
     assert guards >= 2
-    text = text.replace("if jax.__version__ < '0.", "if False and '0.")  # versions compared as texts: 0.10 is before 0.7
+    text = text.replace(
+        "if jax.__version__ < '0.", "if False and '0."
+    )  # versions compared as texts: 0.10 is before 0.7
     imports = "import numpy as np\nfrom adagrad_diff.optax import L1, GroupL2, adagraddiff, adamdiff, adamwdiff, proximal\n"
     text = text.replace("OPTIMIZERS = {", imports + "OPTIMIZERS = {", 1)
     left_out = f"[delattr(ShardingTest, n) for n in list(vars(ShardingTest)) if n.startswith({tuple(LEFT_OUT)})]\n"
-    text = text.replace("if __name__ == '__main__':", left_out + STEPS + "\nif __name__ == '__main__':")
+    text = text.replace(
+        "if __name__ == '__main__':", left_out + STEPS + "\nif __name__ == '__main__':"
+    )
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
     environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
-        [sys.executable, "-c", text], env=environment, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", text],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert "steps agree" in done.stdout

@@ -19,7 +19,9 @@ from prox_six import ARGUMENTS, BAD_IN_A_DOOR, SHAPE, STRENGTHS, make, points, p
 
 pytestmark = pytest.mark.peer
 
-PROX = jax.jit(lambda penalty, z, step: penalty.prox(z, step))  # compiled once for all strengths of a penalty
+PROX = jax.jit(
+    lambda penalty, z, step: penalty.prox(z, step)
+)  # compiled once for all strengths of a penalty
 VALUE = jax.jit(lambda penalty, x: penalty.value(x))
 
 
@@ -31,7 +33,9 @@ def test_prox_and_value_are_those_of_the_statement(name):
             for size, z, step in points():
                 x = PROX(penalty, z, step)
                 np.testing.assert_allclose(x, prox(stated, z, step), rtol=1e-13, atol=1e-14 * size)
-                np.testing.assert_allclose(VALUE(penalty, x), value(stated, np.asarray(x)), rtol=1e-13)
+                np.testing.assert_allclose(
+                    VALUE(penalty, x), value(stated, np.asarray(x)), rtol=1e-13
+                )
 
 
 @pytest.mark.parametrize("over", ["row", "tensor"])
@@ -45,17 +49,21 @@ def test_group_prox_in_single_precision(over):
         np.testing.assert_allclose(x, expected, rtol=1e-4, atol=1e-6 * size)
 
 
-@pytest.mark.parametrize(("penalty", "shape"), [(PENALTIES[2], ()), (PENALTIES[5], (6, 1)), (PENALTIES[6], (1, 7))])
+@pytest.mark.parametrize(
+    ("penalty", "shape"), [(PENALTIES[2], ()), (PENALTIES[5], (6, 1)), (PENALTIES[6], (1, 7))]
+)
 def test_a_step_for_each_block_is_broadcast(penalty, shape):
     rng = np.random.default_rng(1)
     z, step = jnp.asarray(rng.standard_normal(SHAPE)), jnp.asarray(rng.uniform(0.1, 2, shape))
-    np.testing.assert_allclose(PROX(penalty, z, step), PROX(penalty, z, jnp.broadcast_to(step, SHAPE)), rtol=1e-6)
+    np.testing.assert_allclose(
+        PROX(penalty, z, step), PROX(penalty, z, jnp.broadcast_to(step, SHAPE)), rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("penalty", [PENALTIES[2], PENALTIES[4], PENALTIES[5]], ids=repr)
 def test_hashable_and_a_tree(penalty):
     z = jnp.asarray(np.random.default_rng(2).standard_normal(SHAPE))
-    prox = lambda penalty: penalty.prox(z, 0.5)  # noqa: E731
+    prox = lambda penalty: penalty.prox(z, 0.5)
     expected = prox(penalty)
     assert isinstance(penalty, Penalty)
     assert hash(penalty) == hash(type(penalty)(**asdict(penalty)))
@@ -67,7 +75,9 @@ def test_hashable_and_a_tree(penalty):
         both = jax.vmap(prox)(many)
         assert leaves <= 2
         np.testing.assert_allclose(both[0], expected, rtol=1e-6)
-        np.testing.assert_allclose(both[1], prox(jax.tree.map(lambda leaf: 1.5 * leaf, penalty)), rtol=1e-5)
+        np.testing.assert_allclose(
+            both[1], prox(jax.tree.map(lambda leaf: 1.5 * leaf, penalty)), rtol=1e-5
+        )
 
 
 @pytest.mark.parametrize("penalty", [*PENALTIES[2:4], *PENALTIES[5:]], ids=repr)
@@ -77,14 +87,17 @@ def test_derivatives_are_those_of_differences(penalty):
     with jax.enable_x64(True):
         penalty = jax.tree.map(jnp.asarray, penalty)
         z, step = jnp.asarray(rng.standard_normal((3, 4))), jnp.asarray(rng.uniform(0.5, 2, (3, 4)))
-        f = lambda z, step, penalty: jnp.sum(jnp.sin(penalty.prox(z, step)))  # noqa: E731
+        f = lambda z, step, penalty: jnp.sum(jnp.sin(penalty.prox(z, step)))
         check_slope(f, z, step, penalty)
 
 
 @pytest.mark.parametrize("over", ["row", "tensor"])
 def test_derivatives_where_groups_are_zero(over):
     z = jnp.array([[0.0, 0.0], [0.01, 0.0], [3.0, 0.0]])
-    for f in (lambda z: GroupL2(0.5, over).prox(z, 1.0).sum(), lambda z: GroupL2(0.5, over).value(z)):
+    for f in (
+        lambda z: GroupL2(0.5, over).prox(z, 1.0).sum(),
+        lambda z: GroupL2(0.5, over).value(z),
+    ):
         assert jnp.isfinite(jax.jit(jax.grad(f))(z)).all()
 
 

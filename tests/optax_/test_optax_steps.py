@@ -65,12 +65,16 @@ def follow(make, options, *, dtype=np.float64, tolerance=1e-10, lr=0.03, steps=6
     known = {name: value for name, value in options.items() if name != "accumulator_dtype"}
     if make is adamwdiff:
         known = {"weight_decay": 1e-4, "decoupled_weight_decay": True} | known
-    twins = {name: Twin(real(x), make is not adagraddiff, lr, **known) for name, x in params.items()}
+    twins = {
+        name: Twin(real(x), make is not adagraddiff, lr, **known) for name, x in params.items()
+    }
     optimizer = make(lr, **options)
     state = optimizer.init(params)
     for n in range(steps):
         size = np.asarray(3 ** np.sin(n), dtype)
-        grads = {name: jnp.asarray(random(rng, shape, dtype) * size) for name, shape in SHAPES.items()}
+        grads = {
+            name: jnp.asarray(random(rng, shape, dtype) * size) for name, shape in SHAPES.items()
+        }
         for name, twin in twins.items():
             twin.x = real(params[name]) if sync else twin.x
             twin.step(real(grads[name]))
@@ -98,11 +102,16 @@ OTHERS = {
     lr=[0.03, lambda n: 0.1 / (1 + n)],
 )
 def test_every_option_follows_the_formulas(make, penalty, blocks, other, prox_unseen, lr):
-    options = {"penalty": penalty, "blocks": blocks, "prox_unseen": prox_unseen, **OTHERS[make][other]}
+    options = {
+        "penalty": penalty,
+        "blocks": blocks,
+        "prox_unseen": prox_unseen,
+        **OTHERS[make][other],
+    }
     if prox_unseen:
         options["eps"] = 0.1
     state, twins = follow(make, options, lr=lr)
-    is_buffers = lambda s: hasattr(s, "prev")  # noqa: E731
+    is_buffers = lambda s: hasattr(s, "prev")
     (buffers,) = filter(is_buffers, jax.tree.leaves(state, is_leaf=is_buffers))
     for name, twin in twins.items():
         np.testing.assert_allclose(buffers.total[name], twin.total, rtol=1e-12, strict=True)
@@ -135,7 +144,9 @@ def test_every_precision_follows_the_formulas(make, dtype, options, tolerance):
 def test_a_decaying_sum_is_adam_without_momentum():
     g = jnp.asarray(np.random.default_rng(0).standard_normal((20, 7)))
     g = g.at[3:8].set(g[3])  # A constant gradient reaches the bound of the moves.
-    run = lambda scaling: jax.lax.scan(lambda s, g: scaling.update(g, s)[::-1], scaling.init(g[0]), g)[1]  # noqa: E731
+    run = lambda scaling: jax.lax.scan(
+        lambda s, g: scaling.update(g, s)[::-1], scaling.init(g[0]), g
+    )[1]
     decaying, adam = scale_by_gradient_differences(decay=0.9), scale_by_adamdiff(b1=0.0, b2=0.9)
     np.testing.assert_allclose(run(decaying), run(adam), rtol=1e-13)
 
@@ -145,7 +156,9 @@ def multinomial():
     """Data, and the gradient of the loss, compiled once."""
     rng = np.random.default_rng(1)
     A, classes = rng.standard_normal((60, 5)), rng.integers(0, 3, 60)
-    loss = lambda x: optax.losses.softmax_cross_entropy_with_integer_labels(jnp.asarray(A) @ x, classes).mean()  # noqa: E731
+    loss = lambda x: optax.losses.softmax_cross_entropy_with_integer_labels(
+        jnp.asarray(A) @ x, classes
+    ).mean()
     return A, classes, jax.jit(jax.grad(loss))
 
 
@@ -168,7 +181,9 @@ def test_trajectory_is_that_of_the_core(multinomial, blocks, core_blocks, penalt
     optimizer, x = adagraddiff(0.4, blocks=blocks, penalty=ours), jnp.zeros((5, 3))
     state = optimizer.init(x)
     rule = core.AdaGradDiff(0.4, blocks=core_blocks)
-    for expected in islice(core.iterate(core.Multinomial(A, classes), np.zeros((5, 3)), theirs, rule), 20):
+    for expected in islice(
+        core.iterate(core.Multinomial(A, classes), np.zeros((5, 3)), theirs, rule), 20
+    ):
         x, state, _ = step(optimizer, x, state, gradient(x))
         np.testing.assert_allclose(x, expected.x, rtol=0, atol=1e-10)
     if penalty in ("L1", "GroupL2"):
@@ -183,7 +198,9 @@ def test_proximal_steps_of_a_scaling_of_optax():
     rss = optax.scale_by_rss(initial_accumulator_value=0.0, eps=0.0)
     optimizer, x = proximal(rss, 0.1, L1(0.1)), jnp.zeros(6)
     state, gradient = optimizer.init(x), jax.grad(lambda x: 0.5 * jnp.mean((A @ x - b) ** 2))
-    for expected in islice(core.iterate(core.Squared(A, b), np.zeros(6), core.L1(0.1), core.AdaGrad(0.1)), 20):
+    for expected in islice(
+        core.iterate(core.Squared(A, b), np.zeros(6), core.L1(0.1), core.AdaGrad(0.1)), 20
+    ):
         x, state, _ = step(optimizer, x, state, gradient(x))
         np.testing.assert_allclose(x, expected.x, atol=1e-6)
 
@@ -201,7 +218,10 @@ def test_a_zero_learning_rate_changes_no_feasible_parameter(penalty, dtype):
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
 def test_zeros_and_bounds_after_adding_updates(dtype):
     rng = np.random.default_rng(4)
-    x, g = (jnp.asarray(rng.standard_normal(1000) * 10 ** rng.uniform(-3, 3, 1000), dtype) for _ in range(2))
+    x, g = (
+        jnp.asarray(rng.standard_normal(1000) * 10 ** rng.uniform(-3, 3, 1000), dtype)
+        for _ in range(2)
+    )
     for penalty in (L1(2.0), NonNegative()):
         y, _, _ = step(make := adagraddiff(1.0, penalty=penalty), x, make.init(x), g)
         assert (y == 0).any()

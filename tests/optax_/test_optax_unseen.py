@@ -9,11 +9,20 @@ import pytest
 jax = pytest.importorskip("jax")
 optax = pytest.importorskip("optax")
 
-import jax.numpy as jnp  # noqa: E402
-from optax_twin import PENALTIES  # noqa: E402
+import jax.numpy as jnp
+from optax_twin import PENALTIES
 
-from adagrad_diff.optax import L1, Box, GroupL2, NonNegative, adagraddiff, adamdiff, adamwdiff, proximal  # noqa: E402
-from pairwise import pairwise  # noqa: E402
+from adagrad_diff.optax import (
+    L1,
+    Box,
+    GroupL2,
+    NonNegative,
+    adagraddiff,
+    adamdiff,
+    adamwdiff,
+    proximal,
+)
+from pairwise import pairwise
 
 pytestmark = pytest.mark.peer
 
@@ -45,7 +54,9 @@ def test_rows_that_no_batch_has_shown(make):
         assert not x[jnp.array([0, 999])].any()  # the formula to the letter
 
 
-@pytest.mark.parametrize(("penalty", "make"), list(zip(PENALTIES, cycle(MAKERS.values()), strict=False)))
+@pytest.mark.parametrize(
+    ("penalty", "make"), list(zip(PENALTIES, cycle(MAKERS.values()), strict=False))
+)
 def test_a_first_gradient_of_zero_changes_nothing(penalty, make):
     x = jnp.array([[3.0, -2.0], [0.5, 1e-20]])
     optimizer = make(0.1, penalty=penalty)
@@ -73,7 +84,9 @@ def test_everything_is_seen_with_an_initial_accumulator_value():
 
 
 def test_bounds_hold_from_the_first_gradient_on():
-    y, _ = step(adagraddiff(0.1, penalty=NonNegative()), jnp.array([-1.0, -1.0]), jnp.array([0.0, 1e-3]))
+    y, _ = step(
+        adagraddiff(0.1, penalty=NonNegative()), jnp.array([-1.0, -1.0]), jnp.array([0.0, 1e-3])
+    )
     assert y.tolist() == [-1.0, 0.0]
 
 

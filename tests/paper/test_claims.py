@@ -10,7 +10,11 @@ from adagrad_diff.paper import PROBLEMS, study, table
 pytestmark = pytest.mark.peer
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
-WIDER = {"hinge": 1.0, "lad": 1.0, "splice": 0.4}  # decades with a gap below 1e-2, AdaGrad-Diff's beyond AdaGrad's
+WIDER = {
+    "hinge": 1.0,
+    "lad": 1.0,
+    "splice": 0.4,
+}  # decades with a gap below 1e-2, AdaGrad-Diff's beyond AdaGrad's
 FACTOR = 1.6  # between our reference eta and the paper's
 
 
@@ -19,7 +23,10 @@ def check(rows, name, slack=0.0):
     ratio = float(ours["reference_eta"]) / float(ours["paper_eta"])
     assert 1 / FACTOR < ratio < FACTOR
     if name in WIDER:
-        assert float(ours["decades_below_1e-2"]) - float(theirs["decades_below_1e-2"]) >= WIDER[name] - slack
+        assert (
+            float(ours["decades_below_1e-2"]) - float(theirs["decades_below_1e-2"])
+            >= WIDER[name] - slack
+        )
 
 
 @pytest.mark.parametrize("name", ["hinge", "lad", "splice", "2moons"])
@@ -29,7 +36,9 @@ def test_at_a_small_size(name):
         pytest.skip("the LIBSVM files are not here")
     found = study(PROBLEMS[name](starts=1, **options), etas=24)
     frame = table.summary({name: found})
-    rows = [frame[frame.method == method].iloc[0].to_dict() for method in ("AdaGrad-Diff", "AdaGrad")]
+    rows = [
+        frame[frame.method == method].iloc[0].to_dict() for method in ("AdaGrad-Diff", "AdaGrad")
+    ]
     check(rows, name, slack=0.15)  # the grid is coarse, the starts are few
 
 

@@ -41,8 +41,12 @@ def assert_is_curve(found, study, rule, eta):
     """Rows of a CSV against the trajectories of a study."""
     at = study.curves.sel(rule=rule).isel(eta=int(np.argmin(np.abs(study.curves.eta.values - eta))))
     assert [int(row["iteration"]) for row in found] == list(range(study.n_iter + 1))
-    assert_numbers(found[0], (at.objective_start.values - study.F_star).tolist(), [math.nan] * at.sizes["seed"])
-    for row, objective, step in zip(found[1:], at.objective.values.T, at.mean_step.values.T, strict=True):
+    assert_numbers(
+        found[0], (at.objective_start.values - study.F_star).tolist(), [math.nan] * at.sizes["seed"]
+    )
+    for row, objective, step in zip(
+        found[1:], at.objective.values.T, at.mean_step.values.T, strict=True
+    ):
         assert close(row["eta"], eta)
         assert_numbers(row, (objective - study.F_star).tolist(), step.tolist())
 
@@ -61,7 +65,11 @@ def diverging():
 
 
 def studies_of(name):
-    return by_running("hinge", *hinge(), np.geomspace(1e-3, 10, 9), 30) if name == "run" else diverging()
+    return (
+        by_running("hinge", *hinge(), np.geomspace(1e-3, 10, 9), 30)
+        if name == "run"
+        else diverging()
+    )
 
 
 # The numbers
@@ -80,8 +88,14 @@ def test_numbers_of_figure_1(tmp_path, kind):
         for k, row in enumerate(on_grid):
             assert close(row["eta"], float(grid.eta[k]))
             assert int(row["iteration"]) == study.n_iter
-            assert_numbers(row, (grid.objective.values[k] - study.F_star).tolist(), grid.mean_step.values[k].tolist())
-        assert_is_curve([row for row in mine if row["panel"] == "tuned"], study, rule, study.best_eta[rule])
+            assert_numbers(
+                row,
+                (grid.objective.values[k] - study.F_star).tolist(),
+                grid.mean_step.values[k].tolist(),
+            )
+        assert_is_curve(
+            [row for row in mine if row["panel"] == "tuned"], study, rule, study.best_eta[rule]
+        )
     if kind == "diverging":
         assert "inf" in {row["gap_mean"] for row in found}
 
@@ -92,7 +106,11 @@ def test_numbers_of_three_panels(tmp_path, kind):
     found = rows(figures.three_panels(study, tmp_path, "figA_hinge")[2])
     for factor, eta in zip(("0.1", "1", "10"), study.panel_etas, strict=True):
         for rule, method in zip(("AdaGradDiff", "AdaGrad"), METHODS, strict=True):
-            mine = [row for row in found if row["panel"] == f"{factor} x reference" and row["method"] == method]
+            mine = [
+                row
+                for row in found
+                if row["panel"] == f"{factor} x reference" and row["method"] == method
+            ]
             assert_is_curve(mine, study, rule, eta)
     assert len(found) == 6 * (study.n_iter + 1)
 
@@ -106,7 +124,12 @@ def test_long_curves_are_thinned_on_paper_only(tmp_path):
     assert (x[0], x[-1]) == (0, 2500)
     assert np.diff(x).max() <= 2 * 2500 / 300
     assert (x[:20] == np.arange(20)).all()  # the steep beginning
-    gaps = study.curve_gap.sel(rule="AdaGrad").sel(eta=study.panel_etas[0], method="nearest").mean("seed").values
+    gaps = (
+        study.curve_gap.sel(rule="AdaGrad")
+        .sel(eta=study.panel_etas[0], method="nearest")
+        .mean("seed")
+        .values
+    )
     np.testing.assert_allclose(y[1:], gaps[x[1:] - 1])
 
 
@@ -127,7 +150,9 @@ def test_robustness_panel():
     assert r"\eta" in ax.get_xlabel()
     assert "F(x) - F_" in ax.get_ylabel()
     assert ax.get_title() == study.title
-    upright = {float(line.get_xdata()[0]) for line in ax.get_lines() if len(set(line.get_xdata())) == 1}
+    upright = {
+        float(line.get_xdata()[0]) for line in ax.get_lines() if len(set(line.get_xdata())) == 1
+    }
     assert upright == {study.paper_eta, *study.best_eta.values()}
     assert len(upright) == 3
     for rule, method in zip(("AdaGradDiff", "AdaGrad"), METHODS, strict=True):
@@ -164,7 +189,12 @@ def test_three_panels():
     assert len({ax.get_ylim() for ax in top}) == len({ax.get_ylim() for ax in bottom}) == 1
     for ax, eta in zip(bottom, study.panel_etas, strict=True):
         line, _ = lines(ax, "AdaGrad-Diff")
-        expected = study.curves.mean_step.sel(rule="AdaGradDiff").sel(eta=eta, method="nearest").mean("seed").values
+        expected = (
+            study.curves.mean_step.sel(rule="AdaGradDiff")
+            .sel(eta=eta, method="nearest")
+            .mean("seed")
+            .values
+        )
         np.testing.assert_allclose(line.get_ydata()[1:][10:], expected[10:])
     assert "mean of" in bottom[0].get_ylabel()
     assert study.title in words(figure)
@@ -173,18 +203,28 @@ def test_three_panels():
 
 @pytest.mark.parametrize("given", [("lad",), ("hinge", "lad"), ("hinge", "lad", "splice")])
 def test_figure_1_draws_what_there_is(given):
-    figure = figures.draw_figure_1({name: by_formula(name, title=f"The {name} one") for name in given})
+    figure = figures.draw_figure_1(
+        {name: by_formula(name, title=f"The {name} one") for name in given}
+    )
     drawn = [name for name in ("hinge", "lad") if name in given]
-    assert [ax.get_title() for ax in figure.axes[: len(drawn)]] == [f"The {name} one" for name in drawn]
+    assert [ax.get_title() for ax in figure.axes[: len(drawn)]] == [
+        f"The {name} one" for name in drawn
+    ]
     assert len(figure.axes) == 2 * len(drawn)
 
 
 def test_figure_2_draws_what_there_is(tmp_path):
-    studies = {name: by_formula(name, title=f"The {name} one") for name in ("2moons", "splice", "hinge", "news20")}
+    studies = {
+        name: by_formula(name, title=f"The {name} one")
+        for name in ("2moons", "splice", "hinge", "news20")
+    }
     titles = [ax.get_title() for ax in figures.draw_figure_2(studies).axes]
     assert titles == ["The news20 one", "The splice one", "The 2moons one", "", "", ""]
     del studies["splice"]
-    assert {row["problem"] for row in rows(figures.figure_2(studies, tmp_path)[2])} == {"news20", "2moons"}
+    assert {row["problem"] for row in rows(figures.figure_2(studies, tmp_path)[2])} == {
+        "news20",
+        "2moons",
+    }
     with pytest.raises(ValueError, match=r"none of news20, splice, 2moons.*It has \['hinge'\]"):
         figures.figure_2({"hinge": by_formula()}, tmp_path)
 
@@ -215,7 +255,9 @@ def test_stand_ins_say_so_on_the_figure():
     assert "Generated data" in said
     assert "Logistic regression on stand-in for splice.t" in said
     assert "stand-in" not in words(figures.draw_figure_2({"2moons": both["2moons"]}))
-    coy = by_formula("splice", **{**STAND_IN, "title": "Logistic regression"})  # says so even if the title does not
+    coy = by_formula(
+        "splice", **{**STAND_IN, "title": "Logistic regression"}
+    )  # says so even if the title does not
     assert "Logistic regression (stand-in)" in words(figures.draw_three_panels(coy))
 
 
@@ -258,7 +300,9 @@ def test_one_diverged_seed_is_enough():
     study = by_formula()
     objective = study.grid.objective.copy()
     objective[0, 3, 1, -1] = np.nan
-    ax = figures.draw_figure_1({"hinge": replace(study, grid=study.grid.assign(objective=objective))}).axes[0]
+    ax = figures.draw_figure_1(
+        {"hinge": replace(study, grid=study.grid.assign(objective=objective))}
+    ).axes[0]
     (edge,) = lines(ax, "AdaGrad-Diff")[1]
     assert set(edge.get_xdata()) == {study.grid.eta.values[3]}
     assert lines(ax, "AdaGrad")[1] == []
@@ -268,7 +312,9 @@ def test_gaps_far_above_the_start_do_not_flatten_the_rest():
     study = by_formula()
     objective = study.grid.objective.copy()
     objective[:, -2:] = 1e25
-    figure = figures.draw_figure_1({"hinge": replace(study, grid=study.grid.assign(objective=objective))})
+    figure = figures.draw_figure_1(
+        {"hinge": replace(study, grid=study.grid.assign(objective=objective))}
+    )
     assert figure.axes[0].get_ylim()[1] < 1e6
     assert len(lines(figure.axes[0], "AdaGrad")[1]) == 1
     assert "off the chart" in words(figure)
@@ -287,17 +333,23 @@ def test_bands_survive_the_logarithm():
     for band, rule in zip(ax.collections, ("AdaGradDiff", "AdaGrad"), strict=True):
         x, y = band.get_paths()[0].vertices.T
         edges = [(y[np.isclose(x, eta)].min(), y[np.isclose(x, eta)].max()) for eta in etas]
-        assert edges[5] == pytest.approx((1e-6, fmean([1e-6, 1e-6, 1.0]) + pstdev([1e-6, 1e-6, 1.0])))
+        assert edges[5] == pytest.approx(
+            (1e-6, fmean([1e-6, 1e-6, 1.0]) + pstdev([1e-6, 1e-6, 1.0]))
+        )
         assert edges[6][0] == pytest.approx(bottom)  # zero is on the bottom
         gaps = study.gap.sel(rule=rule).values[10].tolist()
-        assert edges[10] == pytest.approx((max(fmean(gaps) - pstdev(gaps), min(gaps)), fmean(gaps) + pstdev(gaps)))
+        assert edges[10] == pytest.approx(
+            (max(fmean(gaps) - pstdev(gaps), min(gaps)), fmean(gaps) + pstdev(gaps))
+        )
 
 
 def test_gaps_of_zero_lie_on_the_bottom():
     study = by_formula(seeds=1)
     objective = study.grid.objective.copy()
     objective[:, 10:12] = 0.0
-    ax = figures.draw_figure_1({"hinge": replace(study, grid=study.grid.assign(objective=objective))}).axes[0]
+    ax = figures.draw_figure_1(
+        {"hinge": replace(study, grid=study.grid.assign(objective=objective))}
+    ).axes[0]
     line, _ = lines(ax, "AdaGrad")
     bottom, top = ax.get_ylim()
     assert line.get_ydata()[10:12] == pytest.approx(bottom)

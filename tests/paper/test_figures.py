@@ -27,15 +27,21 @@ def all_diverged(name, **about):
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     """Figure 1 of one problem as files, in a directory that was not there."""
-    return figures.figure_1({"hinge": by_formula()}, tmp_path_factory.mktemp("plain") / "new" / "directory")
+    return figures.figure_1(
+        {"hinge": by_formula()}, tmp_path_factory.mktemp("plain") / "new" / "directory"
+    )
 
 
 def test_files_are_what_their_names_say(tmp_path, plain):
     from PIL import Image
 
-    paths = plain + figures.three_panels(by_formula("splice", diverges=0.3, **STAND_IN), tmp_path, "fig3_splice")
+    paths = plain + figures.three_panels(
+        by_formula("splice", diverges=0.3, **STAND_IN), tmp_path, "fig3_splice"
+    )
     stems = ("fig1", "fig3_splice")
-    assert [path.name for path in paths] == [f"{stem}.{ending}" for stem in stems for ending in ("pdf", "png", "csv")]
+    assert [path.name for path in paths] == [
+        f"{stem}.{ending}" for stem in stems for ending in ("pdf", "png", "csv")
+    ]
     for path in paths:
         content = path.read_bytes()
         if path.suffix == ".pdf":
@@ -78,7 +84,10 @@ assert "matplotlib.pyplot" not in sys.modules
 def test_unwritable_directory_is_a_sentence(tmp_path):
     (tmp_path / "file").write_text("mine")
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(OSError, match=r"Cannot write fig1.pdf, fig1.png, fig1.csv into .*file.*Choose another directory"):
+        with pytest.raises(
+            OSError,
+            match=r"Cannot write fig1.pdf, fig1.png, fig1.csv into .*file.*Choose another directory",
+        ):
             figures.figure_1({"hinge": by_formula()}, out)
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -107,10 +116,17 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
 def test_everything_is_on_the_page_and_legible(columns, standing_in):
     about = STAND_IN if standing_in else {"title": "Logistic regression on splice.t"}
     names = figures.SMOOTH_PROBLEMS[:columns]
-    studies = {name: by_formula(name, etas=np.geomspace(1e-4, 1e2, 25), n_iter=2500, diverges=1.0, **about) for name in names}
-    for figure in [figures.draw_figure_2(studies)] + [figures.draw_three_panels(studies[names[0]])] * standing_in:
+    studies = {
+        name: by_formula(name, etas=np.geomspace(1e-4, 1e2, 25), n_iter=2500, diverges=1.0, **about)
+        for name in names
+    }
+    for figure in [figures.draw_figure_2(studies)] + [
+        figures.draw_three_panels(studies[names[0]])
+    ] * standing_in:
         found = [t for t in texts(figure) if t.get_text() != "stand-in"]
-        numbers = [label for ax in figure.axes for label in (*ax.get_xticklabels(), *ax.get_yticklabels())]
+        numbers = [
+            label for ax in figure.axes for label in (*ax.get_xticklabels(), *ax.get_yticklabels())
+        ]
         assert min(t.get_fontsize() for t in (*found, *numbers)) >= 7
         with style():
             said = [t.get_window_extent().padded(-1) for t in found]
@@ -123,8 +139,13 @@ def test_everything_is_on_the_page_and_legible(columns, standing_in):
             assert figure.bbox.y0 <= box.y0 <= box.y1 <= figure.bbox.y1
         for box in (*said, *keys):
             assert not any(box.overlaps(panel) for panel in panels)
-        for boxes in (said, [box for box in axes[::2] if box]):  # words, and the numbers of neighbouring panels
-            assert not any(box.overlaps(other) for k, box in enumerate(boxes) for other in boxes[k + 1 :])
+        for boxes in (
+            said,
+            [box for box in axes[::2] if box],
+        ):  # words, and the numbers of neighbouring panels
+            assert not any(
+                box.overlaps(other) for k, box in enumerate(boxes) for other in boxes[k + 1 :]
+            )
 
 
 def test_what_is_hardly_there():
@@ -134,4 +155,6 @@ def test_what_is_hardly_there():
         assert "Triangles" in words(figure)
     for seeds, n_iter in ((10, 20), (1, 1)):
         study = by_formula(seeds=seeds, n_iter=n_iter)
-        assert f"{seeds} start{'s' * (seeds > 1)}," in words(figures.draw_figure_1({"hinge": study}))
+        assert f"{seeds} start{'s' * (seeds > 1)}," in words(
+            figures.draw_figure_1({"hinge": study})
+        )

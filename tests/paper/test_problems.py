@@ -15,7 +15,9 @@ from adagrad_diff.datasets import Dataset
 from adagrad_diff.paper import PROBLEMS, hinge, lad, news20, splice, two_moons
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"  # the real files, on machines that have them
-real_data = pytest.mark.skipif(not (SHARED / "splice.t").exists(), reason="the LIBSVM files are not here")
+real_data = pytest.mark.skipif(
+    not (SHARED / "splice.t").exists(), reason="the LIBSVM files are not here"
+)
 
 RNG = np.random.default_rng(5)
 CODES = RNG.integers(1, 5, (30, 6)).astype(float)
@@ -32,7 +34,9 @@ SMALL = {
     "2moons": {"samples": 24},
 }
 BOTH = [hinge, lad]
-NAMES = [pytest.param(name, marks=pytest.mark.peer) if name == "2moons" else name for name in PROBLEMS]
+NAMES = [
+    pytest.param(name, marks=pytest.mark.peer) if name == "2moons" else name for name in PROBLEMS
+]
 
 
 @pytest.fixture
@@ -65,33 +69,54 @@ def small(name, **more):
 def regression(samples, features, nonzeros, noise=1.0, seed=0):
     """A, w with a mask, and b = A w + noise: in the order in which they are drawn."""
     rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[0])
-    A, w, epsilon = rng.normal(size=(samples, features)), rng.normal(size=features), rng.normal(size=samples)
+    A, w, epsilon = (
+        rng.normal(size=(samples, features)),
+        rng.normal(size=features),
+        rng.normal(size=samples),
+    )
     w[rng.permutation(features) >= nonzeros] = 0
     return A, w, A @ w + noise * epsilon
 
 
 def formula(name, **more):
     """F of Section 4 as a sum over samples."""
-    c = {**{key: value.default for key, value in inspect.signature(PROBLEMS[name]).parameters.items()}, **SMALL[name], **more}
+    c = {
+        **{
+            key: value.default
+            for key, value in inspect.signature(PROBLEMS[name]).parameters.items()
+        },
+        **SMALL[name],
+        **more,
+    }
     if name in ("hinge", "lad"):
         A, _, b = regression(c["samples"], c["features"], c["nonzeros"], c["noise"], c["seed"])
     if name == "hinge":
         b = np.sign(b)
-        return lambda x: sum(max(0.0, 1 - b[j] * (A[j] @ x)) for j in range(len(b))) / len(b) + c["lam"] * sum(abs(x))
+        return lambda x: (
+            sum(max(0.0, 1 - b[j] * (A[j] @ x)) for j in range(len(b))) / len(b)
+            + c["lam"] * sum(abs(x))
+        )
     if name == "lad":
-        return lambda x: sum(abs(b[j] - A[j] @ x) for j in range(len(b))) / len(b) + c["lam"] * sum(abs(x))
+        return lambda x: (
+            sum(abs(b[j] - A[j] @ x) for j in range(len(b))) / len(b) + c["lam"] * sum(abs(x))
+        )
     if name == "news20":
         b = [1 if label <= 10 else -1 for label in CLASSES]
-        losses = lambda x: [np.log(1 + np.exp(-b[j] * (COUNTS[j] @ x))) for j in range(len(b))]  # noqa: E731
+        losses = lambda x: [np.log(1 + np.exp(-b[j] * (COUNTS[j] @ x))) for j in range(len(b))]
         return lambda x: np.mean(losses(x)) + c["sigma"] / 2 * sum(x**2)
     if name == "splice":
-        losses = lambda x: [np.log(1 + np.exp(-SIGNS[j] * (CODES[j] @ x))) for j in range(len(SIGNS))]  # noqa: E731
+        losses = lambda x: [
+            np.log(1 + np.exp(-SIGNS[j] * (CODES[j] @ x))) for j in range(len(SIGNS))
+        ]
         return lambda x: np.mean(losses(x)) + c["lam"] * sum(abs(x))
     from sklearn.datasets import make_moons
 
     points, moon = make_moons(c["samples"], noise=c["noise"], random_state=c["seed"])
     b = np.where(moon == 1, 1, -1)
-    K = [[np.exp(-((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2) / c["width"] ** 2) for q in points] for p in points]
+    K = [
+        [np.exp(-((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2) / c["width"] ** 2) for q in points]
+        for p in points
+    ]
     N = len(b)
 
     def F(alpha):
@@ -115,7 +140,9 @@ VARIANTS = [
     ("splice", {}),
     ("splice", {"lam": 0.3}),
     pytest.param("2moons", {}, marks=pytest.mark.peer),
-    pytest.param("2moons", {"lam": 0.3, "noise": 0.4, "seed": 4, "width": 0.6}, marks=pytest.mark.peer),
+    pytest.param(
+        "2moons", {"lam": 0.3, "noise": 0.4, "seed": 4, "width": 0.6}, marks=pytest.mark.peer
+    ),
 ]
 
 
@@ -137,7 +164,9 @@ def test_the_gradient_is_that_of_the_formula(name, more):
     x, h = problem.x0s[:, :6].mean(axis=1), 1e-5 if name == "2moons" else 1e-6
     slope = np.array([(F(x + h * e) - F(x - h * e)) / (2 * h) for e in np.eye(len(x))])
     phi_slope = np.sign(x) * problem.choices["lam"] if name not in ("news20", "2moons") else 0.0
-    np.testing.assert_allclose(problem.loss.value_and_grad(x)[1] + phi_slope, slope, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        problem.loss.value_and_grad(x)[1] + phi_slope, slope, rtol=1e-6, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("make", BOTH)
@@ -154,29 +183,58 @@ def test_the_signal_is_sparse(make):
 
 
 def test_what_the_paper_fixes_is_the_default():
-    for make, shape, n_iter, eta in ((hinge, (500, 100), 1000, 0.063), (lad, (500, 100), 1000, 0.042)):
+    for make, shape, n_iter, eta in (
+        (hinge, (500, 100), 1000, 0.063),
+        (lad, (500, 100), 1000, 0.042),
+    ):
         problem = make()
         assert problem.loss.A.shape == shape
         assert problem.x0s.shape == (100, 10)
         assert (problem.n_iter, problem.paper_eta) == (n_iter, eta)
         assert problem.penalty.l1 == 1e-2
-        assert (problem.name, problem.data, problem.real) == (make.__name__, "synthetic (seed 0)", True)
+        assert (problem.name, problem.data, problem.real) == (
+            make.__name__,
+            "synthetic (seed 0)",
+            True,
+        )
     assert problem.title == "LAD regression on synthetic data"
     assert hinge().title == "Hinge loss on synthetic data"
     assert set(hinge().loss.b) == {-1.0, 1.0}
     problem = news20()
-    assert (problem.loss.l2, problem.n_iter, problem.paper_eta, problem.loss.intercept) == (1e-4, 2500, 0.863, False)
-    assert (problem.title, problem.data, problem.sha256) == ("Logistic regression on news20", "news20", "ab12")
+    assert (problem.loss.l2, problem.n_iter, problem.paper_eta, problem.loss.intercept) == (
+        1e-4,
+        2500,
+        0.863,
+        False,
+    )
+    assert (problem.title, problem.data, problem.sha256) == (
+        "Logistic regression on news20",
+        "news20",
+        "ab12",
+    )
     problem = splice()
-    assert (problem.penalty.l1, problem.n_iter, problem.paper_eta, problem.loss.intercept) == (1e-2, 1000, 0.238, False)
-    assert (problem.title, problem.data, problem.sha256) == ("Logistic regression on splice.t", "splice.t", "ab12")
+    assert (problem.penalty.l1, problem.n_iter, problem.paper_eta, problem.loss.intercept) == (
+        1e-2,
+        1000,
+        0.238,
+        False,
+    )
+    assert (problem.title, problem.data, problem.sha256) == (
+        "Logistic regression on splice.t",
+        "splice.t",
+        "ab12",
+    )
 
 
 @pytest.mark.peer
 def test_defaults_of_two_moons():
     problem = two_moons()
     assert problem.x0s.shape == (300, 10)
-    assert (problem.name, problem.title, problem.data) == ("2moons", "SVM dual on 2moons", "2moons (seed 0)")
+    assert (problem.name, problem.title, problem.data) == (
+        "2moons",
+        "SVM dual on 2moons",
+        "2moons (seed 0)",
+    )
     assert (problem.n_iter, problem.paper_eta, problem.loss.lam) == (20, 0.002, 1e-3)
     assert np.bincount(problem.loss.b.astype(int) + 1).tolist() == [150, 0, 150]
     K = problem.loss.Q.array
@@ -206,7 +264,9 @@ def test_data_and_starts_have_random_numbers_of_their_own(make):
     assert not drawn & set(make(**SMALL["hinge"], seed=1).loss.A.array.ravel())
     sequence = np.random.SeedSequence(0).spawn(2)[1].spawn(10)
     for k in (0, 9):
-        assert np.array_equal(problem.x0s[:, k], np.random.default_rng(sequence[k]).standard_normal(7))
+        assert np.array_equal(
+            problem.x0s[:, k], np.random.default_rng(sequence[k]).standard_normal(7)
+        )
 
 
 @pytest.mark.parametrize("name", ["hinge", "lad", "news20", "splice"])
@@ -246,7 +306,9 @@ def test_an_infeasible_start_becomes_feasible(start):
 
 @pytest.mark.peer
 def test_width_of_the_kernel():
-    narrow, wide = (two_moons(samples=24, width=width).loss.Q.array for width in (1.0, np.sqrt(2.0)))
+    narrow, wide = (
+        two_moons(samples=24, width=width).loss.Q.array for width in (1.0, np.sqrt(2.0))
+    )
     np.testing.assert_allclose(narrow, wide**2, rtol=1e-12)  # exp(-d^2) and exp(-d^2 / 2)
 
 
@@ -260,7 +322,10 @@ def test_labels_of_news20(positive):
 
 @pytest.mark.parametrize("positive", [[], [21], range(1, 21)])
 def test_labels_that_leave_one_class(positive):
-    with pytest.raises(ValueError, match=r"The 'positive' parameter of news20 must be some of its labels 1 \.\.\. 20"):
+    with pytest.raises(
+        ValueError,
+        match=r"The 'positive' parameter of news20 must be some of its labels 1 \.\.\. 20",
+    ):
         news20(positive=positive)
 
 
@@ -270,7 +335,9 @@ def test_scaling_and_intercept(make, raw):
         problem = make(**more)
         A = problem.loss.A
         assert problem.choices["scaling"] == more["scaling"]
-        return A.array if make is splice else sparse.csr_array(A.parts[::-1], shape=A.shape).toarray()
+        return (
+            A.array if make is splice else sparse.csr_array(A.parts[::-1], shape=A.shape).toarray()
+        )
 
     np.testing.assert_array_equal(matrix(scaling="none"), raw)
     expected = [row / (np.linalg.norm(row) or 1) for row in raw]
@@ -297,7 +364,17 @@ def test_choices_are_complete_and_make_the_problem_again(name):
     assert np.array_equal(f, f_again)
     assert np.array_equal(g, g_again)
     assert np.array_equal(problem.penalty.value(problem.x0s), again.penalty.value(problem.x0s))
-    for field in ("name", "title", "n_iter", "eta_range", "paper_eta", "data", "real", "choices", "sha256"):
+    for field in (
+        "name",
+        "title",
+        "n_iter",
+        "eta_range",
+        "paper_eta",
+        "data",
+        "real",
+        "choices",
+        "sha256",
+    ):
         assert getattr(again, field) == getattr(problem, field)
 
 
@@ -310,7 +387,10 @@ def test_every_parameter_is_documented(name):
     else:
         for parameter in inspect.signature(PROBLEMS[name]).parameters:
             assert parameter in document.split("Parameters\n---")[1], parameter
-    assert all(kind.kind == kind.KEYWORD_ONLY for kind in inspect.signature(PROBLEMS[name]).parameters.values())
+    assert all(
+        kind.kind == kind.KEYWORD_ONLY
+        for kind in inspect.signature(PROBLEMS[name]).parameters.values()
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -355,25 +435,53 @@ def test_no_data(real_loader, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="news20"):
         news20(data=tmp_path, download=False)
     problem = news20(data=tmp_path, download=False, stand_in=True, starts=1)
-    assert (problem.data, problem.real, problem.loss.A.shape) == ("stand-in for news20", False, (15935, 62061))
+    assert (problem.data, problem.real, problem.loss.A.shape) == (
+        "stand-in for news20",
+        False,
+        (15935, 62061),
+    )
     inside = splice(data=tmp_path, download=False, stand_in=True)
     assert (inside.data, inside.real, inside.choices["stand_in"]) == ("splice.t", True, False)
 
 
 WRONG = [
     ({"samples": 0}, "The 'samples' parameter of hinge must be an integer >= 1. Got 0 instead."),
-    ({"features": 2.5}, "The 'features' parameter of hinge must be an integer >= 1. Got 2.5 instead."),
-    ({"starts": True}, "The 'starts' parameter of hinge must be an integer >= 1. Got True instead."),
+    (
+        {"features": 2.5},
+        "The 'features' parameter of hinge must be an integer >= 1. Got 2.5 instead.",
+    ),
+    (
+        {"starts": True},
+        "The 'starts' parameter of hinge must be an integer >= 1. Got True instead.",
+    ),
     ({"nonzeros": 101}, "The 'nonzeros' parameter of hinge must be at most 'features', 100."),
     ({"seed": -1}, "The 'seed' parameter of hinge must be an integer >= 0. Got -1 instead."),
-    ({"n_iter": None}, "The 'n_iter' parameter of hinge must be an integer >= 1. Got None instead."),
+    (
+        {"n_iter": None},
+        "The 'n_iter' parameter of hinge must be an integer >= 1. Got None instead.",
+    ),
     ({"lam": -1.0}, "The 'lam' parameter of hinge must be a positive number. Got -1.0 instead."),
     ({"noise": np.nan}, "The 'noise' parameter of hinge must be a number >= 0. Got nan instead."),
-    ({"start": "feasible"}, "The 'start' parameter of hinge must be one of 'normal', 'uniform', 'zeros'. Got 'feasible'"),
-    ({"start_scale": "big"}, "The 'start_scale' parameter of hinge must be a positive number. Got 'big' instead."),
-    ({"eta_range": (1.0, 0.1)}, r"The 'eta_range' parameter of hinge must be two increasing numbers. Got \[1.0, 0.1\]"),
-    ({"eta_range": 0.1}, r"The 'eta_range' parameter of hinge must be two increasing numbers. Got \[0.1\]"),
-    ({"eta_range": (0.0, 0.1)}, "The 'eta_range' parameter of hinge must be a positive number. Got"),
+    (
+        {"start": "feasible"},
+        "The 'start' parameter of hinge must be one of 'normal', 'uniform', 'zeros'. Got 'feasible'",
+    ),
+    (
+        {"start_scale": "big"},
+        "The 'start_scale' parameter of hinge must be a positive number. Got 'big' instead.",
+    ),
+    (
+        {"eta_range": (1.0, 0.1)},
+        r"The 'eta_range' parameter of hinge must be two increasing numbers. Got \[1.0, 0.1\]",
+    ),
+    (
+        {"eta_range": 0.1},
+        r"The 'eta_range' parameter of hinge must be two increasing numbers. Got \[0.1\]",
+    ),
+    (
+        {"eta_range": (0.0, 0.1)},
+        "The 'eta_range' parameter of hinge must be a positive number. Got",
+    ),
 ]
 
 
@@ -384,14 +492,19 @@ def test_wrong_arguments(wrong, sentence):
 
 
 def test_wrong_scaling():
-    with pytest.raises(ValueError, match="The 'scaling' parameter of splice must be one of 'none', 'rows', 'columns'"):
+    with pytest.raises(
+        ValueError,
+        match="The 'scaling' parameter of splice must be one of 'none', 'rows', 'columns'",
+    ):
         splice(scaling="unit")
 
 
 def test_importing_the_problems_is_light():
     heavy = ("matplotlib", "sklearn", "xarray", "pandas", "click", "pooch", "tqdm")
     code = f"import sys, adagrad_diff.paper as p; p.hinge, p.study; print(*(m for m in {heavy} if m in sys.modules))"
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == []
 
 
@@ -400,5 +513,7 @@ def test_names_of_the_package():
 
     assert set(package.__all__) <= set(dir(package))
     assert list(PROBLEMS) == ["hinge", "lad", "news20", "splice", "2moons"]
-    with pytest.raises(AttributeError, match=r"module 'adagrad_diff\.paper' has no attribute 'nothing'"):
+    with pytest.raises(
+        AttributeError, match=r"module 'adagrad_diff\.paper' has no attribute 'nothing'"
+    ):
         package.nothing  # noqa: B018

@@ -53,7 +53,9 @@ def twin(problem):
     c, loss = problem.choices, problem.loss
     if problem.name == "2moons":
         bound = loss.b / len(loss.b)
-        return naive.KernelSVMDual(loss.Q.array, loss.b, c["lam"]), naive.Box(np.minimum(bound, 0), np.maximum(bound, 0))
+        return naive.KernelSVMDual(loss.Q.array, loss.b, c["lam"]), naive.Box(
+            np.minimum(bound, 0), np.maximum(bound, 0)
+        )
     if problem.name == "news20":
         return naive.Logistic(COUNTS, np.where(CLASSES <= 10, 1, -1), l2=c["sigma"]), naive.Zero()
     model = {"hinge": naive.Hinge, "lad": naive.LAD, "splice": naive.Logistic}[problem.name]
@@ -86,7 +88,11 @@ def test_a_study_is_what_the_appendix_says(tiny, name):
     best = {rule: min(etas, key=lambda eta, rule=rule: last[rule, eta].mean()) for rule in RULES}
     reference = (best["AdaGrad"] + best["AdaGradDiff"]) / 2
     chosen = sorted({0.1 * reference, reference, 10 * reference, *best.values()})
-    curves = {(rule, eta): naive_runs(problem, rule, eta, problem.n_iter) for rule in RULES for eta in chosen}
+    curves = {
+        (rule, eta): naive_runs(problem, rule, eta, problem.n_iter)
+        for rule in RULES
+        for eta in chosen
+    }
     F_star = min(*seen, *(run.F.min() for runs in curves.values() for run in runs))
 
     scale = max(1.0, abs(F_star))
@@ -97,7 +103,12 @@ def test_a_study_is_what_the_appendix_says(tiny, name):
     gap = found.gap.transpose("rule", "eta", "seed").values
     expected = np.array([[last[rule, eta] for eta in etas] for rule in RULES]) - F_star
     np.testing.assert_allclose(gap, expected, rtol=1e-9, atol=1e-11 * scale)
-    np.testing.assert_allclose(found.mean_gap.transpose("rule", "eta"), expected.mean(axis=2), rtol=1e-9, atol=1e-11 * scale)
+    np.testing.assert_allclose(
+        found.mean_gap.transpose("rule", "eta"),
+        expected.mean(axis=2),
+        rtol=1e-9,
+        atol=1e-11 * scale,
+    )
     assert found.best_eta == pytest.approx(best)
     assert found.reference_eta == pytest.approx(reference)
     assert found.panel_etas == pytest.approx((0.1 * reference, reference, 10 * reference))
@@ -105,9 +116,19 @@ def test_a_study_is_what_the_appendix_says(tiny, name):
     np.testing.assert_allclose(found.curves.eta, chosen)
     assert found.curves.iteration.values.tolist() == list(range(1, problem.n_iter + 1))
     for (rule, eta), runs in curves.items():
-        gaps = found.curve_gap.sel(rule=rule).sel(eta=eta, method="nearest").transpose("seed", "iteration")
-        np.testing.assert_allclose(gaps, [run.F[1:] - F_star for run in runs], rtol=1e-8, atol=1e-10 * scale)
-        steps = found.curves.mean_step.sel(rule=rule).sel(eta=eta, method="nearest").transpose("seed", "iteration")
+        gaps = (
+            found.curve_gap.sel(rule=rule)
+            .sel(eta=eta, method="nearest")
+            .transpose("seed", "iteration")
+        )
+        np.testing.assert_allclose(
+            gaps, [run.F[1:] - F_star for run in runs], rtol=1e-8, atol=1e-10 * scale
+        )
+        steps = (
+            found.curves.mean_step.sel(rule=rule)
+            .sel(eta=eta, method="nearest")
+            .transpose("seed", "iteration")
+        )
         np.testing.assert_allclose(steps, [run.mean_step for run in runs], rtol=1e-9)
 
 
@@ -151,7 +172,9 @@ def test_no_gap_is_negative():
 def test_the_grid_keeps_some_iterations_and_no_points():
     found = study(hinge(**TINY["hinge"], starts=2), etas=3, progress=False)
     assert found.grid.iteration.values.tolist() == list(range(1, 13))
-    long = study(lad(samples=20, features=3, nonzeros=1, n_iter=1010, starts=1), etas=2, progress=False)
+    long = study(
+        lad(samples=20, features=3, nonzeros=1, n_iter=1010, starts=1), etas=2, progress=False
+    )
     assert long.grid.iteration.values.tolist() == [*range(5, 1011, 5)]
     assert "x" not in found.grid
     assert found.grid.sizes["seed"] == 2
@@ -200,7 +223,9 @@ def test_one_failure_among_the_seeds_counts():
 
 def test_curves_of_diverged_trajectories_are_infinite():
     problem = bowl((1e-2, 1.0))
-    curves = sweep(problem.loss, problem.penalty, RULES.values(), [0.1, 1e199], problem.x0s, 20, progress=False)
+    curves = sweep(
+        problem.loss, problem.penalty, RULES.values(), [0.1, 1e199], problem.x0s, 20, progress=False
+    )
     found = replace(study(problem, etas=3, progress=False), curves=curves)
     assert not np.isnan(found.curve_gap).any()
     assert np.isinf(found.curve_gap.sel(eta=1e199).isel(iteration=-1)).all()
@@ -246,12 +271,16 @@ def test_a_finished_study_is_only_read(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {"grid", "refine", "curves"}
 
     evaluations.clear()
-    assert_same(study(hinge(**TINY["hinge"], starts=3), etas=6, checkpoint=tmp_path, progress=False), first)
+    assert_same(
+        study(hinge(**TINY["hinge"], starts=3), etas=6, checkpoint=tmp_path, progress=False), first
+    )
     assert len(evaluations) <= 3  # of the starts
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
 
 
-@pytest.mark.parametrize("other", [{"seed": 1}, {"lam": 0.5}, {"starts": 2}, {"n_iter": 13}, {"eta_range": (0.1, 0.2)}])
+@pytest.mark.parametrize(
+    "other", [{"seed": 1}, {"lam": 0.5}, {"starts": 2}, {"n_iter": 13}, {"eta_range": (0.1, 0.2)}]
+)
 def test_the_checkpoint_of_another_problem(other, tmp_path):
     settings = {**TINY["hinge"], "starts": 3}
     study(hinge(**settings), etas=4, checkpoint=tmp_path, progress=False)
@@ -273,10 +302,19 @@ def test_options_reach_the_sweep(tmp_path, monkeypatch):
     monkeypatch.setattr(_sweep, "sweep", watched)
     problem = hinge(**TINY["hinge"], starts=3)
     study(problem, etas=4, checkpoint=tmp_path, memory="100MB", n_jobs=1, progress=True)
-    assert [options["checkpoint"] for _, options in calls] == [tmp_path / "grid", tmp_path / "refine", tmp_path / "curves"]
+    assert [options["checkpoint"] for _, options in calls] == [
+        tmp_path / "grid",
+        tmp_path / "refine",
+        tmp_path / "curves",
+    ]
     assert [args[5] for args, _ in calls] == [12, 120, 12]
     for _, options in calls:
-        assert (options["memory"], options["n_jobs"], options["progress"], options["keep_x"]) == ("100MB", 1, True, False)
+        assert (options["memory"], options["n_jobs"], options["progress"], options["keep_x"]) == (
+            "100MB",
+            1,
+            True,
+            False,
+        )
         assert options["label"].startswith("hinge: ")
 
 
@@ -298,20 +336,43 @@ def test_a_column_is_the_single_run(name):
     Steps that are not much too large only: on splice.t, a start that is off by one unit in the last place is 1e-8 away
     for a while in later iterations, whatever computes it.
     """
-    files = {"data": SHARED if SHARED.is_dir() and name == "splice" else None, "stand_in": True, "download": False}
-    problem = PROBLEMS[name](**{"starts": 2, **FULL[name]}, **(files if name in ("news20", "splice") else {}))
+    files = {
+        "data": SHARED if SHARED.is_dir() and name == "splice" else None,
+        "stand_in": True,
+        "download": False,
+    }
+    problem = PROBLEMS[name](
+        **{"starts": 2, **FULL[name]}, **(files if name in ("news20", "splice") else {})
+    )
     etas = problem.paper_eta * np.array([0.1, 1.0, 10.0, 100.0])
-    columns = sweep(problem.loss, problem.penalty, protocol.RULES, etas, problem.x0s, problem.n_iter, progress=False)
+    columns = sweep(
+        problem.loss,
+        problem.penalty,
+        protocol.RULES,
+        etas,
+        problem.x0s,
+        problem.n_iter,
+        progress=False,
+    )
     for number, rule in enumerate(protocol.RULES):
         for (k, x0), eta in product(enumerate(problem.x0s.T), etas):
-            alone = minimize(problem.loss, x0, problem.penalty, rule(eta), max_iter=problem.n_iter, on_failure="ignore")
+            alone = minimize(
+                problem.loss,
+                x0,
+                problem.penalty,
+                rule(eta),
+                max_iter=problem.n_iter,
+                on_failure="ignore",
+            )
             column = columns.isel(rule=number).sel(eta=eta, seed=k)
             assert int(column.status) == alone.status
             assert int(column.nit) == alone.nit
             if eta > 50 * problem.paper_eta:
                 assert 0.1 < float(column.objective[-1]) / alone.fun < 10
                 continue
-            np.testing.assert_allclose(column.x, alone.x, rtol=0, atol=1e-12 * np.abs(alone.x).max())
+            np.testing.assert_allclose(
+                column.x, alone.x, rtol=0, atol=1e-12 * np.abs(alone.x).max()
+            )
             np.testing.assert_allclose(column.objective[-1], alone.fun, rtol=1e-12)
             np.testing.assert_allclose(column.objective_best, alone.fun_best, rtol=1e-12)
             np.testing.assert_allclose(column.mean_step, alone.history.mean_step, rtol=1e-10)

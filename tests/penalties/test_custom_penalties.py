@@ -30,7 +30,9 @@ class Norm(Penalty):
         self.shapes.add(np.shape(step))
         assert np.all(step > 0)
         norm = np.sqrt(np.sum(z**2, axis=0))
-        return np.multiply(z, np.maximum(1.0 - step * self.lam / np.maximum(norm, 1e-300), 0.0), out=out)
+        return np.multiply(
+            z, np.maximum(1.0 - step * self.lam / np.maximum(norm, 1e-300), 0.0), out=out
+        )
 
 
 class Lasso:
@@ -64,19 +66,34 @@ class ForeignNorm:
 @looped("kind", [Norm, ForeignNorm])
 @looped("blocks", ["element", [0, 0, 1, 1]])
 def test_one_step_only_is_said_before_the_start(kind, blocks):
-    with pytest.raises(ValueError, match=rf"\b{kind.__name__} has no exact proximal operator .*Use blocks='all'"):
+    with pytest.raises(
+        ValueError, match=rf"\b{kind.__name__} has no exact proximal operator .*Use blocks='all'"
+    ):
         minimize(Squared(A, B), penalty=kind(1.0), eta=1.0, blocks=blocks)
 
 
 def test_a_scale_is_more_than_one_step():
-    with pytest.raises(ValueError, match=r"Norm has no exact proximal operator .*Use blocks='all' \(and no scale\)"):
-        minimize(Squared(A, B), penalty=Norm(1.0), rule=AdaGradDiff(eta=1.0, blocks="all", scale=np.ones(4)))
+    with pytest.raises(
+        ValueError, match=r"Norm has no exact proximal operator .*Use blocks='all' \(and no scale\)"
+    ):
+        minimize(
+            Squared(A, B),
+            penalty=Norm(1.0),
+            rule=AdaGradDiff(eta=1.0, blocks="all", scale=np.ones(4)),
+        )
 
 
 @pytest.mark.parametrize("kind", [Norm, ForeignNorm])
 def test_one_block_is_one_step(kind):
     penalty = kind(2.0)
-    result = minimize(Squared(2 * np.eye(4), 2 * TARGET), penalty=penalty, eta=3.0, blocks="all", max_iter=2000, tol=1e-10)
+    result = minimize(
+        Squared(2 * np.eye(4), 2 * TARGET),
+        penalty=penalty,
+        eta=3.0,
+        blocks="all",
+        max_iter=2000,
+        tol=1e-10,
+    )
     # f = ||x - target||^2 / 2, so that the solution is the prox of the target
     assert result.success
     np.testing.assert_allclose(result.x, TARGET * 11 / 13, rtol=1e-8)
@@ -85,7 +102,9 @@ def test_one_block_is_one_step(kind):
 
 def test_one_step_per_trajectory():
     penalty, loss = Norm(2.0), Squared(2 * np.eye(4), 2 * TARGET)
-    result = minimize(loss, penalty=penalty, eta=[1.0, 3.0, 10.0], blocks="all", max_iter=3000, tol=1e-9)
+    result = minimize(
+        loss, penalty=penalty, eta=[1.0, 3.0, 10.0], blocks="all", max_iter=3000, tol=1e-9
+    )
     assert result.x.shape == (4, 3)
     assert result.success.all()
     np.testing.assert_allclose(result.x, np.repeat(TARGET[:, None] * 11 / 13, 3, axis=1), rtol=1e-6)
@@ -99,7 +118,14 @@ def test_one_step_with_an_intercept_it_does_not_see():
             assert z.shape == (4,)
             return super().prox(z, step, out)
 
-    result = minimize(Squared(A, B + 5.0, intercept=True), penalty=Seen(1e3), eta=1.0, blocks="all", max_iter=3000, tol=1e-10)
+    result = minimize(
+        Squared(A, B + 5.0, intercept=True),
+        penalty=Seen(1e3),
+        eta=1.0,
+        blocks="all",
+        max_iter=3000,
+        tol=1e-10,
+    )
     np.testing.assert_array_equal(result.x[:-1], 0.0)
     assert result.x[-1] == pytest.approx(B.mean() + 5.0)
 
@@ -107,7 +133,10 @@ def test_one_step_with_an_intercept_it_does_not_see():
 @looped(("options", "eta"), [({}, [0.5, 2.0]), ({"intercept": True}, 0.5)])
 def test_an_object_with_two_methods(options, eta):
     """It is used as a penalty of this package would be."""
-    runs = [minimize(Squared(A, B, **options), penalty=p, eta=eta, max_iter=50) for p in (L1(0.05), Lasso(0.05))]
+    runs = [
+        minimize(Squared(A, B, **options), penalty=p, eta=eta, max_iter=50)
+        for p in (L1(0.05), Lasso(0.05))
+    ]
     np.testing.assert_allclose(runs[0].x, runs[1].x, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(runs[0].fun, runs[1].fun, rtol=1e-12)
     assert np.any(runs[0].x == 0.0)  # it did something
@@ -145,7 +174,13 @@ def test_an_intercept_may_have_a_block_of_its_own():
     A = np.random.default_rng(0).standard_normal((30, 4))
     b = A @ [2.0, -1.0, 0.0, 0.0] + 3.0
     penalty = SLOPE([0.4, 0.3, 0.2, 0.1])
-    result = minimize(Squared(A, b, intercept=True), penalty=penalty, eta=1.0, blocks=[0, 0, 0, 0, 1], max_iter=3000)
+    result = minimize(
+        Squared(A, b, intercept=True),
+        penalty=penalty,
+        eta=1.0,
+        blocks=[0, 0, 0, 0, 1],
+        max_iter=3000,
+    )
     g = Squared(A, b, intercept=True).value_and_grad(result.x)[1]
     assert abs(g[-1]) < 1e-6
     assert penalty.polar(-g[:-1]) <= 1 + 1e-6
@@ -177,7 +212,9 @@ class Plain:
 @pairwise(eta=["auto", [0.5, 2.0]], pair=[(Plain(), L1(0.05)), (Ball(), L2Ball(1.0))])
 def test_written_for_one_vector(pair, eta):
     """Trajectories, those of eta='auto' among them, are handed to it one by one."""
-    found, expected = (minimize(Squared(A, B), penalty=p, eta=eta, blocks="all", max_iter=400) for p in pair)
+    found, expected = (
+        minimize(Squared(A, B), penalty=p, eta=eta, blocks="all", max_iter=400) for p in pair
+    )
     np.testing.assert_allclose(found.fun, expected.fun, rtol=1e-9)
     np.testing.assert_allclose(found.x, expected.x, rtol=1e-4, atol=1e-6)
 
@@ -188,7 +225,8 @@ def test_a_value_that_is_not_one_per_trajectory():
             return np.sum(x**2)
 
     with pytest.raises(
-        ValueError, match=r"Careless.value must return one number per trajectory, shape \(2,\), .* Got shape \(\)"
+        ValueError,
+        match=r"Careless.value must return one number per trajectory, shape \(2,\), .* Got shape \(\)",
     ):
         minimize(Squared(A, B), penalty=Careless(1.0), eta=[1.0, 2.0], blocks="all")
 
@@ -225,7 +263,10 @@ class Forgetful(Whole):
 
 @pairwise(kind=[Formula, Whole, Forgetful], eta=[0.5, [0.5, 2.0]])
 def test_subclasses(kind, eta):
-    runs = [minimize(Squared(A, B), penalty=Scaled(p, 0.05), eta=eta, max_iter=50) for p in (L1(1.0), kind())]
+    runs = [
+        minimize(Squared(A, B), penalty=Scaled(p, 0.05), eta=eta, max_iter=50)
+        for p in (L1(1.0), kind())
+    ]
     np.testing.assert_allclose(runs[0].x, runs[1].x, rtol=1e-9, atol=1e-12)
     assert np.any(runs[0].x == 0.0)
 
@@ -245,8 +286,14 @@ def test_a_subclass_without_a_prox():
         def value(self, x):
             return 0.0
 
-    for call in (lambda: Half().prox([1.0], 1.0), lambda: minimize(Squared(A, B), penalty=Half(), eta=1.0)):
-        with pytest.raises(TypeError, match=r"^Half has no proximal operator: write its method apply\(z, step, out\)\.$"):
+    for call in (
+        lambda: Half().prox([1.0], 1.0),
+        lambda: minimize(Squared(A, B), penalty=Half(), eta=1.0),
+    ):
+        with pytest.raises(
+            TypeError,
+            match=r"^Half has no proximal operator: write its method apply\(z, step, out\)\.$",
+        ):
             call()
 
 
@@ -318,7 +365,9 @@ def test_a_formula_for_one_step_is_found_out(kind):
     penalty = as_penalty(kind())
     penalty.check_size(4)
     assert penalty.accepts == "scalar"
-    with pytest.raises(ValueError, match=rf"^{kind.__name__} has no exact proximal operator .*blocks='all'"):
+    with pytest.raises(
+        ValueError, match=rf"^{kind.__name__} has no exact proximal operator .*blocks='all'"
+    ):
         penalty.check_metric(None, False)
 
 
@@ -339,9 +388,10 @@ def test_a_formula_for_any_step_is_known_as_such(kind):
 
 @pytest.mark.parametrize("kind", [Separable, Scaled, Translated], ids=lambda kind: kind.__name__)
 def test_a_formula_for_one_step_inside(kind):
-    wrap = {Separable: lambda p: Separable([(slice(0, 3), p)]), Scaled: lambda p: Scaled(p, 2.0)}.get(
-        kind, lambda p: kind(p, 1.0)
-    )
+    wrap = {
+        Separable: lambda p: Separable([(slice(0, 3), p)]),
+        Scaled: lambda p: Scaled(p, 2.0),
+    }.get(kind, lambda p: kind(p, 1.0))
     assert wrap(Vectors()).accepts == ("block" if kind is Separable else "scalar")
     with pytest.raises(ValueError, match=r"Vectors has no exact proximal operator"):
         minimize(Squared(A, B), penalty=wrap(Vectors()), eta=1.0, blocks="element")
@@ -359,7 +409,8 @@ def test_what_it_says_counts():
     assert as_penalty(Says()).accepts == "diagonal"
     Says.accepts = "any"
     with pytest.raises(
-        ValueError, match=r"The 'accepts' parameter of Says must be one of 'diagonal', 'block', 'scalar'. Got 'any'"
+        ValueError,
+        match=r"The 'accepts' parameter of Says must be one of 'diagonal', 'block', 'scalar'. Got 'any'",
     ):
         as_penalty(Says())
 
@@ -385,13 +436,17 @@ def test_the_trial_is_quiet_and_short():
 def test_one_step_is_the_default(kind, eta):
     """The minimizer of ||x - target||^2 / 2 + phi is the prox of the target with step 1."""
     result = minimize(Squared(2 * np.eye(4), 2 * TARGET), penalty=kind(), eta=eta, max_iter=1000)
-    np.testing.assert_allclose(result.x, np.ravel(kind().prox(TARGET, np.ones(1))), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        result.x, np.ravel(kind().prox(TARGET, np.ones(1))), rtol=1e-6, atol=1e-6
+    )
 
 
 @looped(("eta", "blocks"), [(1.0, "element"), ("auto", [0, 0, 1, 1])])
 def test_different_steps_raise_an_error_if_they_are_requested(eta, blocks):
     for kind in ONE_STEP:
-        with pytest.raises(ValueError, match=rf"^{kind.__name__} has no exact proximal operator .*blocks='all'"):
+        with pytest.raises(
+            ValueError, match=rf"^{kind.__name__} has no exact proximal operator .*blocks='all'"
+        ):
             minimize(Squared(A, B), penalty=kind(), eta=eta, blocks=blocks)
 
 

@@ -17,7 +17,9 @@ from prox_harness import STEPS, distance, draw_step, shifts
 LONG = np.longdouble
 every = pytest.mark.parametrize("case", CASES, ids=str)
 seeds = st.integers(0, 2**32 - 1)
-exponents = st.one_of(st.integers(-320, 300), st.sampled_from([-320, -308, -160, -150, 0, 0, 18, 38, 150, 160, 300]))
+exponents = st.one_of(
+    st.integers(-320, 300), st.sampled_from([-320, -308, -160, -150, 0, 0, 18, 38, 150, 160, 300])
+)
 spreads = st.sampled_from([0, 3, 30])
 
 
@@ -37,12 +39,17 @@ def numbers(draw, shape, dtype):
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_the_prox_of_any_numbers(case, data):
-    d, dtype = case.size(data.draw(st.integers(1, 9))), data.draw(st.sampled_from([np.float64, np.float64, np.float32]))
+    d, dtype = (
+        case.size(data.draw(st.integers(1, 9))),
+        data.draw(st.sampled_from([np.float64, np.float64, np.float32])),
+    )
     rng = np.random.default_rng(data.draw(seeds))
     penalty = case.make(d, rng)
     z = data.draw(numbers(d, dtype))
     kind = data.draw(st.sampled_from(STEPS)) if penalty.accepts == "diagonal" else "one"
-    power = data.draw(st.sampled_from([0, 0, 0, -290, -100, 100, 290])) if dtype == np.float64 else 0
+    power = (
+        data.draw(st.sampled_from([0, 0, 0, -290, -100, 100, 290])) if dtype == np.float64 else 0
+    )
     step = (draw_step(kind, d, rng) * 10.0**power).astype(dtype)
     x = penalty.prox(z, step)
     assert (x.dtype, x.shape) == (dtype, z.shape)
@@ -58,7 +65,10 @@ def test_the_prox_of_any_numbers(case, data):
         added = 1e-19 if isinstance(penalty, p.Affine) else shifts(penalty)
         sizes = sum(distance(v, exact_step) for v in (exact_z, expected, np.full(d, added)))
         smallest = distance(np.full(d, 4 * float(limits.smallest_subnormal)), exact_step)
-        assert distance(x.astype(LONG) - expected, exact_step) <= (1e-10 if dtype == np.float64 else 1e-5) * sizes + smallest
+        assert (
+            distance(x.astype(LONG) - expected, exact_step)
+            <= (1e-10 if dtype == np.float64 else 1e-5) * sizes + smallest
+        )
 
     value = penalty.value(x)
     if "set" not in penalty.properties:
@@ -83,13 +93,17 @@ def test_the_inequalities_that_define_polar_and_conjugate(case, data):
     except ValueError as error:
         assert "not known" in str(error)  # noqa: PT017
     else:
-        slack_of_sets = 1e-8 * np.abs(x).max() * np.abs(np.asarray(y, LONG)).sum()  # x may be outside by that much
+        slack_of_sets = (
+            1e-8 * np.abs(x).max() * np.abs(np.asarray(y, LONG)).sum()
+        )  # x may be outside by that much
         assert product.sum() <= value + conjugate + slack + slack_of_sets + 1e-9 * abs(conjugate)
     if {"norm", "seminorm"} & penalty.properties:
         polar = LONG(penalty.polar(y))
         assert polar >= 0
         if value > 0:
-            assert product.sum() <= value * (polar * LONG(1 + 1e-9) + LONG(1e-322)) + slack  # the last of a small one's digits
+            assert (
+                product.sum() <= value * (polar * LONG(1 + 1e-9) + LONG(1e-322)) + slack
+            )  # the last of a small one's digits
 
 
 EXTREMES = [5e-324, 1e-300, 1e-160, 1.0, 1e160, 1e307]

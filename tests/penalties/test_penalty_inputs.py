@@ -71,14 +71,20 @@ FREE = [
     p.as_penalty(Lasso()),
 ]
 ALL = FREE + SIZED
-every = pytest.mark.parametrize("penalty", ALL, ids=[f"{penalty.name}-{k}" for k, penalty in enumerate(ALL)])
+every = pytest.mark.parametrize(
+    "penalty", ALL, ids=[f"{penalty.name}-{k}" for k, penalty in enumerate(ALL)]
+)
 together = looped("penalty", ALL)  # where the tests are one for each fault
 METHODS = ("value", "polar", "conjugate")
 
 
 def test_all_are_here():
     kinds = {type(penalty).__name__ for penalty in ALL} & set(p.__all__)
-    assert_complete(set(p.__all__) - {"Penalty"}, kinds, "FREE or SIZED in tests/penalties/test_penalty_inputs.py")
+    assert_complete(
+        set(p.__all__) - {"Penalty"},
+        kinds,
+        "FREE or SIZED in tests/penalties/test_penalty_inputs.py",
+    )
 
 
 def calls(penalty):
@@ -115,12 +121,27 @@ PAIRS, MILLION = np.arange(10_000) // 2, np.arange(10**6)
     ("call", "sentence"),
     [
         (lambda x: p.GroupL2(1.0, PAIRS).prox(x, 1.0), "but there are 3 penalised coordinates"),
-        (lambda x: p.GroupL2(1.0, PAIRS).prox(np.ones((3, 2)), 1.0), "but there are 3 penalised coordinates"),
-        (lambda x: p.SparseGroupL2(1.0, 1.0, PAIRS).prox(x, 1.0), "but there are 3 penalised coordinates"),
-        *((getattr(p.GroupL2(1.0, MILLION), name), "but there are 3 penalised coordinates") for name in METHODS),
+        (
+            lambda x: p.GroupL2(1.0, PAIRS).prox(np.ones((3, 2)), 1.0),
+            "but there are 3 penalised coordinates",
+        ),
+        (
+            lambda x: p.SparseGroupL2(1.0, 1.0, PAIRS).prox(x, 1.0),
+            "but there are 3 penalised coordinates",
+        ),
+        *(
+            (getattr(p.GroupL2(1.0, MILLION), name), "but there are 3 penalised coordinates")
+            for name in METHODS
+        ),
         (p.SparseGroupL2(1.0, 1.0, MILLION).value, "but there are 3 penalised coordinates"),
-        (lambda x: p.Box(0.0, 1.0).prox(MILLION, 1.0, out=x), "'out' must have the shape and dtype of z"),
-        (lambda x: p.NonNegative().prox(np.ones((1000, 1000)), 1.0, out=np.empty((3, 1000))), "'out' must have the shape"),
+        (
+            lambda x: p.Box(0.0, 1.0).prox(MILLION, 1.0, out=x),
+            "'out' must have the shape and dtype of z",
+        ),
+        (
+            lambda x: p.NonNegative().prox(np.ones((1000, 1000)), 1.0, out=np.empty((3, 1000))),
+            "'out' must have the shape",
+        ),
     ],
 )
 def test_compiled_loops_stay_inside_the_arrays(call, sentence):
@@ -146,7 +167,9 @@ def test_wrong_lengths_on_the_way():
         lambda: minimize(loss, penalty=penalty),
         lambda: minimize(loss, penalty=penalty, eta=1.0),
     ):
-        with pytest.raises(ValueError, match=r"has 10000 group labels, but there are 3 penalised coordinates"):
+        with pytest.raises(
+            ValueError, match=r"has 10000 group labels, but there are 3 penalised coordinates"
+        ):
             call()
 
 
@@ -157,7 +180,12 @@ def test_wrong_lengths(penalty, size):
         for _, call in calls(penalty):
             message = outcome(call, x)
             assert isinstance(message, str)
-            assert f"there are {size}" in message or "names" in message or "is not known" in message or "no polar" in message
+            assert (
+                f"there are {size}" in message
+                or "names" in message
+                or "is not known" in message
+                or "no polar" in message
+            )
     with pytest.raises(ValueError, match=rf"there are {size}|names .*, but there are|^'size'"):
         penalty.check_size(size)
 
@@ -209,7 +237,10 @@ def test_the_same_numbers_in_another_form(penalty, shape, dtype):
     x = RNG.integers(-3, 4, shape).astype(dtype)
     for form, odd in forms(x):
         clean = np.array(
-            odd, dtype if getattr(odd, "dtype", None) in (dtype, np.dtype(dtype).newbyteorder(">")) else np.float64
+            odd,
+            dtype
+            if getattr(odd, "dtype", None) in (dtype, np.dtype(dtype).newbyteorder(">"))
+            else np.float64,
         )
         before = np.array(odd, copy=True)
         for _, call in calls(penalty):
@@ -249,11 +280,14 @@ def test_what_is_no_array_of_numbers(penalty, bad):
 
 
 @together
-@looped("step", [0.0, -1.0, np.nan, np.inf, [1.0, 1.0, 0.0, 1.0], [1.0, np.nan, 1.0, 1.0], -1, False])
+@looped(
+    "step", [0.0, -1.0, np.nan, np.inf, [1.0, 1.0, 0.0, 1.0], [1.0, np.nan, 1.0, 1.0], -1, False]
+)
 def test_steps_are_positive_and_finite(penalty, step):
     for z in (np.ones((D, B)), np.ones(D, np.float32)):
         with pytest.raises(
-            ValueError, match=r"^'step' must be positive and finite, in the float(32|64) of z\. Got .* instead\.$"
+            ValueError,
+            match=r"^'step' must be positive and finite, in the float(32|64) of z\. Got .* instead\.$",
         ):
             penalty.prox(z, step)
 
@@ -261,7 +295,8 @@ def test_steps_are_positive_and_finite(penalty, step):
 @looped("step", [1e-60, 1e60])
 def test_a_step_that_float32_does_not_have(step):
     with pytest.raises(
-        ValueError, match=rf"'step' must be positive and finite, in the float32 of z\. Got {re.escape(str(step))} "
+        ValueError,
+        match=rf"'step' must be positive and finite, in the float32 of z\. Got {re.escape(str(step))} ",
     ):
         p.L1(1.0).prox(np.ones(D, np.float32), step)
     assert p.L1(1.0).prox(np.ones(D), step).shape == (D,)
@@ -271,14 +306,27 @@ def test_a_step_that_float32_does_not_have(step):
 @looped("shape", [(0,), (D + 1,), (D, B), (1, 1, D)])
 def test_steps_of_the_wrong_shape(penalty, shape):
     message = outcome(penalty.prox, np.ones(D), np.ones(shape))
-    assert f"'step' must have shape (), (d,), (1, B) or (d, B) for z of shape (4,). Got {shape}" in message
+    assert (
+        f"'step' must have shape (), (d,), (1, B) or (d, B) for z of shape (4,). Got {shape}"
+        in message
+    )
 
 
 @together
 def test_steps_in_another_form(penalty):
     z, one = RNG.integers(-3, 4, (D, B)).astype(float), np.full((D, B), 2.0)
     expected = penalty.prox(z, one)
-    others = [2, 2.0, np.float32(2), np.int8(2), [2.0] * D, [[2.0] * B], one.astype(">f8"), one[::-1], one.astype(object)]
+    others = [
+        2,
+        2.0,
+        np.float32(2),
+        np.int8(2),
+        [2.0] * D,
+        [[2.0] * B],
+        one.astype(">f8"),
+        one[::-1],
+        one.astype(object),
+    ]
     for step in (*others, np.broadcast_to(2.0, (D, B)), one.tolist()):
         before = np.array(step, copy=True)
         np.testing.assert_array_equal(penalty.prox(z, step), expected)
@@ -325,7 +373,9 @@ def test_where_it_cannot(penalty):
         np.empty(D, int),
         np.empty(D, ">f8"),
     ):
-        with pytest.raises(ValueError, match=r"^'out' must have the shape and dtype of z, \(4,\) and float64. Got"):
+        with pytest.raises(
+            ValueError, match=r"^'out' must have the shape and dtype of z, \(4,\) and float64. Got"
+        ):
             penalty.prox(z, 1.0, out=out)
     with pytest.raises(ValueError, match=r"^'out' is read-only"):
         penalty.prox(z, 1.0, out=frozen)
@@ -347,7 +397,20 @@ class Thing:
 
 
 THING = Thing()
-NUMBERS = ["1", b"1", True, np.True_, 1j, np.complex128(1), None, np.array("1"), [1.0], 10**400, np.array([1.0]), THING]
+NUMBERS = [
+    "1",
+    b"1",
+    True,
+    np.True_,
+    1j,
+    np.complex128(1),
+    None,
+    np.array("1"),
+    [1.0],
+    10**400,
+    np.array([1.0]),
+    THING,
+]
 NUMBERS += [[[1.0], [1.0, 2.0]], np.nan, np.inf]
 ONE_NUMBER = {
     "GroupL2 lam": lambda v: p.GroupL2(v, LABELS),
@@ -411,7 +474,10 @@ def test_numbers_are_numbers(which, value):
 @looped("which", [which for which in ONE_NUMBER if not which.endswith("beta")])
 def test_numbers_that_must_not_be_negative(which):
     owner, name = which.split()
-    with pytest.raises(ValueError, match=rf"^The '{name}' parameter of {owner} must be a (number >= 0|positive number)"):
+    with pytest.raises(
+        ValueError,
+        match=rf"^The '{name}' parameter of {owner} must be a (number >= 0|positive number)",
+    ):
         ONE_NUMBER[which](-1.0)
 
 
@@ -419,7 +485,9 @@ def test_numbers_that_must_not_be_negative(which):
 @looped("value", LISTS)
 def test_lists_of_numbers_are_that(which, value):
     owner, name = which.split()[:2]
-    with pytest.raises(ValueError, match=rf"^The ('{name}' parameter|bounds) of ({owner}|Box) must be "):
+    with pytest.raises(
+        ValueError, match=rf"^The ('{name}' parameter|bounds) of ({owner}|Box) must be "
+    ):
         MANY[which](value)
 
 
@@ -430,32 +498,77 @@ ONE, TWO = p.L1(1.0), p.L1([1.0, 2.0])
 @looped(
     ("make", "sentence"),
     [
-        *((lambda kind=kind: kind([1.0, -1.0]), rf"parameter of {kind.__name__} must be") for kind in (p.L1, p.Ridge, p.SLOPE)),
-        (lambda: p.ElasticNet(1.0, -1.0), r"'l2' parameter of ElasticNet must be a number >= 0, or one per coordinate"),
-        (lambda: p.ElasticNet(1.0, [1.0, 2.0]).check_size(3), r"ElasticNet\(.*2 strengths, but there are 3 penalised coord"),
-        (lambda: minimize(Squared(np.eye(3), [1, 2, 3]), penalty=TWO, eta=1.0), r"2 strengths, but there are 3"),
+        *(
+            (lambda kind=kind: kind([1.0, -1.0]), rf"parameter of {kind.__name__} must be")
+            for kind in (p.L1, p.Ridge, p.SLOPE)
+        ),
         (
-            lambda: minimize(Squared(np.eye(3), [1, 2, 3], intercept=True), penalty=p.Box([0] * 4, 1), eta=1.0),
+            lambda: p.ElasticNet(1.0, -1.0),
+            r"'l2' parameter of ElasticNet must be a number >= 0, or one per coordinate",
+        ),
+        (
+            lambda: p.ElasticNet(1.0, [1.0, 2.0]).check_size(3),
+            r"ElasticNet\(.*2 strengths, but there are 3 penalised coord",
+        ),
+        (
+            lambda: minimize(Squared(np.eye(3), [1, 2, 3]), penalty=TWO, eta=1.0),
+            r"2 strengths, but there are 3",
+        ),
+        (
+            lambda: minimize(
+                Squared(np.eye(3), [1, 2, 3], intercept=True), penalty=p.Box([0] * 4, 1), eta=1.0
+            ),
             r"4 bounds, .* are 3",
         ),
-        (lambda: p.Box(1.0, 0.0), r"Box is empty: lower must not exceed upper. It does at coordinate 0"),
-        (lambda: p.Box([0.0, 2.0], [1.0, 1.0]), r"Box is empty: lower must not exceed upper. It does at coordinate 1"),
+        (
+            lambda: p.Box(1.0, 0.0),
+            r"Box is empty: lower must not exceed upper. It does at coordinate 0",
+        ),
+        (
+            lambda: p.Box([0.0, 2.0], [1.0, 1.0]),
+            r"Box is empty: lower must not exceed upper. It does at coordinate 1",
+        ),
         (lambda: p.Box(np.inf, np.inf), r"Box is empty"),
         (lambda: p.Box(0.0, [1.0, np.nan]), r"bounds of Box must be numbers .* without NaN"),
-        (lambda: p.Box([0.0, 0.0], [1.0, 1.0, 1.0]), r"bounds of Box must have the same length. Got 2 and 3"),
+        (
+            lambda: p.Box([0.0, 0.0], [1.0, 1.0, 1.0]),
+            r"bounds of Box must have the same length. Got 2 and 3",
+        ),
         (lambda: p.GroupL2(1.0, [3, 7, 3], [1.0]), r"one number >= 0 per group, here 2"),
         (lambda: p.GroupL2(1.0, [3, 7], [1.0, -1.0]), r"one number >= 0 per group"),
-        (lambda: p.GroupL2(1.0, [0.5, 1.0]), r"'groups' parameter of GroupL2 must be a vector of integers"),
-        (lambda: p.HuberPenalty(1.0, 0.0), r"'delta' parameter of HuberPenalty must be a positive number"),
-        (lambda: p.SLOPE([1.0, 2.0]), r"'lams' parameter of SLOPE must not increase.*entry 1 is larger"),
-        *((lambda v=v: p.Nuclear(1.0, v), r"'shape' parameter of Nuclear") for v in ((2, 0), (2, 2, 2), 4, (2.0, 2))),
-        *((lambda v=v: p.Monotone(v), r"'increasing' parameter of Monotone must be True or False") for v in (None, 1, "down")),
+        (
+            lambda: p.GroupL2(1.0, [0.5, 1.0]),
+            r"'groups' parameter of GroupL2 must be a vector of integers",
+        ),
+        (
+            lambda: p.HuberPenalty(1.0, 0.0),
+            r"'delta' parameter of HuberPenalty must be a positive number",
+        ),
+        (
+            lambda: p.SLOPE([1.0, 2.0]),
+            r"'lams' parameter of SLOPE must not increase.*entry 1 is larger",
+        ),
+        *(
+            (lambda v=v: p.Nuclear(1.0, v), r"'shape' parameter of Nuclear")
+            for v in ((2, 0), (2, 2, 2), 4, (2.0, 2))
+        ),
+        *(
+            (lambda v=v: p.Monotone(v), r"'increasing' parameter of Monotone must be True or False")
+            for v in (None, 1, "down")
+        ),
         *(
             (lambda kind=kind, a=a: kind(a, 1.0), rf"The 'a' parameter of {kind.__name__} {what}")
             for kind in (p.Hyperplane, p.HalfSpace)
-            for a, what in (([0.0, 0.0], "is zero"), ([[1.0]], "must be one-dim"), ([1.0, np.nan], "contains"))
+            for a, what in (
+                ([0.0, 0.0], "is zero"),
+                ([[1.0]], "must be one-dim"),
+                ([1.0, np.nan], "contains"),
+            )
         ),
-        (lambda: p.BoxHyperplane(0.0, 1.0, [0.0], 0.0), r"The 'a' parameter of BoxHyperplane is zero"),
+        (
+            lambda: p.BoxHyperplane(0.0, 1.0, [0.0], 0.0),
+            r"The 'a' parameter of BoxHyperplane is zero",
+        ),
         (
             lambda: p.BoxHyperplane(0.0, 1.0, [1.0, 1.0], 2.5),
             r"BoxHyperplane is empty: in the box, a'x is at most 2, .* be 2.5",
@@ -464,7 +577,10 @@ ONE, TWO = p.L1(1.0), p.L1([1.0, 2.0])
             lambda: p.BoxHyperplane(0.0, 1.0, [1.0, -3.0], -4.0),
             r"BoxHyperplane is empty: in the box, a'x is at least -3, .* -4",
         ),
-        (lambda: p.BoxHyperplane(0.0, np.inf, [1.0, 1.0], -1.0), r"BoxHyperplane is empty: in the box, a'x is at least 0"),
+        (
+            lambda: p.BoxHyperplane(0.0, np.inf, [1.0, 1.0], -1.0),
+            r"BoxHyperplane is empty: in the box, a'x is at least 0",
+        ),
         (lambda: p.BoxHyperplane([0.0, 0.0], 1.0, [1.0], 0.0), r"2 bounds, but there are 1"),
         (
             lambda: p.Affine([[1.0, 1.0], [2.0, 2.0]], [1.0, 3.0]),
@@ -474,45 +590,108 @@ ONE, TWO = p.L1(1.0), p.L1([1.0, 2.0])
         (lambda: p.Affine([[0.0, 0.0]], [0.0]), r"The 'A' parameter of Affine is zero"),
         (lambda: p.Affine([1.0, 1.0], [0.0]), r"The 'A' parameter of Affine must be a matrix"),
         (lambda: p.Affine([[1.0, np.inf]], [0.0]), r"The 'A' parameter of Affine contains inf"),
-        (lambda: p.Affine([[1.0, 1.0]], [0.0, 1.0]), r"The 'b' parameter of Affine must have shape \(1,\)"),
-        *((lambda n=n: p.PSD(n), r"The 'n' parameter of PSD must be an integer >= 1") for n in (0, -1, 2.0, True)),
-        (lambda: p.Separable([(slice(0, 3), ONE), ([2], ONE)]), r"Part 1 of Separable names coordinates a second time"),
-        (lambda: p.Separable([([0], ONE), ([-3], ONE)]).check_size(3), r"Part 1 of Separable names coordinates a second time"),
+        (
+            lambda: p.Affine([[1.0, 1.0]], [0.0, 1.0]),
+            r"The 'b' parameter of Affine must have shape \(1,\)",
+        ),
+        *(
+            (lambda n=n: p.PSD(n), r"The 'n' parameter of PSD must be an integer >= 1")
+            for n in (0, -1, 2.0, True)
+        ),
+        (
+            lambda: p.Separable([(slice(0, 3), ONE), ([2], ONE)]),
+            r"Part 1 of Separable names coordinates a second time",
+        ),
+        (
+            lambda: p.Separable([([0], ONE), ([-3], ONE)]).check_size(3),
+            r"Part 1 of Separable names coordinates a second time",
+        ),
         (
             lambda: p.Separable([([5], ONE)]).check_size(5),
             r"Part 0 of Separable names 5, but there are 5 penalised coordinates",
         ),
-        (lambda: p.Separable([([-6], ONE)]).prox(np.ones(5), 1.0), r"Part 0 of Separable names -6, but there are 5"),
+        (
+            lambda: p.Separable([([-6], ONE)]).prox(np.ones(5), 1.0),
+            r"Part 0 of Separable names -6, but there are 5",
+        ),
         (lambda: p.Separable([(slice(0, 3), TWO)]).check_size(5), r"2 strengths, but there are 3"),
         (lambda: p.Separable([([0.5], ONE)]), COORDINATES),
-        (lambda: p.Separable([(1, 2, 3)]), r"'parts' parameter of Separable must be a list of pairs"),
-        (lambda: p.Scaled(p.Ridge(1.0), 0.0), r"The 'factor' parameter of Scaled is 0, but 0 times Ridge .* Use Zero\(\)"),
+        (
+            lambda: p.Separable([(1, 2, 3)]),
+            r"'parts' parameter of Separable must be a list of pairs",
+        ),
+        (
+            lambda: p.Scaled(p.Ridge(1.0), 0.0),
+            r"The 'factor' parameter of Scaled is 0, but 0 times Ridge .* Use Zero\(\)",
+        ),
         (
             lambda: p.Translated(ONE, [1.0, 2.0]).prox(np.ones(3), 1.0),
             r"The 'shift' of Translated has 2 entries, but there are 3",
         ),
-        (lambda: p.Precomposed(ONE, [1.0, 0.0]), r"The 'diagonal' parameter of Precomposed has a zero"),
-        (lambda: p.Precomposed(ONE, [1.0, 2.0]).check_size(3), r"The 'diagonal' of Precomposed has 2 entries, but there are 3"),
-        (lambda: p.Precomposed(p.PSD(2), [1.0, 2.0, 2.0, 1.0]), r"PSD needs one step .* Use NumericalProx\(penalty\) inside"),
-        *((lambda n=n: p.NumericalProx(ONE, max_iter=n), r"The 'max_iter' parameter of Numeric") for n in (0, 1.5, True)),
-        (lambda: p.GroupL2(1.0, LABELS, ["1", "2"]), r"'weights' parameter of GroupL2 must hold one number >= 0 per group"),
-        (lambda: p.GroupL2(1e300, LABELS, [1e300, 1.0]), r"'weights' parameter of GroupL2 is too large"),
+        (
+            lambda: p.Precomposed(ONE, [1.0, 0.0]),
+            r"The 'diagonal' parameter of Precomposed has a zero",
+        ),
+        (
+            lambda: p.Precomposed(ONE, [1.0, 2.0]).check_size(3),
+            r"The 'diagonal' of Precomposed has 2 entries, but there are 3",
+        ),
+        (
+            lambda: p.Precomposed(p.PSD(2), [1.0, 2.0, 2.0, 1.0]),
+            r"PSD needs one step .* Use NumericalProx\(penalty\) inside",
+        ),
+        *(
+            (lambda n=n: p.NumericalProx(ONE, max_iter=n), r"The 'max_iter' parameter of Numeric")
+            for n in (0, 1.5, True)
+        ),
+        (
+            lambda: p.GroupL2(1.0, LABELS, ["1", "2"]),
+            r"'weights' parameter of GroupL2 must hold one number >= 0 per group",
+        ),
+        (
+            lambda: p.GroupL2(1e300, LABELS, [1e300, 1.0]),
+            r"'weights' parameter of GroupL2 is too large",
+        ),
         (lambda: p.Box([], 1.0), r"bounds of Box must be numbers"),
-        (lambda: p.Nuclear(1.0, ((1,), (1, 2))), r"'shape' parameter of Nuclear must be two integers >= 1"),
+        (
+            lambda: p.Nuclear(1.0, ((1,), (1, 2))),
+            r"'shape' parameter of Nuclear must be two integers >= 1",
+        ),
         (lambda: p.Nuclear(1.0, "22"), r"'shape' parameter of Nuclear must be two integers >= 1"),
         (lambda: p.Hyperplane("12", 1.0), r"'a' parameter of Hyperplane must be real numbers"),
-        (lambda: p.Hyperplane([1e-320, 0.0], 1.0), r"'beta' parameter of Hyperplane, 1.0, is too large for its 'a'"),
-        (lambda: p.BoxHyperplane(0.0, 1.0, [1e-320], 1.0), r"'beta' parameter of BoxHyperplane, 1.0, is too large"),
-        (lambda: p.Affine([[1e-320]], [1.0]), r"'b' parameter of Affine, divided by .* contains inf"),
+        (
+            lambda: p.Hyperplane([1e-320, 0.0], 1.0),
+            r"'beta' parameter of Hyperplane, 1.0, is too large for its 'a'",
+        ),
+        (
+            lambda: p.BoxHyperplane(0.0, 1.0, [1e-320], 1.0),
+            r"'beta' parameter of BoxHyperplane, 1.0, is too large",
+        ),
+        (
+            lambda: p.Affine([[1e-320]], [1.0]),
+            r"'b' parameter of Affine, divided by .* contains inf",
+        ),
         (lambda: p.Affine([["1"]], [1.0]), r"'A' parameter of Affine must be real numbers"),
-        (lambda: p.Precomposed(ONE, 1e200), r"'diagonal' parameter of Precomposed has an entry whose square"),
-        (lambda: p.Precomposed(ONE, [1.0, 1e-200]), r"'diagonal' parameter of Precomposed has an entry whose square"),
+        (
+            lambda: p.Precomposed(ONE, 1e200),
+            r"'diagonal' parameter of Precomposed has an entry whose square",
+        ),
+        (
+            lambda: p.Precomposed(ONE, [1.0, 1e-200]),
+            r"'diagonal' parameter of Precomposed has an entry whose square",
+        ),
         (lambda: p.Separable([(slice("a"), ONE)]), COORDINATES),
         (lambda: p.Separable([(slice(0, 3, 0), ONE)]), COORDINATES),
         (lambda: p.Separable([([[0], [1, 2]], ONE)]), COORDINATES),
         (lambda: p.Separable([(slice(2**70, None), ONE)]), COORDINATES),
-        (lambda: p.Unpenalised(ONE, free=10**13).prox([1.0], 1.0), r"names 10000000000000, but there are 1 penalised"),
-        (lambda: p.Separable([(slice(10**13), ONE)]).value([1.0]), r"names 10000000000000, but there are 1 penalised"),
+        (
+            lambda: p.Unpenalised(ONE, free=10**13).prox([1.0], 1.0),
+            r"names 10000000000000, but there are 1 penalised",
+        ),
+        (
+            lambda: p.Separable([(slice(10**13), ONE)]).value([1.0]),
+            r"names 10000000000000, but there are 1 penalised",
+        ),
     ],
 )
 def test_other_definitions(make, sentence):
@@ -531,7 +710,10 @@ def test_other_definitions(make, sentence):
     ],
 )
 def test_a_class_is_not_a_penalty(kind, call):
-    with pytest.raises(TypeError, match=rf"^'penalty' must be None .* Got the class {kind.__name__}: did you mean {call}\?$"):
+    with pytest.raises(
+        TypeError,
+        match=rf"^'penalty' must be None .* Got the class {kind.__name__}: did you mean {call}\?$",
+    ):
         p.as_penalty(kind)
 
 
@@ -551,10 +733,18 @@ def test_repr(penalty, text):
 
 
 @looped(
-    "call", [lambda: p.Separable([(0, 3.0)]), lambda: p.Scaled("l1", 2.0), lambda: p.Separable(3), lambda: p.as_penalty(3.0)]
+    "call",
+    [
+        lambda: p.Separable([(0, 3.0)]),
+        lambda: p.Scaled("l1", 2.0),
+        lambda: p.Separable(3),
+        lambda: p.as_penalty(3.0),
+    ],
 )
 def test_what_is_not_a_penalty(call):
-    with pytest.raises(TypeError, match=r"'parts' parameter|'penalty' must be None or have methods"):
+    with pytest.raises(
+        TypeError, match=r"'parts' parameter|'penalty' must be None or have methods"
+    ):
         call()
 
 

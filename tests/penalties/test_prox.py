@@ -13,15 +13,28 @@ from prox_calculus import CASES as CALCULUS
 from prox_cases import CASES
 from prox_harness import distance, draw_step, fenchel_violation, points, shifts
 
-ROUND = ("L2", "GroupL2", "SparseGroupL2", "L2Ball")  # the solver is less exact on second-order cones than we are
-LARGE = {"Nuclear": 400, "PSD": 400, "SLOPE": 5000}  # coordinates; the other penalties take more in the same time
+ROUND = (
+    "L2",
+    "GroupL2",
+    "SparseGroupL2",
+    "L2Ball",
+)  # the solver is less exact on second-order cones than we are
+LARGE = {
+    "Nuclear": 400,
+    "PSD": 400,
+    "SLOPE": 5000,
+}  # coordinates; the other penalties take more in the same time
 every = pytest.mark.parametrize("case", CASES, ids=str)
 both = looped("dtype", [np.float32, np.float64])
 
 
 def test_every_penalty_has_a_case():
     kinds = {type(case.sample).__name__ for case in CASES}
-    assert_complete(set(penalties.__all__) - {"Penalty", "NumericalProx"}, kinds, "CASES in tests/cases/prox_*.py")
+    assert_complete(
+        set(penalties.__all__) - {"Penalty", "NumericalProx"},
+        kinds,
+        "CASES in tests/cases/prox_*.py",
+    )
 
 
 @every
@@ -57,14 +70,19 @@ def test_prox(case, kind, d):
         case
         for case in CASES
         # Without bounds, the rounding of a multiplier makes the support function of a box infinite.
-        if case.name == "BoxHyperplane, narrow" or not ("," in case.name or case.name == "BoxHyperplane" or case in CALCULUS)
+        if case.name == "BoxHyperplane, narrow"
+        or not ("," in case.name or case.name == "BoxHyperplane" or case in CALCULUS)
     ],
     ids=str,
 )
 def test_large(case):
     """Long vectors take other algorithms and several threads. The optimality condition holds there as well."""
     rng, d = np.random.default_rng(0), case.size(LARGE.get(case.name, 30_000))
-    penalty, z, step = case.make(d, rng), rng.standard_normal(d), draw_step(case.steps[:2][-1], d, rng)
+    penalty, z, step = (
+        case.make(d, rng),
+        rng.standard_normal(d),
+        draw_step(case.steps[:2][-1], d, rng),
+    )
     assert fenchel_violation(penalty, z, step, penalty.prox(z, step)) <= 1e-8
     assert np.isfinite(penalty.value(penalty.prox(z.astype(np.float32), step.astype(np.float32))))
 
@@ -82,14 +100,21 @@ def test_trajectories_one_by_one(case, dtype):
             steps += [draw_step("mild", d, rng), draw_step("wild", 4 * d, rng).reshape(d, 4)]
         for step in steps:
             full = np.broadcast_to(step[:, None] if np.ndim(step) == 1 else step, z.shape)
-            columns = np.stack([penalty.prox(z[:, k].copy(), full[:, k].copy()) for k in range(4)], axis=1)
+            columns = np.stack(
+                [penalty.prox(z[:, k].copy(), full[:, k].copy()) for k in range(4)], axis=1
+            )
             for own in (z.copy(), np.asfortranarray(z)):
                 np.testing.assert_array_equal(penalty.prox(own, step), columns)
                 assert penalty.prox(own, step, out=own) is own
                 np.testing.assert_array_equal(own, columns)
-            value, alone = penalty.value(columns), [penalty.value(columns[:, k].copy()) for k in range(4)]
+            value, alone = (
+                penalty.value(columns),
+                [penalty.value(columns[:, k].copy()) for k in range(4)],
+            )
             assert value.shape == (4,)
-            np.testing.assert_allclose(value, alone, rtol=1e-10 if dtype == np.float64 else 1e-6, atol=1e-12)
+            np.testing.assert_allclose(
+                value, alone, rtol=1e-10 if dtype == np.float64 else 1e-6, atol=1e-12
+            )
         line = z[:, 0].copy()
         assert penalty.prox(line, 0.3, out=line) is line
         np.testing.assert_array_equal(line, penalty.prox(z[:, 0], 0.3))
@@ -124,8 +149,13 @@ def test_metrics(case):
         penalty.check_metric(None, False)
         return
     np.testing.assert_array_equal(penalty.prox(z, np.full(z.size, 0.5)), penalty.prox(z, 0.5))
-    for call in (lambda: penalty.prox(z, 1.0 + np.arange(z.size)), lambda: penalty.check_metric(None, False)):
-        with pytest.raises(ValueError, match=rf"^{penalty.name} has no exact proximal operator .*blocks='all'"):
+    for call in (
+        lambda: penalty.prox(z, 1.0 + np.arange(z.size)),
+        lambda: penalty.check_metric(None, False),
+    ):
+        with pytest.raises(
+            ValueError, match=rf"^{penalty.name} has no exact proximal operator .*blocks='all'"
+        ):
             call()
 
 
@@ -140,8 +170,12 @@ def test_conjugate_and_polar(case):
     u = (z - x) / step
     inner, conjugate = np.sum(x * u, axis=0), penalty.conjugate(u)
     np.testing.assert_allclose(penalty.value(x) + conjugate, inner, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose([penalty.conjugate(v.copy()) for v in u.T], conjugate, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(penalty.conjugate(u.astype(np.float32)), conjugate, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        [penalty.conjugate(v.copy()) for v in u.T], conjugate, rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        penalty.conjugate(u.astype(np.float32)), conjugate, rtol=1e-3, atol=1e-3
+    )
     other = penalty.prox(3 * rng.standard_normal((d, 40)), 1.0)
     gap = penalty.value(other)[:, None] + conjugate - other.T @ u
     assert (gap >= -1e-8 * (1 + np.abs(inner))).all()
@@ -173,16 +207,27 @@ def test_solver(case):
     rng, d = np.random.default_rng(5), case.size(5)
     penalty = case.make(d, rng)
     z, step = 2 * rng.standard_normal(d), draw_step(case.steps[:2][-1], d, rng)
-    root, x = np.sqrt(step.min() / step), cp.Variable(d)  # the metric, scaled to what suits a solver
+    root, x = (
+        np.sqrt(step.min() / step),
+        cp.Variable(d),
+    )  # the metric, scaled to what suits a solver
     term, constraints = case.cvx(penalty, x)
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(cp.multiply(x - z, root)) / 2 + step.min() * term), constraints)
+    problem = cp.Problem(
+        cp.Minimize(cp.sum_squares(cp.multiply(x - z, root)) / 2 + step.min() * term), constraints
+    )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="cvxpy")
-        warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # it is compared all the same
+        warnings.filterwarnings(
+            "ignore", message="Solution may be inaccurate"
+        )  # it is compared all the same
         problem.solve(solver="CLARABEL", tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
     theirs, best = x.value, problem.value
     x.value = penalty.prox(z, step)
-    np.testing.assert_allclose(root * x.value, root * theirs, rtol=0, atol=1e-5 if penalty.name in ROUND else 1e-7)
+    np.testing.assert_allclose(
+        root * x.value, root * theirs, rtol=0, atol=1e-5 if penalty.name in ROUND else 1e-7
+    )
     assert problem.objective.value <= best + 1e-12 * (1 + abs(best))
-    x.value = penalty.prox(rng.standard_normal(d), 0.1)  # and the value is that of the same function
+    x.value = penalty.prox(
+        rng.standard_normal(d), 0.1
+    )  # and the value is that of the same function
     assert penalty.value(x.value) == pytest.approx(float(getattr(term, "value", term)), rel=1e-12)

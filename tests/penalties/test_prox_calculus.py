@@ -28,13 +28,22 @@ def test_extreme_numbers(dtype):
     largest = np.finfo(dtype).max
     z = np.array([largest, -largest, np.finfo(dtype).tiny, -0.0, 0.0], dtype)
     for step in (1e-8, 1e9, np.logspace(-8, 9, len(z))):
-        for penalty in (L1(0.7), Ridge(2.5), ElasticNet(0.3, 1.5), Box(-1.0, 2.0), NonNegative(), Zero()):
+        for penalty in (
+            L1(0.7),
+            Ridge(2.5),
+            ElasticNet(0.3, 1.5),
+            Box(-1.0, 2.0),
+            NonNegative(),
+            Zero(),
+        ):
             x = penalty.prox(z, step)
             assert np.isfinite(x).all()
             np.testing.assert_array_equal(x[3:], 0.0)
         np.testing.assert_array_equal(L1(0.7).prox(z, 1.0)[:2], z[:2])
     for bound in (1e300, np.finfo(np.float64).max):
-        np.testing.assert_array_equal(Box(0.0, bound).prox(z[:2], 1.0), [min(bound, float(largest)), 0.0])
+        np.testing.assert_array_equal(
+            Box(0.0, bound).prox(z[:2], 1.0), [min(bound, float(largest)), 0.0]
+        )
         assert Box(-bound, bound).value(np.ones(2, dtype)) == 0.0
 
 
@@ -67,7 +76,9 @@ def test_conjugates_in_numbers():
     assert Box(-1.0, [2.0, INF]).conjugate([3.0, -2.0]) == 8.0
     assert Box(-1.0, [2.0, INF]).conjugate([3.0, 1e-3]) == INF
     assert Box(-1.0, [2.0, INF]).conjugate([3.0, 1e-12]) == 6.0
-    np.testing.assert_array_equal(NonNegative().conjugate(np.array([[-1.0, 1.0], [0.0, -1.0]])), [0.0, INF])
+    np.testing.assert_array_equal(
+        NonNegative().conjugate(np.array([[-1.0, 1.0], [0.0, -1.0]])), [0.0, INF]
+    )
     np.testing.assert_array_equal(Zero().polar(np.array([[0.0, 1.0]])), [0.0, INF])
     assert Scaled(L1(1.0), 4.0).polar([2.0]) == 0.5
     assert Precomposed(L1(1.0), [2.0, -4.0]).polar([2.0, 2.0]) == 1.0
@@ -84,12 +95,16 @@ def test_parts():
     assert penalty.value(np.array([3.0, 1.0, 0.0, 5.0, 4.0])) == 10.0
     assert penalty.value(np.array([3.0, 1.5, 0.0, 5.0, 4.0])) == INF
     for size in (5, 7, 5):  # one object for vectors of different sizes
-        np.testing.assert_array_equal(penalty.prox(np.full(size, 5.0), 1.0)[3:], [5.0, 4.0, *[5.0] * (size - 5)])
+        np.testing.assert_array_equal(
+            penalty.prox(np.full(size, 5.0), 1.0)[3:], [5.0, 4.0, *[5.0] * (size - 5)]
+        )
     np.testing.assert_array_equal(Separable([]).prox(z, 1.0), z)
     assert Separable([(slice(None), Box(0, 1))]).properties == {"separable", "set"}
     assert Separable([([0], L1(1.0)), ([1], Box(0, 1))]).properties == {"separable"}
     assert Separable([([0], L1(1.0)), ([1], L2(1.0))]).properties == {"seminorm"}
-    np.testing.assert_array_equal(Separable([(slice(None, None, -1), L1([0.0, 1.0]))]).prox([3.0, 3.0], 1.0), [2.0, 3.0])
+    np.testing.assert_array_equal(
+        Separable([(slice(None, None, -1), L1([0.0, 1.0]))]).prox([3.0, 3.0], 1.0), [2.0, 3.0]
+    )
 
 
 class Lasso:
@@ -117,7 +132,9 @@ def test_penalties_that_users_write(wrap):
     rng = np.random.default_rng(0)
     for z in (rng.standard_normal(5), rng.standard_normal((5, 3))):
         step = rng.uniform(0.1, 1.0, z.shape)
-        np.testing.assert_allclose(wrap(Lasso()).prox(z, step), wrap(L1(1.0)).prox(z, step), rtol=1e-14)
+        np.testing.assert_allclose(
+            wrap(Lasso()).prox(z, step), wrap(L1(1.0)).prox(z, step), rtol=1e-14
+        )
         np.testing.assert_allclose(wrap(Lasso()).value(z), wrap(L1(1.0)).value(z), rtol=1e-14)
 
 

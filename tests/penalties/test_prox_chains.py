@@ -17,7 +17,12 @@ INF = np.inf
 @looped(
     ("l1", "tv", "z", "step"),
     [
-        (0.0, 1e-12, [2.0, -2.0, 0.0], [1.3e-8, 4e8, 1.4e-5]),  # the second is lost in a sum with the first
+        (
+            0.0,
+            1e-12,
+            [2.0, -2.0, 0.0],
+            [1.3e-8, 4e8, 1.4e-5],
+        ),  # the second is lost in a sum with the first
         (0.0, 1e-3, [5.0, 6.0, 5.0], [1e-8, 1e9, 1e-8]),
         (1.0, 1.0, [1.0, 3.0, 3.0, 3.0], [1e9, 1e9, 1e-8, 1e9]),  # l1 and tv cancel
         (
@@ -25,7 +30,12 @@ INF = np.inf
             1e-3,
             1e10 * (1 + 1e-9 * np.array([-1, 0, 3, 1, 0, -2, 4])),  # equal but for the last digits
             [
-                *(1.3482559259367324e-06, 2.471057471398066e-05, 9761587.0565753728, 6026.2106191306666),
+                *(
+                    1.3482559259367324e-06,
+                    2.471057471398066e-05,
+                    9761587.0565753728,
+                    6026.2106191306666,
+                ),
                 *(3.2987640250721086e-07, 207.3031500017112, 17822.354375104482),
             ],
         ),
@@ -81,7 +91,9 @@ def test_threads_change_nothing(penalty):
     rng = np.random.default_rng(16)
     z, step = rng.standard_normal((3_000, 7)), 10.0 ** rng.uniform(-1, 1, (3_000, 7))
     x = penalty.prox(z, step)
-    np.testing.assert_array_equal(x, np.stack([penalty.prox(z[:, k], step[:, k]) for k in range(7)], axis=1))
+    np.testing.assert_array_equal(
+        x, np.stack([penalty.prox(z[:, k], step[:, k]) for k in range(7)], axis=1)
+    )
     np.testing.assert_array_equal(penalty.prox(z, step, out=z.copy()), x)
 
 
@@ -94,13 +106,22 @@ def test_total_variation_by_hand():
     assert FusedLasso(1.0, 9.0).prox([5.0], 3.0).tolist() == [2.0]
     z, step = np.array([1.0, -4.0, 8.0, 3.0]), np.array([1e9, 1.0, 1e-8, 1e3])
     np.testing.assert_allclose(
-        TotalVariation1D(1e12).prox(z, step), np.full(4, np.sum(z / step) / np.sum(1 / step)), rtol=1e-14
+        TotalVariation1D(1e12).prox(z, step),
+        np.full(4, np.sum(z / step) / np.sum(1 / step)),
+        rtol=1e-14,
     )
     np.testing.assert_array_equal(TotalVariation1D(0).prox(z, step), z)
     assert np.signbit(TotalVariation1D(0).prox([-0.0, 0.0], 1.0)).tolist() == [True, False]
-    assert TotalVariation1D(1.0).prox([-0.0, 0.0, 0.0], [1.0, 1e9, 1e-8]).tolist() == [0.0, 0.0, 0.0]
+    assert TotalVariation1D(1.0).prox([-0.0, 0.0, 0.0], [1.0, 1e9, 1e-8]).tolist() == [
+        0.0,
+        0.0,
+        0.0,
+    ]
     np.testing.assert_allclose(
-        TotalVariation1D(1.0).prox(np.full(1000, 0.1), draw_step("wild", 1000, np.random.default_rng(0))), 0.1
+        TotalVariation1D(1.0).prox(
+            np.full(1000, 0.1), draw_step("wild", 1000, np.random.default_rng(0))
+        ),
+        0.1,
     )
 
 
@@ -108,11 +129,17 @@ def test_total_variation_by_hand():
 def test_fused_lasso_contains_its_parts(steps):
     rng = np.random.default_rng(5)
     z, step = rng.standard_normal(100), draw_step(steps, 100, rng)
-    np.testing.assert_allclose(FusedLasso(0, 0.5).prox(z, step), TotalVariation1D(0.5).prox(z, step), rtol=1e-15)
-    np.testing.assert_allclose(FusedLasso(0.5, 0).prox(z, step), L1(0.5).prox(z, step), rtol=1e-15, atol=0)
+    np.testing.assert_allclose(
+        FusedLasso(0, 0.5).prox(z, step), TotalVariation1D(0.5).prox(z, step), rtol=1e-15
+    )
+    np.testing.assert_allclose(
+        FusedLasso(0.5, 0).prox(z, step), L1(0.5).prox(z, step), rtol=1e-15, atol=0
+    )
     soft = L1(0.3).prox(TotalVariation1D(0.5).prox(z, step), step)
     close = np.allclose(FusedLasso(0.3, 0.5).prox(z, step), soft, rtol=1e-9, atol=1e-12)
-    assert close == (steps == "one")  # thresholding afterwards is right for one step, and wrong for several
+    assert close == (
+        steps == "one"
+    )  # thresholding afterwards is right for one step, and wrong for several
 
 
 def slow_polar(y, l1, tv):
@@ -129,7 +156,12 @@ def slow_polar(y, l1, tv):
 def test_polar_of_the_fused_lasso(l1, tv):
     rng, penalty = np.random.default_rng(7), FusedLasso(l1, tv)
     for d in (1, 2, 5, 20):
-        for y in (rng.standard_normal(d), np.abs(rng.standard_normal(d)), np.zeros(d), rng.integers(-1, 2, d) * 1.0):
+        for y in (
+            rng.standard_normal(d),
+            np.abs(rng.standard_normal(d)),
+            np.zeros(d),
+            rng.integers(-1, 2, d) * 1.0,
+        ):
             polar = penalty.polar(y)
             np.testing.assert_allclose(polar, slow_polar(y, l1, tv), rtol=1e-12)
             np.testing.assert_allclose(penalty.polar(-3 * y), 3 * polar, rtol=1e-12)
@@ -151,8 +183,12 @@ def test_polar_of_total_variation():
         y -= y.mean()
         polar = penalty.polar(y)
         ends = [(np.arange(d) < k) * 1.0 for k in range(1, d)]
-        np.testing.assert_allclose(polar, max(abs(y @ x) / penalty.value(x) for x in ends), rtol=1e-12)
-        assert np.all(y @ (x := rng.standard_normal((d, 200))) <= polar * penalty.value(x) * (1 + 1e-12))
+        np.testing.assert_allclose(
+            polar, max(abs(y @ x) / penalty.value(x) for x in ends), rtol=1e-12
+        )
+        assert np.all(
+            y @ (x := rng.standard_normal((d, 200))) <= polar * penalty.value(x) * (1 + 1e-12)
+        )
         assert np.ptp(penalty.prox(y / (1.0001 * polar), 1.0)) < 1e-14
         assert np.ptp(penalty.prox(y / (0.999 * polar), 1.0)) > 1e-6
         assert penalty.conjugate(y / polar) == 0.0
@@ -174,8 +210,12 @@ def test_monotone_is_isotonic_regression(increasing):
         for d in (1, 2, 1000):
             z, step = rng.standard_normal(d), draw_step(steps, d, rng)
             expected = isotonic_regression(z, weights=1 / step, increasing=increasing).x
-            np.testing.assert_allclose(Monotone(increasing).prox(z, step), expected, rtol=1e-9, atol=1e-12)
-            np.testing.assert_allclose(naive_monotone(Monotone(increasing), z, step), expected, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(
+                Monotone(increasing).prox(z, step), expected, rtol=1e-9, atol=1e-12
+            )
+            np.testing.assert_allclose(
+                naive_monotone(Monotone(increasing), z, step), expected, rtol=1e-9, atol=1e-12
+            )
 
 
 def test_monotone_cone_and_its_polar():
@@ -189,7 +229,9 @@ def test_monotone_cone_and_its_polar():
         penalty = Monotone(increasing)
         for d in (1, 2, 6):
             # Constants and steps generate the cone.
-            steps = np.array([(np.arange(d) >= k) * 1.0 for k in range(1, d)]).reshape(-1, d) * (1 if increasing else -1)
+            steps = np.array([(np.arange(d) >= k) * 1.0 for k in range(1, d)]).reshape(-1, d) * (
+                1 if increasing else -1
+            )
             for y in [*rng.integers(-1, 2, (200, d)) * 1.0, rng.standard_normal(d)]:
                 inside = np.all(steps @ y <= 0) and np.sum(y) == 0
                 assert penalty.conjugate(y) == (0.0 if inside else INF)

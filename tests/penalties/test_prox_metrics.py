@@ -52,8 +52,12 @@ def test_parts_that_need_one_step_in_a_run():
     A, b = rng.standard_normal((30, 6)), rng.standard_normal(30)
     penalty = Separable([(slice(0, 4), PSD(2)), (slice(4, 6), L1(0.1))])
     best = minimize(Squared(A, b), penalty=penalty, eta=1.0, blocks="all", max_iter=5000, tol=1e-8)
-    blocks = minimize(Squared(A, b), penalty=penalty, eta=1.0, blocks=[0, 0, 0, 0, 1, 2], max_iter=5000, tol=1e-8)
-    numerical = Separable([(slice(0, 4), NumericalProx(PSD(2), accuracy=1e-12)), (slice(4, 6), L1(0.1))])
+    blocks = minimize(
+        Squared(A, b), penalty=penalty, eta=1.0, blocks=[0, 0, 0, 0, 1, 2], max_iter=5000, tol=1e-8
+    )
+    numerical = Separable(
+        [(slice(0, 4), NumericalProx(PSD(2), accuracy=1e-12)), (slice(4, 6), L1(0.1))]
+    )
     single = minimize(Squared(A, b), penalty=numerical, eta=1.0, max_iter=5000, tol=1e-8)
     assert best.success
     assert blocks.success
@@ -68,17 +72,28 @@ def test_parts_that_need_one_step_in_a_run():
 
 
 def test_wrappers_ask_the_penalty_inside():
-    for wrap in (lambda p: Scaled(p, 2.0), lambda p: Translated(p, 1.0), lambda p: Precomposed(p, [2.0, -2.0, 2.0, 2.0])):
+    for wrap in (
+        lambda p: Scaled(p, 2.0),
+        lambda p: Translated(p, 1.0),
+        lambda p: Precomposed(p, [2.0, -2.0, 2.0, 2.0]),
+    ):
         assert wrap(L1(1.0)).accepts == "diagonal"
         assert wrap(PSD(2)).accepts == "scalar"
         wrap(PSD(2)).check_metric(None, True)
         with pytest.raises(ValueError, match=r"PSD has no exact proximal operator"):
             wrap(PSD(2)).check_metric(None, False)
-        with pytest.raises(ValueError, match=r"has 4 entries, but there are 5|vectors with 4 coordinates, but there are 5"):
+        with pytest.raises(
+            ValueError,
+            match=r"has 4 entries, but there are 5|vectors with 4 coordinates, but there are 5",
+        ):
             wrap(PSD(2)).check_size(5)
     z = np.array([1.0, 2.0, 2.0, 1.0])
-    np.testing.assert_allclose(Precomposed(PSD(2), -2.0).prox(z, np.array([0.7])), -PSD(2).prox(-z, 1.0), rtol=1e-14)
-    np.testing.assert_allclose(Scaled(L2(1.0), 2.0).prox([3.0, 4.0], np.array([1.0])), [1.8, 2.4], rtol=1e-14)
+    np.testing.assert_allclose(
+        Precomposed(PSD(2), -2.0).prox(z, np.array([0.7])), -PSD(2).prox(-z, 1.0), rtol=1e-14
+    )
+    np.testing.assert_allclose(
+        Scaled(L2(1.0), 2.0).prox([3.0, 4.0], np.array([1.0])), [1.8, 2.4], rtol=1e-14
+    )
     assert NumericalProx(PSD(2)).accepts == "diagonal"
     NumericalProx(PSD(2)).check_metric(None, False)
 
@@ -98,13 +113,19 @@ def test_rescaled_parts_need_the_same_factor():
 
 
 @pytest.mark.parametrize(
-    "inner", [L1(0.7), Hyperplane(np.linspace(-1, 2, 6), 1.0), L2(1.3), Box(-0.1, 0.3)], ids=lambda p: p.name
+    "inner",
+    [L1(0.7), Hyperplane(np.linspace(-1, 2, 6), 1.0), L2(1.3), Box(-0.1, 0.3)],
+    ids=lambda p: p.name,
 )
 def test_numerical_prox_is_the_exact_one(inner):
     """Of penalties whose prox is known in any metric."""
     rng = np.random.default_rng(0)
     penalty = NumericalProx(inner, accuracy=1e-11)
-    for z in (rng.standard_normal(6), 1e6 * rng.standard_normal((6, 3)), 1e-6 * rng.standard_normal((6, 2))):
+    for z in (
+        rng.standard_normal(6),
+        1e6 * rng.standard_normal((6, 3)),
+        1e-6 * rng.standard_normal((6, 2)),
+    ):
         step = 10.0 ** rng.uniform(-1, 1, z.shape)
         exact = inner.prox(z, step)
         scale = max(np.abs(z).max(), np.abs(exact).max())
@@ -134,7 +155,9 @@ def test_numerical_prox_of_matrices(dtype):
         assert abs(np.sum(u.ravel() * x[:, k])) <= near * np.abs(u).max() * np.abs(x).max()
     z[3, 1] = np.nan
     np.testing.assert_array_equal(np.isnan(penalty.prox(z, step)).all(axis=0), [False, True, False])
-    np.testing.assert_array_equal(penalty.prox(z[:, 0], 2.0), PSD(4).prox(z[:, 0], 2.0))  # nothing to iterate
+    np.testing.assert_array_equal(
+        penalty.prox(z[:, 0], 2.0), PSD(4).prox(z[:, 0], 2.0)
+    )  # nothing to iterate
 
 
 @pytest.mark.parametrize("accuracy", [1e-2, 1e-4, 1e-8])
@@ -145,7 +168,9 @@ def test_numerical_prox_is_as_exact_as_it_says(accuracy):
         z, step = rng.standard_normal(30), 10.0 ** rng.uniform(-2, 2, 30)
         x = NumericalProx(L1(0.3), accuracy=accuracy).prox(z, step)
         pull = 0.3 * step
-        miss = np.where(x != 0, np.abs(x + pull * np.sign(x) - z), np.maximum(np.abs(z) - pull, 0.0))
+        miss = np.where(
+            x != 0, np.abs(x + pull * np.sign(x) - z), np.maximum(np.abs(z) - pull, 0.0)
+        )
         assert miss.max() <= accuracy * (1 + 1e-6) * max(np.abs(z).max(), np.abs(x).max())
 
 
@@ -153,6 +178,7 @@ def test_numerical_prox_says_when_it_has_not_arrived():
     penalty = NumericalProx(PSD(3), max_iter=20)
     rng = np.random.default_rng(0)
     with pytest.raises(
-        RuntimeError, match=r"has not reached the accuracy 1e-08 in 20 steps: .* differ by a factor of .*max_iter"
+        RuntimeError,
+        match=r"has not reached the accuracy 1e-08 in 20 steps: .* differ by a factor of .*max_iter",
     ):
         penalty.prox(rng.standard_normal(9), 10.0 ** rng.uniform(-8, 9, 9))

@@ -25,7 +25,14 @@ from looping import looped
 
 @looped(
     "penalty",
-    [GroupL2(0.0, [0, 1, 0]), SparseGroupL2(0.0, 0.0, [0, 1, 0]), L2(0.0), LInf(0.0), SLOPE([0, 0, 0]), Nuclear(0, (1, 3))],
+    [
+        GroupL2(0.0, [0, 1, 0]),
+        SparseGroupL2(0.0, 0.0, [0, 1, 0]),
+        L2(0.0),
+        LInf(0.0),
+        SLOPE([0, 0, 0]),
+        Nuclear(0, (1, 3)),
+    ],
 )
 def test_strength_zero(penalty):
     z = np.array([1.0, -2e10, 3e-12])
@@ -52,7 +59,9 @@ def test_which_points_are_outside(penalty):
     inside = penalty.prox(np.array([5.0, 1.0, -3.0]), 1.0)
     for factor, value in ((1 + 1e-10, 0.0), (1 + 1e-7, np.inf), (1.1, np.inf), (np.nan, np.inf)):
         assert penalty.value(factor * inside) == value
-    np.testing.assert_array_equal(penalty.value(np.stack([inside, 2 * inside], axis=1)), [0.0, np.inf])
+    np.testing.assert_array_equal(
+        penalty.value(np.stack([inside, 2 * inside], axis=1)), [0.0, np.inf]
+    )
     single = inside.astype(np.float32)
     assert penalty.value(single) == 0.0
     assert penalty.value(single * np.float32(1.0001)) == np.inf
@@ -75,7 +84,10 @@ def test_the_simplex_has_a_sum_and_signs():
 def test_the_radius_is_kept_next_to_numbers_of_any_size(kind, radius):
     rng, penalty = np.random.default_rng(9), kind(radius)
     for _ in range(25):
-        z, step = rng.standard_normal(60) * 10.0 ** rng.uniform(-12, 10, 60), 10.0 ** rng.uniform(-8, 9, 60)
+        z, step = (
+            rng.standard_normal(60) * 10.0 ** rng.uniform(-12, 10, 60),
+            10.0 ** rng.uniform(-8, 9, 60),
+        )
         assert penalty.value(penalty.prox(z, step)) == 0.0
         assert penalty.value(penalty.prox(1e10 * np.ones(60), step)) == 0.0
 
@@ -106,14 +118,20 @@ def test_nuclear_reads_row_by_row():
 def test_groups_of_one_and_of_all():
     rng = np.random.default_rng(11)
     z, step = rng.standard_normal((20, 3)), 10.0 ** rng.uniform(-2, 1, (20, 3))
-    np.testing.assert_allclose(GroupL2(0.5, np.arange(20)).prox(z, step), L1(0.5).prox(z, step), rtol=1e-15)
+    np.testing.assert_allclose(
+        GroupL2(0.5, np.arange(20)).prox(z, step), L1(0.5).prox(z, step), rtol=1e-15
+    )
     one = np.zeros(20, int)
     np.testing.assert_allclose(GroupL2(0.5, one).prox(z, step), L2(0.5).prox(z, step), rtol=1e-14)
     np.testing.assert_array_equal(SparseGroupL2(0.5, 0.0, one).prox(z, step), L1(0.5).prox(z, step))
-    np.testing.assert_allclose(SparseGroupL2(0.0, 0.5, one).prox(z, step), L2(0.5).prox(z, step), rtol=1e-14)
+    np.testing.assert_allclose(
+        SparseGroupL2(0.0, 0.5, one).prox(z, step), L2(0.5).prox(z, step), rtol=1e-14
+    )
 
 
-@pytest.mark.parametrize(("largest", "trajectories"), [(2, None), (9, 130), (256, 3), (257, 1), (257, 300)])
+@pytest.mark.parametrize(
+    ("largest", "trajectories"), [(2, None), (9, 130), (256, 3), (257, 1), (257, 300)]
+)
 def test_groups_of_all_sizes_in_tiles_and_threads(largest, trajectories):
     """More groups than a tile, of different sizes, in any order. Many trajectories take more than one thread."""
     rng = np.random.default_rng(largest)
@@ -160,12 +178,22 @@ def test_long_vectors_start_from_a_sample():
             np.testing.assert_allclose(x + step * lam * x / np.linalg.norm(x), z, rtol=1e-12)
             x = L2Ball(lam / 30).prox(z, step)
             assert np.linalg.norm(x) == pytest.approx(min(lam / 30, np.linalg.norm(z)), rel=1e-12)
-    assert not L2(1.0).prox(np.where(np.arange(d) % 32, 0.0, 0.9 / np.sqrt(d / 32)), rng.uniform(1.0, 1.1, d)).any()
+    assert (
+        not L2(1.0)
+        .prox(np.where(np.arange(d) % 32, 0.0, 0.9 / np.sqrt(d / 32)), rng.uniform(1.0, 1.1, d))
+        .any()
+    )
 
 
 @pytest.mark.parametrize(
     "penalty",
-    [GroupL2(0.5, [0, 1, 0, 1]), HuberPenalty(1.0, 0.5), SLOPE([1.0, 0.8, 0.5, 0.1]), Nuclear(1.0, (2, 2)), L1Ball(1.0)],
+    [
+        GroupL2(0.5, [0, 1, 0, 1]),
+        HuberPenalty(1.0, 0.5),
+        SLOPE([1.0, 0.8, 0.5, 0.1]),
+        Nuclear(1.0, (2, 2)),
+        L1Ball(1.0),
+    ],
     ids=lambda p: type(p).__name__,
 )
 def test_minimize_ends_at_a_prox(penalty):
@@ -173,6 +201,11 @@ def test_minimize_ends_at_a_prox(penalty):
     target = np.array([3.0, -4.0, 0.5, 12.0])
     rule = AdaGradDiff(eta=3.0, blocks="all" if penalty.accepts == "scalar" else None)
     result = minimize(
-        Squared(2 * np.eye(4), 2 * target), penalty=penalty, rule=rule, max_iter=2000, tol=1e-9, on_failure="ignore"
+        Squared(2 * np.eye(4), 2 * target),
+        penalty=penalty,
+        rule=rule,
+        max_iter=2000,
+        tol=1e-9,
+        on_failure="ignore",
     )
     np.testing.assert_allclose(result.x, penalty.prox(target, 1.0), atol=1e-6)

@@ -8,7 +8,10 @@ import prox_six
 from adagrad_diff.common import six_penalties as six
 from prox_six import ARGUMENTS, SHAPE, STRENGTHS, make, points
 
-GROUPS = {"row": np.repeat(np.arange(SHAPE[0]), SHAPE[1]), "tensor": np.zeros(SHAPE[0] * SHAPE[1], int)}
+GROUPS = {
+    "row": np.repeat(np.arange(SHAPE[0]), SHAPE[1]),
+    "tensor": np.zeros(SHAPE[0] * SHAPE[1], int),
+}
 
 
 def core(name, strength):
@@ -24,5 +27,9 @@ def test_prox_and_value(name):
         penalty, stated = core(name, strength), make(six, name, strength)
         for size, z, step in points():
             expected = penalty.prox(z.ravel(), step.ravel()).reshape(SHAPE)
-            np.testing.assert_allclose(prox_six.prox(stated, z, step), expected, rtol=1e-13, atol=1e-14 * size)
-            np.testing.assert_allclose(prox_six.value(stated, expected), penalty.value(expected.ravel()), rtol=1e-13)
+            np.testing.assert_allclose(
+                prox_six.prox(stated, z, step), expected, rtol=1e-13, atol=1e-14 * size
+            )
+            np.testing.assert_allclose(
+                prox_six.value(stated, expected), penalty.value(expected.ravel()), rtol=1e-13
+            )

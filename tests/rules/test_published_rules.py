@@ -37,7 +37,12 @@ LABELLED = [0, 0, 1, 2, 1, 0]
 PROBLEMS = {
     "least squares": (Squared(A, REAL), naive.Squared(A, REAL), None, naive.Zero()),
     "least squares, L1": (Squared(A, REAL), naive.Squared(A, REAL), L1(0.3), naive.L1(0.3)),
-    "logistic, box": (Logistic(A, LABELS), naive.Logistic(A, LABELS), Box(-0.4, 0.9), naive.Box(-0.4, 0.9)),
+    "logistic, box": (
+        Logistic(A, LABELS),
+        naive.Logistic(A, LABELS),
+        Box(-0.4, 0.9),
+        naive.Box(-0.4, 0.9),
+    ),
 }
 
 
@@ -49,10 +54,14 @@ def iterates(loss, penalty, rule, N, start=START):
 @pytest.mark.parametrize("kind", PUBLISHED)
 def test_as_plain_formulas_have_it(kind):
     N = 40 if kind in BLOCKED else 60
-    for (loss, plain, penalty, phi), blocks in zip(PROBLEMS.values(), (LABELLED, "all", None), strict=True):
+    for (loss, plain, penalty, phi), blocks in zip(
+        PROBLEMS.values(), (LABELLED, "all", None), strict=True
+    ):
         named = {"blocks": blocks} if kind in BLOCKED else {}
         one = {"one": naive.same_block(blocks, (6,), 0)} if kind in BLOCKED else {}
-        expected = getattr(naive_rules, kind.__name__)(plain, START, phi.prox, N, **PUBLISHED[kind], **one)
+        expected = getattr(naive_rules, kind.__name__)(
+            plain, START, phi.prox, N, **PUBLISHED[kind], **one
+        )
         found = iterates(loss, penalty, kind(**PUBLISHED[kind], **named), N)
         if kind is FISTA:  # x stays the same while FISTA evaluates the loss at y
             found = found[np.append(True, np.any(np.diff(found, axis=0), axis=1))]
@@ -69,10 +78,22 @@ def test_every_rule_has_a_naive_reference():
 def test_the_average_of_dog():
     for gamma in (8.0, 1.0):
         result = minimize(Squared(A, REAL), START, L1(0.3), DoG(gamma=gamma), max_iter=70)
-        xs = naive_rules.DoG(naive.Squared(A, REAL), START, naive.L1(0.3).prox, 70, eps=1e-8, first=1e-6, one=np.ones((6, 6)))
-        np.testing.assert_allclose(result.x_avg, naive_rules.polynomial_average(xs, gamma), rtol=1e-6, atol=1e-9)
+        xs = naive_rules.DoG(
+            naive.Squared(A, REAL),
+            START,
+            naive.L1(0.3).prox,
+            70,
+            eps=1e-8,
+            first=1e-6,
+            one=np.ones((6, 6)),
+        )
+        np.testing.assert_allclose(
+            result.x_avg, naive_rules.polynomial_average(xs, gamma), rtol=1e-6, atol=1e-9
+        )
         assert not np.allclose(result.x_avg, result.x)
-    assert np.array_equal(next(iterate(Squared(A, REAL), START, None, DoG())).memory["first"], START)
+    assert np.array_equal(
+        next(iterate(Squared(A, REAL), START, None, DoG())).memory["first"], START
+    )
 
 
 def test_a_constant_step_by_theory():
@@ -122,8 +143,16 @@ PEERS = {
         {"lr": 0.5, "eps": 1e-5, "rho": 0.95},
     ),
     "Adam": (Adam(), ("torch", "optim", "Adam"), {}),
-    "Adam, options": (Adam(0.1, beta1=0.7, beta2=0.9), ("torch", "optim", "Adam"), {"lr": 0.1, "betas": (0.7, 0.9)}),
-    "KATE": (KATE(0.1, eps=1e-30), ("pytorch_optimizer", "Kate"), {"lr": 0.1, "delta": 0.9, "eps": 1e-30}),
+    "Adam, options": (
+        Adam(0.1, beta1=0.7, beta2=0.9),
+        ("torch", "optim", "Adam"),
+        {"lr": 0.1, "betas": (0.7, 0.9)},
+    ),
+    "KATE": (
+        KATE(0.1, eps=1e-30),
+        ("pytorch_optimizer", "Kate"),
+        {"lr": 0.1, "delta": 0.9, "eps": 1e-30},
+    ),
     "DoG": (DoG(), ("dog", "DoG"), {}),
     "DAdaptation": (DAdaptation(), ("dadaptation", "DAdaptAdaGrad"), {}),
     "Prodigy": (Prodigy(), ("prodigyopt", "Prodigy"), {}),
@@ -133,7 +162,9 @@ PEERS = {
 @pytest.mark.peer
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name == "KATE" else name for name in PEERS],  # the import takes long
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "KATE" else name for name in PEERS
+    ],  # the import takes long
 )
 def test_as_others_have_it(name):
     rule, path, options = PEERS[name]
@@ -174,17 +205,24 @@ def test_as_optax_has_it(name):
     jax, optax = theirs("jax"), theirs("optax")
     rule, make = {
         "Adam": (Adam(0.1), lambda: optax.adam(0.1)),
-        "RMSProp": (RMSProp(0.1, eps=1e-8, beta=0.9), lambda: optax.rmsprop(0.1, decay=0.9, eps=1e-8, eps_in_sqrt=False)),
+        "RMSProp": (
+            RMSProp(0.1, eps=1e-8, beta=0.9),
+            lambda: optax.rmsprop(0.1, decay=0.9, eps=1e-8, eps_in_sqrt=False),
+        ),
         "AdaDelta": (AdaDelta(), lambda: optax.adadelta(1.0, rho=0.9, eps=1e-6)),
     }[name]
     with jax.enable_x64(True):
         optimizer, x = make(), jax.numpy.array(START)
         state, found = optimizer.init(x), [START]
         for _ in range(100):
-            updates, state = optimizer.update(jax.numpy.array(A.T @ (A @ np.array(x) - REAL) / len(A)), state, x)
+            updates, state = optimizer.update(
+                jax.numpy.array(A.T @ (A @ np.array(x) - REAL) / len(A)), state, x
+            )
             x = optax.apply_updates(x, updates)
             found.append(np.array(x))
-    np.testing.assert_allclose(iterates(Squared(A, REAL), None, rule, 100), found, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        iterates(Squared(A, REAL), None, rule, 100), found, rtol=1e-10, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("rule", [AdaPG(), FISTA()], ids=["AdaPG", "FISTA"])

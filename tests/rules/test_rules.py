@@ -6,7 +6,17 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from adagrad_diff import L1, AdaGrad, AdaGradDiff, Logistic, Multinomial, Rule, Squared, iterate, minimize
+from adagrad_diff import (
+    L1,
+    AdaGrad,
+    AdaGradDiff,
+    Logistic,
+    Multinomial,
+    Rule,
+    Squared,
+    iterate,
+    minimize,
+)
 from looping import looped
 from pairwise import pairwise
 from user_losses import Bowl, data
@@ -21,7 +31,11 @@ def two_steps(blocks, shape, intercept):
     loss, x0 = (lambda x: (np.sum(slope * x), slope)), np.zeros(shape)
     if intercept:
         features = A[:, : shape[0] - 1]
-        loss = Multinomial(features, CLASSES, intercept=True) if len(shape) > 1 else Squared(features, REAL, intercept=True)
+        loss = (
+            Multinomial(features, CLASSES, intercept=True)
+            if len(shape) > 1
+            else Squared(features, REAL, intercept=True)
+        )
     return next(islice(iterate(loss, x0, None, AdaGrad(0.3, blocks=blocks)), 1, None)).step.ravel()
 
 
@@ -37,7 +51,12 @@ def two_steps(blocks, shape, intercept):
         ([-1, 5, -1], (3,), False, [0, 1, 0]),
         ([[0, 1], [1, 0]], (2, 2), False, [0, 1, 1, 0]),
         ([0, 1, 1, 0], (2, 2), False, [0, 1, 1, 0]),
-        ([4, 4], (3,), True, [0, 0, 1]),  # the labels leave out the intercept, which gets a block of its own
+        (
+            [4, 4],
+            (3,),
+            True,
+            [0, 0, 1],
+        ),  # the labels leave out the intercept, which gets a block of its own
         ([4, 4, 4], (3,), True, [0, 0, 0]),
         ([0, 1, 1, 0, 2, 2], (3, 3), True, [0, 1, 1, 0, 2, 2, 3, 3, 3]),
         (np.array([0, 255], np.uint8), (3,), True, [0, 1, 2]),  # 255 + 1 is 0 there
@@ -57,13 +76,23 @@ def test_coordinates_of_a_block_share_a_step(blocks, shape, intercept, expected)
         ("row", (3,), False, r"two-dimensional x. Got x of shape \(3,\)"),
         ([0.0, 1.0, 1.0], (3,), False, "integer labels"),
         ([True, False, True], (3,), False, "integer labels"),
-        ([0, 1], (3,), False, r"one label per coordinate: 3 for x of shape \(3,\). Got labels of shape \(2,\)"),
+        (
+            [0, 1],
+            (3,),
+            False,
+            r"one label per coordinate: 3 for x of shape \(3,\). Got labels of shape \(2,\)",
+        ),
         ([0, 1, 1, 1], (3,), True, r"one label per coordinate: 3"),
         ([0], (3,), True, r"one label per coordinate: 3"),
         ([], (3,), False, "blocks"),
         ([[0, 1], [0]], (3,), False, "blocks"),
         ([0, 10**30, 1], (3,), False, "integer labels"),
-        ([[0, 1, 1]], (3,), False, r"one label per coordinate: 3 for x of shape \(3,\). Got labels of shape \(1, 3\)"),
+        (
+            [[0, 1, 1]],
+            (3,),
+            False,
+            r"one label per coordinate: 3 for x of shape \(3,\). Got labels of shape \(1, 3\)",
+        ),
         (np.zeros((3, 2), int), (2, 3), False, r"Got labels of shape \(3, 2\)"),
         ({0, 1, 2}, (3,), False, "integer labels"),
         (7, (3,), False, r"Got labels of shape \(\)"),
@@ -105,15 +134,22 @@ def test_steps(rule, blocks, scale, eta):
 
 
 def test_eps_is_outside_the_root():
-    state = next(iterate(lambda x: (2.0 * x[0], np.array([2.0])), [0.0], None, AdaGradDiff(1.0, eps=0.5)))
+    state = next(
+        iterate(lambda x: (2.0 * x[0], np.array([2.0])), [0.0], None, AdaGradDiff(1.0, eps=0.5))
+    )
     assert state.x.tolist() == [-2.0 / 2.5]
 
 
 def test_constant_gradients_keep_the_step_of_adagrad_diff_and_shrink_that_of_adagrad():
     slope = np.array([1.0, -2.0])
-    diff, plain = (minimize(lambda x: (slope @ x, slope), np.zeros(2), rule=rule(0.1), max_iter=16) for rule in RULES)
+    diff, plain = (
+        minimize(lambda x: (slope @ x, slope), np.zeros(2), rule=rule(0.1), max_iter=16)
+        for rule in RULES
+    )
     np.testing.assert_allclose(diff.history.mean_step, diff.history.mean_step[0], rtol=1e-15)
-    np.testing.assert_allclose(plain.history.mean_step * np.sqrt(np.arange(1, 17)), plain.history.mean_step[0], rtol=1e-7)
+    np.testing.assert_allclose(
+        plain.history.mean_step * np.sqrt(np.arange(1, 17)), plain.history.mean_step[0], rtol=1e-7
+    )
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -121,13 +157,21 @@ def test_scale_is_a_change_of_variables(rule):
     """x = scale * y: unscaled data behave like scaled data (up to eps)."""
     size = np.array([1e-3, 1.0, 20.0, 0.1, 5.0, 300.0])
     y = minimize(Squared(A, REAL), penalty=L1(0.1), rule=rule(0.3, eps=1e-12), max_iter=60).x
-    x = minimize(Squared(A * size, REAL), penalty=L1(0.1 * size), rule=rule(0.3, eps=1e-12, scale=1 / size), max_iter=60).x
+    x = minimize(
+        Squared(A * size, REAL),
+        penalty=L1(0.1 * size),
+        rule=rule(0.3, eps=1e-12, scale=1 / size),
+        max_iter=60,
+    ).x
     np.testing.assert_allclose(x * size, y, rtol=1e-7, atol=1e-9)
 
 
 def test_scale_may_leave_out_the_intercept():
     f, scale = Logistic(A, LABELS, intercept=True), np.linspace(0.5, 2.0, 6)
-    short, full = (minimize(f, rule=AdaGradDiff(0.3, scale=s), max_iter=30).x for s in (scale, np.append(scale, 1.0)))
+    short, full = (
+        minimize(f, rule=AdaGradDiff(0.3, scale=s), max_iter=30).x
+        for s in (scale, np.append(scale, 1.0))
+    )
     assert np.array_equal(short, full)
 
 
@@ -140,7 +184,13 @@ def test_callable_eta_is_called_with_n_from_one():
 
 def test_rules_are_frozen_values():
     rule = AdaGradDiff(np.float32(0.5), blocks="all")
-    assert (rule.eta, rule.eps, rule.blocks, rule.scale, rule.trajectories) == (0.5, 1e-8, "all", None, None)
+    assert (rule.eta, rule.eps, rule.blocks, rule.scale, rule.trajectories) == (
+        0.5,
+        1e-8,
+        "all",
+        None,
+        None,
+    )
     with pytest.raises(FrozenInstanceError):
         rule.eta = 1.0
     assert rule.select(np.array([0])) is rule
@@ -172,14 +222,19 @@ def test_a_rule_of_your_own():
     bowl, x = Bowl(), np.zeros(3)
     for _ in range(40):
         x = x - 0.2 * bowl(x)[1]
-    np.testing.assert_allclose(minimize(bowl, np.zeros(3), rule=Constant(0.2), max_iter=40).x, x, rtol=1e-13)
+    np.testing.assert_allclose(
+        minimize(bowl, np.zeros(3), rule=Constant(0.2), max_iter=40).x, x, rtol=1e-13
+    )
 
 
 @looped("parameter", ["eta", "eps"])
 @looped("value", [0, -1.0, np.nan, np.inf, "a", "0.1", None, True, 1j, {}])
 @looped("rule", RULES)
 def test_bad_numbers(rule, parameter, value):
-    with pytest.raises(ValueError, match=f"The '{parameter}' parameter of {rule.__name__} must be a positive number. Got"):
+    with pytest.raises(
+        ValueError,
+        match=f"The '{parameter}' parameter of {rule.__name__} must be a positive number. Got",
+    ):
         rule(**{"eta": 0.1, parameter: value})
 
 
@@ -192,8 +247,14 @@ def test_bad_numbers(rule, parameter, value):
         ({"eta": [[0.1, 0.2]]}, r"'eta' parameter of AdaGrad must be .* shape \(1, 2\)"),
         ({"eta": 0.1, "scale": [1.0, 0.0]}, "'scale' parameter of AdaGrad must be .* positive"),
         ({"eta": 0.1, "scale": [1.0, np.nan]}, "'scale' parameter of AdaGrad must be .* positive"),
-        ({"eta": 0.1, "scale": [[1.0, 1.0]]}, "'scale' parameter of AdaGrad must be a one-dimensional array"),
-        ({"eta": 0.1, "scale": 2.0}, "'scale' parameter of AdaGrad must be a one-dimensional array"),
+        (
+            {"eta": 0.1, "scale": [[1.0, 1.0]]},
+            "'scale' parameter of AdaGrad must be a one-dimensional array",
+        ),
+        (
+            {"eta": 0.1, "scale": 2.0},
+            "'scale' parameter of AdaGrad must be a one-dimensional array",
+        ),
         ({"eta": 0.1, "scale": ["a"]}, "scale must be real numbers"),
     ],
 )
@@ -205,12 +266,27 @@ def test_bad_parameters(parameters, words):
 @looped(
     ("rule", "words"),
     [
-        (AdaGradDiff(0.1, scale=[1.0, 1.0]), "'scale' must hold one value per coordinate: 3. Got 2"),
-        (AdaGradDiff(0.1, blocks=[0, 1]), r"'blocks' must hold one label per coordinate: 3 for x of shape \(3,\). Got .*2"),
+        (
+            AdaGradDiff(0.1, scale=[1.0, 1.0]),
+            "'scale' must hold one value per coordinate: 3. Got 2",
+        ),
+        (
+            AdaGradDiff(0.1, blocks=[0, 1]),
+            r"'blocks' must hold one label per coordinate: 3 for x of shape \(3,\). Got .*2",
+        ),
         (AdaGradDiff(0.1, blocks="row"), "blocks='row' needs a two-dimensional x"),
-        (AdaGradDiff(lambda n: 2.0 - n), r"'eta\(2\)' parameter of AdaGradDiff must be a positive number. Got 0.0"),
-        (AdaGradDiff(lambda n: np.nan), r"'eta\(1\)' parameter of AdaGradDiff must be a positive number. Got nan"),
-        (AdaGradDiff(lambda n: None), r"'eta\(1\)' parameter of AdaGradDiff must be a positive number. Got None"),
+        (
+            AdaGradDiff(lambda n: 2.0 - n),
+            r"'eta\(2\)' parameter of AdaGradDiff must be a positive number. Got 0.0",
+        ),
+        (
+            AdaGradDiff(lambda n: np.nan),
+            r"'eta\(1\)' parameter of AdaGradDiff must be a positive number. Got nan",
+        ),
+        (
+            AdaGradDiff(lambda n: None),
+            r"'eta\(1\)' parameter of AdaGradDiff must be a positive number. Got None",
+        ),
     ],
 )
 def test_rules_that_do_not_fit_the_problem(rule, words):
@@ -221,7 +297,9 @@ def test_rules_that_do_not_fit_the_problem(rule, words):
 @looped("size", [1e37, 1.0, 1e-42])
 def test_eta_auto_has_only_those_of_float32(size):
     b = REAL.astype(np.float32) * np.float32(size)
-    x = minimize(Squared(np.float32(1e-2) * A.astype(np.float32), b), max_iter=3, on_failure="ignore").x
+    x = minimize(
+        Squared(np.float32(1e-2) * A.astype(np.float32), b), max_iter=3, on_failure="ignore"
+    ).x
     assert x.dtype == np.float32
 
 
@@ -231,16 +309,56 @@ def test_rule_is_abstract():
 
 
 EXTREMES = [
-    ({"eta": 1e300}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e\+300 instead"),
-    ({"eta": 1e-320}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320 instead"),
-    ({"eta": [0.1, 1e-320]}, np.float32, r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320"),
-    ({"eta": lambda n: 1e300}, np.float32, r"'eta\(1\)' parameter of AdaGradDiff must be a positive number of float32"),
-    ({"eta": 0.1, "scale": [1.0, 1e300]}, np.float32, r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e\+300"),
-    ({"eta": 0.1, "scale": [1e-320, 1.0]}, np.float32, r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e-320"),
-    ({"eta": 1.0, "eps": 1e-320}, np.float64, r"eta / eps, the longest step of AdaGradDiff, is too large for float64"),
-    ({"eta": 1e305}, np.float64, r"eta / eps, the longest step of AdaGradDiff, is too large for float64"),
-    ({"eta": 1e32}, np.float32, r"eta / eps, the longest step of AdaGradDiff, is too large for float32"),
-    ({"eta": lambda n: 1e305}, np.float64, r"eta\(1\) / eps, the longest step of AdaGradDiff, is too large for float64"),
+    (
+        {"eta": 1e300},
+        np.float32,
+        r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e\+300 instead",
+    ),
+    (
+        {"eta": 1e-320},
+        np.float32,
+        r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320 instead",
+    ),
+    (
+        {"eta": [0.1, 1e-320]},
+        np.float32,
+        r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320",
+    ),
+    (
+        {"eta": lambda n: 1e300},
+        np.float32,
+        r"'eta\(1\)' parameter of AdaGradDiff must be a positive number of float32",
+    ),
+    (
+        {"eta": 0.1, "scale": [1.0, 1e300]},
+        np.float32,
+        r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e\+300",
+    ),
+    (
+        {"eta": 0.1, "scale": [1e-320, 1.0]},
+        np.float32,
+        r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e-320",
+    ),
+    (
+        {"eta": 1.0, "eps": 1e-320},
+        np.float64,
+        r"eta / eps, the longest step of AdaGradDiff, is too large for float64",
+    ),
+    (
+        {"eta": 1e305},
+        np.float64,
+        r"eta / eps, the longest step of AdaGradDiff, is too large for float64",
+    ),
+    (
+        {"eta": 1e32},
+        np.float32,
+        r"eta / eps, the longest step of AdaGradDiff, is too large for float32",
+    ),
+    (
+        {"eta": lambda n: 1e305},
+        np.float64,
+        r"eta\(1\) / eps, the longest step of AdaGradDiff, is too large for float64",
+    ),
 ]
 
 
@@ -248,17 +366,28 @@ EXTREMES = [
 @looped("blocks", [None, "all"])
 def test_numbers_that_x_cannot_hold(parameters, dtype, words, blocks):
     with pytest.raises(ValueError, match=words):
-        minimize(Squared(A[:, :2].astype(dtype), REAL), rule=AdaGradDiff(**parameters, blocks=blocks), max_iter=3)
+        minimize(
+            Squared(A[:, :2].astype(dtype), REAL),
+            rule=AdaGradDiff(**parameters, blocks=blocks),
+            max_iter=3,
+        )
 
 
 @pairwise(
     rule=RULES,
-    parameters=[{"eta": 1e290}, {"eta": 1e-320}, {"eta": 0.1, "eps": 1e300}, {"eta": 1e-9, "eps": 1e-305}],
+    parameters=[
+        {"eta": 1e290},
+        {"eta": 1e-320},
+        {"eta": 0.1, "eps": 1e300},
+        {"eta": 1e-9, "eps": 1e-305},
+    ],
     scale=[None, np.geomspace(1e-320, 1e10, 6)],
 )
 def test_numbers_that_x_can_just_hold(rule, parameters, scale):
     """No warning leaks: they are errors here."""
-    result = minimize(Squared(A, REAL), rule=rule(**parameters, scale=scale), max_iter=5, on_failure="ignore")
+    result = minimize(
+        Squared(A, REAL), rule=rule(**parameters, scale=scale), max_iter=5, on_failure="ignore"
+    )
     assert np.isfinite(result.x).all()
 
 
@@ -273,8 +402,14 @@ def variant(update):
     [
         (lambda self, memory, n, x, g: x - g, "update of Mine must return memory, point and step"),
         (lambda self, memory, n, x, g: None, "update of Mine must return memory, point and step"),
-        (lambda self, memory, n, x, g: (None, x - g, 1.0), "update of Mine must return memory, point and step"),
-        (lambda self, memory, n, x, g: ({}, (x - g)[:2], 1.0), r"update of Mine must return a point of shape \(3,\)"),
+        (
+            lambda self, memory, n, x, g: (None, x - g, 1.0),
+            "update of Mine must return memory, point and step",
+        ),
+        (
+            lambda self, memory, n, x, g: ({}, (x - g)[:2], 1.0),
+            r"update of Mine must return a point of shape \(3,\)",
+        ),
     ],
 )
 def test_rules_that_break_the_contract(update, words):
@@ -283,7 +418,10 @@ def test_rules_that_break_the_contract(update, words):
 
 
 def test_rules_written_for_older_versions():
-    with pytest.raises(TypeError, match=r"Old defines learn, move, as rules did before version 0\.3\. A rule now defines init"):
+    with pytest.raises(
+        TypeError,
+        match=r"Old defines learn, move, as rules did before version 0\.3\. A rule now defines init",
+    ):
 
         class Old(AdaGradDiff):
             def learn(self, memory, now):

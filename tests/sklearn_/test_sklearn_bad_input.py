@@ -25,31 +25,54 @@ def data(name, samples=60):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("eta", ["fast", 0.0])
 def test_wrong_step_sizes(name, eta):
-    with pytest.raises(ValueError, match=rf"The 'eta' parameter of {name} must be 'auto' or a positive number. Got"):
+    with pytest.raises(
+        ValueError, match=rf"The 'eta' parameter of {name} must be 'auto' or a positive number. Got"
+    ):
         getattr(door, name)(eta=eta).fit(*data(name))
 
 
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        (door.LinearRegressor("hinge"), "The 'loss' parameter of LinearRegressor must be one of 'absolute'"),
+        (
+            door.LinearRegressor("hinge"),
+            "The 'loss' parameter of LinearRegressor must be one of 'absolute'",
+        ),
         (door.LinearRegressor(loss=3), "The 'loss' parameter of LinearRegressor"),
-        (door.LinearRegressor(penalty="l3"), "The 'penalty' parameter of LinearRegressor must be one of 'l1'"),
+        (
+            door.LinearRegressor(penalty="l3"),
+            "The 'penalty' parameter of LinearRegressor must be one of 'l1'",
+        ),
         (
             door.LinearRegressor(penalty="group", groups=[0, 1]),
             "The 'groups' parameter of LinearRegressor must hold one integer",
         ),
-        (door.ElasticNet(l1_ratio=2.0), "The 'l1_ratio' parameter of ElasticNet must lie between 0 and 1"),
+        (
+            door.ElasticNet(l1_ratio=2.0),
+            "The 'l1_ratio' parameter of ElasticNet must lie between 0 and 1",
+        ),
         (
             door.QuantileRegressor(quantile=1.5),
             "The 'quantile' parameter of QuantileRegressor must lie strictly between 0 and 1",
         ),
-        (door.HuberRegressor(epsilon=0.0), "The 'epsilon' parameter of HuberRegressor must be a positive number"),
+        (
+            door.HuberRegressor(epsilon=0.0),
+            "The 'epsilon' parameter of HuberRegressor must be a positive number",
+        ),
         (door.GroupLasso(groups=[0, 0, 1, 1, 1], weights=[1.0]), "The 'weights' parameter"),
         (door.PoissonRegressor(), "Poisson needs targets b >= 0"),
-        (door.LinearRegressor(Multinomial), "The 'loss' parameter of LinearRegressor is multinomial, which is for classes"),
-        (door.ElasticNet(alpha=0.0, l1_ratio=2.0), "The 'l1_ratio' parameter of ElasticNet must lie between 0 and 1"),
-        (door.GroupLasso(alpha=0.0, groups=[0, 1]), "The 'groups' parameter of GroupLasso must hold one integer"),
+        (
+            door.LinearRegressor(Multinomial),
+            "The 'loss' parameter of LinearRegressor is multinomial, which is for classes",
+        ),
+        (
+            door.ElasticNet(alpha=0.0, l1_ratio=2.0),
+            "The 'l1_ratio' parameter of ElasticNet must lie between 0 and 1",
+        ),
+        (
+            door.GroupLasso(alpha=0.0, groups=[0, 1]),
+            "The 'groups' parameter of GroupLasso must hold one integer",
+        ),
     ],
 )
 def test_wrong_options_of_regressors(model, sentence):
@@ -61,13 +84,31 @@ def test_wrong_options_of_regressors(model, sentence):
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        (door.LinearClassifier("absolute"), "The 'loss' parameter of LinearClassifier must be one of 'hinge'"),
-        (door.LinearSVC("absolute"), "The 'loss' parameter of LinearSVC must be one of 'hinge', 'squared_hinge'"),
-        (door.LogisticRegression(C=0.0), "The 'C' parameter of LogisticRegression must be a positive number"),
+        (
+            door.LinearClassifier("absolute"),
+            "The 'loss' parameter of LinearClassifier must be one of 'hinge'",
+        ),
+        (
+            door.LinearSVC("absolute"),
+            "The 'loss' parameter of LinearSVC must be one of 'hinge', 'squared_hinge'",
+        ),
+        (
+            door.LogisticRegression(C=0.0),
+            "The 'C' parameter of LogisticRegression must be a positive number",
+        ),
         (door.KernelSVC(alpha=0.0), "The 'alpha' parameter of KernelSVC must be positive"),
-        (door.KernelSVC(gamma="big"), "The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0"),
-        (door.KernelSVC(gamma=-1.0), "The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0"),
-        (door.KernelSVC(gamma=None), "The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0"),
+        (
+            door.KernelSVC(gamma="big"),
+            "The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0",
+        ),
+        (
+            door.KernelSVC(gamma=-1.0),
+            "The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0",
+        ),
+        (
+            door.KernelSVC(gamma=None),
+            "The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0",
+        ),
         (door.KernelSVC(kernel=np.eye(60)), "must be a str among .* or a callable"),
         (door.KernelSVC(kernel="precomputed"), "A precomputed kernel needs a square matrix"),
         (door.KernelSVC(kernel=lambda A, B: A), "The kernel must return a matrix of shape"),
@@ -83,7 +124,8 @@ def test_wrong_options_of_classifiers(model, sentence):
 def test_one_class(name):
     X, y = data(name)
     with pytest.raises(
-        ValueError, match="needs samples of at least 2 classes in the data, but the data contains only one class"
+        ValueError,
+        match="needs samples of at least 2 classes in the data, but the data contains only one class",
     ):
         getattr(door, name)().fit(X, np.ones(len(y)))
     with pytest.raises(ValueError, match="at least 2 classes with a positive weight"):
@@ -139,4 +181,6 @@ def test_the_critical_strength(name, fraction, intercept):
     if fraction > 1:
         assert model.stop_reason_ == "certified"
         assert model.n_iter_ == 1
-        assert 0.0 <= model.dual_gap_ <= 1e-8 * model.objective_  # the bound may be that of another point within tol
+        assert (
+            0.0 <= model.dual_gap_ <= 1e-8 * model.objective_
+        )  # the bound may be that of another point within tol

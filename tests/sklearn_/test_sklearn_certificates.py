@@ -29,7 +29,9 @@ def highs(X, y, weight, alpha, tau):
     samples, features = X.shape
     one = np.ones((samples, 1))
     A = np.hstack([X, -X, one, -one, np.eye(samples), -np.eye(samples)])
-    cost = np.concatenate([np.full(2 * features, alpha), [0.0, 0.0], tau * weight, (1 - tau) * weight])
+    cost = np.concatenate(
+        [np.full(2 * features, alpha), [0.0, 0.0], tau * weight, (1 - tau) * weight]
+    )
     answer = linprog(cost, A_eq=A, b_eq=y, bounds=(0, None), method="highs")
     assert answer.status == 0
     return answer.fun
@@ -37,7 +39,9 @@ def highs(X, y, weight, alpha, tau):
 
 @settings(max_examples=30, deadline=None)
 @given(
-    kinks=st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0, 1, 1, 2])), min_size=1, max_size=9),
+    kinks=st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from([0, 1, 1, 2])), min_size=1, max_size=9
+    ),
     tau=st.sampled_from([0.1, 0.25, 1 / 3, 0.5, 0.9]),
     shift=st.sampled_from([0.0, 0.1, 1e6]),
     dtype=st.sampled_from([np.float64, np.float32]),
@@ -48,11 +52,15 @@ def test_the_best_intercept_by_brute_force(kinks, tau, shift, dtype):
     y, weight = (np.array(column, dtype=float) for column in zip(*kinks, strict=True))
     y, weight = (y + shift).astype(dtype), weight if weight.any() else weight + 1.0
     model = fit(
-        door.QuantileRegressor(quantile=tau, alpha=1e3), np.arange(len(y), dtype=dtype)[:, None], y, sample_weight=weight
+        door.QuantileRegressor(quantile=tau, alpha=1e3),
+        np.arange(len(y), dtype=dtype)[:, None],
+        y,
+        sample_weight=weight,
     )
     t = y.astype(float)
     values = [
-        np.average(np.maximum(tau * (t - c), (tau - 1) * (t - c)), weights=weight) for c in [*t, *((t + t[:, None]) / 2).flat]
+        np.average(np.maximum(tau * (t - c), (tau - 1) * (t - c)), weights=weight)
+        for c in [*t, *((t + t[:, None]) / 2).flat]
     ]
     scale = float(np.finfo(dtype).eps) * (1.0 + abs(shift))
     assert model.objective_ <= min(values) * (1 + 1e-6) + 4 * scale
@@ -69,9 +77,14 @@ def test_the_best_intercept_by_brute_force(kinks, tau, shift, dtype):
 )
 def test_integer_targets_against_highs(seed, samples, alpha, tau):
     rng = np.random.default_rng(seed)
-    X, y = rng.integers(-9, 10, (samples, 2)).astype(float), rng.integers(0, 3, samples).astype(float)
+    X, y = (
+        rng.integers(-9, 10, (samples, 2)).astype(float),
+        rng.integers(0, 3, samples).astype(float),
+    )
     weight = np.maximum(rng.integers(0, 3, samples), np.arange(samples) == 0).astype(float)
-    model = fit(door.QuantileRegressor(quantile=tau, alpha=alpha, max_iter=1000), X, y, sample_weight=weight)
+    model = fit(
+        door.QuantileRegressor(quantile=tau, alpha=alpha, max_iter=1000), X, y, sample_weight=weight
+    )
     best = highs(X, y, weight / weight.sum(), alpha, tau)
     assert model.objective_ >= best - 1e-9
     assert model.objective_ - model.dual_gap_ <= best + 1e-9

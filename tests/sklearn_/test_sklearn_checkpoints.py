@@ -20,7 +20,16 @@ X = RNG.standard_normal((40, 4))
 Y = X[:, 0] - 2 * X[:, 3] + RNG.standard_t(2, 40)
 COUNTS = RNG.poisson(np.exp(0.3 * X[:, 1])).astype(float)
 CLASSES = np.digitize(Y, [-1.0, 1.0])
-FITTED = ("coef_", "intercept_", "dual_coef_", "support_", "n_iter_", "objective_", "dual_gap_", "stop_reason_")
+FITTED = (
+    "coef_",
+    "intercept_",
+    "dual_coef_",
+    "support_",
+    "n_iter_",
+    "objective_",
+    "dual_gap_",
+    "stop_reason_",
+)
 
 
 class Crash(Exception):
@@ -119,7 +128,9 @@ def test_parameters(tmp_path):
     with pytest.raises(ValueError, match="The 'checkpoint_every' parameter of Lasso"):
         ours.Lasso(checkpoint=tmp_path, checkpoint_every=-1).fit(X, Y)
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match=r"'checkpoint' cannot be written: .*Choose another directory"):
+    with pytest.raises(
+        OSError, match=r"'checkpoint' cannot be written: .*Choose another directory"
+    ):
         ours.Lasso(checkpoint=tmp_path / "file").fit(X, Y)
 
 
@@ -161,7 +172,9 @@ def test_searches(tmp_path, kind):
     alphas = [0.1, 0.01]
 
     def search(checkpoint=None):
-        model = ours.LinearRegressor("squared", Crashing(1.0), checkpoint=checkpoint, checkpoint_every=0.0)
+        model = ours.LinearRegressor(
+            "squared", Crashing(1.0), checkpoint=checkpoint, checkpoint_every=0.0
+        )
         if kind == "path":
             return model.path(X, Y, alphas, return_intercepts=True)
         if kind == "PathCV":
@@ -180,5 +193,7 @@ def test_searches(tmp_path, kind):
     for one, other in zip(search(tmp_path), whole, strict=True):
         np.testing.assert_array_equal(one, other)
     Crashing.left = 0
-    search(tmp_path)  # No iteration is left. One prox per fit decides whether all coefficients are zero.
+    search(
+        tmp_path
+    )  # No iteration is left. One prox per fit decides whether all coefficients are zero.
     assert -Crashing.left < 0.2 * calls

@@ -10,7 +10,18 @@ import pytest
 pytest.importorskip("sklearn")
 
 import adagrad_diff.penalties as P
-from adagrad_diff import LAD, Hinge, Huber, LinearModel, Logistic, Multinomial, Poisson, Quantile, Squared, SquaredHinge
+from adagrad_diff import (
+    LAD,
+    Hinge,
+    Huber,
+    LinearModel,
+    Logistic,
+    Multinomial,
+    Poisson,
+    Quantile,
+    Squared,
+    SquaredHinge,
+)
 from adagrad_diff import sklearn as door
 from complete import assert_complete
 
@@ -51,8 +62,19 @@ PENALTIES = [
     P.Unpenalised(P.L1(1.0), 0),
     P.Zero(),
 ]
-REGRESSION = {"absolute": LAD, "huber": Huber, "poisson": Poisson, "quantile": Quantile, "squared": Squared}
-CLASSIFICATION = {"hinge": Hinge, "logistic": Logistic, "multinomial": Multinomial, "squared_hinge": SquaredHinge}
+REGRESSION = {
+    "absolute": LAD,
+    "huber": Huber,
+    "poisson": Poisson,
+    "quantile": Quantile,
+    "squared": Squared,
+}
+CLASSIFICATION = {
+    "hinge": Hinge,
+    "logistic": Logistic,
+    "multinomial": Multinomial,
+    "squared_hinge": SquaredHinge,
+}
 BY_NAME = ["l1", "l2", "elasticnet", "group", "none"]
 
 
@@ -67,14 +89,21 @@ def test_nothing_is_forgotten():
     wanted = {*P.__all__} - {"Penalty", "PSD"}  # PSD is of square matrices
     assert_complete(wanted, have, "PENALTIES in tests/sklearn_/test_sklearn_choices.py")
     X, y = data()
-    for estimator, listed in ((door.LinearRegressor, REGRESSION), (door.LinearClassifier, CLASSIFICATION)):
+    for estimator, listed in (
+        (door.LinearRegressor, REGRESSION),
+        (door.LinearClassifier, CLASSIFICATION),
+    ):
         with pytest.raises(ValueError, match="must be one of") as caught:
             estimator(loss="none of them").fit(X, y if estimator is door.LinearRegressor else y > 0)
-        assert re.findall(r"'(\w+)'", str(caught.value).split("one of")[1].split(", a subclass")[0]) == list(listed)
+        assert re.findall(
+            r"'(\w+)'", str(caught.value).split("one of")[1].split(", a subclass")[0]
+        ) == list(listed)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("penalty", "loss"), list(zip(PENALTIES, cycle(["squared", "absolute"]), strict=False)))
+@pytest.mark.parametrize(
+    ("penalty", "loss"), list(zip(PENALTIES, cycle(["squared", "absolute"]), strict=False))
+)
 def test_every_penalty(penalty, loss):
     """The objective is mean loss + alpha x penalty, and no better one is near."""
     X, y = data()
@@ -89,14 +118,24 @@ def test_every_penalty(penalty, loss):
     assert objective(model.coef_, model.intercept_) == pytest.approx(model.objective_, rel=1e-9)
     rng = np.random.default_rng(1)
     for size in (1e-3, 1e-2, 1e-1):
-        w = scaled.prox(model.coef_ + size * rng.standard_normal(6), 1e-9)  # in the set, if it is one
-        assert objective(w, model.intercept_ + size * rng.standard_normal()) >= model.objective_ * (1 - 2e-4)
+        w = scaled.prox(
+            model.coef_ + size * rng.standard_normal(6), 1e-9
+        )  # in the set, if it is one
+        assert objective(w, model.intercept_ + size * rng.standard_normal()) >= model.objective_ * (
+            1 - 2e-4
+        )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("loss", "penalty"),
-    list(zip([*REGRESSION, partial(Huber, delta=0.5), partial(partial(Quantile), tau=0.7)], cycle(BY_NAME), strict=False)),
+    list(
+        zip(
+            [*REGRESSION, partial(Huber, delta=0.5), partial(partial(Quantile), tau=0.7)],
+            cycle(BY_NAME),
+            strict=False,
+        )
+    ),
 )
 def test_regression(loss, penalty):
     X, y = data()
@@ -110,7 +149,8 @@ def test_regression(loss, penalty):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
-    ("loss", "penalty", "classes"), list(islice(zip(cycle(CLASSIFICATION), cycle(BY_NAME), cycle([2, 3, 3])), 10))
+    ("loss", "penalty", "classes"),
+    list(islice(zip(cycle(CLASSIFICATION), cycle(BY_NAME), cycle([2, 3, 3])), 10)),
 )
 def test_classification(loss, penalty, classes):
     X, y = data()
@@ -125,10 +165,18 @@ def test_classification(loss, penalty, classes):
 @pytest.mark.parametrize(("name", "kind"), [*REGRESSION.items(), *CLASSIFICATION.items()])
 def test_a_name_is_its_class(name, kind):
     X, y = data()
-    estimator, y = (door.LinearRegressor, np.floor(y - y.min())) if name in REGRESSION else (door.LinearClassifier, y > 0)
+    estimator, y = (
+        (door.LinearRegressor, np.floor(y - y.min()))
+        if name in REGRESSION
+        else (door.LinearClassifier, y > 0)
+    )
     by_name, by_class = (estimator(loss, "l1", 0.1, tol=1e-3).fit(X, y) for loss in (name, kind))
     np.testing.assert_array_equal(by_class.coef_, by_name.coef_)
-    assert hasattr(by_class, "predict_proba") == hasattr(by_name, "predict_proba") == (name in ("logistic", "multinomial"))
+    assert (
+        hasattr(by_class, "predict_proba")
+        == hasattr(by_name, "predict_proba")
+        == (name in ("logistic", "multinomial"))
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -136,7 +184,9 @@ def test_options_of_a_multinomial_loss(classes):
     """They hold for two classes too, where it is the logistic loss."""
     X, y = data()
     y = np.digitize(y, [0.0, 1.0][: classes - 1])
-    weak, strong = (door.LinearClassifier(partial(Multinomial, l2=l2), "none").fit(X, y) for l2 in (0.1, 10.0))
+    weak, strong = (
+        door.LinearClassifier(partial(Multinomial, l2=l2), "none").fit(X, y) for l2 in (0.1, 10.0)
+    )
     assert np.abs(strong.coef_).max() < 0.1 < np.abs(weak.coef_).max()
 
 
@@ -157,7 +207,9 @@ def test_a_loss_of_your_own():
     X, y = data()
     model = door.LinearRegressor(Asymmetric, "none", 0.0).fit(X, y)
     r = y - model.predict(X)
-    assert np.mean(np.where(r > 0, 2, 1) * r) == pytest.approx(0.0, abs=1e-3)  # the slope of the intercept
+    assert np.mean(np.where(r > 0, 2, 1) * r) == pytest.approx(
+        0.0, abs=1e-3
+    )  # the slope of the intercept
     assert model.dual_gap_ == np.inf  # its conjugate is not known
     assert model.stop_reason_ in ("subgradient", "stalled")
     strong = door.LinearRegressor(Asymmetric, "l1", 100.0).fit(X, y)

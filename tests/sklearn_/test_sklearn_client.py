@@ -23,7 +23,13 @@ class Client:
     """A cluster in threads that cannot be copied, and loses the first tasks."""
 
     def __init__(self, lose=0):
-        self.pool, self.lose, self.tasks, self.sent, self.lock = ThreadPoolExecutor(2), lose, 0, [], threading.Lock()
+        self.pool, self.lose, self.tasks, self.sent, self.lock = (
+            ThreadPoolExecutor(2),
+            lose,
+            0,
+            [],
+            threading.Lock(),
+        )
 
     def scatter(self, parts, broadcast, hash):
         self.sent.append(parts)
@@ -60,7 +66,9 @@ def test_the_same_scores(case):
         assert client.tasks == 3 + client.lose
         assert len(client.sent) == 1 + client.lose
     with ThreadPoolExecutor(2) as pool:
-        np.testing.assert_array_equal(PathCV(estimator, **options, client=pool).fit(A, b, weight).coef_, here.coef_)
+        np.testing.assert_array_equal(
+            PathCV(estimator, **options, client=pool).fit(A, b, weight).coef_, here.coef_
+        )
 
 
 def test_clones_and_pickles():
@@ -86,7 +94,9 @@ def test_errors_are_those_of_the_folds():
 
     with pytest.raises(ZeroDivisionError, match="in the scoring"):
         PathCV(Lasso(), client=Client(), cv=3, n_alphas=3, scoring=scoring).fit(X, Y)
-    with pytest.raises(TypeError, match=r"The 'client' parameter of PathCV must be a distributed\.Client"):
+    with pytest.raises(
+        TypeError, match=r"The 'client' parameter of PathCV must be a distributed\.Client"
+    ):
         PathCV(Lasso(), client=3, cv=3, n_alphas=3).fit(X, Y)
 
 

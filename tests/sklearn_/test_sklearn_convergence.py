@@ -19,7 +19,13 @@ from adagrad_diff import sklearn as door
 from sklearn_data import NAMES, data, make
 
 pytestmark = pytest.mark.peer
-WORDS = ["certified", "subgradient", "stalled", "max_iter", "failed"]  # from the best end to the worst
+WORDS = [
+    "certified",
+    "subgradient",
+    "stalled",
+    "max_iter",
+    "failed",
+]  # from the best end to the worst
 
 
 class Slow(LinearModel):
@@ -70,10 +76,14 @@ def test_the_word_the_truth_value_and_the_warning(word):
     assert caught[0].filename == __file__  # the caller's line
     sentence = str(caught[0].message)
     assert sentence.startswith(type(model).__name__)
-    assert {"stalled": "stalled after", "max_iter": "did not reach tol=1e-12 in max_iter=10", "failed": "its run failed"}[
-        word
-    ] in sentence
-    assert ("nothing is proven" if model.dual_gap_ >= model.objective_ else "relative gap") in sentence
+    assert {
+        "stalled": "stalled after",
+        "max_iter": "did not reach tol=1e-12 in max_iter=10",
+        "failed": "its run failed",
+    }[word] in sentence
+    assert (
+        "nothing is proven" if model.dual_gap_ >= model.objective_ else "relative gap"
+    ) in sentence
     assert "StandardScaler" in sentence  # what to do
     assert ("a larger alpha" if model.alpha else "a penalty (alpha > 0)") in sentence
 
@@ -82,7 +92,9 @@ def test_the_word_the_truth_value_and_the_warning(word):
 def test_a_path_counts_what_did_not_converge(name):
     X, y = data(name)
     options = {"max_iter": 30, "tol": 1e-12, "eta": 1e-3}
-    with pytest.warns(ConvergenceWarning, match=rf"{name}.path did not reach tol=1e-12 at 1 of 1 strengths") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match=rf"{name}.path did not reach tol=1e-12 at 1 of 1 strengths"
+    ) as caught:
         make(name, **options).path(X, y, [1e-3])
     assert [w.filename for w in caught] == [__file__]
     assert "1 at max_iter" in str(caught[0].message)
@@ -98,7 +110,9 @@ def test_a_path_counts_what_stalled():
 def test_the_worst_of_several_problems():
     """One class against the rest: the second problem has no slope to follow, the others need more iterations."""
     X, y = np.array([[0.0], [1.0], [2.0]]), [0, 1, 2]
-    with pytest.warns(ConvergenceWarning, match=r"LinearSVC did not reach .* in 2 of its 3 problems") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match=r"LinearSVC did not reach .* in 2 of its 3 problems"
+    ) as caught:
         model = door.LinearSVC(C=10, max_iter=20, eta=1e-2).fit(X, y)
     assert len(caught) == 1
     assert model.stop_reason_ == "max_iter"
@@ -112,7 +126,9 @@ def test_the_worst_of_several_problems():
 def test_warnings_inside_a_search():
     X, y = data("LADRegressor")
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), door.LADRegressor(max_iter=5, eta=0.1)), {"ladregressor__alpha": [1e-3]}, cv=2
+        make_pipeline(StandardScaler(), door.LADRegressor(max_iter=5, eta=0.1)),
+        {"ladregressor__alpha": [1e-3]},
+        cv=2,
     )
     with pytest.warns(ConvergenceWarning) as caught:
         search.fit(X, y)

@@ -27,7 +27,12 @@ def table():
     X = rng.standard_normal((40, 4))
     noise = rng.standard_normal(40)
     score = X[:, 0] - 2 * X[:, 1] + 0.5 * noise
-    units = X * [1e4, 1.0, 1e-3, 1e2] + [1e5, 0.0, 1.0, -1e3]  # raw: income, a ratio, a rate, a year
+    units = X * [1e4, 1.0, 1e-3, 1e2] + [
+        1e5,
+        0.0,
+        1.0,
+        -1e3,
+    ]  # raw: income, a ratio, a rate, a year
     with_zeros = sparse.csr_array(X)
     with_zeros.data[np.abs(with_zeros.data) < 1] = 0.0
     tiny = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]])
@@ -71,7 +76,9 @@ DATA = table()
 def targets(name, score):
     if name == "PoissonRegressor":
         return np.abs(np.round(score))
-    return score if name in REGRESSORS else np.where(np.asarray(score) > np.median(score), "yes", "no")
+    return (
+        score if name in REGRESSORS else np.where(np.asarray(score) > np.median(score), "yes", "no")
+    )
 
 
 def problem(model, X, y):
@@ -79,7 +86,9 @@ def problem(model, X, y):
     X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
     name, alpha = type(model).__name__, model.alpha
     if name in REGRESSORS:
-        y = np.asarray(y, dtype=np.float32 if model.coef_.dtype == np.float32 else np.float64).astype(np.float64)
+        y = np.asarray(
+            y, dtype=np.float32 if model.coef_.dtype == np.float32 else np.float64
+        ).astype(np.float64)
     else:
         y = np.where(y == model.classes_[1], 1.0, -1.0)
         alpha = 1 / (model.C * len(y)) if alpha is None else alpha
@@ -107,33 +116,50 @@ def reference(name, loss, penalty, alpha, X, y):
     X = X - X.mean(axis=0)
     shift = np.median(y) if name in REGRESSORS and name != "PoissonRegressor" else 0.0
     y = y - shift
-    value = lambda x: loss(X @ x[:-1] + x[-1], y).mean() + penalty(x[:-1])  # noqa: E731
+    value = lambda x: loss(X @ x[:-1] + x[-1], y).mean() + penalty(x[:-1])
     if name in ("LADRegressor", "QuantileRegressor"):
-        half, unit = 1 if name == "LADRegressor" else 2, np.abs(y).max() or 1.0  # HiGHS has an absolute tolerance
-        return value(unit * twin.by_highs(X, y / unit, half * alpha, "absolute", at=True))  # within which its optimum is wrong
+        half, unit = (
+            1 if name == "LADRegressor" else 2,
+            np.abs(y).max() or 1.0,
+        )  # HiGHS has an absolute tolerance
+        return value(
+            unit * twin.by_highs(X, y / unit, half * alpha, "absolute", at=True)
+        )  # within which its optimum is wrong
     if name == "SparseSVC":
         return twin.by_highs(X, y, alpha, "hinge")
     if name == "PoissonRegressor":
         return twin.poisson_by_newton(X, y, alpha)
     if name in ("Lasso", "GroupLasso", "ElasticNet"):
-        theirs = peers.ElasticNet(alpha, l1_ratio=0.5 if name == "ElasticNet" else 1.0, tol=1e-12, max_iter=10**5)
+        theirs = peers.ElasticNet(
+            alpha, l1_ratio=0.5 if name == "ElasticNet" else 1.0, tol=1e-12, max_iter=10**5
+        )
     elif name == "LinearRegressor":
         theirs = peers.Ridge(alpha * len(y), solver="svd")
     elif name == "LogisticRegression":
-        theirs = peers.LogisticRegression(C=1 / (alpha * len(y)), tol=1e-12, max_iter=1000, solver="newton-cholesky")
+        theirs = peers.LogisticRegression(
+            C=1 / (alpha * len(y)), tol=1e-12, max_iter=1000, solver="newton-cholesky"
+        )
     elif name in ("LinearSVC", "LinearClassifier"):
         theirs = SVC(kernel="linear", C=1 / (alpha * len(y)), tol=1e-10, max_iter=10**6)
     else:  # Huber
         scale = np.where(X.any(axis=0), np.abs(X).max(axis=0), 1.0)
-        scaled = lambda x: value(np.append(x[:-1] / scale, x[-1]))  # noqa: E731
+        scaled = lambda x: value(np.append(x[:-1] / scale, x[-1]))
         return minimize(scaled, np.zeros(X.shape[1] + 1), method="BFGS", options={"gtol": 1e-9}).fun
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they may not converge either: an objective is an objective
+        warnings.simplefilter(
+            "ignore"
+        )  # they may not converge either: an objective is an objective
         theirs.fit(X, y)
     return value(np.append(theirs.coef_, theirs.intercept_))
 
 
-STRONG = ["ElasticNet", "LADRegressor", "Lasso", "PoissonRegressor", "QuantileRegressor"]  # penalties, by default
+STRONG = [
+    "ElasticNet",
+    "LADRegressor",
+    "Lasso",
+    "PoissonRegressor",
+    "QuantileRegressor",
+]  # penalties, by default
 ALL = ["plain", "raw units", "more features than samples", "float32"]  # for every estimator
 
 
@@ -157,7 +183,9 @@ def test_right_or_warned_or_refused(name, options, data):
     model = getattr(door, name)(max_iter=600, **options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if name not in REGRESSORS and len(set(y)) == 1:  # the only thing that is wrong with any of these
+        if (
+            name not in REGRESSORS and len(set(y)) == 1
+        ):  # the only thing that is wrong with any of these
             with pytest.raises(ValueError, match="at least 2 classes"):
                 model.fit(X, y)
             return
@@ -169,7 +197,9 @@ def test_right_or_warned_or_refused(name, options, data):
     found = twin.objective(model, loss, penalty, A, b)
     optimum = reference(name, loss, penalty, alpha, A, b)
     eps = np.finfo(model.coef_.dtype).eps
-    size = np.abs(A) @ np.abs(model.coef_).ravel() + np.abs(b) + np.abs(model.intercept_)  # of what cancels in a residual
+    size = (
+        np.abs(A) @ np.abs(model.coef_).ravel() + np.abs(b) + np.abs(model.intercept_)
+    )  # of what cancels in a residual
     slope = 1 + np.sqrt(abs(found))
     rounding = 100 * eps * slope * size.max() + 1e-8 * abs(optimum)
     if np.isfinite(model.dual_gap_):
@@ -180,7 +210,9 @@ def test_right_or_warned_or_refused(name, options, data):
         assert found <= optimum + rounding + 1e-4 * max(abs(found), 1e-6 * scale)
 
 
-@pytest.mark.parametrize("data", [data for data in DATA if data != "nearly collinear"])  # whose best coefficients are 1e9
+@pytest.mark.parametrize(
+    "data", [data for data in DATA if data != "nearly collinear"]
+)  # whose best coefficients are 1e9
 def test_least_squares(data):
     """A small subgradient means a small error; what is certified has the error that is asked for."""
     X, y = DATA[data]
@@ -210,11 +242,16 @@ def test_kernel_machines(data, intercept):
         model.fit(X, y)
     assert [w.category for w in caught] == [ConvergenceWarning] * (not model.converged_)
     sign, values = np.where(y == model.classes_[1], 1.0, -1.0), []
-    centered = X - 1e6 if data == "features far from zero" else X  # libsvm's kernel is not precise there
+    centered = (
+        X - 1e6 if data == "features far from zero" else X
+    )  # libsvm's kernel is not precise there
     for m, A in ((model, X), (SVC(tol=1e-10).fit(centered, y), centered)):
         h = m.decision_function(A).astype(np.float64) - m.intercept_
         coefficients = m.dual_coef_.toarray() if sparse.issparse(m.dual_coef_) else m.dual_coef_
-        values.append(twin.hinge(h + m.intercept_, sign).mean() + 0.5 * float(coefficients[0] @ h[m.support_]) / len(y))
+        values.append(
+            twin.hinge(h + m.intercept_, sign).mean()
+            + 0.5 * float(coefficients[0] @ h[m.support_]) / len(y)
+        )
     (found, optimum), rounding = values, 1000 * float(np.finfo(model.dual_coef_.dtype).eps)
     assert found == pytest.approx(model.objective_, abs=rounding)
     if intercept:
@@ -230,4 +267,6 @@ def test_kernels_far_from_zero():
     for far, close in ((1e3, 1e-9), (1e6, 1e-6)):  # the numbers themselves are rounded
         model = door.KernelSVC().fit(X + far, score > 0)
         assert model.objective_ == pytest.approx(near.objective_, rel=close)
-        np.testing.assert_allclose(model.decision_function(X + far), near.decision_function(X), atol=1e3 * close)
+        np.testing.assert_allclose(
+            model.decision_function(X + far), near.decision_function(X), atol=1e3 * close
+        )

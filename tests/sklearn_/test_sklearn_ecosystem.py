@@ -45,7 +45,9 @@ def test_pickles_and_clones(name):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_model_selection():
     X, y = data("Lasso")
-    search = GridSearchCV(make_pipeline(StandardScaler(), door.Lasso()), {"lasso__alpha": [0.01, 10.0]}, cv=3).fit(X, y)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), door.Lasso()), {"lasso__alpha": [0.01, 10.0]}, cv=3
+    ).fit(X, y)
     assert search.best_params_ == {"lasso__alpha": 0.01}
     X, y = data("SparseSVC", classes=3)
     assert cross_val_score(door.SparseSVC(alpha=0.02, tol=1e-3), X, y, cv=3).mean() > 0.7
@@ -57,9 +59,15 @@ def test_metadata_routing():
     weight = np.r_[np.ones(40), np.zeros(40)]
     y = np.where(weight > 0, y, 1000.0)
     with sklearn.config_context(enable_metadata_routing=True):
-        model = door.LADRegressor(alpha=0.01).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        model = (
+            door.LADRegressor(alpha=0.01)
+            .set_fit_request(sample_weight=True)
+            .set_score_request(sample_weight=True)
+        )
         pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
-        search = GridSearchCV(pipeline, {"ladregressor__alpha": [0.01, 0.1]}, cv=2).fit(X, y, sample_weight=weight + 1e-9)
+        search = GridSearchCV(pipeline, {"ladregressor__alpha": [0.01, 0.1]}, cv=2).fit(
+            X, y, sample_weight=weight + 1e-9
+        )
         assert search.best_estimator_[-1].intercept_ < 100
         with pytest.raises(TypeError, match=r"unexpected|not requested|sample_weight"):
             make_pipeline(StandardScaler(), door.Lasso()).fit(X, y, nothing=weight)
@@ -108,4 +116,6 @@ def test_parameters_and_nothing_else_are_kept(name):
     given = {key: object() for key in kind().get_params()}
     model = kind(**given)
     assert vars(model) == given
-    assert list(vars(model)) == [key for key in kind.__init__.__code__.co_varnames if key in given]  # in their order
+    assert list(vars(model)) == [
+        key for key in kind.__init__.__code__.co_varnames if key in given
+    ]  # in their order

@@ -18,7 +18,11 @@ from sklearn_data import data, make
 
 pytestmark = pytest.mark.peer
 
-ENDLESS = {"eta": 1e-9, "tol": 0.0, "max_iter": 200_000}  # Nothing else ends such a run for seconds.
+ENDLESS = {
+    "eta": 1e-9,
+    "tol": 0.0,
+    "max_iter": 200_000,
+}  # Nothing else ends such a run for seconds.
 
 
 class Pressing(Source):
@@ -120,4 +124,6 @@ def test_the_program_of_a_user(default_handler):
     out, err = process.communicate(timeout=60)
     assert "the end" not in out
     assert process.returncode != 0
-    assert re.match(r"(adagrad_diff\.[a-z.]+\.Interrupted|KeyboardInterrupt)\b", err.splitlines()[-1])
+    assert re.match(
+        r"(adagrad_diff\.[a-z.]+\.Interrupted|KeyboardInterrupt)\b", err.splitlines()[-1]
+    )

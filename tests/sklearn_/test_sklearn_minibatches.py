@@ -12,7 +12,13 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 
 from adagrad_diff import sklearn as ours
-from adagrad_diff.sklearn import LinearClassifier, LinearRegressor, LogisticRegression, PoissonRegressor, QuantileRegressor
+from adagrad_diff.sklearn import (
+    LinearClassifier,
+    LinearRegressor,
+    LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
+)
 
 ETA, FORGET = 0.1, 2 / 3  # the default step size, and the exponent of the weight of a new batch
 LINEAR = [
@@ -43,7 +49,13 @@ def in_pieces(model, X, y, piece=200, **options):
 
 
 def test_every_linear_estimator_has_both():
-    assert {kind.__name__ for kind in LINEAR} >= {"LinearRegressor", "LADRegressor", "Lasso", "SparseSVC", "LogisticRegression"}
+    assert {kind.__name__ for kind in LINEAR} >= {
+        "LinearRegressor",
+        "LADRegressor",
+        "Lasso",
+        "SparseSVC",
+        "LogisticRegression",
+    }
     for kind in LINEAR:
         assert "batch_size" in kind().get_params()
 
@@ -61,12 +73,16 @@ def test_batch_size_changes_the_way_and_not_the_answer(kind):
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, "32"])
 def test_batch_size_must_be_a_count(size):
-    with pytest.raises(ValueError, match="The 'batch_size' parameter of LogisticRegression must be an integer >= 1"):
+    with pytest.raises(
+        ValueError, match="The 'batch_size' parameter of LogisticRegression must be an integer >= 1"
+    ):
         LogisticRegression(batch_size=size).fit(*classes(50))
 
 
 def test_batch_size_in_a_search():
-    search = GridSearchCV(LogisticRegression(alpha=0.01), {"batch_size": [None, 20]}, cv=2).fit(*classes(300))
+    search = GridSearchCV(LogisticRegression(alpha=0.01), {"batch_size": [None, 20]}, cv=2).fit(
+        *classes(300)
+    )
     assert search.best_score_ > 0.8
 
 
@@ -101,7 +117,12 @@ def test_it_is_the_formula():
     X, y = classes(600)
     model = LogisticRegression(penalty="l1", alpha=0.01, fit_intercept=False, batch_size=20)
     in_pieces(model, X, y, classes=["no", "yes"])
-    np.testing.assert_allclose(model.coef_[0], naive(X, np.where(y == "yes", 1.0, -1.0), 0.01, 20, 200), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        model.coef_[0],
+        naive(X, np.where(y == "yes", 1.0, -1.0), 0.01, 20, 200),
+        rtol=1e-9,
+        atol=1e-12,
+    )
 
 
 @pytest.mark.parametrize("kind", LINEAR)
@@ -111,7 +132,10 @@ def test_a_stream_comes_near_the_fit(kind):
         y = np.random.default_rng(1).poisson(np.exp(0.5 * X[:, 0])).astype(float)
     else:
         X, y = classes() if hasattr(kind, "decision_function") else numbers()
-    model, options = kind(), {"classes": ["no", "yes"]} if hasattr(kind, "decision_function") else {}
+    model, options = (
+        kind(),
+        {"classes": ["no", "yes"]} if hasattr(kind, "decision_function") else {},
+    )
     model.set_params(alpha=1e-4)
     in_pieces(model, X, y, **options)
     assert model.stop_reason_ == "partial_fit"
@@ -125,12 +149,17 @@ def test_better_than_sgd_on_raw_columns():
     """One pass, both with their defaults."""
     X, y = classes(8000)
     X = X * np.geomspace(1e-2, 1e2, X.shape[1]) + 1
-    models = LogisticRegression(penalty="l1", alpha=1e-4), SGDClassifier(loss="log_loss", penalty="l1", random_state=0)
+    models = (
+        LogisticRegression(penalty="l1", alpha=1e-4),
+        SGDClassifier(loss="log_loss", penalty="l1", random_state=0),
+    )
     ours_, theirs = (in_pieces(model, X, y, classes=["no", "yes"]) for model in models)
     assert ours_.score(X, y) > theirs.score(X, y)
 
 
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.csc_array, lambda X: X.astype(np.float32)])
+@pytest.mark.parametrize(
+    "make", [np.asarray, sparse.csr_array, sparse.csc_array, lambda X: X.astype(np.float32)]
+)
 def test_any_data_in_memory(make):
     X, y = classes(400)
     model = LogisticRegression(alpha=0.01).partial_fit(make(X), y, classes=["no", "yes"])
@@ -144,9 +173,13 @@ def test_single_samples_and_missing_classes():
     for row, label in zip(X, y, strict=True):
         model.partial_fit(row[None], [label], classes=["no", "yes"])
     assert model.score(X, y) > 0.8
-    three = LinearClassifier("multinomial").partial_fit(X, np.argmax(X[:, :3], axis=1), classes=[0, 1, 2])
+    three = LinearClassifier("multinomial").partial_fit(
+        X, np.argmax(X[:, :3], axis=1), classes=[0, 1, 2]
+    )
     assert three.coef_.shape == (3, 6)
-    one_by_one = LinearClassifier("hinge").partial_fit(X, np.argmax(X[:, :3], axis=1), classes=[0, 1, 2, 3])
+    one_by_one = LinearClassifier("hinge").partial_fit(
+        X, np.argmax(X[:, :3], axis=1), classes=[0, 1, 2, 3]
+    )
     assert one_by_one.predict(X).max() < 3
 
 
@@ -165,7 +198,9 @@ def test_a_copy_goes_on_alike():
     X, y = classes(1000)
     model = LogisticRegression(alpha=1e-3).partial_fit(X[:500], y[:500], classes=["no", "yes"])
     copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(model.partial_fit(X[500:], y[500:]).coef_, copy.partial_fit(X[500:], y[500:]).coef_)
+    np.testing.assert_array_equal(
+        model.partial_fit(X[500:], y[500:]).coef_, copy.partial_fit(X[500:], y[500:]).coef_
+    )
 
 
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearRegressor])
@@ -195,7 +230,10 @@ class Impatient:
 
 def test_a_call_that_fails_changes_nothing():
     X, y = classes(200)
-    model, twin = (LinearClassifier("logistic", Impatient()).partial_fit(X, y, classes=["no", "yes"]) for _ in range(2))
+    model, twin = (
+        LinearClassifier("logistic", Impatient()).partial_fit(X, y, classes=["no", "yes"])
+        for _ in range(2)
+    )
     before = model.coef_.copy()
     Impatient.interrupted = True
     with pytest.raises(KeyboardInterrupt):
@@ -213,11 +251,23 @@ def test_a_call_that_fails_changes_nothing():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda m, X, y: m.partial_fit(X, y), "'classes' is needed in the first call of partial_fit"),
+        (
+            lambda m, X, y: m.partial_fit(X, y),
+            "'classes' is needed in the first call of partial_fit",
+        ),
         (lambda m, X, y: m.partial_fit(X, y, classes=["no"]), "must be at least 2"),
-        (lambda m, X, y: m.partial_fit(X, y, classes=["no", "maybe"]), "y holds .*yes.*none of the classes"),
-        (lambda m, X, y: m.partial_fit(X, y, ["no", "yes"]).partial_fit(X, y, [0, 1]), "in the first call of partial_fit"),
-        (lambda m, X, y: m.set_params(class_weight="balanced").partial_fit(X, y, ["no", "yes"]), "give a dict"),
+        (
+            lambda m, X, y: m.partial_fit(X, y, classes=["no", "maybe"]),
+            "y holds .*yes.*none of the classes",
+        ),
+        (
+            lambda m, X, y: m.partial_fit(X, y, ["no", "yes"]).partial_fit(X, y, [0, 1]),
+            "in the first call of partial_fit",
+        ),
+        (
+            lambda m, X, y: m.set_params(class_weight="balanced").partial_fit(X, y, ["no", "yes"]),
+            "give a dict",
+        ),
     ],
 )
 def test_sentences(call, sentence):

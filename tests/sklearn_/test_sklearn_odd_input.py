@@ -24,7 +24,9 @@ def test_the_place_of_a_wrong_target(samples):
         door.PoissonRegressor().fit(X, y)
     weight = np.ones(samples)
     weight[11] = -2.0
-    for name, labels in (("Lasso", y), ("LinearSVC", y > 1), ("KernelSVC", y > 1))[: 3 if samples == 80 else 2]:
+    for name, labels in (("Lasso", y), ("LinearSVC", y > 1), ("KernelSVC", y > 1))[
+        : 3 if samples == 80 else 2
+    ]:
         with pytest.raises(ValueError, match=r"sample_weight\[11\] is -2.0"):
             getattr(door, name)().fit(X, labels, sample_weight=weight)
 
@@ -40,7 +42,11 @@ def test_nothing_is_left_of_an_earlier_kernel():
 def test_weights_whose_sum_overflows(name):
     X, y = data(name)
     classes = dict.fromkeys(np.unique(y).tolist(), 1e308)
-    for weight, class_weight in ((np.full(len(y), 1e308), None), (None, classes), (np.full(len(y), 1e200), classes)):
+    for weight, class_weight in (
+        (np.full(len(y), 1e308), None),
+        (None, classes),
+        (np.full(len(y), 1e200), classes),
+    ):
         with pytest.raises(ValueError, match="sum of the weights of the samples overflows"):
             make(name, class_weight=class_weight).fit(X, y, sample_weight=weight)
 
@@ -49,7 +55,9 @@ def test_weights_whose_sum_overflows(name):
 @pytest.mark.parametrize(("C", "size"), [(1.0, 1e-311), (1e-200, 1e-200), (1e200, 1e200)])
 def test_weights_that_are_too_small_or_large_for_C(name, C, size):
     X, y = data(name)
-    with pytest.raises(ValueError, match=rf"{name}: 1 / \(C \* sum of the weights of the samples\)"):
+    with pytest.raises(
+        ValueError, match=rf"{name}: 1 / \(C \* sum of the weights of the samples\)"
+    ):
         getattr(door, name)(C=C).fit(X, y, sample_weight=np.full(len(y), size))
 
 
@@ -80,7 +88,9 @@ def test_plain_arrays_are_as_good_as_those_that_scikit_learn_has_to_look_at(name
     model = make(name, max_iter=20, tol=0.1)
     plain = clone(model).fit(X, y).coef_
     np.testing.assert_array_equal(clone(model).fit(X.tolist(), y.tolist()).coef_, plain)
-    np.testing.assert_array_equal(clone(model).fit(np.asfortranarray(X), np.repeat(y, 2)[::2]).coef_, plain)
+    np.testing.assert_array_equal(
+        clone(model).fit(np.asfortranarray(X), np.repeat(y, 2)[::2]).coef_, plain
+    )
     np.testing.assert_array_equal(clone(model).fit(X.astype(">f8"), y).coef_, plain)
     frames = pytest.importorskip("pandas")
     model.fit(frames.DataFrame(X[:, :4], columns=list("abcd")), y)
@@ -103,11 +113,17 @@ def test_ties_do_not_depend_on_the_order_of_the_samples():
     for kind in (np.asarray, sparse.csr_array):
         for samples in (80, 60, 30):  # rows that are equal, first entries too, and neither
             rows = order[order < samples]
-            first, second = (door.Lasso(0.1).fit(kind(X[chosen]), y[chosen]) for chosen in (np.sort(rows), rows))
+            first, second = (
+                door.Lasso(0.1).fit(kind(X[chosen]), y[chosen]) for chosen in (np.sort(rows), rows)
+            )
             np.testing.assert_array_equal(first.coef_, second.coef_)
             assert first.objective_ == second.objective_
             errors = y[:samples] - first.predict(kind(X[:samples]))
-            assert first.objective_ == pytest.approx(0.5 * np.mean(errors**2) + 0.1 * np.abs(first.coef_).sum())
+            assert first.objective_ == pytest.approx(
+                0.5 * np.mean(errors**2) + 0.1 * np.abs(first.coef_).sum()
+            )
     X[30:40, 0] = X[:10, 0]  # equal first entries alone
-    first, second = (door.Lasso(0.1).fit(X[chosen], y[chosen]) for chosen in (np.arange(40), order[order < 40]))
+    first, second = (
+        door.Lasso(0.1).fit(X[chosen], y[chosen]) for chosen in (np.arange(40), order[order < 40])
+    )
     np.testing.assert_array_equal(first.coef_, second.coef_)

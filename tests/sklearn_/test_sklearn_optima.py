@@ -14,7 +14,9 @@ from adagrad_diff import sklearn as door
 
 pytestmark = pytest.mark.peer
 CLOSE = 1e-4
-UNPROVEN = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # close, but not always proven to be
+UNPROVEN = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)  # close, but not always proven to be
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,9 @@ def compare(ours, theirs, loss, penalty, X, y, coefficients=None):
     assert ours.objective_ == pytest.approx(mine, rel=1e-8)
     assert mine - ours.dual_gap_ <= yours + 1e-9 * abs(yours)  # a lower bound on the optimum
     if coefficients:
-        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=coefficients * np.abs(theirs.coef_).max())
+        np.testing.assert_allclose(
+            ours.coef_, theirs.coef_, atol=coefficients * np.abs(theirs.coef_).max()
+        )
     return ours
 
 
@@ -65,14 +69,23 @@ def test_logistic(classification, penalty, options, C):
     kind = {"solver": "saga", "l1_ratio": ratio} if ratio else {}
     theirs = peers.LogisticRegression(C=C, tol=1e-10, max_iter=100_000, **kind).fit(X, y)
     ours = door.LogisticRegression(penalty, C=C, tol=1e-6, **options).fit(X, y)
-    compare(ours, theirs, twin.logistic, twin.elastic(1 / (C * len(y)), ratio), X, y, coefficients=0.05)
+    compare(
+        ours, theirs, twin.logistic, twin.elastic(1 / (C * len(y)), ratio), X, y, coefficients=0.05
+    )
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=0.02)
 
 
 def test_multinomial(classes):
     X, y = classes
     theirs = peers.LogisticRegression(C=0.5, tol=1e-10, max_iter=10_000).fit(X, y)
-    compare(door.LogisticRegression(C=0.5).fit(X, y), theirs, twin.multinomial, twin.ridge(2 / len(y)), X, y)
+    compare(
+        door.LogisticRegression(C=0.5).fit(X, y),
+        theirs,
+        twin.multinomial,
+        twin.ridge(2 / len(y)),
+        X,
+        y,
+    )
     ours = door.LogisticRegression(C=0.5, tol=1e-8).fit(X, y)
     compare(ours, theirs, twin.multinomial, twin.ridge(2 / len(y)), X, y, coefficients=0.01)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=0.02)
@@ -85,7 +98,11 @@ def test_multinomial(classes):
         (lambda: door.LinearSVC(C=0.1), twin.hinge, twin.ridge(0.05)),
         (lambda: door.LinearSVC("squared_hinge", C=0.1), twin.squared_hinge, twin.ridge(0.05)),
         (lambda: door.HuberRegressor(epsilon=0.3, alpha=0.1), twin.huber(0.3), twin.ridge(0.1)),
-        (lambda: door.LogisticRegression("group", alpha=0.02, groups=np.arange(15) // 3), twin.logistic, None),
+        (
+            lambda: door.LogisticRegression("group", alpha=0.02, groups=np.arange(15) // 3),
+            twin.logistic,
+            None,
+        ),
         (lambda: door.GroupLasso(np.arange(15) // 3, alpha=0.1), twin.squared, None),
     ],
     ids=["hinge", "squared_hinge", "huber", "logistic_group", "group_lasso"],
@@ -105,9 +122,11 @@ def test_by_cvxpy(classification, make, loss, penalty):
     group = 0.02 if loss is twin.logistic else 0.1
     if penalty is None:
         penalised = group * cp.sum(cp.norm(cp.reshape(w, (5, 3), order="C"), 2, axis=1))
-        penalty = lambda w: group * np.linalg.norm(np.reshape(w, (5, 3)), axis=1).sum()  # noqa: E731
+        penalty = lambda w: group * np.linalg.norm(np.reshape(w, (5, 3)), axis=1).sum()
     else:
-        penalised = 0.5 * (0.1 if isinstance(model, door.HuberRegressor) else 0.05) * cp.sum_squares(w)
+        penalised = (
+            0.5 * (0.1 if isinstance(model, door.HuberRegressor) else 0.05) * cp.sum_squares(w)
+        )
     optimum = cp.Problem(cp.Minimize(cp.sum(terms) / len(y) + penalised)).solve(solver=cp.CLARABEL)
     model.fit(X, y)
     found = twin.objective(model, loss, penalty, X, y)
@@ -115,13 +134,17 @@ def test_by_cvxpy(classification, make, loss, penalty):
     assert found - model.dual_gap_ <= optimum * (1 + 1e-6)
 
 
-@pytest.mark.parametrize(("kernel", "C"), [("rbf", 0.1), ("rbf", 2.0), ("poly", 2.0), ("linear", 0.1)])
+@pytest.mark.parametrize(
+    ("kernel", "C"), [("rbf", 0.1), ("rbf", 2.0), ("poly", 2.0), ("linear", 0.1)]
+)
 def test_kernel_machine_with_a_bias(classification, kernel, C):
     X, y = classification
     theirs = machines.SVC(C=C, kernel=kernel, tol=1e-8).fit(X, y)
     ours = door.KernelSVC(C=C, kernel=kernel, fit_intercept=True).fit(X, y)
     scale = np.abs(theirs.decision_function(X)).max()
-    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=0.05 * scale)
+    np.testing.assert_allclose(
+        ours.decision_function(X), theirs.decision_function(X), atol=0.05 * scale
+    )
     margins = y * theirs.decision_function(X)
     kernels = theirs.dual_coef_ @ (theirs.decision_function(X)[theirs.support_] - theirs.intercept_)
     optimum = np.maximum(0, 1 - margins).mean() + 0.5 * kernels[0] / (C * len(y))
@@ -137,4 +160,6 @@ def test_kernel_machine_without_a_bias(classification):
     assert kernel.objective_ == pytest.approx(linear.objective_, rel=2 * CLOSE)
     np.testing.assert_allclose(kernel.decision_function(X), linear.decision_function(X), atol=0.02)
     gram = door.KernelSVC(C=0.1, kernel="precomputed").fit(X @ X.T, y)
-    np.testing.assert_allclose(gram.decision_function(X @ X.T), kernel.decision_function(X), atol=0.02)
+    np.testing.assert_allclose(
+        gram.decision_function(X @ X.T), kernel.decision_function(X), atol=0.02
+    )

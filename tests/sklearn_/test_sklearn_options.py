@@ -17,7 +17,10 @@ pytestmark = pytest.mark.peer
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("name", "classes"), [(name, k) for name in NAMES for k in (2, 3) if k == 2 or name not in REGRESSORS])
+@pytest.mark.parametrize(
+    ("name", "classes"),
+    [(name, k) for name in NAMES for k in (2, 3) if k == 2 or name not in REGRESSORS],
+)
 def test_attributes(name, classes):
     X, y = data(name, classes=classes)
     model = make(name).fit(X, y)
@@ -55,7 +58,11 @@ def test_sparse_data(name):
     X, y = data(name)
     X[np.abs(X) < 0.5] = 0
     dense = make(name).fit(X, y)
-    for kind in (sparse.csr_array, sparse.csc_array, *[sparse.coo_array, sparse.csr_matrix] * (name == "Lasso")):
+    for kind in (
+        sparse.csr_array,
+        sparse.csc_array,
+        *[sparse.coo_array, sparse.csr_matrix] * (name == "Lasso"),
+    ):
         model = make(name).fit(kind(X), y)
         np.testing.assert_allclose(model.objective_, dense.objective_, rtol=3e-4)
         assert np.shape(model.predict(kind(X))) == (80,)
@@ -86,7 +93,9 @@ def test_weights_are_repetitions(name):
     weighted = make(name).fit(X, y, sample_weight=weight)
     repeated = make(name).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=3e-4)
-    doubled = make(name).fit(X, y, sample_weight=2.0 * weight)  # alpha x penalty + the weighted mean
+    doubled = make(name).fit(
+        X, y, sample_weight=2.0 * weight
+    )  # alpha x penalty + the weighted mean
     np.testing.assert_allclose(weighted.objective_, doubled.objective_, rtol=3e-4)
 
 
@@ -96,9 +105,14 @@ def test_the_order_of_samples_does_not_matter(name):
     """To the last bit, if data are small; nor does it matter whether a sample is repeated or has a weight."""
     X, y = data(name)
     order = np.random.default_rng(3).permutation(len(y))
-    first, second = make(name, max_iter=20).fit(X, y), make(name, max_iter=20).fit(X[order], y[order])
+    first, second = (
+        make(name, max_iter=20).fit(X, y),
+        make(name, max_iter=20).fit(X[order], y[order]),
+    )
     third = make(name, max_iter=20).fit(np.r_[X, X[:9]], np.r_[y, y[:9]])
-    fourth = make(name, max_iter=20).fit(X[order], y[order], sample_weight=np.where(order < 9, 2, 1))
+    fourth = make(name, max_iter=20).fit(
+        X[order], y[order], sample_weight=np.where(order < 9, 2, 1)
+    )
     np.testing.assert_array_equal(first.predict(X), second.predict(X))
     assert first.objective_ == second.objective_
     assert third.objective_ == fourth.objective_
@@ -106,7 +120,9 @@ def test_the_order_of_samples_does_not_matter(name):
     np.testing.assert_allclose(getattr(third, method)(X), getattr(fourth, method)(X), atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [np.ascontiguousarray, np.asfortranarray, sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize(
+    "kind", [np.ascontiguousarray, np.asfortranarray, sparse.csr_array, sparse.csc_array]
+)
 def test_large_data_are_not_copied(kind):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2000, 500))
@@ -139,7 +155,9 @@ def test_class_weights(name):
     X, y = X[keep], y[keep]
     counts = np.bincount(y)
     balanced = make(name, max_iter=60, class_weight="balanced").fit(X, y)
-    by_hand = make(name, max_iter=60, class_weight={k: len(y) / (2 * counts[k]) for k in (0, 1)}).fit(X, y)
+    by_hand = make(
+        name, max_iter=60, class_weight={k: len(y) / (2 * counts[k]) for k in (0, 1)}
+    ).fit(X, y)
     weighted = make(name, max_iter=60).fit(X, y, sample_weight=1 / counts[y])
     np.testing.assert_allclose(balanced.objective_, by_hand.objective_, rtol=1e-9)
     np.testing.assert_allclose(balanced.objective_, weighted.objective_, rtol=1e-9)
@@ -163,7 +181,10 @@ def test_losses_and_penalties_as_objects():
     np.testing.assert_allclose(by_object.objective_, by_name.objective_, rtol=3e-4)
     assert (door.LinearRegressor(penalty=NonNegative()).fit(X, y).coef_ >= 0).all()
     assert door.LinearRegressor(penalty=FusedLasso(1.0, 1.0), alpha=0.1).fit(X, y).score(X, y) > 0.5
-    assert door.LinearRegressor(penalty=SLOPE(np.arange(6.0, 0, -1)), alpha=0.01).fit(X, y).score(X, y) > 0.5
+    assert (
+        door.LinearRegressor(penalty=SLOPE(np.arange(6.0, 0, -1)), alpha=0.01).fit(X, y).score(X, y)
+        > 0.5
+    )
     X, y = data("LinearClassifier", classes=3)
     model = door.LinearClassifier(Logistic, L1(1.0), 0.01).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
@@ -183,7 +204,10 @@ def test_a_given_step_size():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_best_iterate_is_kept():
     X, y = data("LADRegressor")
-    found = [door.LADRegressor(alpha=0.05, eta=3.0, max_iter=n).fit(X, y).objective_ for n in range(1, 30)]
+    found = [
+        door.LADRegressor(alpha=0.05, eta=3.0, max_iter=n).fit(X, y).objective_
+        for n in range(1, 30)
+    ]
     assert np.all(np.diff(found) <= 0)
 
 
@@ -191,7 +215,9 @@ def test_kernels():
     X, y = data("KernelSVC")
     by_name = door.KernelSVC(kernel="poly", degree=2, coef0=1.0, gamma=0.5).fit(X, y)
     by_function = door.KernelSVC(kernel=lambda A, B: (0.5 * A @ B.T + 1) ** 2).fit(X, y)
-    np.testing.assert_allclose(by_function.decision_function(X), by_name.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(
+        by_function.decision_function(X), by_name.decision_function(X), atol=1e-6
+    )
     assert by_name.support_vectors_.shape == (len(by_name.support_), 6)
     bound = np.abs(by_name.dual_coef_) <= 1 + 1e-9  # as in scikit-learn: |dual_coef_| <= C
     assert bound.all()

@@ -34,9 +34,13 @@ def test_warm_start(name):
 def test_warm_start_with_as_many_numbers_in_another_shape(intercept):
     rng = np.random.default_rng(0)
     X, labels = rng.standard_normal((60, 4)), np.arange(60)
-    model = door.LinearClassifier(alpha=0.1, tol=1e-3, fit_intercept=intercept, warm_start=True).fit(X[:, :2], labels % 6)
+    model = door.LinearClassifier(
+        alpha=0.1, tol=1e-3, fit_intercept=intercept, warm_start=True
+    ).fit(X[:, :2], labels % 6)
     cold = door.LinearClassifier(alpha=0.1, tol=1e-3, fit_intercept=intercept).fit(X, labels % 3)
-    np.testing.assert_array_equal(model.fit(X, labels % 3).coef_, cold.coef_)  # it started from zero
+    np.testing.assert_array_equal(
+        model.fit(X, labels % 3).coef_, cold.coef_
+    )  # it started from zero
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -67,7 +71,11 @@ def test_a_warm_start_that_is_worse_than_zero_is_not_used(loss):
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "KernelSVC"])
 def test_path(name):
     X, y = data(name, samples=40, classes=3)
-    model = make(name, alpha=0.02, tol=1e-3) if name in REGRESSORS or "Linear" in name else getattr(door, name)(tol=1e-3)
+    model = (
+        make(name, alpha=0.02, tol=1e-3)
+        if name in REGRESSORS or "Linear" in name
+        else getattr(door, name)(tol=1e-3)
+    )
     alphas, coefs, gaps, intercepts = model.path(X, y, [0.02, 0.5, 0.1], return_intercepts=True)
     assert alphas.tolist() == [0.5, 0.1, 0.02]
     assert not hasattr(model, "coef_")
@@ -117,14 +125,19 @@ def test_the_grid_starts_where_the_first_coefficient_appears(name):
 @pytest.mark.parametrize("ratio", [1.0, 0.3])
 def test_the_grid_is_scikit_learns(ratio):
     X, y = data("ElasticNet")
-    top = np.abs(X.T @ (y - y.mean())).max() / (len(y) * ratio)  # with the mean of y, X need not be centered
+    top = np.abs(X.T @ (y - y.mean())).max() / (
+        len(y) * ratio
+    )  # with the mean of y, X need not be centered
     expected = np.geomspace(top, 1e-3 * top, 7)
-    np.testing.assert_allclose(door.ElasticNet(l1_ratio=ratio, tol=0.1).path(X, y, n_alphas=7)[0], expected)
+    np.testing.assert_allclose(
+        door.ElasticNet(l1_ratio=ratio, tol=0.1).path(X, y, n_alphas=7)[0], expected
+    )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
-    ("model", "classes"), [(door.HuberRegressor(), 0), (door.LinearRegressor(), 0), (door.LogisticRegression(), 3)]
+    ("model", "classes"),
+    [(door.HuberRegressor(), 0), (door.LinearRegressor(), 0), (door.LogisticRegression(), 3)],
 )
 def test_the_grid_of_a_ridge_goes_from_no_fit_to_no_penalty(model, classes):
     """In any units."""
@@ -138,18 +151,29 @@ def test_the_grid_of_a_ridge_goes_from_no_fit_to_no_penalty(model, classes):
     if name in REGRESSORS:
         free = clone(model).set_params(alpha=1e-9).fit(X, y).coef_
         np.testing.assert_allclose(coefs[..., -1], free, atol=0.02 * np.abs(free).max())
-    np.testing.assert_allclose(model.set_params(max_iter=1, tol=1.0).path(100 * X, y, n_alphas=7)[0], 1e4 * alphas, rtol=1e-6)
+    np.testing.assert_allclose(
+        model.set_params(max_iter=1, tol=1.0).path(100 * X, y, n_alphas=7)[0],
+        1e4 * alphas,
+        rtol=1e-6,
+    )
 
 
 def test_where_no_strength_is_critical_the_user_is_asked():
     X, y = data("LinearRegressor")
-    for penalty, why in [(Box(0.0, 1.0), "neither a norm nor a seminorm"), (None, "seminorm|not known|neither")]:
+    for penalty, why in [
+        (Box(0.0, 1.0), "neither a norm nor a seminorm"),
+        (None, "seminorm|not known|neither"),
+    ]:
         with pytest.raises(
-            ValueError, match=f"LinearRegressor.path does not know which strengths to try: give 'alphas'.*{why}"
+            ValueError,
+            match=f"LinearRegressor.path does not know which strengths to try: give 'alphas'.*{why}",
         ):
             door.LinearRegressor(penalty=penalty).path(X, y)
     ties = door.LinearRegressor("absolute", LInf(2.0), fit_intercept=False, tol=0.5)
-    assert ties.path(X, np.zeros_like(y), n_alphas=2)[0].tolist() == [1.0, 0.001]  # nothing to explain
+    assert ties.path(X, np.zeros_like(y), n_alphas=2)[0].tolist() == [
+        1.0,
+        0.001,
+    ]  # nothing to explain
 
 
 @pytest.mark.parametrize(

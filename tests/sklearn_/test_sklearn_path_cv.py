@@ -12,7 +12,13 @@ pytest.importorskip("sklearn")
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LassoCV
-from sklearn.metrics import accuracy_score, make_scorer, max_error, mean_pinball_loss, mean_squared_error
+from sklearn.metrics import (
+    accuracy_score,
+    make_scorer,
+    max_error,
+    mean_pinball_loss,
+    mean_squared_error,
+)
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -26,7 +32,10 @@ pytestmark = pytest.mark.peer
 
 def rough(estimator=None, **options):
     """A quick one."""
-    return door.PathCV(door.Lasso(tol=1e-3) if estimator is None else estimator, **{"n_alphas": 4, "cv": 3} | options)
+    return door.PathCV(
+        door.Lasso(tol=1e-3) if estimator is None else estimator,
+        **{"n_alphas": 4, "cv": 3} | options,
+    )
 
 
 def test_it_is_scikit_learns_lasso_cv():
@@ -48,7 +57,16 @@ def test_the_best_model_is_the_one_fitted_by_hand():
     X, y = data("ElasticNet")
     model = rough(door.ElasticNet(tol=1e-3)).fit(X, y)
     alone = door.ElasticNet(model.alpha_, tol=1e-3).fit(X, y)
-    for name in ("coef_", "intercept_", "n_iter_", "objective_", "dual_gap_", "converged_", "stop_reason_", "n_features_in_"):
+    for name in (
+        "coef_",
+        "intercept_",
+        "n_iter_",
+        "objective_",
+        "dual_gap_",
+        "converged_",
+        "stop_reason_",
+        "n_features_in_",
+    ):
         np.testing.assert_array_equal(getattr(model, name), getattr(alone, name))
     assert model.best_estimator_.get_params() == alone.get_params()
     assert model.alphas_.shape == (4,)
@@ -64,24 +82,40 @@ def by_hand(estimator, X, y, weight, score):
         alphas, coefs, _, intercepts = estimator.path(
             X[train], y[train], [0.3, 0.03], sample_weight=weight[train], return_intercepts=True
         )
-        columns.append([score(y[test], X[test] @ coefs[:, k] + intercepts[k], weight[test]) for k in range(len(alphas))])
+        columns.append(
+            [
+                score(y[test], X[test] @ coefs[:, k] + intercepts[k], weight[test])
+                for k in range(len(alphas))
+            ]
+        )
     return np.array(columns).T
 
 
 @pytest.mark.parametrize(
     ("estimator", "score"),
     [
-        (door.QuantileRegressor(0.8, tol=1e-2), lambda y, z, w: -mean_pinball_loss(y, z, sample_weight=w, alpha=0.8)),
+        (
+            door.QuantileRegressor(0.8, tol=1e-2),
+            lambda y, z, w: -mean_pinball_loss(y, z, sample_weight=w, alpha=0.8),
+        ),
         (door.ElasticNet(tol=1e-3), lambda y, z, w: -mean_squared_error(y, z, sample_weight=w)),
-        (door.PoissonRegressor(tol=1e-3), lambda y, z, w: -np.average(np.exp(z) - y * z, weights=w)),
-        (door.LogisticRegression(tol=1e-3), lambda y, z, w: accuracy_score(y, z > 0, sample_weight=w)),
+        (
+            door.PoissonRegressor(tol=1e-3),
+            lambda y, z, w: -np.average(np.exp(z) - y * z, weights=w),
+        ),
+        (
+            door.LogisticRegression(tol=1e-3),
+            lambda y, z, w: accuracy_score(y, z > 0, sample_weight=w),
+        ),
     ],
 )
 def test_default_scores(estimator, score):
     X, y = data(type(estimator).__name__)
     weight = np.random.default_rng(1).uniform(0.1, 2.0, len(y))
     model = door.PathCV(estimator, alphas=[0.03, 0.3], cv=KFold(3)).fit(X, y, sample_weight=weight)
-    np.testing.assert_allclose(model.score_path_, by_hand(estimator, X, y, weight, score), rtol=1e-10)
+    np.testing.assert_allclose(
+        model.score_path_, by_hand(estimator, X, y, weight, score), rtol=1e-10
+    )
     assert hasattr(model, "mse_path_") == isinstance(estimator, door.ElasticNet)
 
 
@@ -96,11 +130,18 @@ def flat(estimator, X, y):
 def test_scoring():
     X, y = data("Lasso")
     weight = np.where(np.arange(len(y)) % 2, 1.0, 0.01)
-    mine, theirs = (rough(scoring=scoring).fit(X, y, sample_weight=weight) for scoring in (None, "neg_mean_squared_error"))
-    np.testing.assert_allclose(mine.score_path_, theirs.score_path_, rtol=1e-10)  # the scorer has seen the weights
+    mine, theirs = (
+        rough(scoring=scoring).fit(X, y, sample_weight=weight)
+        for scoring in (None, "neg_mean_squared_error")
+    )
+    np.testing.assert_allclose(
+        mine.score_path_, theirs.score_path_, rtol=1e-10
+    )  # the scorer has seen the weights
     assert theirs.mse_path_.shape == (4, 3)
     assert theirs.score(X, y) == pytest.approx(-mean_squared_error(y, theirs.predict(X)))
-    odd = rough(scoring=make_scorer(max_error, greater_is_better=False)).fit(X, y, sample_weight=weight)  # takes no weights
+    odd = rough(scoring=make_scorer(max_error, greater_is_better=False)).fit(
+        X, y, sample_weight=weight
+    )  # takes no weights
     assert (odd.score_path_ < 0).all()
     assert not hasattr(odd, "mse_path_")
     assert (alike := rough(scoring=flat).fit(X, y)).alpha_ == alike.alphas_[0]
@@ -207,14 +248,39 @@ class Empty(Source):
 @pytest.mark.parametrize(
     ("model", "X", "error", "sentence"),
     [
-        (rough(door.KernelSVC()), None, TypeError, r"must be a linear estimator .* Got KernelSVC\(\) instead"),
-        (rough(make_pipeline(door.Lasso())), None, TypeError, "For a pipeline, put PathCV at its end"),
+        (
+            rough(door.KernelSVC()),
+            None,
+            TypeError,
+            r"must be a linear estimator .* Got KernelSVC\(\) instead",
+        ),
+        (
+            rough(make_pipeline(door.Lasso())),
+            None,
+            TypeError,
+            "For a pipeline, put PathCV at its end",
+        ),
         (rough(), Empty(), ValueError, "PathCV splits the samples: give X as an array"),
         (rough(refit="yes"), None, ValueError, "'refit' parameter of PathCV must be True or False"),
         (rough(alphas=[]), None, ValueError, "'alphas' parameter of PathCV is empty"),
-        (rough(alphas=[-1.0]), None, ValueError, "'alphas' parameter of PathCV must be a number >= 0"),
-        (rough(eps=2.0), None, ValueError, "'eps' parameter of PathCV must lie strictly between 0 and 1"),
-        (rough(n_alphas=0), None, ValueError, "'n_alphas' parameter of PathCV must be an integer >= 1"),
+        (
+            rough(alphas=[-1.0]),
+            None,
+            ValueError,
+            "'alphas' parameter of PathCV must be a number >= 0",
+        ),
+        (
+            rough(eps=2.0),
+            None,
+            ValueError,
+            "'eps' parameter of PathCV must lie strictly between 0 and 1",
+        ),
+        (
+            rough(n_alphas=0),
+            None,
+            ValueError,
+            "'n_alphas' parameter of PathCV must be an integer >= 1",
+        ),
     ],
 )
 def test_sentences(model, X, error, sentence):

@@ -13,18 +13,29 @@ from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 from adagrad_diff.sklearn import PathCV, QuantileRegressor
 from sklearn_data import data
 
-pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")]
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 TAUS = [0.1, 0.5, 0.9]
 
 
 def fitted(quantile=TAUS, **options):
-    return QuantileRegressor(quantile, alpha=0.02, tol=1e-2, **options).fit(*data("QuantileRegressor", samples=40))
+    return QuantileRegressor(quantile, alpha=0.02, tol=1e-2, **options).fit(
+        *data("QuantileRegressor", samples=40)
+    )
 
 
 def test_each_is_the_quantile_by_itself():
     model = fitted()
     assert model.coef_.shape == (3, 6)
-    assert model.intercept_.shape == model.dual_gap_.shape == model.objective_.shape == model.n_iter_.shape == (3,)
+    assert (
+        model.intercept_.shape
+        == model.dual_gap_.shape
+        == model.objective_.shape
+        == model.n_iter_.shape
+        == (3,)
+    )
     for k, tau in enumerate(TAUS):
         alone = fitted(tau)
         assert model.objective_[k] == pytest.approx(alone.objective_, rel=2e-2)
@@ -40,7 +51,9 @@ def test_each_starts_from_the_one_before():
     chain = [single.set_params(quantile=tau).fit(*samples).coef_ for tau in TAUS[1:]]
     np.testing.assert_array_equal(model.coef_[1:], chain)
     objective = model.objective_.copy()
-    assert (model.fit(*samples).objective_ < objective).all()  # The second fit starts from the first one.
+    assert (
+        model.fit(*samples).objective_ < objective
+    ).all()  # The second fit starts from the first one.
 
 
 def test_predictions_do_not_cross_if_asked():
@@ -56,7 +69,12 @@ def test_predictions_do_not_cross_if_asked():
     assert (after[:, 0] <= after[:, 2]).all()
     np.testing.assert_array_equal(np.sort(before, axis=1), np.sort(after, axis=1))
     losses = [
-        np.mean([mean_pinball_loss(3 * y, z, alpha=tau) for tau, z in zip(taus, prediction.T, strict=True)])
+        np.mean(
+            [
+                mean_pinball_loss(3 * y, z, alpha=tau)
+                for tau, z in zip(taus, prediction.T, strict=True)
+            ]
+        )
         for prediction in (before, after)
     ]
     assert losses[1] < losses[0]
@@ -91,16 +109,23 @@ def test_copies():
     model = fitted(np.array(TAUS), noncrossing=True)
     expected = model.predict(X)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
-    np.testing.assert_array_equal(model.set_params(quantile=[0.9, 0.1]).predict(X), expected)  # until it is fitted again
+    np.testing.assert_array_equal(
+        model.set_params(quantile=[0.9, 0.1]).predict(X), expected
+    )  # until it is fitted again
     assert clone(model).quantile == [0.9, 0.1]
 
 
-@pytest.mark.parametrize("quantile", [[], [0.5, 1.0], [0.5, -0.1], [[0.5]], [0.5, None], ["a"], "0.5", True, 0.0, 1.5, None])
+@pytest.mark.parametrize(
+    "quantile",
+    [[], [0.5, 1.0], [0.5, -0.1], [[0.5]], [0.5, None], ["a"], "0.5", True, 0.0, 1.5, None],
+)
 def test_what_is_no_quantile_is_refused(quantile):
     with pytest.raises(ValueError, match="'quantile' parameter of QuantileRegressor must"):
         fitted(quantile)
 
 
 def test_what_is_no_flag_is_refused():
-    with pytest.raises(ValueError, match="'noncrossing' parameter of QuantileRegressor must be True or False"):
+    with pytest.raises(
+        ValueError, match="'noncrossing' parameter of QuantileRegressor must be True or False"
+    ):
         fitted(noncrossing="yes")

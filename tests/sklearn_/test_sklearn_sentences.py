@@ -38,7 +38,9 @@ def test_parameters_of_all(name):
     X, y = data(name)
     for parameter, values, wanted in WRONG:
         for value in values:
-            with pytest.raises(ValueError, match=rf"The '{parameter}' parameter of {name} {wanted}. Got .* instead"):
+            with pytest.raises(
+                ValueError, match=rf"The '{parameter}' parameter of {name} {wanted}. Got .* instead"
+            ):
                 make(name).set_params(**{parameter: value}).fit(X, y)
 
 
@@ -47,9 +49,13 @@ def test_parameters_of_all(name):
 def test_truth_values_of_numpy(name):
     X, y = data(name)
     plain = make(name, fit_intercept=True, warm_start=False, verbose=0, max_iter=10).fit(X, y)
-    odd = make(name, fit_intercept=np.True_, warm_start=np.False_, verbose=np.int64(0), max_iter=10).fit(X, y)
+    odd = make(
+        name, fit_intercept=np.True_, warm_start=np.False_, verbose=np.int64(0), max_iter=10
+    ).fit(X, y)
     np.testing.assert_array_equal(odd.predict(X), plain.predict(X))
-    assert not np.any(make(name, verbose=False, fit_intercept=np.False_, max_iter=10).fit(X, y).intercept_)
+    assert not np.any(
+        make(name, verbose=False, fit_intercept=np.False_, max_iter=10).fit(X, y).intercept_
+    )
 
 
 CLASS_WEIGHTS = [
@@ -76,7 +82,10 @@ def test_class_weights(name):
 def test_class_weights_of_classes_that_are_not_there(name):
     """Where every class has a weight, others may have one, too: a fold of a search need not have all classes."""
     X, y = data(name)
-    plain, more = (make(name, class_weight=w, max_iter=30).fit(X, y) for w in ({0: 2.0, 1: 1.0}, {0: 2.0, 1: 1.0, 2: 5.0}))
+    plain, more = (
+        make(name, class_weight=w, max_iter=30).fit(X, y)
+        for w in ({0: 2.0, 1: 1.0}, {0: 2.0, 1: 1.0, 2: 5.0})
+    )
     np.testing.assert_array_equal(more.predict(X), plain.predict(X))
     default = make(name, class_weight={0: 2.0}, max_iter=30).fit(X, y)
     np.testing.assert_array_equal(default.predict(X), plain.predict(X))
@@ -110,12 +119,18 @@ def test_columns_with_missing_numbers(library, missing):
     X, y = data("Lasso")
     frame = frame_of(library, X, age=[*np.arange(7.0), missing, *np.arange(72.0)])
     what = "infinity" if missing == np.inf else "NaN"
-    with pytest.raises(ValueError, match=rf"Input X contains {what}: column 'age' of X, first in row 7. .*SimpleImputer"):
+    with pytest.raises(
+        ValueError,
+        match=rf"Input X contains {what}: column 'age' of X, first in row 7. .*SimpleImputer",
+    ):
         door.Lasso().fit(frame, y)
     array = np.column_stack([X, np.arange(80.0)])
     array[7, 6] = np.nan if missing is None else missing
     for values in (array, array.tolist(), sparse.csr_array(array)):
-        with pytest.raises(ValueError, match=rf"^Input X contains {what}: column 6 of X, first in row 7. .*SimpleImputer"):
+        with pytest.raises(
+            ValueError,
+            match=rf"^Input X contains {what}: column 6 of X, first in row 7. .*SimpleImputer",
+        ):
             door.Lasso().fit(values, y)
 
 
@@ -138,9 +153,15 @@ def test_categories():
     X, y = data("Lasso")
     with pytest.raises(ValueError, match=r"Column 'kind' of X holds text \('b'\)"):
         door.Lasso().fit(frame_of("pandas", X, kind=pandas.Categorical(["b", "a"] * 40)), y)
-    with pytest.raises(ValueError, match=r"Input X contains NaN: column 'count' of X, first in row 0"):
-        door.Lasso().fit(frame_of("pandas", X, count=pandas.array([None, *range(79)], dtype="Int64")), y)
-    good = frame_of("pandas", X, count=pandas.array(range(80), dtype="Int64"), flag=[True, False] * 40)
+    with pytest.raises(
+        ValueError, match=r"Input X contains NaN: column 'count' of X, first in row 0"
+    ):
+        door.Lasso().fit(
+            frame_of("pandas", X, count=pandas.array([None, *range(79)], dtype="Int64")), y
+        )
+    good = frame_of(
+        "pandas", X, count=pandas.array(range(80), dtype="Int64"), flag=[True, False] * 40
+    )
     assert door.Lasso(alpha=0.05).fit(good, y).n_features_in_ == 8
 
 
@@ -162,7 +183,9 @@ def test_words_for_a_regressor(kind):
     if kind in ("pandas", "polars"):
         y = pytest.importorskip(kind).Series(words)
     else:
-        y = {"array": np.array(words), "objects": np.array(words, dtype=object), "list": words}[kind]
+        y = {"array": np.array(words), "objects": np.array(words, dtype=object), "list": words}[
+            kind
+        ]
     for name in REGRESSORS:
         sentence = rf"y holds text \('low'\), but {name} predicts numbers: .* a classifier such as LogisticRegression"
         with pytest.raises(ValueError, match=sentence):
@@ -172,12 +195,23 @@ def test_words_for_a_regressor(kind):
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_floats_for_a_classifier(name):
     X, _ = data(name)
-    sentence = r"Unknown label type: continuous.* y\[0\] is 0.5.* a regressor such as LinearRegressor"
+    sentence = (
+        r"Unknown label type: continuous.* y\[0\] is 0.5.* a regressor such as LinearRegressor"
+    )
     with pytest.raises(ValueError, match=sentence):
         make(name).fit(X, np.arange(80) + 0.5)
 
 
-LABELS = [(0, 1), (-1, 1), (1, 2), (0.0, 1.0), (False, True), ("no", "yes"), (np.int8(-3), np.int8(100)), (10**12, 7)]
+LABELS = [
+    (0, 1),
+    (-1, 1),
+    (1, 2),
+    (0.0, 1.0),
+    (False, True),
+    ("no", "yes"),
+    (np.int8(-3), np.int8(100)),
+    (10**12, 7),
+]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -209,7 +243,12 @@ def test_targets_of_the_wrong_shape_or_without_a_value(name):
     ]
     for value, what in ((np.nan, "NaN"), (np.inf, "infinity")):
         holed = np.where(np.arange(80) == 3, value, y)
-        wrong += [(holed, f"^Input y contains {what}, first in row 3: leave out the samples without a target")]
+        wrong += [
+            (
+                holed,
+                f"^Input y contains {what}, first in row 3: leave out the samples without a target",
+            )
+        ]
     for values, sentence in wrong:
         with pytest.raises(ValueError, match=sentence):
             make(name).fit(X, values)
@@ -228,7 +267,9 @@ def test_masks(name):
         make(name).fit(X, np.ma.masked_array(y, np.arange(80) == 3))
     with pytest.raises(ValueError, match=r"sample_weight has 80 masked entries"):
         make(name).fit(X, y, sample_weight=np.ma.masked_array(np.ones(80), True))
-    model = make(name, tol=1e-2).fit(np.ma.masked_array(X), np.ma.masked_array(y, False))  # nothing is masked
+    model = make(name, tol=1e-2).fit(
+        np.ma.masked_array(X), np.ma.masked_array(y, False)
+    )  # nothing is masked
     np.testing.assert_array_equal(model.predict(X), make(name, tol=1e-2).fit(X, y).predict(X))
     with pytest.raises(ValueError, match=r"X has \d+ masked entries"):
         model.predict(hidden)
@@ -298,7 +339,16 @@ def test_parameters_set_after_a_fit(name):
     X, y = data(name)
     model = make(name, tol=1e-2).fit(X, y)
     before = model.predict(X)
-    others = {"loss": "poisson" if name == "LinearRegressor" else "logistic", "kernel": "linear", "degree": 5, "gamma": 9.0}
-    model.set_params(alpha=7.0, fit_intercept=False, **{key: v for key, v in others.items() if key in model.get_params()})
+    others = {
+        "loss": "poisson" if name == "LinearRegressor" else "logistic",
+        "kernel": "linear",
+        "degree": 5,
+        "gamma": 9.0,
+    }
+    model.set_params(
+        alpha=7.0,
+        fit_intercept=False,
+        **{key: v for key, v in others.items() if key in model.get_params()},
+    )
     np.testing.assert_array_equal(model.predict(X), before)
     assert clone(model).get_params()["alpha"] == 7.0

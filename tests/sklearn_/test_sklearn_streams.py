@@ -7,7 +7,13 @@ import pytest
 from sklearn.base import clone
 
 from adagrad_diff import Nuclear
-from adagrad_diff.sklearn import LADRegressor, LinearClassifier, LinearRegressor, LogisticRegression, QuantileRegressor
+from adagrad_diff.sklearn import (
+    LADRegressor,
+    LinearClassifier,
+    LinearRegressor,
+    LogisticRegression,
+    QuantileRegressor,
+)
 
 ETA, FORGET = 0.1, 2 / 3  # the default step size, and the exponent of the weight of a new batch
 WEIGHTS = np.array([1.0, -1.0, 0.0, 0.0, 0.5])
@@ -34,7 +40,13 @@ def in_pieces(model, X, y, piece, **options):
 
 
 @pytest.mark.parametrize(
-    ("far", "kind"), [(0.0, LinearRegressor), (50.0, LADRegressor), (1e6, QuantileRegressor), (-1e9, LinearRegressor)]
+    ("far", "kind"),
+    [
+        (0.0, LinearRegressor),
+        (50.0, LADRegressor),
+        (1e6, QuantileRegressor),
+        (-1e9, LinearRegressor),
+    ],
 )
 def test_single_samples_far_from_zero(far, kind):
     """One sample does not show the spread of the targets, which steps are measured in; all of them do."""
@@ -62,12 +74,26 @@ def test_after_a_fit_C_is_about_all_samples():
     """C = 1 / (sum of weights * alpha), and the samples of the fit are among them."""
     X, y = classes()
     model = LogisticRegression(C=1.0).fit(X, y).partial_fit(X[:2], y[:2])
-    same = LogisticRegression(alpha=1 / 300, tol=1e-4).fit(X, y).set_params(alpha=1 / 302).partial_fit(X[:2], y[:2])
+    same = (
+        LogisticRegression(alpha=1 / 300, tol=1e-4)
+        .fit(X, y)
+        .set_params(alpha=1 / 302)
+        .partial_fit(X[:2], y[:2])
+    )
     np.testing.assert_array_equal(model.coef_, same.coef_)
     model.partial_fit(X[2:5], y[2:5])
-    np.testing.assert_array_equal(model.coef_, same.set_params(alpha=1 / 305).partial_fit(X[2:5], y[2:5]).coef_)
-    anew = LogisticRegression(C=1.0).partial_fit(X, y, classes=["no", "yes"]).fit(X, y).partial_fit(X[:2], y[:2])
-    np.testing.assert_array_equal(anew.coef_, LogisticRegression(C=1.0).fit(X, y).partial_fit(X[:2], y[:2]).coef_)
+    np.testing.assert_array_equal(
+        model.coef_, same.set_params(alpha=1 / 305).partial_fit(X[2:5], y[2:5]).coef_
+    )
+    anew = (
+        LogisticRegression(C=1.0)
+        .partial_fit(X, y, classes=["no", "yes"])
+        .fit(X, y)
+        .partial_fit(X[:2], y[:2])
+    )
+    np.testing.assert_array_equal(
+        anew.coef_, LogisticRegression(C=1.0).fit(X, y).partial_fit(X[:2], y[:2]).coef_
+    )
 
 
 # ------------------------------------------------------------ means that move
@@ -75,7 +101,14 @@ def test_after_a_fit_C_is_about_all_samples():
 
 def naive(X, b, size, piece):
     """The formulas for half the square, with an intercept and no penalty; x is about columns that are centered."""
-    w, q, mean, square, seen, n = np.zeros(X.shape[1]), b[:piece].mean(), np.zeros(X.shape[1]), 0.0, 0, 0
+    w, q, mean, square, seen, n = (
+        np.zeros(X.shape[1]),
+        b[:piece].mean(),
+        np.zeros(X.shape[1]),
+        0.0,
+        0,
+        0,
+    )
     before, v, v0, total, total0 = (w, q), np.zeros_like(w), 0.0, np.zeros_like(w), 0.0
 
     def gradient(A, y, at):
@@ -84,7 +117,10 @@ def naive(X, b, size, piece):
 
     for lo in range(0, len(b), piece):
         here, target, seen = X[lo : lo + piece], b[lo : lo + piece], seen + piece
-        mean, square = (old + piece / seen * (new - old) for old, new in ((mean, here.mean(0)), (square, (here**2).mean(0))))
+        mean, square = (
+            old + piece / seen * (new - old)
+            for old, new in ((mean, here.mean(0)), (square, (here**2).mean(0)))
+        )
         scale, eta = 1 / np.sqrt(square - mean**2), ETA * np.std(b[:seen])
         order = np.random.default_rng(n).permutation(piece)
         for k in range(piece // size):
@@ -120,7 +156,12 @@ def test_losses_with_kinks_come_to_rest(piece, seed):
     regressor = in_pieces(LADRegressor(alpha=1e-5), X, y, piece)
     assert np.mean((regressor.predict(X) - y) ** 2) < 0.12
     labels = np.where(y > np.median(y), 1, 0)
-    assert in_pieces(LinearClassifier("hinge", alpha=1e-3), X, labels, piece, classes=[0, 1]).score(X, labels) > 0.85
+    assert (
+        in_pieces(LinearClassifier("hinge", alpha=1e-3), X, labels, piece, classes=[0, 1]).score(
+            X, labels
+        )
+        > 0.85
+    )
 
 
 # ------------------------------------------------------------ settings that change on the way
@@ -132,8 +173,16 @@ def test_losses_with_kinks_come_to_rest(piece, seed):
         (LogisticRegression, {}, {"fit_intercept": False}),
         (LogisticRegression, {"fit_intercept": False}, {"fit_intercept": True}),
         (LinearClassifier, {"loss": "logistic"}, {"loss": "hinge"}),
-        (LinearClassifier, {"loss": "logistic", "penalty": "l1"}, {"penalty": Nuclear(1.0, (5, 1))}),
-        (LinearClassifier, {"loss": "logistic", "penalty": Nuclear(1.0, (5, 1))}, {"penalty": "l1"}),
+        (
+            LinearClassifier,
+            {"loss": "logistic", "penalty": "l1"},
+            {"penalty": Nuclear(1.0, (5, 1))},
+        ),
+        (
+            LinearClassifier,
+            {"loss": "logistic", "penalty": Nuclear(1.0, (5, 1))},
+            {"penalty": "l1"},
+        ),
     ],
 )
 def test_a_stream_of_another_problem_begins_anew_at_the_coefficients(kind, before, after):
@@ -141,7 +190,12 @@ def test_a_stream_of_another_problem_begins_anew_at_the_coefficients(kind, befor
     X, y = classes()
     model = kind(**before, alpha=0.01).partial_fit(X, y, classes=["no", "yes"])
     other = clone(model).set_params(**after)
-    other.coef_, other.intercept_, other.classes_, other.n_features_in_ = model.coef_, model.intercept_, model.classes_, 5
+    other.coef_, other.intercept_, other.classes_, other.n_features_in_ = (
+        model.coef_,
+        model.intercept_,
+        model.classes_,
+        5,
+    )
     model.set_params(**after).partial_fit(X, y)
     other.partial_fit(X, y)
     np.testing.assert_array_equal(model.coef_, other.coef_)
@@ -156,13 +210,20 @@ def test_from_one_against_the_rest_to_all_classes_at_once():
     assert model.set_params(loss="multinomial").partial_fit(X, y).score(X, y) > 0.8
 
 
-@pytest.mark.parametrize("change", [{"alpha": 0.02}, {"eta": 0.05}, {"batch_size": 7}, {"penalty": "l1"}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"alpha": 0.02}, {"eta": 0.05}, {"batch_size": 7}, {"penalty": "l1"}], ids=str
+)
 def test_other_strengths_and_step_sizes_continue_the_stream(change):
     """A stream that started again would make other steps."""
     X, y = classes()
     model = LinearClassifier("logistic", alpha=0.01).partial_fit(X, y, classes=["no", "yes"])
     other = clone(model).set_params(**change)
-    other.coef_, other.intercept_, other.classes_, other.n_features_in_ = model.coef_, model.intercept_, model.classes_, 5
+    other.coef_, other.intercept_, other.classes_, other.n_features_in_ = (
+        model.coef_,
+        model.intercept_,
+        model.classes_,
+        5,
+    )
     model.set_params(**change).partial_fit(X, y)
     assert not np.allclose(model.coef_, other.partial_fit(X, y).coef_)
 
@@ -178,7 +239,10 @@ def test_a_piece_without_weight_is_refused():
 
 def test_a_strange_class_is_named_as_it_was_given():
     X, y = classes(20)
-    with pytest.raises(ValueError, match=r"y holds 'yes', which is none of the classes given to partial_fit: \['no' 'non'\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"y holds 'yes', which is none of the classes given to partial_fit: \['no' 'non'\]",
+    ):
         LogisticRegression().partial_fit(X, y, classes=["no", "non"])
     with pytest.raises(ValueError, match=r"y holds 2, which"):
         LogisticRegression().partial_fit(X, np.full(20, 2), classes=[0, 1])

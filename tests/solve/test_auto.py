@@ -36,15 +36,29 @@ def data(samples=80, features=6, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("kind", "intercept"), [(LAD, True), (Logistic, False), (Poisson, True), (Multinomial, False)], ids=str
+    ("kind", "intercept"),
+    [(LAD, True), (Logistic, False), (Poisson, True), (Multinomial, False)],
+    ids=str,
 )
 def test_against_a_grid(kind, intercept):
     """The gap after 300 iterations is at most ten times that of the best of 15 constant etas, or tiny."""
     loss, _ = problem(kind, samples=60, intercept=intercept)
     penalty = L1(0.02)
-    grid = minimize(loss, penalty=penalty, eta=np.geomspace(1e-4, 1e2, 15), max_iter=300, history=0, on_failure="ignore")
+    grid = minimize(
+        loss,
+        penalty=penalty,
+        eta=np.geomspace(1e-4, 1e2, 15),
+        max_iter=300,
+        history=0,
+        on_failure="ignore",
+    )
     auto = minimize(loss, penalty=penalty, max_iter=300, history=0)
-    best = min(minimize(loss, penalty=penalty, max_iter=3000, tol=1e-12, history=0, on_failure="ignore").fun, auto.fun)
+    best = min(
+        minimize(
+            loss, penalty=penalty, max_iter=3000, tol=1e-12, history=0, on_failure="ignore"
+        ).fun,
+        auto.fun,
+    )
     assert auto.fun - best <= max(10 * (np.nanmin(grid.fun_best) - best), 1e-5 * abs(best))
 
 
@@ -62,14 +76,18 @@ def test_units_of_columns_do_not_matter(kind, factors):
 
 def test_units_of_targets_do_not_matter():
     A, b = data()
-    small, large = (minimize(LAD(A, c * b), penalty=L1(0.05), max_iter=300).fun / c for c in (1e-6, 1e6))
+    small, large = (
+        minimize(LAD(A, c * b), penalty=L1(0.05), max_iter=300).fun / c for c in (1e-6, 1e6)
+    )
     assert small == pytest.approx(large, rel=1e-5)
 
 
 def test_shifted_columns_do_not_matter():
     A, b = data()
     far = A + np.array([0.0, 1e3, -1e3, 10.0, 0.0, 1e2])
-    near, shifted = (minimize(LAD(X, b, intercept=True), penalty=L1(0.05), max_iter=400) for X in (A, far))
+    near, shifted = (
+        minimize(LAD(X, b, intercept=True), penalty=L1(0.05), max_iter=400) for X in (A, far)
+    )
     assert shifted.fun == pytest.approx(near.fun, rel=1e-4)
 
 
@@ -87,7 +105,10 @@ def test_layouts_of_shifted_columns(kind, layout, penalty):
     """Centering the columns leaves their layout alone and does not change the run."""
     plain, rng = problem(kind, samples=30, intercept=True)
     A, options = plain.A.array + 2.0, {"intercept": True, "sample_weight": rng.uniform(1, 2, 30)}
-    expected, found = (minimize(kind(B, plain.b, **options), penalty=penalty, max_iter=60) for B in (A, FORMATS[layout](A)))
+    expected, found = (
+        minimize(kind(B, plain.b, **options), penalty=penalty, max_iter=60)
+        for B in (A, FORMATS[layout](A))
+    )
     assert found.fun == pytest.approx(expected.fun, rel=1e-3 if layout == "float32" else 1e-6)
 
 
@@ -105,7 +126,9 @@ def test_sparse_data_stay_sparse_and_constant_columns_are_harmless():
 
 
 def test_functions():
-    result = minimize(lambda x: (0.5 * x @ x - x.sum(), x - 1), np.zeros(3), max_iter=3000, tol=1e-8)
+    result = minimize(
+        lambda x: (0.5 * x @ x - x.sum(), x - 1), np.zeros(3), max_iter=3000, tol=1e-8
+    )
     np.testing.assert_allclose(result.x, 1.0, atol=1e-6)
     assert result.success
     assert result.gap == np.inf
@@ -114,13 +137,17 @@ def test_functions():
 
 
 @pytest.mark.parametrize(
-    "penalty", [Zero(), Box(-0.1, 0.3), Simplex(), GroupL2(0.1, [0, 0, 1, 1, 2, 2]), Nuclear(0.1, (2, 3))], ids=str
+    "penalty",
+    [Zero(), Box(-0.1, 0.3), Simplex(), GroupL2(0.1, [0, 0, 1, 1, 2, 2]), Nuclear(0.1, (2, 3))],
+    ids=str,
 )
 def test_penalties(penalty):
     A, b = data()
     result = minimize(Squared(A, b), penalty=penalty, max_iter=2000, tol=1e-8, on_failure="ignore")
     z = result.x - 1e-3 * Squared(A, b).value_and_grad(result.x)[1]
-    np.testing.assert_allclose(penalty.prox(z, 1e-3), result.x, atol=1e-5)  # a fixed point of a proximal step: optimal
+    np.testing.assert_allclose(
+        penalty.prox(z, 1e-3), result.x, atol=1e-5
+    )  # a fixed point of a proximal step: optimal
 
 
 def test_quadratic():
@@ -136,8 +163,15 @@ def test_certified_stalled_or_out_of_budget():
     certified = minimize(LAD(A, b), penalty=L1(0.05), max_iter=5000, tol=1e-3, finish=False)
     assert certified.status == Status.CONVERGED
     assert certified.gap <= 1e-3 * certified.fun
-    with pytest.warns(RuntimeWarning, match="nothing proves that it is optimal"):  # no conjugate, no certificate
-        stalled = minimize(lambda x: (np.abs(A @ x - b).sum(), A.T @ np.sign(A @ x - b)), np.zeros(6), max_iter=50000, tol=1e-3)
+    with pytest.warns(
+        RuntimeWarning, match="nothing proves that it is optimal"
+    ):  # no conjugate, no certificate
+        stalled = minimize(
+            lambda x: (np.abs(A @ x - b).sum(), A.T @ np.sign(A @ x - b)),
+            np.zeros(6),
+            max_iter=50000,
+            tol=1e-3,
+        )
     assert stalled.status == Status.STALLED
     assert not stalled.success
     assert stalled.nit < 50000
@@ -178,7 +212,10 @@ def test_the_record():
 
 def test_two_runs_are_the_same_run():
     A, b = data()
-    first, second = (minimize(Quantile(A, b, intercept=True), penalty=L1(0.05), max_iter=3000, tol=1e-3) for _ in range(2))
+    first, second = (
+        minimize(Quantile(A, b, intercept=True), penalty=L1(0.05), max_iter=3000, tol=1e-3)
+        for _ in range(2)
+    )
     np.testing.assert_array_equal(first.x, second.x)
     assert first.gap == second.gap
     assert first.nit == second.nit
@@ -217,6 +254,8 @@ def value(loss, x):
 def test_constant_targets(kind, level):
     """Their spread is nothing but rounding: no measure of a step."""
     A = np.random.default_rng(0).standard_normal((40, 5))
-    result = minimize(kind(A, np.full(40, level), intercept=True), penalty=L1(0.1), tol=1e-4, max_iter=3000)
+    result = minimize(
+        kind(A, np.full(40, level), intercept=True), penalty=L1(0.1), tol=1e-4, max_iter=3000
+    )
     assert result.success, result.message
     assert result.x[-1] == pytest.approx(level, rel=1e-2)

@@ -40,11 +40,31 @@ ARGUMENTS = [
     ({"eta": "small"}, ValueError, "'eta' parameter of AdaGradDiff must be a positive number"),
     ({"eta": "auto", "x0": np.zeros((3, 2))}, ValueError, "eta='auto' runs from one start"),
     ({"rule": AdaGrad(0.3)}, ValueError, "give either 'rule' or 'eta', not both"),
-    ({"rule": AdaGrad(0.3), "eta": None, "eps": 0.1}, ValueError, "give either 'rule' or 'eps', not both"),
-    ({"rule": AdaGrad(0.3), "eta": None, "blocks": "all"}, ValueError, "give either 'rule' or 'blocks', not both"),
-    ({"rule": AdaGrad, "eta": None}, TypeError, r"'rule' is the class AdaGrad. Did you mean AdaGrad\(eta=0.1\)\?"),
-    ({"rule": AdaGradDiff, "eta": 0.1}, TypeError, r"'rule' is the class AdaGradDiff. Did you mean AdaGradDiff\(eta=0.1\)\?"),
-    ({"rule": dict, "eta": None}, TypeError, r"'rule' must be a rule such as AdaGradDiff\(eta=0.1\). Got <class 'dict'>"),
+    (
+        {"rule": AdaGrad(0.3), "eta": None, "eps": 0.1},
+        ValueError,
+        "give either 'rule' or 'eps', not both",
+    ),
+    (
+        {"rule": AdaGrad(0.3), "eta": None, "blocks": "all"},
+        ValueError,
+        "give either 'rule' or 'blocks', not both",
+    ),
+    (
+        {"rule": AdaGrad, "eta": None},
+        TypeError,
+        r"'rule' is the class AdaGrad. Did you mean AdaGrad\(eta=0.1\)\?",
+    ),
+    (
+        {"rule": AdaGradDiff, "eta": 0.1},
+        TypeError,
+        r"'rule' is the class AdaGradDiff. Did you mean AdaGradDiff\(eta=0.1\)\?",
+    ),
+    (
+        {"rule": dict, "eta": None},
+        TypeError,
+        r"'rule' must be a rule such as AdaGradDiff\(eta=0.1\). Got <class 'dict'>",
+    ),
     ({"rule": 0.1, "eta": None}, TypeError, "'rule' must be a rule .* Got 0.1"),
     *[
         ({"eta": eta}, ValueError, "'eta' parameter of AdaGradDiff must be")
@@ -54,23 +74,58 @@ ARGUMENTS = [
         ({"eps": eps}, ValueError, "'eps' parameter of AdaGradDiff must be a positive")
         for eps in (0, -1e-8, np.nan, np.inf, "a")
     ],
-    *[({"max_iter": n}, ValueError, f"'max_iter' parameter of minimize {COUNT}") for n in (-1, 10.0, "10", None, True, np.nan)],
-    *[({"history": n}, ValueError, f"'history' parameter of minimize {COUNT}") for n in (-1, 1.5, "all", None, True)],
-    *[({"tol": tol}, ValueError, f"'tol' parameter of minimize {NUMBER}") for tol in (-1e-3, np.nan, np.inf, "a", True)],
-    *[({"max_time": t}, ValueError, "'max_time' parameter of minimize must be a positive") for t in (0, -1.0, np.nan, "a")],
-    *[({"finish": f}, ValueError, "'finish' parameter of minimize must be True or False") for f in ("yes", 1, None)],
     *[
-        ({"on_failure": w}, ValueError, "'on_failure' parameter of minimize must be one of 'warn', 'raise'")
+        ({"max_iter": n}, ValueError, f"'max_iter' parameter of minimize {COUNT}")
+        for n in (-1, 10.0, "10", None, True, np.nan)
+    ],
+    *[
+        ({"history": n}, ValueError, f"'history' parameter of minimize {COUNT}")
+        for n in (-1, 1.5, "all", None, True)
+    ],
+    *[
+        ({"tol": tol}, ValueError, f"'tol' parameter of minimize {NUMBER}")
+        for tol in (-1e-3, np.nan, np.inf, "a", True)
+    ],
+    *[
+        ({"max_time": t}, ValueError, "'max_time' parameter of minimize must be a positive")
+        for t in (0, -1.0, np.nan, "a")
+    ],
+    *[
+        ({"finish": f}, ValueError, "'finish' parameter of minimize must be True or False")
+        for f in ("yes", 1, None)
+    ],
+    *[
+        (
+            {"on_failure": w},
+            ValueError,
+            "'on_failure' parameter of minimize must be one of 'warn', 'raise'",
+        )
         for w in ("stop", None)
     ],
     ({"callback": 3}, TypeError, "'callback' parameter of minimize must be callable. Got 3"),
     ({"learning_rate": 3}, TypeError, "learning_rate"),
-    ({"loss": 3}, TypeError, r"'loss' must be a loss, or a function x -> \(value, gradient\). Got 3"),
-    ({"loss": Logistic}, TypeError, r"'loss' is the class Logistic. Did you mean Logistic\(A, b\)\?"),
-    ({"penalty": 0.1}, TypeError, r"'penalty' must be None or have methods value\(x\) and prox\(z, step\). Got 0.1"),
+    (
+        {"loss": 3},
+        TypeError,
+        r"'loss' must be a loss, or a function x -> \(value, gradient\). Got 3",
+    ),
+    (
+        {"loss": Logistic},
+        TypeError,
+        r"'loss' is the class Logistic. Did you mean Logistic\(A, b\)\?",
+    ),
+    (
+        {"penalty": 0.1},
+        TypeError,
+        r"'penalty' must be None or have methods value\(x\) and prox\(z, step\). Got 0.1",
+    ),
     ({"penalty": L1}, TypeError, "'penalty' must be None or have methods"),
     ({"penalty": L1([0.1, 0.2])}, ValueError, "2 strengths, but there are 3 penalised coordinates"),
-    ({"penalty": Box([0.0] * 4, 1.0)}, ValueError, "4 bounds, but there are 3 penalised coordinates"),
+    (
+        {"penalty": Box([0.0] * 4, 1.0)},
+        ValueError,
+        "4 bounds, but there are 3 penalised coordinates",
+    ),
     ({"x0": None}, ValueError, "'x0' is needed: the loss is a function"),
     ({"x0": 1.0}, ValueError, r"'x0' must have at least one dimension. Got shape \(\)"),
     ({"x0": []}, ValueError, "'x0' is empty"),
@@ -78,7 +133,11 @@ ARGUMENTS = [
     ({"x0": [0.0, np.nan, 0.0]}, ValueError, "x0 contains nan at index 1"),
     ({"x0": [[0.0, 0.0], [0.0, -np.inf]]}, ValueError, r"x0 contains -inf at index \(1, 1\)"),
     ({"x0": L1(0.1)}, TypeError, r"'x0' is a penalty. Did you mean penalty=L1\(lam=0.1\)\?"),
-    ({"x0": AdaGradDiff(0.1)}, TypeError, r"'x0' is a rule. Did you mean rule=AdaGradDiff\(eta=0.1\)\?"),
+    (
+        {"x0": AdaGradDiff(0.1)},
+        TypeError,
+        r"'x0' is a rule. Did you mean rule=AdaGradDiff\(eta=0.1\)\?",
+    ),
     ({"x0": ["a", "b"]}, ValueError, "x0 must be real numbers"),
     (
         {"loss": LAD(A.astype(np.float32), REAL), "x0": [1e300] * 6},
@@ -87,11 +146,23 @@ ARGUMENTS = [
     ),
     ({"x0": [1.0, 1j, 0.0]}, ValueError, "x0 must be real numbers"),
     ({"x0": [[1.0], [1.0, 2.0]]}, ValueError, "x0"),
-    ({"loss": LAD(A, REAL), "x0": np.zeros(5)}, ValueError, r"'x0' must have shape \(6,\), or that and .* Got shape \(5,\)"),
+    (
+        {"loss": LAD(A, REAL), "x0": np.zeros(5)},
+        ValueError,
+        r"'x0' must have shape \(6,\), or that and .* Got shape \(5,\)",
+    ),
     ({"loss": LAD(A, REAL), "x0": np.zeros((2, 6))}, ValueError, r"'x0' must have shape \(6,\)"),
     ({"loss": LAD(A, REAL), "x0": np.zeros((6, 2, 2))}, ValueError, r"'x0' must have shape \(6,\)"),
-    ({"loss": LAD(A, REAL, intercept=True), "x0": np.zeros(6)}, ValueError, r"'x0' must have shape \(7,\)"),
-    ({"loss": LAD(A, REAL), "x0": np.zeros((6, 3)), "eta": [0.1, 0.2]}, ValueError, "'eta' has 2 values, one per trajectory"),
+    (
+        {"loss": LAD(A, REAL, intercept=True), "x0": np.zeros(6)},
+        ValueError,
+        r"'x0' must have shape \(7,\)",
+    ),
+    (
+        {"loss": LAD(A, REAL), "x0": np.zeros((6, 3)), "eta": [0.1, 0.2]},
+        ValueError,
+        "'eta' has 2 values, one per trajectory",
+    ),
 ]
 
 
@@ -124,10 +195,18 @@ ANSWERS = [
     (lambda x: (1.0, 2.0), ValueError, r"gradient of the shape of x, \(3,\). Got \(\)"),
     (lambda x: (1.0, None), (TypeError, ValueError), "The loss must return .*gradient"),
     (lambda x: (1.0, x[:, None]), ValueError, r"gradient of the shape of x, \(3,\). Got \(3, 1\)"),
-    (lambda x: (1.0, x * 1j), (TypeError, ValueError), "The loss must return .*gradient.*real|real.*gradient"),
+    (
+        lambda x: (1.0, x * 1j),
+        (TypeError, ValueError),
+        "The loss must return .*gradient.*real|real.*gradient",
+    ),
     (lambda x: (1.0, ["a", "b", "c"]), (TypeError, ValueError), "The loss must return .*gradient"),
     (lambda x: (np.ones(2), x), ValueError, "The loss must return one value"),
-    (lambda x: (x**2 / 2, x), ValueError, "The loss must return one value"),  # the sum was forgotten
+    (
+        lambda x: (x**2 / 2, x),
+        ValueError,
+        "The loss must return one value",
+    ),  # the sum was forgotten
     (lambda x: ("a", x), (TypeError, ValueError), "The loss must return .*value"),
     (lambda x: (1j, x), (TypeError, ValueError), "The loss must return .*value"),
     (lambda x: (None, x), (TypeError, ValueError), "The loss must return .*value"),
@@ -154,11 +233,16 @@ def test_careless_functions_do_no_harm():
         x[:] = np.nan
         return value, memory
 
-    result, expected = minimize(f, ZEROS, eta=0.3, max_iter=30), minimize(Bowl(), ZEROS, eta=0.3, max_iter=30)
+    result, expected = (
+        minimize(f, ZEROS, eta=0.3, max_iter=30),
+        minimize(Bowl(), ZEROS, eta=0.3, max_iter=30),
+    )
     for name in ("x", "x_avg", "x_best", "fun", "jac", "subgradient_norm"):
         assert np.array_equal(result[name], expected[name]), name
     assert ZEROS.tolist() == [0.0] * 3
-    assert not any(np.shares_memory(seen[-1], array) for array in (result.x, result.jac, *seen[:-1]))
+    assert not any(
+        np.shares_memory(seen[-1], array) for array in (result.x, result.jac, *seen[:-1])
+    )
 
 
 def test_objects_with_value_and_grad_and_integer_gradients():
@@ -166,7 +250,9 @@ def test_objects_with_value_and_grad_and_integer_gradients():
         def value_and_grad(self, x):
             return int(np.sum(np.abs(x))), np.sign(x).astype(int)
 
-    expected = minimize(lambda x: (float(int(np.sum(np.abs(x)))), np.sign(x)), [3.0, -1.0], eta=0.3, max_iter=9)
+    expected = minimize(
+        lambda x: (float(int(np.sum(np.abs(x)))), np.sign(x)), [3.0, -1.0], eta=0.3, max_iter=9
+    )
     assert np.array_equal(minimize(Mine(), [3, -1], eta=0.3, max_iter=9).x, expected.x)
 
 
@@ -181,7 +267,11 @@ FAULTS = {
 }
 
 
-@pairwise(fault=FAULTS, rule=[AdaGradDiff(0.3), AdaGrad(0.3, blocks="all")], budget=[(2, 30), (9, 30), (9, 8)])
+@pairwise(
+    fault=FAULTS,
+    rule=[AdaGradDiff(0.3), AdaGrad(0.3, blocks="all")],
+    budget=[(2, 30), (9, 30), (9, 8)],
+)
 def test_not_finite(fault, rule, budget):
     """The k-th call, which is the one at x^k, gives NaN or inf: the result is a finite iterate before that, or x^k."""
     call, max_iter = budget
@@ -195,7 +285,9 @@ def test_not_finite(fault, rule, budget):
         expected = minimize(Bowl(), ZEROS, rule=rule, max_iter=result.nit)
         for name in ("x", "x_avg", "x_best", "fun", "fun_best"):
             assert np.array_equal(result[name], expected[name]), name
-    assert np.isfinite([*result.x, *result.x_avg, *result.x_best, result.fun, result.fun_best]).all()
+    assert np.isfinite(
+        [*result.x, *result.x_avg, *result.x_best, result.fun, result.fun_best]
+    ).all()
     with pytest.raises(ConvergenceError, match="NaN or infinite") as error:
         minimize(Bowl(**loss), ZEROS, rule=rule, max_iter=max_iter, on_failure="raise")
     assert np.array_equal(error.value.result.x, result.x)
@@ -211,10 +303,17 @@ def test_history_ends_with_the_last_good_iterate(fault):
 
 @looped("fault", FAULTS)
 def test_not_finite_at_the_start(fault):
-    result = minimize(Bowl(at=1, fault=FAULTS[fault]), [1.0, 2.0, 3.0], eta=0.3, on_failure="ignore")
+    result = minimize(
+        Bowl(at=1, fault=FAULTS[fault]), [1.0, 2.0, 3.0], eta=0.3, on_failure="ignore"
+    )
     assert (result.status, result.success, result.nit) == (Status.NOT_FINITE, False, 0)
     assert result.x.tolist() == [1.0, 2.0, 3.0]
-    assert minimize(Bowl(at=1, fault=FAULTS[fault]), ZEROS, eta=0.3, max_iter=0, on_failure="ignore").success is False
+    assert (
+        minimize(
+            Bowl(at=1, fault=FAULTS[fault]), ZEROS, eta=0.3, max_iter=0, on_failure="ignore"
+        ).success
+        is False
+    )
 
 
 @pytest.mark.parametrize(
@@ -234,14 +333,21 @@ def test_eta_too_large(make, x0, eta, status):
         result = minimize(make(), x0, eta=eta)
     assert len(record) == 1
     assert (result.status, result.success) == (Status[status], False)
-    assert np.isfinite([*result.x, result.fun, result.fun_best, *result.x_avg, *result.x_best]).all()
+    assert np.isfinite(
+        [*result.x, result.fun, result.fun_best, *result.x_avg, *result.x_best]
+    ).all()
     assert result.fun_best <= result.fun
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gradients_whose_squares_overflow_are_not_taken_for_success(dtype):
     factor = np.sqrt(np.finfo(dtype).max) ** 0.6
-    result = minimize(Squared((A * factor).astype(dtype), REAL * factor), eta=0.5, max_iter=300, on_failure="ignore")
+    result = minimize(
+        Squared((A * factor).astype(dtype), REAL * factor),
+        eta=0.5,
+        max_iter=300,
+        on_failure="ignore",
+    )
     if result.success:
         np.testing.assert_allclose(result.x, np.linalg.lstsq(A, REAL)[0], rtol=1e-2, atol=1e-2)
     else:
@@ -257,7 +363,9 @@ SHOWN = {
     "weights": lambda: GroupL2(0.1, [0, 1], weights=[LARGE.data.tolist()]),
     "lams": lambda: SLOPE(-LARGE.data),
     "classes": lambda: Multinomial(np.ones((3, 1)), [0, 1, 2], classes=LARGE.data),
-    "bounds": lambda: scipy_method(lambda x: x @ x, np.ones(3), jac=lambda x: 2 * x, bounds=LARGE.data),
+    "bounds": lambda: scipy_method(
+        lambda x: x @ x, np.ones(3), jac=lambda x: 2 * x, bounds=LARGE.data
+    ),
 }
 
 

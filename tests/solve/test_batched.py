@@ -30,7 +30,19 @@ from user_losses import Barrier, Bowl, data
 A, REAL, LABELS, CLASSES = data()
 ETAS = [0.05, 0.3, 1.0, 0.1]
 STARTS = np.random.default_rng(2).standard_normal((6, 4))
-NAMES = ("x", "x_avg", "x_best", "jac", "fun", "fun_best", "subgradient_norm", "nit", "nfev", "status", "success")
+NAMES = (
+    "x",
+    "x_avg",
+    "x_best",
+    "jac",
+    "fun",
+    "fun_best",
+    "subgradient_norm",
+    "nit",
+    "nfev",
+    "status",
+    "success",
+)
 
 
 def assert_each_as_if_alone(batch, singles, rtol=1e-11):
@@ -38,18 +50,28 @@ def assert_each_as_if_alone(batch, singles, rtol=1e-11):
     for k, single in enumerate(singles):
         for name in NAMES:
             alone, together = np.asarray(single[name]), batch[name][..., k]
-            tolerance = 1e-6 if name == "x_best" else rtol  # rounding decides between objectives that are almost the same
-            np.testing.assert_allclose(together, alone, rtol=tolerance, atol=tolerance, err_msg=f"{name} of {k}")
+            tolerance = (
+                1e-6 if name == "x_best" else rtol
+            )  # rounding decides between objectives that are almost the same
+            np.testing.assert_allclose(
+                together, alone, rtol=tolerance, atol=tolerance, err_msg=f"{name} of {k}"
+            )
 
 
 CASES = {
     "LAD, L1": lambda: (LAD(A, REAL), L1(0.02)),
     "Hinge, box, intercept": lambda: (Hinge(A, LABELS, intercept=True), Box(-0.2, 0.3)),
     "Squared, ridge inside": lambda: (Squared(A, REAL, l2=0.3), None),
-    "Logistic, CSR": lambda: (Logistic(sparse.csr_array(A * (A > 0)), LABELS), L1(np.linspace(0.0, 0.1, 6))),
+    "Logistic, CSR": lambda: (
+        Logistic(sparse.csr_array(A * (A > 0)), LABELS),
+        L1(np.linspace(0.0, 0.1, 6)),
+    ),
     "Logistic, CSC": lambda: (Logistic(sparse.csc_array(A * (A > 0)), LABELS), None),
     "Multinomial, intercept": lambda: (Multinomial(A, CLASSES, intercept=True), L1(0.01)),
-    "kernel": lambda: (KernelSVMDual(np.exp(-np.abs(np.subtract.outer(REAL, REAL))), LABELS, lam=0.1), Box(-0.02, 0.02)),
+    "kernel": lambda: (
+        KernelSVMDual(np.exp(-np.abs(np.subtract.outer(REAL, REAL))), LABELS, lam=0.1),
+        Box(-0.02, 0.02),
+    ),
     "function": lambda: (Bowl(np.linspace(0.5, 3.0, 6)), L1(0.1)),
 }
 
@@ -60,20 +82,29 @@ def test_columns_are_single_runs(case, rule, blocks):
     shape = loss.shape if hasattr(loss, "shape") else (6,)
     x0 = np.random.default_rng(3).standard_normal((*shape, 4))
     batch = minimize(loss, x0, penalty, rule(ETAS, blocks=blocks), max_iter=40)
-    singles = [minimize(loss, x0[..., k], penalty, rule(ETAS[k], blocks=blocks), max_iter=40) for k in range(4)]
+    singles = [
+        minimize(loss, x0[..., k], penalty, rule(ETAS[k], blocks=blocks), max_iter=40)
+        for k in range(4)
+    ]
     assert_each_as_if_alone(batch, singles, rtol=1e-9)
-    assert batch.x.shape == batch.x_avg.shape == batch.x_best.shape == batch.jac.shape == (*shape, 4)
+    assert (
+        batch.x.shape == batch.x_avg.shape == batch.x_best.shape == batch.jac.shape == (*shape, 4)
+    )
     for name in ("fun", "fun_best", "nit", "nfev", "status", "success", "subgradient_norm"):
         assert batch[name].shape == (4,), name
     for name in ("objective", "mean_step", "subgradient_norm"):
         expected = np.column_stack([getattr(single.history, name) for single in singles])
-        np.testing.assert_allclose(getattr(batch.history, name), expected, rtol=1e-7, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(batch.history, name), expected, rtol=1e-7, atol=1e-12, err_msg=name
+        )
 
 
 def test_one_start_for_every_eta_and_one_eta_for_every_start():
     f = LAD(A, REAL)
     many_etas = minimize(f, STARTS[:, 0], eta=ETAS, max_iter=20)
-    assert np.array_equal(many_etas.x, minimize(f, np.tile(STARTS[:, :1], 4), eta=ETAS, max_iter=20).x)
+    assert np.array_equal(
+        many_etas.x, minimize(f, np.tile(STARTS[:, :1], 4), eta=ETAS, max_iter=20).x
+    )
     many_starts = minimize(f, STARTS, eta=0.3, max_iter=20)
     assert np.array_equal(many_starts.x, minimize(f, STARTS, eta=[0.3] * 4, max_iter=20).x)
     assert minimize(f, eta=ETAS, max_iter=20).x.shape == (6, 4)
@@ -96,11 +127,18 @@ def test_a_function_of_a_matrix_with_one_value_is_not_batched():
     np.testing.assert_allclose(result.x, np.ones((2, 3)), rtol=1e-6)
 
 
-@pytest.mark.parametrize("eta", [ETAS, lambda n: 1.0 / np.sqrt(n)], ids=["one eta each", "callable eta"])
+@pytest.mark.parametrize(
+    "eta", [ETAS, lambda n: 1.0 / np.sqrt(n)], ids=["one eta each", "callable eta"]
+)
 def test_trajectories_stop_at_their_own_n(eta):
-    f, run = Logistic(A, LABELS, l2=0.2), {"penalty": L1(0.01), "tol": 1e-4, "max_iter": 150, "on_failure": "ignore"}
+    f, run = (
+        Logistic(A, LABELS, l2=0.2),
+        {"penalty": L1(0.01), "tol": 1e-4, "max_iter": 150, "on_failure": "ignore"},
+    )
     batch = minimize(f, STARTS, eta=eta, **run)
-    singles = [minimize(f, STARTS[:, k], eta=eta if callable(eta) else eta[k], **run) for k in range(4)]
+    singles = [
+        minimize(f, STARTS[:, k], eta=eta if callable(eta) else eta[k], **run) for k in range(4)
+    ]
     assert len(set(batch.nit)) >= 3
     assert Status.CONVERGED in batch.status
     assert_each_as_if_alone(batch, singles)
@@ -119,7 +157,10 @@ def test_one_fails_and_the_others_finish(penalty, rule):
     etas, x0 = [0.05, 50.0, 0.2], np.array([2.0, 3.0])
     with pytest.warns(ConvergenceWarning, match="1 of 3 trajectories: .* NaN or infinite"):
         batch = minimize(Barrier(), x0, penalty, rule(etas), max_iter=60)
-    singles = [minimize(Barrier(), x0, penalty, rule(eta), max_iter=60, on_failure="ignore") for eta in etas]
+    singles = [
+        minimize(Barrier(), x0, penalty, rule(eta), max_iter=60, on_failure="ignore")
+        for eta in etas
+    ]
     assert batch.status.tolist() == [Status.MAX_ITER, Status.NOT_FINITE, Status.MAX_ITER]
     assert batch.success.tolist() == [True, False, True]
     assert_each_as_if_alone(batch, singles, rtol=1e-12)
@@ -133,7 +174,9 @@ def test_overflow_in_one_column(matrix):
     etas, b = [0.05, 1e4, 0.2], np.abs(REAL)
     with pytest.warns(ConvergenceWarning, match="1 of 3 trajectories"):  # and no other warning
         batch = minimize(Poisson(matrix(A), b), eta=etas, max_iter=60)
-    singles = [minimize(Poisson(matrix(A), b), eta=eta, max_iter=60, on_failure="ignore") for eta in etas]
+    singles = [
+        minimize(Poisson(matrix(A), b), eta=eta, max_iter=60, on_failure="ignore") for eta in etas
+    ]
     assert batch.status.tolist() == [Status.MAX_ITER, Status.NOT_FINITE, Status.MAX_ITER]
     assert_each_as_if_alone(batch, singles, rtol=1e-10)
 
@@ -141,7 +184,9 @@ def test_overflow_in_one_column(matrix):
 def test_one_diverges_and_the_others_finish():
     etas = [0.1, 1e25, 0.3]
     batch = minimize(Bowl(), np.zeros(3), eta=etas, max_iter=40, on_failure="ignore")
-    singles = [minimize(Bowl(), np.zeros(3), eta=eta, max_iter=40, on_failure="ignore") for eta in etas]
+    singles = [
+        minimize(Bowl(), np.zeros(3), eta=eta, max_iter=40, on_failure="ignore") for eta in etas
+    ]
     assert batch.status.tolist() == [Status.MAX_ITER, Status.DIVERGED, Status.MAX_ITER]
     assert_each_as_if_alone(batch, singles, rtol=1e-12)
 
@@ -155,7 +200,9 @@ def test_a_gradient_that_is_not_a_number(more):
         return value, np.where(x[0] > 0.9, np.nan, g)
 
     path = []
-    minimize(Bowl(), np.zeros(3), eta=0.1, max_iter=100, callback=lambda result: path.append(result.x[0]))
+    minimize(
+        Bowl(), np.zeros(3), eta=0.1, max_iter=100, callback=lambda result: path.append(result.x[0])
+    )
     n = 1 + int(np.argmax(np.array(path) > 0.9))  # x^{n+1} is the first point with a bad gradient
     assert 1 < n < 100
     batch = minimize(f, np.zeros(3), eta=[0.1, 0.001], max_iter=n + more, on_failure="ignore")
@@ -165,7 +212,11 @@ def test_a_gradient_that_is_not_a_number(more):
     for name in ("x", "x_avg", "x_best", "fun", "fun_best"):
         assert np.isfinite(batch[name]).all(), name
     for k, eta in enumerate([0.1, 0.001]):
-        np.testing.assert_allclose(batch.x[:, k], minimize(Bowl(), np.zeros(3), eta=eta, max_iter=batch.nit[k]).x, rtol=1e-12)
+        np.testing.assert_allclose(
+            batch.x[:, k],
+            minimize(Bowl(), np.zeros(3), eta=eta, max_iter=batch.nit[k]).x,
+            rtol=1e-12,
+        )
 
 
 def test_all_fail():
@@ -176,7 +227,9 @@ def test_all_fail():
 
 
 def test_a_start_that_is_outside_the_domain():
-    result = minimize(Barrier(), np.array([[2.0, -1.0], [3.0, 1.0]]), eta=0.1, max_iter=5, on_failure="ignore")
+    result = minimize(
+        Barrier(), np.array([[2.0, -1.0], [3.0, 1.0]]), eta=0.1, max_iter=5, on_failure="ignore"
+    )
     assert result.status.tolist() == [Status.MAX_ITER, Status.NOT_FINITE]
     assert result.nit.tolist() == [5, 0]
 
@@ -197,7 +250,10 @@ def test_callback_sees_all_trajectories_all_the_time(tmp_path):
     for k, n in enumerate(result.nit):  # copies, and a trajectory that has ended stays where it is
         assert np.array_equal(seen[n - 1].x[:, k], result.x[:, k])
         assert np.array_equal(seen[-1].x[:, k], result.x[:, k])
-        assert seen[0].fun_best[k] == minimize(Bowl(), np.zeros(3), eta=run["eta"][k], max_iter=1).fun_best
+        assert (
+            seen[0].fun_best[k]
+            == minimize(Bowl(), np.zeros(3), eta=run["eta"][k], max_iter=1).fun_best
+        )
     assert np.array_equal(load_state(tmp_path / "run.npz").x, result.x)
 
 
@@ -207,7 +263,9 @@ def test_a_function_that_reuses_its_memory():
     def f(x):
         value, gradient = (array[..., : x.shape[1]] for array in memory)
         value[:], gradient[:] = Bowl()(x)
-        value[x[0] > 0.5] = np.nan  # at some point the first trajectory fails; its last value must not be touched
+        value[x[0] > 0.5] = (
+            np.nan
+        )  # at some point the first trajectory fails; its last value must not be touched
         x[:] = np.nan
         return value, gradient
 
@@ -218,7 +276,9 @@ def test_a_function_that_reuses_its_memory():
     assert result.status.tolist() == [Status.NOT_FINITE, Status.MAX_ITER]
     expected = minimize(Bowl(), **{**run, "max_iter": n})
     for name in ("x", "x_avg", "x_best", "jac", "fun"):
-        np.testing.assert_allclose(result[name][..., 0], expected[name][..., 0], rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            result[name][..., 0], expected[name][..., 0], rtol=1e-12, err_msg=name
+        )
     np.testing.assert_allclose(result.fun[1], minimize(Bowl(), **run).fun[1], rtol=1e-13)
 
 

@@ -39,7 +39,9 @@ def in_use(path):
 def test_another_process(tmp_path):
     """It is told from one that was killed."""
     path = tmp_path / "run.npz"
-    with subprocess.Popen([sys.executable, "-c", BUSY, str(path)], stdout=subprocess.PIPE, text=True) as busy:
+    with subprocess.Popen(
+        [sys.executable, "-c", BUSY, str(path)], stdout=subprocess.PIPE, text=True
+    ) as busy:
         try:
             for _ in range(5):
                 assert busy.stdout.readline() == "running\n"

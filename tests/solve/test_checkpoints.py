@@ -49,19 +49,33 @@ def test_every_rule(tmp_path, kind, dtype, trajectories):
     options = {"rule": made(kind), "penalty": L1(0.02)}
     if trajectories:
         options["x0"] = STARTS.astype(dtype)
-    check_crashes(lambda: loss(A.astype(dtype), target), tmp_path / "run.npz", (6,), max_iter=12, **options)
+    check_crashes(
+        lambda: loss(A.astype(dtype), target), tmp_path / "run.npz", (6,), max_iter=12, **options
+    )
 
 
 MIXED = {
     "several etas": (lambda: LAD(A, REAL), {"rule": AdaGradDiff([0.1, 0.3, 1.0]), "x0": STARTS}),
-    "with gaps": (lambda: LAD(A, REAL), {"eta": 0.3, "penalty": L1(0.05), "stop": "gap", "tol": 1e-9}),
-    "matrices": (lambda: Multinomial(A, CLASSES, intercept=True), {"rule": AdaGrad(0.3, blocks="row"), "penalty": L1(0.01)}),
+    "with gaps": (
+        lambda: LAD(A, REAL),
+        {"eta": 0.3, "penalty": L1(0.05), "stop": "gap", "tol": 1e-9},
+    ),
+    "matrices": (
+        lambda: Multinomial(A, CLASSES, intercept=True),
+        {"rule": AdaGrad(0.3, blocks="row"), "penalty": L1(0.01)},
+    ),
     "a function": (Bowl, {"eta": 0.3, "x0": START}),
     "a schedule": (lambda: LAD(A, REAL), {"rule": AdaGradDiff(lambda n: 1.0 / np.sqrt(n))}),
     "no record": (lambda: LAD(A, REAL), {"eta": 0.3, "history": 0}),
-    "auto, single": (lambda: Hinge(A.astype(np.float32), LABELS, intercept=True), {"penalty": Ridge(0.02)}),
+    "auto, single": (
+        lambda: Hinge(A.astype(np.float32), LABELS, intercept=True),
+        {"penalty": Ridge(0.02)},
+    ),
     "auto, function": (Bowl, {"x0": START}),
-    "auto, subgradient": (lambda: Logistic(A, LABELS), {"penalty": L1(0.02), "stop": "subgradient", "tol": 1e-13}),
+    "auto, subgradient": (
+        lambda: Logistic(A, LABELS),
+        {"penalty": L1(0.02), "stop": "subgradient", "tol": 1e-13},
+    ),
     "auto, matrices": (lambda: Multinomial(A, CLASSES, intercept=True), {"penalty": L1(0.01)}),
 }
 
@@ -81,7 +95,9 @@ def test_trajectories_that_have_ended_stay_ended(tmp_path):
 
 def test_finished_at_once(tmp_path):
     """Before the first iteration: that is kept as well."""
-    whole = check_crashes(lambda: LAD(A, REAL), tmp_path / "run.npz", (), penalty=L1(0.02), tol=1e-8)
+    whole = check_crashes(
+        lambda: LAD(A, REAL), tmp_path / "run.npz", (), penalty=L1(0.02), tol=1e-8
+    )
     assert (whole.nit, whole.success) == (0, True)
 
 
@@ -118,7 +134,10 @@ def test_another_tolerance_goes_on(tmp_path):
 
 
 def test_failures_are_told_again(tmp_path):
-    loss, options = LAD(A, REAL), {"eta": 0.3, "tol": 1e-12, "max_iter": 20, "checkpoint": tmp_path / "run.npz"}
+    loss, options = (
+        LAD(A, REAL),
+        {"eta": 0.3, "tol": 1e-12, "max_iter": 20, "checkpoint": tmp_path / "run.npz"},
+    )
     with pytest.warns(ConvergenceWarning, match="budget of iterations") as first:
         minimize(loss, **options)
     with pytest.warns(ConvergenceWarning, match="budget of iterations") as second:
@@ -157,7 +176,15 @@ def test_time_between_checkpoints(tmp_path, every):
             raise StopIteration
 
     begin = time.perf_counter()
-    result = minimize(LAD(A, REAL), eta=0.3, max_iter=10**8, history=0, checkpoint=path, every=every, callback=look)
+    result = minimize(
+        LAD(A, REAL),
+        eta=0.3,
+        max_iter=10**8,
+        history=0,
+        checkpoint=path,
+        every=every,
+        callback=look,
+    )
     took = time.perf_counter() - begin
     if every == 0.0:
         assert len(written) == result.nit - 1
@@ -168,14 +195,19 @@ def test_time_between_checkpoints(tmp_path, every):
 
 @pytest.mark.parametrize("auto", [False, True])
 def test_ctrl_c_is_kept(tmp_path, default_handler, auto):
-    path, options = tmp_path / "run.npz", {"max_iter": 60, "penalty": L1(0.02), **({} if auto else {"eta": 0.3})}
+    path, options = (
+        tmp_path / "run.npz",
+        {"max_iter": 60, "penalty": L1(0.02), **({} if auto else {"eta": 0.3})},
+    )
     whole = minimize(LAD(A, REAL), **options)
 
     def press(now):
         if now.nit == 25:
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(Interrupted, match=r"The same call with checkpoint='.*run.npz' goes on from here") as caught:
+    with pytest.raises(
+        Interrupted, match=r"The same call with checkpoint='.*run.npz' goes on from here"
+    ) as caught:
         minimize(LAD(A, REAL), **options, checkpoint=path, callback=press)
     assert caught.value.result.nit == 25
     assert_same_run(minimize(LAD(A, REAL), **options, checkpoint=path), whole)
@@ -191,7 +223,9 @@ def test_a_callback_that_stops_goes_on(tmp_path, auto):
 
     first = minimize(LAD(A, REAL), **options, checkpoint=path, callback=stop)
     assert (first.status, first.nit) == (Status.CALLBACK, 25)
-    assert_same_run(minimize(LAD(A, REAL), **options, checkpoint=path), minimize(LAD(A, REAL), **options))
+    assert_same_run(
+        minimize(LAD(A, REAL), **options, checkpoint=path), minimize(LAD(A, REAL), **options)
+    )
 
 
 def test_with_a_state(tmp_path):
@@ -199,7 +233,15 @@ def test_with_a_state(tmp_path):
     path, state = tmp_path / "run.npz", minimize(LAD(A, REAL), eta=0.3, max_iter=10).state
     whole = minimize(LAD(A, REAL), eta=0.3, max_iter=30, state=state)
     with pytest.raises(Crash):
-        minimize(LAD(A, REAL), eta=0.3, max_iter=30, state=state, checkpoint=path, every=0.0, callback=crash_at(20))
+        minimize(
+            LAD(A, REAL),
+            eta=0.3,
+            max_iter=30,
+            state=state,
+            checkpoint=path,
+            every=0.0,
+            callback=crash_at(20),
+        )
     rest = minimize(LAD(A, REAL), eta=0.3, max_iter=30, state=state, checkpoint=path)
     assert_same_run(rest, whole)
     assert rest.nit == 40
@@ -211,9 +253,11 @@ def test_through_scipy(tmp_path):
     import scipy.optimize
 
     def solve(callback=None, **options):
-        f = lambda x: (((x - 3.0) ** 2).sum(), 2.0 * (x - 3.0))  # noqa: E731
+        f = lambda x: (((x - 3.0) ** 2).sum(), 2.0 * (x - 3.0))
         options |= {"eta": 0.5, "maxiter": 50}
-        return scipy.optimize.minimize(f, [0.0, 0.0], jac=True, method=scipy_method, options=options, callback=callback)
+        return scipy.optimize.minimize(
+            f, [0.0, 0.0], jac=True, method=scipy_method, options=options, callback=callback
+        )
 
     whole, kept = solve(), {"checkpoint": tmp_path / "run.npz", "every": 0.0}
     with pytest.raises(Crash):
@@ -224,7 +268,10 @@ def test_through_scipy(tmp_path):
 # ------------------------------------------------------------ what is refused
 
 OTHERS = {
-    "data": ({"loss": LAD(A + 1e-6, REAL)}, "it belongs to another problem: the data of the loss are not the same"),
+    "data": (
+        {"loss": LAD(A + 1e-6, REAL)},
+        "it belongs to another problem: the data of the loss are not the same",
+    ),
     "targets": ({"loss": LAD(A, REAL + 1)}, "it belongs to another problem: loss.b"),
     "loss": ({"loss": Logistic(A, LABELS)}, "it belongs to another problem: loss.class"),
     "penalty": ({"penalty": L1(0.03)}, "it belongs to another problem: penalty.l1"),
@@ -248,7 +295,9 @@ def test_other_problems_are_refused(tmp_path, case, ended):
         assert not ended
     before = path.read_bytes()
     change, sentence = OTHERS[case]
-    with pytest.raises(ValueError, match=r"cannot be continued by this call: |its format is") as caught:
+    with pytest.raises(
+        ValueError, match=r"cannot be continued by this call: |its format is"
+    ) as caught:
         minimize(**run | change, max_iter=10, checkpoint=path)
     assert sentence in str(caught.value)
     assert "or choose another 'checkpoint'" in str(caught.value)
@@ -272,7 +321,10 @@ def test_what_is_no_path(tmp_path):
 
 def test_nothing_is_computed_where_nothing_can_be_written(tmp_path):
     calls = []
-    with pytest.raises(OSError, match=r"The checkpoint .*run.npz cannot be written: .*\. There is none\. Make room or choose"):
+    with pytest.raises(
+        OSError,
+        match=r"The checkpoint .*run.npz cannot be written: .*\. There is none\. Make room or choose",
+    ):
         minimize(counted(calls), START, eta=0.3, checkpoint=tmp_path / "missing" / "run.npz")
     assert not calls
 
@@ -281,10 +333,17 @@ def test_a_disk_that_is_full_later(tmp_path):
     """The error says where and what to do, the last good checkpoint stays, and the run goes on from it when there is room."""
     path, whole = tmp_path / "run.npz", minimize(LAD(A, REAL), eta=0.3, max_iter=300)
     with pytest.raises(Crash):
-        minimize(LAD(A, REAL), eta=0.3, max_iter=300, checkpoint=path, every=0.0, callback=crash_at(50))
+        minimize(
+            LAD(A, REAL), eta=0.3, max_iter=300, checkpoint=path, every=0.0, callback=crash_at(50)
+        )
     size = path.stat().st_size
-    good = "The last good one is unchanged. Make room or choose another 'checkpoint', and call again."
-    with at_most(size + 5000), pytest.raises(OSError, match="cannot be written: File too large") as caught:
+    good = (
+        "The last good one is unchanged. Make room or choose another 'checkpoint', and call again."
+    )
+    with (
+        at_most(size + 5000),
+        pytest.raises(OSError, match="cannot be written: File too large") as caught,
+    ):
         minimize(LAD(A, REAL), eta=0.3, max_iter=300, checkpoint=path, every=0.0)
     assert str(caught.value).endswith(good)
     assert str(path) in str(caught.value)
@@ -301,7 +360,14 @@ def test_what_a_kill_has_left_is_cleared_away(tmp_path):
 
 
 def test_it_is_plain_data(tmp_path):
-    minimize(LAD(A, REAL), penalty=L1(0.02), tol=1e-6, max_iter=50, checkpoint=tmp_path / "run.npz", on_failure="ignore")
+    minimize(
+        LAD(A, REAL),
+        penalty=L1(0.02),
+        tol=1e-6,
+        max_iter=50,
+        checkpoint=tmp_path / "run.npz",
+        on_failure="ignore",
+    )
     with np.load(tmp_path / "run.npz", allow_pickle=False) as content:
         header = json.loads(str(content["header"]))
         assert all(content[name].dtype.kind in "biufU" for name in content.files)

@@ -54,7 +54,9 @@ ENDS = {  # options that lead to each end
 def rows():
     text = (Path(__file__).parents[2] / "docs" / "ends.md").read_text().partition("## Going on")[0]
     cells = [
-        re.split(r"\s*\|\s*", line.strip("| \n")) for line in text.splitlines() if line.startswith("| ") and "---" not in line
+        re.split(r"\s*\|\s*", line.strip("| \n"))
+        for line in text.splitlines()
+        if line.startswith("| ") and "---" not in line
     ]
     return {cell[0]: cell for cell in cells[1:]}
 
@@ -66,7 +68,12 @@ def test_the_table_has_every_status():
 @pytest.mark.parametrize("auto", [False, True])
 @pytest.mark.parametrize(
     ("status", "asked"),
-    [(status, asked) for status in ENDS for asked in (False, True) if asked or status != Status.CONVERGED],
+    [
+        (status, asked)
+        for status in ENDS
+        for asked in (False, True)
+        if asked or status != Status.CONVERGED
+    ],
     ids=lambda value: value.name if isinstance(value, Status) else f"tol {value}",
 )
 def test_the_table_is_true(status, auto, asked):
@@ -76,7 +83,10 @@ def test_the_table_is_true(status, auto, asked):
     if asked:
         options.setdefault("tol", 1e-13)
     cells = rows()[status.name]
-    success, warns = cells[2 + asked] == "yes", cells[4] == "yes" or (cells[4] == "with tol" and asked)
+    success, warns = (
+        cells[2 + asked] == "yes",
+        cells[4] == "yes" or (cells[4] == "with tol" and asked),
+    )
     quiet = minimize(**options, on_failure="ignore")
     assert (quiet.status, quiet.success) == (status, success)
     if warns:
@@ -94,7 +104,12 @@ def test_the_table_is_true(status, auto, asked):
 def test_stalled_is_no_success():
     # With columns that depend on each other, and no penalty to choose between them, a race can prove nothing.
     mixed = A @ np.random.default_rng(1).standard_normal((5, 3))
-    options = {"loss": LAD(np.hstack([A, mixed]), B), "tol": 1e-3, "max_iter": 20000, "finish": False}
+    options = {
+        "loss": LAD(np.hstack([A, mixed]), B),
+        "tol": 1e-3,
+        "max_iter": 20000,
+        "finish": False,
+    }
     with pytest.warns(ConvergenceWarning, match="nothing proves"):
         result = minimize(**options)
     assert (result.status, result.success) == (Status.STALLED, False)
@@ -111,30 +126,53 @@ def test_stalled_is_no_success():
 def test_an_optimum_of_zero_is_reached(options):
     bowl = minimize(lambda x: (x @ x, 2 * x), [3.0, -4.0], tol=1e-6, max_iter=5000, **options)
     assert bowl.success
-    at_rounding = minimize(lambda x: (x @ x - 2 * x.sum() + 2, 2 * (x - 1)), [1.0, 1.0 + 2e-16], tol=1e-4, **options)
+    at_rounding = minimize(
+        lambda x: (x @ x - 2 * x.sum() + 2, 2 * (x - 1)), [1.0, 1.0 + 2e-16], tol=1e-4, **options
+    )
     assert at_rounding.success
 
 
 @pytest.mark.parametrize(("penalty", "intercept"), [(None, True), (L1(1e-12), False)], ids=str)
 def test_a_fit_without_an_error_ends(penalty, intercept):
-    result = minimize(LAD(A, A @ np.ones(5) + intercept, intercept=intercept), penalty=penalty, tol=1e-4, max_iter=20000)
+    result = minimize(
+        LAD(A, A @ np.ones(5) + intercept, intercept=intercept),
+        penalty=penalty,
+        tol=1e-4,
+        max_iter=20000,
+    )
     assert result.success
     assert result.status == Status.CONVERGED
     np.testing.assert_allclose(result.x, 1.0, atol=1e-5)
-    again = minimize(LAD(A, A @ np.ones(5) + intercept, intercept=intercept), result.x, penalty, tol=1e-4, max_iter=20000)
+    again = minimize(
+        LAD(A, A @ np.ones(5) + intercept, intercept=intercept),
+        result.x,
+        penalty,
+        tol=1e-4,
+        max_iter=20000,
+    )
     assert again.success  # also from a start where the objective is nothing already
 
 
-@pytest.mark.parametrize(("options", "mean"), [({}, 0.0), ({}, 1e5), ({"eta": 100.0, "stop": "gap"}, 1e5)])
+@pytest.mark.parametrize(
+    ("options", "mean"), [({}, 0.0), ({}, 1e5), ({"eta": 100.0, "stop": "gap"}, 1e5)]
+)
 def test_a_bad_start_does_not_loosen_the_tolerance(mean, options):
-    loss, penalty, start = Squared(A, B + mean, intercept=True), L1(0.01), np.full(6, 1e4) if mean == 0 else None
-    best = minimize(loss, np.r_[np.zeros(5), mean + B.mean()], penalty, tol=1e-4, max_iter=20000).fun
+    loss, penalty, start = (
+        Squared(A, B + mean, intercept=True),
+        L1(0.01),
+        np.full(6, 1e4) if mean == 0 else None,
+    )
+    best = minimize(
+        loss, np.r_[np.zeros(5), mean + B.mean()], penalty, tol=1e-4, max_iter=20000
+    ).fun
     result = minimize(loss, start, penalty, tol=1e-3, max_iter=3000, on_failure="ignore", **options)
     assert result.fun <= best * 1.002 or not result.success
 
 
 def test_what_the_tolerance_was_relative_to():
-    result = minimize(Squared(A, A @ np.ones(5)), penalty=L1(1e-12), tol=1e-4, max_iter=5000, finish=False)
+    result = minimize(
+        Squared(A, A @ np.ones(5)), penalty=L1(1e-12), tol=1e-4, max_iter=5000, finish=False
+    )
     assert result.success
     assert result.gap > 1e-4 * result.fun
     assert "relative to a millionth of the objective's usual size" in result.message
@@ -143,12 +181,22 @@ def test_what_the_tolerance_was_relative_to():
 
 @pytest.mark.parametrize("options", [{}, {"eta": 0.1}], ids=["auto", "eta"])
 def test_a_start_outside_the_set_is_not_certified(options):
-    result = minimize(Squared(A, B), penalty=Simplex(), stop="gap", tol=1e-3, max_iter=5000, **options)
+    result = minimize(
+        Squared(A, B), penalty=Simplex(), stop="gap", tol=1e-3, max_iter=5000, **options
+    )
     assert result.success
     assert result.nit > 0
     assert np.isfinite(result.fun)
     assert 0 <= result.gap <= 1e-3 * result.fun
-    none = minimize(Squared(A, B), penalty=Simplex(), stop="gap", tol=1e-3, max_iter=0, on_failure="ignore", **options)
+    none = minimize(
+        Squared(A, B),
+        penalty=Simplex(),
+        stop="gap",
+        tol=1e-3,
+        max_iter=0,
+        on_failure="ignore",
+        **options,
+    )
     assert not none.success
 
 
@@ -197,7 +245,12 @@ def a_callback(error):
     return callback
 
 
-STATUS = {"nan value": "NOT_FINITE", "nan gradient": "NOT_FINITE", "inf": "NOT_FINITE", "unbounded": "DIVERGED"}
+STATUS = {
+    "nan value": "NOT_FINITE",
+    "nan gradient": "NOT_FINITE",
+    "inf": "NOT_FINITE",
+    "unbounded": "DIVERGED",
+}
 PATHS = {
     "eta": {"x0": np.zeros(3), "eta": 0.5},
     "auto": {"x0": np.zeros(3)},
@@ -208,8 +261,12 @@ PATHS = {
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("kind", STATUS)
 def test_numbers_that_fail(kind, path):
-    options = {name: np.copy(value) if name == "x0" else value for name, value in PATHS[path].items()}
-    with pytest.warns(ConvergenceWarning, match="NaN or infinite" if kind != "unbounded" else "runs away") as record:
+    options = {
+        name: np.copy(value) if name == "x0" else value for name, value in PATHS[path].items()
+    }
+    with pytest.warns(
+        ConvergenceWarning, match="NaN or infinite" if kind != "unbounded" else "runs away"
+    ) as record:
         result = minimize(Trouble(kind), **options)
     assert len(record) == 1
     assert record[0].filename == __file__
@@ -225,11 +282,20 @@ def test_numbers_that_fail(kind, path):
 
 FAULTS = {
     "error in the loss": (lambda: {"loss": Trouble("error")}, ZeroDivisionError),
-    "error in the prox": (lambda: {"penalty": Broken(ZeroDivisionError("in the prox"))}, ZeroDivisionError),
-    "error in the callback": (lambda: {"callback": a_callback(ZeroDivisionError("in the callback"))}, ZeroDivisionError),
+    "error in the prox": (
+        lambda: {"penalty": Broken(ZeroDivisionError("in the prox"))},
+        ZeroDivisionError,
+    ),
+    "error in the callback": (
+        lambda: {"callback": a_callback(ZeroDivisionError("in the callback"))},
+        ZeroDivisionError,
+    ),
     "interrupt in the loss": (lambda: {"loss": Trouble("interrupt")}, Interrupted),
     "interrupt in the prox": (lambda: {"penalty": Broken(KeyboardInterrupt())}, Interrupted),
-    "interrupt in the callback": (lambda: {"callback": a_callback(KeyboardInterrupt())}, Interrupted),
+    "interrupt in the callback": (
+        lambda: {"callback": a_callback(KeyboardInterrupt())},
+        Interrupted,
+    ),
 }
 
 
@@ -260,24 +326,41 @@ def turns_after(calls, value):
 @pytest.mark.parametrize(("value", "tol"), [(np.nan, None), (np.inf, 1.0), (-np.inf, None)])
 def test_the_last_call_of_a_race_counts(value, tol):
     calls = minimize(turns_after(1000, value), np.zeros(3), tol=tol, max_iter=2).nfev
-    result = minimize(turns_after(calls - 1, value), np.zeros(3), tol=tol, max_iter=2, on_failure="ignore")
+    result = minimize(
+        turns_after(calls - 1, value), np.zeros(3), tol=tol, max_iter=2, on_failure="ignore"
+    )
     assert (result.status, result.success) == (Status.NOT_FINITE, False)
 
 
-@pairwise(tol=[None, 0.0, 1e300], path=PATHS, size=[1e100, 1e153, 1e160], stop=["subgradient", "gap"])
+@pairwise(
+    tol=[None, 0.0, 1e300], path=PATHS, size=[1e100, 1e153, 1e160], stop=["subgradient", "gap"]
+)
 def test_huge_numbers_are_silent(size, path, tol, stop):
     def steep(x):
         with np.errstate(over="ignore"):  # what the loss says about itself is its own affair
             return size * np.sum(np.abs(x), axis=0), size * np.sign(x)
 
-    options = {**PATHS[path], "x0": PATHS[path]["x0"] + 700.0, "tol": tol, "max_iter": 40, "on_failure": "ignore"}
+    options = {
+        **PATHS[path],
+        "x0": PATHS[path]["x0"] + 700.0,
+        "tol": tol,
+        "max_iter": 40,
+        "on_failure": "ignore",
+    }
     result = minimize(steep, stop=stop, **options)
-    assert np.all(np.isfinite(result.subgradient_norm) | (np.asarray(result.status) != Status.CONVERGED))
+    assert np.all(
+        np.isfinite(result.subgradient_norm) | (np.asarray(result.status) != Status.CONVERGED)
+    )
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_infinities_of_both_signs_are_silent(path):
-    options = {**PATHS[path], "x0": PATHS[path]["x0"] - 1.0, "penalty": NonNegative(), "on_failure": "ignore"}
+    options = {
+        **PATHS[path],
+        "x0": PATHS[path]["x0"] - 1.0,
+        "penalty": NonNegative(),
+        "on_failure": "ignore",
+    }
     result = minimize(lambda x: (quadratic(x)[0] - np.inf, x - 1.0), **options)
     assert np.all(np.asarray(result.status) == Status.NOT_FINITE)
 
@@ -297,12 +380,24 @@ def test_small_numbers_in_a_certificate_are_no_error():
     minimize(loss, None, Ridge(0.1), tol=1e-6, stop="gap", max_iter=17, on_failure="ignore")
 
 
-@pairwise(case=[(3.0, 1e-17), (3.0, [1e-18, 1e-17]), (1e20, 1.0), (1e20, None)], penalty=[None, L1(0.1)])
+@pairwise(
+    case=[(3.0, 1e-17), (3.0, [1e-18, 1e-17]), (1e20, 1.0), (1e20, None)], penalty=[None, L1(0.1)]
+)
 def test_standing_still_proves_nothing(case, penalty):
     size, eta = case
     # Steps of less than a unit in the last place of x are lost: x does not move, and is not stationary.
-    result = minimize(quadratic, np.array([size, -size]), penalty, eta=eta, tol=1e-6, max_iter=50, on_failure="ignore")
-    assert np.all(np.asarray(result.subgradient_norm) >= 0.5 * np.linalg.norm(result.jac, axis=0) - 1)
+    result = minimize(
+        quadratic,
+        np.array([size, -size]),
+        penalty,
+        eta=eta,
+        tol=1e-6,
+        max_iter=50,
+        on_failure="ignore",
+    )
+    assert np.all(
+        np.asarray(result.subgradient_norm) >= 0.5 * np.linalg.norm(result.jac, axis=0) - 1
+    )
     assert not np.any(result.success)
 
 
@@ -333,7 +428,15 @@ def test_faults_leave_a_sweep(fault):
     make, error = FAULTS[fault]
     options = {"loss": quadratic, "penalty": None, **make()}
     with pytest.raises(error):
-        sweep(options["loss"], options["penalty"], [AdaGradDiff], [0.1, 0.5], np.zeros((3, 2)), 20, progress=False)
+        sweep(
+            options["loss"],
+            options["penalty"],
+            [AdaGradDiff],
+            [0.1, 0.5],
+            np.zeros((3, 2)),
+            20,
+            progress=False,
+        )
 
 
 # ------------------------------------------------------------ estimators

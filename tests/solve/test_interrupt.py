@@ -26,27 +26,40 @@ def interrupted(*args, **options):
         minimize(*args, **options)
     assert isinstance(caught.value, KeyboardInterrupt)
     result = caught.value.result
-    ended = "" if np.any(result.status == Status.INTERRUPTED) else "Ctrl-C came while the run was ending. "
+    ended = (
+        ""
+        if np.any(result.status == Status.INTERRUPTED)
+        else "Ctrl-C came while the run was ending. "
+    )
     assert str(caught.value) == ended + result.message
     return result
 
 
 def assert_continues(result, x0, rule, penalty=None):
     """`result` was interrupted after some iterations: it is what they give, and goes on as if nothing had happened."""
-    so_far, whole = (minimize(Bowl(), x0, penalty, rule, max_iter=n) for n in (np.max(result.nit), 50))
+    so_far, whole = (
+        minimize(Bowl(), x0, penalty, rule, max_iter=n) for n in (np.max(result.nit), 50)
+    )
     for name in ("x", "x_avg", "x_best", "fun", "fun_best", "jac", "nit", "nfev"):
         assert np.array_equal(result[name], so_far[name]), name
     assert np.array_equal(result.state.memory["total"], so_far.state.memory["total"])
     unknown = np.isnan(result.subgradient_norm)  # is fine, as long as it is said
-    np.testing.assert_array_equal(np.where(unknown, so_far.subgradient_norm, result.subgradient_norm), so_far.subgradient_norm)
+    np.testing.assert_array_equal(
+        np.where(unknown, so_far.subgradient_norm, result.subgradient_norm), so_far.subgradient_norm
+    )
     assert np.array_equal(result.history.objective, so_far.history.objective)
-    rest = minimize(Bowl(), penalty=penalty, rule=rule, max_iter=50 - np.max(result.nit), state=result.state)
+    rest = minimize(
+        Bowl(), penalty=penalty, rule=rule, max_iter=50 - np.max(result.nit), state=result.state
+    )
     for name in ("x", "x_avg", "x_best", "fun", "nit"):
         assert np.array_equal(rest[name], whole[name]), name
     assert np.array_equal(rest.state.memory["total"], whole.state.memory["total"])
 
 
-@pytest.mark.parametrize(("rule", "call"), [(AdaGradDiff(0.3), 2), (AdaGradDiff(0.3), 3), (AdaGrad(0.3, blocks="all"), 20)])
+@pytest.mark.parametrize(
+    ("rule", "call"),
+    [(AdaGradDiff(0.3), 2), (AdaGradDiff(0.3), 3), (AdaGrad(0.3, blocks="all"), 20)],
+)
 def test_interrupted_inside_the_loss(rule, call):
     """Call k evaluates x^k: iteration k - 1 is not completed."""
     result = interrupted(Bowl(at=call, fault=interrupt), START, rule=rule, on_failure="raise")
@@ -119,7 +132,9 @@ def test_interrupted_when_some_trajectories_have_ended(fault, default_handler):
     assert result.success.tolist() == [False, True, False]
     assert result.nit.tolist() == [n, 1, n]
     for k in (0, 2):
-        np.testing.assert_allclose(result.x[:, k], minimize(Bowl(), x0[:, k], eta=0.3, max_iter=n).x, rtol=1e-12)
+        np.testing.assert_allclose(
+            result.x[:, k], minimize(Bowl(), x0[:, k], eta=0.3, max_iter=n).x, rtol=1e-12
+        )
     np.testing.assert_allclose(result.x[:, 1], minimum, rtol=1e-15)
 
 
@@ -165,9 +180,13 @@ def test_the_default_path_is_interrupted_alike(default_handler):
             signal.raise_signal(signal.SIGINT)
 
     for callback in (in_callback, by_signal):
-        result = interrupted(LAD(A, REAL, intercept=True), penalty=L1(0.05), max_iter=200, callback=callback)
+        result = interrupted(
+            LAD(A, REAL, intercept=True), penalty=L1(0.05), max_iter=200, callback=callback
+        )
         assert (result.status, result.nit, result.success) == (Status.INTERRUPTED, 45, False)
-        rest = minimize(LAD(A, REAL, intercept=True), penalty=L1(0.05), max_iter=155, state=result.state)
+        rest = minimize(
+            LAD(A, REAL, intercept=True), penalty=L1(0.05), max_iter=155, state=result.state
+        )
         for name in ("x", "fun", "nit", "nfev", "eta"):
             assert np.array_equal(rest[name], whole[name]), name
 
@@ -216,7 +235,9 @@ print("not reached")
 def test_a_signal_from_outside():
     """Of a run with an eta, and of one without."""
     answers = []
-    with subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         for _ in range(2):
             assert process.stdout.readline() == "running\n"
             process.send_signal(signal.SIGINT)
@@ -224,7 +245,11 @@ def test_a_signal_from_outside():
         more, err = process.communicate(timeout=120)
     for answer in answers:
         assert answer["nit"] >= 100
-        assert (answer["status"], answer["restored"], answer["same"]) == (Status.INTERRUPTED, True, True)
+        assert (answer["status"], answer["restored"], answer["same"]) == (
+            Status.INTERRUPTED,
+            True,
+            True,
+        )
     assert more == ""  # Ctrl-C ends a program that does not catch it
     assert "Interrupted" in err.splitlines()[-1]
     assert process.returncode in (1, -signal.SIGINT, 130)

@@ -43,18 +43,39 @@ def minibatch(loss, size=2, **options):
 
 CASES = {
     "dense": (minibatch(lambda: Logistic(A, LABELS)), {"penalty": L1(0.02), "eta": 0.3}),
-    "CSR, intercept": (minibatch(lambda: Logistic(CSR, LABELS, intercept=True)), {"penalty": L1(0.02), "eta": 0.3}),
+    "CSR, intercept": (
+        minibatch(lambda: Logistic(CSR, LABELS, intercept=True)),
+        {"penalty": L1(0.02), "eta": 0.3},
+    ),
     "CSC, ridge": (minibatch(lambda: LAD(sparse.csc_array(RARE), REAL, l2=0.1)), {"eta": 0.3}),
-    "float32": (minibatch(lambda: Logistic(CSR.astype(np.float32), LABELS)), {"penalty": L1(0.02), "eta": 0.3}),
-    "storm": (minibatch(lambda: Logistic(CSR, LABELS), reduce="storm"), {"penalty": L1(0.02), "eta": 0.3}),
+    "float32": (
+        minibatch(lambda: Logistic(CSR.astype(np.float32), LABELS)),
+        {"penalty": L1(0.02), "eta": 0.3},
+    ),
+    "storm": (
+        minibatch(lambda: Logistic(CSR, LABELS), reduce="storm"),
+        {"penalty": L1(0.02), "eta": 0.3},
+    ),
     "noise": (minibatch(lambda: Logistic(CSR, LABELS), reduce=None, seed=3), {"eta": 0.3}),
-    "step by step": (minibatch(lambda: Logistic(CSR, LABELS)), {"rule": AdaGrad(0.3), "penalty": L1(0.02)}),
+    "step by step": (
+        minibatch(lambda: Logistic(CSR, LABELS)),
+        {"rule": AdaGrad(0.3), "penalty": L1(0.02)},
+    ),
     "Adam": (minibatch(lambda: Squared(CSR, REAL)), {"rule": Adam(0.02)}),
     "DoG": (minibatch(lambda: Squared(A, REAL)), {"rule": DoG()}),
     "AdaPG": (minibatch(lambda: Squared(A, REAL)), {"rule": AdaPG()}),
-    "classes": (minibatch(lambda: Multinomial(CSR, CLASSES, intercept=True)), {"rule": AdaGradDiff(0.3, blocks="row")}),
-    "trajectories": (minibatch(lambda: Logistic(CSR, LABELS)), {"rule": AdaGradDiff([0.1, 0.3, 1.0]), "x0": STARTS}),
-    "trajectories, storm": (minibatch(lambda: LAD(A, REAL), reduce="storm"), {"eta": [0.1, 0.3], "penalty": L1(0.02)}),
+    "classes": (
+        minibatch(lambda: Multinomial(CSR, CLASSES, intercept=True)),
+        {"rule": AdaGradDiff(0.3, blocks="row")},
+    ),
+    "trajectories": (
+        minibatch(lambda: Logistic(CSR, LABELS)),
+        {"rule": AdaGradDiff([0.1, 0.3, 1.0]), "x0": STARTS},
+    ),
+    "trajectories, storm": (
+        minibatch(lambda: LAD(A, REAL), reduce="storm"),
+        {"eta": [0.1, 0.3], "penalty": L1(0.02)},
+    ),
     "threads": (minibatch(lambda: Logistic(MANY[0], MANY[2]), 50), {"eta": [0.1, 0.3, 0.5]}),
     "no batches": (minibatch(lambda: Logistic(CSR, LABELS), 40), {"eta": 0.3}),
 }
@@ -77,7 +98,10 @@ def test_5_and_5_iterations_are_10(case, tmp_path):
 @looped("case", ["CSR, intercept", "trajectories"])
 def test_a_stop_after_every_round(case):
     make, arguments = CASES[case]
-    whole, result = minimize(make(), **arguments, max_iter=12), minimize(make(), **arguments, max_iter=1)
+    whole, result = (
+        minimize(make(), **arguments, max_iter=12),
+        minimize(make(), **arguments, max_iter=1),
+    )
     rest = {name: value for name, value in arguments.items() if name != "x0"}
     for _ in range(11):
         result = minimize(make(), **rest, max_iter=1, state=result.state)
@@ -90,7 +114,9 @@ def test_crashes(case, tmp_path):
     check_crashes(make, tmp_path / "run.npz", at=(3, 17), **arguments)
 
 
-@pytest.mark.parametrize("options", [{"eta": 0.3, "stop": "gap", "tol": 1e-12}, {"finish": False}], ids=["gap", "auto"])
+@pytest.mark.parametrize(
+    "options", [{"eta": 0.3, "stop": "gap", "tol": 1e-12}, {"finish": False}], ids=["gap", "auto"]
+)
 def test_crashes_of_certified_runs_and_without_a_step_size(options, tmp_path):
     def make():
         return Minibatch(Logistic(CSR, LABELS, intercept=True), 2)
@@ -98,7 +124,10 @@ def test_crashes_of_certified_runs_and_without_a_step_size(options, tmp_path):
     check_crashes(make, tmp_path / "run.npz", at=(3, 17), penalty=L1(0.02), **options)
 
 
-@looped("change, words", [({"seed": 1}, "loss.seed"), ({"reduce": "storm"}, "loss.reduce"), ({"size": 3}, "loss.size")])
+@looped(
+    "change, words",
+    [({"seed": 1}, "loss.seed"), ({"reduce": "storm"}, "loss.reduce"), ({"size": 3}, "loss.size")],
+)
 def test_other_batches_are_another_problem(change, words):
     state = minimize(Minibatch(Logistic(CSR, LABELS), 2), eta=0.3, max_iter=3).state
     with pytest.raises(ValueError, match=f"another problem: {words} is not the same"):
@@ -119,7 +148,11 @@ def test_iterate_continues_and_leaves_the_state_alone():
         state = next(states)
         np.testing.assert_array_equal(state.x, minimize(loss, eta=0.3, max_iter=n).x)
     np.testing.assert_array_equal(first.x, before.x)
-    assert first.memory["minibatch.steps"] == before.memory["minibatch.steps"] < state.memory["minibatch.steps"]
+    assert (
+        first.memory["minibatch.steps"]
+        == before.memory["minibatch.steps"]
+        < state.memory["minibatch.steps"]
+    )
 
 
 # ------------------------------------------------------------ Ctrl-C
@@ -145,7 +178,11 @@ def stop():
 def test_interrupted_in_the_middle_of_a_round(at, columns, pressed, default_handler):
     """Ctrl-C discards the epoch, also if it comes as a signal; the run resumes exactly."""
     rule = AdaGradDiff([0.1, 0.3] if columns else 0.3, blocks=[0, 1, 2, 3, 4, 5])
-    run = {"loss": Minibatch(Logistic(CSR, LABELS), 2), "rule": rule, "penalty": Pressed(0.02, np.arange(6))}
+    run = {
+        "loss": Minibatch(Logistic(CSR, LABELS), 2),
+        "rule": rule,
+        "penalty": Pressed(0.02, np.arange(6)),
+    }
     Pressed.at, Pressed.calls = 0, 0
     whole = minimize(**run, max_iter=30)
     Pressed.calls, Pressed.at = 0, at

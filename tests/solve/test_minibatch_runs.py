@@ -60,7 +60,9 @@ PENALTIES = {
         Separable([(slice(0, 2), L1(0.05)), ([3], Box(-0.1, 0.1))]),
         naive.Penalty(
             lambda x: 0.05 * np.abs(x[:2]).sum() + (0.0 if abs(x[3]) <= 0.1 else np.inf),
-            lambda z, s: np.concatenate([naive.L1(0.05).prox(z[:2], s[:2]), z[2:3], np.clip(z[3:4], -0.1, 0.1), z[4:]]),
+            lambda z, s: np.concatenate(
+                [naive.L1(0.05).prox(z[:2], s[:2]), z[2:3], np.clip(z[3:4], -0.1, 0.1), z[4:]]
+            ),
         ),
     ),
 }
@@ -74,16 +76,24 @@ def plain_group(lam, groups):
             x[where] *= max(0.0, 1 - lam * s[where][0] / max(np.linalg.norm(z[where]), 1e-300))
         return x
 
-    return naive.Penalty(lambda x: lam * sum(np.linalg.norm(x[groups == group]) for group in np.unique(groups)), prox)
+    return naive.Penalty(
+        lambda x: lam * sum(np.linalg.norm(x[groups == group]) for group in np.unique(groups)), prox
+    )
 
 
 def plain_run(batches, loss, x0, penalty, rule="AdaGradDiff", eta=0.3, rounds=ROUNDS, **options):
     """x at the ends of rounds, objectives there, and mean steps and norms of subgradients, from the formulas."""
     steps = ends(loss.length, rounds)
     estimates = Estimates(batches, loss.batch, loss.length, loss.reduce)
-    found = naive.run(estimates, x0, penalty, rule, eta, steps[-1], intercept=loss.intercept, **options)
+    found = naive.run(
+        estimates, x0, penalty, rule, eta, steps[-1], intercept=loss.intercept, **options
+    )
     assert steps[-1] > 3 * rounds
-    return found.x[steps], found.F[steps[1:]], np.stack([found.mean_step, found.subgradient_norm])[:, steps[1:] - 1]
+    return (
+        found.x[steps],
+        found.F[steps[1:]],
+        np.stack([found.mean_step, found.subgradient_norm])[:, steps[1:] - 1],
+    )
 
 
 def check(loss, batches, x0, penalty, phi, eta=0.3, rule=AdaGradDiff, rtol=1e-9, **options):
@@ -95,7 +105,9 @@ def check(loss, batches, x0, penalty, phi, eta=0.3, rule=AdaGradDiff, rtol=1e-9,
         np.testing.assert_allclose(state.x, x[n + 1], rtol=rtol, atol=rtol * size)
         np.testing.assert_allclose(state.fun, F[n], rtol=rtol, atol=rtol)
         np.testing.assert_allclose(state.mean_step, mean_step[n], rtol=100 * rtol)
-        np.testing.assert_allclose(state.subgradient_norm, norm[n], rtol=1000 * rtol, atol=1000 * rtol)
+        np.testing.assert_allclose(
+            state.subgradient_norm, norm[n], rtol=1000 * rtol, atol=1000 * rtol
+        )
 
 
 # ------------------------------------------------------------ the compiled walk, and step by step
@@ -121,7 +133,9 @@ def test_terms(layout, reduce, terms):
     check(loss, Batches("Logistic", RARE, LABELS, **plain), x0, L1(0.02), naive.L1(0.02))
 
 
-@pytest.mark.parametrize(("kind", "layout"), [(kind, ("dense", "CSR")[k % 2]) for k, kind in enumerate(SCALAR)])
+@pytest.mark.parametrize(
+    ("kind", "layout"), [(kind, ("dense", "CSR")[k % 2]) for k, kind in enumerate(SCALAR)]
+)
 def test_losses(kind, layout):
     codes = np.arange(40) * 7 % 5 - 2
     codes = codes if kind.__name__ != "Poisson" else codes + 2
@@ -135,7 +149,14 @@ def test_losses(kind, layout):
 def test_classes(reduce, terms, blocks):
     loss = Minibatch(Multinomial(sparse.csr_array(RARE), CLASSES, **terms), SIZE, reduce=reduce)
     x0 = np.zeros(loss.shape)
-    check(loss, Batches("Multinomial", RARE, CLASSES, **terms), x0, L1(0.01), naive.L1(0.01), blocks=blocks)
+    check(
+        loss,
+        Batches("Multinomial", RARE, CLASSES, **terms),
+        x0,
+        L1(0.01),
+        naive.L1(0.01),
+        blocks=blocks,
+    )
 
 
 class Positive(L1):
@@ -150,7 +171,11 @@ class Positive(L1):
 
 @pytest.mark.parametrize(
     ("penalty", "layout"),
-    [(Positive(0.05), "CSR"), (Scaled(Positive(0.1), 0.5), "dense"), (Separable([(slice(None), Positive(0.05))]), "CSR")],
+    [
+        (Positive(0.05), "CSR"),
+        (Scaled(Positive(0.1), 0.5), "dense"),
+        (Separable([(slice(None), Positive(0.05))]), "CSR"),
+    ],
 )
 def test_a_penalty_that_was_changed_by_its_user(penalty, layout):
     loss = Minibatch(Logistic(LAYOUTS[layout](RARE), LABELS), SIZE)
@@ -169,7 +194,13 @@ GROUPS = np.array([0, 0, 1, 1, 2, 2, 2])
     "rule, eta, options, penalty, phi",
     [
         (AdaGrad, 0.3, {}, L1(0.05), naive.L1(0.05)),
-        (AdaGradDiff, decreasing, {}, L1(0.05), naive.L1(0.05)),  # a function of steps, not of rounds
+        (
+            AdaGradDiff,
+            decreasing,
+            {},
+            L1(0.05),
+            naive.L1(0.05),
+        ),  # a function of steps, not of rounds
         (AdaGradDiff, 0.3, {"blocks": "all"}, L1(0.05), naive.L1(0.05)),
         (AdaGradDiff, 0.3, {"blocks": GROUPS}, GroupL2(0.05, GROUPS), plain_group(0.05, GROUPS)),
     ],
@@ -190,16 +221,24 @@ def test_scales():
 
 
 @pytest.mark.parametrize(
-    ("kind", "reduce"), [(kind, REDUCE[k % 3]) for k, kind in enumerate(kind for kind in PUBLISHED if kind is not FISTA)]
+    ("kind", "reduce"),
+    [
+        (kind, REDUCE[k % 3])
+        for k, kind in enumerate(kind for kind in PUBLISHED if kind is not FISTA)
+    ],
 )
 def test_rules_of_the_literature(kind, reduce):
     """As the formulas of their authors have it, if they are given these gradients."""
     loss = Minibatch(Squared(sparse.csr_array(RARE), REAL), SIZE, reduce=reduce)
-    estimates = Estimates(Batches("Squared", RARE, REAL), loss.batch, loss.length, reduce, asked_twice=kind is AdaPG)
+    estimates = Estimates(
+        Batches("Squared", RARE, REAL), loss.batch, loss.length, reduce, asked_twice=kind is AdaPG
+    )
     rule, steps = kind(**PUBLISHED[kind]), ends(loss.length, ROUNDS)
     one = {"one": naive.same_block(rule.blocks, (7,), 0)} if kind in BLOCKED else {}
     plain = getattr(naive_rules, kind.__name__)
-    expected = plain(estimates, START[:, 0], naive.L1(0.05).prox, steps[-1], **PUBLISHED[kind], **one)[steps]
+    expected = plain(
+        estimates, START[:, 0], naive.L1(0.05).prox, steps[-1], **PUBLISHED[kind], **one
+    )[steps]
     found = [state.x.copy() for state in islice(iterate(loss, START[:, 0], L1(0.05), rule), ROUNDS)]
     np.testing.assert_allclose(found, expected[1:], rtol=1e-7, atol=1e-9)
 
@@ -208,7 +247,9 @@ def test_rules_of_the_literature(kind, reduce):
 def test_a_rule_that_compares_values_has_full_gradients(reduce):
     whole = Squared(RARE, REAL)
     loss = Minibatch(whole, SIZE, reduce=reduce)
-    found, expected = (minimize(one, START[:, 0], L1(0.05), FISTA(), max_iter=30) for one in (loss, whole))
+    found, expected = (
+        minimize(one, START[:, 0], L1(0.05), FISTA(), max_iter=30) for one in (loss, whole)
+    )
     np.testing.assert_array_equal(found.x, expected.x)
     np.testing.assert_array_equal(found.history.objective, expected.history.objective)
     np.testing.assert_array_equal(found.history.passes, np.arange(2, 32))
@@ -219,12 +260,20 @@ def test_a_rule_that_compares_values_has_full_gradients(reduce):
 
 @pairwise(layout=LAYOUTS, reduce=REDUCE, intercept=[False, True])
 def test_trajectories_see_the_same_batches(layout, reduce, intercept):
-    loss = Minibatch(Logistic(LAYOUTS[layout](RARE), LABELS, intercept=intercept), SIZE, reduce=reduce)
+    loss = Minibatch(
+        Logistic(LAYOUTS[layout](RARE), LABELS, intercept=intercept), SIZE, reduce=reduce
+    )
     x0, etas = np.zeros((loss.shape[0], 3)), [0.05, 0.3, 1.0]
     x0[:7] = START
     together = minimize(loss, x0, L1(0.05), AdaGradDiff(etas), max_iter=ROUNDS)
     for k, eta in enumerate(etas):
-        x, F, _ = plain_run(Batches("Logistic", RARE, LABELS, intercept=intercept), loss, x0[:, k], naive.L1(0.05), eta=eta)
+        x, F, _ = plain_run(
+            Batches("Logistic", RARE, LABELS, intercept=intercept),
+            loss,
+            x0[:, k],
+            naive.L1(0.05),
+            eta=eta,
+        )
         np.testing.assert_allclose(together.x[:, k], x[-1], rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(together.history.objective[:, k], F, rtol=1e-9)
         alone = minimize(loss, x0[:, k], L1(0.05), eta=eta, max_iter=ROUNDS)
@@ -236,10 +285,19 @@ def test_trajectories_see_the_same_batches(layout, reduce, intercept):
 def test_a_trajectory_that_fails_leaves_the_others_alone(blocks):
     loss = Minibatch(Poisson(sparse.csr_array(RARE), np.round(np.abs(REAL))), SIZE)
     etas = [0.1, 1e6, 0.3]
-    together = minimize(loss, START, L1(0.05), AdaGradDiff(etas, blocks=blocks), max_iter=ROUNDS, on_failure="ignore")
+    together = minimize(
+        loss,
+        START,
+        L1(0.05),
+        AdaGradDiff(etas, blocks=blocks),
+        max_iter=ROUNDS,
+        on_failure="ignore",
+    )
     assert together.status[1] in (Status.NOT_FINITE, Status.DIVERGED)
     for k in (0, 2):
-        alone = minimize(loss, START[:, k], L1(0.05), AdaGradDiff(etas[k], blocks=blocks), max_iter=ROUNDS)
+        alone = minimize(
+            loss, START[:, k], L1(0.05), AdaGradDiff(etas[k], blocks=blocks), max_iter=ROUNDS
+        )
         assert together.nit[k] == ROUNDS
         np.testing.assert_allclose(together.x[:, k], alone.x, rtol=1e-10, atol=1e-10)
 
@@ -253,16 +311,27 @@ def read_only(array):
 def stored_oddly(array):
     """Entries in two parts that add up, in any order, with indices of 64 bits, in memory that nobody may write to."""
     rows = [
-        [(i, part * array[j, i]) for part in (0.25, 0.75) for i in np.flatnonzero(array[j])[::-1]] for j in range(len(array))
+        [(i, part * array[j, i]) for part in (0.25, 0.75) for i in np.flatnonzero(array[j])[::-1]]
+        for j in range(len(array))
     ]
     indptr = np.cumsum([0, *map(len, rows)])
-    indices, entries = (np.array(column) for column in zip(*(pair for row in rows for pair in row), strict=True))
-    return sparse.csr_array((read_only(entries), read_only(indices.astype(np.int64)), read_only(indptr)), shape=array.shape)
+    indices, entries = (
+        np.array(column) for column in zip(*(pair for row in rows for pair in row), strict=True)
+    )
+    return sparse.csr_array(
+        (read_only(entries), read_only(indices.astype(np.int64)), read_only(indptr)),
+        shape=array.shape,
+    )
 
 
 @pytest.mark.parametrize(
     ("layout", "reduce"),
-    [(read_only, "svrg"), (stored_oddly, "storm"), (stored_oddly, "svrg"), (np.asfortranarray, "svrg")],
+    [
+        (read_only, "svrg"),
+        (stored_oddly, "storm"),
+        (stored_oddly, "svrg"),
+        (np.asfortranarray, "svrg"),
+    ],
 )
 def test_data_of_odd_layout(layout, reduce):
     array = RARE.copy()
@@ -270,15 +339,27 @@ def test_data_of_odd_layout(layout, reduce):
     given = layout(array)
     loss = Minibatch(Logistic(given, LABELS), SIZE, reduce=reduce)
     check(loss, Batches("Logistic", array, LABELS), START[:, 0], L1(0.05), naive.L1(0.05))
-    np.testing.assert_array_equal(given @ np.eye(7), layout(array) @ np.eye(7))  # nobody has changed it
+    np.testing.assert_array_equal(
+        given @ np.eye(7), layout(array) @ np.eye(7)
+    )  # nobody has changed it
 
 
 @pairwise(layout=LAYOUTS, reduce=REDUCE, blocks=[None, "all"])
 def test_single_precision(layout, reduce, blocks):
-    loss = Minibatch(Logistic(LAYOUTS[layout](RARE.astype(np.float32)), LABELS), SIZE, reduce=reduce)
-    found = minimize(loss, START[:, 0].astype(np.float32), L1(0.05), AdaGradDiff(0.3, blocks=blocks), max_iter=ROUNDS)
+    loss = Minibatch(
+        Logistic(LAYOUTS[layout](RARE.astype(np.float32)), LABELS), SIZE, reduce=reduce
+    )
+    found = minimize(
+        loss,
+        START[:, 0].astype(np.float32),
+        L1(0.05),
+        AdaGradDiff(0.3, blocks=blocks),
+        max_iter=ROUNDS,
+    )
     assert found.x.dtype == np.float32
-    x, F, _ = plain_run(Batches("Logistic", RARE, LABELS), loss, START[:, 0], naive.L1(0.05), blocks=blocks)
+    x, F, _ = plain_run(
+        Batches("Logistic", RARE, LABELS), loss, START[:, 0], naive.L1(0.05), blocks=blocks
+    )
     np.testing.assert_allclose(found.x, x[-1], rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(found.history.objective, F, rtol=1e-4)
 
@@ -306,7 +387,13 @@ def test_a_run_that_diverges_leaves_the_last_good_point(layout, reduce, blocks):
     counts = np.round(np.abs(REAL))
     for sign in (1.0, -1.0):
         loss = Minibatch(Poisson(LAYOUTS[layout](RARE), counts), SIZE, reduce=reduce)
-        result = minimize(loss, sign * START[:, 0], rule=AdaGradDiff(1e6, blocks=blocks), max_iter=50, on_failure="ignore")
+        result = minimize(
+            loss,
+            sign * START[:, 0],
+            rule=AdaGradDiff(1e6, blocks=blocks),
+            max_iter=50,
+            on_failure="ignore",
+        )
         assert not result.success
         assert result.status in (Status.NOT_FINITE, Status.DIVERGED)
         assert np.isfinite(result.x).all()
@@ -330,7 +417,9 @@ def test_without_a_step_size(kind, reduce):
     """The race, its certificate and the finish: the gap is proved, and the answer is that of all samples."""
     whole = kind(sparse.csr_array(RARE), LABELS if kind is Logistic else REAL, intercept=True)
     loss = Minibatch(whole, SIZE, reduce=reduce)
-    result, expected = (minimize(one, penalty=L1(0.02), stop="gap", tol=1e-8) for one in (loss, whole))
+    result, expected = (
+        minimize(one, penalty=L1(0.02), stop="gap", tol=1e-8) for one in (loss, whole)
+    )
     assert result.success
     assert result.certified
     assert result.gap <= 1e-8 * max(1.0, abs(result.fun))
@@ -346,6 +435,9 @@ def test_noise_that_is_not_reduced_grows_the_metric():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((400, 5))
     whole = Logistic(A, np.sign(A[:, 0] + rng.standard_normal(400)))
-    total = {r: minimize(Minibatch(whole, 4, reduce=r), eta=0.5, max_iter=20).state.memory["total"].sum() for r in REDUCE}
+    total = {
+        r: minimize(Minibatch(whole, 4, reduce=r), eta=0.5, max_iter=20).state.memory["total"].sum()
+        for r in REDUCE
+    }
     assert 10 * total["svrg"] < total[None]
     assert 2 * total["storm"] < total[None]

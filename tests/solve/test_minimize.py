@@ -40,7 +40,12 @@ START = np.linspace(-1.0, 1.0, A.shape[1])
 def test_result_is_that_of_the_paper(rule, case, iterations):
     loss, target, penalty = case
     expected = naive.run(
-        getattr(naive, loss)(A, target), START, getattr(naive, penalty[0])(*penalty[1:]), rule.__name__, 0.3, iterations
+        getattr(naive, loss)(A, target),
+        START,
+        getattr(naive, penalty[0])(*penalty[1:]),
+        rule.__name__,
+        0.3,
+        iterations,
     )
     f, phi = getattr(adagrad_diff, loss)(A, target), getattr(adagrad_diff, penalty[0])(*penalty[1:])
     result = minimize(f, START, phi, rule(0.3), max_iter=iterations)
@@ -61,14 +66,24 @@ def test_result_is_that_of_the_paper(rule, case, iterations):
     assert np.array_equal(result.history.iteration, np.arange(1, iterations + 1))
     np.testing.assert_allclose(result.history.objective, expected.F[1:], rtol=1e-12)
     np.testing.assert_allclose(result.history.mean_step, expected.mean_step, rtol=1e-10)
-    np.testing.assert_allclose(result.history.subgradient_norm, expected.subgradient_norm, rtol=1e-8)
+    np.testing.assert_allclose(
+        result.history.subgradient_norm, expected.subgradient_norm, rtol=1e-8
+    )
     assert (np.diff(result.history.time) >= 0).all()
     assert result.history.time[0] >= 0
 
 
 def test_one_evaluation_per_iteration():
     bowl = Bowl()
-    result = minimize(bowl, np.zeros(3), eta=0.5, max_iter=12, tol=1e-300, on_failure="ignore", callback=lambda result: None)
+    result = minimize(
+        bowl,
+        np.zeros(3),
+        eta=0.5,
+        max_iter=12,
+        tol=1e-300,
+        on_failure="ignore",
+        callback=lambda result: None,
+    )
     assert bowl.calls == result.nfev == 13
 
 
@@ -81,7 +96,10 @@ def test_starts_at_zero_by_default_and_leaves_x0_alone():
     kept = START.copy()
     result = minimize(f, kept, eta=0.3, max_iter=20)
     assert np.array_equal(kept, START)
-    assert not any(np.shares_memory(kept, array) for array in (result.x, result.x_best, result.x_avg, result.state.x))
+    assert not any(
+        np.shares_memory(kept, array)
+        for array in (result.x, result.x_best, result.x_avg, result.state.x)
+    )
     assert np.array_equal(minimize(f, [0] * A.shape[1], eta=0.3, max_iter=20).x, first.x)
 
 
@@ -90,7 +108,9 @@ def test_no_iterations():
     f, g = naive.Logistic(A, LABELS)(START)
     for x in (result.x, result.x_avg, result.x_best):
         assert np.array_equal(x, START)
-    np.testing.assert_allclose([result.fun, result.fun_best], f + 0.1 * np.abs(START).sum(), rtol=1e-13)
+    np.testing.assert_allclose(
+        [result.fun, result.fun_best], f + 0.1 * np.abs(START).sum(), rtol=1e-13
+    )
     np.testing.assert_allclose(result.jac, g, rtol=1e-12)
     assert (result.nit, result.nfev, result.status, result.success) == (0, 1, Status.MAX_ITER, True)
     assert result.history.iteration.shape == result.history.objective.shape == (0,)
@@ -107,12 +127,20 @@ def test_eta_eps_and_blocks_are_those_of_adagrad_diff():
 
 def test_float32_data_give_float32_iterates():
     result = minimize(Logistic(A.astype(np.float32), LABELS), eta=0.3, max_iter=50)
-    assert {a.dtype for a in (result.x, result.x_avg, result.x_best, result.jac)} == {np.dtype(np.float32)}
-    np.testing.assert_allclose(result.x, minimize(Logistic(A, LABELS), eta=0.3, max_iter=50).x, rtol=1e-3)
+    assert {a.dtype for a in (result.x, result.x_avg, result.x_best, result.jac)} == {
+        np.dtype(np.float32)
+    }
+    np.testing.assert_allclose(
+        result.x, minimize(Logistic(A, LABELS), eta=0.3, max_iter=50).x, rtol=1e-3
+    )
 
 
 @pairwise(
-    rule=[AdaGradDiff(0.3), AdaGrad(0.3, blocks="all"), AdaGradDiff(0.1, scale=np.linspace(0.5, 2.0, 6))],
+    rule=[
+        AdaGradDiff(0.3),
+        AdaGrad(0.3, blocks="all"),
+        AdaGradDiff(0.1, scale=np.linspace(0.5, 2.0, 6)),
+    ],
     penalty=[L1(0.1), Box(-0.5, 0.5), ElasticNet(0.1, 0.5)],
     intercept=[False, True],
 )
@@ -136,7 +164,9 @@ def test_u_is_a_subgradient_of_the_objective(rule, penalty, intercept):
         else:
             special = x == 0
             assert (np.abs(v[special]) <= 0.1 + 1e-12).all()
-            np.testing.assert_allclose(v[~special], (0.1 * np.sign(x) + penalty.l2 * x)[~special], atol=1e-8)
+            np.testing.assert_allclose(
+                v[~special], (0.1 * np.sign(x) + penalty.l2 * x)[~special], atol=1e-8
+            )
         seen_zero, seen_other = seen_zero + special.sum(), seen_other + (~special).sum()
     assert min(seen_zero, seen_other) > 10  # both kinds of coordinates have been looked at
 
@@ -152,7 +182,9 @@ def test_tol_stops_at_the_first_subgradient_that_is_small_enough(tol):
     assert (result.nit, result.status, result.success) == (n, Status.CONVERGED, True)
     assert np.array_equal(result.x, minimize(f, START, L1(0.02), eta=0.5, max_iter=n).x)
     assert result.subgradient_norm == norms[n - 1]
-    exact = minimize(f, START, L1(0.02), eta=0.5, max_iter=n, tol=tol)  # the last iteration allowed is enough
+    exact = minimize(
+        f, START, L1(0.02), eta=0.5, max_iter=n, tol=tol
+    )  # the last iteration allowed is enough
     assert (exact.status, exact.success) == (Status.CONVERGED, True)
 
 
@@ -192,7 +224,9 @@ def test_history_records_every_kth_iteration(every):
     expected = np.arange(every, 31, every) if every else np.array([], int)
     assert np.array_equal(some.history.iteration, expected)
     for name in ("objective", "mean_step", "subgradient_norm"):
-        assert np.array_equal(getattr(some.history, name), getattr(full.history, name)[expected - 1])
+        assert np.array_equal(
+            getattr(some.history, name), getattr(full.history, name)[expected - 1]
+        )
     assert some.history.time.shape == expected.shape
     assert np.array_equal(some.x, full.x)
 
@@ -200,7 +234,10 @@ def test_history_records_every_kth_iteration(every):
 def test_callback_sees_every_iterate():
     seen = []
     result = minimize(LAD(A, REAL), penalty=L1(0.01), eta=0.1, max_iter=20, callback=seen.append)
-    states = [state.copy() for state in islice(iterate(LAD(A, REAL), None, L1(0.01), AdaGradDiff(0.1)), 20)]
+    states = [
+        state.copy()
+        for state in islice(iterate(LAD(A, REAL), None, L1(0.01), AdaGradDiff(0.1)), 20)
+    ]
     assert all(isinstance(s, OptimizeResult) for s in seen)
     assert [s.nit for s in seen] == list(range(1, 21))
     for stored, state in zip(seen, states, strict=True):

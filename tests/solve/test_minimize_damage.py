@@ -57,14 +57,21 @@ def assert_refused(path, content, *, harmless=False):
         assert np.array_equal(result.x, EXPECTED.x)
         assert result.gap == pytest.approx(EXPECTED.gap, rel=1e-9)
         return
-    assert sentence.startswith((f"{path} is no readable checkpoint of minimize: ", f"The checkpoint {path} cannot be"))
-    assert sentence.endswith(("another 'checkpoint'.", "another 'checkpoint'; nothing was changed in this one."))
+    assert sentence.startswith(
+        (f"{path} is no readable checkpoint of minimize: ", f"The checkpoint {path} cannot be")
+    )
+    assert sentence.endswith(
+        ("another 'checkpoint'.", "another 'checkpoint'; nothing was changed in this one.")
+    )
     assert len(sentence) < 500
     assert path.read_bytes() == content
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
-@pairwise(fault=["flipped", "one bit", "zeroed", "cut out", "truncated", "doubled"], which=["original", "ended"])
+@pairwise(
+    fault=["flipped", "one bit", "zeroed", "cut out", "truncated", "doubled"],
+    which=["original", "ended"],
+)
 def test_damage(tmp_path, request, fault, which):
     """Only what is never read of a ZIP file, such as dates, may change."""
     for content in damaged(request.getfixturevalue(which), fault, regions=6):
@@ -180,7 +187,10 @@ def test_lies(tmp_path, original, lie):
 CLAIMS = {
     "converged": {"codes": np.array(int(Status.CONVERGED))},
     "a small subgradient": {"codes": np.array(int(Status.CONVERGED)), "norm": np.array(0.0)},
-    "a high bound": {"notes.certifier.value": np.array(0.5), "notes.certifier.bound": np.array(0.5)},
+    "a high bound": {
+        "notes.certifier.value": np.array(0.5),
+        "notes.certifier.bound": np.array(0.5),
+    },
     "another dual point": {"dual_point": np.ones(30)},
     "a higher value of the dual function": {"dual_value": np.array(0.5)},
     "a dual point of another problem": {"dual_point": np.ones(3)},

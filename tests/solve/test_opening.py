@@ -11,7 +11,9 @@ PENALTY = L1(1e-3)
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(0)
-    A = rng.standard_normal((100_000, 50)) * np.geomspace(0.1, 10, 50)  # the smallest number of entries that has an opening
+    A = rng.standard_normal((100_000, 50)) * np.geomspace(
+        0.1, 10, 50
+    )  # the smallest number of entries that has an opening
     return A, np.where(A[:, 25] + rng.standard_normal(100_000) > 0, 1.0, -1.0)
 
 
@@ -29,7 +31,9 @@ def test_the_answer_is_certified_and_the_same(data, loss):
     assert np.all(np.diff(result.history.passes) >= 1)
     assert result.history.passes[-1] > result.nit + 1.5
     A, b = data
-    columns = minimize(Logistic(np.asfortranarray(A), b, intercept=True), penalty=PENALTY, tol=1e-4)  # without minibatches
+    columns = minimize(
+        Logistic(np.asfortranarray(A), b, intercept=True), penalty=PENALTY, tol=1e-4
+    )  # without minibatches
     assert abs(result.fun - columns.fun) <= result.gap + columns.gap
 
 
@@ -45,7 +49,9 @@ def test_resume_is_exact(first, loss, tmp_path):
     """Within the opening and after it. Each iteration after the opening is one pass."""
     whole = minimize(loss, penalty=PENALTY, max_iter=20)
     minimize(loss, penalty=PENALTY, max_iter=first).state.save(tmp_path / "state.npz")
-    rest = minimize(loss, penalty=PENALTY, max_iter=20 - first, state=load_state(tmp_path / "state.npz"))
+    rest = minimize(
+        loss, penalty=PENALTY, max_iter=20 - first, state=load_state(tmp_path / "state.npz")
+    )
     assert rest.x.tobytes() == whole.x.tobytes()
     assert rest.fun == whole.fun
     assert rest.history.passes.tolist() == whole.history.passes[first:].tolist()

@@ -27,7 +27,9 @@ def test_small_problems_at_once_and_large_ones_after_a_search():
         assert result.gap <= 1e-9 * result.fun
     warm = minimize(LARGE, large.x, L1(0.019), tol=1e-9)
     assert (warm.nit, warm.success) == (0, True)
-    constant = minimize(LARGE, np.r_[np.zeros(300), 0.3], L1(0.019), tol=1e-9)  # an intercept alone is no warm start
+    constant = minimize(
+        LARGE, np.r_[np.zeros(300), 0.3], L1(0.019), tol=1e-9
+    )  # an intercept alone is no warm start
     assert constant.nit > 0
     assert warm.fun == pytest.approx(constant.fun, rel=1e-9)
 
@@ -41,7 +43,8 @@ def test_without_polishing():
 def test_the_search_keeps_the_iterate_of_an_unsuccessful_attempt():
     best = minimize(SMALL, penalty=PENALTY, tol=1e-10).fun
     polished, alone = (
-        minimize(SMALL, penalty=PENALTY, tol=0.0, max_iter=100, on_failure="ignore", finish=finish) for finish in (True, False)
+        minimize(SMALL, penalty=PENALTY, tol=0.0, max_iter=100, on_failure="ignore", finish=finish)
+        for finish in (True, False)
     )
     assert not polished.success
     assert polished.finish.failed > 0
@@ -52,13 +55,17 @@ def test_the_search_keeps_the_iterate_of_an_unsuccessful_attempt():
 def test_a_stricter_tolerance_later(tmp_path):
     first = minimize(LARGE, penalty=PENALTY, tol=1e-6)
     first.state.save(tmp_path / "run.npz")
-    second = minimize(LARGE, penalty=PENALTY, tol=1e-10, max_iter=1000, state=load_state(tmp_path / "run.npz"))
+    second = minimize(
+        LARGE, penalty=PENALTY, tol=1e-10, max_iter=1000, state=load_state(tmp_path / "run.npz")
+    )
     assert second.success
     assert second.gap <= 1e-10 * second.fun
 
 
 def test_no_time_for_polishing():
-    result = minimize(LARGE, penalty=PENALTY, tol=1e-12, max_iter=10**6, max_time=1e-9, on_failure="ignore")
+    result = minimize(
+        LARGE, penalty=PENALTY, tol=1e-12, max_iter=10**6, max_time=1e-9, on_failure="ignore"
+    )
     assert result.status == Status.MAX_TIME
     assert not result.finish.done
     assert "no time" in result.finish.reason
@@ -81,7 +88,9 @@ class Pressed(Waves):
 def test_ctrl_c_at_any_time(kind, default_handler):
     """Before the first iteration, between iterations and during polishing: the run stops and can be continued."""
     dense = Waves()
-    scores = np.concatenate([dense.block(k) for k in range(4)]) @ np.arange(5.0) + np.sin(np.arange(60.0) ** 2)
+    scores = np.concatenate([dense.block(k) for k in range(4)]) @ np.arange(5.0) + np.sin(
+        np.arange(60.0) ** 2
+    )
 
     def run(at, **options):
         Pressed.at, Pressed.reads = at, 0

@@ -38,21 +38,42 @@ def decreasing(n):
 CASES = {
     "AdaGradDiff": lambda: (LAD(A, REAL), {"rule": AdaGradDiff(0.3), "penalty": L1(0.02)}),
     "AdaGrad": lambda: (LAD(A, REAL), {"rule": AdaGrad(0.3), "penalty": Box(-0.3, 0.3)}),
-    "one block": lambda: (Hinge(A, LABELS), {"rule": AdaGradDiff(0.3, blocks="all"), "x0": STARTS[:, 0]}),
+    "one block": lambda: (
+        Hinge(A, LABELS),
+        {"rule": AdaGradDiff(0.3, blocks="all"), "x0": STARTS[:, 0]},
+    ),
     "blocks": lambda: (Hinge(A, LABELS), {"rule": AdaGrad(0.3, blocks=[0, 1, 0, 2, 2, 1])}),
     "scale": lambda: (Squared(A, REAL), {"rule": AdaGradDiff(0.3, scale=np.linspace(0.5, 2.0, 6))}),
-    "intercept": lambda: (Logistic(A, LABELS, intercept=True, l2=0.1), {"rule": AdaGradDiff(0.3), "penalty": L1(0.02)}),
+    "intercept": lambda: (
+        Logistic(A, LABELS, intercept=True, l2=0.1),
+        {"rule": AdaGradDiff(0.3), "penalty": L1(0.02)},
+    ),
     "callable eta": lambda: (LAD(A, REAL), {"rule": AdaGradDiff(decreasing)}),
     "Fortran": lambda: (LAD(np.asfortranarray(A), REAL), {"rule": AdaGradDiff(0.3)}),
     "CSR": lambda: (LAD(sparse.csr_array(A * (A > 0)), REAL), {"rule": AdaGradDiff(0.3)}),
     "CSC": lambda: (LAD(sparse.csc_array(A * (A > 0)), REAL), {"rule": AdaGradDiff(0.3)}),
-    "float32": lambda: (LAD(A.astype(np.float32), REAL), {"rule": AdaGradDiff(0.3), "penalty": ElasticNet(0.02, 0.1)}),
+    "float32": lambda: (
+        LAD(A.astype(np.float32), REAL),
+        {"rule": AdaGradDiff(0.3), "penalty": ElasticNet(0.02, 0.1)},
+    ),
     "threads": lambda: (Logistic(MANY[0], MANY[2]), {"rule": AdaGradDiff(0.3)}),
-    "Multinomial": lambda: (Multinomial(A, CLASSES, intercept=True), {"rule": AdaGradDiff(0.3, blocks="row")}),
+    "Multinomial": lambda: (
+        Multinomial(A, CLASSES, intercept=True),
+        {"rule": AdaGradDiff(0.3, blocks="row")},
+    ),
     "function": lambda: (Bowl(), {"rule": AdaGradDiff(0.3), "x0": [1.0, 2.0, 3.0]}),
-    "trajectories": lambda: (LAD(A, REAL), {"rule": AdaGradDiff([0.1, 0.3, 1.0]), "penalty": L1(0.02), "x0": STARTS}),
-    "trajectories of matrices": lambda: (Multinomial(A, CLASSES), {"rule": AdaGrad([0.1, 0.3], blocks="row")}),
-    "trajectories, callable eta": lambda: (LAD(A, REAL), {"rule": AdaGradDiff(decreasing), "x0": STARTS}),
+    "trajectories": lambda: (
+        LAD(A, REAL),
+        {"rule": AdaGradDiff([0.1, 0.3, 1.0]), "penalty": L1(0.02), "x0": STARTS},
+    ),
+    "trajectories of matrices": lambda: (
+        Multinomial(A, CLASSES),
+        {"rule": AdaGrad([0.1, 0.3], blocks="row")},
+    ),
+    "trajectories, callable eta": lambda: (
+        LAD(A, REAL),
+        {"rule": AdaGradDiff(decreasing), "x0": STARTS},
+    ),
 }
 
 
@@ -65,7 +86,11 @@ def test_37_and_63_iterations_are_100(case, tmp_path):
     first.state.save(tmp_path / "state.npz")
     loaded = load_state(tmp_path / "state.npz")
     arguments.pop("x0", None)  # not needed any more
-    for state in (first.state, first.state, loaded):  # the state is not modified by the call that continues it
+    for state in (
+        first.state,
+        first.state,
+        loaded,
+    ):  # the state is not modified by the call that continues it
         second = minimize(loss, **arguments, max_iter=63, history=3, state=state)
         assert_same_run(second, whole, history=False)
         for name in ("iteration", "objective", "mean_step", "subgradient_norm"):
@@ -99,7 +124,9 @@ def test_result_and_state_share_no_memory_that_a_user_may_change():
     expected = minimize(LAD(A, REAL), eta=0.3, max_iter=20)
     for name in ("x", "jac", "x_avg", "x_best"):
         result[name][:] = np.nan
-    assert_same_run(minimize(LAD(A, REAL), eta=0.3, max_iter=10, state=result.state), expected, history=False)
+    assert_same_run(
+        minimize(LAD(A, REAL), eta=0.3, max_iter=10, state=result.state), expected, history=False
+    )
 
 
 def test_the_tolerance_refers_to_the_first_gradient_of_all():
@@ -111,15 +138,23 @@ def test_the_tolerance_refers_to_the_first_gradient_of_all():
 
 
 def test_trajectories_that_have_converged_stay_where_they_are():
-    loss, arguments = Logistic(A, LABELS, l2=0.3), {"eta": [0.02, 0.5, 1.0], "tol": 1e-4, "on_failure": "ignore"}
+    loss, arguments = (
+        Logistic(A, LABELS, l2=0.3),
+        {"eta": [0.02, 0.5, 1.0], "tol": 1e-4, "on_failure": "ignore"},
+    )
     whole = minimize(loss, **arguments, max_iter=300)
     first = minimize(loss, **arguments, max_iter=100)
     assert set(first.status) == {Status.CONVERGED, Status.MAX_ITER}
-    assert_same_run(minimize(loss, **arguments, max_iter=200, state=first.state), whole, history=False)
+    assert_same_run(
+        minimize(loss, **arguments, max_iter=200, state=first.state), whole, history=False
+    )
 
 
 def test_trajectories_that_stopped_apart_go_on_from_their_own_n():
-    loss, arguments = Logistic(A, LABELS, l2=0.3), {"rule": AdaGradDiff(decreasing), "max_iter": 200}
+    loss, arguments = (
+        Logistic(A, LABELS, l2=0.3),
+        {"rule": AdaGradDiff(decreasing), "max_iter": 200},
+    )
     first = minimize(loss, STARTS, **arguments, tol=1e-2)
     assert len(set(first.nit)) > 1
     second = minimize(loss, rule=AdaGradDiff(decreasing), max_iter=20, state=first.state)
@@ -147,7 +182,11 @@ def test_checkpoints_from_the_callback(tmp_path):
 
     whole = minimize(loss, eta=0.3, max_iter=40, callback=checkpoint)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
-    assert_same_run(minimize(loss, eta=0.3, max_iter=27, state=load_state(str(tmp_path / "run"))), whole, history=False)
+    assert_same_run(
+        minimize(loss, eta=0.3, max_iter=27, state=load_state(str(tmp_path / "run"))),
+        whole,
+        history=False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,21 +194,39 @@ def test_checkpoints_from_the_callback(tmp_path):
     [
         ({"rule": AdaGrad(0.3)}, "another problem: rule.class is not the same"),
         ({"rule": AdaGradDiff(0.3, blocks="all")}, "another problem: rule.blocks is not the same"),
-        ({"rule": AdaGradDiff(0.3, blocks=[0, 0, 1, 2, 3, 4])}, "another problem: rule.blocks is not the same"),
+        (
+            {"rule": AdaGradDiff(0.3, blocks=[0, 0, 1, 2, 3, 4])},
+            "another problem: rule.blocks is not the same",
+        ),
         ({"rule": AdaGradDiff([0.3, 0.5])}, "another problem: rule.eta is not the same"),
         ({"rule": AdaGradDiff(0.31)}, "another problem: rule.eta is not the same"),
         ({"rule": AdaGradDiff(0.3, eps=1e-6)}, "another problem: rule.eps is not the same"),
-        ({"rule": AdaGradDiff(0.3, scale=np.ones(6))}, "another problem: rule.scale is not the same"),
+        (
+            {"rule": AdaGradDiff(0.3, scale=np.ones(6))},
+            "another problem: rule.scale is not the same",
+        ),
         ({"rule": None, "eta": "auto"}, "another problem: rule.class is not the same"),
         ({"penalty": L1(0.3)}, "another problem: penalty.class is not the same"),
         ({"loss": Squared(A, REAL)}, "another problem: loss.class is not the same"),
         ({"loss": LAD(A, REAL + 1e-9)}, "another problem: loss.b.sha256 is not the same"),
-        ({"loss": LAD(A, REAL, sample_weight=np.arange(40) + 1.0)}, "another problem: loss.weight.sha256 is not the same"),
+        (
+            {"loss": LAD(A, REAL, sample_weight=np.arange(40) + 1.0)},
+            "another problem: loss.weight.sha256 is not the same",
+        ),
         ({"loss": LAD(A, REAL, l2=0.1)}, "another problem: loss.l2 is not the same"),
-        ({"loss": LAD(A * (1 + 1e-7), REAL)}, "another problem: the data of the loss are not the same"),
+        (
+            {"loss": LAD(A * (1 + 1e-7), REAL)},
+            "another problem: the data of the loss are not the same",
+        ),
         ({"loss": lambda x: (x @ x, 2 * x)}, "another problem: loss.class is not the same"),
-        ({"loss": LAD(A[:, :4], REAL)}, r"'state' has x of shape \(6,\), but this loss needs \(4,\)"),
-        ({"loss": LAD(A, REAL, intercept=True)}, r"'state' has x of shape \(6,\), but this loss needs \(7,\)"),
+        (
+            {"loss": LAD(A[:, :4], REAL)},
+            r"'state' has x of shape \(6,\), but this loss needs \(4,\)",
+        ),
+        (
+            {"loss": LAD(A, REAL, intercept=True)},
+            r"'state' has x of shape \(6,\), but this loss needs \(7,\)",
+        ),
         ({"loss": LAD(A.astype(np.float32), REAL)}, "'state' .*float64.*float32"),
         ({"x0": np.zeros(5)}, r"'x0' has shape \(5,\), but 'state' has x of shape \(6,\)"),
     ],
@@ -180,7 +237,9 @@ def test_states_that_do_not_fit(change, words):
         minimize(**{"loss": LAD(A, REAL), "rule": AdaGradDiff(0.3), "state": state, **change})
 
 
-@pytest.mark.parametrize(("options", "kind"), [({"eta": 0.3}, Squared), ({}, Logistic)], ids=["eta", "auto"])
+@pytest.mark.parametrize(
+    ("options", "kind"), [({"eta": 0.3}, Squared), ({}, Logistic)], ids=["eta", "auto"]
+)
 def test_other_data_where_they_are_not_used(kind, options):
     """Of a column with a coefficient of zero: it is in the gradient."""
     b = REAL if kind is Squared else LABELS
@@ -192,7 +251,9 @@ def test_other_data_where_they_are_not_used(kind, options):
         minimize(kind(other, b), penalty=L1(0.2), state=first.state, **options)
 
 
-@pytest.mark.parametrize("state", ["run.npz", {"x": np.zeros(6)}, minimize(LAD(A, REAL), eta=0.3, max_iter=3)])
+@pytest.mark.parametrize(
+    "state", ["run.npz", {"x": np.zeros(6)}, minimize(LAD(A, REAL), eta=0.3, max_iter=3)]
+)
 def test_only_a_state_is_a_state(state):
     with pytest.raises(TypeError, match="'state' must be"):
         minimize(LAD(A, REAL), eta=0.3, state=state)
@@ -219,7 +280,10 @@ def test_runs_without_a_step_size(case, first, tmp_path):
         second = minimize(make(), **rest, max_iter=100 - first, state=state)
         for name in ("x", "fun", "nit", "nfev", "status"):
             np.testing.assert_array_equal(second[name], whole[name], err_msg=name)
-        assert np.array_equal(np.concatenate([part.history.objective, second.history.objective]), whole.history.objective)
+        assert np.array_equal(
+            np.concatenate([part.history.objective, second.history.objective]),
+            whole.history.objective,
+        )
 
 
 CERTIFIED = {
@@ -290,10 +354,14 @@ def test_data_changed_in_place():
 @pytest.mark.parametrize(("intercept", "batch"), [(False, (2,)), (True, ())])
 def test_rounding_may_decide_about_samples_at_their_kinks(intercept, batch):
     """Where a start interpolates samples, another order of additions finds another subgradient: that is no other problem."""
-    loss = LAD(A, np.r_[A[:3].sum(axis=1), REAL[3:]], intercept=intercept)  # x = 1 is at the kinks of three
+    loss = LAD(
+        A, np.r_[A[:3].sum(axis=1), REAL[3:]], intercept=intercept
+    )  # x = 1 is at the kinks of three
     x = np.r_[np.ones(A.shape[1]), np.zeros(int(intercept))]
     x0 = np.tile(x[:, None], batch) if batch else x
-    run = functools.partial(minimize, loss, rule=AdaGradDiff(np.full(batch, 0.1) if batch else 0.1), max_iter=3)
+    run = functools.partial(
+        minimize, loss, rule=AdaGradDiff(np.full(batch, 0.1) if batch else 0.1), max_iter=3
+    )
     state = next(iterate(loss, x0, rule=AdaGradDiff(np.full(batch, 0.1) if batch else 0.1)))
     g = np.empty_like(x0)
     state = replace(state, x=x0.copy(), f=loss.oracle(x0)(x0, g), g=g)

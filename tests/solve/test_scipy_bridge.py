@@ -5,7 +5,16 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult
 from scipy.optimize import minimize as scipy_minimize
 
-from adagrad_diff import L1, Box, ConvergenceError, ConvergenceWarning, Interrupted, Status, minimize, scipy_method
+from adagrad_diff import (
+    L1,
+    Box,
+    ConvergenceError,
+    ConvergenceWarning,
+    Interrupted,
+    Status,
+    minimize,
+    scipy_method,
+)
 
 TARGET = np.array([3.0, -2.0, 0.5])
 ZEROS = np.zeros(3)
@@ -29,7 +38,10 @@ def run(fun=both, x0=ZEROS, jac=True, options=ETA, **arguments):
 
 
 def test_is_our_minimize():
-    result, ours = run(options={"eta": 0.5, "maxiter": 80}), minimize(both, ZEROS, eta=0.5, max_iter=80)
+    result, ours = (
+        run(options={"eta": 0.5, "maxiter": 80}),
+        minimize(both, ZEROS, eta=0.5, max_iter=80),
+    )
     assert isinstance(result, OptimizeResult)
     assert set(result) == {*ours, "njev"}
     for name in ("x", "fun", "jac", "nit", "nfev", "x_avg", "status", "message"):
@@ -46,7 +58,11 @@ def test_calls_are_counted(options):
     if options.get("eta") == 0.5:
         assert result.nfev == 21
     values.clear()
-    result = run(lambda x: values.append(1) or value(x), jac=lambda x: slopes.append(1) or slope(x), options=options)
+    result = run(
+        lambda x: values.append(1) or value(x),
+        jac=lambda x: slopes.append(1) or slope(x),
+        options=options,
+    )
     assert (len(values), len(slopes)) == (result.nfev, result.njev)
 
 
@@ -80,7 +96,9 @@ def test_gradient_as_a_function():
 @pytest.mark.parametrize("args", [(TARGET + 1.0,), (TARGET + 1.0, 2.0)])
 def test_args(args):
     expected = minimize(lambda x: both(x, *args), ZEROS, eta=0.5).x
-    assert np.array_equal(run(args=args if len(args) > 1 else args[0]).x, expected)  # one argument need not be a tuple
+    assert np.array_equal(
+        run(args=args if len(args) > 1 else args[0]).x, expected
+    )  # one argument need not be a tuple
     assert np.array_equal(run(args=args).x, expected)
     assert np.array_equal(run(value, jac=slope, args=args).x, expected)
 
@@ -152,7 +170,9 @@ def test_the_same_bounds_for_all():
 
 
 def test_a_start_outside_the_bounds():
-    np.testing.assert_allclose(run(x0=[9.0, 9.0, 9.0], bounds=Bounds(-1.0, 1.0)).x, [1.0, -1.0, 0.5], atol=1e-6)
+    np.testing.assert_allclose(
+        run(x0=[9.0, 9.0, 9.0], bounds=Bounds(-1.0, 1.0)).x, [1.0, -1.0, 0.5], atol=1e-6
+    )
 
 
 def test_tol():
@@ -166,7 +186,9 @@ def test_tol():
 def test_options():
     options = {"eta": 0.5, "eps": 0.1, "blocks": "all", "maxiter": 7, "history": 2, "disp": False}
     result = run(options=options)
-    assert np.array_equal(result.x, minimize(both, ZEROS, eta=0.5, eps=0.1, blocks="all", max_iter=7).x)
+    assert np.array_equal(
+        result.x, minimize(both, ZEROS, eta=0.5, eps=0.1, blocks="all", max_iter=7).x
+    )
     assert result.history.iteration.tolist() == [2, 4, 6]
     assert options["maxiter"] == 7  # the caller's dictionary is not modified
     assert run(options={"eta": 0.5, "max_iter": 5}).nit == 5
@@ -197,11 +219,14 @@ def test_callback_with_x():
     assert [type(x) for x in seen] == [np.ndarray] * 5
     assert np.array_equal(seen[-1], result.x)
     assert not np.array_equal(seen[0], seen[-1])
-    assert run(callback=max, options={"eta": 0.5, "maxiter": 5}).nit == 5  # built in, without a signature
+    assert (
+        run(callback=max, options={"eta": 0.5, "maxiter": 5}).nit == 5
+    )  # built in, without a signature
 
 
 @pytest.mark.parametrize(
-    "constraints", [{"type": "eq", "fun": np.sum}, [{"type": "ineq", "fun": np.sum}], LinearConstraint(np.eye(3))]
+    "constraints",
+    [{"type": "eq", "fun": np.sum}, [{"type": "ineq", "fun": np.sum}], LinearConstraint(np.eye(3))],
 )
 def test_constraints_are_refused(constraints):
     with pytest.raises(ValueError, match="bounds but no other constraints"):

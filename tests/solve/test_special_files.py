@@ -14,7 +14,9 @@ from adagrad_diff.cli.model import refuse_foreign
 from adagrad_diff.cli.runs import Run
 from adagrad_diff.common.check import InputError
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs in directories")
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has no FIFOs in directories"
+)
 A = np.random.default_rng(0).standard_normal((20, 3))
 LOSS = Squared(A, A[:, 0])
 KINDS = {"fifo": "a FIFO", "device": "a device", "socket": "a socket"}
@@ -71,33 +73,45 @@ def run(path):
 
 def test_checkpoint(special, tmp_path):
     sentence = special(path := tmp_path / "run.npz")
-    with pytest.raises(OSError, match=f"The checkpoint .*run.npz cannot be read: {sentence}. Delete it to begin anew"):
+    with pytest.raises(
+        OSError,
+        match=f"The checkpoint .*run.npz cannot be read: {sentence}. Delete it to begin anew",
+    ):
         run(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
 
 
 def test_lock(special, tmp_path):
     sentence = special(tmp_path / "run.npz.lock")
-    with pytest.raises(OSError, match=f"The lock file .*run.npz.lock cannot be used: {sentence}. Delete it"):
+    with pytest.raises(
+        OSError, match=f"The lock file .*run.npz.lock cannot be used: {sentence}. Delete it"
+    ):
         run(tmp_path / "run.npz")
 
 
 def test_a_directory_as_lock(tmp_path):
     (tmp_path / "run.npz.lock").mkdir()
-    with pytest.raises(IsADirectoryError, match=r"The lock file .*run.npz.lock cannot be used: Is a directory. Delete it"):
+    with pytest.raises(
+        IsADirectoryError,
+        match=r"The lock file .*run.npz.lock cannot be used: Is a directory. Delete it",
+    ):
         run(tmp_path / "run.npz")
 
 
 def test_state(special, tmp_path):
     sentence = special(path := tmp_path / "state.npz")
-    with pytest.raises(ValueError, match=f"state.npz is not a readable state file of adagrad_diff: {sentence}"):
+    with pytest.raises(
+        ValueError, match=f"state.npz is not a readable state file of adagrad_diff: {sentence}"
+    ):
         load_state(path)
     with pytest.raises(OSError, match=f"state.npz cannot be written: {sentence}"):
         minimize(LOSS, eta=0.1, max_iter=3).state.save(path)
 
 
 def swept(directory):
-    return sweep(LOSS, L1(0.1), {"rule": AdaGradDiff}, [0.1], np.zeros((3, 1)), 3, checkpoint=directory)
+    return sweep(
+        LOSS, L1(0.1), {"rule": AdaGradDiff}, [0.1], np.zeros((3, 1)), 3, checkpoint=directory
+    )
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "sweep.lock", "part-0000.npz"])

@@ -27,12 +27,20 @@ def members(path):
 
 def same(one, other):
     """Compare the states and the runs that continue them."""
-    runs = [minimize(Bowl(np.linspace(0.5, 3.0, 3)), eta=0.3, max_iter=5, state=state) for state in (one, other)]
-    numbers = all(np.array_equal(*(run[name] for run in runs)) for name in ("x", "x_avg", "x_best", "fun_best", "nit"))
+    runs = [
+        minimize(Bowl(np.linspace(0.5, 3.0, 3)), eta=0.3, max_iter=5, state=state)
+        for state in (one, other)
+    ]
+    numbers = all(
+        np.array_equal(*(run[name] for run in runs))
+        for name in ("x", "x_avg", "x_best", "fun_best", "nit")
+    )
     return numbers and np.array_equal(one.memory["total"], other.memory["total"])
 
 
-@pytest.mark.parametrize("fault", ["flipped", "one bit", "zeroed", "cut out", "truncated", "doubled"])
+@pytest.mark.parametrize(
+    "fault", ["flipped", "one bit", "zeroed", "cut out", "truncated", "doubled"]
+)
 def test_every_byte_region(tmp_path, fault):
     """It is refused in a sentence, or nothing is lost."""
     path = tmp_path / "run.npz"
@@ -55,7 +63,9 @@ def bomb(path, bytes_of_zeros, compression=zipfile.ZIP_DEFLATED):
     """The state file with an x that is small on disk and large in memory."""
     content = members(path)
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (bytes_of_zeros // 8,)})
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (bytes_of_zeros // 8,)}
+    )
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name in content.keys() - {"x.npy"}:
             archive.writestr(name, content[name])
@@ -69,7 +79,9 @@ def claim(path, shape, descr="<f8"):
     """The state file with an x whose header promises more than there is."""
     content = members(path)
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": descr, "fortran_order": False, "shape": shape}
+    )
     with zipfile.ZipFile(path, "w") as archive:
         for name, old in content.items():
             archive.writestr(name, header.getvalue() + bytes(24) if name == "x.npy" else old)
@@ -103,8 +115,12 @@ HOSTILE = {
     "no bytes per entry": lambda path: claim(path, (1 << 40,), "|V0"),
     "an unknown type": lambda path: claim(path, (3,), "<f7"),
     "overlapping members": overlap,
-    "a long header": lambda path: rewrite(path, "x.npy", b"\x93NUMPY\x02\x00\x00\x00\x00\x40" + b" " * (1 << 20)),
-    "a header of brackets": lambda path: rewrite(path, "x.npy", b"\x93NUMPY\x01\x00\x00\x20" + b"(" * 8192),
+    "a long header": lambda path: rewrite(
+        path, "x.npy", b"\x93NUMPY\x02\x00\x00\x00\x00\x40" + b" " * (1 << 20)
+    ),
+    "a header of brackets": lambda path: rewrite(
+        path, "x.npy", b"\x93NUMPY\x01\x00\x00\x20" + b"(" * 8192
+    ),
     "no array": lambda path: rewrite(path, "x.npy", b"x = 1"),
     "an empty member": lambda path: rewrite(path, "x.npy", b""),
 }
@@ -152,7 +168,9 @@ def test_a_disk_that_is_full(tmp_path):
     old.save(path)
     with (
         at_most(20_000),
-        pytest.raises(OSError, match=r"run\.npz cannot be written: File too large\. What was there before is"),
+        pytest.raises(
+            OSError, match=r"run\.npz cannot be written: File too large\. What was there before is"
+        ),
     ):
         large.save(path)
     assert same(load_state(path), old)

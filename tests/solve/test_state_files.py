@@ -21,7 +21,9 @@ def rewritten(path, content=None, **changes):
     """Replace some entries of the state file; None removes one, and a dictionary changes fields of the header."""
     content = entries(path) if content is None else content
     if isinstance(changes.get("header"), dict):
-        changes["header"] = np.array(json.dumps(json.loads(str(content["header"])) | changes["header"]))
+        changes["header"] = np.array(
+            json.dumps(json.loads(str(content["header"])) | changes["header"])
+        )
     content = {name: array for name, array in {**content, **changes}.items() if array is not None}
     with open(path, "wb") as file:
         np.savez(file, **content)
@@ -32,7 +34,9 @@ BROKEN = {
     "text": lambda path: path.write_text("x = 1"),
     "pickle": lambda path: path.write_bytes(pickle.dumps({"x": 1})),
     "truncated": lambda path: path.write_bytes(path.read_bytes()[:-100]),
-    "flipped": lambda path: path.write_bytes(path.read_bytes().replace(np.float64(0.125).tobytes(), b"\xff" * 8)),
+    "flipped": lambda path: path.write_bytes(
+        path.read_bytes().replace(np.float64(0.125).tobytes(), b"\xff" * 8)
+    ),
     "foreign": lambda path: rewritten(path, header=None),
     "other format": lambda path: rewritten(path, header={"format": "adagrad-diff state 99"}),
     "no x": lambda path: rewritten(path, x=None),
@@ -53,7 +57,9 @@ BROKEN = {
     "batched is a word": lambda path: rewritten(path, header={"batched": "yes"}),
     "rule is a number": lambda path: rewritten(path, header={"rule": 3}),
     "unknown in the header": lambda path: rewritten(path, header={"more": 1}),
-    "scratch memory": lambda path: rewritten(path, step=np.ones(1), x_prev=np.ones(1), g_prev=np.ones(1)),  # kernels would read
+    "scratch memory": lambda path: rewritten(
+        path, step=np.ones(1), x_prev=np.ones(1), g_prev=np.ones(1)
+    ),  # kernels would read
     "header is a list": lambda path: rewritten(path, header=np.array("[]")),
 }
 
@@ -92,7 +98,9 @@ def test_missing_files(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"absent\.npz"):
         load_state(tmp_path / "absent.npz")
     with pytest.raises(FileNotFoundError, match="absent"):
-        minimize(Bowl(), np.zeros(3), eta=0.3, max_iter=1).state.save(tmp_path / "absent" / "run.npz")
+        minimize(Bowl(), np.zeros(3), eta=0.3, max_iter=1).state.save(
+            tmp_path / "absent" / "run.npz"
+        )
 
 
 @looped("path", [None, True, 1.5, "run\0.npz", [], "number of an open file"])
@@ -102,7 +110,10 @@ def test_paths_that_are_none(path, tmp_path):
     with open(tmp_path / "mine", "wb") as file:
         path = file.fileno() if path == "number of an open file" else path
         for call in (load_state, state.save):
-            with pytest.raises(ValueError, match=r"^'path' must be the path of a file or directory\. Got .* instead\.$"):
+            with pytest.raises(
+                ValueError,
+                match=r"^'path' must be the path of a file or directory\. Got .* instead\.$",
+            ):
                 call(path)
         file.write(b"still open")
 
@@ -110,7 +121,9 @@ def test_paths_that_are_none(path, tmp_path):
 TAMPERED = {
     "shape": lambda array: np.zeros((*array.shape, 2), array.dtype),
     "type": lambda array: np.zeros(array.shape, np.complex128),
-    "huge": lambda array: np.full(array.shape, 100 if array.dtype.itemsize == 1 else 10**9).astype(array.dtype),
+    "huge": lambda array: np.full(array.shape, 100 if array.dtype.itemsize == 1 else 10**9).astype(
+        array.dtype
+    ),
     "zero": lambda array: np.zeros(array.shape, array.dtype),
     "absent": lambda array: None,
 }
@@ -121,7 +134,11 @@ def test_no_entry_of_a_certified_run_is_trusted(tamper, tmp_path):
     """Whatever an entry is replaced with, the file is rejected or the run ends with a valid certificate."""
     rng, path = np.random.default_rng(0), tmp_path / "run.npz"
     A = rng.standard_normal((30, 5))
-    run = {"loss": LAD(A, A[:, 0] + rng.standard_normal(30)), "penalty": L1(0.05), "on_failure": "ignore"}
+    run = {
+        "loss": LAD(A, A[:, 0] + rng.standard_normal(30)),
+        "penalty": L1(0.05),
+        "on_failure": "ignore",
+    }
     best = minimize(**run, tol=1e-9).fun
     minimize(**run, tol=1e-9, max_iter=30, finish=False).state.save(path)
     intact, rejected = entries(path), 0

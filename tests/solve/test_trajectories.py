@@ -16,10 +16,17 @@ from looping import looped
 from pairwise import pairwise
 
 ITERATIONS = 30
-TOLERANCE = {np.float64: 1e-12, np.float32: 1e-4}  # of ||x - x_naive|| / max(1, ||x_naive||), at every iterate
+TOLERANCE = {
+    np.float64: 1e-12,
+    np.float32: 1e-4,
+}  # of ||x - x_naive|| / max(1, ||x_naive||), at every iterate
 SAMPLES, FEATURES, CLASSES = 40, 7, 3
 
-BINARY, REAL, COUNT = ("Logistic", "Hinge", "SquaredHinge"), ("LAD", "Quantile", "Squared", "Huber"), ("Poisson",)
+BINARY, REAL, COUNT = (
+    ("Logistic", "Hinge", "SquaredHinge"),
+    ("LAD", "Quantile", "Squared", "Huber"),
+    ("Poisson",),
+)
 LINEAR = (*BINARY, *REAL, *COUNT, "Multinomial")
 LOSSES = (*LINEAR, "Quadratic", "KernelSVMDual")
 PARAMETERS = {"Quantile": {"tau": 0.3}, "Huber": {"delta": 0.7}, "KernelSVMDual": {"lam": 0.1}}
@@ -47,7 +54,16 @@ RULES = {"AdaGradDiff": AdaGradDiff, "AdaGrad": AdaGrad}
 class Problem:
     """One loss and one penalty, built twice from the same data: by the package and naively."""
 
-    def __init__(self, loss, penalty="Zero", kind="C", dtype=np.float64, samples=SAMPLES, features=FEATURES, **options):
+    def __init__(
+        self,
+        loss,
+        penalty="Zero",
+        kind="C",
+        dtype=np.float64,
+        samples=SAMPLES,
+        features=FEATURES,
+        **options,
+    ):
         self.rng = rng = np.random.default_rng(LOSSES.index(loss))
         A = rng.standard_normal((samples, features)) * (rng.random((samples, features)) < 0.8)
         if loss == "Quadratic":
@@ -74,7 +90,9 @@ class Problem:
         exact = target.astype(np.float64) if target.dtype.kind == "f" else target
         self.naive_loss = getattr(naive, loss)(data.astype(np.float64), exact, **options)
         self.dtype, self.shape = dtype, self.loss.shape
-        coordinates = int(np.prod(self.shape)) - (int(np.prod(self.shape[1:])) if self.intercept else 0)
+        coordinates = int(np.prod(self.shape)) - (
+            int(np.prod(self.shape[1:])) if self.intercept else 0
+        )
         name, *arguments = PENALTIES[penalty](coordinates)
         self.penalty = getattr(adagrad_diff, name)(*arguments)
         self.naive_penalty = getattr(naive, name)(*arguments)
@@ -85,7 +103,14 @@ class Problem:
 
     def naively(self, rule="AdaGradDiff", eta=0.3, iterations=ITERATIONS, **options):
         return naive.run(
-            self.naive_loss, self.x0, self.naive_penalty, rule, eta, iterations, intercept=self.intercept, **options
+            self.naive_loss,
+            self.x0,
+            self.naive_penalty,
+            rule,
+            eta,
+            iterations,
+            intercept=self.intercept,
+            **options,
         )
 
 
@@ -94,7 +119,9 @@ def assert_close(x, expected, tolerance=1e-12):
     x, expected = (np.asarray(a, np.float64).reshape(len(a), -1) for a in (x, expected))
     assert x.shape == expected.shape
     error = np.linalg.norm(x - expected, axis=1) / np.maximum(1, np.linalg.norm(expected, axis=1))
-    assert np.all(error <= tolerance), f"error {np.max(error):.1e} at entry {np.argmax(error)}, {tolerance:.0e} allowed"
+    assert np.all(error <= tolerance), (
+        f"error {np.max(error):.1e} at entry {np.argmax(error)}, {tolerance:.0e} allowed"
+    )
 
 
 def assert_same_trajectory(problem, rule="AdaGradDiff", eta=0.3, iterations=ITERATIONS, **options):
@@ -102,7 +129,10 @@ def assert_same_trajectory(problem, rule="AdaGradDiff", eta=0.3, iterations=ITER
     states = iterate(problem.loss, problem.x0, problem.penalty, RULES[rule](eta, **options))
     rows = [(s.n, s.x.copy(), s.g.copy(), s.fun, s.step.copy()) for s in islice(states, iterations)]
     n, x, g, F, steps = zip(*rows, strict=True)
-    expected, tolerance = problem.naively(rule, eta, iterations, **options), TOLERANCE[problem.dtype]
+    expected, tolerance = (
+        problem.naively(rule, eta, iterations, **options),
+        TOLERANCE[problem.dtype],
+    )
     assert n == tuple(range(1, iterations + 1))
     assert x[0].dtype == problem.dtype
     assert_close(x, expected.x[1:], tolerance)
@@ -123,7 +153,9 @@ def test_naive_gradients_are_derivatives(loss):
     for i in np.ndindex(problem.shape):
         e = np.zeros(problem.shape)
         e[i] = h
-        slope = (problem.naive_loss(problem.x0 + e)[0] - problem.naive_loss(problem.x0 - e)[0]) / (2 * h)
+        slope = (problem.naive_loss(problem.x0 + e)[0] - problem.naive_loss(problem.x0 - e)[0]) / (
+            2 * h
+        )
         assert slope == pytest.approx(g[i], abs=1e-7)
 
 
@@ -165,7 +197,10 @@ def schedule(n):
 def test_trajectory(loss, penalty, kind, terms, rule, blocks, scaled, eta, dtype):
     """Labels and scales leave out the intercept, which is a block of its own with scale one."""
     problem = Problem(loss, penalty, kind, dtype, **(terms if loss in LINEAR else {}))
-    size = int(np.prod(problem.shape)) - (problem.shape[-1] if problem.x0.ndim > 1 else 1) * problem.intercept
+    size = (
+        int(np.prod(problem.shape))
+        - (problem.shape[-1] if problem.x0.ndim > 1 else 1) * problem.intercept
+    )
     options = {"blocks": np.arange(size) % 3 if blocks == "three" else blocks}
     if scaled:
         options["scale"] = np.geomspace(0.3, 2.0, size)
@@ -180,7 +215,10 @@ def test_blocks_of_rows():
 def test_svm_dual_in_its_own_box():
     problem = Problem("KernelSVMDual")
     bound = problem.loss.b / len(problem.loss.b)
-    problem.penalty, problem.naive_penalty = problem.loss.box(), naive.Box(np.minimum(bound, 0), np.maximum(bound, 0))
+    problem.penalty, problem.naive_penalty = (
+        problem.loss.box(),
+        naive.Box(np.minimum(bound, 0), np.maximum(bound, 0)),
+    )
     assert_same_trajectory(problem, eta=0.02)
 
 
@@ -219,10 +257,14 @@ def test_trajectories_side_by_side(loss, kind):
 def test_best_and_average_are_not_the_last_iterate(loss, rule):
     """With a step this long a nonsmooth loss goes up and down: x_best, x_avg and x are three different points."""
     problem = Problem(loss, "ElasticNet")
-    result = minimize(problem.loss, problem.x0, problem.penalty, RULES[rule](4.0), max_iter=ITERATIONS)
+    result = minimize(
+        problem.loss, problem.x0, problem.penalty, RULES[rule](4.0), max_iter=ITERATIONS
+    )
     expected = problem.naively(rule, eta=4.0)
     assert 0 < np.argmin(expected.F) < ITERATIONS
-    assert_close([result.x, result.x_avg, result.x_best], [expected.x[-1], expected.x_avg, expected.x_best])
+    assert_close(
+        [result.x, result.x_avg, result.x_best], [expected.x[-1], expected.x_avg, expected.x_best]
+    )
 
 
 @pairwise(power=[70, -80], batch=[(), (2,)], dtype=[np.float64, np.float32])
@@ -231,10 +273,14 @@ def test_scaling_the_objective_changes_nothing(dtype, batch, power):
     Q, b, c = np.array([[2, 1], [1, 3]], dtype), np.array([1, -1], dtype), dtype(2.0**power)
     options = {"x0": np.zeros((2, *batch), dtype), "tol": 1e-3, "max_iter": 100}
     plain = minimize(adagrad_diff.Quadratic(Q, b), rule=AdaGradDiff(0.5, eps=1e-8), **options)
-    scaled = minimize(adagrad_diff.Quadratic(c * Q, c * b), rule=AdaGradDiff(0.5, eps=1e-8 * float(c)), **options)
+    scaled = minimize(
+        adagrad_diff.Quadratic(c * Q, c * b), rule=AdaGradDiff(0.5, eps=1e-8 * float(c)), **options
+    )
     np.testing.assert_array_equal(scaled.nit, plain.nit)
     np.testing.assert_array_equal(scaled.x, plain.x)
-    np.testing.assert_array_equal(scaled.history.subgradient_norm / float(c), plain.history.subgradient_norm)
+    np.testing.assert_array_equal(
+        scaled.history.subgradient_norm / float(c), plain.history.subgradient_norm
+    )
 
 
 # ---------------------------------------------------------------- random problems
@@ -252,11 +298,30 @@ def test_scaling_the_objective_changes_nothing(dtype, batch, power):
 )
 def test_random_problems(samples, labels, eta, loss, rule, penalty, seed):
     rng, d = np.random.default_rng(seed), len(labels)
-    A, b, x0 = rng.standard_normal((samples, d)), rng.standard_normal(samples), rng.standard_normal(d)
+    A, b, x0 = (
+        rng.standard_normal((samples, d)),
+        rng.standard_normal(samples),
+        rng.standard_normal(d),
+    )
     name, *arguments = PENALTIES[penalty](d)
-    expected = naive.run(getattr(naive, loss)(A, b), x0, getattr(naive, name)(*arguments), rule, eta, 20, blocks=labels)
+    expected = naive.run(
+        getattr(naive, loss)(A, b),
+        x0,
+        getattr(naive, name)(*arguments),
+        rule,
+        eta,
+        20,
+        blocks=labels,
+    )
     states = iterate(
-        getattr(adagrad_diff, loss)(A, b), x0, getattr(adagrad_diff, name)(*arguments), RULES[rule](eta, blocks=labels)
+        getattr(adagrad_diff, loss)(A, b),
+        x0,
+        getattr(adagrad_diff, name)(*arguments),
+        RULES[rule](eta, blocks=labels),
     )
     # A long step multiplies the rounding errors of the gradient, in one statement as in the other.
-    assert_close([s.x.copy() for s in islice(states, 20)], expected.x[1:], 1e-12 * max(1.0, expected.steps.max()))
+    assert_close(
+        [s.x.copy() for s in islice(states, 20)],
+        expected.x[1:],
+        1e-12 * max(1.0, expected.steps.max()),
+    )

@@ -4,7 +4,17 @@ import numpy as np
 
 from adagrad_diff.study.style import style_of
 
-TUNED = ("AdaGradDiff", "AdaGrad", "AdamDiff", "Adam", "RMSDiff", "RMSProp", "AdaGradNorm", "DelayedAdaGrad", "DualAveraging")
+TUNED = (
+    "AdaGradDiff",
+    "AdaGrad",
+    "AdamDiff",
+    "Adam",
+    "RMSDiff",
+    "RMSProp",
+    "AdaGradNorm",
+    "DelayedAdaGrad",
+    "DualAveraging",
+)
 TUNED += ("KATE", "Constant", "AdaDelta")
 FREE = ("DoG", "DAdaptation", "Prodigy", "AdaPG", "FISTA")
 LEVELS = ("1e-2", "1e-4")
@@ -15,7 +25,9 @@ def gaps_of(rule, x, n, luck):
     slow, wild = max(0.0, rule["place"] - x), max(0.0, x - rule["place"] - rule["width"])
     luck = luck[:, None] * np.minimum(1, n / 20)
     floor = 10 ** (rule["floor"] + 1.3 * wild)
-    gaps = floor * (1 + 0.5 * abs(luck)) + 2 / (1 + n * 10 ** (-1.2 * slow)) ** rule["rate"] * 10 ** (0.15 * luck)
+    gaps = floor * (1 + 0.5 * abs(luck)) + 2 / (1 + n * 10 ** (-1.2 * slow)) ** rule[
+        "rate"
+    ] * 10 ** (0.15 * luck)
     return np.where((wild > 2.5) & (n > 20), np.nan, gaps)
 
 
@@ -49,9 +61,12 @@ def score(run_list, iterate, name, free, published, best_of_all, etas):
     return {
         "rule": name,
         "iterate": iterate,
-        "decades_10x": 0.0 if free else float(spacing * sum(end <= 10 * best_of_all for end in ends)),
+        "decades_10x": 0.0
+        if free
+        else float(spacing * sum(end <= 10 * best_of_all for end in ends)),
         "decades_below": {
-            level: 0.0 if free else float(spacing * sum(end <= float(level) for end in ends)) for level in LEVELS
+            level: 0.0 if free else float(spacing * sum(end <= float(level) for end in ends))
+            for level in LEVELS
         },
         "best_eta": None if free or ends[best] == np.inf else etas[best],
         "best_gap": None if ends[best] == np.inf else ends[best],
@@ -62,26 +77,55 @@ def score(run_list, iterate, name, free, published, best_of_all, etas):
 
 
 def content(
-    tuned=TUNED, free=FREE, n_etas=21, n_recorded=40, starts=3, n_iter=500, title="a9a: logistic loss with an L1 penalty"
+    tuned=TUNED,
+    free=FREE,
+    n_etas=21,
+    n_recorded=40,
+    starts=3,
+    n_iter=500,
+    title="a9a: logistic loss with an L1 penalty",
 ):
     """A content as `Sensitivity.content()` makes it."""
     rng = np.random.default_rng(0)
-    etas = [float(f"{eta:.6g}") for eta in np.geomspace(1e-4, 1e3, n_etas)] if n_etas > 1 else [0.1] * n_etas
+    etas = (
+        [float(f"{eta:.6g}") for eta in np.geomspace(1e-4, 1e3, n_etas)]
+        if n_etas > 1
+        else [0.1] * n_etas
+    )
     iterations = sorted({round(n) for n in np.geomspace(1, n_iter, 3 * n_recorded)})
-    iterations = sorted({iterations[round(k)] for k in np.linspace(0, len(iterations) - 1, n_recorded)})
+    iterations = sorted(
+        {iterations[round(k)] for k in np.linspace(0, len(iterations) - 1, n_recorded)}
+    )
     rules, runs, by_rule = [], [], {}
     for k, name in enumerate([*tuned, *free]):
         is_free = k >= len(tuned)
         published = None if is_free else float(10.0 ** (k % 3 - 2))
         rules.append({"name": name, "free": is_free, "published": published, **style_of(name)})
-        rule = {"place": -2.5 + 2 * rng.random(), "width": 0.5 + 1.2 * rng.random() + 1.5 * ("Diff" in name)}
+        rule = {
+            "place": -2.5 + 2 * rng.random(),
+            "width": 0.5 + 1.2 * rng.random() + 1.5 * ("Diff" in name),
+        }
         rule |= {"rate": 0.6 + 1.3 * rng.random(), "floor": -6 + 3 * rng.random()}
-        by_rule[name] = [make_run(rng, name, rule, eta, iterations, starts) for eta in ([None] if is_free else etas)]
+        by_rule[name] = [
+            make_run(rng, name, rule, eta, iterations, starts)
+            for eta in ([None] if is_free else etas)
+        ]
         runs += by_rule[name]
     scores = []
     for iterate in ("last", "best", "average"):
         best = min((np.median(run[iterate]) for run in runs if not run["failed"]), default=1.0)
-        scores += [score(by_rule[r["name"]], iterate, r["name"], r["free"], r["published"], best, etas or [1.0]) for r in rules]
+        scores += [
+            score(
+                by_rule[r["name"]],
+                iterate,
+                r["name"],
+                r["free"],
+                r["published"],
+                best,
+                etas or [1.0],
+            )
+            for r in rules
+        ]
     return {
         "title": title,
         "created": "2026-11-18",
@@ -120,7 +164,9 @@ def content(
 
 def hostile(text):
     """The same, with one text everywhere where a text can be."""
-    made = content(tuned=(text, "AdaGrad"), free=(f"{text} free",), n_etas=5, n_recorded=6, title=text)
+    made = content(
+        tuned=(text, "AdaGrad"), free=(f"{text} free",), n_etas=5, n_recorded=6, title=text
+    )
     return made | {
         "created": text,
         "version": text,

@@ -58,7 +58,13 @@ class Reader(HTMLParser):
 
 
 def data_of(text):
-    return json.loads(next(inside for attributes, inside in Reader(text).all("script") if attributes.get("id") == "data"))
+    return json.loads(
+        next(
+            inside
+            for attributes, inside in Reader(text).all("script")
+            if attributes.get("id") == "data"
+        )
+    )
 
 
 def numbers(value):
@@ -77,11 +83,15 @@ def test_what_the_page_says():
     said = " ".join(text for _, text in reader.all("p"))
     for sentence in made["verdict"]:
         assert sentence in said
-    assert [text for _, text in reader.all("dt")] == [label for label, _ in made["about"]] + ["Optimum"]
+    assert [text for _, text in reader.all("dt")] == [label for label, _ in made["about"]] + [
+        "Optimum"
+    ]
     assert reader.all("code")[0][1].splitlines() == made["command"]
     heads = [text for attributes, text in reader.all("th") if attributes.get("scope") == "row"]
     assert sorted(heads) == sorted([*TUNED, *FREE] * 3)
-    assert {attributes["data-csv"] for attributes, _ in reader.all("button") if "data-csv" in attributes} == {
+    assert {
+        attributes["data-csv"] for attributes, _ in reader.all("button") if "data-csv" in attributes
+    } == {
         "scores",
         "gaps",
         "curves",
@@ -96,20 +106,27 @@ def test_scores_are_in_order_and_in_the_table():
     rows = [re.findall(r"<t[hd][^>]*>([^<]*)", row) for row in body.split("<tr>")[1:]]
     wide = {s["rule"]: s for s in made["scores"] if s["iterate"] == "last"}
     tuned = [row for row in rows if row[0] in TUNED]
-    assert [row[0] for row in rows[len(tuned) :]] == sorted(FREE, key=lambda rule: wide[rule]["best_gap"])
+    assert [row[0] for row in rows[len(tuned) :]] == sorted(
+        FREE, key=lambda rule: wide[rule]["best_gap"]
+    )
     decades = [wide[row[0]]["decades_10x"] for row in tuned]
     assert decades == sorted(decades, reverse=True)
     for row in tuned:
         score = wide[row[0]]
         assert row[1] == number(score["decades_10x"])
-        assert row[-5:] == [number(score[k]) for k in ("best_eta", "best_gap", "default_eta", "default_gap", "regret")]
+        assert row[-5:] == [
+            number(score[k])
+            for k in ("best_eta", "best_gap", "default_eta", "default_gap", "regret")
+        ]
 
 
 def test_the_longest_bar_is_that_of_the_most_forgiving_rule():
     """Rules without a step size have no bar, whatever their score says."""
     made = content(tuned=TUNED[:3], free=FREE[:1])
     for score in made["scores"]:
-        score["decades_10x"] = {"AdaGradDiff": 2.0, "AdaGrad": 0.5, "DoG": 7.0}.get(score["rule"], 0.0)
+        score["decades_10x"] = {"AdaGradDiff": 2.0, "AdaGrad": 0.5, "DoG": 7.0}.get(
+            score["rule"], 0.0
+        )
     bars = [float(attributes["width"]) for attributes, _ in Reader(page(made)).all("rect")]
     assert bars == [100, 25, 0] * 3
 
@@ -123,10 +140,14 @@ def test_the_data_in_the_page_are_those_of_the_content():
     for one, two in zip(made["runs"], back["runs"], strict=True):
         assert (one["rule"], one["eta"], one["failed"]) == (two["rule"], two["eta"], two["failed"])
         for key, digits in {"last": 6, "best": 6, "average": 6, "step": 3}.items():
-            np.testing.assert_allclose(numbers(two[key]), numbers(one[key]), rtol=0.51 * 10 ** (1 - digits))
+            np.testing.assert_allclose(
+                numbers(two[key]), numbers(one[key]), rtol=0.51 * 10 ** (1 - digits)
+            )
         for key in ("median", "low", "high"):
             assert [v is None for v in one["curve"][key]] == [v is None for v in two["curve"][key]]
-            np.testing.assert_allclose(numbers(two["curve"][key]), numbers(one["curve"][key]), rtol=0.0051)
+            np.testing.assert_allclose(
+                numbers(two["curve"][key]), numbers(one["curve"][key]), rtol=0.0051
+            )
 
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
@@ -155,13 +176,16 @@ def test_the_page_asks_for_nothing():
     assert "url(" not in style
     assert "@import" not in style
     scripts = [inside for attributes, inside in reader.all("script") if "type" not in attributes]
-    policy = next(attributes["content"] for attributes, _ in reader.all("meta") if "http-equiv" in attributes)
+    policy = next(
+        attributes["content"] for attributes, _ in reader.all("meta") if "http-equiv" in attributes
+    )
     assert policy.startswith("default-src 'none';")
     assert [digest(inside) in policy for inside in (style, *scripts)] == [True, True]
     assert "unsafe" not in policy
     for name in SCRIPTS:
         assert not re.search(
-            r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch\(|XMLHttp|import\(", part(name)
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch\(|XMLHttp|import\(",
+            part(name),
         ), name
 
 
@@ -191,7 +215,10 @@ def test_the_page_is_the_same_each_time():
 
 def test_numbers_that_are_not_finite_are_missing():
     made = content(n_etas=2)
-    made["runs"][0] |= {"last": [math.nan, math.inf, np.float32(0.5)], "step": np.array([1.0, -np.inf])}
+    made["runs"][0] |= {
+        "last": [math.nan, math.inf, np.float32(0.5)],
+        "step": np.array([1.0, -np.inf]),
+    }
     run = data_of(page(made))["runs"][0]
     assert (run["last"], run["step"]) == ([None, None, 0.5], [1, None])
 
@@ -216,9 +243,15 @@ def test_short_numbers():
 
 
 def test_what_cannot_be_shown():
-    with pytest.raises(TypeError, match=r"A report shows numbers and text\. Got object instead: turn it into one of these\."):
+    with pytest.raises(
+        TypeError,
+        match=r"A report shows numbers and text\. Got object instead: turn it into one of these\.",
+    ):
         page(content(n_etas=1) | {"title": object()})
-    assert embedded(clean({"a": np.int64(3), "b": np.bool_(True), "c": (1, 2)})) == '{"a":3,"b":true,"c":[1,2]}'
+    assert (
+        embedded(clean({"a": np.int64(3), "b": np.bool_(True), "c": (1, 2)}))
+        == '{"a":3,"b":true,"c":[1,2]}'
+    )
 
 
 def test_write(tmp_path):
@@ -229,7 +262,9 @@ def test_write(tmp_path):
     with pytest.raises(TypeError):
         write(path, made | {"title": object()})
     assert path.read_bytes() == before
-    with pytest.raises(OSError, match=r"cannot be written: .*\. What was there before is unchanged\."):
+    with pytest.raises(
+        OSError, match=r"cannot be written: .*\. What was there before is unchanged\."
+    ):
         write(tmp_path / "nowhere" / "report.html", made)
     with pytest.raises(ValueError, match="'path' must be the path of a file or directory"):
         write(3, made)

@@ -33,11 +33,15 @@ def silent(browser):
 
 
 def texts(browser, selector):
-    return browser.run(f"[...document.querySelectorAll({json.dumps(selector)})].map((e) => e.textContent)")
+    return browser.run(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map((e) => e.textContent)"
+    )
 
 
 def shown_rules(browser, figure):
-    return browser.run(f"[...document.querySelectorAll('#{figure} .rule:not(.under)')].map((g) => Number(g.dataset.rule))")
+    return browser.run(
+        f"[...document.querySelectorAll('#{figure} .rule:not(.under)')].map((g) => Number(g.dataset.rule))"
+    )
 
 
 def table(browser, figure):
@@ -69,7 +73,9 @@ def ticks(browser, figure, anchor):
 def test_a_bad_page_is_seen(browser, tmp_path):
     """So that the silence of the others means something."""
     bad = tmp_path / "bad.html"
-    bad.write_text("<img src='http://example.com/x.png' onerror=alert(1)><script>console.log('hello'); nowhere()</script>")
+    bad.write_text(
+        "<img src='http://example.com/x.png' onerror=alert(1)><script>console.log('hello'); nowhere()</script>"
+    )
     browser.open(bad)
     browser.run("new Promise((done) => setTimeout(done, 200))")
     assert browser.requests == browser.sent == [browser.address, "http://example.com/x.png"]
@@ -79,7 +85,9 @@ def test_a_bad_page_is_seen(browser, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "how", [{}, {"dark": True}, {"width": 390, "height": 844, "touch": True}], ids=["light", "dark", "phone"]
+    "how",
+    [{}, {"dark": True}, {"width": 390, "height": 844, "touch": True}],
+    ids=["light", "dark", "phone"],
 )
 def test_it_opens_in_silence(browser, path, how):
     browser.open(path, **how)
@@ -87,19 +95,28 @@ def test_it_opens_in_silence(browser, path, how):
         assert shown_rules(browser, figure) == list(range(len(CONTENT["rules"]))), figure
     assert browser.run("document.documentElement.scrollWidth") <= how.get("width", 1000)
     assert (
-        browser.run("[...document.querySelectorAll('svg *')].filter((e) => /NaN|Infinity|undefined/.test(e.outerHTML)).length")
+        browser.run(
+            "[...document.querySelectorAll('svg *')].filter((e) => /NaN|Infinity|undefined/.test(e.outerHTML)).length"
+        )
         == 0
     )
     silent(browser)
 
 
 @pytest.mark.parametrize(
-    "how", [{}, {"dark": True}, {"width": 390, "height": 844, "touch": True}], ids=["light", "dark", "phone"]
+    "how",
+    [{}, {"dark": True}, {"width": 390, "height": 844, "touch": True}],
+    ids=["light", "dark", "phone"],
 )
 def test_everybody_can_use_it(browser, tmp_path, how):
     """The checks of axe-core: contrast, labels, roles, headings, order of the focus; with all tables open."""
     axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
-    browser.open(write(tmp_path / "small.html", content(tuned=TUNED[:4], free=FREE[:2], n_etas=5, n_recorded=6)), **how)
+    browser.open(
+        write(
+            tmp_path / "small.html", content(tuned=TUNED[:4], free=FREE[:2], n_etas=5, n_recorded=6)
+        ),
+        **how,
+    )
     browser.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     browser.run((files(axe) / "axe.min.js").read_text(encoding="utf-8") + "; 0")
     found = browser.run(
@@ -118,14 +135,20 @@ def test_lines_are_where_the_numbers_are(browser, path):
     seen = 0
     for k, rule in enumerate(CONTENT["rules"]):
         marks = f"[...document.querySelectorAll('#gaps .rule[data-rule=\"{k}\"] .mark')]"
-        marks = browser.run(f"{marks}.map((m) => m.transform.baseVal[0].matrix).map((m) => [m.e, m.f])")
+        marks = browser.run(
+            f"{marks}.map((m) => m.transform.baseVal[0].matrix).map((m) => [m.e, m.f])"
+        )
         runs = [run for run in CONTENT["runs"] if run["rule"] == rule["name"]]
         alive = [run for run in runs if None not in run["last"]]
         assert len(marks) == len(alive)
-        crosses = browser.run(f"document.querySelectorAll('#gaps .rule[data-rule=\"{k}\"] .cross').length")
+        crosses = browser.run(
+            f"document.querySelectorAll('#gaps .rule[data-rule=\"{k}\"] .cross').length"
+        )
         assert crosses == len(runs) - len(alive)
         for (x, y), run in zip(marks, alive, strict=True):
-            assert np.polyval(to_gap, y) == pytest.approx(np.log10(statistics.median(run["last"])), abs=0.01)
+            assert np.polyval(to_gap, y) == pytest.approx(
+                np.log10(statistics.median(run["last"])), abs=0.01
+            )
             if not rule["free"]:
                 assert np.polyval(to_eta, x) == pytest.approx(np.log10(run["eta"]), abs=0.01)
             else:
@@ -151,14 +174,22 @@ def test_tables_have_the_numbers_of_the_figures(browser, path):
                 assert cell == "diverged"
                 continue
             said = [float(word.strip("()")) for word in cell.split() if word != "to"]
-            assert said == pytest.approx([statistics.median(ends), min(ends), max(ends)], rel=0.0051)
+            assert said == pytest.approx(
+                [statistics.median(ends), min(ends), max(ends)], rel=0.0051
+            )
     head, *rows = table(browser, "curves")
     assert [row[0] for row in rows] == [str(n) for n in CONTENT["iterations"]]
     curve = runs[head[1], eta]["curve"]
-    for row, low, median, high in zip(rows, curve["low"], curve["median"], curve["high"], strict=True):
+    for row, low, median, high in zip(
+        rows, curve["low"], curve["median"], curve["high"], strict=True
+    ):
         said = [float(word.strip("()")) for word in row[1].split() if word != "to"]
-        np.testing.assert_allclose(said, [median] if len(said) == 1 else [median, low, high], rtol=0.011)
-    assert [float(row[1]) for row in table(browser, "steps")[1:]] == pytest.approx(runs[head[1], eta]["step"], rel=0.011)
+        np.testing.assert_allclose(
+            said, [median] if len(said) == 1 else [median, low, high], rtol=0.011
+        )
+    assert [float(row[1]) for row in table(browser, "steps")[1:]] == pytest.approx(
+        runs[head[1], eta]["step"], rel=0.011
+    )
     assert len(table(browser, "map")) == len(CONTENT["etas"]) + 2
     silent(browser)
 
@@ -168,15 +199,24 @@ def test_the_slider_redraws_by_key_and_by_mouse(browser, path):
     lines = "[...document.querySelectorAll('#curves .line, #steps .line')].map((p) => p.getAttribute('d')).join()"
     now = "document.querySelector('#gaps .now').getAttribute('d')"
     pointing = f"[{now}, document.querySelector('#map .here').getAttribute('x')]"
-    before, at, there = browser.run(lines), int(browser.run("document.getElementById('eta').value")), browser.run(pointing)
+    before, at, there = (
+        browser.run(lines),
+        int(browser.run("document.getElementById('eta').value")),
+        browser.run(pointing),
+    )
     browser.run("document.getElementById('eta').focus()")
     browser.press("ArrowLeft", 37)
     assert int(browser.run("document.getElementById('eta').value")) == at - 1
     assert texts(browser, "#chooser output") == [f"eta = {number(CONTENT['etas'][at - 1])}"]
-    assert browser.run("document.getElementById('eta').getAttribute('aria-valuetext')") == number(CONTENT["etas"][at - 1])
+    assert browser.run("document.getElementById('eta').getAttribute('aria-valuetext')") == number(
+        CONTENT["etas"][at - 1]
+    )
     assert browser.run(lines) != before
     said = f"eta = {number(CONTENT['etas'][at - 1])}"  # in the drawings too, which may be printed or copied alone
-    assert all(any(text.endswith(said) for text in texts(browser, f"#{figure} svg > text")) for figure in ("curves", "steps"))
+    assert all(
+        any(text.endswith(said) for text in texts(browser, f"#{figure} svg > text"))
+        for figure in ("curves", "steps")
+    )
     assert all(one != two for one, two in zip(browser.run(pointing), there, strict=True))
     browser.press("ArrowRight", 39)
     assert browser.run(lines) == before
@@ -201,7 +241,9 @@ def test_the_legend_works_by_key_and_by_mouse(browser, path):
     browser.click("#legend .chip:nth-child(2)")
     assert shown_rules(browser, "gaps") == every
     browser.click("#legend .chip:nth-child(2)")
-    assert browser.run("document.querySelector('#gaps .now').hasAttribute('d')")  # drawn anew, it still points at the step size
+    assert browser.run(
+        "document.querySelector('#gaps .now').hasAttribute('d')"
+    )  # drawn anew, it still points at the step size
     browser.run("document.querySelector('#legend input[value=\"3\"]').focus()")
     lifted = "[...document.querySelectorAll('#gaps .rule.chosen')].map((g) => g.dataset.rule)"
     assert browser.run(lifted) == ["3", "3"]  # what has the focus stands out, line and band
@@ -209,7 +251,9 @@ def test_the_legend_works_by_key_and_by_mouse(browser, path):
     assert shown_rules(browser, "curves") == shown_rules(browser, "steps") == [0, 2, *every[4:]]
     browser.run("document.querySelector('[data-show=none]').focus()")
     browser.press("Enter", 13, "\r")
-    assert [shown_rules(browser, figure) for figure in ("gaps", "curves", "steps", "map")] == [[]] * 4
+    assert [shown_rules(browser, figure) for figure in ("gaps", "curves", "steps", "map")] == [
+        []
+    ] * 4
     assert texts(browser, "#gaps .empty") == ["No rule is chosen."]
     browser.click("[data-show=paper]")
     assert shown_rules(browser, "gaps") == [0, 1]
@@ -222,7 +266,9 @@ def test_the_tip_says_what_is_under_the_pointer_and_goes(browser, path):
     browser.open(path)
     browser.point(*browser.place("#gaps .rule[data-rule='0'] .mark"))
     said = texts(browser, "#tip")[0]
-    assert said.startswith(CONTENT["rules"][0]["name"]) or "eta 0.0001" in said  # others may stand in the same place
+    assert (
+        said.startswith(CONTENT["rules"][0]["name"]) or "eta 0.0001" in said
+    )  # others may stand in the same place
     assert browser.run("document.getElementById('tip').hidden") is False
     browser.press("Escape", 27)
     assert browser.run("document.getElementById('tip').hidden") is True
@@ -249,7 +295,11 @@ def test_everything_can_be_reached_with_the_tab_key(browser, path):
     what = "(e) => [e.className, e.name, e.type, e.id, e.tagName, e.ariaLabel, ...Object.keys(e.dataset)].join(' ')"
     for _ in range(60):
         browser.press("Tab", 9)
-        seen |= {word for word in TABBABLE if word in browser.run(f"({what})(document.activeElement)").lower()}
+        seen |= {
+            word
+            for word in TABBABLE
+            if word in browser.run(f"({what})(document.activeElement)").lower()
+        }
         visible = browser.run("getComputedStyle(document.activeElement).outlineStyle")
         assert visible != "none" or browser.run("document.activeElement.tagName") == "BODY"
     assert seen == set(TABBABLE)
@@ -258,7 +308,11 @@ def test_everything_can_be_reached_with_the_tab_key(browser, path):
 def test_what_a_screen_reader_is_told(browser, path):
     browser.open(path)
     nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
-    told = [(n["role"]["value"], n.get("name", {}).get("value", ""), n) for n in nodes if not n["ignored"]]
+    told = [
+        (n["role"]["value"], n.get("name", {}).get("value", ""), n)
+        for n in nodes
+        if not n["ignored"]
+    ]
     images = [name for role, name, _ in told if role in ("image", "img")]
     assert len(images) == 4
     assert all("The table below has the numbers." in name for name in images)
@@ -266,7 +320,11 @@ def test_what_a_screen_reader_is_told(browser, path):
     boxes = [name for role, name, _ in told if role == "checkbox"]
     assert boxes == [rule["name"] for rule in CONTENT["rules"]]
     levels = [
-        p["value"]["value"] for role, _, node in told if role == "heading" for p in node["properties"] if p["name"] == "level"
+        p["value"]["value"]
+        for role, _, node in told
+        if role == "heading"
+        for p in node["properties"]
+        if p["name"] == "level"
     ]
     assert levels[0] == 1
     assert all(b - a <= 1 for a, b in pairwise(levels))
@@ -286,14 +344,20 @@ def test_csv(browser, path):
     """Every number of the content is in one of the files, an empty field where there is none."""
     browser.open(path)
     for row, score in zip(downloaded(browser, "scores"), CONTENT["scores"], strict=True):
-        levels = {f"decades_below_{level}": width for level, width in score["decades_below"].items()}
+        levels = {
+            f"decades_below_{level}": width for level, width in score["decades_below"].items()
+        }
         assert row.keys() == (score | levels).keys() - {"decades_below"}
         assert (row["rule"], row["iterate"]) == (score["rule"], score["iterate"])
         for key in row.keys() - {"rule", "iterate"}:
             same(row[key], (score | levels)[key], 0)
     ends = [(run, k) for run in CONTENT["runs"] for k in range(CONTENT["starts"])]
     for row, (run, k) in zip(downloaded(browser, "gaps"), ends, strict=True):
-        assert (row["rule"], row["start"], row["failed"]) == (run["rule"], str(k), str(run["failed"]).lower())
+        assert (row["rule"], row["start"], row["failed"]) == (
+            run["rule"],
+            str(k),
+            str(run["failed"]).lower(),
+        )
         same(row["eta"], run["eta"], 0)
         for key in ("last", "best", "average"):
             same(row[key], run[key][k], 5.1e-6)
@@ -317,7 +381,11 @@ def same(text, number, accuracy):
 def test_nasty_names_in_csv(browser, tmp_path):
     for text in NASTY:
         browser.open(write(tmp_path / "nasty.html", hostile(text)))
-        assert [row["rule"] for row in downloaded(browser, "scores")] == [clean(text), "AdaGrad", f"{clean(text)} free"] * 3
+        assert [row["rule"] for row in downloaded(browser, "scores")] == [
+            clean(text),
+            "AdaGrad",
+            f"{clean(text)} free",
+        ] * 3
 
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
@@ -328,7 +396,10 @@ def test_nasty_names_are_names(browser, tmp_path, text):
     assert names == [shown, "AdaGrad", f"{shown} free"]
     head = table(browser, "gaps")[0]
     assert head[1] == shown
-    assert browser.run("document.querySelectorAll('img, iframe, object, embed, base, form').length") == 0
+    assert (
+        browser.run("document.querySelectorAll('img, iframe, object, embed, base, form').length")
+        == 0
+    )
     assert browser.run("document.scripts.length") == 2
     browser.point(*browser.place("#gaps .rule .mark"))
     browser.run("new Promise((done) => setTimeout(done, 50))")
@@ -338,8 +409,12 @@ def test_nasty_names_are_names(browser, tmp_path, text):
 def test_the_policy_is_a_second_wall(browser, path):
     """If a script or an image got into the page in spite of all, it would neither run nor be fetched."""
     browser.open(path)
-    browser.run("document.body.append(Object.assign(document.createElement('script'), {textContent: 'alert(1)'}))")
-    browser.run("document.body.append(Object.assign(document.createElement('img'), {src: 'http://example.com/x.png'}))")
+    browser.run(
+        "document.body.append(Object.assign(document.createElement('script'), {textContent: 'alert(1)'}))"
+    )
+    browser.run(
+        "document.body.append(Object.assign(document.createElement('img'), {src: 'http://example.com/x.png'}))"
+    )
     browser.run("new Promise((done) => setTimeout(done, 200))")
     assert browser.dialogs == []
     assert browser.sent == [browser.address]
@@ -353,8 +428,13 @@ def test_paper_is_white_even_at_night(browser, path, tmp_path):
     assert browser.run(ground) == "rgb(22, 24, 29)"
     browser.dress(dark=True, media="print")
     assert browser.run(ground) == "rgb(255, 255, 255)"
-    assert browser.run("getComputedStyle(document.querySelector('#gaps text')).fill") == "rgb(0, 0, 0)"
-    assert browser.run("[...document.querySelectorAll('button')].filter((b) => b.offsetParent).length") == 0
+    assert (
+        browser.run("getComputedStyle(document.querySelector('#gaps text')).fill") == "rgb(0, 0, 0)"
+    )
+    assert (
+        browser.run("[...document.querySelectorAll('button')].filter((b) => b.offsetParent).length")
+        == 0
+    )
     browser.print(tmp_path / "page.pdf")
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
     browser.dress()
@@ -379,7 +459,11 @@ def all_diverged():
 def exact():
     made = odd()
     for run in made["runs"][:5]:
-        run |= {"last": [0.0] * 3, "best": [0.0] * 3, "curve": {key: [0.0] * 6 for key in run["curve"]}}
+        run |= {
+            "last": [0.0] * 3,
+            "best": [0.0] * 3,
+            "curve": {key: [0.0] * 6 for key in run["curve"]},
+        }
     return made
 
 
@@ -398,14 +482,18 @@ def half_diverged():
 ODD = {
     "only rules without a step size": content(tuned=(), n_etas=0),
     "one step size": content(tuned=TUNED[:2], free=(), n_etas=1),
-    "one rule, one start, one iteration": content(tuned=TUNED[:1], free=(), n_etas=3, n_recorded=1, starts=1, n_iter=1),
+    "one rule, one start, one iteration": content(
+        tuned=TUNED[:1], free=(), n_etas=3, n_recorded=1, starts=1, n_iter=1
+    ),
     "no rule at all": odd(rules=[], runs=[], scores=[], etas=[]),
     "no scores, no words": odd(scores=[], verdict=[], about=[], command=[]),
     "everything diverged": all_diverged(),
     "one start of three diverged": half_diverged(),
     "gaps of zero": exact(),
     "from iteration zero": from_zero(),
-    "no styles": odd(rules=[{"name": n, "free": n in FREE, "published": None} for n in (*TUNED[:3], *FREE[:2])]),
+    "no styles": odd(
+        rules=[{"name": n, "free": n in FREE, "published": None} for n in (*TUNED[:3], *FREE[:2])]
+    ),
     "a step size without a run": odd(etas=[1e-9, *odd()["etas"]]),
     "steps unknown": odd(runs=[run | {"step": None} for run in odd()["runs"]]),
 }
@@ -420,7 +508,9 @@ def test_odd_contents_are_drawn(browser, tmp_path, name):
     for code in ("[data-show=none]", "[data-show=all]"):
         browser.run(f"document.querySelector('{code}').click()")
     assert (
-        browser.run("[...document.querySelectorAll('svg *')].filter((e) => /NaN|Infinity|undefined/.test(e.outerHTML)).length")
+        browser.run(
+            "[...document.querySelectorAll('svg *')].filter((e) => /NaN|Infinity|undefined/.test(e.outerHTML)).length"
+        )
         == 0
     )
     silent(browser)

@@ -57,7 +57,9 @@ class Mine(Rule):
 
 @pytest.fixture(scope="module")
 def found():
-    return sensitivity(LOSS, PENALTY, [AdaGradDiff, Adam, DoG], ETAS, rng.standard_normal((4, 3)), 60)
+    return sensitivity(
+        LOSS, PENALTY, [AdaGradDiff, Adam, DoG], ETAS, rng.standard_normal((4, 3)), 60
+    )
 
 
 def optimum():
@@ -73,7 +75,10 @@ def test_plain_loops_find_the_same(found):
     assert found.f_star.value == pytest.approx(f_star, rel=1e-8)
     assert found.scale == pytest.approx(at_zero - f_star, rel=1e-8)
     gaps = {
-        rule: [mean_gaps(LOSS, PENALTY, make, eta, starts, 60, found.f_star.value, found.scale) for eta in ETAS]
+        rule: [
+            mean_gaps(LOSS, PENALTY, make, eta, starts, 60, found.f_star.value, found.scale)
+            for eta in ETAS
+        ]
         for rule, make in MAKERS.items()
     }
     published = mean_gaps(LOSS, PENALTY, Adam, 1e-3, starts, 60, found.f_star.value, found.scale)
@@ -86,9 +91,15 @@ def test_plain_loops_find_the_same(found):
             assert score["best_gap"] == pytest.approx(gap, rel=1e-6)
             assert score["best_eta"] == (None if rule == "DoG" else eta)
             assert score["free"] == (rule == "DoG")
-        assert found.score("Adam", iterate)["default_gap"] == pytest.approx(published[iterate], rel=1e-6)
-        assert found.score("Adam", iterate)["regret"] == pytest.approx(published[iterate] / best, rel=1e-6)
-        assert found.score("DoG", iterate)["regret"] == pytest.approx(ours["DoG"][0] / best, rel=1e-6)
+        assert found.score("Adam", iterate)["default_gap"] == pytest.approx(
+            published[iterate], rel=1e-6
+        )
+        assert found.score("Adam", iterate)["regret"] == pytest.approx(
+            published[iterate] / best, rel=1e-6
+        )
+        assert found.score("DoG", iterate)["regret"] == pytest.approx(
+            ours["DoG"][0] / best, rel=1e-6
+        )
         assert found.score("AdaGradDiff", iterate)["regret"] is None
 
 
@@ -101,13 +112,18 @@ def found_starts():
 
 def test_curves_are_those_of_single_runs(found):
     content = found.content()
-    alone = [minimize(LOSS, x0, PENALTY, AdaGradDiff(0.1), max_iter=60).history for x0 in found_starts().T]
+    alone = [
+        minimize(LOSS, x0, PENALTY, AdaGradDiff(0.1), max_iter=60).history
+        for x0 in found_starts().T
+    ]
     gaps = np.array([(run.objective - found.f_star.value) / found.scale for run in alone])
     rows = np.array(content["iterations"]) - 1
     run = next(run for run in content["runs"] if (run["rule"], run["eta"]) == ("AdaGradDiff", 0.1))
     for name, function in (("median", np.median), ("low", np.min), ("high", np.max)):
         np.testing.assert_allclose(run["curve"][name], function(gaps, axis=0)[rows], rtol=1e-4)
-    np.testing.assert_allclose(run["step"], np.mean([one.mean_step for one in alone], axis=0)[rows], rtol=1e-4)
+    np.testing.assert_allclose(
+        run["step"], np.mean([one.mean_step for one in alone], axis=0)[rows], rtol=1e-4
+    )
     np.testing.assert_allclose(run["last"], gaps[:, -1], rtol=1e-4)
     assert content["iterations"][-1] == 60
     assert len(content["iterations"]) <= 60
@@ -127,7 +143,11 @@ def test_every_rule_of_the_ring_by_default():
     assert everything.rules[0] == "AdaGradDiff"
     assert everything.etas.size == 15
     assert np.log10(everything.etas[-1] / everything.etas[0]) == pytest.approx(7)
-    free = {rule for rule, is_free in zip(everything.rules, everything.data.free.values, strict=True) if is_free}
+    free = {
+        rule
+        for rule, is_free in zip(everything.rules, everything.data.free.values, strict=True)
+        if is_free
+    }
     assert free == {"DoG", "FISTA", "AdaPG", "Prodigy", "DAdaptation", "FreeAdaGradDiff"}
     json.dumps(everything.content(), allow_nan=False)
 
@@ -148,13 +168,22 @@ def test_all_runs_diverge():
     assert np.isinf(explosive.gap("average").values).all()  # of what there was before the end
     assert np.isfinite(explosive.gap("best").values).all()
     score = explosive.score("Constant")
-    assert (score["best_gap"], score["best_eta"], score["decades_10x"], score["regret"]) == (None, None, 0.0, None)
-    assert explosive.verdict == ["No run has ended well: every rule failed at every step size, from one start at least."]
+    assert (score["best_gap"], score["best_eta"], score["decades_10x"], score["regret"]) == (
+        None,
+        None,
+        0.0,
+        None,
+    )
+    assert explosive.verdict == [
+        "No run has ended well: every rule failed at every step size, from one start at least."
+    ]
     content = json.loads(json.dumps(explosive.content(), allow_nan=False))
     assert all(run["failed"] and run["last"] == [None, None] for run in content["runs"])
     assert "Constant" in str(explosive)
     explosive.plot()
-    by_protocol = sensitivity(Squared(1e3 * A, B), None, [Constant], [1e3], 2, 100, f_star="protocol")
+    by_protocol = sensitivity(
+        Squared(1e3 * A, B), None, [Constant], [1e3], 2, 100, f_star="protocol"
+    )
     assert by_protocol.f_star.sentence.endswith("All runs failed.")
 
 
@@ -178,7 +207,9 @@ def test_one_start_that_fails_is_enough():
 
 def test_nothing_but_nan():
     with pytest.raises(ValueError, match="The objective is not finite at any of the starts"):
-        sensitivity(lambda x: (np.full(x.shape[1:], np.nan), x), None, [AdaGrad], [0.1], np.ones((2, 2)), 5)
+        sensitivity(
+            lambda x: (np.full(x.shape[1:], np.nan), x), None, [AdaGrad], [0.1], np.ones((2, 2)), 5
+        )
 
 
 def test_a_given_optimum(found):
@@ -200,19 +231,23 @@ def test_the_protocol(found):
     starts = found_starts()
     ours = sensitivity(LOSS, PENALTY, [AdaGradDiff, Adam], ETAS, starts, 60, f_star="protocol")
     final = {
-        (rule, eta): np.mean([minimize(LOSS, x0, PENALTY, MAKERS[rule](eta), max_iter=60).fun for x0 in starts.T])
+        (rule, eta): np.mean(
+            [minimize(LOSS, x0, PENALTY, MAKERS[rule](eta), max_iter=60).fun for x0 in starts.T]
+        )
         for rule in ("AdaGradDiff", "Adam")
         for eta in ETAS
     }
     rule, eta = min(final, key=final.get)
     longer = [minimize(LOSS, x0, PENALTY, MAKERS[rule](eta), max_iter=600) for x0 in starts.T]
     assert ours.f_star.value == pytest.approx(min(run.fun_best for run in longer), rel=1e-10)
-    assert ours.f_star.sentence.endswith(f"{rule} with eta = {eta:.3g} having run 10 times as long.")
+    assert ours.f_star.sentence.endswith(
+        f"{rule} with eta = {eta:.3g} having run 10 times as long."
+    )
     assert ours.f_star.value >= found.f_star.value
 
 
 def test_what_cannot_be_proven():
-    bowl = lambda x: (0.5 * np.sum(x**2, axis=0), x)  # noqa: E731
+    bowl = lambda x: (0.5 * np.sum(x**2, axis=0), x)
     starts = np.ones((3, 2))
     ours = sensitivity(bowl, None, [AdaGradDiff, FISTA], None, starts, 50)
     assert ours.f_star.how == "protocol"
@@ -225,13 +260,24 @@ def test_what_cannot_be_proven():
 
 
 def test_rules_of_all_kinds():
-    rules = {"mine": Mine, "slow": Adam(beta1=0.5), "by name": "AdaGrad", "far": DoG(gamma=2.0), "f": lambda eta: Mine(2 * eta)}
+    rules = {
+        "mine": Mine,
+        "slow": Adam(beta1=0.5),
+        "by name": "AdaGrad",
+        "far": DoG(gamma=2.0),
+        "f": lambda eta: Mine(2 * eta),
+    }
     ours = sensitivity(LOSS, PENALTY, rules, ETAS, 2, 40)
     assert ours.rules == list(rules)
     assert ours.data.free.values.tolist() == [False, False, False, True, False]
     assert ours.score("mine")["default_eta"] == 0.3
     x0s = np.zeros(4)
-    for name, rule in (("mine", Mine(0.1)), ("slow", Adam(0.1, beta1=0.5)), ("far", DoG(gamma=2.0)), ("f", Mine(0.2))):
+    for name, rule in (
+        ("mine", Mine(0.1)),
+        ("slow", Adam(0.1, beta1=0.5)),
+        ("far", DoG(gamma=2.0)),
+        ("f", Mine(0.2)),
+    ):
         alone = minimize(LOSS, x0s, PENALTY, rule, max_iter=40).fun
         mine = ours.data.objective.sel(rule=name, eta=0.1, seed=0).values[-1]
         assert mine == pytest.approx(alone, rel=1e-10), name
@@ -290,5 +336,7 @@ def test_penalties_that_want_one_weight_for_all():
     ours = sensitivity(loss, penalty, n_iter=5, starts=1, etas=[0.1])
     assert {"AdaGradDiff", "Constant", "FISTA"} <= set(ours.rules)
     assert "Prodigy" not in ours.rules
-    alone = minimize(loss, np.zeros((4, 3)), penalty, AdaGradDiff(0.1, blocks="all"), max_iter=5).fun
+    alone = minimize(
+        loss, np.zeros((4, 3)), penalty, AdaGradDiff(0.1, blocks="all"), max_iter=5
+    ).fun
     assert ours.data.objective.sel(rule="AdaGradDiff").values[0, 0, -1] == pytest.approx(alone)

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 import adagrad_diff
-from adagrad_diff.study.style import FAMILIES, MARKERS, METHODS, STRANGER, clear_ticks, line_of, style, style_of
+from adagrad_diff.study.style import (
+    FAMILIES,
+    MARKERS,
+    METHODS,
+    STRANGER,
+    clear_ticks,
+    line_of,
+    style,
+    style_of,
+)
 from colours import apart, contrast
 
 RULES = [name for name in adagrad_diff.rules.__all__ if name != "Rule"]
@@ -18,13 +27,17 @@ COLORS = [*FAMILIES, STRANGER]
 
 def test_every_rule_of_the_package_has_a_style():
     known = {name for members in FAMILIES.values() for name in members}
-    assert known == set(RULES), "name the family, marker and dash of each rule in src/adagrad_diff/study/style.py"
+    assert known == set(RULES), (
+        "name the family, marker and dash of each rule in src/adagrad_diff/study/style.py"
+    )
 
 
 def test_no_two_rules_look_alike():
     assert len({look["marker"] for look in LOOKS.values()}) == len(RULES)
     for (one, a), (two, b) in itertools.combinations(LOOKS.items(), 2):
-        assert a["color"] != b["color"] or a["dash"] != b["dash"], f"{one} and {two} have the same line"
+        assert a["color"] != b["color"] or a["dash"] != b["dash"], (
+            f"{one} and {two} have the same line"
+        )
 
 
 def test_colours_can_be_told_apart_by_everybody():
@@ -42,7 +55,9 @@ def test_colours_can_be_read(ground):
 
 def test_contrast_is_that_of_the_standard():
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.005)  # the lightest grey for text, well known
+    assert contrast("#767676", "#ffffff") == pytest.approx(
+        4.54, abs=0.005
+    )  # the lightest grey for text, well known
     assert apart("#123456", "#123456") == 0
     assert apart("#ff0000", "#00ff00") < np.linalg.norm([0.6, 0.2])  # colour-blind people see less
 
@@ -91,11 +106,19 @@ def test_numbers_of_an_axis_do_not_collide(decades):
             figure.draw_without_rendering()
             for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
                 ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
-                shown = [tick.label1 for tick in ticks if tick.label1.get_text() and low <= tick.get_loc() <= high]
+                shown = [
+                    tick.label1
+                    for tick in ticks
+                    if tick.label1.get_text() and low <= tick.get_loc() <= high
+                ]
                 boxes = [label.get_window_extent() for label in shown]
                 assert len(boxes) >= 2, (axis.axis_name, first)
                 collide = [a.overlaps(b) for a, b in itertools.combinations(boxes, 2)]
-                assert not any(collide), (axis.axis_name, first, [label.get_text() for label in shown])
+                assert not any(collide), (
+                    axis.axis_name,
+                    first,
+                    [label.get_text() for label in shown],
+                )
 
 
 @pytest.mark.peer

@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 from adagrad_diff import AdaGrad, AdaGradDiff, Interrupted, Minibatch, Poisson, named, sweep
-from checkpointing import COUNTS, OPTIONS, A, Crash, crash_at, digest, problem, snapshot, uninterrupted
+from checkpointing import (
+    COUNTS,
+    OPTIONS,
+    A,
+    Crash,
+    crash_at,
+    digest,
+    problem,
+    snapshot,
+    uninterrupted,
+)
 from user_losses import Bowl
 from waiting import wait_until
 
@@ -26,7 +36,11 @@ def test_what_is_written(tmp_path):
     assert digest(sweep(*problem(), **OPTIONS, checkpoint=directory)) == uninterrupted()
     names = sorted(path.name for path in directory.iterdir())
     manifest = json.loads((directory / "manifest.json").read_text())
-    assert names == ["manifest.json", *(f"part-{k:04d}.npz" for k in range(len(manifest["plan"]))), "sweep.lock"]
+    assert names == [
+        "manifest.json",
+        *(f"part-{k:04d}.npz" for k in range(len(manifest["plan"]))),
+        "sweep.lock",
+    ]
     assert len(manifest["plan"]) > 6
     assert manifest["description"]["n_iter"] == 60
 
@@ -40,7 +54,15 @@ def test_what_is_finished_is_not_computed_again(tmp_path):
 
     def run():
         rules = [AdaGradDiff, AdaGrad]
-        return sweep(named("loss", loss), None, rules, [0.1, 0.2], np.zeros((3, 2)), 20, checkpoint=str(tmp_path))
+        return sweep(
+            named("loss", loss),
+            None,
+            rules,
+            [0.1, 0.2],
+            np.zeros((3, 2)),
+            20,
+            checkpoint=str(tmp_path),
+        )
 
     first = run()
     counted.clear()
@@ -123,9 +145,14 @@ def test_another_process(tmp_path, how, monkeypatch):
         sweep(*problem(10**8), record=10**7, n_jobs=2, checkpoint=tmp_path, **options)
 
     run = [sys.executable, "-c", LONG, str(HERE), str(tmp_path)]
-    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
-            wait_until(lambda: (tmp_path / "manifest.json").exists() or process.poll() is not None, seconds=300)
+            wait_until(
+                lambda: (tmp_path / "manifest.json").exists() or process.poll() is not None,
+                seconds=300,
+            )
             with pytest.raises(BlockingIOError, match=IN_USE.format(re.escape(str(tmp_path)))):
                 go_on()
             assert process.poll() is None
@@ -135,7 +162,9 @@ def test_another_process(tmp_path, how, monkeypatch):
     assert out == ""
     assert process.returncode != 0
     if how == signal.SIGINT:
-        assert re.search(r"Interrupted: The sweep was interrupted.* goes on from here\.$", err.rstrip())
+        assert re.search(
+            r"Interrupted: The sweep was interrupted.* goes on from here\.$", err.rstrip()
+        )
         assert not list(tmp_path.glob("*.partial"))
     monkeypatch.setattr(sys, "stderr", Terminal())
     with pytest.raises(Interrupted):

@@ -66,7 +66,10 @@ def put(path, arrays):
 def refused(path):
     """The sweep says which file it is, why, and what to do; and leaves it as it is."""
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"cannot be used: .*\. Delete it and run again: only that part is computed") as caught:
+    with pytest.raises(
+        ValueError,
+        match=r"cannot be used: .*\. Delete it and run again: only that part is computed",
+    ) as caught:
         run(path.parent)
     assert str(caught.value).startswith(f"{path} cannot be used: ")
     assert path.read_bytes() == before
@@ -115,14 +118,20 @@ def test_values_that_cannot_be(part, expected):
 
 def test_a_bomb(part):
     path = part
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("objective.npy", "w") as file:
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("objective.npy", "w") as file,
+    ):
         file.write(bytes(1 << 21))
     assert "compressed" in refused(path)
     path.write_bytes(bytes(1 << 20))
     assert "1,048,576 bytes" in refused(path)
 
 
-@pairwise(fault=["flipped", "one bit", "zeroed", "cut out", "truncated", "doubled"], which=["part", "manifest"])
+@pairwise(
+    fault=["flipped", "one bit", "zeroed", "cut out", "truncated", "doubled"],
+    which=["part", "manifest"],
+)
 def test_every_byte_region(tmp_path, files, part, expected, which, fault):
     path = part if which == "part" else tmp_path / "manifest.json"
     kinds = (
@@ -155,7 +164,10 @@ PLANS = {
     "huge": lambda plan: [[plan[0][0], 0, 10**30], *plan[1:]],
     "backwards": lambda plan: [[plan[0][0], plan[0][2], 0], *plan[1:]],
     "fractions": lambda plan: [[plan[0][0], 0.0, plan[0][2]], *plan[1:]],
-    "two etas of a schedule": lambda plan: [*(c for c in plan if c[0] != "schedule"), ["schedule", 0, 6]],
+    "two etas of a schedule": lambda plan: [
+        *(c for c in plan if c[0] != "schedule"),
+        ["schedule", 0, 6],
+    ],
     "nan": lambda plan: [[plan[0][0], float("nan"), plan[0][2]], *plan[1:]],
     "pairs": lambda plan: [chunk[1:] for chunk in plan],
     "nothing": lambda plan: None,
@@ -172,8 +184,12 @@ def test_hostile_plans(part, files, case):
 
 MANIFESTS = {
     "deep": lambda content: DEEP,
-    "a deep plan": lambda content: json.dumps(content | {"plan": 0}).replace('"plan": 0', f'"plan": {DEEP}'),
-    "many digits": lambda content: json.dumps(content | {"plan": 0}).replace('"plan": 0', '"plan": ' + "9" * 10_000),
+    "a deep plan": lambda content: json.dumps(content | {"plan": 0}).replace(
+        '"plan": 0', f'"plan": {DEEP}'
+    ),
+    "many digits": lambda content: json.dumps(content | {"plan": 0}).replace(
+        '"plan": 0', '"plan": ' + "9" * 10_000
+    ),
     "a list for the description": lambda content: json.dumps(content | {"description": []}),
     "no format": lambda content: json.dumps({key: content[key] for key in ("description", "plan")}),
     "Infinity": lambda content: "Infinity",
@@ -195,7 +211,9 @@ def test_hostile_manifests(part, files, case):
 
 def assert_no_manifest(path):
     before = snapshot(path.parent)
-    with pytest.raises(ValueError, match=r"is not the manifest of a sweep: .*\. Choose another 'checkpoint'\.$") as caught:
+    with pytest.raises(
+        ValueError, match=r"is not the manifest of a sweep: .*\. Choose another 'checkpoint'\.$"
+    ) as caught:
         run(path.parent)
     assert str(caught.value).startswith(str(path))
     assert len(str(caught.value)) < 1000
@@ -205,10 +223,17 @@ def assert_no_manifest(path):
 @pytest.mark.parametrize("kind", ["finished", "new"])
 def test_a_disk_that_is_full(tmp_path, files, expected, kind):
     """The last good files stay, and the sweep goes on from them when there is room again."""
-    before = {name: content for name, content in files.items() if kind == "finished" and name != "part-0002.npz"}
+    before = {
+        name: content
+        for name, content in files.items()
+        if kind == "finished" and name != "part-0002.npz"
+    }
     for name, content in before.items():
         (tmp_path / name).write_bytes(content)
-    with at_most(400), pytest.raises(OSError, match=r"^'checkpoint' cannot be written: .*: File too large\.$"):
+    with (
+        at_most(400),
+        pytest.raises(OSError, match=r"^'checkpoint' cannot be written: .*: File too large\.$"),
+    ):
         run(tmp_path)
     after = {name: content for name, (content, _) in snapshot(tmp_path).items()}
     assert before.items() <= after.items()

@@ -26,7 +26,15 @@ def test_another_thread(tmp_path):
 
     def run():
         rules = [AdaGradDiff, AdaGrad]
-        return sweep(named("waiting", waiting), None, rules, [0.1, 0.2], np.zeros((3, 2)), 10, checkpoint=tmp_path)
+        return sweep(
+            named("waiting", waiting),
+            None,
+            rules,
+            [0.1, 0.2],
+            np.zeros((3, 2)),
+            10,
+            checkpoint=tmp_path,
+        )
 
     thread = threading.Thread(target=lambda: answers.append(run()))
     thread.start()
@@ -62,7 +70,11 @@ def test_what_is_not_of_a_sweep_stays(tmp_path, monkeypatch):
         crash_at(patch, 3)
         with pytest.raises(Crash):
             sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
-    theirs = [tmp_path / "film.partial", tmp_path / "part-0000.npz.bak", tmp_path / f"notes.{TOKEN}"]
+    theirs = [
+        tmp_path / "film.partial",
+        tmp_path / "part-0000.npz.bak",
+        tmp_path / f"notes.{TOKEN}",
+    ]
     for path in theirs:
         path.write_text("precious")
     sweep(*problem(), **OPTIONS, checkpoint=tmp_path)

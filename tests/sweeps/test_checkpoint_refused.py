@@ -64,7 +64,9 @@ def assert_refused(directory, where, **changes):
     sentence = str(caught.value)
     assert f"another sweep: {where}" in sentence
     assert f"The checkpoint in {directory} belongs" in sentence
-    assert sentence.endswith("is not the same. Choose another directory; nothing was changed in this one.")
+    assert sentence.endswith(
+        "is not the same. Choose another directory; nothing was changed in this one."
+    )
     assert snapshot(directory) == before
 
 
@@ -127,16 +129,30 @@ def test_what_has_a_name_goes_on(tmp_path):
 
     whole = run(None, **changes())
     assert digest(run(tmp_path, **changes())) == digest(run(tmp_path, **changes())) == digest(whole)
-    assert_refused(tmp_path, "loss.function.named", **changes() | {"loss": named("other", quadratic(1.0))})
+    assert_refused(
+        tmp_path, "loss.function.named", **changes() | {"loss": named("other", quadratic(1.0))}
+    )
 
 
 def test_another_function_of_the_same_name(tmp_path):
     """Code is known by its name, but its values at the starts are looked at."""
     for k, (one, other, where) in enumerate(
         (
-            ({"loss": named("f", quadratic(1.0))}, {"loss": named("f", quadratic(2.0))}, "starts.loss[0]"),
-            ({"loss": named("f", Hidden(1.0))}, {"loss": named("f", Hidden(1.001))}, "starts.loss[0]"),
-            ({"penalty": named("p", Hidden(1.0))}, {"penalty": named("p", Hidden(2.0))}, "starts.penalty[0]"),
+            (
+                {"loss": named("f", quadratic(1.0))},
+                {"loss": named("f", quadratic(2.0))},
+                "starts.loss[0]",
+            ),
+            (
+                {"loss": named("f", Hidden(1.0))},
+                {"loss": named("f", Hidden(1.001))},
+                "starts.loss[0]",
+            ),
+            (
+                {"penalty": named("p", Hidden(1.0))},
+                {"penalty": named("p", Hidden(2.0))},
+                "starts.penalty[0]",
+            ),
         )
     ):
         directory = tmp_path / str(k)
@@ -147,7 +163,9 @@ def test_another_function_of_the_same_name(tmp_path):
 def test_a_directory_of_something_else(tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
     before = snapshot(tmp_path)
-    with pytest.raises(ValueError, match=r"'checkpoint' must be an empty or new directory.* holds 'thesis\.tex'"):
+    with pytest.raises(
+        ValueError, match=r"'checkpoint' must be an empty or new directory.* holds 'thesis\.tex'"
+    ):
         run(tmp_path)
     assert snapshot(tmp_path) == before
 
@@ -156,23 +174,31 @@ def test_a_directory_of_something_else(tmp_path):
 def test_a_file_where_the_directory_should_be(tmp_path, inside):
     path = tmp_path / "file"
     path.write_text("precious")
-    with pytest.raises(OSError, match=r"'checkpoint' cannot be written: .*file.*: (File exists|Not a directory)\.$"):
+    with pytest.raises(
+        OSError, match=r"'checkpoint' cannot be written: .*file.*: (File exists|Not a directory)\.$"
+    ):
         run(path / inside)
     assert path.read_text() == "precious"
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
+)
 def test_an_unwritable_directory(tmp_path):
     tmp_path.chmod(0o500)
     try:
         for directory in (tmp_path, tmp_path / "inside"):
-            with pytest.raises(OSError, match=r"'checkpoint' cannot be written: .*: Permission denied\.$"):
+            with pytest.raises(
+                OSError, match=r"'checkpoint' cannot be written: .*: Permission denied\.$"
+            ):
                 run(directory)
     finally:
         tmp_path.chmod(0o700)
 
 
-@pytest.mark.parametrize(("target", "code"), [("manifest.json", errno.EROFS), ("part-0000.npz", errno.ENOSPC)])
+@pytest.mark.parametrize(
+    ("target", "code"), [("manifest.json", errno.EROFS), ("part-0000.npz", errno.ENOSPC)]
+)
 def test_nothing_can_be_written(tmp_path, monkeypatch, target, code):
     """A disk that is full, or a directory that is not ours: a sentence, and what was there stays."""
     replace = os.replace
@@ -183,7 +209,9 @@ def test_nothing_can_be_written(tmp_path, monkeypatch, target, code):
         replace(source, destination)
 
     monkeypatch.setattr(os, "replace", failing)
-    with pytest.raises(OSError, match=rf"'checkpoint' cannot be written: .*: {os.strerror(code)}\.$"):
+    with pytest.raises(
+        OSError, match=rf"'checkpoint' cannot be written: .*: {os.strerror(code)}\.$"
+    ):
         run(tmp_path)
     assert not list(tmp_path.glob("*.partial"))
     monkeypatch.undo()

@@ -26,12 +26,24 @@ CORE = ("minimize", "save")  # which need nothing beside the core dependencies
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks of itself")
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind in CORE else [pytest.mark.peer]) for kind in FEW])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind in CORE else [pytest.mark.peer]) for kind in FEW]
+)
 def test_killed_at_random_moments(tmp_path, kind):
     seed, kills = int.from_bytes(os.urandom(4)), KILLS or FEW[kind]
     script = Path(__file__).parents[1] / "cases" / "killing.py"
-    run = [sys.executable, str(script), kind, str(tmp_path), str(seed), str(kills), *sorted(SEEN[kind])]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=120 + 60 * kills, check=False)
+    run = [
+        sys.executable,
+        str(script),
+        kind,
+        str(tmp_path),
+        str(seed),
+        str(kills),
+        *sorted(SEEN[kind]),
+    ]
+    done = subprocess.run(
+        run, capture_output=True, text=True, timeout=120 + 60 * kills, check=False
+    )
     assert done.returncode == 0, (seed, done.stderr)
     report = json.loads(done.stdout)
     print(kind, report)

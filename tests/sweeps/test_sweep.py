@@ -59,15 +59,22 @@ def test_averages_are_those_of_single_runs():
     """Of every rule if they are asked for; else of those whose answer they are."""
     rules, x0s = {"Diff": AdaGradDiff, "DoG": DoG}, starts(LAD(A, REAL, intercept=True))
     loss, penalty = LAD(A, REAL, intercept=True), L1(0.02)
-    asked, unasked = (sweep(loss, penalty, rules, [0.1, 1.0], x0s, 30, averages=averages) for averages in (True, False))
+    asked, unasked = (
+        sweep(loss, penalty, rules, [0.1, 1.0], x0s, 30, averages=averages)
+        for averages in (True, False)
+    )
     for name, make in (("Diff", AdaGradDiff), ("DoG", lambda eta: DoG())):
         for eta in (0.1, 1.0):
             for seed, x0 in enumerate(x0s.T):
                 x = minimize(loss, x0, penalty, make(eta), max_iter=30).x_avg
                 value = loss.value_and_grad(x)[0] + penalty.value(x[:-1])
-                assert float(asked.objective_average.sel(rule=name, eta=eta, seed=seed)) == pytest.approx(value, rel=1e-12)
+                assert float(
+                    asked.objective_average.sel(rule=name, eta=eta, seed=seed)
+                ) == pytest.approx(value, rel=1e-12)
     assert np.isnan(unasked.objective_average.sel(rule="Diff")).all()
-    np.testing.assert_array_equal(*(runs.objective_average.sel(rule="DoG") for runs in (asked, unasked)))
+    np.testing.assert_array_equal(
+        *(runs.objective_average.sel(rule="DoG") for runs in (asked, unasked))
+    )
 
 
 @pytest.mark.parametrize("case", PROBLEMS)
@@ -90,13 +97,19 @@ def test_single_precision(matrix):
     x0s = starts(None).astype(np.float32)  # of a function, x decides
     result = sweep(Bowl(np.linspace(0.5, 3.0, 6)), None, AdaGrad, ETAS, x0s, 5)
     assert result.x.dtype == np.float32
-    assert_single_runs(result, Bowl(np.linspace(0.5, 3.0, 6)), None, {"AdaGrad": AdaGrad}, x0s, rtol=1e-4)
+    assert_single_runs(
+        result, Bowl(np.linspace(0.5, 3.0, 6)), None, {"AdaGrad": AdaGrad}, x0s, rtol=1e-4
+    )
 
 
 def test_many_samples_and_several_row_blocks():
     """More work than one thread, or one block of rows, does in a single run."""
     B, real, labels, _ = data(samples=3000, features=150, seed=4)
-    for loss in (Logistic(B, labels), Logistic(sparse.csr_array(B * (B > 1)), labels), Squared(np.asfortranarray(B), real)):
+    for loss in (
+        Logistic(B, labels),
+        Logistic(sparse.csr_array(B * (B > 1)), labels),
+        Squared(np.asfortranarray(B), real),
+    ):
         x0s = starts(loss)
         result = sweep(loss, L1(0.01), [AdaGradDiff], [0.01, 0.1], x0s, 10, n_jobs=2)
         assert_single_runs(result, loss, L1(0.01), {"AdaGradDiff": AdaGradDiff}, x0s)
@@ -119,13 +132,19 @@ def test_what_is_recorded(n_iter, record, expected):
     assert result.iteration.values.tolist() == expected
     assert (result.nit == n_iter).all()
     assert (result.status == Status.MAX_ITER).all()
-    assert_single_runs(result, loss, L1(0.02), {"AdaGradDiff": AdaGradDiff, "AdaGrad": AdaGrad}, x0s)
+    assert_single_runs(
+        result, loss, L1(0.02), {"AdaGradDiff": AdaGradDiff, "AdaGrad": AdaGrad}, x0s
+    )
 
 
 def test_the_best_is_not_the_last_recorded():
     loss, x0s = LAD(A, REAL), np.linalg.lstsq(A, REAL)[0][:, None]
     result = sweep(loss, None, AdaGrad, [10.0], x0s, 5, record=5)
-    assert float(result.objective_best[0, 0, 0]) == float(result.objective_start[0]) < float(result.objective.min())
+    assert (
+        float(result.objective_best[0, 0, 0])
+        == float(result.objective_start[0])
+        < float(result.objective.min())
+    )
 
 
 def test_what_is_returned():
@@ -139,18 +158,31 @@ def test_what_is_returned():
     assert result.seed.values.tolist() == [0, 1, 2, 3]
     assert np.array_equal(result.start, x0s)
     assert result.nit.dtype.kind == result.status.dtype.kind == "i"
-    meanings = dict(zip(result.status.attrs["flag_values"], result.status.attrs["flag_meanings"].split(), strict=True))
+    meanings = dict(
+        zip(
+            result.status.attrs["flag_values"],
+            result.status.attrs["flag_meanings"].split(),
+            strict=True,
+        )
+    )
     assert meanings == {int(status): status.name for status in Status}
     without = sweep(loss, L1(0.02), [AdaGradDiff, AdaGrad], ETAS, x0s, 9, record=2, keep_x=False)
     assert "x" not in without
     assert np.array_equal(without.objective, result.objective)
-    assert "coordinate_1" in sweep(Multinomial(A, CLASSES), None, AdaGrad, 0.1, np.zeros((6, 3, 2)), 2).x.dims
+    assert (
+        "coordinate_1"
+        in sweep(Multinomial(A, CLASSES), None, AdaGrad, 0.1, np.zeros((6, 3, 2)), 2).x.dims
+    )
 
 
 def test_the_attributes_say_what_was_computed():
     import adagrad_diff
 
-    arguments = Logistic(A, LABELS, l2=0.25), Box(-np.inf, 1.0), {"mine": one_block, "sched": schedule}
+    arguments = (
+        Logistic(A, LABELS, l2=0.25),
+        Box(-np.inf, 1.0),
+        {"mine": one_block, "sched": schedule},
+    )
     result = sweep(*arguments, ETAS, starts(arguments[0]), 7, record=3)
     assert result.attrs["adagrad_diff"] == adagrad_diff.__version__
     assert result.attrs["numpy"] == np.__version__
@@ -163,7 +195,13 @@ def test_the_attributes_say_what_was_computed():
     assert problem["loss"]["class"] == "Logistic"
     assert problem["loss"]["l2"] == 0.25
     assert problem["penalty"] == {"class": "Box", "lower": "-inf", "upper": 1.0}
-    assert problem["rules"]["mine"] == {"class": "AdaGradDiff", "eta": ETAS, "eps": 1e-8, "blocks": "all", "scale": None}
+    assert problem["rules"]["mine"] == {
+        "class": "AdaGradDiff",
+        "eta": ETAS,
+        "eps": 1e-8,
+        "blocks": "all",
+        "scale": None,
+    }
     assert problem["etas"] == ETAS
     assert (problem["n_iter"], problem["record"], problem["keep_x"]) == (7, 3, True)
     again = sweep(*arguments, result.eta, result.start, problem["n_iter"], record=problem["record"])
@@ -174,7 +212,10 @@ def test_a_loss_of_ones_own_is_described_without_a_name():
     """Without a checkpoint none is needed."""
     first = sweep(Bowl(), None, AdaGrad, ETAS, np.zeros((3, 2)), 9).attrs["problem"]
     assert json.loads(first)["loss"]["function"] == {"unnamed": "Bowl"}
-    assert first == sweep(Bowl(), None, AdaGrad, ETAS, np.zeros((3, 2)), 9, memory=1e4).attrs["problem"]
+    assert (
+        first
+        == sweep(Bowl(), None, AdaGrad, ETAS, np.zeros((3, 2)), 9, memory=1e4).attrs["problem"]
+    )
 
 
 def test_names_of_rules():
@@ -192,11 +233,15 @@ def test_names_of_rules():
 
 def test_one_start_and_one_eta():
     loss, x0 = LAD(A, REAL), starts(LAD(A, REAL), 1)
-    assert_same(sweep(loss, None, AdaGrad, 0.1, x0[:, 0], 5), sweep(loss, None, [AdaGrad], [0.1], x0, 5))
+    assert_same(
+        sweep(loss, None, AdaGrad, 0.1, x0[:, 0], 5), sweep(loss, None, [AdaGrad], [0.1], x0, 5)
+    )
     assert sweep(loss, None, AdaGrad, 0.1, x0[:, 0], 5).objective.shape == (1, 1, 1, 5)
 
 
-@pytest.mark.parametrize(("loss", "order"), [(LAD(A, REAL), "F"), (Bowl(np.linspace(0.5, 3.0, 6)), "C")])
+@pytest.mark.parametrize(
+    ("loss", "order"), [(LAD(A, REAL), "F"), (Bowl(np.linspace(0.5, 3.0, 6)), "C")]
+)
 def test_what_was_passed_in_stays(loss, order):
     x0s, etas = np.array(starts(loss), order=order), np.array(ETAS)
     before = x0s.copy(), etas.copy()
@@ -241,7 +286,9 @@ def test_progress_on_a_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     sweep(slow, None, [AdaGrad, AdaGradDiff], ETAS, np.zeros((3, 2)), 150, n_jobs=1)
     text = terminal.getvalue()
-    between = [int(number) for number in re.findall(r"sweep: +(\d+)%", text) if 0 < int(number) < 100]
+    between = [
+        int(number) for number in re.findall(r"sweep: +(\d+)%", text) if 0 < int(number) < 100
+    ]
     assert between
     assert between == sorted(between)
     assert re.search(r"\[\d\d:\d\d<\d\d:\d\d, ", text)  # the time that is left

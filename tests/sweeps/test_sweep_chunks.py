@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Logistic, Multinomial, Quadratic, Squared, sweep
+from adagrad_diff import (
+    L1,
+    LAD,
+    AdaGrad,
+    AdaGradDiff,
+    Logistic,
+    Multinomial,
+    Quadratic,
+    Squared,
+    sweep,
+)
 from looping import looped
 from sweeping import ETAS, PROBLEMS, REAL, A, assert_same, operator, starts
 from user_losses import Bowl
@@ -19,7 +29,9 @@ pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
 
 def needed(*arguments, **options):
     """Return the memory of one column in megabytes, as the error message states it."""
-    with pytest.raises(ValueError, match=r"'memory' parameter of sweep is too small.* MB\. Give at least that") as caught:
+    with pytest.raises(
+        ValueError, match=r"'memory' parameter of sweep is too small.* MB\. Give at least that"
+    ) as caught:
         sweep(*arguments, **options, memory=1, n_jobs=1)
     return float(re.search(r"([\d.]+) MB", str(caught.value)).group(1))
 
@@ -36,7 +48,15 @@ def plan(directory, *arguments, **options):
 
 
 @pytest.mark.parametrize(
-    "case", ["LAD, L1", "Logistic, CSR", "Multinomial", "a function", "rules of a number", "rules of a user"]
+    "case",
+    [
+        "LAD, L1",
+        "Logistic, CSR",
+        "Multinomial",
+        "a function",
+        "rules of a number",
+        "rules of a user",
+    ],
 )
 def test_chunks_are_the_whole(case):
     loss, penalty, rules = PROBLEMS[case]()
@@ -52,7 +72,9 @@ def test_one_thread_each():
     from threadpoolctl import threadpool_info
 
     def threads():
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+        return [
+            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+        ]
 
     seen = []
 
@@ -68,17 +90,31 @@ def test_one_thread_each():
     assert threads() == before
 
 
-@pytest.mark.parametrize(("rules", "jobs", "pieces"), [([AdaGrad], 4, 4), ([AdaGrad, AdaGradDiff], 4, 2), ([AdaGrad], 1, 1)])
+@pytest.mark.parametrize(
+    ("rules", "jobs", "pieces"),
+    [([AdaGrad], 4, 4), ([AdaGrad, AdaGradDiff], 4, 2), ([AdaGrad], 1, 1)],
+)
 def test_cores_get_work(rules, jobs, pieces, tmp_path):
     """There are as many chunks as occupy all cores, of about the same size."""
     loss = LAD(A, REAL)
-    chunks = plan(tmp_path / "all", loss, None, rules, np.geomspace(0.1, 1, 20), starts(loss, 10), 1, n_jobs=jobs)
+    chunks = plan(
+        tmp_path / "all",
+        loss,
+        None,
+        rules,
+        np.geomspace(0.1, 1, 20),
+        starts(loss, 10),
+        1,
+        n_jobs=jobs,
+    )
     sizes = {high - low for _, low, high in chunks}
     assert len(chunks) == pieces * len(rules)
     assert max(sizes) - min(sizes) <= 1
     assert sum(high - low for _, low, high in chunks) == 200 * len(rules)
     arguments = long_columns(), None, rules, np.geomspace(0.1, 1, 20), starts(loss, 10), 1
-    small = plan(tmp_path / "small", *arguments, n_jobs=jobs, memory=1.001e6 * 7 * jobs * needed(*arguments))
+    small = plan(
+        tmp_path / "small", *arguments, n_jobs=jobs, memory=1.001e6 * 7 * jobs * needed(*arguments)
+    )
     assert max(high - low for _, low, high in small) == 7
 
 
@@ -94,24 +130,60 @@ def test_sizes():
         "1TiB",
         "3TB",
     ]
-    enough += [column * 1e6, np.float32(2e9), 2**30, f"{column * 1e6 / 2**10 + 1:.0f} KiB", f"{column * 1e6 + 1:.0f}B"]
+    enough += [
+        column * 1e6,
+        np.float32(2e9),
+        2**30,
+        f"{column * 1e6 / 2**10 + 1:.0f} KiB",
+        f"{column * 1e6 + 1:.0f}B",
+    ]
     for size in enough:
         sweep(*arguments, memory=size, n_jobs=1)
-    for size in (f"{0.97 * column * 1e6 / 2**20:.6f} MiB", f"{0.97 * column:.6f} MB", f"{column * 900:.0f} KiB", "100", "100B"):
+    for size in (
+        f"{0.97 * column * 1e6 / 2**20:.6f} MiB",
+        f"{0.97 * column:.6f} MB",
+        f"{column * 900:.0f} KiB",
+        "100",
+        "100B",
+    ):
         with pytest.raises(ValueError, match="too small"):
             sweep(*arguments, memory=size, n_jobs=1)
 
 
-@looped("size", ["", "GB", "2XB", "2BG", "two GB", "-2GB", "0", 0, -1, None, True, float("nan"), "inf", b"2GB", "2G"])
+@looped(
+    "size",
+    [
+        "",
+        "GB",
+        "2XB",
+        "2BG",
+        "two GB",
+        "-2GB",
+        "0",
+        0,
+        -1,
+        None,
+        True,
+        float("nan"),
+        "inf",
+        b"2GB",
+        "2G",
+    ],
+)
 def test_sizes_that_are_none(size):
-    with pytest.raises(ValueError, match=r"The 'memory' parameter of sweep must be a size such as '2GB' or 2e9\. Got "):
+    with pytest.raises(
+        ValueError,
+        match=r"The 'memory' parameter of sweep must be a size such as '2GB' or 2e9\. Got ",
+    ):
         sweep(LAD(A, REAL), None, AdaGrad, 0.1, np.zeros(6), 1, memory=size)
 
 
 def test_too_little_memory():
     for n_iter in (10, 123, 1777):  # the stated amount is enough, however it is rounded
         arguments = LAD(A, REAL), None, AdaGrad, [0.1], starts(LAD(A, REAL), 3), n_iter
-        assert_same(sweep(*arguments, memory=f"{needed(*arguments)} MB", n_jobs=3), sweep(*arguments), 1e-12)
+        assert_same(
+            sweep(*arguments, memory=f"{needed(*arguments)} MB", n_jobs=3), sweep(*arguments), 1e-12
+        )
 
 
 MEASURED = {
@@ -142,8 +214,19 @@ MEASURED = {
 )
 def test_memory_stays_in_the_budget(kind, samples, features, columns, jobs):
     loss = MEASURED[kind](np.random.default_rng(5).standard_normal((samples, features)))
-    arguments = loss, L1(0.01), [AdaGradDiff, AdaGrad], np.geomspace(0.1, 1.0, 9), np.zeros((*loss.shape, 8)), 9
-    options = {"keep_x": False, "memory": 1e6 * columns * needed(*arguments, keep_x=False), "n_jobs": jobs}
+    arguments = (
+        loss,
+        L1(0.01),
+        [AdaGradDiff, AdaGrad],
+        np.geomspace(0.1, 1.0, 9),
+        np.zeros((*loss.shape, 8)),
+        9,
+    )
+    options = {
+        "keep_x": False,
+        "memory": 1e6 * columns * needed(*arguments, keep_x=False),
+        "n_jobs": jobs,
+    }
     sweep(*arguments, **options)  # everything is imported, compiled and cached
     tracemalloc.start()
     try:

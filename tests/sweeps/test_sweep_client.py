@@ -22,7 +22,13 @@ class Client:
     """A cluster in threads, which counts, loses every so-manieth task, and may press Ctrl-C when it is handed task `press`."""
 
     def __init__(self, lose=0, press=0):
-        self.pool, self.lose, self.press, self.tasks, self.scattered = ThreadPoolExecutor(8), lose, press, 0, 0
+        self.pool, self.lose, self.press, self.tasks, self.scattered = (
+            ThreadPoolExecutor(8),
+            lose,
+            press,
+            0,
+            0,
+        )
         self.running, self.most, self.lock = 0, 0, threading.Lock()
 
     def scatter(self, parts, broadcast, hash):
@@ -61,7 +67,10 @@ def test_the_same_bits():
     assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, client=client)) == t.uninterrupted()
     assert client.scattered == 1
     assert client.most == 2  # as n_jobs says, and memory allows: not all that there are
-    assert t.digest(t.sweep(*t.problem(), **{**t.OPTIONS, "n_jobs": None}, client=client)) == t.uninterrupted()  # 2 threads
+    assert (
+        t.digest(t.sweep(*t.problem(), **{**t.OPTIONS, "n_jobs": None}, client=client))
+        == t.uninterrupted()
+    )  # 2 threads
 
 
 def test_an_executor_will_do():
@@ -86,19 +95,30 @@ def test_checkpoints(tmp_path, monkeypatch):
             with pytest.raises(t.Crash):
                 t.sweep(*t.problem(), **t.OPTIONS, checkpoint=place, client=first)
         assert list(place.glob("part-*.npz"))
-        assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, checkpoint=place, client=second)) == t.uninterrupted()
+        assert (
+            t.digest(t.sweep(*t.problem(), **t.OPTIONS, checkpoint=place, client=second))
+            == t.uninterrupted()
+        )
         before = t.snapshot(place)
         client = Client()
-        assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, checkpoint=place, client=client)) == t.uninterrupted()
+        assert (
+            t.digest(t.sweep(*t.problem(), **t.OPTIONS, checkpoint=place, client=client))
+            == t.uninterrupted()
+        )
         assert client.tasks == 0  # everything is there
         assert t.snapshot(place) == before
 
 
 def test_ctrl_c(tmp_path, default_handler):
-    with pytest.raises(Interrupted, match=r"trajectories are finished\. The same call with checkpoint=") as caught:
+    with pytest.raises(
+        Interrupted, match=r"trajectories are finished\. The same call with checkpoint="
+    ) as caught:
         t.sweep(*t.problem(), **t.OPTIONS, checkpoint=tmp_path, client=Client(press=4))
     assert Status.INTERRUPTED in np.unique(caught.value.result.status)
-    assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, checkpoint=tmp_path, client=Client())) == t.uninterrupted()
+    assert (
+        t.digest(t.sweep(*t.problem(), **t.OPTIONS, checkpoint=tmp_path, client=Client()))
+        == t.uninterrupted()
+    )
 
 
 def test_errors_are_those_of_the_work():
@@ -117,7 +137,9 @@ def test_errors_are_those_of_the_work():
 
 
 def test_what_is_no_client():
-    with pytest.raises(TypeError, match=r"The 'client' parameter of sweep must be a distributed\.Client"):
+    with pytest.raises(
+        TypeError, match=r"The 'client' parameter of sweep must be a distributed\.Client"
+    ):
         t.sweep(*t.problem(), client="tcp://scheduler:8786")
 
 
@@ -130,7 +152,9 @@ def dask():
     here = os.pathsep.join([str(os.path.dirname(t.__file__)), os.environ.get("PYTHONPATH", "")])
     os.environ["PYTHONPATH"] = here  # so that workers find the problem
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as local,
         distributed.Client(local) as client,
     ):
         yield client
@@ -145,7 +169,9 @@ def test_on_dask(dask):
 def test_path_cv_on_dask(dask):
     sklearn = pytest.importorskip("adagrad_diff.sklearn")
     A, b = t.A, t.REAL
-    here, there = (sklearn.PathCV(sklearn.Lasso(), n_alphas=5, cv=3, client=client) for client in (None, dask))
+    here, there = (
+        sklearn.PathCV(sklearn.Lasso(), n_alphas=5, cv=3, client=client) for client in (None, dask)
+    )
     assert clone(there).client is dask
     here.fit(A, b)
     there.fit(A, b)
@@ -160,7 +186,14 @@ def test_dask_workers_that_are_killed(dask, tmp_path):
     victims = list(dask.run(os.getpid).values())
 
     def problem(loss):
-        return named("loss", loss), None, [t.AdaGradDiff, t.AdaGrad], [0.1, 0.2], np.zeros((3, 2)), 10
+        return (
+            named("loss", loss),
+            None,
+            [t.AdaGradDiff, t.AdaGrad],
+            [0.1, 0.2],
+            np.zeros((3, 2)),
+            10,
+        )
 
     def kill():
         wait_until((tmp_path / "begun").exists)
@@ -171,8 +204,14 @@ def test_dask_workers_that_are_killed(dask, tmp_path):
     expected = t.sweep(*problem(Bowl()), n_jobs=2)
     killer = threading.Thread(target=kill)
     killer.start()
-    result = t.sweep(*problem(t.Gated(tmp_path)), n_jobs=2, checkpoint=tmp_path / "kept", client=dask)
+    result = t.sweep(
+        *problem(t.Gated(tmp_path)), n_jobs=2, checkpoint=tmp_path / "kept", client=dask
+    )
     killer.join()
     assert not {*victims} & {*dask.run(os.getpid).values()}
     np.testing.assert_array_equal(result.objective, expected.objective)
-    assert not [path.name for path in (tmp_path / "kept").iterdir() if "progress" in path.name or "partial" in path.name]
+    assert not [
+        path.name
+        for path in (tmp_path / "kept").iterdir()
+        if "progress" in path.name or "partial" in path.name
+    ]

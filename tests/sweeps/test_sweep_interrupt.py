@@ -15,17 +15,32 @@ pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
 def run(loss, checkpoint=None, n_jobs=1):
     rules = [AdaGradDiff, AdaGrad]
     return sweep(
-        named("loss", loss), None, rules, [0.1, 0.2], np.zeros((3, 2)), 2000, record=50, n_jobs=n_jobs, checkpoint=checkpoint
+        named("loss", loss),
+        None,
+        rules,
+        [0.1, 0.2],
+        np.zeros((3, 2)),
+        2000,
+        record=50,
+        n_jobs=n_jobs,
+        checkpoint=checkpoint,
     )
 
 
-@pytest.mark.parametrize(("kept", "at", "n_jobs"), [(True, 500, 2), (True, 2500, 1), (False, 500, 2)])
+@pytest.mark.parametrize(
+    ("kept", "at", "n_jobs"), [(True, 500, 2), (True, 2500, 1), (False, 500, 2)]
+)
 def test_a_signal(tmp_path, default_handler, kept, at, n_jobs):
     """Finished trajectories are as in a whole sweep, others as far as they are; the same call continues exactly."""
     checkpoint, whole = tmp_path if kept else None, run(Bowl(), n_jobs=n_jobs)
-    words = rf"The same call with checkpoint='{tmp_path}' goes on from here\." if kept else r"The same call begins anew; .*"
+    words = (
+        rf"The same call with checkpoint='{tmp_path}' goes on from here\."
+        if kept
+        else r"The same call begins anew; .*"
+    )
     with pytest.raises(
-        Interrupted, match=rf"^The sweep was interrupted: \d of 8 trajectories are finished\. {words}$"
+        Interrupted,
+        match=rf"^The sweep was interrupted: \d of 8 trajectories are finished\. {words}$",
     ) as caught:
         run(Pressing(at), checkpoint, n_jobs)
     assert signal.getsignal(signal.SIGINT) is default_handler
@@ -35,13 +50,17 @@ def test_a_signal(tmp_path, default_handler, kept, at, n_jobs):
     assert int(ended.sum()) == (4 if at > 2000 else 0)
     assert (result.nit > 0).all()
     for name in ("status", "nit", "objective_best", "x"):
-        np.testing.assert_array_equal(result[name].where(ended), whole[name].where(ended), err_msg=name)
+        np.testing.assert_array_equal(
+            result[name].where(ended), whole[name].where(ended), err_msg=name
+        )
     for name in ("objective", "mean_step"):
         np.testing.assert_array_equal(result[name], whole[name].where(reached), err_msg=name)
     if kept:
         counting = Pressing(10**9)
         assert digest(run(counting, checkpoint, n_jobs)) == digest(whole)
-        assert counting.calls < (2000 if at > 2000 else 4000) + 10  # finished chunks are not computed again
+        assert (
+            counting.calls < (2000 if at > 2000 else 4000) + 10
+        )  # finished chunks are not computed again
         assert not list(tmp_path.glob("*.partial"))
 
 

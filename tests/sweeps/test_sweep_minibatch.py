@@ -3,9 +3,29 @@
 import numpy as np
 from scipy import sparse
 
-from adagrad_diff import L1, AdaGrad, AdaGradDiff, Adam, Logistic, Minibatch, Multinomial, minimize, sweep
+from adagrad_diff import (
+    L1,
+    AdaGrad,
+    AdaGradDiff,
+    Adam,
+    Logistic,
+    Minibatch,
+    Multinomial,
+    minimize,
+    sweep,
+)
 from looping import looped
-from sweeping import CLASSES, ETAS, HALF, LABELS, A, assert_same, assert_single_runs, schedule, starts
+from sweeping import (
+    CLASSES,
+    ETAS,
+    HALF,
+    LABELS,
+    A,
+    assert_same,
+    assert_single_runs,
+    schedule,
+    starts,
+)
 
 CASES = {
     "dense": lambda: Minibatch(Logistic(A, LABELS), 2),
@@ -36,7 +56,9 @@ def test_one_chunk_is_one_run():
     result = sweep(loss, L1(0.02), {"Diff": AdaGradDiff}, ETAS, x0s, 12)
     together = minimize(loss, x0s[:, 0], L1(0.02), AdaGradDiff(result.eta.values), max_iter=12)
     np.testing.assert_array_equal(result.x.squeeze().transpose("coordinate", "eta"), together.x)
-    np.testing.assert_array_equal(result.objective.squeeze().transpose("iteration", "eta"), together.history.objective)
+    np.testing.assert_array_equal(
+        result.objective.squeeze().transpose("iteration", "eta"), together.history.objective
+    )
 
 
 @looped("options", [{"memory": 3_000}, {"n_jobs": 2, "memory": 3_000}, {"record": 5}])
@@ -51,4 +73,9 @@ def test_chunks_share_batches(options):
 
 
 def test_without_minibatches_there_are_no_passes_to_tell():
-    assert "passes" not in sweep(Logistic(A, LABELS), None, {"Diff": AdaGradDiff}, [0.1], starts(Logistic(A, LABELS)), 3).coords
+    assert (
+        "passes"
+        not in sweep(
+            Logistic(A, LABELS), None, {"Diff": AdaGradDiff}, [0.1], starts(Logistic(A, LABELS)), 3
+        ).coords
+    )

@@ -31,8 +31,14 @@ from small_problems import SMOOTH, problem
 from wrong_rules import Lagging, WithoutSquare
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
-real_data = pytest.mark.skipif(not (SHARED / "splice.t").exists(), reason="the LIBSVM files are not here")
-BLOCKS = {"coordinates": lambda d: None, "groups": lambda d: np.arange(d) // 5, "one block": lambda d: "all"}
+real_data = pytest.mark.skipif(
+    not (SHARED / "splice.t").exists(), reason="the LIBSVM files are not here"
+)
+BLOCKS = {
+    "coordinates": lambda d: None,
+    "groups": lambda d: np.arange(d) // 5,
+    "one block": lambda d: "all",
+}
 FACTORS = (1e-3, 1.0, 1e3)  # of the paper's eta
 ITERATIONS = 120
 LARGEST = 1e-10  # no allowance for rounding is larger
@@ -44,7 +50,13 @@ def runs(name, blocks, factor, iterations=ITERATIONS):
     made, _ = problem(name)
     labels = BLOCKS[blocks](made.x0s.shape[0])
     return tuple(
-        record(made.loss, made.x0s[:, 0], made.penalty, kind(factor * made.paper_eta, blocks=labels), iterations)
+        record(
+            made.loss,
+            made.x0s[:, 0],
+            made.penalty,
+            kind(factor * made.paper_eta, blocks=labels),
+            iterations,
+        )
         for kind in (AdaGradDiff, AdaGrad)
     )
 
@@ -63,7 +75,12 @@ def test_every_statement(name, blocks, factor):
     assert 0 < run.rounding < LARGEST
     found = [quasi_fejer(run, x_star), quasi_fejer(run, x_star, "next"), weights(run)]
     for x in (x_star, made.x0s[:, 1]):
-        found += [lemma_1(run, x), corollary(run, x), main_bound(run, x), main_bound(run, x, "norm")]
+        found += [
+            lemma_1(run, x),
+            corollary(run, x),
+            main_bound(run, x),
+            main_bound(run, x, "norm"),
+        ]
         found += [subgradient_inequality(run, x), adagrad_inequality(rival, x)]
         found += [lemma_1_smooth(run, x)] if name in SMOOTH else []
     found += [squared_differences(run, x_star)] if name in SMOOTH else []
@@ -90,15 +107,19 @@ def test_any_comparison_point(seed):
 def test_intercepts_matrices_and_schedules():
     rng = np.random.default_rng(1)
     A, b = rng.standard_normal((30, 4)), np.sign(rng.standard_normal(30))
-    run = record(Logistic(A, b, intercept=True), None, L1(0.05), AdaGradDiff(lambda n: 1 / np.sqrt(n)), 80)
+    run = record(
+        Logistic(A, b, intercept=True), None, L1(0.05), AdaGradDiff(lambda n: 1 / np.sqrt(n)), 80
+    )
     x = rng.standard_normal(5)
     for statement in (lemma_1, lemma_1_smooth, corollary, subgradient_inequality):
         assert statement(run, x).holds()
     assert weights(run).holds()
     with pytest.raises(ValueError, match="constant eta"):
         main_bound(run, x)
-    loss = lambda x: (0.5 * float(np.sum(x * x)), x)  # noqa: E731
-    run = record(loss, rng.standard_normal((3, 2)), rule=AdaGradDiff(0.3, blocks="row"), iterations=50)
+    loss = lambda x: (0.5 * float(np.sum(x * x)), x)
+    run = record(
+        loss, rng.standard_normal((3, 2)), rule=AdaGradDiff(0.3, blocks="row"), iterations=50
+    )
     assert run.w.shape == (51, 3)
     assert main_bound(run, np.zeros((3, 2))).holds()
     assert lemma_1_smooth(run, np.ones((3, 2)), L=1.0).holds()
@@ -121,7 +142,9 @@ def test_against_the_formulas(blocks):
     def parts(v):
         return np.array([np.sum(v[labels == i] ** 2) for i in range(m)])
 
-    totals = np.cumsum([np.zeros(m), *(parts(g[k] - g[k - 1]) for k in range(1, len(g)))], axis=0)  # totals[n]: up to k = n
+    totals = np.cumsum(
+        [np.zeros(m), *(parts(g[k] - g[k - 1]) for k in range(1, len(g)))], axis=0
+    )  # totals[n]: up to k = n
 
     def W(n):
         return np.diag((eps + np.sqrt(totals[n]))[labels])
@@ -129,7 +152,12 @@ def test_against_the_formulas(blocks):
     def norm2(v, M):
         return v @ M @ v
 
-    lemma, smooth, change, u_n = lemma_1(run, x), lemma_1_smooth(run, x), chi(run), subgradients(run)
+    lemma, smooth, change, u_n = (
+        lemma_1(run, x),
+        lemma_1_smooth(run, x),
+        chi(run),
+        subgradients(run),
+    )
     fejer, after_fejer = quasi_fejer(run, x), quasi_fejer(run, x, "next")
     for n in (1, 2, 3, 40, 120):
         turn = norm2(g[n + 1] - g[n], np.linalg.inv(W(n)))
@@ -139,8 +167,12 @@ def test_against_the_formulas(blocks):
         assert lemma.right[n - 1] == pytest.approx(right, rel=1e-9, abs=1e-9)
         lost = eta / L * np.sum((g[n + 1] - g[n]) ** 2)
         assert lemma.right[n - 1] - smooth.right[n - 1] == pytest.approx(lost, rel=1e-6, abs=1e-9)
-        assert change[n - 1] == pytest.approx(np.max(np.diag(W(n)) / np.diag(W(n - 1))) - 1, rel=1e-9, abs=1e-12)
-        previous = norm2(X[n] - x, W(n - 1)) * np.max(np.diag(W(n)) / np.diag(W(n - 1))) + eta**2 * turn
+        assert change[n - 1] == pytest.approx(
+            np.max(np.diag(W(n)) / np.diag(W(n - 1))) - 1, rel=1e-9, abs=1e-12
+        )
+        previous = (
+            norm2(X[n] - x, W(n - 1)) * np.max(np.diag(W(n)) / np.diag(W(n - 1))) + eta**2 * turn
+        )
         assert fejer.left[n - 1] == pytest.approx(norm2(X[n + 1] - x, W(n)), rel=1e-9)
         assert fejer.right[n - 1] == pytest.approx(previous, rel=1e-9)
         after = (norm2(X[n] - x, W(n)) + eta**2 * turn) * np.max(np.diag(W(n + 1)) / np.diag(W(n)))
@@ -152,16 +184,29 @@ def test_against_the_formulas(blocks):
     for n in (2, 3, 40, 120):
         delta = max(parts(X[k] - x).max() for k in range(1, n))
         V, w = np.sqrt(totals[n]), eps + np.sqrt(totals)
-        growth = sum(np.sum((1 / w[k - 1] - 1 / w[k]) * parts(g[k] - g[k - 1])) for k in range(2, n + 1))
-        head, tail = eps * np.sum((X[1] - x) ** 2) / (2 * eta * (n - 1)), eta * growth / (2 * (n - 1))
+        growth = sum(
+            np.sum((1 / w[k - 1] - 1 / w[k]) * parts(g[k] - g[k - 1])) for k in range(2, n + 1)
+        )
+        head, tail = (
+            eps * np.sum((X[1] - x) ** 2) / (2 * eta * (n - 1)),
+            eta * growth / (2 * (n - 1)),
+        )
         assert said.n[n - 2] == n
         assert said.left[n - 2] == pytest.approx(F(X[2 : n + 1].mean(axis=0)) - F(x), abs=1e-10)
-        assert said.right[n - 2] == pytest.approx(head + (delta / (2 * eta) + eta) * V.sum() / (n - 1) + tail, rel=1e-9)
+        assert said.right[n - 2] == pytest.approx(
+            head + (delta / (2 * eta) + eta) * V.sum() / (n - 1) + tail, rel=1e-9
+        )
         total = np.sqrt(m * np.sum(V**2))
-        assert norm.right[n - 2] == pytest.approx(head + (delta / (2 * eta) + eta) * total / (n - 1) + tail, rel=1e-9)
-        turns = sum(eta**2 * norm2(g[k] - g[k - 1], np.linalg.inv(W(k - 1))) for k in range(2, n + 1))
+        assert norm.right[n - 2] == pytest.approx(
+            head + (delta / (2 * eta) + eta) * total / (n - 1) + tail, rel=1e-9
+        )
+        turns = sum(
+            eta**2 * norm2(g[k] - g[k - 1], np.linalg.inv(W(k - 1))) for k in range(2, n + 1)
+        )
         right = eps / 2 * np.sum((X[1] - x) ** 2) + delta * w[n - 1].sum() / 2 + turns / 2
-        assert sums.left[n - 2] == pytest.approx(sum(eta * (F(X[k]) - F(x)) for k in range(2, n + 1)), rel=1e-9)
+        assert sums.left[n - 2] == pytest.approx(
+            sum(eta * (F(X[k]) - F(x)) for k in range(2, n + 1)), rel=1e-9
+        )
         assert sums.right[n - 2] == pytest.approx(right, rel=1e-9)
 
 
@@ -170,9 +215,17 @@ def test_adagrad_against_the_formula():
     _, run = runs("lad", "coordinates", 1.0)
     said, n, eta = adagrad_inequality(run, x), 7, made.paper_eta
     w = 1e-8 + np.sqrt(np.sum(run.g[:n] ** 2, axis=0))
-    right = w @ (run.x[n - 1] - x) ** 2 - w @ (run.x[n] - x) ** 2 + eta**2 * np.sum(run.g[n - 1] ** 2 / w)
-    assert said.right[n - 1] == pytest.approx(right + 2 * eta * (run.phi[n - 1] - run.phi[n]), rel=1e-9)
-    assert said.left[n - 1] == pytest.approx(2 * eta * (run.F[n - 1] - run.objective(x)[0]), rel=1e-9)
+    right = (
+        w @ (run.x[n - 1] - x) ** 2
+        - w @ (run.x[n] - x) ** 2
+        + eta**2 * np.sum(run.g[n - 1] ** 2 / w)
+    )
+    assert said.right[n - 1] == pytest.approx(
+        right + 2 * eta * (run.phi[n - 1] - run.phi[n]), rel=1e-9
+    )
+    assert said.left[n - 1] == pytest.approx(
+        2 * eta * (run.F[n - 1] - run.objective(x)[0]), rel=1e-9
+    )
 
 
 @looped("eta", [1e-4, 1e-2, 0.3, 5.0, 30.0])
@@ -196,8 +249,14 @@ def test_squared_differences_against_the_formula(eta):
 
 def test_both_cases_of_the_squared_differences_occur():
     made, x_star = problem("splice")
-    cases = [record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(eta), 100) for eta in (1e-4, 30.0)]
-    assert [list(squared_differences(run, x_star).terms) for run in cases] == [["gap", "late", "c"], ["c"]]
+    cases = [
+        record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(eta), 100)
+        for eta in (1e-4, 30.0)
+    ]
+    assert [list(squared_differences(run, x_star).terms) for run in cases] == [
+        ["gap", "late", "c"],
+        ["c"],
+    ]
 
 
 def test_record_is_the_algorithm():
@@ -205,7 +264,9 @@ def test_record_is_the_algorithm():
     rng = np.random.default_rng(0)
     A, b, x0 = rng.standard_normal((20, 3)), rng.standard_normal(20), rng.standard_normal(3)
     run = record(Huber(A, b, delta=0.7), x0, L1(0.05), AdaGradDiff(0.3), 60)
-    expected = naive.run(naive.Huber(A, b, delta=0.7), x0, naive.L1(0.05), "AdaGradDiff", 0.3, 60, intercept=False)
+    expected = naive.run(
+        naive.Huber(A, b, delta=0.7), x0, naive.L1(0.05), "AdaGradDiff", 0.3, 60, intercept=False
+    )
     assert run.x == pytest.approx(np.array(expected.x), abs=1e-12)
     assert run.g == pytest.approx(np.array(expected.g), abs=1e-12)
     assert pytest.approx(np.array(expected.F), abs=1e-12) == run.F
@@ -248,15 +309,27 @@ def test_wrong_steps():
     made, x_star = problem("hinge")
     other = made.x0s[:, 1]
     for field, row in (("x", 100), ("w", 0), ("g", 80)):
-        run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(made.paper_eta), ITERATIONS)
+        run = record(
+            made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(made.paper_eta), ITERATIONS
+        )
         getattr(run, field)[row] *= {"x": 1 + 1e-6, "w": 0.5, "g": -1.0}[field]
-        said = [weights(run), lemma_1(run, x_star), lemma_1(run, other), *(subgradient_inequality(run, y) for y in run.x[::10])]
+        said = [
+            weights(run),
+            lemma_1(run, x_star),
+            lemma_1(run, other),
+            *(subgradient_inequality(run, y) for y in run.x[::10]),
+        ]
         assert not all(s.holds() for s in said), field
 
 
 def test_wrong_L_and_sign():
     """A Lipschitz constant that is too small makes the smooth form fail."""
-    run = record(Squared(np.eye(2), [1.0, -1.0]), [4.0, 3.0], rule=AdaGradDiff(0.1, blocks="all"), iterations=50)
+    run = record(
+        Squared(np.eye(2), [1.0, -1.0]),
+        [4.0, 3.0],
+        rule=AdaGradDiff(0.1, blocks="all"),
+        iterations=50,
+    )
     assert run.loss.lipschitz() == pytest.approx(0.5)
     assert lemma_1_smooth(run, run.x[3]).holds()
     assert not all(lemma_1_smooth(run, x, L=0.005).holds() for x in run.x)
@@ -268,7 +341,9 @@ def test_wrong_L_and_sign():
 def test_smoothness_is_needed():
     run = diff("hinge")
     _, x_star = problem("hinge")
-    with pytest.raises(ValueError, match=r"the smooth form of Lemma 1 needs an L-smooth f; the loss Hinge is not\."):
+    with pytest.raises(
+        ValueError, match=r"the smooth form of Lemma 1 needs an L-smooth f; the loss Hinge is not\."
+    ):
         lemma_1_smooth(run, x_star)
     with pytest.raises(ValueError, match="the bound on squared differences needs an L-smooth f"):
         squared_differences(run, x_star)
@@ -280,7 +355,10 @@ def test_smoothness_is_needed():
 @looped("statement", [quasi_fejer, squared_differences])
 def test_a_minimiser_is_needed(statement):
     made, _ = problem("splice")
-    with pytest.raises(ValueError, match=r"needs a minimiser of F; the point given is none: F\(x\^\d+\) is smaller by"):
+    with pytest.raises(
+        ValueError,
+        match=r"needs a minimiser of F; the point given is none: F\(x\^\d+\) is smaller by",
+    ):
         statement(diff("splice"), made.x0s[:, 1])
 
 
@@ -322,11 +400,21 @@ def test_bad_arguments():
 
 
 def test_a_run_that_fails_ends_there():
-    run = record(lambda x: (np.nan if abs(x[0]) > 3 else -x[0], 0 * x - 1.0), [0.0], rule=AdaGradDiff(1.0), iterations=50)
+    run = record(
+        lambda x: (np.nan if abs(x[0]) > 3 else -x[0], 0 * x - 1.0),
+        [0.0],
+        rule=AdaGradDiff(1.0),
+        iterations=50,
+    )
     assert run.N == 3
     assert run.x[:, 0] == pytest.approx([0, 1, 2, 3], abs=1e-6)
     with pytest.raises(ValueError, match="nothing to record"):
-        record(lambda x: (np.nan if abs(x[0]) > 0 else 0.0, 0 * x - 1.0), [0.0], rule=AdaGradDiff(1.0), iterations=5)
+        record(
+            lambda x: (np.nan if abs(x[0]) > 0 else 0.0, 0 * x - 1.0),
+            [0.0],
+            rule=AdaGradDiff(1.0),
+            iterations=5,
+        )
 
 
 def test_inequality_with_numbers_that_are_none():

@@ -13,12 +13,18 @@ LENGTH = {"2moons": 8000}  # the others have settled after half of that
 
 def rated(name, factor, iterations):
     made, x_star = problem(name)
-    run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(factor * made.paper_eta), iterations)
+    run = record(
+        made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(factor * made.paper_eta), iterations
+    )
     return rate(run, x_star)
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in ("hinge", "splice") else pytest.param(name, marks=pytest.mark.slow) for name in PROBLEMS]
+    "name",
+    [
+        name if name in ("hinge", "splice") else pytest.param(name, marks=pytest.mark.slow)
+        for name in PROBLEMS
+    ],
 )
 def test_slopes(name):
     """At most -0.9 or -0.45 where the asymptotic regime is reached, and it is reached for some eta.
@@ -26,7 +32,10 @@ def test_slopes(name):
     Far larger steps than the paper's are left out for nonsmooth problems: docs/theory.md says what comes out there.
     """
     length = LENGTH.get(name, 4000)
-    found = [rated(name, factor, length) for factor in ((1.0, 5.0, 20.0) if name in SMOOTH else (0.2, 1.0, 5.0))]
+    found = [
+        rated(name, factor, length)
+        for factor in ((1.0, 5.0, 20.0) if name in SMOOTH else (0.2, 1.0, 5.0))
+    ]
     settled = [one for one in found if one.settled]
     assert settled, [one.slope for one in found]
     for one in settled:
@@ -73,7 +82,9 @@ def test_iterates_that_run_away():
     made, x_star = problem("lad")
     run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(0.1), 60)
     run.x[:] += np.linspace(0.0, 50.0, 61)[:, None]
-    with pytest.raises(ValueError, match="needs bounded iterates; here the distance to the minimiser still grows"):
+    with pytest.raises(
+        ValueError, match="needs bounded iterates; here the distance to the minimiser still grows"
+    ):
         rate(run, x_star)
 
 
@@ -87,13 +98,17 @@ def test_gaps_below_rounding():
 def test_minimisers(name):
     """No long run gets below, no point nearby is better, and a smooth problem has a prox step of zero there."""
     made, x_star = problem(name)
-    F = lambda x: made.loss.value_and_grad(x)[0] + made.penalty.value(x)  # noqa: E731
+    F = lambda x: made.loss.value_and_grad(x)[0] + made.penalty.value(x)
     best, rng = F(x_star), np.random.default_rng(0)
-    found = minimize(made.loss, made.x0s[:, 0], made.penalty, eta=5 * made.paper_eta, max_iter=2000, history=0)
+    found = minimize(
+        made.loss, made.x0s[:, 0], made.penalty, eta=5 * made.paper_eta, max_iter=2000, history=0
+    )
     assert best <= found.fun_best + 1e-13
     assert found.fun_best - best < 1e-2 * (F(made.x0s[:, 0]) - best)
     for size in (1e-1, 1e-3, 1e-5):
-        assert all(F(x_star + size * rng.standard_normal(x_star.size)) > best - 1e-13 for _ in range(20))
+        assert all(
+            F(x_star + size * rng.standard_normal(x_star.size)) > best - 1e-13 for _ in range(20)
+        )
     if name in SMOOTH:
         step = np.full(x_star.size, 1 / made.loss.lipschitz())
         moved = made.penalty.prox(x_star - step * made.loss.value_and_grad(x_star)[1], step)

@@ -38,7 +38,12 @@ def test_rows():
         assert {statement for statement, row in rows.items() if not row.runs} == none
         assert rows["Lemma 1"].runs == 2 * 3 * 2  # etas, partitions, comparison points
         assert rows["quasi-Fejer, next"].runs == 2 * 3
-    assert [(name, eta) for name, eta, _ in found.rates] == [("lad", 1e-3), ("lad", 0.1), ("splice", 1e-3), ("splice", 0.1)]
+    assert [(name, eta) for name, eta, _ in found.rates] == [
+        ("lad", 1e-3),
+        ("lad", 0.1),
+        ("splice", 1e-3),
+        ("splice", 0.1),
+    ]
     text = to_text(found)
     assert "refused: the smooth form of Lemma 1 needs an L-smooth f; the loss LAD is not." in text
     assert "VIOLATED" not in text
@@ -83,7 +88,16 @@ def test_files(tmp_path):
     assert table["bound_sum"] == pytest.approx(parts, rel=1e-3)
 
 
-@looped("options", [{"problems": ["lasso"]}, {"etas": [-1.0]}, {"etas": [1e300]}, {"etas": [1e-320]}, {"iterations": 0}])
+@looped(
+    "options",
+    [
+        {"problems": ["lasso"]},
+        {"etas": [-1.0]},
+        {"etas": [1e300]},
+        {"etas": [1e-320]},
+        {"iterations": 0},
+    ],
+)
 def test_bad_arguments(options):
     with pytest.raises(ValueError, match=f"The '{next(iter(options))}' parameter of verify"):
         verify(**{"problems": ["lad"], **options}, **quiet)

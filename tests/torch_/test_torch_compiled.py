@@ -21,7 +21,9 @@ COMPILER = shutil.which("g++") or shutil.which("clang++")
         ("aot_eager", AdaGradDiff, {"foreach": True, "penalty": L1(0.01)}),
         ("aot_eager", AdaGradDiff, {}),
         ("aot_eager", AdamDiff, {"foreach": True, "capturable": True}),
-        pytest.param("inductor", AdaGradDiff, {"foreach": True}, marks=[] if COMPILER else pytest.mark.skip),
+        pytest.param(
+            "inductor", AdaGradDiff, {"foreach": True}, marks=[] if COMPILER else pytest.mark.skip
+        ),
     ],
 )
 def test_a_compiled_step(backend, kind, options):

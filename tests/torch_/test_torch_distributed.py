@@ -22,7 +22,11 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_distributed.py"
 PROCESSES, STEPS, TOLERANCE = 2, 6, 1e-12
 METHODS = (AdaGradDiff, AdamDiff)
 BLOCKS = ("element", "row", "tensor")
-GROUPED = (L1(0.02), GroupL2(0.05), GroupL2(0.05, over="tensor"))  # whose steps have the shape of the blocks
+GROUPED = (
+    L1(0.02),
+    GroupL2(0.05),
+    GroupL2(0.05, over="tensor"),
+)  # whose steps have the shape of the blocks
 SHARDED = {"element": (None, *GROUPED), "row": (Box(-0.2, 0.2), *GROUPED), "tensor": GROUPED}
 
 
@@ -31,7 +35,11 @@ SHARDED = {"element": (None, *GROUPED), "row": (Box(-0.2, 0.2), *GROUPED), "tens
 
 def network() -> torch.nn.Module:
     torch.manual_seed(0)
-    sizes = (5, 7, 1)  # odd: the shards differ in size, and one process has nothing of the last layer
+    sizes = (
+        5,
+        7,
+        1,
+    )  # odd: the shards differ in size, and one process has nothing of the last layer
     layers = [torch.nn.Linear(n, m, dtype=torch.float64) for n, m in pairwise(sizes)]
     return torch.nn.Sequential(layers[0], torch.nn.Tanh(), layers[1])
 
@@ -48,7 +56,9 @@ def share(X: torch.Tensor) -> torch.Tensor:
 def train(model, optimizer, X, steps=STEPS):
     for _ in range(steps):
         optimizer.zero_grad()
-        model(X).square().sum(1).mean().backward()  # both ways of training average the gradients over the processes
+        model(X).square().sum(
+            1
+        ).mean().backward()  # both ways of training average the gradients over the processes
         optimizer.step()
 
 
@@ -58,7 +68,9 @@ def whole(x: torch.Tensor) -> torch.Tensor:
 
 def same(theirs, ours) -> None:
     for p, q in zip(theirs, ours, strict=True):
-        torch.testing.assert_close(whole(p.detach()), whole(q.detach()), rtol=TOLERANCE, atol=TOLERANCE)
+        torch.testing.assert_close(
+            whole(p.detach()), whole(q.detach()), rtol=TOLERANCE, atol=TOLERANCE
+        )
 
 
 def alone(method, **options):
@@ -79,8 +91,15 @@ def sharded(method, **options):
 
 def ddp() -> None:
     for method in METHODS:
-        for options in ({}, {"penalty": L1(0.01)}, {"penalty": L1(0.01), "blocks": "row"}, {"foreach": True}):
-            model = torch.nn.parallel.DistributedDataParallel(network(), gradient_as_bucket_view=True)
+        for options in (
+            {},
+            {"penalty": L1(0.01)},
+            {"penalty": L1(0.01), "blocks": "row"},
+            {"foreach": True},
+        ):
+            model = torch.nn.parallel.DistributedDataParallel(
+                network(), gradient_as_bucket_view=True
+            )
             optimizer = method(model.parameters(), lr=0.1, **options)
             train(model, optimizer, share(data()))
             reference, single = alone(method, **options)
@@ -106,7 +125,11 @@ def fsdp2() -> None:
 
 
 def fsdp2_state() -> None:
-    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict, set_optimizer_state_dict
+    from torch.distributed.checkpoint.state_dict import (
+        StateDictOptions,
+        get_optimizer_state_dict,
+        set_optimizer_state_dict,
+    )
 
     for method in METHODS:
         for blocks in BLOCKS if method is AdaGradDiff else ("row",):
@@ -160,7 +183,9 @@ def run(tmp_path, *tasks) -> None:
     """In new processes: where possible, forks of one that has imported torch, which takes longer than the tasks do."""
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     if method == "forkserver":
-        multiprocessing.set_forkserver_preload(["pytest", "torch._dynamo", "torch.distributed.fsdp", "adagrad_diff.torch"])
+        multiprocessing.set_forkserver_preload(
+            ["pytest", "torch._dynamo", "torch.distributed.fsdp", "adagrad_diff.torch"]
+        )
     arguments = str(tmp_path / "rendezvous"), tasks
     mp.start_processes(_process, arguments, nprocs=PROCESSES, start_method=method)
 

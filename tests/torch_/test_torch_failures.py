@@ -18,7 +18,13 @@ pytestmark = pytest.mark.peer
 SIZE = 30
 
 
-@pairwise(mode=MODES, kind=KINDS, penalty=[None, *PENALTIES], first=[0, 2], bad=[math.nan, math.inf, -math.inf])
+@pairwise(
+    mode=MODES,
+    kind=KINDS,
+    penalty=[None, *PENALTIES],
+    first=[0, 2],
+    bad=[math.nan, math.inf, -math.inf],
+)
 def test_a_nan_gradient_gives_a_nan_weight(kind, mode, penalty, first, bad):
     """A group becomes NaN as a whole. Nothing else does."""
     x = torch.ones(2, 3, requires_grad=True)
@@ -93,7 +99,12 @@ def zeros(t):
     return torch._efficientzerotensor(t.shape)
 
 
-@pairwise(kind=KINDS, mode=MODES, change=[share, move, inside, strided, negated, zeros], what=["data", "grad", "prev"])
+@pairwise(
+    kind=KINDS,
+    mode=MODES,
+    change=[share, move, inside, strided, negated, zeros],
+    what=["data", "grad", "prev"],
+)
 def test_tensors_in_other_memory(kind, mode, change, what):
     """The result is that of the mode "single" with ordinary tensors."""
     results = []
@@ -101,7 +112,9 @@ def test_tensors_in_other_memory(kind, mode, change, what):
         x = torch.linspace(-1, 1, SIZE, requires_grad=True)
         optimizer = kind([x], lr=0.1, penalty=L1(0.01), **options)
         for n in range(5):
-            x.grad = torch.tensor(np.random.default_rng(n).standard_normal(SIZE), dtype=torch.float32)
+            x.grad = torch.tensor(
+                np.random.default_rng(n).standard_normal(SIZE), dtype=torch.float32
+            )
             if change is zeros:  # It cannot hold other values.
                 x.grad = change(x) if results and n == 2 else x.grad * (n != 2)
             elif results and n in (2, 3):
@@ -133,7 +146,9 @@ def test_a_replaced_parameter_is_an_error(kind, mode, size):
     p.grad = torch.ones(SIZE)
     optimizer.step()
     p.data = torch.ones(size)
-    with pytest.raises(RuntimeError, match=r"but its gradient has \(30,\): .* Compute the gradient again"):
+    with pytest.raises(
+        RuntimeError, match=r"but its gradient has \(30,\): .* Compute the gradient again"
+    ):
         optimizer.step()
     p.grad = None
     p.grad = torch.ones(size)

@@ -58,7 +58,11 @@ def test_keys_of_other_libraries_are_kept(kind):
     for group in optimizer.param_groups:
         assert {name: group[name] for name in FOREIGN} == FOREIGN
     first, second = parameters()
-    for x, y in zip(steps(optimizer), steps(kind([{"params": [first], "lr": 0.1}, {"params": [second]}])), strict=True):
+    for x, y in zip(
+        steps(optimizer),
+        steps(kind([{"params": [first], "lr": 0.1}, {"params": [second]}])),
+        strict=True,
+    ):
         assert torch.equal(x, y)
     saved = optimizer.state_dict()
     for group in saved["param_groups"]:
@@ -96,7 +100,10 @@ def test_a_misspelled_option_warns(kind, name, meant):
 
 
 def saved_state(kind, dtype=torch.float32):
-    params = [torch.nn.Parameter(torch.ones(3, dtype=dtype)), torch.nn.Parameter(torch.ones(2, 2, dtype=dtype))]
+    params = [
+        torch.nn.Parameter(torch.ones(3, dtype=dtype)),
+        torch.nn.Parameter(torch.ones(2, 2, dtype=dtype)),
+    ]
     optimizer = kind(params)
     steps(optimizer)
     return optimizer, optimizer.state_dict()
@@ -123,7 +130,10 @@ def test_states_that_cannot_be_valid_are_not_loaded(kind, wrong, dtype):
     buffer = damaged["state"][1].setdefault(name, torch.zeros(()))
     buffer.reshape(-1)[-1] = number
     damaged["param_groups"][0]["lr"] = 123.0
-    with pytest.raises(ValueError, match=rf"^'{name}' of parameter 1 in this state_dict {sentence}\. .*Nothing was changed"):
+    with pytest.raises(
+        ValueError,
+        match=rf"^'{name}' of parameter 1 in this state_dict {sentence}\. .*Nothing was changed",
+    ):
         optimizer.load_state_dict(damaged)
     after = optimizer.state_dict()
     assert after["param_groups"] == before["param_groups"]

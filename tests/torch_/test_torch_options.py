@@ -49,7 +49,9 @@ def test_every_option_per_group(kind, mode):
     pairs = list(zip(params, groups, strict=True))
     together = kind([{"params": [p], **group} for p, group in pairs[:-1]], lr=0.02, **MODES[mode])
     together.add_param_group({"params": params[-1], **groups[-1]})
-    twins = [Twin(p.detach().numpy(), kind is AdamDiff, **{"lr": 0.02, **group}) for p, group in pairs]
+    twins = [
+        Twin(p.detach().numpy(), kind is AdamDiff, **{"lr": 0.02, **group}) for p, group in pairs
+    ]
     for n in range(5):
         for p, twin in zip(params, twins, strict=True):
             p.grad = p.detach() * (1 + n % 2) + 0.5
@@ -65,7 +67,11 @@ BAD = [
     ({"lr": -1.0}, ValueError, "Invalid learning rate: -1.0"),
     ({"lr": math.nan}, ValueError, "Invalid learning rate: nan"),
     ({"lr": torch.ones(2)}, ValueError, "Tensor lr must be 1-element"),
-    ({"lr": "0.1"}, TypeError, "'lr' parameter .* a number, or a tensor with one element. Got '0.1'"),
+    (
+        {"lr": "0.1"},
+        TypeError,
+        "'lr' parameter .* a number, or a tensor with one element. Got '0.1'",
+    ),
     ({"lr": None}, TypeError, "'lr' parameter"),
     ({"lr": True}, TypeError, "'lr' parameter"),
     ({"eps": 0.0}, ValueError, "Invalid epsilon value: 0.0"),
@@ -90,7 +96,11 @@ ADAGRAD_ONLY = [
     ({"initial_accumulator_value": -1.0}, ValueError, "Invalid initial_accumulator_value value"),
 ]
 ADAM_ONLY = [
-    ({"max_move": 0.0}, ValueError, "'max_move' parameter of .* must be a positive number. Got 0.0"),
+    (
+        {"max_move": 0.0},
+        ValueError,
+        "'max_move' parameter of .* must be a positive number. Got 0.0",
+    ),
     ({"max_move": "far"}, TypeError, "'max_move' parameter of .* must be a number. Got 'far'"),
     ({"betas": 0.9}, ValueError, "'betas' parameter of .* must be two numbers. Got 0.9"),
     ({"betas": (0.9,)}, ValueError, "'betas' parameter of .* must be two numbers"),
@@ -116,7 +126,9 @@ def test_wrong_options_are_errors(kind):
 def test_flags_of_adam():
     group = AdamDiff([{"params": [parameter()], "amsgrad": False}], amsgrad=False).param_groups[0]
     assert "amsgrad" not in group
-    with pytest.raises(ValueError, match=r"The weight decay of AdamWDiff is decoupled\. Use AdamDiff"):
+    with pytest.raises(
+        ValueError, match=r"The weight decay of AdamWDiff is decoupled\. Use AdamDiff"
+    ):
         AdamWDiff([parameter()], decoupled_weight_decay=False)
 
 
@@ -147,7 +159,7 @@ def test_steps_are_made_with_the_rates_of_a_scheduler(kind, mode, shape, words):
     """A scheduler also moves betas[0], and a run resumes from the state dicts of both."""
     x, y = parameter(), parameter()
     lr = 0.1 if shape is None else torch.full(shape, 0.1, dtype=torch.float64)
-    make = lambda rate: kind([x], lr=rate, penalty=L1(0.01), **MODES[mode])  # noqa: E731
+    make = lambda rate: kind([x], lr=rate, penalty=L1(0.01), **MODES[mode])
     ours, by_hand = make(lr), kind([y], lr=0.1, penalty=L1(0.01), **MODES["single"])
     cycle, rates = kind is not AdaGradDiff, set()
     schedule = SCHEDULES[words](ours, cycle)
@@ -197,7 +209,9 @@ def test_closures_and_hooks():
 
 
 @pairwise(kind=KINDS, mode=MODES, maximize=BOTH, donate_grads=BOTH, clip=BOTH)
-def test_a_gradient_scaler_leaves_unscaling_and_skipping_to_the_step(kind, mode, maximize, donate_grads, clip):
+def test_a_gradient_scaler_leaves_unscaling_and_skipping_to_the_step(
+    kind, mode, maximize, donate_grads, clip
+):
     """The run is that without a scaler, but for one step that is skipped as a whole."""
     options = {"lr": 0.1, "penalty": L1(0.01), "maximize": maximize, "donate_grads": donate_grads}
     (x, y), z = (parameter(), parameter((1.0,))), parameter()

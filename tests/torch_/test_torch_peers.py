@@ -20,9 +20,14 @@ pytestmark = pytest.mark.peer
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_argument_of_the_peer_is_accepted_in_the_same_place(kind):
     ours, theirs = (inspect.signature(c.__init__).parameters for c in (kind, PEERS[kind]))
-    known = {**inspect.signature(AdamDiff.__init__).parameters, **ours} if kind is AdamWDiff else ours
+    known = (
+        {**inspect.signature(AdamDiff.__init__).parameters, **ours} if kind is AdamWDiff else ours
+    )
     assert theirs.keys() <= known.keys()
-    places = [[p.name for p in signature.values() if p.kind is p.POSITIONAL_OR_KEYWORD] for signature in (ours, theirs)]
+    places = [
+        [p.name for p in signature.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        for signature in (ours, theirs)
+    ]
     assert places[0][: len(places[1])] == places[1]
     common = theirs.keys() - {"self", "params", "eps"}  # Adagrad's eps is smaller.
     assert {n: known[n].default for n in common} == {n: theirs[n].default for n in common}
@@ -61,7 +66,9 @@ ACCEPTED = {  # Ours accept these: a learning rate in a tensor suits every mode,
 }
 
 
-@pytest.mark.skipif(importlib.util.find_spec("expecttest") is None, reason="torch's test utilities need expecttest")
+@pytest.mark.skipif(
+    importlib.util.find_spec("expecttest") is None, reason="torch's test utilities need expecttest"
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_inputs_of_the_tests_of_torch(kind):
     """Every set of options goes down (or up), and every wrong input is rejected with the same error."""

@@ -41,7 +41,13 @@ def test_a_step_for_each_block_is_broadcast(penalty):
         torch.testing.assert_close(x, y, rtol=1e-14, atol=0)
 
 
-@pairwise(kind=KINDS, mode=MODES, penalty=[None, *PENALTIES], dtype=[torch.float32, torch.bfloat16], tensor=[False, True])
+@pairwise(
+    kind=KINDS,
+    mode=MODES,
+    penalty=[None, *PENALTIES],
+    dtype=[torch.float32, torch.bfloat16],
+    tensor=[False, True],
+)
 def test_a_zero_learning_rate_changes_no_feasible_parameter(kind, mode, penalty, dtype, tensor):
     x = torch.tensor([[0.0, 0.25], [0.375, 1e-30]], dtype=dtype, requires_grad=True)
     before = x.detach().clone()

@@ -30,7 +30,9 @@ def run(params, optimizer, steps, first=0):
     """Make the steps first, first + 1, ... with gradients that depend on the parameters."""
     for n in range(first, first + steps):
         for k, p in enumerate(params):
-            noise = torch.tensor(np.random.default_rng(100 * n + k).standard_normal(p.shape)).to(p.dtype)
+            noise = torch.tensor(np.random.default_rng(100 * n + k).standard_normal(p.shape)).to(
+                p.dtype
+            )
             p.grad = (p.detach() - 0.3) + 0.1 * noise
         optimizer.step()
 
@@ -38,7 +40,9 @@ def run(params, optimizer, steps, first=0):
 def begin(kind, options, dtype=torch.float32, named=False):
     params = [torch.linspace(-1, 1, 6).reshape(2, 3).to(dtype), torch.ones(4, dtype=dtype)]
     params = [p.requires_grad_() for p in params]
-    return params, kind(zip("ab", params, strict=True) if named else params, **{"lr": 0.05, **options})
+    return params, kind(
+        zip("ab", params, strict=True) if named else params, **{"lr": 0.05, **options}
+    )
 
 
 def copy_into(params, values):
@@ -129,10 +133,15 @@ def test_sparse_runs_resume():
         for n, rows in enumerate(([0, 1], [1, 2], None, [3], [0])):
             x.grad = torch.ones(5, 2) * (n + 1)
             if rows is not None:
-                x.grad = (x.grad * torch.zeros(5, 1).index_fill(0, torch.tensor(rows), 1.0)).to_sparse(1)
+                x.grad = (
+                    x.grad * torch.zeros(5, 1).index_fill(0, torch.tensor(rows), 1.0)
+                ).to_sparse(1)
             optimizer.step()
             if resume:
-                content, optimizer = through_a_file(optimizer.state_dict()), AdaGradDiff([x], lr=0.7)
+                content, optimizer = (
+                    through_a_file(optimizer.state_dict()),
+                    AdaGradDiff([x], lr=0.7),
+                )
                 optimizer.load_state_dict(content)
         results.append((x.detach(), optimizer.state_dict()["state"]))
     same(*results)
@@ -151,7 +160,9 @@ def test_a_changed_state_counts(kind, mode, how):
         if how == "pop":
             optimizer.state.pop(p)
         elif how == "assign":
-            optimizer.state[p] = {name: torch.zeros_like(t) for name, t in optimizer.state[p].items()}
+            optimizer.state[p] = {
+                name: torch.zeros_like(t) for name, t in optimizer.state[p].items()
+            }
         elif how == "buffers":
             for name, t in optimizer.state[p].items():
                 optimizer.state[p][name] = torch.zeros_like(t)
@@ -172,7 +183,9 @@ def test_hooks_around_saving_and_loading():
     optimizer.register_state_dict_post_hook(lambda o, content: seen.append("after saving"))
     content = optimizer.state_dict()
     _, other = begin(AdaGradDiff, {})
-    doubled = {k: {name: 2 * t for name, t in state.items()} for k, state in content["state"].items()}
+    doubled = {
+        k: {name: 2 * t for name, t in state.items()} for k, state in content["state"].items()
+    }
     other.register_load_state_dict_pre_hook(lambda o, content: {**content, "state": doubled})
     other.register_load_state_dict_post_hook(lambda o: seen.append("after loading"))
     other.load_state_dict(content)
@@ -207,7 +220,9 @@ def test_a_state_dict_of_another_optimizer_is_rejected(kind, steps):
 def test_the_message_names_the_buffers_that_differ():
     foreign = used(torch.optim.Adagrad).state_dict()
     foreign["param_groups"] = used(AdaGradDiff).state_dict()["param_groups"]
-    with pytest.raises(ValueError, match="state holds 'step', 'sum' where AdaGradDiff has 'prev', 'total'"):
+    with pytest.raises(
+        ValueError, match="state holds 'step', 'sum' where AdaGradDiff has 'prev', 'total'"
+    ):
         used(AdaGradDiff).load_state_dict(foreign)
 
 
@@ -217,7 +232,10 @@ def test_state_dicts_of_both_adams_fit_each_other():
     older = copy.deepcopy(decoupled)
     del older["param_groups"][0]["decoupled_weight_decay"]
     cases = [(AdamDiff, coupled, False), (AdamDiff, decoupled, True)]
-    for kind, content, expected in (*cases, *((AdamWDiff, c, True) for c in (coupled, decoupled, older))):
+    for kind, content, expected in (
+        *cases,
+        *((AdamWDiff, c, True) for c in (coupled, decoupled, older)),
+    ):
         optimizer = used(kind)
         optimizer.load_state_dict(content)
         assert optimizer.param_groups[0]["decoupled_weight_decay"] is expected
@@ -228,7 +246,14 @@ def test_a_state_dict_without_later_options(kind):
     """A missing option is that of the loading optimizer, and a step count may be a number."""
     optimizer = used(kind, 3)
     saved = optimizer.state_dict()
-    for name in set(saved["param_groups"][0]) - {"params", "lr", "eps", "penalty", "blocks", "betas"}:
+    for name in set(saved["param_groups"][0]) - {
+        "params",
+        "lr",
+        "eps",
+        "penalty",
+        "blocks",
+        "betas",
+    }:
         del saved["param_groups"][0][name]
     if "step" in saved["state"][0]:
         saved["state"][0]["step"] = 3

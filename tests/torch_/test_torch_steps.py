@@ -116,7 +116,14 @@ def test_every_option_follows_the_formulas_in_every_mode(
 @pairwise(
     kind=KINDS,
     mode=MODES,
-    dtype=[torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.complex64, torch.complex128],
+    dtype=[
+        torch.float32,
+        torch.float64,
+        torch.bfloat16,
+        torch.float16,
+        torch.complex64,
+        torch.complex128,
+    ],
     accumulator_dtype=[None, torch.float64],
     penalty=[None, L1(0.02), GroupL2(0.1)],
 )
@@ -127,7 +134,9 @@ def test_every_precision_follows_the_formulas(kind, mode, dtype, penalty, accumu
     options = {"penalty": penalty, "accumulator_dtype": accumulator_dtype, "eps": 1e-3}
     optimizer = follow(kind, mode, dtype, options, tolerance, sync=tolerance > 1e-10)
     default = torch.float64 if tolerance == 1e-10 else torch.float32
-    found = {t.dtype for state in states_of(optimizer) for name, t in state.items() if name != "step"}
+    found = {
+        t.dtype for state in states_of(optimizer) for name, t in state.items() if name != "step"
+    }
     assert found == {accumulator_dtype or default}
 
 
@@ -137,7 +146,9 @@ def test_accumulators_of_another_precision_are_those_of_the_plain_step(kind):
     found = []
     for foreach in (False, True):
         x = torch.linspace(-1, 2, 7, requires_grad=True)
-        optimizer = kind([x], lr=0.1, foreach=foreach, accumulator_dtype=torch.float64, penalty=L1(0.01))
+        optimizer = kind(
+            [x], lr=0.1, foreach=foreach, accumulator_dtype=torch.float64, penalty=L1(0.01)
+        )
         for n in range(20):
             x.grad = torch.sin(3 * x.detach() + n) / 3
             optimizer.step()
@@ -208,16 +219,21 @@ def test_gradients_accumulated_in_place(mode):
 @pairwise(
     kind=KINDS,
     mode=MODES,
-    arrange=[lambda t: t.mT.contiguous().mT, lambda t: t.contiguous(memory_format=torch.channels_last)],
+    arrange=[
+        lambda t: t.mT.contiguous().mT,
+        lambda t: t.contiguous(memory_format=torch.channels_last),
+    ],
 )
 def test_strides_and_empty_tensors_do_not_matter(kind, mode, arrange):
     """Parameters with other strides than their gradients, among empty and large ones."""
     results = []
     for options, order in ((MODES["single"], torch.clone), (MODES[mode], arrange)):
         rng = np.random.default_rng(0)
-        draw = lambda rng=rng: torch.tensor(rng.standard_normal((2, 3, 4, 5)))  # noqa: E731
+        draw = lambda rng=rng: torch.tensor(rng.standard_normal((2, 3, 4, 5)))
         x, y = order(draw()).requires_grad_(), draw().requires_grad_()
-        empty, large = (torch.zeros(n, dtype=torch.float32, requires_grad=True) for n in (0, 70_001))
+        empty, large = (
+            torch.zeros(n, dtype=torch.float32, requires_grad=True) for n in (0, 70_001)
+        )
         optimizer = kind([x, empty, y, large], lr=0.1, penalty=L1(0.01), **options)
         for _ in range(3):
             g = draw()
@@ -232,7 +248,9 @@ def test_strides_and_empty_tensors_do_not_matter(kind, mode, arrange):
 
 
 @pairwise(maximize=BOTH, blocks=BLOCKS, sparse_dim=[1, 2], dense_every=[None, 1, 3], mode=MODES)
-def test_sparse_gradients_make_the_steps_of_dense_ones(maximize, blocks, sparse_dim, dense_every, mode):
+def test_sparse_gradients_make_the_steps_of_dense_ones(
+    maximize, blocks, sparse_dim, dense_every, mode
+):
     rng = np.random.default_rng(4)
     initial = torch.tensor(rng.standard_normal((6, 2)))
     x, y = (initial.clone().requires_grad_() for _ in range(2))
@@ -250,7 +268,9 @@ def test_sparse_gradients_make_the_steps_of_dense_ones(maximize, blocks, sparse_
         torch.testing.assert_close(x, y, rtol=1e-12, atol=1e-14)
         assert torch.equal(x.grad.to_dense(), y.grad)
         for name in ("total", "prev"):
-            torch.testing.assert_close(sparse.state[x][name], dense.state[y][name], rtol=1e-12, atol=1e-14)
+            torch.testing.assert_close(
+                sparse.state[x][name], dense.state[y][name], rtol=1e-12, atol=1e-14
+            )
 
 
 def test_sparse_steps_stay_cheap_after_a_dense_one():

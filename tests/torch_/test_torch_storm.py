@@ -28,7 +28,10 @@ def batch_of(n, params):
 
 def loss_of(params, batch):
     """Return a loss in which the parameters depend on each other."""
-    terms = [(p * b).sin().sum() + (p - 0.3 * b).square().sum() for p, b in zip(params, batch, strict=True)]
+    terms = [
+        (p * b).sin().sum() + (p - 0.3 * b).square().sum()
+        for p, b in zip(params, batch, strict=True)
+    ]
     return sum(terms) + params[0].mean() * params[1].sum()
 
 
@@ -63,8 +66,14 @@ def test_directions_follow_the_formula(
     options = {"penalty": penalty, "maximize": maximize, "weight_decay": weight_decay}
     options["decoupled_weight_decay"] = decoupled_weight_decay
     params = parameters()
-    make = lambda: kind(  # noqa: E731
-        params, 0.03, reduce="storm", reduce_rate=0.3, donate_grads=donate_grads, **MODES[mode], **options
+    make = lambda: kind(
+        params,
+        0.03,
+        reduce="storm",
+        reduce_rate=0.3,
+        donate_grads=donate_grads,
+        **MODES[mode],
+        **options,
     )
     optimizer = make()
     twins = [Twin(p.detach().numpy(), kind is AdamDiff, 0.03, **options) for p in params]
@@ -134,7 +143,9 @@ def test_dropout_is_the_same_at_both_points():
 
 def test_a_parameter_without_a_gradient_starts_again():
     x, y = parameter(), parameter()
-    optimizer = AdaGradDiff([{"params": [x]}, {"params": [y]}], lr=0.1, reduce="storm", reduce_rate=0.2)
+    optimizer = AdaGradDiff(
+        [{"params": [x]}, {"params": [y]}], lr=0.1, reduce="storm", reduce_rate=0.2
+    )
     for n in range(4):
         used = [x] if n == 2 else [x, y]
         optimizer.step(lambda used=used, n=n: sum(((p - n) ** 2).sum() for p in used).backward())
@@ -158,12 +169,16 @@ def test_wrong_closures(kind):
     same(x.detach(), parameter().detach())
     optimizer.step(lambda: x.square().sum().backward())
     x.data = torch.ones(1, dtype=torch.float64)
-    with pytest.raises(RuntimeError, match=r"shape \(1,\), but the previous weights in its state have \(3,\)"):
+    with pytest.raises(
+        RuntimeError, match=r"shape \(1,\), but the previous weights in its state have \(3,\)"
+    ):
         optimizer.step(lambda: x.square().sum().backward())
 
 
 def test_sparse_gradients_are_an_error():
     table = torch.nn.Embedding(5, 2, sparse=True)
     optimizer = AdaGradDiff(table.parameters(), lr=0.1, reduce="storm")
-    with pytest.raises(RuntimeError, match="AdaGradDiff takes sparse gradients only without reduce='storm'"):
+    with pytest.raises(
+        RuntimeError, match="AdaGradDiff takes sparse gradients only without reduce='storm'"
+    ):
         optimizer.step(lambda: table(torch.tensor([1, 3])).sum().backward())

@@ -73,7 +73,12 @@ def certificate_at(loss: Any, penalty: Penalty, x: np.ndarray, value: float) -> 
     dual = dual_of(loss, penalty)
     if isinstance(dual, str):
         part = (x[:-1] if loss.intercept else x).reshape(-1)
-        return Certificate(float(loss.oracle(x)(x, np.empty_like(x))) + float(penalty.value(part)), -np.inf, np.inf, None)
+        return Certificate(
+            float(loss.oracle(x)(x, np.empty_like(x))) + float(penalty.value(part)),
+            -np.inf,
+            np.inf,
+            None,
+        )
     return Certificate.at(objective(dual, x), value)
 
 
@@ -131,7 +136,9 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
     if refine and dual.kinked and isinstance(dual, LinearDual):
         u = dual.multipliers(r)  # type: ignore[arg-type]
         samples = samples_nearest_kinks(dual, x, len(u))
-        for better in refined(dual, x, u, dual.product(u), samples, rounds=POINT_ROUNDS, evaluations=POINT_EVALUATIONS):
+        for better in refined(
+            dual, x, u, dual.product(u), samples, rounds=POINT_ROUNDS, evaluations=POINT_EVALUATIONS
+        ):
             certifier.try_(better.u, better.v)
         certifier.offer(*corrected_bound(dual, u))  # which the refinement has written to
     return certifier.certificate(given)

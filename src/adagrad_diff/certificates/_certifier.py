@@ -17,22 +17,47 @@ from ._extended import Known
 from ._objective import Certificate, is_provable, objective
 from ._refine import EVALUATIONS, ROUNDS, refined, samples_nearest_kinks
 
-LOOKS, REFINEMENTS, AUTO = 0.02, 0.025, 0.5  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
-ROUND_LOOKS, ROUND = 0.2, 8  # of a run with minibatches, which may end after a few rounds; iterations that one takes as long as
+LOOKS, REFINEMENTS, AUTO = (
+    0.02,
+    0.025,
+    0.5,
+)  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
+ROUND_LOOKS, ROUND = (
+    0.2,
+    8,
+)  # of a run with minibatches, which may end after a few rounds; iterations that one takes as long as
 # A model of the machine, in seconds, so that two runs of one problem look at the same iterations.
 CALL, MULTIPLICATION = 4e-6, 1.2e-10  # one iteration: what it costs at least
-FAR_STRIDE, FAR_FOLDS = 7, 3  # iterations between residuals that have to be fetched, and how often a look goes there
+FAR_STRIDE, FAR_FOLDS = (
+    7,
+    3,
+)  # iterations between residuals that have to be fetched, and how often a look goes there
 LOOK_SECONDS, SAMPLE_SECONDS = 2e-4, 3e-8  # one evaluation of the dual function
 TRIAL = 3e-5  # one evaluation inside the refinement
-EXACT_PASS, CORRECTION = 10.0, 5e-10  # products in twice the precision, in ordinary ones; seconds of a least squares problem
+EXACT_PASS, CORRECTION = (
+    10.0,
+    5e-10,
+)  # products in twice the precision, in ordinary ones; seconds of a least squares problem
 ENTRIES = 4_000_000  # numbers that are copied without asking how large A is
 FEW_SAMPLES, LEAST_EVALUATIONS = 100, 30  # of a refinement
 LATER = 1.3  # by which factor the run grows between two refinements
-LOST, SMOOTH_SHARE = 1e-6, 0.2  # part of a dual point that scaling has cost, so that a correction is tried; of its seconds
+LOST, SMOOTH_SHARE = (
+    1e-6,
+    0.2,
+)  # part of a dual point that scaling has cost, so that a correction is tried; of its seconds
 KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
 CERTIFIER_PREFIX = "certifier."
-REMEMBERED = ("tried", "value", "noise", "bound", "n", "refined_at", "next", "spent")  # the numbers among what it remembers
+REMEMBERED = (
+    "tried",
+    "value",
+    "noise",
+    "bound",
+    "n",
+    "refined_at",
+    "next",
+    "spent",
+)  # the numbers among what it remembers
 LARGEST_FLOAT = np.finfo(np.float64).max
 
 
@@ -46,13 +71,26 @@ class Certifier:
         self.dual: Any = dual
         self.value: float = -np.inf  # of the dual function, the best so far
         self.noise = 0.0  # how precisely the run knows its objective, as of the last look
-        self.bound: float = -np.inf  # value - noise, so that F(x) - F_star <= fun - bound for the computed fun, too
+        self.bound: float = (
+            -np.inf
+        )  # value - noise, so that F(x) - F_star <= fun - bound for the computed fun, too
         self.point: np.ndarray | None = None
-        self.known, self.tried = not isinstance(dual, str), False  # whether there is a dual function, and a value of it
-        self.accuracy = 0.0  # the relative accuracy of objectives that matters; zero: as accurate as possible
-        self._evaluated: tuple[np.ndarray, Known] | None = None  # the last x whose objective was evaluated
-        self._kept: dict[str, np.ndarray] | None = None  # the memory before the last look: a run that goes on has not taken it
-        self.back: Callable[[np.ndarray], np.ndarray] = lambda x: x  # from the run's coordinates to the loss's own
+        self.known, self.tried = (
+            not isinstance(dual, str),
+            False,
+        )  # whether there is a dual function, and a value of it
+        self.accuracy = (
+            0.0  # the relative accuracy of objectives that matters; zero: as accurate as possible
+        )
+        self._evaluated: tuple[np.ndarray, Known] | None = (
+            None  # the last x whose objective was evaluated
+        )
+        self._kept: dict[str, np.ndarray] | None = (
+            None  # the memory before the last look: a run that goes on has not taken it
+        )
+        self.back: Callable[[np.ndarray], np.ndarray] = lambda x: (
+            x
+        )  # from the run's coordinates to the loss's own
         if isinstance(dual, str):
             return
         self.mean: Any = None  # of the residuals over the last half to three quarters of the run
@@ -66,11 +104,19 @@ class Certifier:
         # Adding up residuals takes time as well; an odd stride does not fall into step with an oscillation.
         self.stride = FAR_STRIDE if matrix.far else 1 if self.work > 50 * CALL else 3
         # Rows that may be copied: a fiftieth of A, or as many as a vertex of a polyhedral problem has samples at their kinks.
-        self.most = max(FEW_SAMPLES, samples // 50, min(3 * matrix.shape[1], ENTRIES // matrix.shape[1]))
+        self.most = max(
+            FEW_SAMPLES, samples // 50, min(3 * matrix.shape[1], ENTRIES // matrix.shape[1])
+        )
         self.n = self.refined_at = 0
         self.share, self.final = (REFINEMENTS, FINAL) if trajectories == 1 else (AUTO, 3 * FINAL)
-        self.next, self.spent = 1, 0.0  # the iteration of the next look, the seconds refinements have taken
-        self.known_samples, self.known_multipliers = np.empty(0, int), np.empty(0)  # of the last refinement
+        self.next, self.spent = (
+            1,
+            0.0,
+        )  # the iteration of the next look, the seconds refinements have taken
+        self.known_samples, self.known_multipliers = (
+            np.empty(0, int),
+            np.empty(0),
+        )  # of the last refinement
 
     @property
     def scale(self) -> float:
@@ -83,12 +129,18 @@ class Certifier:
 
         A feasible one that says less so far is no reason to give up: bounds become better as x does.
         """
-        return isinstance(self.dual, str) or (self.tried and self.value <= self.dual.floor and self.dual.reason != "")
+        return isinstance(self.dual, str) or (
+            self.tried and self.value <= self.dual.floor and self.dual.reason != ""
+        )
 
     def gap(self, fun: Any) -> Any:
         """A guess of F(x) - F_star for the objectives that a run has computed. What is reported is that of `certificate`."""
         if np.ndim(fun):
-            return np.where(np.isfinite(fun) & isfinite(self.bound), fun - max(self.bound, -LARGEST_FLOAT), np.inf)
+            return np.where(
+                np.isfinite(fun) & isfinite(self.bound),
+                fun - max(self.bound, -LARGEST_FLOAT),
+                np.inf,
+            )
         gap = fun - self.bound
         return gap if isfinite(gap) else np.inf
 
@@ -107,7 +159,9 @@ class Certifier:
 
     def has_no_minimizer(self, x: np.ndarray) -> bool:
         """Return whether the objective keeps decreasing along x."""
-        return not isinstance(self.dual, str) and has_no_minimizer(self.dual.loss, self.dual.penalty, x)
+        return not isinstance(self.dual, str) and has_no_minimizer(
+            self.dual.loss, self.dual.penalty, x
+        )
 
     def doubt(self) -> None:
         """The guess was too good: make none until the next look."""
@@ -170,7 +224,10 @@ class Certifier:
             known["point"] = self.point
         if self.mean is not None:
             known |= {"latest": self.mean.latest, "before": self.mean.before}
-            known |= {"count": np.array(self.mean.count), "count_before": np.array(self.mean.count_before)}
+            known |= {
+                "count": np.array(self.mean.count),
+                "count_before": np.array(self.mean.count_before),
+            }
         return {f"{CERTIFIER_PREFIX}{name}": value for name, value in known.items()}
 
     def remember(self, memory: dict[str, np.ndarray], x: np.ndarray) -> None:
@@ -181,22 +238,40 @@ class Certifier:
             return
         try:
             numbers = {name: type(getattr(self, name))(known[name].item()) for name in REMEMBERED}
-            samples, multipliers, point = known["known_samples"], known["known_multipliers"], known.get("point")
+            samples, multipliers, point = (
+                known["known_samples"],
+                known["known_multipliers"],
+                known.get("point"),
+            )
             reason = str(known["reason"].item())
-            like, mean = (np.empty_like(self.dual.loss.b) if self.dual.kinked else np.empty(0)), None
-            fits = samples.ndim == 1 and samples.shape == multipliers.shape and samples.dtype.kind == "i"
+            like, mean = (
+                (np.empty_like(self.dual.loss.b) if self.dual.kinked else np.empty(0)),
+                None,
+            )
+            fits = (
+                samples.ndim == 1
+                and samples.shape == multipliers.shape
+                and samples.dtype.kind == "i"
+            )
             fits &= samples.size == 0 or (samples.min() >= 0 and samples.max() < like.size)
             if "latest" in known:
                 mean = LateMean(like)
                 mean.count, mean.count_before = int(known["count"]), int(known["count_before"])
-                fits &= known["latest"].shape == known["before"].shape == like.shape and mean.count >= 0 < mean.count_before
+                fits &= (
+                    known["latest"].shape == known["before"].shape == like.shape
+                    and mean.count >= 0 < mean.count_before
+                )
                 mean.latest[...], mean.before[...] = known["latest"], known["before"]
             fits &= numbers["noise"] >= 0 and numbers["bound"] <= numbers["value"]
             fits &= point is None or self._fits(point)
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"'state' has a memory of its duality gap that does not fit: {error}.") from None
+            raise ValueError(
+                f"'state' has a memory of its duality gap that does not fit: {error}."
+            ) from None
         if not fits:
-            raise ValueError("'state' has a memory of its duality gap that does not fit this problem.")
+            raise ValueError(
+                "'state' has a memory of its duality gap that does not fit this problem."
+            )
         self.__dict__.update(numbers)
         self.dual.reason = reason
         self.known_samples, self.known_multipliers, self.mean = samples, multipliers, mean
@@ -214,7 +289,9 @@ class Certifier:
         return point.shape == shape and point.dtype.kind == "f" and bool(np.isfinite(point).all())
 
     @np.errstate(all="ignore")
-    def _proven(self, point: np.ndarray | None, value: float, x: np.ndarray) -> tuple[float, np.ndarray | None]:
+    def _proven(
+        self, point: np.ndarray | None, value: float, x: np.ndarray
+    ) -> tuple[float, np.ndarray | None]:
         """At most `value`: what the dual function is at a point that was read from a file."""
         if point is None:
             return -np.inf, None
@@ -231,12 +308,21 @@ class Certifier:
     def _affordable(self, last: bool) -> float:
         """How many seconds a refinement may take now."""
         credit = self.share * self.n * self.work - self.spent
-        return max(credit, self.final) if last else credit if self.n >= LATER * self.refined_at else 0.0
+        return (
+            max(credit, self.final)
+            if last
+            else credit
+            if self.n >= LATER * self.refined_at
+            else 0.0
+        )
 
     def _look(self, state: Any, seconds: float) -> None:
         """Improve the bound by the candidates at hand, and by a refinement if there is time for one."""
         column = state.ahead() if state.batched else None
-        x, g, best = (a if a is None or column is None else a[..., column] for a in (state.x, state.g, state.x_best))
+        x, g, best = (
+            a if a is None or column is None else a[..., column]
+            for a in (state.x, state.g, state.x_best)
+        )
         r = self.dual.residuals(state.oracle_at_x(), column)
         self._consider(x, g, r, x if best is None else best, seconds)
 
@@ -245,7 +331,9 @@ class Certifier:
         if not self.dual.kinked:
             self.offer(*self.dual.bound(x, g, r))
             if r is not None and self.dual.lost > LOST:
-                self._correct(self.dual.multipliers(r), self.dual.loss.A.shape[0], SMOOTH_SHARE * seconds)
+                self._correct(
+                    self.dual.multipliers(r), self.dual.loss.A.shape[0], SMOOTH_SHARE * seconds
+                )
                 self.refined_at = self.n
         elif self.mean is not None:
             u = self.dual.multipliers(self.mean.value())
@@ -259,14 +347,18 @@ class Certifier:
         """A refinement of the mean u, v = A'(w u), from where the last one has ended if that is better."""
         matrix = self.dual.loss.A
         row = 4 * MULTIPLICATION * max(matrix.size / matrix.shape[0], 1.0)
-        most = int((seconds / (ROUNDS * LEAST_EVALUATIONS) - TRIAL) / row)  # samples that there is time for
+        most = int(
+            (seconds / (ROUNDS * LEAST_EVALUATIONS) - TRIAL) / row
+        )  # samples that there is time for
         samples = samples_nearest_kinks(self.dual, x, min(most, self.most))
         cost = ROUNDS * (TRIAL + row * samples.size)
         evaluations = min(EVALUATIONS, int(seconds / cost))
         if evaluations < LEAST_EVALUATIONS:
             return
         start = u[samples]
-        place = np.minimum(np.searchsorted(self.known_samples, samples), max(self.known_samples.size - 1, 0))
+        place = np.minimum(
+            np.searchsorted(self.known_samples, samples), max(self.known_samples.size - 1, 0)
+        )
         if self.known_samples.size:
             same = self.known_samples[place] == samples
             start[same] = self.known_multipliers[place[same]]
@@ -282,7 +374,10 @@ class Certifier:
         matrix = self.dual.loss.A
         columns = min(most, matrix.shape[1])
         most = min(most, most_rows(matrix, columns))
-        cost = EXACT_PASS * MULTIPLICATION * matrix.size * self.dual.b[:1].size + CORRECTION * float(most) * columns**2
+        cost = (
+            EXACT_PASS * MULTIPLICATION * matrix.size * self.dual.b[:1].size
+            + CORRECTION * float(most) * columns**2
+        )
         if cost <= seconds:
             self.offer(*corrected_bound(self.dual, u))
             self.spent += cost
@@ -318,13 +413,18 @@ class LateMean:
     """The mean of what was added in the last half to three quarters of the time."""
 
     def __init__(self, like: np.ndarray):
-        self.latest, self.before = np.zeros(like.shape, like.dtype), np.zeros(like.shape, like.dtype)
+        self.latest, self.before = (
+            np.zeros(like.shape, like.dtype),
+            np.zeros(like.shape, like.dtype),
+        )
         self.count = self.count_before = 0
 
     def add(self, r: np.ndarray) -> None:
         self.latest += r
         self.count += 1
-        if self.count == max(1, 2 * self.count_before):  # as much again as was added before this half began
+        if self.count == max(
+            1, 2 * self.count_before
+        ):  # as much again as was added before this half began
             self.latest, self.before = self.before, self.latest
             self.latest[...] = 0.0
             self.count, self.count_before = 0, self.count

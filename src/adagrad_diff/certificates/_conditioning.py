@@ -15,9 +15,15 @@ from scipy.special import softmax
 from ..losses import LinearModel, Logistic, Multinomial, Poisson, Quadratic
 from ..penalties import Penalty
 
-SVD_ENTRIES, SVD_OPERATIONS = 20_000_000, 1e10  # of the matrix whose singular values are computed, and to do so
+SVD_ENTRIES, SVD_OPERATIONS = (
+    20_000_000,
+    1e10,
+)  # of the matrix whose singular values are computed, and to do so
 NULL = 10.0  # multiples of rounding below which a singular value counts as zero: columns that depend on each other
-DOUBLINGS, MOST_LEFT = 2, 0.5  # how often x is doubled, and the share of the objective that may be left each time
+DOUBLINGS, MOST_LEFT = (
+    2,
+    0.5,
+)  # how often x is doubled, and the share of the objective that may be left each time
 UNATTAINED = (Logistic, Multinomial, Poisson)  # losses that are above their infimum everywhere
 
 
@@ -39,15 +45,22 @@ def least_curvature(loss: Any, x: np.ndarray, scale: np.ndarray | None = None) -
     if matrix.opaque or (square and loss.smoothness is None and loss.curvature is None):
         return np.inf
     samples, features = matrix.shape
-    if samples * features > SVD_ENTRIES or samples * float(features) * min(samples, features) > SVD_OPERATIONS:
+    if (
+        samples * features > SVD_ENTRIES
+        or samples * float(features) * min(samples, features) > SVD_OPERATIONS
+    ):
         return 0.0
     A = np.asarray(matrix.to_dense(), np.float64)
     if not square:
-        values = np.linalg.eigvalsh(loss.factor * A if scale is None else loss.factor * A * scale * scale[:, None])[::-1]
+        values = np.linalg.eigvalsh(
+            loss.factor * A if scale is None else loss.factor * A * scale * scale[:, None]
+        )[::-1]
         return _least(values, samples)
     rows = A - loss.center if loss.center.size else A
     z = rows @ x[:features] + (x[features] if loss.intercept else 0.0)
-    if isinstance(loss, Multinomial):  # that of a sample is at least its smallest probability, but for a shift of all scores
+    if isinstance(
+        loss, Multinomial
+    ):  # that of a sample is at least its smallest probability, but for a shift of all scores
         second = softmax(z, axis=1).min(axis=1)
     elif loss.curvature is not None:
         second = loss.curvature(z, loss.b.astype(np.float64), loss.theta)
@@ -55,9 +68,14 @@ def least_curvature(loss: Any, x: np.ndarray, scale: np.ndarray | None = None) -
         second = np.full(samples, loss.smoothness)
     rows = np.column_stack([rows, np.ones(samples)]) if loss.intercept else rows
     columns = rows.shape[1]
-    scale = np.ones(columns) if scale is None else scale.reshape(columns, -1)[:, 0]  # one for all classes
+    scale = (
+        np.ones(columns) if scale is None else scale.reshape(columns, -1)[:, 0]
+    )  # one for all classes
     rows = rows * scale * np.sqrt(np.maximum(loss.weight * second, 0.0))[:, None]
-    sizes, ridge = np.linalg.norm(rows, axis=0), loss.l2 * float(np.square(scale[:features]).min(initial=np.inf))
+    sizes, ridge = (
+        np.linalg.norm(rows, axis=0),
+        loss.l2 * float(np.square(scale[:features]).min(initial=np.inf)),
+    )
     used = sizes > 0
     if not np.isfinite(rows).all() or not used.any() or np.count_nonzero(used) > samples:
         return float(ridge) if np.isfinite(ridge) else 0.0

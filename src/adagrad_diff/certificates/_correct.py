@@ -26,9 +26,17 @@ MOST_VIOLATED = 1500  # columns that are corrected together
 MOST_OPERATIONS = 1.5e9  # multiplications of one least squares problem
 CORRECTIONS = 6  # rounds of refinement
 INSIDE = 8.0 * EPS  # how far inside its limits a coordinate should be, relative
-DUST, EQUATION_DUST = 1e-21, 1e-27  # the same, and what is left of an equation, in units of what was added up for it
-LITTLE_ROOM = 1e-9  # of a typical slope: samples nearer than that to an end of their domain are not moved
-ROWS_FOR_EACH, ENOUGH_ENTRIES = 4, 1_000_000  # samples per column that may move, and entries of them in any case
+DUST, EQUATION_DUST = (
+    1e-21,
+    1e-27,
+)  # the same, and what is left of an equation, in units of what was added up for it
+LITTLE_ROOM = (
+    1e-9  # of a typical slope: samples nearer than that to an end of their domain are not moved
+)
+ROWS_FOR_EACH, ENOUGH_ENTRIES = (
+    4,
+    1_000_000,
+)  # samples per column that may move, and entries of them in any case
 WELL_CONDITIONED = 1e-4  # the same for a Gram matrix to be good enough
 INDEPENDENT = 1e-11  # the part of a column that is not in the span of those before it
 
@@ -67,7 +75,9 @@ class DualPoint:
         """The distance of each sample from the ends of its domain, at most a typical slope; negative outside."""
         low, high = self.problem.low, self.problem.high
         typical = float(np.abs(self.u).max()) or 1.0
-        return np.asarray(np.minimum(np.minimum((self.u - low) + self.low, (high - self.u) - self.low), typical))
+        return np.asarray(
+            np.minimum(np.minimum((self.u - low) + self.low, (high - self.u) - self.low), typical)
+        )
 
     def room(self) -> np.ndarray:
         """How far each sample may move: not at all, if that is very little."""
@@ -120,7 +130,9 @@ class Movable(NamedTuple):
         """Some columns of their rows, that of an intercept being the one after the features."""
         real = np.minimum(chosen, self.features - 1)
         array = getattr(self.rows, "array", None)
-        dense: np.ndarray = array[:, real] if array is not None else self.rows.to_sparse()[:, real].toarray()
+        dense: np.ndarray = (
+            array[:, real] if array is not None else self.rows.to_sparse()[:, real].toarray()
+        )
         dense[:, chosen == self.features] = 1.0
         return dense
 
@@ -139,7 +151,10 @@ class Factor:
         G = B.T @ B
         with contextlib.suppress(np.linalg.LinAlgError):
             if len(B) >= chosen.size and np.diag(np.linalg.cholesky(G)).min() > WELL_CONDITIONED:
-                self.B, self.Y = B, np.linalg.solve(G, B.T)  # three calls of BLAS, where a decomposition has many
+                self.B, self.Y = (
+                    B,
+                    np.linalg.solve(G, B.T),
+                )  # three calls of BLAS, where a decomposition has many
                 return
         Q, R = np.linalg.qr(B)
         pivots = np.zeros(chosen.size)
@@ -160,7 +175,10 @@ class Factor:
         norm, size = float(np.linalg.norm(self.Y)), float(np.linalg.norm(self.B))
         if norm == 0:
             return np.inf
-        far = float(np.linalg.norm(np.eye(len(self.Y)) - self.Y @ self.B)) + factor(len(self.B) + 8) * norm * size
+        far = (
+            float(np.linalg.norm(np.eye(len(self.Y)) - self.Y @ self.B))
+            + factor(len(self.B) + 8) * norm * size
+        )
         return (1.0 - far) / norm * (1.0 - 1e-6) if far < 1.0 else 0.0
 
 
@@ -173,7 +191,10 @@ def factor_of(problem: Any, room: np.ndarray, chosen: np.ndarray) -> Factor | No
         samples = np.sort(samples[np.argpartition(-room[samples], most)[:most]])
     if samples.size == 0:
         return None
-    return Factor(Movable(samples, A.rows(samples), room[samples], problem.weight[samples], A.shape[1]), chosen)
+    return Factor(
+        Movable(samples, A.rows(samples), room[samples], problem.weight[samples], A.shape[1]),
+        chosen,
+    )
 
 
 def corrected(point: DualPoint) -> None:
@@ -184,7 +205,11 @@ def corrected(point: DualPoint) -> None:
         if not wrong.any():
             return
         chosen |= wrong
-        system = point.system(np.flatnonzero(chosen)) if np.count_nonzero(chosen) <= MOST_VIOLATED else None
+        system = (
+            point.system(np.flatnonzero(chosen))
+            if np.count_nonzero(chosen) <= MOST_VIOLATED
+            else None
+        )
         if system is None:
             return
         change = system.change(missing[chosen])

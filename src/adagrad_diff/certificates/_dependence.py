@@ -32,7 +32,9 @@ def follow(problem: Any, here: Any, basis: np.ndarray, others: np.ndarray) -> bo
             columns, factors = np.append(basis[used], other), np.append(whole[1][used], -whole[0])
         else:
             return False
-        if not problem.loss.A.fold(_vanishes, columns, factors, problem.features, along=(problem.weight,), merge=_both):
+        if not problem.loss.A.fold(
+            _vanishes, columns, factors, problem.features, along=(problem.weight,), merge=_both
+        ):
             return False
     return True
 
@@ -67,7 +69,9 @@ def _both(one: bool, other: bool) -> bool:
     return one and other
 
 
-def _vanishes(block: Block, weight: np.ndarray, columns: np.ndarray, factors: np.ndarray, features: int) -> bool:
+def _vanishes(
+    block: Block, weight: np.ndarray, columns: np.ndarray, factors: np.ndarray, features: int
+) -> bool:
     """Whether the combination is zero in this block, by sums that have no rounding."""
     real = columns[columns < features]
     array = getattr(block, "array", None)
@@ -77,7 +81,8 @@ def _vanishes(block: Block, weight: np.ndarray, columns: np.ndarray, factors: np
     rows = rows[weight > 0]
     if columns.size == 2:  # a multiple: products as pairs are equal if they are
         one, other = (
-            two_product_arrays(rows[:, k], np.full(len(rows), sign * factors[k])) for k, sign in ((0, 1.0), (1, -1.0))
+            two_product_arrays(rows[:, k], np.full(len(rows), sign * factors[k]))
+            for k, sign in ((0, 1.0), (1, -1.0))
         )
         return bool(np.array_equal(one, other))
     sizes = np.abs(rows)

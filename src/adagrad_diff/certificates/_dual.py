@@ -40,7 +40,9 @@ class Dual(ABC):
     lost = 0.0  # the part of the last dual point that scaling it into the dual set has cost
     reason = ""  # why the last bound was -inf
     scale = 0.0  # a typical size of F, see `LinearDual.scale`; 0 if none is known
-    floor = -np.inf  # what is known without any effort: that the loss is not below its smallest value
+    floor = (
+        -np.inf
+    )  # what is known without any effort: that the loss is not below its smallest value
 
     @abstractmethod
     def bound(self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None) -> tuple[float, np.ndarray]:
@@ -61,7 +63,9 @@ class LinearDual(Dual):
     def __init__(self, loss: LinearModel, penalty: Penalty):
         self.loss, self.penalty = loss, penalty
         self.kinked, self.single = loss.jump is not None, loss.dtype != np.float64
-        self.products = 3 if self.single else 0  # one for A'(w u), and two to see how precise predictions are
+        self.products = (
+            3 if self.single else 0
+        )  # one for A'(w u), and two to see how precise predictions are
         # In the dtype of the data: for float32 that halves the memory. Sums are taken in double precision.
         self.b, self.weight = self._targets(), loss.weight
         self.low, self.high = (np.broadcast_to(end, self.b.shape) for end in self._slopes())
@@ -71,17 +75,23 @@ class LinearDual(Dual):
         self.rounding, self.coarse = 2 * factor(samples), factor(features)
         self.chunked = factor(64 + samples // SAMPLES_TOGETHER)
         self.center = self._center() if loss.translates and loss.intercept else 0.0
-        self.steepest = self.terms = 0.0  # of the last u: its size, and what was added up for sum_j w_j l*(u_j)
+        self.steepest = self.terms = (
+            0.0  # of the last u: its size, and what was added up for sum_j w_j l*(u_j)
+        )
 
     def _targets(self) -> np.ndarray:
         return self.loss.b
 
     def _slopes(self) -> tuple[Any, Any]:
         """The ends of the domain of l*, moved inside to numbers of the dtype of the data."""
-        low, high = (np.asarray(end, dtype=np.float64) for end in self.loss.slopes(self.b, self.loss.theta))
+        low, high = (
+            np.asarray(end, dtype=np.float64) for end in self.loss.slopes(self.b, self.loss.theta)
+        )
         left, right = low.astype(self.weight.dtype), high.astype(self.weight.dtype)
         inf = left.dtype.type(np.inf)
-        return np.where(left < low, np.nextafter(left, inf), left), np.where(right > high, np.nextafter(right, -inf), right)
+        return np.where(left < low, np.nextafter(left, inf), left), np.where(
+            right > high, np.nextafter(right, -inf), right
+        )
 
     def _center(self) -> float:
         """The target nearest to the mean: if all are equal, nothing is left of them."""
@@ -126,7 +136,9 @@ class LinearDual(Dual):
         """The mean loss of predictions that are all zero, or the targets' center unless they are all equal."""
         center = self.center if np.ptp(self.b) else 0.0
         z, value = np.full(len(self.b), center, self.b.dtype), np.zeros(1)
-        kernels.residuals(self.loss.scalar)(z, self.b, self.weight, self.loss.theta, 0, len(z), value)
+        kernels.residuals(self.loss.scalar)(
+            z, self.b, self.weight, self.loss.theta, 0, len(z), value
+        )
         return abs(float(value[0])) if np.isfinite(value[0]) else 0.0
 
     @cached_property
@@ -143,13 +155,17 @@ class LinearDual(Dual):
         return oracle.residuals(column)
 
     def bound(self, x: np.ndarray, g: np.ndarray, r: Any) -> tuple[float, np.ndarray]:
-        loop = not (self.loss.intercept or self.loss.l2 or self.single)  # whether the iteration has the product already
+        loop = not (
+            self.loss.intercept or self.loss.l2 or self.single
+        )  # whether the iteration has the product already
         return self.value(self.multipliers(r), g.reshape(-1) if loop else None)
 
     def multipliers(self, r: np.ndarray) -> np.ndarray:
         """u = r / w of the residuals r = w l'(z): the slopes of the scalar losses."""
         weight = self.weight.reshape(-1, *(1,) * (r.ndim - 1))
-        u: np.ndarray = np.divide(r, weight, out=np.zeros(r.shape, self.weight.dtype), where=weight > 0)
+        u: np.ndarray = np.divide(
+            r, weight, out=np.zeros(r.shape, self.weight.dtype), where=weight > 0
+        )
         if self.low.shape == u.shape:
             np.clip(u, self.low, self.high, out=u)
         return u
@@ -171,7 +187,13 @@ class LinearDual(Dual):
             u, more = cost_to_enter(self, u, v, error)
             part = psi = 0.0
         losses, self.terms = self._losses(u)
-        value = -losses - part * max(cost - losses, 0.0) - more - psi - self.chunked * (self.terms + abs(psi))
+        value = (
+            -losses
+            - part * max(cost - losses, 0.0)
+            - more
+            - psi
+            - self.chunked * (self.terms + abs(psi))
+        )
         if not np.isfinite(value):
             self.reason = (
                 f"the conjugate of {type(self.loss).__name__} is infinite"
@@ -205,7 +227,11 @@ class LinearDual(Dual):
             here, b, weight = (array[part].astype(np.float64) for array in (u, self.b, self.weight))
             b -= self.center
             conjugate = self.loss.conjugate(here, b, self.loss.theta)  # type: ignore[misc]
-            sizes = np.abs(here * b) if self.loss.translates else (1.0 + np.abs(here)) * (1.0 + np.abs(b))
+            sizes = (
+                np.abs(here * b)
+                if self.loss.translates
+                else (1.0 + np.abs(here)) * (1.0 + np.abs(b))
+            )
             sizes += np.abs(conjugate)
             total += float(np.sum(weight * conjugate, where=weight > 0))
             terms += float(np.sum(weight * sizes, where=weight > 0))
@@ -226,9 +252,15 @@ class LinearDual(Dual):
             inside = shifted > self.low
             inside &= shifted < self.high
             slope = self.mean(inside)
-            c = c - total / slope if slope > 0 else np.nan  # Newton: the function is piecewise linear
+            c = (
+                c - total / slope if slope > 0 else np.nan
+            )  # Newton: the function is piecewise linear
             if not left < c < right:
-                c = 0.5 * (left + right) if np.isfinite(left + right) else (2 * left + 1 if right == np.inf else 2 * right - 1)
+                c = (
+                    0.5 * (left + right)
+                    if np.isfinite(left + right)
+                    else (2 * left + 1 if right == np.inf else 2 * right - 1)
+                )
         else:
             return np.zeros_like(u)  # always balanced
         return shifted
@@ -293,7 +325,9 @@ class LinearDual(Dual):
 
     def _inside_norm(self, v: np.ndarray, polar: float) -> tuple[float, float]:
         """Of a norm: v is known up to something that has at most this polar. (That of L1 is a quotient, not a sum.)"""
-        polar += float(self.penalty.polar(v)) * (1.0 + (4 * EPS if isinstance(self.penalty, L1) else factor(v.size)))
+        polar += float(self.penalty.polar(v)) * (
+            1.0 + (4 * EPS if isinstance(self.penalty, L1) else factor(v.size))
+        )
         return (1.0 if polar <= 1 else (1.0 - 4 * EPS) / polar), 0.0
 
     @cached_property

@@ -60,7 +60,9 @@ def prove(dual: Any, x: np.ndarray, u: np.ndarray | None, tol: float) -> Proof:
 
 def _point(dual: LinearDual, u: np.ndarray, inner: float = 0.0) -> Any:
     problem = in_pairs(dual)
-    return ClassesPoint(problem, u) if isinstance(problem, Classes) else ScalarPoint(problem, u, inner)
+    return (
+        ClassesPoint(problem, u) if isinstance(problem, Classes) else ScalarPoint(problem, u, inner)
+    )
 
 
 def _ordinary_bound(dual: Any, x: np.ndarray, u: np.ndarray | None) -> tuple[float, np.ndarray]:
@@ -77,7 +79,9 @@ def _ordinary_bound(dual: Any, x: np.ndarray, u: np.ndarray | None) -> tuple[flo
 
 
 @np.errstate(all="ignore")
-def lower_bound(dual: LinearDual, u: np.ndarray, enough: float = np.inf) -> tuple[float, np.ndarray]:
+def lower_bound(
+    dual: LinearDual, u: np.ndarray, enough: float = np.inf
+) -> tuple[float, np.ndarray]:
     """(at least D at a feasible point near u, the point): without corrections if that is enough."""
     point = _point(dual, u)
     best = (-np.inf, point.u) if point.equal[: dual.loss.A.shape[1]].any() else point.value()
@@ -125,7 +129,10 @@ def _value(point: DualPoint) -> tuple[float, np.ndarray]:
     if not np.all(point.slack() >= 0):  # or NaN
         return -np.inf, point.u
     conjugates = problem.conjugates(point.u, point.low)
-    v, e = point.v[0, :features].copy(), point.error()[:features] + EPS * np.abs(point.v[0, :features])
+    v, e = (
+        point.v[0, :features].copy(),
+        point.error()[:features] + EPS * np.abs(point.v[0, :features]),
+    )
     equal, cost = point.equal[:features], 0.0
     if equal.any():
         cost, moved = _equations(point)
@@ -169,7 +176,9 @@ def _equations(point: DualPoint) -> tuple[float, float]:
     if system is None or not (least := system.smallest()) > 0:
         return np.inf, np.inf
     here, room = system.movable, point.slack()[system.movable.samples]
-    distance = float(np.linalg.norm((off / system.sizes)[system.independent])) / least * (1.0 + 1e-6)
+    distance = (
+        float(np.linalg.norm((off / system.sizes)[system.independent])) / least * (1.0 + 1e-6)
+    )
     if np.any(system.lever * distance > 0.5 * room):
         return np.inf, np.inf
     if not follow(problem, here, chosen[system.independent], chosen[system.dependent]):

@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 
 from ..penalties import GroupL2, SparseGroupL2
-from ._correct import CORRECTIONS, DUST, EQUATION_DUST, INSIDE, LITTLE_ROOM, MOST_VIOLATED, Factor, factor_of
+from ._correct import (
+    CORRECTIONS,
+    DUST,
+    EQUATION_DUST,
+    INSIDE,
+    LITTLE_ROOM,
+    MOST_VIOLATED,
+    Factor,
+    factor_of,
+)
 from ._dependence import follow
 from ._extended import (
     PAIR_ROUNDING,
@@ -66,8 +75,12 @@ class Classes:
         log = np.log1p(others.sum(axis=1))
         own = np.abs(away[np.arange(self.samples), self.labels])
         values = log + own
-        unseen = (self.features + 8) ** 2 * PAIR_ROUNDING * z[2].max(axis=1) + self.features * UNDERFLOW * bool(part.any())
-        errors = (8.0 + self.classes) * EPS * (log + own + np.sum(others * np.abs(away), axis=1)) + 2.0 * unseen
+        unseen = (self.features + 8) ** 2 * PAIR_ROUNDING * z[2].max(
+            axis=1
+        ) + self.features * UNDERFLOW * bool(part.any())
+        errors = (8.0 + self.classes) * EPS * (
+            log + own + np.sum(others * np.abs(away), axis=1)
+        ) + 2.0 * unseen
         total = fsum((self.weight * values)[used])
         error = float(np.sum((self.weight * errors)[used])) + 2.0 * EPS * total
         flat = np.ascontiguousarray(part.reshape(-1))
@@ -136,7 +149,9 @@ class ClassesPoint:
     def error(self) -> np.ndarray:
         """Of v: of its sums, and because rows sum to zero but for rounding."""
         problem = self.problem
-        error = (problem.samples + 16) ** 2 * PAIR_ROUNDING * self.v[2] + problem.samples * UNDERFLOW
+        error = (problem.samples + 16) ** 2 * PAIR_ROUNDING * self.v[
+            2
+        ] + problem.samples * UNDERFLOW
         sizes = problem.dual.sizes.reshape(problem.features, -1)
         error[: problem.features] += ROW_ROUNDING * sizes
         error[problem.features :] += ROW_ROUNDING
@@ -161,11 +176,15 @@ class ClassesPoint:
         penalty = self.problem.dual.penalty
         if isinstance(penalty, GroupL2 | SparseGroupL2) and not self.problem.loss.l2:
             flat = v[0, :features].reshape(-1)
-            missing[:features] += (shrunk_groups(penalty, flat, 2.0 * INSIDE) - flat).reshape(features, -1)
+            missing[:features] += (shrunk_groups(penalty, flat, 2.0 * INSIDE) - flat).reshape(
+                features, -1
+            )
         spare = np.argmin(np.where(missing == 0, np.abs(v[0]), np.inf), axis=1)
         missing[np.arange(len(missing)), spare] -= missing.sum(axis=1)
         missing[self.equal] = below[self.equal]
-        wrong = np.where(self.equal[:, None], np.abs(below) > error + EQUATION_DUST * v[2], missing != 0).any(axis=1)
+        wrong = np.where(
+            self.equal[:, None], np.abs(below) > error + EQUATION_DUST * v[2], missing != 0
+        ).any(axis=1)
         return missing, wrong
 
     def correct(self) -> None:
@@ -176,7 +195,11 @@ class ClassesPoint:
             if not wrong.any():
                 return
             chosen |= wrong
-            system = self.system(np.flatnonzero(chosen)) if np.count_nonzero(chosen) <= MOST_VIOLATED else None
+            system = (
+                self.system(np.flatnonzero(chosen))
+                if np.count_nonzero(chosen) <= MOST_VIOLATED
+                else None
+            )
             if system is None:
                 return
             change = np.stack([system.change(column) for column in missing[chosen].T], axis=1)
@@ -200,10 +223,19 @@ class ClassesPoint:
         used = (self.problem.weight > 0)[:, None] & ((p != 0) | (e != 0))
         if np.any(used & ((p <= 0) | (np.abs(e) > 0.5 * p))):
             return Known(np.inf, 0.0)
-        weight, q, f = np.broadcast_to(self.problem.weight[:, None], p.shape)[used], p[used], e[used]
+        weight, q, f = (
+            np.broadcast_to(self.problem.weight[:, None], p.shape)[used],
+            p[used],
+            e[used],
+        )
         logs = np.log(q)
         total = fsum(weight * (q * logs)) + fsum(weight * ((1.0 + logs) * f))
-        error = float(np.sum(weight * (4.0 * EPS * (np.abs(q * logs) + np.abs((1.0 + np.abs(logs)) * f)) + f * f / q)))
+        error = float(
+            np.sum(
+                weight
+                * (4.0 * EPS * (np.abs(q * logs) + np.abs((1.0 + np.abs(logs)) * f)) + f * f / q)
+            )
+        )
         return Known(total, 2.0 * error + 2.0 * EPS * abs(total))
 
     def value(self) -> tuple[float, np.ndarray]:
@@ -219,9 +251,13 @@ class ClassesPoint:
             cost, moved = self._equations(np.flatnonzero(self.equal))
             v[equal] = e[equal] = 0.0
             e[~equal] += moved * sizes[~equal]
-        elif problem.loss.intercept:  # mixed with one distribution for all samples; entropies are not negative
+        elif (
+            problem.loss.intercept
+        ):  # mixed with one distribution for all samples; entropies are not negative
             has = problem.weight @ self.probabilities()[0]
-            part = float(np.max(np.divide(np.abs(self.v[0, -1]) + np.abs(self.v[1, -1]) + error[-1], has)))
+            part = float(
+                np.max(np.divide(np.abs(self.v[0, -1]) + np.abs(self.v[1, -1]) + error[-1], has))
+            )
             part *= 1.0 + 1e-9
             if not part < 0.5:
                 return nothing
@@ -241,9 +277,15 @@ class ClassesPoint:
         if system is None or not (least := system.smallest()) > 0:
             return np.inf, np.inf
         here, p = system.movable, self.probabilities()[0][system.movable.samples]
-        distance = float(np.linalg.norm((off / system.sizes[:, None])[system.independent])) / least * (1.0 + 1e-6)
+        distance = (
+            float(np.linalg.norm((off / system.sizes[:, None])[system.independent]))
+            / least
+            * (1.0 + 1e-6)
+        )
         far = (system.lever * distance)[:, None]
-        if np.any(far > 0.5 * p) or not follow(self.problem, here, chosen[system.independent], chosen[system.dependent]):
+        if np.any(far > 0.5 * p) or not follow(
+            self.problem, here, chosen[system.independent], chosen[system.dependent]
+        ):
             return np.inf, np.inf
         slopes = 2.0 + np.abs(np.log(p))
         return float(np.sum(here.weight[:, None] * far * slopes)) * (1.0 + 1e-6), float(far.max())

@@ -18,7 +18,10 @@ from ._rounding import EPS, factor
 
 # As the kernels number them.
 KINDS: dict[type[Any], int] = {
-    loss: k for k, loss in enumerate((LAD, Quantile, Hinge, Squared, Huber, SquaredHinge, Logistic, Poisson))
+    loss: k
+    for k, loss in enumerate(
+        (LAD, Quantile, Hinge, Squared, Huber, SquaredHinge, Logistic, Poisson)
+    )
 }
 PAIR_ROUNDING, UNDERFLOW = (
     2.0**-104,
@@ -41,7 +44,9 @@ class Extended:
         self.b, self.weight = self.loss.b.astype(np.float64), self.loss.weight.astype(np.float64)
         self.samples, self.features = self.loss.A.shape
         low, high = self.loss.slopes(self.loss.b.astype(np.float64), self.loss.theta)
-        self.low, self.high = (np.broadcast_to(np.asarray(end, np.float64), self.b.shape) for end in (low, high))
+        self.low, self.high = (
+            np.broadcast_to(np.asarray(end, np.float64), self.b.shape) for end in (low, high)
+        )
 
     # ------------------------------------------------------------ F(x)
 
@@ -53,7 +58,9 @@ class Extended:
         if loss.intercept:
             z[0], z[2] = x[-1], abs(x[-1])
         z = dots(loss.A, part, z)
-        error = (self.features + 8) ** 2 * PAIR_ROUNDING * z[2] + self.features * UNDERFLOW * bool(part.any())
+        error = (self.features + 8) ** 2 * PAIR_ROUNDING * z[2] + self.features * UNDERFLOW * bool(
+            part.any()
+        )
         high, low = two_sum_arrays(z[0], z[1])
         found = kernels.exact_losses(self.kind, high, low, error, self.b, self.weight, loss.theta)
         parts = [found, penalty_value(self.dual, part)]
@@ -66,7 +73,9 @@ class Extended:
 
     def conjugates(self, u: np.ndarray, low: np.ndarray) -> Known:
         """sum_j w_j l*(u_j + low_j)."""
-        return added([kernels.exact_conjugates(self.kind, u, low, self.b, self.weight, self.loss.theta)])
+        return added(
+            [kernels.exact_conjugates(self.kind, u, low, self.b, self.weight, self.loss.theta)]
+        )
 
     def products(self, u: np.ndarray, low: np.ndarray) -> np.ndarray:
         """A'(w (u + low)) in rows hi, lo and the sum of the sizes, with sum_j w_j u_j in the end for an intercept."""
@@ -75,7 +84,9 @@ class Extended:
         v[:, : self.features] = tdots(self.loss.A, r, rest)
         return self._with_intercept(v, r, rest)
 
-    def add_products(self, v: np.ndarray, rows: Block, samples: np.ndarray, change: np.ndarray) -> None:
+    def add_products(
+        self, v: np.ndarray, rows: Block, samples: np.ndarray, change: np.ndarray
+    ) -> None:
         """The same of a change at a few samples, whose rows of A these are."""
         r, rest = weighted(self.weight[samples], change, np.zeros(change.size))
         v[:, : self.features] = add_pairs(v[:, : self.features], tdot(rows, r, rest))
@@ -92,7 +103,9 @@ class Extended:
 
     def unknown(self, v: np.ndarray) -> np.ndarray:
         """How far these products may be off."""
-        return np.asarray((self.samples + 16) ** 2 * PAIR_ROUNDING * v[2] + self.samples * UNDERFLOW)
+        return np.asarray(
+            (self.samples + 16) ** 2 * PAIR_ROUNDING * v[2] + self.samples * UNDERFLOW
+        )
 
 
 def phi_of(dual: Any, x: np.ndarray) -> float:
@@ -133,7 +146,9 @@ def two_product_arrays(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.nda
 def dot(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
     """a'b as a pair, and the sum of the sizes."""
     out = np.zeros((3, 1))
-    kernels.exact_dense_dot(np.ascontiguousarray(a, np.float64)[None], np.asarray(b, np.float64), np.zeros(a.size), out)
+    kernels.exact_dense_dot(
+        np.ascontiguousarray(a, np.float64)[None], np.asarray(b, np.float64), np.zeros(a.size), out
+    )
     return float(out[0, 0]), float(out[1, 0]), float(out[2, 0])
 
 
@@ -179,7 +194,9 @@ def tdot(block: Block, r: np.ndarray, rest: np.ndarray) -> np.ndarray:
     return out
 
 
-def _multiply(block: Block, x: np.ndarray, low: np.ndarray, out: np.ndarray, transposed: bool) -> None:
+def _multiply(
+    block: Block, x: np.ndarray, low: np.ndarray, out: np.ndarray, transposed: bool
+) -> None:
     """out += A x, or A'x: the compressed columns of A are the compressed rows of A'."""
     if isinstance(block, RowsBlock | ColumnsBlock):
         by_rows = isinstance(block, RowsBlock) != transposed

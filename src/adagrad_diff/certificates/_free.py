@@ -37,7 +37,9 @@ def outside(penalty: Penalty, y: np.ndarray, step: float = 1.0) -> tuple[np.ndar
     return free, float(penalty.conjugate(y - free)) + rounding
 
 
-def cost_to_enter(dual: Any, u: np.ndarray, v: np.ndarray, error: float) -> tuple[np.ndarray, float]:
+def cost_to_enter(
+    dual: Any, u: np.ndarray, v: np.ndarray, error: float
+) -> tuple[np.ndarray, float]:
     """(u, or a multiple of it, and what a feasible point nearby has more than u of both conjugates); inf if none is known.
 
     v is A'(w u), up to `error` times `dual.sizes`.
@@ -54,29 +56,48 @@ def cost_to_enter(dual: Any, u: np.ndarray, v: np.ndarray, error: float) -> tupl
     sizes = dual.sizes[used]
     # In units of the columns: what is to be removed, and what is not known of it.
     parts = [free[used] / sizes, np.full(sizes.size, error), rounding * v[used] / sizes]
-    away = sum(float(np.linalg.norm(part)) for part in parts) + (abs(dual.mean(u)) + error if dual.loss.intercept else 0.0)
-    u, shrunk, more = _moved(dual, np.multiply(u, theta, dtype=np.float64), theta * away / np.sqrt(dual.independence))
+    away = sum(float(np.linalg.norm(part)) for part in parts) + (
+        abs(dual.mean(u)) + error if dual.loss.intercept else 0.0
+    )
+    u, shrunk, more = _moved(
+        dual, np.multiply(u, theta, dtype=np.float64), theta * away / np.sqrt(dual.independence)
+    )
     return u, more + shrunk * psi if np.isfinite(psi) else np.inf
 
 
 def _moved(dual: Any, u: np.ndarray, distance: float) -> tuple[np.ndarray, float, float]:
     """(a multiple of u, the multiple, what a change of this size, a root of weighted squares, adds to sum_j w_j l* at most)."""
     used, kept = dual.weight > 0, 1.0
-    weight, low, high = (array[used].astype(np.float64) for array in (dual.weight, dual.low, dual.high))
-    least, inner = distance / np.sqrt(weight), np.minimum(-low, high)  # no sample moves farther than that
+    weight, low, high = (
+        array[used].astype(np.float64) for array in (dual.weight, dual.low, dual.high)
+    )
+    least, inner = (
+        distance / np.sqrt(weight),
+        np.minimum(-low, high),
+    )  # no sample moves farther than that
 
     def room(u: np.ndarray) -> np.ndarray:
         return np.asarray(np.minimum(np.minimum(u[used] - low, high - u[used]), dual.spread or 1.0))
 
-    if np.any(room(u) < least) and np.all(inner > 0):  # some are at an end of the domain, and zero is not
+    if np.any(room(u) < least) and np.all(
+        inner > 0
+    ):  # some are at an end of the domain, and zero is not
         kept = 1.0 - min(2.0 * float(np.max(least / inner)), 1.0)
         u = kept * u
     radius = room(u)
     if np.any(radius < least):
         return u, kept, np.inf
     b = dual.b[used] - dual.center
-    here, *there = (dual.loss.conjugate(u[used] + side * radius, b, dual.loss.theta) for side in (0.0, -1.0, 1.0))
-    slopes = np.divide(np.maximum(np.maximum(*there) - here, 0.0), radius, out=np.zeros_like(radius), where=radius > 0)
+    here, *there = (
+        dual.loss.conjugate(u[used] + side * radius, b, dual.loss.theta)
+        for side in (0.0, -1.0, 1.0)
+    )
+    slopes = np.divide(
+        np.maximum(np.maximum(*there) - here, 0.0),
+        radius,
+        out=np.zeros_like(radius),
+        where=radius > 0,
+    )
     return u, kept, distance * float(np.sqrt(np.sum(weight * slopes**2))) * (1.0 + dual.rounding)
 
 
@@ -97,7 +118,9 @@ def independence(A: Source, weight: np.ndarray, sizes: np.ndarray, intercept: bo
     return smallest_eigenvalue(A.fold(_gram, sizes, used, intercept, along=(weight,)), samples)
 
 
-def _gram(block: Block, weight: np.ndarray, sizes: np.ndarray, used: np.ndarray, intercept: bool) -> np.ndarray:
+def _gram(
+    block: Block, weight: np.ndarray, sizes: np.ndarray, used: np.ndarray, intercept: bool
+) -> np.ndarray:
     """The share of a block in G; some of its rows at a time become dense."""
     G = np.zeros((used.size + intercept, used.size + intercept))
     for lo in range(0, block.shape[0], ROWS_TOGETHER):

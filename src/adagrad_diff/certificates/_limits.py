@@ -46,7 +46,9 @@ def group_strengths(penalty: Any) -> np.ndarray:
     count = np.unique(penalty.groups).size
     if isinstance(penalty, SparseGroupL2):
         return np.full(count, penalty.l2)
-    return np.asarray(penalty.lam * (np.ones(count) if penalty.weights is None else penalty.weights), np.float64)
+    return np.asarray(
+        penalty.lam * (np.ones(count) if penalty.weights is None else penalty.weights), np.float64
+    )
 
 
 def _labels(penalty: Any) -> np.ndarray:

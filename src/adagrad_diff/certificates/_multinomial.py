@@ -66,4 +66,6 @@ class MultinomialDual(LinearDual):
     @staticmethod
     def _excess(has: np.ndarray, wanted: np.ndarray) -> float:
         """The part of p that has to be replaced."""
-        return float(np.max(1.0 - np.divide(wanted, has, out=np.ones_like(has), where=has > 0), initial=0.0))
+        return float(
+            np.max(1.0 - np.divide(wanted, has, out=np.ones_like(has), where=has > 0), initial=0.0)
+        )

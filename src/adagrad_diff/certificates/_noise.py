@@ -22,23 +22,35 @@ def noise(dual: Any, x: np.ndarray, r: np.ndarray | None) -> float:
     """
     loss: LinearModel = dual.loss
     part, offset = (x[:-1], x[-1]) if loss.intercept else (x, 0.0)
-    part, offset, shift = part.astype(np.float64).reshape(-1), largest(offset), largest(offset - dual.center)
+    part, offset, shift = (
+        part.astype(np.float64).reshape(-1),
+        largest(offset),
+        largest(offset - dual.center),
+    )
     slope = max(-float(dual.low.min()), float(dual.high.max())) if dual.kinked else dual.steepest
     if r is None or dual.kinked:  # at a kink, a slope of zero says nothing about the neighbourhood
         slopes = np.full(dual.b.shape, slope) * dual.weight.reshape(-1, *(1,) * (dual.b.ndim - 1))
     else:
         slopes = np.abs(r)
-    spread, curvature, eps = float(dual.sizes @ np.abs(part)), loss.smoothness or 1.0, float(np.finfo(loss.dtype).eps)
+    spread, curvature, eps = (
+        float(dual.sizes @ np.abs(part)),
+        loss.smoothness or 1.0,
+        float(np.finfo(loss.dtype).eps),
+    )
     losses = slope * (spread + shift + dual.spread) + dual.terms
     phi = float(dual.penalty.value(part))
-    bound: float = (dual.rounding + 8.0 * eps) * losses + (factor(part.size) * abs(phi) if phi < np.inf else 0.0)
+    bound: float = (dual.rounding + 8.0 * eps) * losses + (
+        factor(part.size) * abs(phi) if phi < np.inf else 0.0
+    )
     if not part.any():
         return bound  # predictions are the intercept
     if dual.single:
         return bound + _measured(dual, x, slopes, curvature)
     first = slope * spread + offset * float(slopes.sum()) + float(np.sum(slopes * np.abs(dual.b)))
     size = spread + offset + dual.typical
-    second = len(slopes) * curvature * dual.coarse * size * size  # where slopes are zero (** would raise an OverflowError)
+    second = (
+        len(slopes) * curvature * dual.coarse * size * size
+    )  # where slopes are zero (** would raise an OverflowError)
     return bound + float(dual.coarse * (first + second))
 
 
@@ -46,7 +58,9 @@ def _measured(dual: Any, x: np.ndarray, slopes: np.ndarray, curvature: float) ->
     """sum_j |slope| |error of z_j|, predictions in single precision being compared with those in double precision."""
     loss = dual.loss
     samples = slopes, dual.b, dual.weight
-    return SAFETY * float(loss.A.fold(_error, x, curvature, loss.intercept, loss.translates, along=samples))
+    return SAFETY * float(
+        loss.A.fold(_error, x, curvature, loss.intercept, loss.translates, along=samples)
+    )
 
 
 def _error(
@@ -60,9 +74,13 @@ def _error(
     translates: bool,
 ) -> float:
     """That of one block."""
-    z, rounded = (_predictions(block, x.astype(dtype), intercept) for dtype in (np.float64, block.dtype))
+    z, rounded = (
+        _predictions(block, x.astype(dtype), intercept) for dtype in (np.float64, block.dtype)
+    )
     b, weight = np.abs(b), weight.reshape(-1, *(1,) * (z.ndim - 1))
-    error = np.abs(z - rounded) + float(np.finfo(block.dtype).eps) * (np.abs(z) + (b if translates else 1.0))
+    error = np.abs(z - rounded) + float(np.finfo(block.dtype).eps) * (
+        np.abs(z) + (b if translates else 1.0)
+    )
     steepness = slopes + weight * (curvature * error + (0.0 if translates else b))
     return float(np.sum(steepness * error, dtype=np.float64))
 

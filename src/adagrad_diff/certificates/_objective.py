@@ -24,7 +24,9 @@ from ._rounding import EPS, factor, largest
 TINY_FLOAT = float(np.finfo(np.float64).tiny)
 PROJECTION = 1e-30  # a step for which a prox is the projection onto the set where the penalty is finite, but for rounding
 LARGE = 500_000  # entries of A above which sums of doubles are tried first: those of pairs of doubles take ten times as long
-ROUNDING_SHARE = 0.1  # of the accuracy asked for: the rounding error of sums of doubles that is small enough
+ROUNDING_SHARE = (
+    0.1  # of the accuracy asked for: the rounding error of sums of doubles that is small enough
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,9 @@ class Certificate:
     bound: float  # a lower bound on F_star: the value of the dual function at dual_point, less the rounding of fun. (It may be
     # that of a pair of doubles for each sample, of which dual_point has the first.)
     gap: float  # F(x) is at most this far from the optimum: fun - bound; inf if fun or bound is not finite
-    dual_point: np.ndarray | None  # u, a slope of each scalar loss (for a quadratic function, a gradient)
+    dual_point: (
+        np.ndarray | None
+    )  # u, a slope of each scalar loss (for a quadratic function, a gradient)
     message: str = ""
 
     @property
@@ -49,14 +53,20 @@ class Certificate:
         fun, error = known
         if not (isfinite(fun) and isfinite(error) and isfinite(value)):
             return cls(fun, -inf if not isfinite(error) else value, inf, point)
-        bound = value - error - EPS * abs(fun - value)  # the last term is for the rounding of the gap
+        bound = (
+            value - error - EPS * abs(fun - value)
+        )  # the last term is for the rounding of the gap
         bound = nextafter(bound, -inf) if error else bound
         return cls(fun, bound, fun - bound if isfinite(fun - bound) else inf, point)
 
 
 def is_provable(dual: Any) -> bool:
     """Return whether this problem has formulas in pairs of doubles: a loss of ours, and entries of A that can be seen."""
-    return isinstance(dual, LinearDual) and type(dual.loss) in (*KINDS, Multinomial) and not dual.loss.A.opaque
+    return (
+        isinstance(dual, LinearDual)
+        and type(dual.loss) in (*KINDS, Multinomial)
+        and not dual.loss.A.opaque
+    )
 
 
 def in_pairs(dual: LinearDual) -> Any:
@@ -76,7 +86,9 @@ def objective(dual: Any, x: np.ndarray, accuracy: float = 0.0) -> Known:
     if "set" in penalty.properties or (dual.single and not float(penalty.value(part)) < inf):
         # Rounding may have moved x out of a set. What is proven holds for the nearest point of the set as well.
         inside = x.copy()
-        (inside[:-1] if dual.loss.intercept else inside).reshape(-1)[...] = penalty.prox(part, PROJECTION)
+        (inside[:-1] if dual.loss.intercept else inside).reshape(-1)[...] = penalty.prox(
+            part, PROJECTION
+        )
         if not np.array_equal(inside, x):
             near = _objective(dual, inside, accuracy)
             known = Known(known.value, max(known.error, near.value + near.error - known.value))
@@ -107,16 +119,24 @@ def _in_doubles(dual: LinearDual, x: np.ndarray) -> Known:
     part = x[:features]
     nothing = np.empty(0)
     like = replace(loss.samples(x.shape[1:]), b=nothing, weight=nothing)
-    shares = loss.A.fold(_share, part, x[features:], like, along=(loss.b, loss.weight), merge=_merged)
+    shares = loss.A.fold(
+        _share, part, x[features:], like, along=(loss.b, loss.weight), merge=_merged
+    )
     total, sizes, slope, margin = shares.tolist()
     flat = np.abs(part.reshape(-1))
     offset = largest(x[features:]) if loss.intercept else 0.0
-    unit = float(np.finfo(loss.dtype).eps) / EPS if loss.A.opaque else 1.0  # an operator computes in a precision of its own
-    predictions = float(dual.sizes @ flat) + offset  # the weighted sum of the sizes of all terms of the predictions
+    unit = (
+        float(np.finfo(loss.dtype).eps) / EPS if loss.A.opaque else 1.0
+    )  # an operator computes in a precision of its own
+    predictions = (
+        float(dual.sizes @ flat) + offset
+    )  # the weighted sum of the sizes of all terms of the predictions
     if dual.kinked:
         slope = max(-float(dual.low.min()), float(dual.high.max()))
     error = unit * dual.coarse * predictions
-    curvature = loss.smoothness or 1.0 + slope + largest(dual.b)  # the latter for Poisson's: exp(z) is a slope plus b
+    curvature = loss.smoothness or 1.0 + slope + largest(
+        dual.b
+    )  # the latter for Poisson's: exp(z) is a slope plus b
     rounding = slope * error + curvature * error * error * len(dual.b) + dual.rounding * sizes
     rounding += unit * 8 * EPS * (slope + dual.typical) * (margin + dual.typical)
     phi, square = phi_of(dual, part.reshape(-1)), 0.5 * loss.l2 * float(flat @ flat)
@@ -125,13 +145,22 @@ def _in_doubles(dual: LinearDual, x: np.ndarray) -> Known:
     return Known(fun, rounding + 4 * EPS * abs(fun))
 
 
-def _share(block: Block, b: np.ndarray, weight: np.ndarray, x: np.ndarray, offset: np.ndarray, like: Samples) -> np.ndarray:
+def _share(
+    block: Block,
+    b: np.ndarray,
+    weight: np.ndarray,
+    x: np.ndarray,
+    offset: np.ndarray,
+    like: Samples,
+) -> np.ndarray:
     """The sum of the losses of one block and of their sizes, the largest slope, and the mean size of predictions."""
     z, weight = np.empty((len(b), *x.shape[1:])), weight.astype(np.float64)
     block.dot(x, z)
     z += offset if len(offset) else 0.0
     margin = float(np.sum(weight * _widest(z), where=weight > 0))
-    samples = replace(like, b=b.astype(np.float64) if b.dtype.kind == "f" else b, weight=weight, r=z)
+    samples = replace(
+        like, b=b.astype(np.float64) if b.dtype.kind == "f" else b, weight=weight, r=z
+    )
     samples.residuals()(0, len(b), value := np.zeros(samples.width))  # z becomes weight * slope
     slopes = np.divide(_widest(z), weight, out=np.zeros(len(z)), where=weight > 0)
     total = float(value.sum())
@@ -145,4 +174,6 @@ def _widest(rows: np.ndarray) -> np.ndarray:
 
 
 def _merged(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return np.array([one[0] + other[0], one[1] + other[1], max(one[2], other[2]), one[3] + other[3]])
+    return np.array(
+        [one[0] + other[0], one[1] + other[1], max(one[2], other[2]), one[3] + other[3]]
+    )

@@ -44,7 +44,9 @@ class QuadraticDual(Dual):
         """g in double precision, and how far it may be from Q x - c, coordinate by coordinate."""
         if self.single:
             g = self._product(x) - self.c
-        skew = 0.5 * self.loss.factor * self.loss.skew * np.abs(x).sum()  # f has the gradient (Q + Q')/2 x - c
+        skew = (
+            0.5 * self.loss.factor * self.loss.skew * np.abs(x).sum()
+        )  # f has the gradient (Q + Q')/2 x - c
         return g, self.rounding * (self.sizes * np.abs(x).max() + np.abs(self.c)) + skew
 
     @cached_property
@@ -60,13 +62,25 @@ class QuadraticDual(Dual):
         x, size = x.astype(np.float64), np.abs(x).astype(np.float64)
         g, e = self._gradient(x, g.astype(np.float64))
         point, more, conjugate = g, 0.0, conjugate_above(self.penalty, -g, e)
-        if not np.isfinite(conjugate) and self.curvature > 0 and {"norm", "seminorm", "set"} & self.penalty.properties:
+        if (
+            not np.isfinite(conjugate)
+            and self.curvature > 0
+            and {"norm", "seminorm", "set"} & self.penalty.properties
+        ):
             # Some g + d is in the domain, the gradient at x + d / Q.
             d, conjugate = outside(self.penalty, -g)
             e = 2.0 * (e + (accuracy(self.penalty) + self.rounding) * np.abs(g))
-            point, more = g + d, float(x @ d + np.sum((np.abs(d) + e) ** 2) / (2.0 * self.curvature))
+            point, more = (
+                g + d,
+                float(x @ d + np.sum((np.abs(d) + e) ** 2) / (2.0 * self.curvature)),
+            )
         terms = size @ (np.abs(g) + np.abs(self.c))
-        value = -0.5 * float(x @ (g + self.c)) - conjugate - more - float(e @ size + self.rounding * terms)
+        value = (
+            -0.5 * float(x @ (g + self.c))
+            - conjugate
+            - more
+            - float(e @ size + self.rounding * terms)
+        )
         if not np.isfinite(value):
             self.reason = f"the conjugate of {self.penalty.name} is infinite at the gradient"
             return -np.inf, g
@@ -76,14 +90,21 @@ class QuadraticDual(Dual):
         """F(x) of an x in double precision, and how far it may be off."""
         product, size, phi = self._product(x), np.abs(x), phi_of(self, x)
         fun = 0.5 * float(x @ product) - float(x @ self.c) + phi
-        terms = float(size @ (self.sizes * size.max(initial=0.0) + np.abs(self.c))) + (abs(phi) if phi < np.inf else 0.0)
-        unit = float(np.finfo(self.loss.dtype).eps) / EPS if self.loss.Q.opaque else 1.0  # its own precision
+        terms = float(size @ (self.sizes * size.max(initial=0.0) + np.abs(self.c))) + (
+            abs(phi) if phi < np.inf else 0.0
+        )
+        unit = (
+            float(np.finfo(self.loss.dtype).eps) / EPS if self.loss.Q.opaque else 1.0
+        )  # its own precision
         return Known(fun, unit * self.rounding * terms)
 
     def noise(self, x: np.ndarray, r: np.ndarray | None) -> float:
         x, eps = x.astype(np.float64), float(np.finfo(self.loss.dtype).eps)
         size, phi = np.abs(x), float(self.penalty.value(x))
-        noise = self.rounding * (float(size @ (self.sizes * size.max() + np.abs(self.c))) + (abs(phi) if phi < np.inf else 0.0))
+        noise = self.rounding * (
+            float(size @ (self.sizes * size.max() + np.abs(self.c)))
+            + (abs(phi) if phi < np.inf else 0.0)
+        )
         if self.single:  # errors are measured: a bound that counts the terms would be useless
             product, rounded = self._product(x), self._product(x.astype(self.loss.dtype))
             error = np.abs(product - rounded) + 16 * eps * (np.abs(product) + np.abs(self.c))

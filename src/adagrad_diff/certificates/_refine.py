@@ -22,10 +22,16 @@ from ..data import Block
 from ._dual import SAMPLES_TOGETHER, LinearDual
 
 RADIUS = 100.0  # rho, in units of ||x|| / ||A'(w u)||: beyond that the duals are nearly exact, and harder to solve
-ROUNDS, EVALUATIONS = 2, 300  # proximal steps, each around the result of the one before, and evaluations in each
+ROUNDS, EVALUATIONS = (
+    2,
+    300,
+)  # proximal steps, each around the result of the one before, and evaluations in each
 NEAR_PER_COEFFICIENT = 1.75  # samples at their kinks per coefficient that is not zero
 NEAR_AT_LEAST = 10  # samples that are at their kinks in any case
-SEARCH_MEMORY, DECREASE = 8, 1e-4  # of the line search: values it compares with, and what it asks for
+SEARCH_MEMORY, DECREASE = (
+    8,
+    1e-4,
+)  # of the line search: values it compares with, and what it asks for
 
 
 def samples_nearest_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndarray:
@@ -34,7 +40,11 @@ def samples_nearest_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndar
     Those nearest to their kinks at x, somewhat more than x has degrees of freedom: a vertex of a polyhedron has as many.
     """
     distance = dual.loss.kink_distances(dual.loss.predict(x))
-    number = min(int(NEAR_PER_COEFFICIENT * np.count_nonzero(x)) + NEAR_AT_LEAST, int(np.count_nonzero(dual.weight)), most)
+    number = min(
+        int(NEAR_PER_COEFFICIENT * np.count_nonzero(x)) + NEAR_AT_LEAST,
+        int(np.count_nonzero(dual.weight)),
+        most,
+    )
     if number <= 0:
         return np.empty(0, int)
     return smallest(distance, number)
@@ -42,8 +52,13 @@ def samples_nearest_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndar
 
 def smallest(values: np.ndarray, number: int) -> np.ndarray:
     """The places of the smallest values, in order of their places; chunk by chunk, to save memory."""
-    chunks = ((lo, values[lo : lo + SAMPLES_TOGETHER]) for lo in range(0, values.size, SAMPLES_TOGETHER))
-    places = [lo + (np.argpartition(v, number)[:number] if v.size > number else np.arange(v.size)) for lo, v in chunks]
+    chunks = (
+        (lo, values[lo : lo + SAMPLES_TOGETHER]) for lo in range(0, values.size, SAMPLES_TOGETHER)
+    )
+    places = [
+        lo + (np.argpartition(v, number)[:number] if v.size > number else np.arange(v.size))
+        for lo, v in chunks
+    ]
     candidates = np.concatenate(places)
     return np.sort(candidates[np.argpartition(values[candidates], number - 1)[:number]])
 
@@ -82,7 +97,9 @@ def refined(
     low, high = weight * dual.low[samples], weight * dual.high[samples]
     r = weight * u[samples]
     total = dual.mean(u)
-    fixed = np.append(v - total * center, total) if intercept else v.copy()  # and the sum for an intercept
+    fixed = (
+        np.append(v - total * center, total) if intercept else v.copy()
+    )  # and the sum for an intercept
     norm = float(np.linalg.norm(scale * fixed))
     fixed -= A.transposed(r)
     size = float(np.linalg.norm(x / scale))
@@ -119,7 +136,11 @@ def refined(
 
 
 def projected_gradient(
-    function: Callable[[np.ndarray], tuple[float, np.ndarray]], r: np.ndarray, low: Any, high: Any, evaluations: int
+    function: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    r: np.ndarray,
+    low: Any,
+    high: Any,
+    evaluations: int,
 ) -> np.ndarray:
     """Minimise a smooth convex function over low <= r <= high: steps of Barzilai and Borwein, a nonmonotone line search."""
     value, gradient = function(r)
@@ -137,8 +158,14 @@ def projected_gradient(
             evaluations -= 1
             if new <= max(recent) + DECREASE * part * slope or evaluations <= 1:
                 break
-            excess = new - value - part * slope  # of the value over the tangent: a parabola suggests where to go
-            part = min(0.5 * part, max(0.1 * part, -0.5 * part * part * slope / excess)) if excess > 0 else 0.5 * part
+            excess = (
+                new - value - part * slope
+            )  # of the value over the tangent: a parabola suggests where to go
+            part = (
+                min(0.5 * part, max(0.1 * part, -0.5 * part * part * slope / excess))
+                if excess > 0
+                else 0.5 * part
+            )
         moved, change = trial - r, gradient_new - gradient
         curvature, squares = float(moved @ change), float(change @ change)
         if curvature > 0 and squares > 0:  # small squares are none

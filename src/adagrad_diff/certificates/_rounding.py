@@ -47,15 +47,23 @@ def largest(values: Any) -> float:
 
 def accuracy(penalty: Any) -> float:
     """The relative accuracy of a penalty's prox."""
-    inner = [p for _, p in getattr(penalty, "parts", [])] + [p for p in [getattr(penalty, "penalty", None)] if p is not None]
+    inner = [p for _, p in getattr(penalty, "parts", [])] + [
+        p for p in [getattr(penalty, "penalty", None)] if p is not None
+    ]
     return max([getattr(penalty, "accuracy", PROX), *map(accuracy, inner)])
 
 
 def conjugate_above(penalty: Penalty, y: np.ndarray, e: np.ndarray) -> float:
     """At least phi* at every point within e of y, coordinate by coordinate; inf where that is not known to be finite."""
     if {"norm", "seminorm"} & penalty.properties:
-        return 0.0 if float(penalty.polar(y)) * (1.0 + factor(y.size)) + float(penalty.polar(e)) <= 1.0 else np.inf
-    with np.errstate(over="ignore", invalid="ignore"):  # of a ridge next to nothing: then it is infinite
+        return (
+            0.0
+            if float(penalty.polar(y)) * (1.0 + factor(y.size)) + float(penalty.polar(e)) <= 1.0
+            else np.inf
+        )
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # of a ridge next to nothing: then it is infinite
         value, terms = _above(penalty, y, e)
         value = float(value) + factor(y.size) * float(terms)
     return value if value < np.inf else np.inf  # never NaN
@@ -82,7 +90,9 @@ def _(penalty: Box, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
 @_above.register(L2Ball)
 @_above.register(Simplex)
 def _(penalty: Any, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
-    value = penalty.conjugate(y) + penalty.conjugate(e)  # support functions are subadditive; e >= 0 is the worst of +-e
+    value = penalty.conjugate(y) + penalty.conjugate(
+        e
+    )  # support functions are subadditive; e >= 0 is the worst of +-e
     return value, penalty.radius * (np.abs(y).sum() + e.sum())
 
 
@@ -103,9 +113,13 @@ def _(penalty: ElasticNet, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     excess = np.maximum(np.abs(y) + e - penalty.l1, 0.0)
     if np.any((excess > 0) & (penalty.l2 == 0)):
         return np.inf, np.inf
-    value = np.sum(np.divide(excess, 2.0 * penalty.l2, out=np.zeros_like(excess), where=excess > 0) * excess)
+    value = np.sum(
+        np.divide(excess, 2.0 * penalty.l2, out=np.zeros_like(excess), where=excess > 0) * excess
+    )
     # The difference |y| - l1 has rounding of its own.
-    return value, value + np.sum(np.divide(excess * penalty.l1, penalty.l2, out=np.zeros_like(excess), where=excess > 0))
+    return value, value + np.sum(
+        np.divide(excess * penalty.l1, penalty.l2, out=np.zeros_like(excess), where=excess > 0)
+    )
 
 
 @_above.register
@@ -144,7 +158,9 @@ def _(penalty: NumericalProx, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
 @_above.register
 def _(penalty: Separable, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
     _, pairs, rest = penalty.plan(y.size)
-    parts = [_near(part, y[where], e[where]) for where, part in pairs] + [_unknown(y[rest], e[rest])]
+    parts = [_near(part, y[where], e[where]) for where, part in pairs] + [
+        _unknown(y[rest], e[rest])
+    ]
     return sum(value for value, _ in parts), sum(terms for _, terms in parts)
 
 
@@ -153,7 +169,9 @@ def _(penalty: Separable, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
 @_above.register(Monotone)
 @_above.register(PSD)
 def _(penalty: Any, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
-    return _unknown(y, e)  # equations that rounding does not fulfil, and no bound on x that would limit the damage
+    return _unknown(
+        y, e
+    )  # equations that rounding does not fulfil, and no bound on x that would limit the damage
 
 
 def _near(penalty: Penalty, y: np.ndarray, e: np.ndarray) -> tuple[float, float]:

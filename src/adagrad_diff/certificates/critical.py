@@ -46,9 +46,13 @@ def critical_lam(loss: Any, penalty: Any) -> float:
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
     if not {"norm", "seminorm"} & penalty.properties:
-        raise ValueError(f"{penalty.name} has no critical strength: it is neither a norm nor a seminorm, so it has no null.")
+        raise ValueError(
+            f"{penalty.name} has no critical strength: it is neither a norm nor a seminorm, so it has no null."
+        )
     if not isinstance(loss, LinearModel | Quadratic):
-        raise ValueError("'loss' must be a loss of adagrad_diff.losses: the subgradients of a function are not known.")
+        raise ValueError(
+            "'loss' must be a loss of adagrad_diff.losses: the subgradients of a function are not known."
+        )
     assert loss.shape is not None
     intercepts = int(np.prod(loss.shape)) // loss.shape[0] if loss.intercept else 0
     penalty.check_size(int(np.prod(loss.shape)) - intercepts)
@@ -132,10 +136,14 @@ def _minimise_over(loss: Any, basis: np.ndarray) -> np.ndarray:
         if not slope(-reach) < 0 < slope(reach):
             raise ValueError(NO_MINIMISER)
         return np.array([brentq(slope, -reach, reach, xtol=1e-15, rtol=1e-14)])
-    found = minimize(value_and_slope, np.zeros(basis.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-12})
+    found = minimize(
+        value_and_slope, np.zeros(basis.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-12}
+    )
     at_zero = float(np.linalg.norm(value_and_slope(np.zeros(basis.shape[1]))[1]))
     if np.linalg.norm(found.jac) > 1e-7 * max(1.0, at_zero):
-        raise ValueError("The loss could not be minimised over the penalty's null and the intercept.")
+        raise ValueError(
+            "The loss could not be minimised over the penalty's null and the intercept."
+        )
     return np.asarray(found.x)
 
 
@@ -145,14 +153,27 @@ def _minimise_piecewise_linear(loss: LinearModel, basis: np.ndarray) -> np.ndarr
     from scipy.optimize import linprog
 
     if loss.l2:
-        raise ValueError("The critical strength of a loss with kinks, l2 > 0 and a free direction is not known in closed form.")
-    Z, b, weight = loss.predict(basis).astype(np.float64), loss.b.astype(np.float64), loss.weight.astype(np.float64)
-    left, right = (np.asarray(s, dtype=np.float64) * np.ones(len(b)) for s in loss.jump(b, loss.theta))
+        raise ValueError(
+            "The critical strength of a loss with kinks, l2 > 0 and a free direction is not known in closed form."
+        )
+    Z, b, weight = (
+        loss.predict(basis).astype(np.float64),
+        loss.b.astype(np.float64),
+        loss.weight.astype(np.float64),
+    )
+    left, right = (
+        np.asarray(s, dtype=np.float64) * np.ones(len(b)) for s in loss.jump(b, loss.theta)
+    )
     if basis.shape[1] == 1:
         z = Z[:, 0]
         kinks = np.divide(b, z, out=np.zeros_like(b), where=z != 0)
         c = (
-            balance(kinks, np.where(z > 0, left, -right), np.where(z > 0, right, -left), weight * np.abs(z))
+            balance(
+                kinks,
+                np.where(z > 0, left, -right),
+                np.where(z > 0, right, -left),
+                weight * np.abs(z),
+            )
             if z[weight > 0].any()
             else None
         )
@@ -162,9 +183,17 @@ def _minimise_piecewise_linear(loss: LinearModel, basis: np.ndarray) -> np.ndarr
     # Unknowns: c, and one value per sample which is above both lines. Left and right of a sample's kink, the part of the loss
     # that does not vanish at the kink is a constant.
     slack = -sparse.eye_array(len(b))
-    lines = sparse.vstack([sparse.hstack([sparse.csr_array(s[:, None] * Z), slack]) for s in (left, right)])
+    lines = sparse.vstack(
+        [sparse.hstack([sparse.csr_array(s[:, None] * Z), slack]) for s in (left, right)]
+    )
     cost = np.r_[np.zeros(basis.shape[1]), weight]
-    found = linprog(cost, A_ub=lines, b_ub=np.concatenate([left * b, right * b]), bounds=(None, None), method="highs")
+    found = linprog(
+        cost,
+        A_ub=lines,
+        b_ub=np.concatenate([left * b, right * b]),
+        bounds=(None, None),
+        method="highs",
+    )
     if found.status != 0:
         raise ValueError(NO_MINIMISER)
     return np.asarray(found.x[: basis.shape[1]])

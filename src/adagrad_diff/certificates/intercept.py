@@ -26,7 +26,9 @@ def best_intercept(loss: LinearModel) -> Any:
         left, right = loss.jump(b, loss.theta)
         return balance(b, left, right, weight)
     # Around the target nearest to the mean: exact if all are equal, and precise however large they are.
-    center = float(b[np.argmin(np.abs(b - np.einsum("i,i->", weight, b)))]) if loss.translates else 0.0
+    center = (
+        float(b[np.argmin(np.abs(b - np.einsum("i,i->", weight, b)))]) if loss.translates else 0.0
+    )
     root = _root(lambda c: _slope(loss, c, b - center, weight))
     return None if root is None else center + root
 
@@ -57,7 +59,10 @@ def balance(kinks: np.ndarray, left: Any, right: Any, weight: np.ndarray) -> flo
     For the absolute loss it is a weighted median of the kinks. None if there is no minimiser.
     """
     used = weight > 0
-    left, right = (np.broadcast_to(np.asarray(s, dtype=np.float64), kinks.shape)[used] * weight[used] for s in (left, right))
+    left, right = (
+        np.broadcast_to(np.asarray(s, dtype=np.float64), kinks.shape)[used] * weight[used]
+        for s in (left, right)
+    )
     points, place = np.unique(kinks[used], return_inverse=True)
     first = left.sum()  # the slope before all kinks, and after each of them, ties being one
     slopes = first + np.cumsum(np.bincount(place.ravel(), weights=right - left))

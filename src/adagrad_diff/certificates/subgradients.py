@@ -20,15 +20,21 @@ def smallest_polar(loss: Any, penalty: Penalty, x: np.ndarray) -> tuple[float, n
     if isinstance(loss, LinearModel) and loss.jump is not None:
         return _smallest_polar_at_kinks(loss, penalty, x)
     if isinstance(loss, LinearModel) and loss.smoothness is None and not loss.differentiable:
-        raise ValueError(f"{type(loss).__name__} does not say where it has kinks: set 'smoothness' or 'differentiable'.")
+        raise ValueError(
+            f"{type(loss).__name__} does not say where it has kinks: set 'smoothness' or 'differentiable'."
+        )
     g = loss.value_and_grad(x.reshape(loss.shape))[1].astype(np.float64)
     g = (g[:-1] if loss.intercept else g).ravel()
-    if "seminorm" in penalty.properties:  # x is best among the constants, where g sums to zero but for rounding
+    if (
+        "seminorm" in penalty.properties
+    ):  # x is best among the constants, where g sums to zero but for rounding
         g = g - g.mean()
     return float(penalty.polar(-g)), None
 
 
-def _smallest_polar_at_kinks(loss: LinearModel, penalty: Penalty, x: np.ndarray) -> tuple[float, np.ndarray]:
+def _smallest_polar_at_kinks(
+    loss: LinearModel, penalty: Penalty, x: np.ndarray
+) -> tuple[float, np.ndarray]:
     """The same when samples may be at a kink, where any slope from left to right is as good as another."""
     from scipy.optimize import linprog
 
@@ -46,9 +52,14 @@ def _smallest_polar_at_kinks(loss: LinearModel, penalty: Penalty, x: np.ndarray)
         return float(penalty.polar(-g)), r
 
     weight = loss.weight[kinks].astype(np.float64)
-    left, right = (np.asarray(s, dtype=np.float64) * np.ones(kinks.size) for s in loss.jump(loss.b[kinks], loss.theta))
+    left, right = (
+        np.asarray(s, dtype=np.float64) * np.ones(kinks.size)
+        for s in loss.jump(loss.b[kinks], loss.theta)
+    )
     rows = _weighted_rows(loss, kinks, weight)  # column k: what slope 1 at the k-th kink adds to g
-    balance = -float(r.sum()) if loss.intercept else None  # what the slopes must sum to, with weights
+    balance = (
+        -float(r.sum()) if loss.intercept else None
+    )  # what the slopes must sum to, with weights
     if balance is not None and kinks.size == 1:
         r[kinks] = weight * np.clip(balance / weight, left, right)
         return float(penalty.polar(-(g + rows @ (r[kinks] / weight)))), r
@@ -95,13 +106,23 @@ def _polar_as_inequalities(penalty: Penalty, rows: Any, g: np.ndarray) -> Any:
     size = len(g)
     if isinstance(penalty, L1):  # |y_i| <= t lam_i
         strength = (penalty.l1 * np.ones(size))[:, None]
-        return sparse.vstack([stack(s * rows, -strength) for s in (1.0, -1.0)]), np.concatenate([-g, g]), 0
+        return (
+            sparse.vstack([stack(s * rows, -strength) for s in (1.0, -1.0)]),
+            np.concatenate([-g, g]),
+            0,
+        )
     if isinstance(penalty, LInf):  # |y_i| <= u_i, sum u <= t lam
         lam = float(np.ravel(penalty.lam)[0])
         sides = [stack(s * rows, -sparse.eye_array(size), np.zeros((size, 1))) for s in (1.0, -1.0)]
         last = np.r_[np.zeros(rows.shape[1]), np.ones(size), -lam]
-        return sparse.vstack([*sides, sparse.csc_array(last[None])]), np.concatenate([-g, g, [0.0]]), size
-    if isinstance(penalty, TotalVariation1D) and not isinstance(penalty, FusedLasso):  # |partial sums of y| <= t lam
+        return (
+            sparse.vstack([*sides, sparse.csc_array(last[None])]),
+            np.concatenate([-g, g, [0.0]]),
+            size,
+        )
+    if isinstance(penalty, TotalVariation1D) and not isinstance(
+        penalty, FusedLasso
+    ):  # |partial sums of y| <= t lam
         lam = float(np.ravel(penalty.lam)[0])
         partial, sums = np.cumsum(rows.toarray(), axis=0), np.cumsum(g)
         sides = [stack(s * partial, np.full((size, 1), -lam)) for s in (1.0, -1.0)]

@@ -59,8 +59,15 @@ class CallTrial:
             raise NotTried("It has no `out`: its answers are copied.")
         for z in self.at.points[:3]:
             step = self.at.one(0.1)
-            expected, memory, place = self.at.penalty.prox(z.copy(), step), np.full_like(z, np.nan), z.copy()
-            for out, given, words in ((memory, z.copy(), "an array"), (place, place, "z itself, in place")):
+            expected, memory, place = (
+                self.at.penalty.prox(z.copy(), step),
+                np.full_like(z, np.nan),
+                z.copy(),
+            )
+            for out, given, words in (
+                (memory, z.copy(), "an array"),
+                (place, place, "z itself, in place"),
+            ):
                 answer = self.at.penalty.prox(given, step.copy(), out=out)
                 if answer is not out:
                     return f"The prox must return `out`, {words}, when it is given."
@@ -83,7 +90,12 @@ class CallTrial:
             alone = self.at.prox(single, steps[:, k])
             if not np.allclose(x[:, k], alone, rtol=1e-6, atol=1e-9):
                 return f"Several z side by side and z = {show(single)} alone differ: {show(x[:, k])} and {show(alone)}."
-            if not np.isclose(values[k], self.at.penalty.value(np.ascontiguousarray(x[:, k])), rtol=1e-6, atol=1e-9):
+            if not np.isclose(
+                values[k],
+                self.at.penalty.value(np.ascontiguousarray(x[:, k])),
+                rtol=1e-6,
+                atol=1e-9,
+            ):
                 return f"The value of x = {show(x[:, k])} among others, {values[k]:.9g}, is not that of x alone."
         return None
 

@@ -15,7 +15,8 @@ def check_dual(report: Report, points: Points) -> None:
     """Look at the conjugate and the polar at the subgradients that proxes are made of."""
     if not isinstance(said := points.penalty.properties, Set):
         report.look(
-            "It has the properties it says.", lambda: f"'properties' must be a set, such as {{'norm'}}. It is {said!r}."
+            "It has the properties it says.",
+            lambda: f"'properties' must be a set, such as {{'norm'}}. It is {said!r}.",
         )
         return
     trial = DualTrial(points)
@@ -35,7 +36,9 @@ class DualTrial:
         for z in points.points:
             for step in (0.05, 1.0):
                 x = points.penalty.prox(z.copy(), points.one(step))
-                moved = np.where(np.abs(z - x) <= 1e-12 * np.abs(z), 0.0, z - x)  # and not just rounded
+                moved = np.where(
+                    np.abs(z - x) <= 1e-12 * np.abs(z), 0.0, z - x
+                )  # and not just rounded
                 self.pairs.append((x, moved / step))
 
     def conjugate(self) -> str | None:
@@ -77,11 +80,11 @@ class DualTrial:
                     other = float(self.penalty.value(factor * x))
                     if abs(other - abs(factor) * value) > 1e-9 * (abs(value) + abs(other)):
                         word = "norm" if "norm" in said else "seminorm"
-                        return (
-                            f"Its properties name {word!r}, but value({factor} x) is {other:.6g} where value(x) is {value:.6g}."
-                        )
+                        return f"Its properties name {word!r}, but value({factor} x) is {other:.6g} where value(x) is {value:.6g}."
             if "cone" in said and float(self.penalty.value(2.0 * x)) != 0:
-                return f"Its properties name 'cone', but 2 x is outside where x = {show(x)} is inside."
+                return (
+                    f"Its properties name 'cone', but 2 x is outside where x = {show(x)} is inside."
+                )
         return None
 
 

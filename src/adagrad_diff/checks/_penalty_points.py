@@ -31,7 +31,11 @@ class Points:
         if self.penalty.accepts == "diagonal":
             return 10.0 ** self.rng.uniform(-2, 2, self.size)
         labels = self._blocks()
-        return np.full(self.size, 0.3) if labels is None else (10.0 ** self.rng.uniform(-2, 2, labels.max() + 1))[labels]
+        return (
+            np.full(self.size, 0.3)
+            if labels is None
+            else (10.0 ** self.rng.uniform(-2, 2, labels.max() + 1))[labels]
+        )
 
     def _blocks(self) -> np.ndarray | None:
         """Blocks of coordinates that may have steps of their own, if a few tries find any."""
@@ -53,4 +57,7 @@ class Points:
     @cached_property
     def inside(self) -> list[np.ndarray]:
         """Points of the domain."""
-        return [self.penalty.prox(z.copy(), self.one(step)) for z, step in product(self.points, POINT_STEPS[:2])]
+        return [
+            self.penalty.prox(z.copy(), self.one(step))
+            for z, step in product(self.points, POINT_STEPS[:2])
+        ]

@@ -19,7 +19,9 @@ def check_prox(report: Report, points: Points) -> None:
     trial = ProxTrial(points)
     report.look("The value is convex between random points.", trial.is_convex)
     if report.look("With one step, the prox is the minimiser it has to be.", trial.one_step):
-        report.look("With steps that differ, the prox is the minimiser it has to be.", trial.many_steps)
+        report.look(
+            "With steps that differ, the prox is the minimiser it has to be.", trial.many_steps
+        )
     report.look("The prox does not move points farther apart.", trial.firmly_nonexpansive)
 
 
@@ -33,7 +35,10 @@ class ProxTrial:
         points = self.at.inside
         values = [float(self.at.penalty.value(x)) for x in points]
         for i, k in self.at.rng.integers(0, len(points), (60, 2)):
-            middle, mean = float(self.at.penalty.value((points[i] + points[k]) / 2)), (values[i] + values[k]) / 2
+            middle, mean = (
+                float(self.at.penalty.value((points[i] + points[k]) / 2)),
+                (values[i] + values[k]) / 2,
+            )
             if not middle <= mean + 1e-7 * (abs(values[i]) + abs(values[k])):
                 return (
                     f"The value is not convex: in the middle of x = {show(points[i])} and y = {show(points[k])} it is "
@@ -49,7 +54,9 @@ class ProxTrial:
 
     def many_steps(self) -> str | None:
         if self.at.penalty.accepts == "scalar" or self.at.size == 1:
-            raise NotTried("It is for one step at a time: use it with blocks='all', or in NumericalProx.")
+            raise NotTried(
+                "It is for one step at a time: use it with blocks='all', or in NumericalProx."
+            )
         for z in self.at.points:
             if (fault := self._condition(z, self.at.steps())) is not None:
                 return f"{fault[:-1]}, with steps that differ. If the formula is for a single step, say accepts = 'scalar'."
@@ -61,12 +68,16 @@ class ProxTrial:
         u, value = (z - x) / step, float(self.at.penalty.value(x))
         for y in self._others(x, step):
             other, rise = float(self.at.penalty.value(y)), float(u @ (y - x))
-            slack = ROUNDING * float(np.sum((np.abs(z) + np.abs(x)) * np.abs(y - x) / step)) + 1e-9 * (abs(value) + abs(other))
+            slack = ROUNDING * float(
+                np.sum((np.abs(z) + np.abs(x)) * np.abs(y - x) / step)
+            ) + 1e-9 * (abs(value) + abs(other))
             slack += OUTSIDE * float(np.abs(u).sum() * max(np.abs(x).max(), np.abs(y).max()))
             if other < value + rise - slack:
                 terms = float(np.sum((y - x) * (y - x) / step)) / 2
                 smaller = f"at y = {show(y)} it is smaller by {value + rise - other - terms:.3g}"
-                what = smaller if value + rise - other > terms else f"towards y = {show(y)} it falls"
+                what = (
+                    smaller if value + rise - other > terms else f"towards y = {show(y)} it falls"
+                )
                 return (
                     "The prox is not the minimiser of value(x) + sum((x - z)**2 / (2 step)): for "
                     f"z = {show(z)} and step = {show(step)} it is x = {show(x)}, but {what}."
@@ -76,12 +87,24 @@ class ProxTrial:
     def _others(self, x: np.ndarray, step: np.ndarray) -> list[np.ndarray]:
         """Points of the domain around x and far from it: along axes, in random directions, and what the prox makes of these."""
         moves = np.concatenate(
-            [np.eye(self.at.size)[self.at.rng.permutation(self.at.size)[:6]], self.at.rng.standard_normal((3, self.at.size))]
+            [
+                np.eye(self.at.size)[self.at.rng.permutation(self.at.size)[:6]],
+                self.at.rng.standard_normal((3, self.at.size)),
+            ]
         )
         size = float(np.abs(x).max()) or 1.0
-        around = [x + sign * near * size * move for near in TRIED_DISTANCES for move in moves for sign in (1.0, -1.0)]
+        around = [
+            x + sign * near * size * move
+            for near in TRIED_DISTANCES
+            for move in moves
+            for sign in (1.0, -1.0)
+        ]
         pulled = [self.at.prox(y, 1e-3 * step) for y in around]
-        return [y for y in (*around, *pulled, *self.at.points, *self.at.inside) if np.isfinite(self.at.penalty.value(y))]
+        return [
+            y
+            for y in (*around, *pulled, *self.at.points, *self.at.inside)
+            if np.isfinite(self.at.penalty.value(y))
+        ]
 
     def firmly_nonexpansive(self) -> str | None:
         for _ in range(20):
@@ -89,9 +112,16 @@ class ProxTrial:
             z = self.at.points[self.at.rng.integers(len(self.at.points))]
             y = z + self.at.rng.choice([0.01, 1.0]) * self.at.rng.standard_normal(self.at.size)
             p, q = self.at.prox(z, step), self.at.prox(y, step)
-            moved, along = float(np.sum((p - q) ** 2 / step)), float(np.sum((p - q) * (z - y) / step))
-            slack = ROUNDING * float(np.sum((np.abs(z) + np.abs(y) + np.abs(p) + np.abs(q)) * np.abs(p - q) / step))
-            slack += OUTSIDE * float(np.abs((z - y) / step).sum() * max(np.abs(p).max(), np.abs(q).max()))
+            moved, along = (
+                float(np.sum((p - q) ** 2 / step)),
+                float(np.sum((p - q) * (z - y) / step)),
+            )
+            slack = ROUNDING * float(
+                np.sum((np.abs(z) + np.abs(y) + np.abs(p) + np.abs(q)) * np.abs(p - q) / step)
+            )
+            slack += OUTSIDE * float(
+                np.abs((z - y) / step).sum() * max(np.abs(p).max(), np.abs(q).max())
+            )
             if moved > along + slack:
                 return (
                     f"The prox moves points farther apart, which that of a convex function does not: with step = {show(step)}, "

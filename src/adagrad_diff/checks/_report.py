@@ -46,7 +46,12 @@ class Report:
             else f"{count} statements, all of them true as far as tried."
         )
         words = {True: "yes", False: "NO ", None: " - "}
-        return "\n".join([f"{self.subject}: {verdict}", *(f"  {words[f.ok]} {f.sentence}" for f in self.findings)])
+        return "\n".join(
+            [
+                f"{self.subject}: {verdict}",
+                *(f"  {words[f.ok]} {f.sentence}" for f in self.findings),
+            ]
+        )
 
     def look(self, statement: str, find: Callable[[], str | None]) -> bool:
         """Add the statement, or what `find` says against it. Returns whether it holds."""
@@ -58,11 +63,15 @@ class Report:
             return True
         except Exception as error:
             said = (str(error).splitlines() or [""])[0].rstrip(".")
-            fault = f"{statement.rstrip('.')}: it could not be tried, {type(error).__name__}: {said}."
+            fault = (
+                f"{statement.rstrip('.')}: it could not be tried, {type(error).__name__}: {said}."
+            )
         self.findings.append(Finding(fault is None, statement if fault is None else fault))
         return fault is None
 
 
 def show(x: np.ndarray) -> str:
     """A point in a sentence."""
-    return np.array2string(np.asarray(x), precision=4, threshold=6, edgeitems=2, separator=", ").replace("\n", "")
+    return np.array2string(
+        np.asarray(x), precision=4, threshold=6, edgeitems=2, separator=", "
+    ).replace("\n", "")

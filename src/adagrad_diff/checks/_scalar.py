@@ -16,9 +16,15 @@ def check_scalar_loss(report: Report, loss: LinearModel, rng: np.random.Generato
     report.look("The conjugate is that of the scalar loss.", trial.conjugate)
     report.look("The derivative of the scalar loss stays within 'slopes'.", trial.within_slopes)
     if loss.jump is not None:
-        report.look("The scalar loss is two lines that meet at z = b, with the slopes of 'jump'.", trial.jump)
+        report.look(
+            "The scalar loss is two lines that meet at z = b, with the slopes of 'jump'.",
+            trial.jump,
+        )
     if loss.smoothness is not None:
-        report.look("The derivative of the scalar loss changes by at most 'smoothness' per unit.", trial.smoothness)
+        report.look(
+            "The derivative of the scalar loss changes by at most 'smoothness' per unit.",
+            trial.smoothness,
+        )
 
 
 class ScalarTrial:
@@ -27,10 +33,15 @@ class ScalarTrial:
     def __init__(self, loss: LinearModel, rng: np.random.Generator):
         self.loss = loss
         self.b = rng.permutation(np.unique(loss.b))[:6].astype(np.float64)[:, None]
-        offsets = np.concatenate([3 * rng.standard_normal(20), [-2.0, -1.0, -1e-6, 0.0, 1e-6, 1.0, 2.0]])
+        offsets = np.concatenate(
+            [3 * rng.standard_normal(20), [-2.0, -1.0, -1e-6, 0.0, 1e-6, 1.0, 2.0]]
+        )
         self.z = self.b + np.sort(offsets)
         scalar: Any = getattr(loss.scalar, "py_func", loss.scalar)
-        pairs = [[scalar(z, b, loss.theta) for z in row] for row, b in zip(self.z.tolist(), self.b[:, 0].tolist(), strict=True)]
+        pairs = [
+            [scalar(z, b, loss.theta) for z in row]
+            for row, b in zip(self.z.tolist(), self.b[:, 0].tolist(), strict=True)
+        ]
         self.value, self.slope = np.moveaxis(np.array(pairs, dtype=np.float64), 2, 0)
 
     def conjugate(self) -> str | None:
@@ -41,7 +52,9 @@ class ScalarTrial:
         star = np.asarray(self.loss.conjugate(u, np.broadcast_to(self.b, u.shape), self.loss.theta))
         if star.shape != u.shape:
             return f"The conjugate must be elementwise. For u of shape {u.shape} it has shape {star.shape}."
-        lines = u[:, :, None] * self.z[:, None, :] - self.value[:, None, :]  # u z - value(z), (targets, slopes, points)
+        lines = (
+            u[:, :, None] * self.z[:, None, :] - self.value[:, None, :]
+        )  # u z - value(z), (targets, slopes, points)
         size = 1e-7 * (1.0 + np.abs(self.value) + np.abs(u * self.z))
         low, high = star < lines.max(axis=2) - size, ~(star <= u * self.z - self.value + size)
         for bad, word in ((low, "small"), (high, "large")):
@@ -55,7 +68,10 @@ class ScalarTrial:
         return None
 
     def within_slopes(self) -> str | None:
-        low, high = (np.broadcast_to(end, self.slope.shape) for end in self.loss.slopes(self.b, self.loss.theta))
+        low, high = (
+            np.broadcast_to(end, self.slope.shape)
+            for end in self.loss.slopes(self.b, self.loss.theta)
+        )
         slack = 1e-9 * (1 + np.abs(self.slope))
         bad = (self.slope < low - slack) | (self.slope > high + slack)
         if bad.any():
@@ -67,7 +83,10 @@ class ScalarTrial:
         return None
 
     def jump(self) -> str | None:
-        left, right = (np.broadcast_to(end, self.slope.shape) for end in self.loss.jump(self.b, self.loss.theta))
+        left, right = (
+            np.broadcast_to(end, self.slope.shape)
+            for end in self.loss.jump(self.b, self.loss.theta)
+        )
         expected = np.where(self.z < self.b, left, right)
         bad = (self.z != self.b) & (np.abs(self.slope - expected) > 1e-9)
         if bad.any():

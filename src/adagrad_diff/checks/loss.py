@@ -50,7 +50,9 @@ def check_loss(loss: Any, x: Any = None, *, seed: int = 0) -> Report:
     name = getattr(loss, "__name__", type(loss).__name__)
     trial = LossTrial(as_loss(loss), x, np.random.default_rng(seed))
     report = Report(name)
-    if not report.look("It gives one finite value, and a finite gradient of the shape of x.", trial.answers):
+    if not report.look(
+        "It gives one finite value, and a finite gradient of the shape of x.", trial.answers
+    ):
         return report
     if not report.look("It is finite at random points around x.", trial.is_finite):
         return report
@@ -58,7 +60,10 @@ def check_loss(loss: Any, x: Any = None, *, seed: int = 0) -> Report:
     report.look("The same x gives the same answer twice.", trial.repeats)
     right = report.look("The gradient is the slope of the value.", trial.slopes)
     if report.look("It is convex between random points.", trial.is_convex) and right:
-        report.look("Tangents are below it: the gradient is a subgradient, also where there is a kink.", trial.tangents)
+        report.look(
+            "Tangents are below it: the gradient is a subgradient, also where there is a kink.",
+            trial.tangents,
+        )
     report.look("Several x side by side give what each gives alone.", trial.columns)
     if isinstance(trial.loss, LinearModel) and trial.loss.scalar is not None:
         check_scalar_loss(report, trial.loss, np.random.default_rng(seed))
@@ -71,10 +76,18 @@ class LossTrial:
 
     def __init__(self, loss: Loss, x: Any, rng: np.random.Generator):
         if x is None and loss.shape is None:
-            raise ValueError("'x' is needed: the loss is a function, so the size of x is not known.")
+            raise ValueError(
+                "'x' is needed: the loss is a function, so the size of x is not known."
+            )
         start = np.zeros(loss.shape or ()) if x is None else check.real_array(x, "x")
-        if (loss.shape is not None and start.shape != loss.shape) or start.size == 0 or start.ndim == 0:
-            raise ValueError(f"'x' must have shape {loss.shape or '(d,)'}. Got shape {start.shape} instead.")
+        if (
+            (loss.shape is not None and start.shape != loss.shape)
+            or start.size == 0
+            or start.ndim == 0
+        ):
+            raise ValueError(
+                f"'x' must have shape {loss.shape or '(d,)'}. Got shape {start.shape} instead."
+            )
         self.loss, self.rng, self.dtype = loss, rng, np.dtype(loss.dtype or start.dtype)
         self.x = check.finite(start, "x").astype(self.dtype)
         self.unit = float(np.abs(self.x).max()) or 1.0
@@ -88,10 +101,14 @@ class LossTrial:
 
     def noise(self, *answers: tuple[np.ndarray, Any, np.ndarray]) -> float:
         """How far rounding may change values at x, given (x, value, gradient)."""
-        return 20 * self.eps * max(float(abs(f)) + float(np.abs(x * g).sum()) for x, f, g in answers)
+        return (
+            20 * self.eps * max(float(abs(f)) + float(np.abs(x * g).sum()) for x, f, g in answers)
+        )
 
     def draw(self, radius: float) -> np.ndarray:
-        return (self.x + radius * self.unit * self.rng.standard_normal(self.x.shape)).astype(self.dtype)
+        return (self.x + radius * self.unit * self.rng.standard_normal(self.x.shape)).astype(
+            self.dtype
+        )
 
     def answers(self) -> str | None:
         value, g = self.at(self.x.copy())
@@ -129,7 +146,10 @@ class LossTrial:
         for x in self.points[:3]:
             (f, g), (again, g_again) = self.at(x.copy()), self.at(x.copy())
             noise = self.noise((x, f, g))
-            if abs(f - again) > noise or np.abs(g - g_again).max() > 100 * self.eps * np.abs(g).max():
+            if (
+                abs(f - again) > noise
+                or np.abs(g - g_again).max() > 100 * self.eps * np.abs(g).max()
+            ):
                 return f"The same x gives different answers: at x = {show(x)} the value is {f:.9g}, and then {again:.9g}."
         return None
 
@@ -138,22 +158,40 @@ class LossTrial:
         for x in self.points[:6]:
             f, g = self.at(x.copy())
             for i in (*np.sort(axes), *[None] * DIRECTIONS):
-                direction = self.rng.standard_normal(x.size) if i is None else np.eye(1, x.size, i)[0]
-                fault = self._slope(x, f, g, direction.reshape(x.shape) / np.linalg.norm(direction), i)
+                direction = (
+                    self.rng.standard_normal(x.size) if i is None else np.eye(1, x.size, i)[0]
+                )
+                fault = self._slope(
+                    x, f, g, direction.reshape(x.shape) / np.linalg.norm(direction), i
+                )
                 if fault is not None:
                     return fault
         return None
 
-    def _slope(self, x: np.ndarray, f: float, g: np.ndarray, direction: np.ndarray, i: Any) -> str | None:
+    def _slope(
+        self, x: np.ndarray, f: float, g: np.ndarray, direction: np.ndarray, i: Any
+    ) -> str | None:
         """The slope in a direction lies between the difference quotients on both sides, also at a kink."""
         h = self.eps ** (1 / 3) * max(self.unit, float(np.abs(x).max()))
-        after, before = (x + h * direction).astype(self.dtype), (x - h * direction).astype(self.dtype)
+        after, before = (
+            (x + h * direction).astype(self.dtype),
+            (x - h * direction).astype(self.dtype),
+        )
         up, down = (self.at(after)[0] - f) / h, (f - self.at(before)[0]) / h
         claim = float(np.sum(g * (after.astype(float) - before))) / (2 * h)
-        slack = self.noise((x, f, g)) / h + 1e-5 * abs(claim) + 100 * self.eps ** (2 / 3) * float(np.abs(g).max())
-        if not (np.isfinite(up) and np.isfinite(down)) or min(up, down) - slack <= claim <= max(up, down) + slack:
+        slack = (
+            self.noise((x, f, g)) / h
+            + 1e-5 * abs(claim)
+            + 100 * self.eps ** (2 / 3) * float(np.abs(g).max())
+        )
+        if (
+            not (np.isfinite(up) and np.isfinite(down))
+            or min(up, down) - slack <= claim <= max(up, down) + slack
+        ):
             return None
-        index = i if x.ndim == 1 or i is None else tuple(int(k) for k in np.unravel_index(i, x.shape))
+        index = (
+            i if x.ndim == 1 or i is None else tuple(int(k) for k in np.unravel_index(i, x.shape))
+        )
         where = "in a random direction" if i is None else f"along coordinate {index}"
         return (
             f"The gradient is not the slope of the value: {where} at x = {show(x)} the value changes by "
@@ -168,7 +206,9 @@ class LossTrial:
         for x, y in self._pairs():
             middle = ((x + y) / 2).astype(self.dtype)
             (fx, gx), (fy, gy), (fm, _) = self.at(x.copy()), self.at(y.copy()), self.at(middle)
-            if not fm <= (fx + fy) / 2 + self.noise((x, fx, gx), (y, fy, gy)) + self.noise((middle, 0.0, gx)):
+            if not fm <= (fx + fy) / 2 + self.noise((x, fx, gx), (y, fy, gy)) + self.noise(
+                (middle, 0.0, gx)
+            ):
                 return (
                     f"The loss is not convex: between x = {show(x)} and y = {show(y)}, in the middle, the value is {fm:.6g}, "
                     f"more than {(fx + fy) / 2:.6g}, the mean of those at the ends."
@@ -195,13 +235,13 @@ class LossTrial:
         else:
             value, g = self.at(np.ascontiguousarray(x))
         if np.shape(value) != (len(chosen),):
-            return (
-                f"Of {len(chosen)} x side by side there must be one value each, shape ({len(chosen)},). Got {np.shape(value)}."
-            )
+            return f"Of {len(chosen)} x side by side there must be one value each, shape ({len(chosen)},). Got {np.shape(value)}."
         for k, single in enumerate(chosen):
             f, g_single = self.at(single.copy())
             noise = self.noise((single, f, g_single))
-            if abs(value[k] - f) > noise or not np.abs(g[..., k] - g_single).max() <= 1e3 * self.eps * (1 + np.abs(g).max()):
+            if abs(value[k] - f) > noise or not np.abs(
+                g[..., k] - g_single
+            ).max() <= 1e3 * self.eps * (1 + np.abs(g).max()):
                 return f"Several x side by side and x = {show(single)} alone differ: the values are {value[k]:.9g} and {f:.9g}."
         return None
 
@@ -212,7 +252,9 @@ class LossTrial:
                 return np.asarray(value), np.asarray(g)
         except Exception:
             pass  # it was not made for that
-        raise NotTried("It takes one x at a time: several eta, side by side, need one value per column of x.")
+        raise NotTried(
+            "It takes one x at a time: several eta, side by side, need one value per column of x."
+        )
 
     def lipschitz(self) -> str | None:
         try:

@@ -89,7 +89,9 @@ def _size(penalty: Penalty, size: Any) -> int:
             return candidate
     if accepted:  # whatever is wrong with its value will be said
         return accepted[0]
-    raise ValueError(f"'size' is needed: {penalty.name} accepts no vector of 1 to {max(TRIED_SIZES)} coordinates.")
+    raise ValueError(
+        f"'size' is needed: {penalty.name} accepts no vector of 1 to {max(TRIED_SIZES)} coordinates."
+    )
 
 
 def _try_size(penalty: Penalty, size: int) -> None:

@@ -56,18 +56,24 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
     """
     solver = as_solver(rule)
     report = Report(solver.name)
-    if callable(rule.eta) and not report.look("Its schedule gives positive numbers.", lambda: _schedule(rule)):
+    if callable(rule.eta) and not report.look(
+        "Its schedule gives positive numbers.", lambda: _schedule(rule)
+    ):
         return report
     trial = RuleTrial(rule, np.random.default_rng(seed))
     own = isinstance(solver, ProximalGradient)  # else there is a solver with a memory of its own
-    if own and not report.look("What it remembers is finite, and a total is not negative.", trial.remembers):
+    if own and not report.look(
+        "What it remembers is finite, and a total is not negative.", trial.remembers
+    ):
         return report
     if own:
         report.look("update does not change what it is given.", trial.leaves_arguments_alone)
         report.look("Steps are positive, and moves are finite.", trial.steps)
     report.look("It works with blocks of every kind.", trial.blocks)
     report.look("The same run gives the same answer twice.", trial.repeats)
-    report.look("A run that is saved and continued goes on as if it had never stopped.", trial.resumes)
+    report.look(
+        "A run that is saved and continued goes on as if it had never stopped.", trial.resumes
+    )
     report.look("Trajectories side by side are what each is alone.", trial.columns)
     report.look("select keeps the chosen trajectories, and all else.", trial.selects)
     report.look("A quadratic function goes down.", trial.goes_down)
@@ -83,7 +89,11 @@ class RuleTrial:
         self.etas = rule.eta if isinstance(rule.eta, np.ndarray) else None
         eta = rule.eta(1) if callable(rule.eta) else rule.eta
         self.unit = 1.0 if eta is None else float(np.min(eta))  # distances that suit the step size
-        scale = np.ones(int(np.prod(self.shape))) if rule.scale is None else rule.scale.astype(np.float64)
+        scale = (
+            np.ones(int(np.prod(self.shape)))
+            if rule.scale is None
+            else rule.scale.astype(np.float64)
+        )
         self.curvature = (10.0 ** rng.uniform(-1, 1, self.shape)) / scale.reshape(self.shape) ** 2
         self.target = self.unit * scale.reshape(self.shape) * (1.0 + 3.0 * rng.random(self.shape))
 
@@ -104,12 +114,18 @@ class RuleTrial:
         return 0.5 * np.sum(slope * away, axis=tuple(range(len(self.shape)))), slope
 
     def run(
-        self, rule: Rule, iterations: int = TRIED_ITERATIONS, state: State | None = None, width: tuple[int, ...] = ()
+        self,
+        rule: Rule,
+        iterations: int = TRIED_ITERATIONS,
+        state: State | None = None,
+        width: tuple[int, ...] = (),
     ) -> State:
         """The state after some iterations."""
         width = width if rule.trajectories is None else (rule.trajectories,)
         x0 = None if state is not None else np.zeros((*self.shape, *width))
-        return next(islice(iterate(self.loss, x0, None, rule, state=state), iterations - 1, None)).copy()
+        return next(
+            islice(iterate(self.loss, x0, None, rule, state=state), iterations - 1, None)
+        ).copy()
 
     def begun(self) -> tuple[Rule, Memory, np.ndarray, np.ndarray]:
         """Return the rule for the shape of x, its first memory, a random point and a random gradient."""
@@ -125,7 +141,9 @@ class RuleTrial:
     def _memory(self, memory: Any, method: str) -> Memory:
         """Return a memory, or raise if it is not one."""
         if not isinstance(memory, dict):
-            raise TypeError(f"{method} must return a dict of arrays as memory. It returned {memory!r}")
+            raise TypeError(
+                f"{method} must return a dict of arrays as memory. It returned {memory!r}"
+            )
         for name, values in memory.items():
             batch = () if self.etas is None else self.etas.shape
             shape = np.shape(values)
@@ -140,12 +158,18 @@ class RuleTrial:
         rule, memory, x, g = self.begun()
         kinds = set(memory)
         for n in range(1, 7):
-            memory = self._memory(rule.update(memory, self.counted(n), x.copy(), g.copy())[0], "update")
+            memory = self._memory(
+                rule.update(memory, self.counted(n), x.copy(), g.copy())[0], "update"
+            )
             if set(memory) != kinds:
                 names = f"the names of init, {sorted(kinds)}. It has {sorted(memory)}"
                 return f"The method update must return a memory with {names}."
             for name, array in memory.items():
-                for word, bad in (("NaN", np.isnan), ("infinite", np.isinf), ("negative", lambda total: total < 0)):
+                for word, bad in (
+                    ("NaN", np.isnan),
+                    ("infinite", np.isinf),
+                    ("negative", lambda total: total < 0),
+                ):
                     if np.any(bad(array)) and (name == "total" or word != "negative"):
                         return f'What it remembers as "{name}" must not become {word}: after {n} gradients it is so.'
             x, g = x + self.rng.standard_normal(x.shape), self.rng.standard_normal(x.shape)
@@ -155,7 +179,11 @@ class RuleTrial:
         """Return which argument `update` changes."""
         rule, memory, x, g = self.begun()
         for n in (1, 2):
-            given = {"x": x, "g": g, **{f"memory[{name!r}]": array for name, array in memory.items()}}
+            given = {
+                "x": x,
+                "g": g,
+                **{f"memory[{name!r}]": array for name, array in memory.items()},
+            }
             kept = {name: np.copy(array) for name, array in given.items()}
             new = rule.update(memory, self.counted(n), x, g)[0]
             for name, array in given.items():
@@ -177,7 +205,9 @@ class RuleTrial:
     def with_(self, **parameters: Any) -> Any:
         """The rule with other parameters, as far as it has them."""
         known = {field.name for field in fields(self.rule) if field.init}
-        return replace(self.rule, **{name: value for name, value in parameters.items() if name in known})
+        return replace(
+            self.rule, **{name: value for name, value in parameters.items() if name in known}
+        )
 
     def blocks(self) -> str | None:
         size = int(np.prod(self.shape))
@@ -187,44 +217,70 @@ class RuleTrial:
                 try:
                     state = self.run(rule, 5)
                 except Exception as error:
-                    words, many = repr(blocks) if not isinstance(blocks, np.ndarray) else show(blocks), np.ndim(eta)
+                    words, many = (
+                        repr(blocks) if not isinstance(blocks, np.ndarray) else show(blocks),
+                        np.ndim(eta),
+                    )
                     where = f"With blocks={words} and {'several eta' if many else 'one eta'}"
-                    return f"{where} it raises {type(error).__name__}: {str(error).splitlines()[0]}."
+                    return (
+                        f"{where} it raises {type(error).__name__}: {str(error).splitlines()[0]}."
+                    )
                 if not np.isfinite(state.x).all():
                     return f"With blocks={blocks!r} a run on a quadratic function is not finite."
         return None
 
     def repeats(self) -> str | None:
         first, second = self.run(self.rule), self.run(self.rule)
-        return None if _same(first, second) else f"The same run gives different answers. {ON_MEMORY}"
+        return (
+            None if _same(first, second) else f"The same run gives different answers. {ON_MEMORY}"
+        )
 
     def resumes(self) -> str | None:
         whole, half = self.run(self.rule, 2 * TRIED_ITERATIONS), self.run(self.rule)
         with tempfile.TemporaryDirectory() as folder:
             half.save(Path(folder) / "state.npz")
             continued = self.run(self.rule, state=load_state(Path(folder) / "state.npz"))
-        return None if _same(whole, continued) else f"A run that is saved and loaded goes on differently. {ON_MEMORY}"
+        return (
+            None
+            if _same(whole, continued)
+            else f"A run that is saved and loaded goes on differently. {ON_MEMORY}"
+        )
 
     def columns(self) -> str | None:
         etas = np.array([self.unit, 3 * self.unit]) if self.etas is None else self.etas
         together = self.run(self.with_(eta=etas), width=(2,))
         for k, eta in enumerate(etas):
             alone = self.run(self.with_(eta=float(eta)))
-            if not np.allclose(together.x[..., k], alone.x, rtol=1e-9, atol=1e-12 * float(np.abs(alone.x).max())):
+            if not np.allclose(
+                together.x[..., k], alone.x, rtol=1e-9, atol=1e-12 * float(np.abs(alone.x).max())
+            ):
                 found = f"{show(together.x[..., k])}, and {show(alone.x)}"
                 return f"Trajectories side by side differ from each alone: with eta = {eta:g} x is {found}."
         return None
 
     def selects(self) -> str | None:
-        rule = self.rule if self.etas is not None else self.with_(eta=np.array([self.unit, 2 * self.unit]))
+        rule = (
+            self.rule
+            if self.etas is not None
+            else self.with_(eta=np.array([self.unit, 2 * self.unit]))
+        )
         if rule.trajectories is None:
-            return None if rule.select(np.array([0])) is rule else "The method select must return the rule: it has no eta."
+            return (
+                None
+                if rule.select(np.array([0])) is rule
+                else "The method select must return the rule: it has no eta."
+            )
         last = rule.trajectories - 1
         part = rule.select(np.array([last]))
         if type(part) is not type(rule) or part.trajectories != 1:
             return f"The method select must return a {type(rule).__name__} for the chosen trajectories. It returned {part!r}."
         together, alone = self.run(rule), self.run(part)
-        if not np.allclose(together.x[..., last], alone.x[..., 0], rtol=1e-9, atol=1e-12 * float(np.abs(alone.x).max())):
+        if not np.allclose(
+            together.x[..., last],
+            alone.x[..., 0],
+            rtol=1e-9,
+            atol=1e-12 * float(np.abs(alone.x).max()),
+        ):
             return "The method select must keep everything but the other eta: the chosen trajectory alone runs differently."
         return None
 
@@ -250,9 +306,15 @@ def _schedule(rule: Any) -> None:
         check.positive(rule.eta(n), f"eta({n})", type(rule).__name__)
 
 
-ON_MEMORY = "Whatever a rule remembers must be in the memory that update returns: only that is saved."
+ON_MEMORY = (
+    "Whatever a rule remembers must be in the memory that update returns: only that is saved."
+)
 
 
 def _same(first: State, second: State) -> bool:
-    same = all(np.array_equal(getattr(first, name), getattr(second, name)) for name in ("x", "g", "f"))
-    return same and all(np.array_equal(array, second.memory[name]) for name, array in first.memory.items())
+    same = all(
+        np.array_equal(getattr(first, name), getattr(second, name)) for name in ("x", "g", "f")
+    )
+    return same and all(
+        np.array_equal(array, second.memory[name]) for name, array in first.memory.items()
+    )

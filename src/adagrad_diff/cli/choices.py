@@ -16,16 +16,33 @@ from ..losses import LinearModel, Multinomial
 from ..losses.linear import BinaryModel
 from ..penalties import L1, ElasticNet, GroupL2, NonNegative, Penalty, Ridge, Zero
 
-WITH_NUMBER = {"quantile": "tau", "huber": "delta"}  # losses with a number of their own, as in quantile:0.9
+WITH_NUMBER = {
+    "quantile": "tau",
+    "huber": "delta",
+}  # losses with a number of their own, as in quantile:0.9
 PENALTIES = ("l1", "l2", "elasticnet", "group", "nonnegative", "none")
-TIMES = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "min": 60.0, "minute": 60.0, "minutes": 60.0}
+TIMES = {
+    "s": 1.0,
+    "sec": 1.0,
+    "second": 1.0,
+    "seconds": 1.0,
+    "min": 60.0,
+    "minute": 60.0,
+    "minutes": 60.0,
+}
 TIMES |= {"h": 3600.0, "hour": 3600.0, "hours": 3600.0}
 
 
 def _loss_names() -> dict[str, type[LinearModel]]:
     """The linear models by what they are called: SquaredHinge is squared_hinge, LAD also absolute."""
-    kinds = [kind for name in losses.__all__ if issubclass(kind := getattr(losses, name), LinearModel)]
-    names = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in kinds if kind is not LinearModel}
+    kinds = [
+        kind for name in losses.__all__ if issubclass(kind := getattr(losses, name), LinearModel)
+    ]
+    names = {
+        re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind
+        for kind in kinds
+        if kind is not LinearModel
+    }
     return names | {"absolute": names["lad"]}
 
 
@@ -64,7 +81,9 @@ def loss_of(text: str) -> LossChoice:
             )
         value = _number(number, f"The number of the loss {text!r}")
         if value <= 0 or (name == "quantile" and value >= 1):
-            raise check.InputError(f"The loss {text!r} needs a number above 0{' and below 1' if name == 'quantile' else ''}.")
+            raise check.InputError(
+                f"The loss {text!r} needs a number above 0{' and below 1' if name == 'quantile' else ''}."
+            )
         options: dict[str, Any] = {WITH_NUMBER[name]: value}
         make = partial(LOSSES[name], **options)
     return LossChoice(f"{name}:{number}" if number else name, LOSSES[name], make)
@@ -98,14 +117,20 @@ def penalty_of(text: str) -> PenaltyChoice:
     """A penalty such as l1 or elasticnet:0.9, where the number is the share of the L1 norm."""
     name, _, number = text.strip().lower().replace("_", "").partition(":")
     if name not in PENALTIES:
-        raise check.InputError(f"There is no penalty {text!r}. The penalties are: {', '.join(PENALTIES)}.")
+        raise check.InputError(
+            f"There is no penalty {text!r}. The penalties are: {', '.join(PENALTIES)}."
+        )
     if not number:
         return PenaltyChoice(name)
     if name != "elasticnet":
-        raise check.InputError(f"The penalty {name} has no number, as in {text!r}: its strength is --alpha.")
+        raise check.InputError(
+            f"The penalty {name} has no number, as in {text!r}: its strength is --alpha."
+        )
     share = _number(number, f"The number of the penalty {text!r}")
     if not 0 <= share <= 1:
-        raise check.InputError(f"The number of the penalty {text!r} is the share of the L1 norm, between 0 and 1.")
+        raise check.InputError(
+            f"The number of the penalty {text!r} is the share of the L1 norm, between 0 and 1."
+        )
     return PenaltyChoice(name, share)
 
 
@@ -143,11 +168,17 @@ def etas_of(text: str) -> np.ndarray:
     if ":" in text:
         parts = text.split(":")
         if len(parts) != 3 or not parts[2].strip().isdigit() or int(parts[2]) < 1:
-            raise check.InputError(f"--etas must be numbers with commas, or from:to:number such as 1e-4:1e3:15. Got {text!r}.")
-        low, high = (check.positive(_number(part, "--etas"), "etas", "compare") for part in parts[:2])
+            raise check.InputError(
+                f"--etas must be numbers with commas, or from:to:number such as 1e-4:1e3:15. Got {text!r}."
+            )
+        low, high = (
+            check.positive(_number(part, "--etas"), "etas", "compare") for part in parts[:2]
+        )
         values = np.geomspace(low, high, int(parts[2]))
     else:
-        values = np.array([check.positive(_number(part, "--etas"), "etas", "compare") for part in text.split(",")])
+        values = np.array(
+            [check.positive(_number(part, "--etas"), "etas", "compare") for part in text.split(",")]
+        )
     return np.unique(values)
 
 

@@ -14,16 +14,40 @@ from .options import problem_options
 
 @main.command(short_help="How much does the step size matter on your data? A page.")
 @problem_options
-@click.option("--rules", multiple=True, metavar="RULE[,RULE]...", help="The rules to compare.  [default: all there are]")
-@click.option("--budget", default="500", show_default=True, help="Iterations of each run, or a time for all: 60s, 5min.")
 @click.option(
-    "--etas", metavar="LOW:HIGH:COUNT", help="Step sizes; also 0.01,0.1,1.  [default: seven decades around the problem's]"
+    "--rules",
+    multiple=True,
+    metavar="RULE[,RULE]...",
+    help="The rules to compare.  [default: all there are]",
 )
-@click.option("--starts", type=click.IntRange(min=1), default=3, show_default=True, help="Starts of each run.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Chunks of runs side by side.  [default: every core]")
-@click.option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster that does the work, such as tcp://10.0.0.1:8786.")
 @click.option(
-    "--out", default="report.html", show_default=True, type=click.Path(), help="The page; results are kept beside it."
+    "--budget",
+    default="500",
+    show_default=True,
+    help="Iterations of each run, or a time for all: 60s, 5min.",
+)
+@click.option(
+    "--etas",
+    metavar="LOW:HIGH:COUNT",
+    help="Step sizes; also 0.01,0.1,1.  [default: seven decades around the problem's]",
+)
+@click.option(
+    "--starts", type=click.IntRange(min=1), default=3, show_default=True, help="Starts of each run."
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Chunks of runs side by side.  [default: every core]"
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Of a Dask cluster that does the work, such as tcp://10.0.0.1:8786.",
+)
+@click.option(
+    "--out",
+    default="report.html",
+    show_default=True,
+    type=click.Path(),
+    help="The page; results are kept beside it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
 @strict
@@ -51,10 +75,29 @@ def compare(
     try:
         found, content = comparison.run(shlex.join(["adagrad-diff", *sys.argv[1:]]), say)
     except KeyboardInterrupt:
-        interrupted(f"Interrupted. What is finished is kept in {comparison.kept.folder}; the same command goes on.")
+        interrupted(
+            f"Interrupted. What is finished is kept in {comparison.kept.folder}; the same command goes on."
+        )
     if as_json:
-        shown = {name: content[name] for name in ("title", "about", "n_iter", "starts", "f_star", "scores", "verdict")}
-        click.echo(json.dumps({"report": out, "results": str(comparison.kept.folder), **shown}, indent=1, allow_nan=False))
+        shown = {
+            name: content[name]
+            for name in ("title", "about", "n_iter", "starts", "f_star", "scores", "verdict")
+        }
+        click.echo(
+            json.dumps(
+                {"report": out, "results": str(comparison.kept.folder), **shown},
+                indent=1,
+                allow_nan=False,
+            )
+        )
         return
-    for line in (content["title"], "", *str(found).splitlines(), "", "Files:", f"  {out}", f"  {comparison.kept.folder}"):
+    for line in (
+        content["title"],
+        "",
+        *str(found).splitlines(),
+        "",
+        "Files:",
+        f"  {out}",
+        f"  {comparison.kept.folder}",
+    ):
         click.echo(one_line(line))

@@ -43,11 +43,20 @@ class Comparison:
         self.n_iter, self.seconds = budget_of(budget)
         chosen, grid = rules_of(rules), None if etas is None else etas_of(etas)
         self.problem = problem_of(**options)
-        self.options: dict[str, Any] = {"rules": chosen, "etas": grid, "starts": starts, "n_jobs": jobs, "client": self._client}
+        self.options: dict[str, Any] = {
+            "rules": chosen,
+            "etas": grid,
+            "starts": starts,
+            "n_jobs": jobs,
+            "client": self._client,
+        }
         description = {
             "version": __version__,
             "problem": self.problem.description,
-            "reading": {name: options[name] for name in ("drop", "missing", "header", "impute", "standardize")},
+            "reading": {
+                name: options[name]
+                for name in ("drop", "missing", "header", "impute", "standardize")
+            },
             "rules": None if chosen is None else [rule.__name__ for rule in chosen],
             "etas": None if grid is None else grid.tolist(),
             "starts": starts,
@@ -63,11 +72,17 @@ class Comparison:
         n_iter = self.n_iter or self.kept.n_iter
         if n_iter is None:
             n_iter = self._affordable(loss, penalty)
-            say(f"In {self.seconds:g} seconds there is time for {n_iter} iterations of each run, about.")
+            say(
+                f"In {self.seconds:g} seconds there is time for {n_iter} iterations of each run, about."
+            )
         self.kept.begin(n_iter)
         with nullcontext() if self._client is None else self._client:  # it is closed in the end
-            found = sensitivity(loss, penalty, n_iter=n_iter, checkpoint=self.kept.checkpoint, **self.options)
-        content = found.content(title=self.problem.title, about=self.problem.about, command=[command])
+            found = sensitivity(
+                loss, penalty, n_iter=n_iter, checkpoint=self.kept.checkpoint, **self.options
+            )
+        content = found.content(
+            title=self.problem.title, about=self.problem.about, command=[command]
+        )
         self.kept.finish(content, report.page)
         return found, content
 
@@ -78,8 +93,14 @@ class Comparison:
             before = time.perf_counter()
             sensitivity(loss, penalty, n_iter=n_iter, progress=False, **self.options)
             took[n_iter] = time.perf_counter() - before
-        each = max(took[LONG_PROBE] - took[SHORT_PROBE], 0.1 * took[LONG_PROBE]) / (LONG_PROBE - SHORT_PROBE)
-        left = (self.seconds or 0.0) - (time.perf_counter() - begin) - max(0.0, took[SHORT_PROBE] - SHORT_PROBE * each)
+        each = max(took[LONG_PROBE] - took[SHORT_PROBE], 0.1 * took[LONG_PROBE]) / (
+            LONG_PROBE - SHORT_PROBE
+        )
+        left = (
+            (self.seconds or 0.0)
+            - (time.perf_counter() - begin)
+            - max(0.0, took[SHORT_PROBE] - SHORT_PROBE * each)
+        )
         return max(FEWEST_ITERATIONS, int(MARGIN * left / each))
 
 
@@ -89,4 +110,6 @@ def _client(address: str) -> Any:
     try:
         return distributed.Client(address, timeout=CONNECTING, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise InputError(f"--scheduler {address!r} does not answer: is it the address of a running Dask scheduler?") from error
+        raise InputError(
+            f"--scheduler {address!r} does not answer: is it the address of a running Dask scheduler?"
+        ) from error

@@ -13,8 +13,20 @@ from .options import problem_options
 
 @main.command(short_help="Fit a linear model to your data, with a proof.")
 @problem_options
-@click.option("--tol", type=click.FloatRange(min=0.0), default=1e-6, show_default=True, help="Relative gap to be proven.")
-@click.option("--max-iter", type=click.IntRange(min=1), default=10000, show_default=True, help="The most iterations to make.")
+@click.option(
+    "--tol",
+    type=click.FloatRange(min=0.0),
+    default=1e-6,
+    show_default=True,
+    help="Relative gap to be proven.",
+)
+@click.option(
+    "--max-iter",
+    type=click.IntRange(min=1),
+    default=10000,
+    show_default=True,
+    help="The most iterations to make.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the model as JSON.")
 @click.option("--out", type=click.Path(), help="A file for the model as JSON.")
 @strict

@@ -21,9 +21,7 @@ __all__ = ["Refused", "clean", "click", "interrupted", "main", "one_line", "say"
 
 REFUSED_CODE, FAULT_CODE = 2, 70  # what was given cannot be used; a bug (EX_SOFTWARE of sysexits.h)
 HELP_WIDTH = 100  # of help, on terminals that are as wide
-OUR_FAULT = (
-    "This is a fault of adagrad-diff, not of your data. Please report it with all this, and what adagrad-diff info prints."
-)
+OUR_FAULT = "This is a fault of adagrad-diff, not of your data. Please report it with all this, and what adagrad-diff info prints."
 
 
 class Refused(click.ClickException):
@@ -32,7 +30,9 @@ class Refused(click.ClickException):
     exit_code = REFUSED_CODE
 
 
-def clean(command: Callable[..., Any], refusal: type[click.ClickException] = click.ClickException) -> Callable[..., Any]:
+def clean(
+    command: Callable[..., Any], refusal: type[click.ClickException] = click.ClickException
+) -> Callable[..., Any]:
     """What a user can mend ends in one sentence and exit code 1, Ctrl-C in one and 130; neither in a traceback.
 
     Any other exception is a bug: a traceback, and exit code 70.
@@ -44,7 +44,9 @@ def clean(command: Callable[..., Any], refusal: type[click.ClickException] = cli
             with ctrl_c.Working():
                 return command(*args, **options)
         except MemoryError as error:
-            raise refusal("There is not enough memory for these data. Take fewer columns (--drop) or rows.") from error
+            raise refusal(
+                "There is not enough memory for these data. Take fewer columns (--drop) or rows."
+            ) from error
         except BrokenPipeError:
             raise  # the reader has read enough, as head does: click ends without a word
         except (InputError, OSError, ImportError) as error:
@@ -82,7 +84,9 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH})
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH}
+)
 @click.version_option(message=about.version_line(), package_name="adagrad-diff")
 def main() -> None:
     """AdaGrad-Diff: fit a model, compare step-size rules on your data, or run the paper's experiments."""

@@ -16,7 +16,11 @@ def known(names: tuple[str, ...]) -> tuple[str, ...]:
 
     for name in names:
         if name not in all_names():
-            raise click.ClickException(one_line(f"There is no data set {name!r}. The data sets are: {', '.join(all_names())}."))
+            raise click.ClickException(
+                one_line(
+                    f"There is no data set {name!r}. The data sets are: {', '.join(all_names())}."
+                )
+            )
     return names
 
 
@@ -26,7 +30,9 @@ def datasets() -> None:
 
 
 @datasets.command("list", short_help="All data sets, and where they are.")
-@click.option("--data", type=click.Path(exists=True, file_okay=False), help="A directory to look in first.")
+@click.option(
+    "--data", type=click.Path(exists=True, file_okay=False), help="A directory to look in first."
+)
 @clean
 def list_(data: str | None) -> None:
     """All data sets with their sizes, and whether they are on this machine."""
@@ -35,13 +41,17 @@ def list_(data: str | None) -> None:
     for name in sets.names():
         rows, columns = sets.shape(name)
         path = sets.where(name, data)
-        place = "not here" if path is None else "inside the package" if path.suffix == PACKED else path
+        place = (
+            "not here" if path is None else "inside the package" if path.suffix == PACKED else path
+        )
         click.echo(f"{name:<12} {rows:>6} x {columns:<6} {place}")
 
 
 @datasets.command(short_help="Fetch data sets, and print where they are.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME... | all")
-@click.option("--out", type=click.Path(file_okay=False), help="Directory for the files.  [default: the cache]")
+@click.option(
+    "--out", type=click.Path(file_okay=False), help="Directory for the files.  [default: the cache]"
+)
 @clean
 def fetch(names: tuple[str, ...], out: str | None) -> None:
     """Fetch data sets from the LIBSVM page, and print where they are.
@@ -56,7 +66,9 @@ def fetch(names: tuple[str, ...], out: str | None) -> None:
 
 @datasets.command("where", short_help="Print where a data set is.")
 @click.argument("name")
-@click.option("--data", type=click.Path(exists=True, file_okay=False), help="A directory to look in first.")
+@click.option(
+    "--data", type=click.Path(exists=True, file_okay=False), help="A directory to look in first."
+)
 @clean
 def where_(name: str, data: str | None) -> None:
     """Print where a data set is; exit code 1 if it is not on this machine."""
@@ -65,9 +77,13 @@ def where_(name: str, data: str | None) -> None:
     known((name,))
     path = sets.where(name, data)
     if path is None:
-        raise click.ClickException(f"{name} is not on this machine. adagrad-diff datasets fetch {name} gets it.")
+        raise click.ClickException(
+            f"{name} is not on this machine. adagrad-diff datasets fetch {name} gets it."
+        )
     if path.suffix == PACKED:
-        say(f"{name} comes with the package, packed. adagrad-diff datasets fetch {name} writes it as text.")
+        say(
+            f"{name} comes with the package, packed. adagrad-diff datasets fetch {name} writes it as text."
+        )
     click.echo(path)
 
 

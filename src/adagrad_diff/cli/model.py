@@ -73,7 +73,9 @@ def fitted(problem: Problem, tol: float, max_iter: int) -> dict[str, Any]:
     }
 
 
-def _models(problem: Problem, coefficients: np.ndarray, intercepts: np.ndarray) -> list[dict[str, Any]]:
+def _models(
+    problem: Problem, coefficients: np.ndarray, intercepts: np.ndarray
+) -> list[dict[str, Any]]:
     """One linear function per class, or one in all: of the columns as they are in the file."""
     features = problem.table.features
     shift, scale = np.array([f.shift for f in features]), np.array([f.scale for f in features])
@@ -90,7 +92,11 @@ def _models(problem: Problem, coefficients: np.ndarray, intercepts: np.ndarray) 
             if standard and feature.category is None:
                 term["standardized"] = own
             terms.append(term)
-        name = None if not problem.task.classes else problem.task.classes[k if len(coefficients) > 1 else 1]
+        name = (
+            None
+            if not problem.task.classes
+            else problem.task.classes[k if len(coefficients) > 1 else 1]
+        )
         found.append({"of": name, "intercept": float(c - raw @ shift), "terms": terms})
     return found
 
@@ -118,11 +124,20 @@ def to_text(model: dict[str, Any]) -> str:
 def _coefficients(part: dict[str, Any], target: str) -> list[str]:
     used = [term for term in part["terms"] if term["coefficient"]]
     used.sort(key=lambda term: -abs(term.get("standardized", term["coefficient"])))
-    head = f"score of {target} = {part['of']}" if part["of"] is not None else f"prediction of {target}"
-    lines = [f"{head}: the intercept, and each column times its coefficient", f"{part['intercept']:>14.6g}  (intercept)"]
+    head = (
+        f"score of {target} = {part['of']}" if part["of"] is not None else f"prediction of {target}"
+    )
+    lines = [
+        f"{head}: the intercept, and each column times its coefficient",
+        f"{part['intercept']:>14.6g}  (intercept)",
+    ]
     for term in used:
         name = term["column"] + (f"={term['category']}" if "category" in term else "")
-        note = f"   ({term['standardized']:.4g} per standard deviation)" if "standardized" in term else ""
+        note = (
+            f"   ({term['standardized']:.4g} per standard deviation)"
+            if "standardized" in term
+            else ""
+        )
         lines.append(f"{term['coefficient']:>14.6g}  {name}{note}")
     zeros = len(part["terms"]) - len(used)
     return [*lines, f"{'0':>14}  {zeros} more"] if zeros else lines
@@ -158,4 +173,6 @@ def refuse_foreign(path: Path) -> None:
     except (OSError, ValueError, AttributeError, RecursionError):
         ours = False
     if not ours:
-        raise InputError(f"--out names {str(path)!r}, which is there already and is no model: choose another name.")
+        raise InputError(
+            f"--out names {str(path)!r}, which is there already and is no model: choose another name."
+        )

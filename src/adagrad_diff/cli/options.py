@@ -13,7 +13,9 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
     directory = click.Path(exists=True, file_okay=False)
     options = (
         click.argument("data"),
-        click.option("--target", help="The column to predict. svmlight files and data sets have their own."),
+        click.option(
+            "--target", help="The column to predict. svmlight files and data sets have their own."
+        ),
         click.option(
             "--loss",
             help="logistic, hinge, squared_hinge, multinomial; squared, lad, huber:1.5, quantile:0.9, poisson.  "
@@ -31,12 +33,38 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=float,
             help="Strength of the penalty.  [default: a hundredth of what makes all coefficients zero; for l2, 1 / samples]",
         ),
-        click.option("--intercept/--no-intercept", default=True, help="Whether there is one, unpenalised.  [default: yes]"),
-        click.option("--drop", multiple=True, metavar="COLUMN", help="A column to leave out; may be repeated."),
-        click.option("--missing", multiple=True, metavar="WORD", help="A word that means a missing value; may be repeated."),
-        click.option("--impute", is_flag=True, help="Fill in missing values: the median, or a category of their own."),
-        click.option("--standardize", is_flag=True, help="Columns of numbers get mean 0 and standard deviation 1."),
-        click.option("--header/--no-header", default=True, help="Whether a CSV file names its columns in the first line."),
+        click.option(
+            "--intercept/--no-intercept",
+            default=True,
+            help="Whether there is one, unpenalised.  [default: yes]",
+        ),
+        click.option(
+            "--drop",
+            multiple=True,
+            metavar="COLUMN",
+            help="A column to leave out; may be repeated.",
+        ),
+        click.option(
+            "--missing",
+            multiple=True,
+            metavar="WORD",
+            help="A word that means a missing value; may be repeated.",
+        ),
+        click.option(
+            "--impute",
+            is_flag=True,
+            help="Fill in missing values: the median, or a category of their own.",
+        ),
+        click.option(
+            "--standardize",
+            is_flag=True,
+            help="Columns of numbers get mean 0 and standard deviation 1.",
+        ),
+        click.option(
+            "--header/--no-header",
+            default=True,
+            help="Whether a CSV file names its columns in the first line.",
+        ),
         click.option("--data", "directory", type=directory, help="Directory of the LIBSVM files."),
     )
     for option in reversed(options):

@@ -32,13 +32,17 @@ class Problem:
     @property
     def title(self) -> str:
         strength = f", alpha {self.alpha:.3g}" if self.penalty.has_strength else ""
-        return f"{self.table.name}: {self.task.loss.name} loss, {self.penalty.name} penalty{strength}"
+        return (
+            f"{self.table.name}: {self.task.loss.name} loss, {self.penalty.name} penalty{strength}"
+        )
 
     @property
     def groups(self) -> np.ndarray:
         """Of each feature the number of the column it comes from."""
         numbers: dict[str, int] = {}
-        return np.array([numbers.setdefault(feature.column, len(numbers)) for feature in self.table.features])
+        return np.array(
+            [numbers.setdefault(feature.column, len(numbers)) for feature in self.table.features]
+        )
 
     def loss_object(self) -> LinearModel:
         """The loss over all samples."""
@@ -69,18 +73,30 @@ class Problem:
         """What the data and the problem are, for the page: labels and texts."""
         table, task = self.table, self.task
         samples, features = table.A.shape
-        stored = "" if isinstance(table.A, np.ndarray) else f", {table.A.nnz} entries that are not zero"
-        categories = len({feature.column for feature in table.features if feature.category is not None})
+        stored = (
+            "" if isinstance(table.A, np.ndarray) else f", {table.A.nnz} entries that are not zero"
+        )
+        categories = len(
+            {feature.column for feature in table.features if feature.category is not None}
+        )
         standard = any(feature.scale != 1.0 or feature.shift for feature in table.features)
         rows = [
             ["Data", f"{table.name} ({table.kind})"],
             ["Samples", str(samples)],
             ["Features", f"{features}{stored}"],
-            ["Columns", f"{table.columns} beside the target, {categories} of them words" if table.kind != "svmlight" else ""],
+            [
+                "Columns",
+                f"{table.columns} beside the target, {categories} of them words"
+                if table.kind != "svmlight"
+                else "",
+            ],
             ["Left out", ", ".join(table.left_out) and f"{', '.join(table.left_out)} (constant)"],
             ["Standardised", "columns of numbers" if standard else ""],
             ["Target", task.sentence],
-            ["Loss", f"{task.loss.name}, mean over samples{', with an intercept' if self.intercept else ''}"],
+            [
+                "Loss",
+                f"{task.loss.name}, mean over samples{', with an intercept' if self.intercept else ''}",
+            ],
             ["Penalty", self.penalty.name],
             ["Strength", f"{self.alpha:.6g} ({self.how})" if self.penalty.has_strength else ""],
             ["sha256", table.sha256],
@@ -106,7 +122,9 @@ def problem_of(
     how = "as given"
     if alpha is None:
         alpha, how = _strength(_loss(table, task, intercept), chosen)
-    return Problem(table, task, chosen, check.nonnegative(alpha, "alpha", "the penalty"), how, intercept)
+    return Problem(
+        table, task, chosen, check.nonnegative(alpha, "alpha", "the penalty"), how, intercept
+    )
 
 
 def _loss(table: Table, task: Task, intercept: bool) -> LinearModel:
@@ -123,4 +141,7 @@ def _strength(loss: LinearModel, penalty: PenaltyChoice) -> tuple[float, str]:
     critical = critical_lam(loss, L1(1.0))
     if not 0 < critical < np.inf:
         return CRITICAL_SHARE, "the features explain nothing"
-    return CRITICAL_SHARE * critical, "a hundredth of the strength at which an L1 penalty makes every coefficient zero"
+    return (
+        CRITICAL_SHARE * critical,
+        "a hundredth of the strength at which an L1 penalty makes every coefficient zero",
+    )

@@ -25,9 +25,13 @@ class Run:
 
     def __init__(self, out: Path, description: dict[str, Any]):
         if out.is_dir():
-            raise InputError(f"--out names {str(out)!r}, which is a directory: name a file such as report.html.")
+            raise InputError(
+                f"--out names {str(out)!r}, which is a directory: name a file such as report.html."
+            )
         if out.exists() and not out.is_file():
-            raise InputError(f"--out names {str(out)!r}, which is not a regular file: name a file such as report.html.")
+            raise InputError(
+                f"--out names {str(out)!r}, which is not a regular file: name a file such as report.html."
+            )
         text = json.dumps(description, sort_keys=True)
         self.out, self.description = out, json.loads(text)
         self.results = out.with_name(f"{out.stem}.results")
@@ -35,7 +39,9 @@ class Run:
         self.checkpoint = self.folder / "checkpoint"
         self.kept = _read(self.folder / "run.json")
         if self.kept is not None and self.kept.get("description") != self.description:
-            raise InputError(f"{self.folder} holds something else than this comparison: choose another --out.")
+            raise InputError(
+                f"{self.folder} holds something else than this comparison: choose another --out."
+            )
 
     @property
     def sentence(self) -> str:
@@ -86,17 +92,24 @@ class Run:
         self.refuse_foreign_page()  # it may have come meanwhile
         # First of all it is known as ours: whoever is killed here can go on.
         self._write(
-            self.results / "pages.json", {"pages": self._pages() | {hashlib.sha256(text).hexdigest(): self.folder.name}}
+            self.results / "pages.json",
+            {"pages": self._pages() | {hashlib.sha256(text).hexdigest(): self.folder.name}},
         )
         self._write(self.out, text)
 
     def _write(self, path: Path, content: dict[str, Any] | bytes) -> None:
-        text = content if isinstance(content, bytes) else (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+        text = (
+            content
+            if isinstance(content, bytes)
+            else (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+        )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write(path, lambda file: file.write(text))
         except OSError as error:
-            raise OSError(f"{str(path)!r} cannot be written: {reason(error)}. Choose another --out.") from error
+            raise OSError(
+                f"{str(path)!r} cannot be written: {reason(error)}. Choose another --out."
+            ) from error
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -106,7 +119,9 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{str(path)!r} cannot be read: delete it, or choose another --out.") from error
+        raise InputError(
+            f"{str(path)!r} cannot be read: delete it, or choose another --out."
+        ) from error
     return found if isinstance(found, dict) else {}
 
 

@@ -32,16 +32,22 @@ def task_of(table: Table, loss: str | None, positive: str | None) -> Task:
     whole = y.dtype != object and bool((values == np.round(values)).all())
     choice = loss_of(loss) if loss is not None else None
     if len(names) == 1:
-        raise InputError(f"{called} has the same value in every row, {names[0]!r}: there is nothing to learn.")
+        raise InputError(
+            f"{called} has the same value in every row, {names[0]!r}: there is nothing to learn."
+        )
     if positive is not None:
         if positive not in names:
-            raise InputError(f"{called} has no class {positive!r}, which --positive names. It has {_listed(names)}.")
+            raise InputError(
+                f"{called} has no class {positive!r}, which --positive names. It has {_listed(names)}."
+            )
         codes, names = (codes == names.index(positive)).astype(int), [f"not {positive}", positive]
         if len(values) == 2:
             names[0] = next(name for name in map(_shown, values.tolist()) if name != positive)
     two, few = len(names) == 2, whole and len(names) <= min(FEW_WHOLE_NUMBERS, len(y) // 2)
     if choice is None:
-        choice = loss_of("logistic" if two else "multinomial" if y.dtype == object or few else "squared")
+        choice = loss_of(
+            "logistic" if two else "multinomial" if y.dtype == object or few else "squared"
+        )
     if not choice.of_classes:
         return _numbers(choice, y, names, called, positive)
     if y.dtype != object and not whole and not two:
@@ -49,7 +55,9 @@ def task_of(table: Table, loss: str | None, positive: str | None) -> Task:
             f"{called} holds numbers such as {names[0]}, but the loss {choice.name} is for classes: use squared or lad."
         )
     if len(names) > max(FEW_WHOLE_NUMBERS, len(y) / 2):
-        raise InputError(f"{called} has {len(names)} different values in {len(y)} rows: those are no classes.")
+        raise InputError(
+            f"{called} has {len(names)} different values in {len(y)} rows: those are no classes."
+        )
     if two:
         choice = loss_of("logistic") if choice.of_many else choice
         sentence = f"{called} has two classes: {names[1]!r} is +1, {names[0]!r} is -1."
@@ -65,7 +73,9 @@ def task_of(table: Table, loss: str | None, positive: str | None) -> Task:
     return Task(choice, codes.astype(np.float64), names, sentence)
 
 
-def _numbers(choice: LossChoice, y: np.ndarray, names: list[str], called: str, positive: str | None) -> Task:
+def _numbers(
+    choice: LossChoice, y: np.ndarray, names: list[str], called: str, positive: str | None
+) -> Task:
     if y.dtype == object:
         raise InputError(
             f"{called} holds words, {_listed(names)}, but the loss {choice.name} is for numbers: use logistic or hinge."

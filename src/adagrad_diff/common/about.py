@@ -8,7 +8,18 @@ from importlib import metadata
 from . import threads
 from .version import __version__
 
-LIBRARIES = ("numpy", "scipy", "numba", "xarray", "pandas", "scikit-learn", "matplotlib", "pooch", "click", "tqdm")
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "xarray",
+    "pandas",
+    "scikit-learn",
+    "matplotlib",
+    "pooch",
+    "click",
+    "tqdm",
+)
 FRAMEWORKS = ("torch", "jax", "optax", "dask", "distributed")
 
 

@@ -34,11 +34,15 @@ class Cluster:
 
     def _hand_out(self) -> None:
         scatter = getattr(self.client, "scatter", None)
-        self.held = tuple(scatter(list(self.data), broadcast=True, hash=False)) if scatter else self.data
+        self.held = (
+            tuple(scatter(list(self.data), broadcast=True, hash=False)) if scatter else self.data
+        )
 
     def submit(self, task: Any, function: Callable[..., Any], *arguments: Any) -> None:
         """Let somebody compute function(*data, *arguments); `completed` tells when it is there."""
-        impure = {"pure": False} if hasattr(self.client, "scatter") else {}  # a key of its own, not one made of all arguments
+        impure = (
+            {"pure": False} if hasattr(self.client, "scatter") else {}
+        )  # a key of its own, not one made of all arguments
         future = self.client.submit(function, *self.held, *arguments, **impure)
         self.running[task] = future, function, arguments
         future.add_done_callback(lambda _: self._something.set())
@@ -77,7 +81,11 @@ class Cluster:
 def _lost(error: BaseException) -> bool:
     """Whether a worker is gone, and not the work wrong."""
     kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(error).__mro__}
-    gone = {"distributed.KilledWorker", "distributed.FutureCancelledError", "distributed.FuturesCancelledError"}
+    gone = {
+        "distributed.KilledWorker",
+        "distributed.FutureCancelledError",
+        "distributed.FuturesCancelledError",
+    }
     return isinstance(error, concurrent.futures.CancelledError) or bool(kinds & gone)
 
 

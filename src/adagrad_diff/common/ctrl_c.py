@@ -13,7 +13,9 @@ from contextlib import suppress
 
 EXIT_CODE = 130  # the usual one
 SENTENCE = "Interrupted. The same command begins again."
-half_written: set[str] = set()  # files that are being written: whatever ends the process takes them along
+half_written: set[str] = (
+    set()
+)  # files that are being written: whatever ends the process takes them along
 _said = False
 
 

@@ -19,7 +19,13 @@ T = TypeVar("T")
 WRITTEN_OUT = 8  # entries up to which an array is written out,
 TELLING = (np.float64, np.int64, np.bool_)  # if it is of a dtype that its entries tell
 OURS = __name__.partition(".")[0]
-SEEN_IN_VALUES = ("A", "Q", "center", "predictions", "function")  # the data of a loss, and what is derived from them
+SEEN_IN_VALUES = (
+    "A",
+    "Q",
+    "center",
+    "predictions",
+    "function",
+)  # the data of a loss, and what is derived from them
 NAME = "_adagrad_diff_name"  # where an object keeps the name that `named` gave it
 
 
@@ -41,7 +47,9 @@ def named(name: str, thing: T) -> T:
     >>> rule = AdaGradDiff(eta=named("1 / sqrt(n)", lambda n: n**-0.5))
     """
     if not isinstance(name, str) or not name:
-        raise ValueError(f"The 'name' parameter of named must be a text that is not empty. Got {name!r} instead.")
+        raise ValueError(
+            f"The 'name' parameter of named must be a text that is not empty. Got {name!r} instead."
+        )
     if isinstance(thing, MethodType) or not isinstance(getattr(thing, "__dict__", None), dict):
         raise TypeError(
             f"{type(thing).__name__} cannot keep a name: put it into a function, such as lambda x: it(x), and name that."
@@ -73,7 +81,11 @@ def describe(value: Any, leave_out: tuple[str, ...] = ()) -> Any:
 
 def describe_problem(loss: Any, penalty: Any, rule: Any) -> dict[str, Any]:
     """A problem and a rule, but for the data: whether these are the same is seen in values and gradients."""
-    return {"loss": describe(loss, leave_out=SEEN_IN_VALUES), "penalty": describe(penalty), "rule": describe(rule)}
+    return {
+        "loss": describe(loss, leave_out=SEEN_IN_VALUES),
+        "penalty": describe(penalty),
+        "rule": describe(rule),
+    }
 
 
 def _describe(value: Any, above: tuple[int, ...], leave_out: tuple[str, ...] = ()) -> Any:
@@ -84,7 +96,9 @@ def _describe(value: Any, above: tuple[int, ...], leave_out: tuple[str, ...] = (
     if isinstance(value, np.dtype | range | slice | complex | os.PathLike):
         return str(value)
     if isinstance(value, np.generic | bytes | bytearray):
-        value = np.asarray(value) if isinstance(value, np.generic) else np.frombuffer(value, np.uint8)
+        value = (
+            np.asarray(value) if isinstance(value, np.generic) else np.frombuffer(value, np.uint8)
+        )
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         written = 0 < value.size <= WRITTEN_OUT and value.dtype in TELLING
         return _describe(value.tolist(), above) if written else _digest(value)
@@ -101,10 +115,19 @@ def _describe(value: Any, above: tuple[int, ...], leave_out: tuple[str, ...] = (
         return {"method": value.__name__, "of": _describe(value.__self__, above)}
     if hasattr(value, "tocsr") and hasattr(value, "nnz"):  # a sparse matrix
         rows = value.tocsr()
-        return {name: _describe(getattr(rows, name), above) for name in ("shape", "data", "indices", "indptr")}
+        return {
+            name: _describe(getattr(rows, name), above)
+            for name in ("shape", "data", "indices", "indptr")
+        }
     if any(kind.__module__.partition(".")[0] == OURS for kind in type(value).__mro__):
-        public = {name: item for name, item in sorted(vars(value).items()) if not name.startswith("_")}
-        kept = {name: _describe(item, above, leave_out) for name, item in public.items() if name not in leave_out}
+        public = {
+            name: item for name, item in sorted(vars(value).items()) if not name.startswith("_")
+        }
+        kept = {
+            name: _describe(item, above, leave_out)
+            for name, item in public.items()
+            if name not in leave_out
+        }
         return {"class": _name(value, type(value)), **kept}
     return _name(value, value)
 
@@ -126,7 +149,9 @@ def _name(value: Any, known: Any) -> Any:
 
 def _digest(array: np.ndarray) -> dict[str, Any]:
     digest = hashlib.sha256()
-    pieces: Any = np.nditer(array, ["external_loop", "buffered", "zerosize_ok"], order="C", buffersize=1 << 14)
+    pieces: Any = np.nditer(
+        array, ["external_loop", "buffered", "zerosize_ok"], order="C", buffersize=1 << 14
+    )
     for piece in pieces:  # without a copy of the whole, whatever its strides
         digest.update(piece.tobytes())
     return {"dtype": str(array.dtype), "shape": list(array.shape), "sha256": digest.hexdigest()}
@@ -157,5 +182,12 @@ def difference(one: Any, other: Any, path: str = "") -> str | None:
         return None
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         pairs = zip(one, other, strict=True)
-        return next((found for i, (a, b) in enumerate(pairs) if (found := difference(a, b, f"{path}[{i}]"))), None)
+        return next(
+            (
+                found
+                for i, (a, b) in enumerate(pairs)
+                if (found := difference(a, b, f"{path}[{i}]"))
+            ),
+            None,
+        )
     return None if one == other else path

@@ -15,5 +15,6 @@ def require(module: str, extra: str) -> Any:
             raise  # the package is there, but something it needs is not
         package = module.partition(".")[0]
         raise ModuleNotFoundError(
-            f"This needs {package}, which is not installed: pip install 'adagrad-diff[{extra}]'", name=package
+            f"This needs {package}, which is not installed: pip install 'adagrad-diff[{extra}]'",
+            name=package,
         ) from None

@@ -26,9 +26,16 @@ except ImportError:  # on Windows, an open file can neither be moved nor deleted
     locks = None  # type: ignore[assignment]
 
 TOKEN = 8  # random bytes in the name of a half-written file: no two writers share one, be they threads or processes
-NPY_HEADER = re.compile(rb"\{'descr': '([<>|][biufU]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n")
+NPY_HEADER = re.compile(
+    rb"\{'descr': '([<>|][biufU]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n"
+)
 READ_AT_ONCE = 1 << 20
-SPECIAL_FILES = {stat.S_ISFIFO: "a FIFO", stat.S_ISSOCK: "a socket", stat.S_ISCHR: "a device", stat.S_ISBLK: "a device"}
+SPECIAL_FILES = {
+    stat.S_ISFIFO: "a FIFO",
+    stat.S_ISSOCK: "a socket",
+    stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+}
 
 
 def as_path(value: Any, name: str) -> Path:
@@ -38,7 +45,9 @@ def as_path(value: Any, name: str) -> Path:
     except TypeError:
         path = "\0"
     if "\0" in path:
-        raise InputError(f"{name!r} must be the path of a file or directory. Got {shown(value)} instead.")
+        raise InputError(
+            f"{name!r} must be the path of a file or directory. Got {shown(value)} instead."
+        )
     return Path(path)
 
 
@@ -51,7 +60,9 @@ def check_regular(status: os.stat_result) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(status.st_mode):
-        kind = next((kind for test, kind in SPECIAL_FILES.items() if test(status.st_mode)), "a special file")
+        kind = next(
+            (kind for test, kind in SPECIAL_FILES.items() if test(status.st_mode)), "a special file"
+        )
         raise NotRegularFileError(f"it is {kind}, not a regular file")
 
 
@@ -83,10 +94,14 @@ def write(path: Path, fill: Callable[[Any], Any]) -> None:
         with partial(path) as file:
             fill(file)
             file.flush()
-            os.fsync(file.fileno())  # what the disk does not take must be known before the old file goes
+            os.fsync(
+                file.fileno()
+            )  # what the disk does not take must be known before the old file goes
             put(file, path)
     except OSError as error:
-        failure = type(error)(f"{path} cannot be written: {reason(error)}. What was there before is unchanged.")
+        failure = type(error)(
+            f"{path} cannot be written: {reason(error)}. What was there before is unchanged."
+        )
         failure.errno = error.errno
         raise failure from error
 
@@ -176,7 +191,9 @@ def read_arrays(path: str | os.PathLike[str], limit: int | None = None) -> dict[
             raise ValueError(f"it has {size:,} bytes, and can have {limit:,} at most")
         try:
             with zipfile.ZipFile(raw) as archive:
-                members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+                members = {
+                    member.filename.removesuffix(".npy"): member for member in archive.infolist()
+                }
                 _check_members(archive.infolist(), len(members), size)
                 return {name: _read_array(archive, member) for name, member in members.items()}
         except Exception as error:  # zipfile has many ways to say that a file is damaged
@@ -187,7 +204,9 @@ def _check_members(members: list[zipfile.ZipInfo], names: int, size: int) -> Non
     """What `np.savez` writes is not compressed, and no two members share a name or bytes."""
     if names < len(members):
         raise ValueError("it has two arrays of one name")
-    if any(m.compress_type != zipfile.ZIP_STORED or m.compress_size != m.file_size for m in members):
+    if any(
+        m.compress_type != zipfile.ZIP_STORED or m.compress_size != m.file_size for m in members
+    ):
         raise ValueError("its arrays are compressed, which those that this package writes are not")
     if sum(member.file_size for member in members) > size:
         raise ValueError("its arrays are said to be larger than the file")
@@ -198,13 +217,20 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray
     with archive.open(member) as file:
         magic = file.read(10)
         length = int.from_bytes(magic[8:], "little")
-        header = NPY_HEADER.fullmatch(file.read(length)) if magic[:8] == b"\x93NUMPY\x01\x00" else None
+        header = (
+            NPY_HEADER.fullmatch(file.read(length)) if magic[:8] == b"\x93NUMPY\x01\x00" else None
+        )
         if header is None:
             raise ValueError(f"{member.filename!r} is not an array of numbers")
-        dtype, shape = np.dtype(header[1].decode()), tuple(int(n) for n in header[3].decode().split(",") if n.strip())
+        dtype, shape = (
+            np.dtype(header[1].decode()),
+            tuple(int(n) for n in header[3].decode().split(",") if n.strip()),
+        )
         left = member.file_size - 10 - length
         if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != left:
-            raise ValueError(f"{member.filename!r} does not have as many bytes as shape {shape} and dtype {dtype} need")
+            raise ValueError(
+                f"{member.filename!r} does not have as many bytes as shape {shape} and dtype {dtype} need"
+            )
         content = np.empty(left, np.uint8)
         for low in range(0, left, READ_AT_ONCE):
             high = min(low + READ_AT_ONCE, left)

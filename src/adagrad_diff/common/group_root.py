@@ -41,7 +41,9 @@ def change(xp: Any, h: Any, z: Any, a: Any, over: str) -> Any:
     return q * (xp.sqrt(q) - 1) / slope
 
 
-def climb(xp: Any, change: Callable[..., Any], h: Any, z: Any, a: Any, arrived: Callable[[Any, Any], bool]) -> Any:
+def climb(
+    xp: Any, change: Callable[..., Any], h: Any, z: Any, a: Any, arrived: Callable[[Any, Any], bool]
+) -> Any:
     """From the start to the root, in a plain loop that ends when arrived(before, h)."""
     for _ in range(GROUP_STEPS):
         before, h = h, h + xp.clip(change(h, z, a), 0.0, None)

@@ -19,7 +19,9 @@ def take(path: Path, in_use: str) -> Any:
         try:
             file = open_regular(path, "ab")
         except (NotRegularFileError, IsADirectoryError) as error:
-            raise type(error)(f"The lock file {path} cannot be used: {reason(error)}. Delete it, and call again.") from None
+            raise type(error)(
+                f"The lock file {path} cannot be used: {reason(error)}. Delete it, and call again."
+            ) from None
         except OSError:
             return None
         try:
@@ -41,7 +43,9 @@ def release(file: Any) -> None:
     """Remove it, while nobody else can take it."""
     if file is None or file.closed:
         return
-    with suppress(OSError):  # Windows removes nothing that is open: then it stays, and belongs to nobody
+    with suppress(
+        OSError
+    ):  # Windows removes nothing that is open: then it stays, and belongs to nobody
         if os.fstat(file.fileno()).st_size == 0:  # else it is somebody's file of that name
             os.unlink(file.name)
     file.close()

@@ -10,4 +10,6 @@ with the norm over the block that shares the weight: no coordinate is moved by i
 rates, and no weight is so small that a penalty wipes what it stands for.
 """
 
-MAX_MOVE = 30.0  # keeps nearly all that small learning rates gain: docs/learning_rates.md has the study
+MAX_MOVE = (
+    30.0  # keeps nearly all that small learning rates gain: docs/learning_rates.md has the study
+)

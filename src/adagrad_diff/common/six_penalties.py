@@ -95,7 +95,9 @@ class Box(Shared):
 
     def __post_init__(self) -> None:
         if self.known(self.lower) and self.known(self.upper) and is_empty(self.lower, self.upper):
-            raise ValueError(f"Box is empty: lower must not exceed upper. Got {self.lower!r} and {self.upper!r}.")
+            raise ValueError(
+                f"Box is empty: lower must not exceed upper. Got {self.lower!r} and {self.upper!r}."
+            )
 
     def limits(self) -> Limits:
         return 0.0, 0.0, self.lower, self.upper
@@ -147,7 +149,9 @@ def prox(xp: Any, z: Any, step: Any, limits: Limits) -> Any:
     if not _is(l2, 0.0):
         z = z / (1 + step * l2)
     if not (_is(lower, -math.inf) and _is(upper, math.inf)):
-        z = xp.clip(z, None if _is(lower, -math.inf) else lower, None if _is(upper, math.inf) else upper)
+        z = xp.clip(
+            z, None if _is(lower, -math.inf) else lower, None if _is(upper, math.inf) else upper
+        )
     return z
 
 

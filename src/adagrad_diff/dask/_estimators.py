@@ -90,20 +90,26 @@ def lazily(model: Any, method: str, X: Any) -> Any:
     X = cut(X, "X") if is_stored(X) else X
     frame = is_frame(X)
     if not frame and X.ndim != 2:
-        raise ValueError(f"X must be a Dask array (samples, features). Got shape {X.shape} instead.")
+        raise ValueError(
+            f"X must be a Dask array (samples, features). Got shape {X.shape} instead."
+        )
     first = X._meta_nonempty.iloc[:1] if frame else np.zeros((1, X.shape[1]), X.dtype)
     like = getattr(model, method)(first)
     call = model, method, like[:0]
     if frame:
         blocks = [
-            dask.array.from_delayed(dask.delayed(_of_block)(part, *call), (np.nan, *like.shape[1:]), like.dtype)
+            dask.array.from_delayed(
+                dask.delayed(_of_block)(part, *call), (np.nan, *like.shape[1:]), like.dtype
+            )
             for part in X.to_delayed()
         ]
         return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
     X = X.rechunk({1: -1})
     chunks = (X.chunks[0], *((size,) for size in like.shape[1:]))
     dropped = 1 if like.ndim == 1 else None
-    return X.map_blocks(_of_block, *call, dtype=like.dtype, drop_axis=dropped, chunks=chunks, meta=like[:0])
+    return X.map_blocks(
+        _of_block, *call, dtype=like.dtype, drop_axis=dropped, chunks=chunks, meta=like[:0]
+    )
 
 
 def _of_block(rows: Any, model: Any, method: str, none: np.ndarray) -> np.ndarray:

@@ -48,24 +48,36 @@ def source(A: Any, client: Any = None, persist: bool | None = None, name: str = 
     if isinstance(A, Source):
         return A
     here = way(client)
-    return Partitions(parts(A, name), here, is_collection(A) if persist is None else bool(persist), name)
+    return Partitions(
+        parts(A, name), here, is_collection(A) if persist is None else bool(persist), name
+    )
 
 
 def local(values: Any, client: Any = None) -> Any:
     """What belongs to samples, as an array of this process; other than Dask collections are left alone."""
     if not is_collection(values):
         return values
-    return np.asanyarray(way(client).compute(values))  # with its mask, if it has one: that is refused as it is in memory
+    return np.asanyarray(
+        way(client).compute(values)
+    )  # with its mask, if it has one: that is refused as it is in memory
 
 
 def _over(kind: Any) -> Callable[..., Any]:
     """What makes such a loss of collections."""
 
     def make(
-        A: Any, b: Any, *args: Any, sample_weight: Any = None, client: Any = None, persist: Any = None, **options: Any
+        A: Any,
+        b: Any,
+        *args: Any,
+        sample_weight: Any = None,
+        client: Any = None,
+        persist: Any = None,
+        **options: Any,
     ) -> Any:
         A = source(A, client, persist)
-        return kind(A, local(b, client), *args, sample_weight=local(sample_weight, client), **options)
+        return kind(
+            A, local(b, client), *args, sample_weight=local(sample_weight, client), **options
+        )
 
     make.__name__ = make.__qualname__ = kind.__name__
     make.__doc__ = f"""`adagrad_diff.{kind.__name__}` of Dask collections.
@@ -87,6 +99,8 @@ def _over(kind: Any) -> Callable[..., Any]:
     return make
 
 
-LAD, Quantile, Squared, Huber = map(_over, (losses.LAD, losses.Quantile, losses.Squared, losses.Huber))
+LAD, Quantile, Squared, Huber = map(
+    _over, (losses.LAD, losses.Quantile, losses.Squared, losses.Huber)
+)
 Logistic, Hinge, SquaredHinge = map(_over, (losses.Logistic, losses.Hinge, losses.SquaredHinge))
 Multinomial, Poisson = map(_over, (losses.Multinomial, losses.Poisson))

@@ -26,7 +26,11 @@ class Held:
     def ready(self, batch: tuple[int, ...]) -> Samples:
         """With memory for residuals."""
         mine = self.samples
-        parts = {"b": usable(mine.b), "weight": usable(mine.weight), "scalar": _function(self.scalar)}
+        parts = {
+            "b": usable(mine.b),
+            "weight": usable(mine.weight),
+            "scalar": _function(self.scalar),
+        }
         return replace(mine, batch=batch, **parts).with_memory()
 
 
@@ -73,7 +77,9 @@ class FarPass:
         self._merged, self._samples, self._last = merged, samples, last
         self._x = self._offset = np.empty(0)
 
-    def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> np.ndarray:
+    def __call__(
+        self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool
+    ) -> np.ndarray:
         self._x, self._offset = x.copy(), offset.copy()
         losses, gradient, total = self._ask(_share, self._x, self._offset)
         value += losses
@@ -88,7 +94,13 @@ class FarPass:
         parts = self._ask(_residuals, x, offset, joined)
         return parts[0].reshape(-1, *x.shape[1:])  # type: ignore[no-any-return]
 
-    def _ask(self, function: Callable[..., Any], x: np.ndarray, offset: Any, merge: Callable[..., Any] = added) -> Any:
+    def _ask(
+        self,
+        function: Callable[..., Any],
+        x: np.ndarray,
+        offset: Any,
+        merge: Callable[..., Any] = added,
+    ) -> Any:
         """One trajectory is the same with an axis of its own and without."""
         x = x[:, 0] if x.shape[1:] == (1,) else x
 
@@ -105,7 +117,9 @@ class FarPass:
 # ------------------------------------------------------------ of one block
 
 
-def _share(block: Block, own: Held, x: np.ndarray, offset: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _share(
+    block: Block, own: Held, x: np.ndarray, offset: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of the value, the gradient and the sum of the residuals."""
     samples, rows = own.ready(x.shape[1:]), block.shape[0]
     value, g = np.zeros(samples.width), np.empty(x.shape, block.dtype)
@@ -123,5 +137,7 @@ def _residuals(block: Block, own: Held, x: np.ndarray, offset: Any) -> list[np.n
     return [samples.r]
 
 
-def _of_samples(block: Block, own: Held, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def _of_samples(
+    block: Block, own: Held, function: Callable[..., Any], args: tuple[Any, ...]
+) -> Any:
     return function(block, own.ready(()), *(usable(value) for value in args))

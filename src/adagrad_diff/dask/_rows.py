@@ -14,14 +14,23 @@ from ..common import check
 from ..data import Block
 from ..data.as_block import compressed, own_block
 
-READ_TOGETHER, MAPPED_TOGETHER = "32MiB", "128MiB"  # of an array on disk that was not cut by anybody else
+READ_TOGETHER, MAPPED_TOGETHER = (
+    "32MiB",
+    "128MiB",
+)  # of an array on disk that was not cut by anybody else
 
 
 class Parts:
     """The blocks of rows of a collection: tasks, or their names in a graph, for lists of arrays to be put side by side."""
 
     def __init__(
-        self, graph: dict[Any, Any], keys: list[list[Any]], dtype: Any, token: str, columns: Any = None, origin: Any = None
+        self,
+        graph: dict[Any, Any],
+        keys: list[list[Any]],
+        dtype: Any,
+        token: str,
+        columns: Any = None,
+        origin: Any = None,
     ):
         self.graph, self.keys, self.token = graph, keys, token
         self.origin = origin  # as long as it lives, so do its futures
@@ -56,7 +65,9 @@ def parts(A: Any, name: str) -> Parts:
         raise ValueError(f"{name} must be real numbers. Got dtype {A.dtype} instead.")
     keys, plain = A.__dask_keys__(), A.__dask_graph__()
     graph = dict(A.__dask_optimize__(plain, keys))
-    graph |= {key: plain[key] for row in keys for key in row if key not in graph}  # futures: they are there already
+    graph |= {
+        key: plain[key] for row in keys for key in row if key not in graph
+    }  # futures: they are there already
     return Parts(graph, keys, A.dtype, A.name, origin=A)
 
 
@@ -64,11 +75,19 @@ def _of_frame(frame: Any, name: str) -> Parts:
     kinds = frame.dtypes
     for column, kind in kinds.items():
         if getattr(kind, "kind", "O") not in "fiub":
-            raise ValueError(f"Column {column!r} of {name} is of type {kind}: encode it as numbers, or drop it.")
+            raise ValueError(
+                f"Column {column!r} of {name} is of type {kind}: encode it as numbers, or drop it."
+            )
     frame = frame.optimize()  # dask.optimize forgets which rows were chosen (2026.8)
-    dtype = np.float32 if all(getattr(kind, "itemsize", 8) == 4 and kind.kind == "f" for kind in kinds) else np.float64
+    dtype = (
+        np.float32
+        if all(getattr(kind, "itemsize", 8) == 4 and kind.kind == "f" for kind in kinds)
+        else np.float64
+    )
     keys, columns = [[key] for key in frame.__dask_keys__()], np.asarray(kinds.index)
-    return Parts(dict(frame.__dask_graph__()), keys, dtype, str(keys[0][0][0]), columns, origin=frame)
+    return Parts(
+        dict(frame.__dask_graph__()), keys, dtype, str(keys[0][0][0]), columns, origin=frame
+    )
 
 
 def is_stored(value: Any) -> bool:
@@ -79,7 +98,13 @@ def is_stored(value: Any) -> bool:
 def cut(A: Any, name: str) -> Any:
     """An array on disk as a Dask array, whose chunks are whole ones of its own."""
     shape = getattr(A, "shape", None)
-    if shape is None or len(shape) != 2 or not hasattr(A, "dtype") or not hasattr(A, "__getitem__") or 0 in shape:
+    if (
+        shape is None
+        or len(shape) != 2
+        or not hasattr(A, "dtype")
+        or not hasattr(A, "__getitem__")
+        or 0 in shape
+    ):
         raise ValueError(
             f"{name} must be a Dask array (samples, features), a Dask data frame, or an array on disk. "
             f"Got {type(A).__name__}{'' if shape is None else f' of shape {tuple(shape)}'} instead."
@@ -105,18 +130,37 @@ def _name(A: Any) -> Any:
 def _mapped(A: np.memmap, name: str) -> Parts:
     """Each task maps its own rows: what is sent to another process is where they are, not what they are."""
     if A.ndim != 2 or A.size == 0:
-        raise ValueError(f"{name} must be a matrix (samples, features) that is not empty. Got shape {A.shape} instead.")
+        raise ValueError(
+            f"{name} must be a matrix (samples, features) that is not empty. Got shape {A.shape} instead."
+        )
     base, file = _base(A), str(getattr(A, "filename", None) or "")
     start = A.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     rows = max(1, dask.utils.parse_bytes(MAPPED_TOGETHER) // (A.shape[1] * A.dtype.itemsize))
-    on_disk = bool(file) and base.mode != "c"  # what is changed in a copy on write is not in the file
-    known = (file, os.path.getmtime(file), start, A.shape, A.strides, A.dtype.str) if on_disk else uuid4().hex
+    on_disk = (
+        bool(file) and base.mode != "c"
+    )  # what is changed in a copy on write is not in the file
+    known = (
+        (file, os.path.getmtime(file), start, A.shape, A.strides, A.dtype.str)
+        if on_disk
+        else uuid4().hex
+    )
     token = f"mapped-{dask.base.tokenize(known)}"  # of A itself it would be made of all its entries
     tasks: list[list[Any]] = []
     for lo in range(0, A.shape[0], rows):
         shape = (min(rows, A.shape[0] - lo), A.shape[1])
         if on_disk:
-            tasks.append([(_map, file, A.dtype.str, base.offset + start + lo * A.strides[0], shape, A.strides)])
+            tasks.append(
+                [
+                    (
+                        _map,
+                        file,
+                        A.dtype.str,
+                        base.offset + start + lo * A.strides[0],
+                        shape,
+                        A.strides,
+                    )
+                ]
+            )
         else:
             tasks.append([(np.array, A[lo : lo + rows])])
     return Parts({}, tasks, A.dtype, token)
@@ -129,7 +173,9 @@ def _base(A: Any) -> Any:
     return A
 
 
-def _map(file: str, dtype: str, first: int, shape: tuple[int, int], strides: tuple[int, int]) -> np.ndarray:
+def _map(
+    file: str, dtype: str, first: int, shape: tuple[int, int], strides: tuple[int, int]
+) -> np.ndarray:
     """Rows whose first entry is at byte `first`, as they lie in the file: by rows, by columns, or backwards."""
     ends = [(n - 1) * step for n, step in zip(shape, strides, strict=True)]
     begin = first + sum(min(end, 0) for end in ends)
@@ -147,14 +193,22 @@ def load(chunks: list[Any], name: str, width: int | None, dtype: str, finite: bo
 
     for chunk in chunks:
         check.refuse_masked(chunk, name)
-    pieces: list[Any] = [chunk.to_scipy_sparse() if hasattr(chunk, "to_scipy_sparse") else chunk for chunk in chunks]
+    pieces: list[Any] = [
+        chunk.to_scipy_sparse() if hasattr(chunk, "to_scipy_sparse") else chunk for chunk in chunks
+    ]
     rows: Any = pieces[0]
     if len(pieces) > 1:
         pieces = [compressed(piece, name) if sparse.issparse(piece) else piece for piece in pieces]
         some = any(map(sparse.issparse, pieces))
-        rows = sparse.hstack(pieces, format="csr") if some else np.concatenate([np.asarray(piece) for piece in pieces], axis=1)
+        rows = (
+            sparse.hstack(pieces, format="csr")
+            if some
+            else np.concatenate([np.asarray(piece) for piece in pieces], axis=1)
+        )
     if not sparse.issparse(rows):
         check.refuse_text_columns(rows, name)
         rows = rows if hasattr(rows, "columns") else np.asarray(rows)
     found: Any = rows.shape
-    return own_block(rows, name, (found[0], found[-1] if width is None else width), np.dtype(dtype), 0, finite)
+    return own_block(
+        rows, name, (found[0], found[-1] if width is None else width), np.dtype(dtype), 0, finite
+    )

@@ -18,10 +18,22 @@ from ..data import Block, Samples, Source
 from ..data.source import Moments, added, joined, stacked
 from ._pass import FarPass, Remembered, held
 from ._rows import Parts, load
-from ._tasks import about_columns, apply, beside, facts_of, itself, merge_parts, product, some_entries, some_rows
+from ._tasks import (
+    about_columns,
+    apply,
+    beside,
+    facts_of,
+    itself,
+    merge_parts,
+    product,
+    some_entries,
+    some_rows,
+)
 from ._ways import Packet, Threads, Workers, identity
 
-MERGED_TOGETHER = 8  # answers that are merged at once, always the same ones: sums do not depend on who makes them
+MERGED_TOGETHER = (
+    8  # answers that are merged at once, always the same ones: sums do not depend on who makes them
+)
 LARGE_PACKET = 1 << 18  # bytes above which what all tasks need is sent to each worker once
 KEPT_SAMPLES = 4  # targets and weights that are left with the blocks
 
@@ -39,9 +51,14 @@ class Partitions(Source):
         self.dtype, self.token, self.columns = rows.dtype, rows.token, rows.columns
         self._way, self.overhead, self._origin = way, way.overhead, rows.origin
         self._samples: OrderedDict[Any, Any] = OrderedDict()
-        self._columns: tuple[np.ndarray, Any] | None = None  # the last weights, and what was found for them
+        self._columns: tuple[np.ndarray, Any] | None = (
+            None  # the last weights, and what was found for them
+        )
         width = None if rows.columns is None else len(rows.columns)
-        self._persist, self._graph = persist, {} if persist else rows.graph  # what the tasks that read blocks need
+        self._persist, self._graph = (
+            persist,
+            {} if persist else rows.graph,
+        )  # what the tasks that read blocks need
         self._blocks = self._loading(rows, name, width, finite=True)
         if persist:
             task = _fresh("load")
@@ -54,7 +71,10 @@ class Partitions(Source):
 
     def _loading(self, rows: Parts, name: str, width: int | None, finite: bool) -> list[Any]:
         """A task for each block. What is not kept is read within the task that needs it: a task takes some 0.1 ms."""
-        return [(load, keys, f"Block {k} of {name}", width, rows.dtype.str, finite) for k, keys in enumerate(rows.keys)]
+        return [
+            (load, keys, f"Block {k} of {name}", width, rows.dtype.str, finite)
+            for k, keys in enumerate(rows.keys)
+        ]
 
     def _place(self, facts: list[tuple[int, int, int]], name: str) -> None:
         """Where blocks begin, now that they have been seen; those without rows are left out."""
@@ -62,7 +82,9 @@ class Partitions(Source):
         widths = {facts[k][1] for k in used}
         if len(widths) != 1 or 0 in widths:
             what = f"Its blocks have {sorted(widths)} columns" if widths else "It has no rows"
-            raise ValueError(f"{name} must have at least one sample and one feature, the same ones in all blocks. {what}.")
+            raise ValueError(
+                f"{name} must have at least one sample and one feature, the same ones in all blocks. {what}."
+            )
         self._blocks = [self._blocks[k] for k in used]
         self.cuts = [0, *accumulate(facts[k][0] for k in used)]
         self.shape, self._size = (self.cuts[-1], widths.pop()), sum(facts[k][2] for k in used)
@@ -82,7 +104,10 @@ class Partitions(Source):
     def blocks(self) -> Iterator[Block]:
         """One by one, to this process."""
         call = Packet((itself, ()))
-        return (self._answers(call, [block], [None], [lo])[0] for block, lo in zip(self._blocks, self.cuts[:-1], strict=True))
+        return (
+            self._answers(call, [block], [None], [lo])[0]
+            for block, lo in zip(self._blocks, self.cuts[:-1], strict=True)
+        )
 
     # ------------------------------------------------------------ folds
 
@@ -118,11 +143,20 @@ class Partitions(Source):
         keys: list[Any] = [(name, k) for k in range(len(blocks))]
         for k, key in enumerate(keys):
             graph[key] = (apply, blocks[k], 0 if first is None else first[k], shared, own[k])
-        while merge not in (None, joined) and len(keys) > MERGED_TOGETHER:  # what is only put side by side is best put here
-            name, groups = _fresh("merge"), [keys[k : k + MERGED_TOGETHER] for k in range(0, len(keys), MERGED_TOGETHER)]
+        while (
+            merge not in (None, joined) and len(keys) > MERGED_TOGETHER
+        ):  # what is only put side by side is best put here
+            name, groups = (
+                _fresh("merge"),
+                [keys[k : k + MERGED_TOGETHER] for k in range(0, len(keys), MERGED_TOGETHER)],
+            )
             keys = [(name, k) for k in range(len(groups))]
-            graph |= {key: (merge_parts, merge, group) for key, group in zip(keys, groups, strict=True)}
-        with one_blas_thread():  # blocks keep the cores busy; and the last digits depend on how many threads BLAS has
+            graph |= {
+                key: (merge_parts, merge, group) for key, group in zip(keys, groups, strict=True)
+            }
+        with (
+            one_blas_thread()
+        ):  # blocks keep the cores busy; and the last digits depend on how many threads BLAS has
             return self._way.get(graph, keys)
 
     # ------------------------------------------------------------ what is not a sum
@@ -159,7 +193,10 @@ class Partitions(Source):
         return found
 
     def _left(self, samples: Samples) -> list[Any]:
-        name, blocks = _fresh("samples"), self._blocks if self._persist else [None] * len(self._blocks)
+        name, blocks = (
+            _fresh("samples"),
+            self._blocks if self._persist else [None] * len(self._blocks),
+        )
         parts = [Packet(held(samples, lo, hi)) for lo, hi in pairwise(self.cuts)]
         graph = {(name, k): (beside, part, blocks[k]) for k, part in enumerate(parts)}
         return self._way.keep(graph, list(graph))

@@ -37,11 +37,15 @@ class Threads:
     copies = False  # whether what is handed over is copied
 
     def __init__(self) -> None:
-        self._run = get_scheduler() or dask.threaded.get  # of now: a client that is made later has no part in it
+        self._run = (
+            get_scheduler() or dask.threaded.get
+        )  # of now: a client that is made later has no part in it
 
     def get(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Any]:
         """The answers of some tasks."""
-        options = {} if dask.config.get("num_workers", None) else {"num_workers": max(2, threads.cores())}
+        options = (
+            {} if dask.config.get("num_workers", None) else {"num_workers": max(2, threads.cores())}
+        )
         return list(self._run(graph, list(keys), **options))
 
     def keep(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Any]:
@@ -71,7 +75,9 @@ class Workers:
     def _ask(self, graph: dict[Any, Any], keys: Sequence[Any], sync: bool) -> list[Any]:
         # A plain dict would get a name made of all that is in it, in each round, and what is an open file has none.
         named = HighLevelGraph.from_collections(f"adagrad_diff-{uuid4().hex}", graph)
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):  # data are in it on purpose
+        with dask.config.set(
+            {"distributed.admin.large-graph-warning-threshold": "1TB"}
+        ):  # data are in it on purpose
             return list(self.client.get(named, list(keys), sync=sync))
 
     def compute(self, collection: Any) -> Any:
@@ -81,7 +87,11 @@ class Workers:
 def way(client: Any = None) -> Threads | Workers:
     """The client that is given, or the current one, or threads if there is none."""
     named = dask.config.get("scheduler", None)  # a client that is made names itself there
-    if client is None and named in (None, "dask.distributed", "distributed") and "distributed" in sys.modules:
+    if (
+        client is None
+        and named in (None, "dask.distributed", "distributed")
+        and "distributed" in sys.modules
+    ):
         from distributed import get_client
 
         try:
@@ -91,5 +101,7 @@ def way(client: Any = None) -> Threads | Workers:
     if client is None:
         return Threads()
     if not hasattr(client, "get") or not hasattr(client, "scheduler_info"):
-        raise TypeError(f"'client' must be a distributed.Client. Got {type(client).__name__} instead.")
+        raise TypeError(
+            f"'client' must be a distributed.Client. Got {type(client).__name__} instead."
+        )
     return Workers(client)

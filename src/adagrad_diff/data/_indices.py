@@ -15,11 +15,15 @@ def check_indices(A: Any, name: str) -> None:
     try:
         if A.format == "dia":
             if A.data.ndim != 2 or A.offsets.shape != A.data.shape[:1]:
-                raise ValueError(f"offsets has shape {A.offsets.shape}, but data has shape {A.data.shape}")
+                raise ValueError(
+                    f"offsets has shape {A.offsets.shape}, but data has shape {A.data.shape}"
+                )
         elif A.format == "coo":
             for axis, index in enumerate(A.coords):
                 if np.shape(index) != A.data.shape:
-                    raise ValueError(f"coords[{axis}] has shape {np.shape(index)}, but data has shape {A.data.shape}")
+                    raise ValueError(
+                        f"coords[{axis}] has shape {np.shape(index)}, but data has shape {A.data.shape}"
+                    )
                 _check_range(np.asarray(index), A.shape[axis], f"coords[{axis}]")
         elif A.format in ("csr", "csc", "bsr"):
             _check_compressed(A)
@@ -65,4 +69,8 @@ def _check_range(index: np.ndarray, size: int, word: str) -> None:
 
 def as_index(array: np.ndarray) -> np.ndarray:
     """Indices in a form the kernels are compiled for."""
-    return array if array.dtype in (np.int32, np.int64) and array.dtype.isnative else array.astype(np.int64)
+    return (
+        array
+        if array.dtype in (np.int32, np.int64) and array.dtype.isnative
+        else array.astype(np.int64)
+    )

@@ -39,7 +39,9 @@ class Block(ABC):
         """z = A[lo:hi] x"""
 
     @abstractmethod
-    def tdot(self, r: np.ndarray, g: np.ndarray, lo: int = 0, hi: int | None = None, add: bool = False) -> None:
+    def tdot(
+        self, r: np.ndarray, g: np.ndarray, lo: int = 0, hi: int | None = None, add: bool = False
+    ) -> None:
         """g = A[lo:hi]' r, or g += that"""
 
     @abstractmethod
@@ -57,7 +59,11 @@ class Block(ABC):
     def entries(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Those of a few rows in a few columns, as an array in double precision."""
         rows = self.rows(index)
-        return np.asarray(rows.to_sparse()[:, columns].toarray() if hasattr(rows, "parts") else rows.to_dense()[:, columns])
+        return np.asarray(
+            rows.to_sparse()[:, columns].toarray()
+            if hasattr(rows, "parts")
+            else rows.to_dense()[:, columns]
+        )
 
     @abstractmethod
     def to_dense(self) -> np.ndarray:
@@ -88,7 +94,15 @@ class Block(ABC):
         """
         residuals = samples.residuals()
 
-        def rows(x: np.ndarray, offset: Any, lo: int, hi: int, g: np.ndarray, value: np.ndarray, add: bool) -> None:
+        def rows(
+            x: np.ndarray,
+            offset: Any,
+            lo: int,
+            hi: int,
+            g: np.ndarray,
+            value: np.ndarray,
+            add: bool,
+        ) -> None:
             with np.errstate(all="ignore"):  # what overflows is seen in the value
                 for first, last in self.ranges(lo, hi):
                     z = samples.r[first:last]

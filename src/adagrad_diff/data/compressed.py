@@ -20,7 +20,9 @@ def _thin(array: np.ndarray) -> np.ndarray:
 class CompressedBlock(Block):
     """What the two formats share: pointers, indices and data. Pointers need not begin with zero: of a part, they do not."""
 
-    def __init__(self, indptr: Any, indices: Any, data: Any, shape: tuple[int, int], first: int = 0):
+    def __init__(
+        self, indptr: Any, indices: Any, data: Any, shape: tuple[int, int], first: int = 0
+    ):
         indptr, indices, data = map(aligned, (indptr, indices, data))
         self.parts = indptr, indices, data
         self._entries = writeable(indptr), writeable(indices), writeable(data)  # what kernels see
@@ -66,16 +68,24 @@ class RowsBlock(CompressedBlock):
 
     def dot(self, x: np.ndarray, z: np.ndarray, lo: int = 0, hi: int | None = None) -> None:
         z[...] = 0
-        kernels.add_rows_dot(*self._entries, _thin(x), lo, self.shape[0] if hi is None else hi, _thin(z))
+        kernels.add_rows_dot(
+            *self._entries, _thin(x), lo, self.shape[0] if hi is None else hi, _thin(z)
+        )
 
-    def tdot(self, r: np.ndarray, g: np.ndarray, lo: int = 0, hi: int | None = None, add: bool = False) -> None:
+    def tdot(
+        self, r: np.ndarray, g: np.ndarray, lo: int = 0, hi: int | None = None, add: bool = False
+    ) -> None:
         if not add:
             g[...] = 0
-        kernels.add_rows_tdot(*self._entries, _thin(r), lo, self.shape[0] if hi is None else hi, _thin(g))
+        kernels.add_rows_tdot(
+            *self._entries, _thin(r), lo, self.shape[0] if hi is None else hi, _thin(g)
+        )
 
     def cut(self, lo: int, hi: int) -> RowsBlock:
         indptr, indices, data = self.parts
-        return RowsBlock(indptr[lo : hi + 1], indices, data, (hi - lo, self.shape[1]), self.first + lo)
+        return RowsBlock(
+            indptr[lo : hi + 1], indices, data, (hi - lo, self.shape[1]), self.first + lo
+        )
 
     def rows(self, index: np.ndarray) -> RowsBlock:
         rows = self.to_sparse()[index].astype(np.float64)
@@ -97,7 +107,9 @@ class ColumnsBlock(CompressedBlock):
         z[...] = 0
         kernels.add_rows_tdot(*self._entries, _thin(x), 0, self.shape[1], _thin(z))
 
-    def tdot(self, r: np.ndarray, g: np.ndarray, lo: int = 0, hi: int | None = None, add: bool = False) -> None:
+    def tdot(
+        self, r: np.ndarray, g: np.ndarray, lo: int = 0, hi: int | None = None, add: bool = False
+    ) -> None:
         if not add:
             g[...] = 0
         kernels.add_rows_dot(*self._entries, _thin(r), 0, self.shape[1], _thin(g))

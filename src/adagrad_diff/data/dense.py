@@ -21,7 +21,9 @@ class DenseBlock(Block):
     def __init__(self, array: np.ndarray, first: int = 0, threaded: bool = True):
         array = aligned(array)
         unit = array.itemsize in array.strides or 1 in array.shape
-        self.array = array if unit and min(array.strides, default=0) > 0 else np.ascontiguousarray(array)
+        self.array = (
+            array if unit and min(array.strides, default=0) > 0 else np.ascontiguousarray(array)
+        )
         self._entries = writeable(self.array)  # what kernels see
         self.shape, self.dtype, self.size = array.shape, array.dtype, array.size
         self.first, self.threaded = first, threaded
@@ -49,7 +51,9 @@ class DenseBlock(Block):
         else:
             over_rows(lambda _, a, b: kernels.add_dense_dot(A[a:b], x, z[a:b]), len(A), threads)
 
-    def tdot(self, r: np.ndarray, g: np.ndarray, lo: int = 0, hi: int | None = None, add: bool = False) -> None:
+    def tdot(
+        self, r: np.ndarray, g: np.ndarray, lo: int = 0, hi: int | None = None, add: bool = False
+    ) -> None:
         A = self._entries[lo:hi]
         if self._own(r):
             if not add:
@@ -59,7 +63,11 @@ class DenseBlock(Block):
                 kernels.add_dense_tdot(A, r, g)
             else:
                 parts = np.zeros((threads, g.size), g.dtype)
-                over_rows(lambda k, a, b: kernels.add_dense_tdot(A[a:b], r[a:b], parts[k]), len(A), threads)
+                over_rows(
+                    lambda k, a, b: kernels.add_dense_tdot(A[a:b], r[a:b], parts[k]),
+                    len(A),
+                    threads,
+                )
                 g += parts.sum(axis=0)
         elif add:
             g += A.T @ r
@@ -67,7 +75,11 @@ class DenseBlock(Block):
             np.matmul(A.T, r, out=g)
 
     def own_kernels(self, samples: Samples) -> bool:
-        return samples.scalar is not None and self.array.flags.c_contiguous and samples.width <= FUSED_WIDTH
+        return (
+            samples.scalar is not None
+            and self.array.flags.c_contiguous
+            and samples.width <= FUSED_WIDTH
+        )
 
     def linear_pass(self, samples: Samples) -> Callable[..., None]:
         if not self.own_kernels(samples):
@@ -77,7 +89,15 @@ class DenseBlock(Block):
     def _fused(self, samples: Samples) -> Callable[..., None]:
         kernel, A, s = kernels.dense_pass(samples.scalar), self._entries, samples
 
-        def rows(x: np.ndarray, offset: Any, lo: int, hi: int, g: np.ndarray, value: np.ndarray, add: bool) -> None:
+        def rows(
+            x: np.ndarray,
+            offset: Any,
+            lo: int,
+            hi: int,
+            g: np.ndarray,
+            value: np.ndarray,
+            add: bool,
+        ) -> None:
             if not add:
                 g.fill(0)
             kernel(A, x, offset[0], s.b, s.weight, s.theta, lo, hi, s.r, g, value)
@@ -88,7 +108,15 @@ class DenseBlock(Block):
         kernel, A, s = kernels.dense_pass_few(samples.scalar), self._entries, samples
         memory: dict[int, np.ndarray] = {}
 
-        def rows(x: np.ndarray, offset: Any, lo: int, hi: int, g: np.ndarray, value: np.ndarray, add: bool) -> None:
+        def rows(
+            x: np.ndarray,
+            offset: Any,
+            lo: int,
+            hi: int,
+            g: np.ndarray,
+            value: np.ndarray,
+            add: bool,
+        ) -> None:
             if lo not in memory:  # one per thread
                 memory[lo] = np.empty((2, *x.shape[::-1]), x.dtype)
             if not add:
@@ -108,7 +136,9 @@ class DenseBlock(Block):
             return super().column_sums(weight)
         weight, threads = weight.astype(np.float64), self._threads(*self.shape)
         parts, A = np.zeros((threads, 4, self.shape[1])), self._entries
-        over_rows(lambda k, a, b: kernels.dense_sums(A[a:b], weight[a:b], parts[k]), len(A), threads)
+        over_rows(
+            lambda k, a, b: kernels.dense_sums(A[a:b], weight[a:b], parts[k]), len(A), threads
+        )
         return np.asarray(parts.sum(axis=0))
 
     def cut(self, lo: int, hi: int) -> DenseBlock:

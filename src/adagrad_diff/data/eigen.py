@@ -11,7 +11,9 @@ DIRECT_SIZE = 500  # up to which eigenvalues are computed directly
 
 
 @np.errstate(all="ignore")
-def extreme_eigenvalues(product: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[float, float]:
+def extreme_eigenvalues(
+    product: Callable[[np.ndarray], np.ndarray], size: int
+) -> tuple[float, float]:
     """(smallest, largest) eigenvalue of a symmetric matrix, as far as a few steps of Lanczos' method see them.
 
     Never below the smallest nor above the largest, but for rounding. NaN if something overflows.
@@ -47,7 +49,9 @@ def largest_eigenvalue(product: Callable[[np.ndarray], np.ndarray], size: int) -
     if size <= DIRECT_SIZE:
         matrix = product(np.eye(size)).astype(np.float64)
         return float(np.linalg.eigvalsh(matrix)[-1]) if np.isfinite(matrix).all() else np.inf
-    operator = LinearOperator((size, size), matvec=lambda v: product(v.reshape(size, 1))[:, 0], dtype=np.float64)
+    operator = LinearOperator(
+        (size, size), matvec=lambda v: product(v.reshape(size, 1))[:, 0], dtype=np.float64
+    )
     start = np.random.default_rng(0).standard_normal(size)
     first = operator @ start
     if not (np.any(first) and np.isfinite(first).all()):

@@ -25,7 +25,9 @@ class OperatorBlock(Block):
     def dot(self, x: np.ndarray, z: np.ndarray, lo: int = 0, hi: int | None = None) -> None:
         z[...] = self._product("matvec" if x.ndim == 1 else "matmat", x, z.shape)
 
-    def tdot(self, r: np.ndarray, g: np.ndarray, lo: int = 0, hi: int | None = None, add: bool = False) -> None:
+    def tdot(
+        self, r: np.ndarray, g: np.ndarray, lo: int = 0, hi: int | None = None, add: bool = False
+    ) -> None:
         product = self._product("rmatvec" if r.ndim == 1 else "rmatmat", r, g.shape)
         g[...] = g + product if add else product
 
@@ -34,7 +36,9 @@ class OperatorBlock(Block):
         try:
             product = np.asarray(getattr(self.operator, method)(vector))
         except NotImplementedError:
-            raise ValueError(f"the LinearOperator {self.name} has no {method}, which the gradient needs.") from None
+            raise ValueError(
+                f"the LinearOperator {self.name} has no {method}, which the gradient needs."
+            ) from None
         except ValueError as error:  # SciPy's, for example, about a shape
             raise ValueError(f"{what} have shape {shape}. Its {method} failed: {error}") from error
         if product.shape != shape:
@@ -52,7 +56,10 @@ class OperatorBlock(Block):
     def column_sizes(self, weight: np.ndarray) -> np.ndarray:
         """Guessed from one product with signs."""
         samples, features = self.shape
-        self.tdot(weight * np.random.default_rng(0).choice([-1.0, 1.0], samples), sizes := np.empty(features))
+        self.tdot(
+            weight * np.random.default_rng(0).choice([-1.0, 1.0], samples),
+            sizes := np.empty(features),
+        )
         return np.full(features, np.sqrt(samples) * np.abs(sizes).max())
 
     def rows(self, index: np.ndarray) -> DenseBlock:

@@ -14,7 +14,9 @@ from .samples import Samples
 class LinearPass(Protocol):
     """What goes through A once for each x."""
 
-    def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> np.ndarray:
+    def __call__(
+        self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool
+    ) -> np.ndarray:
         """Returns rows that add up to the sum of the residuals, or the residuals themselves.
 
         z = A x + offset;  r = weight * l'(z, b);  value += sum_j weight_j l(z_j, b_j);  g = A' r, or with `add` g += that.
@@ -33,7 +35,9 @@ class Pass:
     def __init__(self, source: Any, samples: Samples):
         self.source, self.samples = source, samples
 
-    def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> np.ndarray:
+    def __call__(
+        self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool
+    ) -> np.ndarray:
         losses, gradient = self.source.fold(_share, x, offset, self.samples)
         value += losses
         np.add(g, gradient, out=g) if add else np.copyto(g, gradient)
@@ -47,13 +51,19 @@ class Pass:
         return self.source.fold(_of_samples, self.samples, function, args)
 
 
-def _of_samples(block: Block, samples: Samples, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def _of_samples(
+    block: Block, samples: Samples, function: Callable[..., Any], args: tuple[Any, ...]
+) -> Any:
     return function(block, samples.part(block.first, block.first + block.shape[0]), *args)
 
 
-def _share(block: Block, x: np.ndarray, offset: Any, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+def _share(
+    block: Block, x: np.ndarray, offset: Any, samples: Samples
+) -> tuple[np.ndarray, np.ndarray]:
     """Of the value and the gradients of a linear model."""
     rows = block.shape[0]
     value, g = np.zeros(samples.width), np.empty(x.shape, block.dtype)
-    block.linear_pass(samples.part(block.first, block.first + rows))(x, offset, 0, rows, g, value, False)
+    block.linear_pass(samples.part(block.first, block.first + rows))(
+        x, offset, 0, rows, g, value, False
+    )
     return value, g

@@ -22,7 +22,9 @@ class Samples:
     theta: float  # of the scalar loss
     scalar: Any  # l(z, b, theta) -> (value, derivative); None if the loss of a sample is not that of one number
     intercept: bool  # whether something is added to predictions
-    r: np.ndarray = field(default_factory=lambda: np.empty(0))  # (samples, *batch), once there is memory for them
+    r: np.ndarray = field(
+        default_factory=lambda: np.empty(0)
+    )  # (samples, *batch), once there is memory for them
 
     @property
     def width(self) -> int:

@@ -53,7 +53,9 @@ class Source(ABC):
 
     def block(self, k: int) -> Any:
         """Rows cuts[k] to cuts[k + 1] of A, as an array or a SciPy matrix."""
-        raise NotImplementedError(f"{type(self).__name__} has no method block(k) that returns its k-th block of rows.")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method block(k) that returns its k-th block of rows."
+        )
 
     @property
     def size(self) -> int:
@@ -73,11 +75,24 @@ class Source(ABC):
         """Look at everything once: an error that names the block which is wrong."""
         owner = f"The source {type(self).__name__} given as {name}"
         shape, cuts = getattr(self, "shape", None), getattr(self, "cuts", None)
-        if not (isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(n, int | np.integer) and n > 0 for n in shape)):
-            raise ValueError(f"{owner} must have a shape (samples, features) of two positive integers. Got {shape!r} instead.")
+        if not (
+            isinstance(shape, tuple)
+            and len(shape) == 2
+            and all(isinstance(n, int | np.integer) and n > 0 for n in shape)
+        ):
+            raise ValueError(
+                f"{owner} must have a shape (samples, features) of two positive integers. Got {shape!r} instead."
+            )
         if np.dtype(self.dtype) not in (np.float32, np.float64):
-            raise ValueError(f"{owner} must have dtype float32 or float64. Got {np.dtype(self.dtype)} instead.")
-        if cuts is None or list(cuts[:1]) != [0] or cuts[-1] != shape[0] or any(lo >= hi for lo, hi in pairwise(cuts)):
+            raise ValueError(
+                f"{owner} must have dtype float32 or float64. Got {np.dtype(self.dtype)} instead."
+            )
+        if (
+            cuts is None
+            or list(cuts[:1]) != [0]
+            or cuts[-1] != shape[0]
+            or any(lo >= hi for lo, hi in pairwise(cuts))
+        ):
             raise ValueError(
                 f"{owner} must have cuts, the increasing row numbers from 0 to {shape[0]} between which its blocks lie. "
                 f"Got {cuts!r} instead."
@@ -148,7 +163,9 @@ class Source(ABC):
 
     def entries(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Those of a few rows in a few columns, as an array in double precision. The index is sorted."""
-        return np.concatenate([self._block(k).entries(part - lo, columns) for k, lo, part in self.places(index)])
+        return np.concatenate(
+            [self._block(k).entries(part - lo, columns) for k, lo, part in self.places(index)]
+        )
 
     def places(self, index: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
         """The blocks that have some of the rows: (number, first row, which)."""
@@ -173,7 +190,10 @@ class Source(ABC):
 
     def skew(self) -> float:
         """How far a square matrix is from symmetric: the largest |a_ij - a_ji|. Every block is compared with all others."""
-        return max(float(self.fold(_difference, block.to_dense().copy(), block.first, merge=max)) for block in self.blocks())
+        return max(
+            float(self.fold(_difference, block.to_dense().copy(), block.first, merge=max))
+            for block in self.blocks()
+        )
 
 
 class Moments(NamedTuple):

@@ -21,7 +21,12 @@ class Stored(Source):
     """All rows are one block, which has its own ways; folds go through parts of it that fit into the cache."""
 
     def __init__(self, block: Block):
-        self.whole, self.shape, self.dtype, self.opaque = block, block.shape, block.dtype, block.opaque
+        self.whole, self.shape, self.dtype, self.opaque = (
+            block,
+            block.shape,
+            block.dtype,
+            block.opaque,
+        )
 
     @property
     def size(self) -> int:
@@ -69,14 +74,23 @@ class SumOverRows(Pass):
         self.rows, self.work = rows, work
         self._g = self._value = np.empty((0,))  # one row per thread
 
-    def __call__(self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool) -> np.ndarray:
+    def __call__(
+        self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool
+    ) -> np.ndarray:
         r = self.samples.r
-        threads = 1 if self.work < 2 * shared.WORK_PER_THREAD else min(shared.thread_count(self.work), len(r))
+        threads = (
+            1
+            if self.work < 2 * shared.WORK_PER_THREAD
+            else min(shared.thread_count(self.work), len(r))
+        )
         if threads == 1:
             self.rows(x, offset, 0, len(r), g, value, add)
             return r
         if threads != len(self._value):
-            self._value, self._g = np.empty((threads, *value.shape)), np.empty((threads - 1, *g.shape), g.dtype)
+            self._value, self._g = (
+                np.empty((threads, *value.shape)),
+                np.empty((threads - 1, *g.shape), g.dtype),
+            )
         values, gradients = self._value, self._g
         values.fill(0)
         values[0] = value

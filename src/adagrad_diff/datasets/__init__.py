@@ -65,7 +65,9 @@ class Dataset:
         return iter((self.A, self.b))
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name!r}, {self.A.shape[0]} x {self.A.shape[1]}, source={self.source!r})"
+        return (
+            f"Dataset({self.name!r}, {self.A.shape[0]} x {self.A.shape[1]}, source={self.source!r})"
+        )
 
 
 def names() -> list[str]:
@@ -91,7 +93,11 @@ def shape(name: str) -> tuple[int, int]:
 
 
 def load(
-    name: str, directory: str | os.PathLike[str] | None = None, *, stand_in: bool = False, download: bool = True
+    name: str,
+    directory: str | os.PathLike[str] | None = None,
+    *,
+    stand_in: bool = False,
+    download: bool = True,
 ) -> Dataset:
     """Read a data set of the LIBSVM collection, or generate one like it.
 
@@ -136,7 +142,10 @@ def load(
         return Dataset(*decoded(entry), name, "package", entry.sha256)
     try:
         path, source = cached_or_fetched(entry, download=download)
-    except (DataError, ModuleNotFoundError) as error:  # also without pooch, which a stand-in does not need
+    except (
+        DataError,
+        ModuleNotFoundError,
+    ) as error:  # also without pooch, which a stand-in does not need
         if not stand_in:
             raise
         if isinstance(error, DataError) and not isinstance(error, Unavailable):

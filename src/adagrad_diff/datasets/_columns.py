@@ -38,9 +38,15 @@ class Feature:
 def plain(series: Any, column: str, file: str) -> Any:
     """Numbers with NaN (float64), or words with None (objects): what a column holds, or a sentence if it holds neither."""
     pandas = require("pandas", "paper")
-    kind = series.dtype.kind if isinstance(series.dtype, np.dtype) else getattr(series.dtype, "kind", "O")
+    kind = (
+        series.dtype.kind
+        if isinstance(series.dtype, np.dtype)
+        else getattr(series.dtype, "kind", "O")
+    )
     if kind in "mM" or isinstance(series.dtype, pandas.PeriodDtype):
-        raise DataError(f"{_of(column, file)} holds dates or times: turn them into numbers, or {_drop(column)}.")
+        raise DataError(
+            f"{_of(column, file)} holds dates or times: turn them into numbers, or {_drop(column)}."
+        )
     if kind in "biuf" and not isinstance(series.dtype, pandas.CategoricalDtype):
         return series.to_numpy(np.float64, na_value=np.nan)
     values = series.astype(object).to_numpy()
@@ -53,7 +59,9 @@ def plain(series: Any, column: str, file: str) -> Any:
     for row in np.flatnonzero(there):
         if not isinstance(values[row], str):
             what = type(values[row]).__name__
-            raise DataError(f"{_of(column, file)} holds a {what} in row {row + 1}: turn it into numbers, or {_drop(column)}.")
+            raise DataError(
+                f"{_of(column, file)} holds a {what} in row {row + 1}: turn it into numbers, or {_drop(column)}."
+            )
     words = np.full(len(values), None, object)
     words[there] = [word.strip() for word in known]
     _refuse_mixture(words, column, file)
@@ -64,7 +72,11 @@ def _refuse_mixture(words: np.ndarray, column: str, file: str) -> None:
     """Words among which there are more numbers than others, and words that are dates."""
     pandas = require("pandas", "paper")
     rows = np.flatnonzero(words != None)  # noqa: E711
-    numbers = pandas.to_numeric(pandas.Series(words[rows], dtype=object), errors="coerce").notna().to_numpy()
+    numbers = (
+        pandas.to_numeric(pandas.Series(words[rows], dtype=object), errors="coerce")
+        .notna()
+        .to_numpy()
+    )
     if rows.size and numbers.mean() >= MOSTLY_NUMBERS and not numbers.all():
         row = rows[np.argmin(numbers)]
         word = words[row]
@@ -78,7 +90,9 @@ def _refuse_mixture(words: np.ndarray, column: str, file: str) -> None:
         )
 
 
-def encoded(frame: Any, file: str, *, impute: bool, standardize: bool) -> Iterator[tuple[Any, list[Feature]]]:
+def encoded(
+    frame: Any, file: str, *, impute: bool, standardize: bool
+) -> Iterator[tuple[Any, list[Feature]]]:
     """Each column of a frame as an array (rows, 1) of numbers, or as a sparse one of indicators, with its features.
 
     A constant says nothing that the intercept does not: it yields an array without a column.
@@ -90,7 +104,11 @@ def encoded(frame: Any, file: str, *, impute: bool, standardize: bool) -> Iterat
         else:
             values = _complete_numbers(values, column, file, impute)
             constant = values.min() == values.max()
-            shift, scale = (float(values.mean()), float(values.std())) if standardize and not constant else (0.0, 1.0)
+            shift, scale = (
+                (float(values.mean()), float(values.std()))
+                if standardize and not constant
+                else (0.0, 1.0)
+            )
             if scale == 0.0:  # it varies by less than rounding
                 constant, scale = True, 1.0
             features = [] if constant else [Feature(column, None, shift, scale)]
@@ -114,8 +132,12 @@ def _complete_numbers(values: np.ndarray, column: str, file: str, impute: bool) 
         raise DataError(f"{_of(column, file)} has no value in any row: {_drop(column)}.")
     if gone.any():
         if not impute:
-            where = f"in row {np.argmax(gone) + 1}" + (f" and {gone.sum() - 1} more" if gone.sum() > 1 else "")
-            raise DataError(f"{_of(column, file)} has no value {where}: {_complete(column, 'by the median')}.")
+            where = f"in row {np.argmax(gone) + 1}" + (
+                f" and {gone.sum() - 1} more" if gone.sum() > 1 else ""
+            )
+            raise DataError(
+                f"{_of(column, file)} has no value {where}: {_complete(column, 'by the median')}."
+            )
         values = np.where(gone, np.median(values[~gone]), values)
     if (large := np.where(gone, 0.0, size) > LARGEST_VALUE).any():
         row = int(np.argmax(large))

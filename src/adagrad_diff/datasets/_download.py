@@ -36,7 +36,9 @@ def keep(content: bytes, entry: Entry, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(path, lambda file: file.write(content))
     except OSError as error:
-        raise Unavailable(ways_out(entry, f"the directory {path.parent} cannot be written: {reason(error)}")) from None
+        raise Unavailable(
+            ways_out(entry, f"the directory {path.parent} cannot be written: {reason(error)}")
+        ) from None
 
 
 def _fetch(entry: Entry) -> bytes:
@@ -44,7 +46,9 @@ def _fetch(entry: Entry) -> bytes:
     requests, errors = require("requests", "paper"), require("urllib3.exceptions", "paper")
     host, deadline, content = urlsplit(entry.url).hostname, perf_counter() + LONGEST, bytearray()
     try:
-        with requests.get(entry.url, stream=True, timeout=TIMEOUT, headers={"Accept-Encoding": "identity"}) as response:
+        with requests.get(
+            entry.url, stream=True, timeout=TIMEOUT, headers={"Accept-Encoding": "identity"}
+        ) as response:
             response.raise_for_status()
             read = getattr(
                 response.raw, "read1", response.raw.read
@@ -52,9 +56,13 @@ def _fetch(entry: Entry) -> bytes:
             while piece := read(RECEIVED_AT_ONCE):
                 content += piece
                 if len(content) > entry.size:
-                    raise _another(entry, f"it has more than the {entry.size:,} bytes that were expected")
+                    raise _another(
+                        entry, f"it has more than the {entry.size:,} bytes that were expected"
+                    )
                 if perf_counter() > deadline:
-                    raise Unavailable(ways_out(entry, f"{host} had not sent all of it after {LONGEST:g} seconds"))
+                    raise Unavailable(
+                        ways_out(entry, f"{host} had not sent all of it after {LONGEST:g} seconds")
+                    )
     except (requests.RequestException, errors.HTTPError) as error:
         raise Unavailable(ways_out(entry, _reason(error, requests, errors, host))) from None
     return bytes(content)

@@ -67,14 +67,22 @@ def in_directory(entry: Entry, directory: str | os.PathLike[str] | None) -> Path
     if named is None:
         return None
     folder = as_path(named, "directory").expanduser()
-    origin = "The 'directory' argument" if directory is not None else f"The environment variable {VARIABLE}"
+    origin = (
+        "The 'directory' argument"
+        if directory is not None
+        else f"The environment variable {VARIABLE}"
+    )
     try:
         if not folder.is_dir():
-            raise DataError(f"{origin} names {str(folder)!r}, which is not a directory. Create it, or name another one.")
+            raise DataError(
+                f"{origin} names {str(folder)!r}, which is not a directory. Create it, or name another one."
+            )
         path = folder / entry.file
         return path if path.exists() else None
     except OSError as error:
-        raise DataError(f"{origin} names {str(folder)!r}, which cannot be read: {error.strerror}.") from None
+        raise DataError(
+            f"{origin} names {str(folder)!r}, which cannot be read: {error.strerror}."
+        ) from None
 
 
 def fault(path: Path, entry: Entry) -> str | None:
@@ -85,14 +93,20 @@ def fault(path: Path, entry: Entry) -> str | None:
             size = file.tell()
     except OSError as error:
         return f"{path} cannot be read: {reason(error)}."
-    return None if found == entry.sha256 else f"{path} is damaged or is another file: {entry.compared(found, size)}."
+    return (
+        None
+        if found == entry.sha256
+        else f"{path} is damaged or is another file: {entry.compared(found, size)}."
+    )
 
 
 def check_own(path: Path, entry: Entry) -> None:
     """Refuse a file of the user's that is wrong. It is theirs to replace: we do not touch it."""
     problem = fault(path, entry)
     if problem:
-        raise DataError(f"{problem} Replace it by {entry.url}, or move it away and it will be fetched.")
+        raise DataError(
+            f"{problem} Replace it by {entry.url}, or move it away and it will be fetched."
+        )
 
 
 def cached_or_fetched(entry: Entry, *, download: bool = True) -> tuple[Path, str]:
@@ -106,7 +120,9 @@ def cached_or_fetched(entry: Entry, *, download: bool = True) -> tuple[Path, str
         if problem is None:
             return path, "cache"
         if not download:
-            raise DataError(f"{problem} It is in the cache: delete it, or allow it to be fetched again (download=True).")
+            raise DataError(
+                f"{problem} It is in the cache: delete it, or allow it to be fetched again (download=True)."
+            )
         warn(f"{problem} It is in the cache, and is fetched again.", DataWarning)
     _obtain(entry, path)
     return path, "download"

@@ -24,8 +24,14 @@ from ._csv import read_csv
 from ._registry import DataError
 
 HEAD_BYTES = 1 << 16  # of a file that are looked at to see what it is
-ZIPPED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
-SVMLIGHT_LINE = re.compile(r"(\S+)((?:\s+qid:\d+)?(?:\s+\d+:[^\s:]+)*)\s*(?:#.*)?")  # a line of an svmlight file
+ZIPPED: dict[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
+SVMLIGHT_LINE = re.compile(
+    r"(\S+)((?:\s+qid:\d+)?(?:\s+\d+:[^\s:]+)*)\s*(?:#.*)?"
+)  # a line of an svmlight file
 COMMON_TARGETS = ("y", "b", "target")  # what people call it in NPZ files
 
 
@@ -58,7 +64,9 @@ def read(path: Path, *, header: bool, missing: Sequence[str]) -> Contents:
             frame, notes = read_csv(file, name, path.suffix, header=header, missing=missing)
             return Contents(kind, frame=frame, notes=notes)
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{name} cannot be unpacked: {str(error).rstrip('.')}. Is it complete?") from error
+        raise DataError(
+            f"{name} cannot be unpacked: {str(error).rstrip('.')}. Is it complete?"
+        ) from error
     except OSError as error:
         raise DataError(f"{name} cannot be read: {reason(error)}.") from error
 
@@ -91,11 +99,15 @@ def _kind(head: bytes, name: str) -> str:
     if head.startswith(b"PK\x03\x04"):
         return "NPZ"
     if head.startswith(b"\x93NUMPY"):
-        raise DataError(f"{name} holds one array without a name: save the samples and their target with numpy.savez(X=, y=).")
+        raise DataError(
+            f"{name} holds one array without a name: save the samples and their target with numpy.savez(X=, y=)."
+        )
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{name} is text in UTF-16: save it as UTF-8.")
     if b"\0" in head:
-        raise DataError(f"{name} is a binary file, but neither Parquet nor NPZ: give a table as CSV, Parquet, svmlight or NPZ.")
+        raise DataError(
+            f"{name} is a binary file, but neither Parquet nor NPZ: give a table as CSV, Parquet, svmlight or NPZ."
+        )
     try:
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
     except UnicodeDecodeError as error:
@@ -113,7 +125,9 @@ def _is_svmlight(text: str, name: str) -> bool:
         return False
     labels = [match[1] for match in found if match]
     if word := next((label for label in labels if not _is_number(label)), None):
-        raise DataError(f"{name} looks like svmlight, whose labels are numbers, but one is {word!r}: number the classes.")
+        raise DataError(
+            f"{name} looks like svmlight, whose labels are numbers, but one is {word!r}: number the classes."
+        )
     return True
 
 
@@ -132,8 +146,12 @@ def _svmlight(file: Any, name: str) -> tuple[Any, np.ndarray]:
     try:
         A, b = reader.load_svmlight_file(file)
     except (ValueError, OverflowError) as error:
-        raise DataError(f"{name} begins like an svmlight file, but does not go on like one: {error}.") from error
-    return csr_array((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), shape=A.shape), b
+        raise DataError(
+            f"{name} begins like an svmlight file, but does not go on like one: {error}."
+        ) from error
+    return csr_array(
+        (A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), shape=A.shape
+    ), b
 
 
 def _parquet(path: Path, name: str) -> Any:
@@ -145,7 +163,9 @@ def _parquet(path: Path, name: str) -> Any:
     try:
         frame = pandas.read_parquet(os.fspath(path))
     except Exception as error:  # of either library, of any kind
-        raise DataError(f"{name} is a Parquet file that cannot be read: {_first_line(error)}") from error
+        raise DataError(
+            f"{name} is a Parquet file that cannot be read: {_first_line(error)}"
+        ) from error
     return frame.rename(columns=str)
 
 
@@ -155,13 +175,19 @@ def _npz(file: Any, name: str) -> Any:
     try:
         with np.load(file, allow_pickle=False) as archive:
             if others := [key for key in archive.zip.namelist() if not key.endswith(".npy")]:
-                raise ValueError(f"it is a ZIP archive that holds {others[0]!r}: unpack it, or save its table as CSV")
+                raise ValueError(
+                    f"it is a ZIP archive that holds {others[0]!r}: unpack it, or save its table as CSV"
+                )
             arrays = {key: archive[key] for key in archive.files}
     except Exception as error:  # zipfile has many ways to say that a file is damaged
         raise DataError(f"{name} is no NPZ file of plain arrays: {_first_line(error)}") from error
     arrays = {key: array for key, array in arrays.items() if array.ndim}
     rows = {key: len(array) for key, array in arrays.items()}
-    if not arrays or len(set(rows.values())) > 1 or any(array.ndim > 2 for array in arrays.values()):
+    if (
+        not arrays
+        or len(set(rows.values())) > 1
+        or any(array.ndim > 2 for array in arrays.values())
+    ):
         shapes = ", ".join(f"{key} {array.shape}" for key, array in arrays.items()) or "none"
         raise DataError(
             f"The arrays of {name} must be columns of one length, or matrices with as many rows. They are: {shapes}."

@@ -52,7 +52,9 @@ def as_text(codes: np.ndarray, b: np.ndarray) -> bytes:
     line = "".join(["+1 ", *(f"{j}:?.000000 " for j in range(1, columns + 1)), "\n"]).encode()
     lines = np.tile(np.frombuffer(line, np.uint8), (rows, 1))
     lines[:, 0] = np.where(b > 0, ord("+"), ord("-"))
-    lines[:, [place for place, character in enumerate(line) if character == ord("?")]] = ord("0") + codes
+    lines[:, [place for place, character in enumerate(line) if character == ord("?")]] = (
+        ord("0") + codes
+    )
     return lines.tobytes()
 
 
@@ -64,14 +66,20 @@ def _content(entry: Entry) -> bytes:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}, which comes with the package, cannot be read: {error.strerror}. {INSTALL_AGAIN}") from None
+        raise DataError(
+            f"{path}, which comes with the package, cannot be read: {error.strerror}. {INSTALL_AGAIN}"
+        ) from None
     if len(content) != (expected := -(-rows // 8) + 2 * rows * columns // 8):
-        raise DataError(f"{path} is damaged: it has {len(content):,} bytes instead of {expected:,}. {INSTALL_AGAIN}")
+        raise DataError(
+            f"{path} is damaged: it has {len(content):,} bytes instead of {expected:,}. {INSTALL_AGAIN}"
+        )
     return content
 
 
 def _checked(content: bytes, entry: Entry) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if found != entry.sha256:
-        raise DataError(f"{packed(entry)} is damaged: as text, {entry.compared(found, len(content))}. {INSTALL_AGAIN}")
+        raise DataError(
+            f"{packed(entry)} is damaged: as text, {entry.compared(found, len(content))}. {INSTALL_AGAIN}"
+        )
     return content

@@ -20,7 +20,10 @@ def joined(blocks: list[Any]) -> Any:
     stored = sum(block.nnz if sparse.issparse(block) else block.size for block in blocks)
     if entries > DENSE_ENTRIES and stored < DENSE_SHARE * entries:
         whole = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
-        return sparse.csr_array((whole.data, whole.indices.astype(np.int32), whole.indptr.astype(np.int32)), shape=whole.shape)
+        return sparse.csr_array(
+            (whole.data, whole.indices.astype(np.int32), whole.indptr.astype(np.int32)),
+            shape=whole.shape,
+        )
     return np.hstack([block.toarray() if sparse.issparse(block) else block for block in blocks])
 
 
@@ -30,7 +33,9 @@ def scaled(A: Any, file: str, standardize: bool) -> tuple[Any, list[Feature]]:
     if not entries.size:
         raise DataError(f"{file} has no feature.")
     if (bad := ~(np.abs(entries) <= LARGEST_VALUE)).any():
-        raise DataError(f"{file} holds the value {entries[bad].flat[0]}: remove the rows that have it, or use other units.")
+        raise DataError(
+            f"{file} holds the value {entries[bad].flat[0]}: remove the rows that have it, or use other units."
+        )
     shift, scale = np.zeros(A.shape[1]), np.ones(A.shape[1])
     if standardize:
         if sparse.issparse(A):
@@ -39,4 +44,6 @@ def scaled(A: Any, file: str, standardize: bool) -> tuple[Any, list[Feature]]:
             shift, scale = A.mean(axis=0), A.std(axis=0)
         scale[scale == 0.0] = 1.0
         A = sparse.csr_array(A.multiply(1.0 / scale)) if sparse.issparse(A) else (A - shift) / scale
-    return A, [Feature(str(j + 1), None, float(shift[j]), float(scale[j])) for j in range(A.shape[1])]
+    return A, [
+        Feature(str(j + 1), None, float(shift[j]), float(scale[j])) for j in range(A.shape[1])
+    ]

@@ -46,10 +46,33 @@ class Entry:
 
     def compared(self, found: str, size: int) -> str:
         """What is wrong with a file of that checksum and size, in numbers."""
-        return f"expected sha256 {self.sha256} ({self.size:,} bytes), found {found} ({size:,} bytes)"
+        return (
+            f"expected sha256 {self.sha256} ({self.size:,} bytes), found {found} ({size:,} bytes)"
+        )
 
 
-NEWS20_ROWS = (797, 780, 797, 796, 796, 797, 799, 798, 799, 792, 798, 797, 798, 798, 799, 799, 800, 799, 799, 797)
+NEWS20_ROWS = (
+    797,
+    780,
+    797,
+    796,
+    796,
+    797,
+    799,
+    798,
+    799,
+    792,
+    798,
+    797,
+    798,
+    798,
+    799,
+    799,
+    800,
+    799,
+    799,
+    797,
+)
 
 REGISTRY = {
     "splice.t": Entry(

@@ -33,7 +33,9 @@ def generate(name: str) -> Data:
     """
     entry = entry_of(name, "generate")
     rows = np.random.default_rng(list(name.encode()))
-    rule = np.random.default_rng(list(entry.kind.encode()))  # splice and splice.t: one rule, other rows
+    rule = np.random.default_rng(
+        list(entry.kind.encode())
+    )  # splice and splice.t: one rule, other rows
     return GENERATORS[entry.kind](entry, rule, rows)
 
 
@@ -42,7 +44,9 @@ def nucleotides(entry: Entry, rule: np.random.Generator, rows: np.random.Generat
     n, d = entry.shape
     codes = 1.0 + rows.choice(4, size=(n, d), p=(0.23, 0.27, 0.26, 0.24))
     weight = np.zeros(d)
-    weight[rule.choice(d, 12, replace=False)] = rule.choice([-1, 1], 12) * rule.uniform(0.5, 1.5, 12)
+    weight[rule.choice(d, 12, replace=False)] = rule.choice([-1, 1], 12) * rule.uniform(
+        0.5, 1.5, 12
+    )
     return codes, _labels(entry, (codes - 2.5) @ weight, 0.45, rows)
 
 
@@ -57,7 +61,9 @@ def words(entry: Entry, rule: np.random.Generator, rows: np.random.Generator) ->
     text = np.repeat(np.arange(n), length)
     frequency = np.cumsum(1 / (np.arange(d) + 10))
     word = np.searchsorted(frequency, rows.random(len(text)) * frequency[-1])
-    preferred = np.sort(rule.integers(100, d // 3, (classes, 150)), axis=1)  # neither the commonest nor the rarest
+    preferred = np.sort(
+        rule.integers(100, d // 3, (classes, 150)), axis=1
+    )  # neither the commonest nor the rarest
     special = np.flatnonzero(rows.random(len(text)) < 1 / 7)
     rank = (150 ** rows.random(len(special))).astype(int) - 1  # density 1 / rank
     word[special] = preferred[b[text[special]] - 1, rank]

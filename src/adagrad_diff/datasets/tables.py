@@ -116,10 +116,18 @@ def read_table(
     except (OSError, ValueError) as error:  # a name that no file can have
         raise DataError(f"There is no file {str(data)!r}.") from error
     if there:
-        contents, name, sha256 = read(path, header=header, missing=missing), path.name, digest(path) if path.is_file() else ""
+        contents, name, sha256 = (
+            read(path, header=header, missing=missing),
+            path.name,
+            digest(path) if path.is_file() else "",
+        )
     elif str(data) in names():
         known_set = load(str(data), directory)
-        contents, name, sha256 = Contents("data set", None, known_set.A, known_set.b), known_set.name, str(known_set.sha256)
+        contents, name, sha256 = (
+            Contents("data set", None, known_set.A, known_set.b),
+            known_set.name,
+            str(known_set.sha256),
+        )
     else:
         raise DataError(
             f"There is no file {str(data)!r}, and no data set of that name. The data sets are: {', '.join(names())}."
@@ -127,23 +135,46 @@ def read_table(
     if contents.frame is None:
         if target is not None or drop:
             option = "--target" if target is not None else "--drop"
-            raise DataError(f"{name!r} has a target and features without names: {option} is for tables.")
+            raise DataError(
+                f"{name!r} has a target and features without names: {option} is for tables."
+            )
         A, features = scaled(contents.A, repr(name), standardize)
         y = _target(contents.b, "label", repr(name))
         return Table(A, y, features, "label", name, contents.kind, sha256, len(features), [], [])
     frame, target = _chosen(contents, target, drop, repr(name))
     y = _target(plain(frame[target], target, repr(name)), target, repr(name))
     frame = frame.drop(columns=target)
-    parts = dict(zip(frame.columns, encoded(frame, repr(name), impute=impute, standardize=standardize), strict=True))
+    parts = dict(
+        zip(
+            frame.columns,
+            encoded(frame, repr(name), impute=impute, standardize=standardize),
+            strict=True,
+        )
+    )
     features = [feature for _, found in parts.values() for feature in found]
     left_out = [column for column, (_, found) in parts.items() if not found]
     if not features:
-        raise DataError(f"{name!r} has no column beside the target {target!r} that is not constant.")
+        raise DataError(
+            f"{name!r} has no column beside the target {target!r} that is not constant."
+        )
     A = joined([block for block, found in parts.values() if found])
-    return Table(A, y, features, target, name, contents.kind, sha256, len(parts), left_out, list(contents.notes))
+    return Table(
+        A,
+        y,
+        features,
+        target,
+        name,
+        contents.kind,
+        sha256,
+        len(parts),
+        left_out,
+        list(contents.notes),
+    )
 
 
-def _chosen(contents: Contents, target: str | None, drop: Sequence[str], file: str) -> tuple[Any, str]:
+def _chosen(
+    contents: Contents, target: str | None, drop: Sequence[str], file: str
+) -> tuple[Any, str]:
     """The columns that are used, and the name of the target."""
     frame = contents.frame
     columns = list(frame.columns)
@@ -153,7 +184,9 @@ def _chosen(contents: Contents, target: str | None, drop: Sequence[str], file: s
     if target is None and contents.kind == "NPZ":
         target = next((column for column in COMMON_TARGETS if column in columns), None)
     if target is None:
-        raise DataError(f"Say which column of {file} is to be predicted, with --target. {_listed(columns)}")
+        raise DataError(
+            f"Say which column of {file} is to be predicted, with --target. {_listed(columns)}"
+        )
     for column, option in ((target, "--target"), *((column, "--drop") for column in drop)):
         if column not in columns:
             near = difflib.get_close_matches(column, columns, 1)
@@ -172,7 +205,11 @@ def _target(y: np.ndarray, target: str, file: str) -> np.ndarray:
     if gone.any():
         row = int(np.argmax(gone))
         what = "no value" if y.dtype == object or np.isnan(y[row]) else f"the value {y[row]}"
-        raise DataError(f"The target {target!r} of {file} has {what} in row {row + 1}: remove the rows where it is not known.")
+        raise DataError(
+            f"The target {target!r} of {file} has {what} in row {row + 1}: remove the rows where it is not known."
+        )
     if len(y) < 2:
-        raise DataError(f"{file} has one row: two are the least from which something can be learned.")
+        raise DataError(
+            f"{file} has one row: two are the least from which something can be learned."
+        )
     return y

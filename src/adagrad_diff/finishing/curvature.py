@@ -20,8 +20,13 @@ class Curvature(ABC):
     size: int
     tail = 0
     samples = 0
-    most = {True: 2000, False: 2000}  # coordinates of a Hessian that is formed and factored, if the penalty is smooth, or not
-    damping = 0.0  # what is added to the second derivatives, in units of their mean: for steps from afar
+    most = {
+        True: 2000,
+        False: 2000,
+    }  # coordinates of a Hessian that is formed and factored, if the penalty is smooth, or not
+    damping = (
+        0.0  # what is added to the second derivatives, in units of their mean: for steps from afar
+    )
     constant = False  # whether the Hessian is the same everywhere
     scale = 0.0  # the size of its values: that at zero
     value: float  # at the point where it is

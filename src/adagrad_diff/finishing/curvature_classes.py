@@ -53,7 +53,9 @@ class ClassesCurvature(Curvature):
 
     def _sum(self, z: np.ndarray, weight: np.ndarray | None = None) -> float:
         total = np.zeros(1)
-        kernels.softmax_residuals(z[:, :, None], self.loss.b, self.weight if weight is None else weight, 0, len(z), total)
+        kernels.softmax_residuals(
+            z[:, :, None], self.loss.b, self.weight if weight is None else weight, 0, len(z), total
+        )
         return float(total[0])
 
     def _chosen(self, features: np.ndarray) -> Chosen:
@@ -89,7 +91,9 @@ class ClassesCurvature(Curvature):
         k, C, p = len(V), self.classes, self.p
         H = np.empty((k, C, k, C))
         for c in range(C):
-            H[:, c, :, c] = chosen.gram(self.weight * (p[:, c] * (1.0 - p[:, c]) + self.mean * self.damping))
+            H[:, c, :, c] = chosen.gram(
+                self.weight * (p[:, c] * (1.0 - p[:, c]) + self.mean * self.damping)
+            )
             for e in range(c):
                 block = chosen.gram(self.weight * p[:, c] * p[:, e])
                 H[:, c, :, e] = H[:, e, :, c] = -block
@@ -122,7 +126,9 @@ class ClassesCurvature(Curvature):
         return 0.5 * float(self.samples) * count * count
 
     def noise(self) -> np.ndarray:
-        size = np.sqrt(np.sum(self.r**2 / np.where(self.weight > 0, self.weight, 1.0)[:, None], axis=0))
+        size = np.sqrt(
+            np.sum(self.r**2 / np.where(self.weight > 0, self.weight, 1.0)[:, None], axis=0)
+        )
         return np.outer(np.sqrt(self.columns.square), size).ravel()
 
     def slopes(self, x: np.ndarray) -> np.ndarray | None:

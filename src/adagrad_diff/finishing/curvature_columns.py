@@ -10,7 +10,9 @@ import numpy as np
 from ..data import Block, Source
 from ..data.source import joined
 
-COPIED_COLUMNS = 1 << 25  # entries of a copy of some columns; larger ones are gone through block by block
+COPIED_COLUMNS = (
+    1 << 25
+)  # entries of a copy of some columns; larger ones are gone through block by block
 
 
 class Columns:
@@ -25,7 +27,9 @@ class Columns:
 
     def know(self, moments: Any) -> None:
         """Where a fold takes long, and a race has asked for these already."""
-        self.center = moments.mean / self.weight.sum() if self.intercept else np.zeros(self.features)
+        self.center = (
+            moments.mean / self.weight.sum() if self.intercept else np.zeros(self.features)
+        )
         self.square = np.append(moments.square, np.ones(int(self.intercept)))
 
     @cached_property
@@ -116,7 +120,9 @@ class Chosen:
     def gram(self, h: np.ndarray) -> np.ndarray:
         """A' diag(h) A"""
         columns, features = self.columns, self.index[self.index < self.columns.features]
-        total: np.ndarray = columns.A.fold(_gram, features, columns.center, columns.intercept, along=(h,))
+        total: np.ndarray = columns.A.fold(
+            _gram, features, columns.center, columns.intercept, along=(h,)
+        )
         return total
 
 
@@ -140,7 +146,9 @@ class Copied(Chosen):
         return np.asarray(half.T @ half)
 
 
-def dense_part(block: Block, features: np.ndarray, center: np.ndarray, intercept: bool) -> np.ndarray:
+def dense_part(
+    block: Block, features: np.ndarray, center: np.ndarray, intercept: bool
+) -> np.ndarray:
     """Some columns of a block, centered and with ones in the end if there is an intercept."""
     array, whole = _entries(block), features.size == block.shape[1]
     some = array if whole else array[:, features]
@@ -157,12 +165,18 @@ def _entries(block: Block) -> Any:
     return block.to_dense() if hasattr(block, "array") else block.to_sparse()
 
 
-def _chosen(block: Block, features: np.ndarray, center: np.ndarray, intercept: bool) -> list[np.ndarray]:
+def _chosen(
+    block: Block, features: np.ndarray, center: np.ndarray, intercept: bool
+) -> list[np.ndarray]:
     part = dense_part(block, features, center, intercept)
-    return [part if block.threaded or part.base is None else part.copy()]  # the next block may come in the same memory
+    return [
+        part if block.threaded or part.base is None else part.copy()
+    ]  # the next block may come in the same memory
 
 
-def _gram(block: Block, h: np.ndarray, features: np.ndarray, center: np.ndarray, intercept: bool) -> np.ndarray:
+def _gram(
+    block: Block, h: np.ndarray, features: np.ndarray, center: np.ndarray, intercept: bool
+) -> np.ndarray:
     half = dense_part(block, features, center, intercept) * np.sqrt(h)[:, None]
     return np.asarray(half.T @ half)
 

@@ -42,8 +42,12 @@ class FarCurvature(LinearCurvature):
         self._pass: Any = loss.A.linear_pass(loss.samples(()))
         if loss.dtype == np.float64:
             self.columns.know(loss.A.moments(loss.weight))
-        self._wanted = np.arange(self.size if self.size <= ASKED_AT_ONCE and not self.constant else 0)
-        self._plain: tuple[np.ndarray, np.ndarray] | None = None  # the Hessian for second derivatives of one, and where
+        self._wanted = np.arange(
+            self.size if self.size <= ASKED_AT_ONCE and not self.constant else 0
+        )
+        self._plain: tuple[np.ndarray, np.ndarray] | None = (
+            None  # the Hessian for second derivatives of one, and where
+        )
 
     def start(self, x: np.ndarray) -> None:
         self._next: tuple[float, Visit] | None = None
@@ -82,13 +86,18 @@ class FarCurvature(LinearCurvature):
     def _of_ones(self, index: np.ndarray) -> np.ndarray:
         """A' diag(weight) A, which is the same everywhere."""
         if self._plain is None or not np.array_equal(self._plain[0], index):
-            self._plain = index.copy(), self._pass.fold(_of_ones, self._features(index), *self._frame)
+            self._plain = (
+                index.copy(),
+                self._pass.fold(_of_ones, self._features(index), *self._frame),
+            )
         return self._plain[1]
 
     @property
     def _shift(self) -> float:
         """What is added to second derivatives."""
-        return 0.0 if self.constant else self.damping * (self.here.mean or self.loss.smoothness or 1.0)
+        return (
+            0.0 if self.constant else self.damping * (self.here.mean or self.loss.smoothness or 1.0)
+        )
 
     def product(self, index: np.ndarray, v: np.ndarray) -> np.ndarray:
         whole = np.zeros(self.size)
@@ -139,7 +148,12 @@ class FarCurvature(LinearCurvature):
         return np.append(sums - self.columns.center * total, total) if self.tail else sums
 
     def _visit(self, x: np.ndarray, index: np.ndarray) -> Visit:
-        call = (*self._sent(x), self._kind, self._features(index) if index.size else None, *self._frame)
+        call = (
+            *self._sent(x),
+            self._kind,
+            self._features(index) if index.size else None,
+            *self._frame,
+        )
         numbers, sums, hessian = self._pass.fold(_point, *call)
         value, total, squares, mean = numbers.tolist()
         return Visit(x.copy(), value, self._whole(sums, total), squares, mean, index, hessian)
@@ -162,14 +176,18 @@ def _point(
     """(value, sum of r, sum of r^2 / weight, mean second derivative), A' r, and the Hessian on some features."""
     weight, z, h = _bent(block, samples, x, offset, kind, 0.0)
     value = np.zeros(1)
-    kernels.residuals(samples.scalar)(z, samples.b.astype(np.float64), weight, samples.theta, 0, len(z), value)
+    kernels.residuals(samples.scalar)(
+        z, samples.b.astype(np.float64), weight, samples.theta, 0, len(z), value
+    )
     block.tdot(z, sums := np.empty(block.shape[1]))
     squares = np.sum(z**2 / np.where(weight > 0, weight, 1.0))
     hessian = np.empty((0, 0)) if features is None else _gram(block, h, features, center, intercept)
     return np.array([value[0], z.sum(), squares, h.sum()]), sums, hessian
 
 
-def _bent(block: Block, samples: Samples, x: np.ndarray, offset: Any, kind: Any, shift: float) -> tuple[np.ndarray, ...]:
+def _bent(
+    block: Block, samples: Samples, x: np.ndarray, offset: Any, kind: Any, shift: float
+) -> tuple[np.ndarray, ...]:
     """Weights, predictions, and weighted second derivatives, all in double precision."""
     weight = samples.weight.astype(np.float64)
     block.dot(x, z := np.empty(block.shape[0]))
@@ -178,18 +196,24 @@ def _bent(block: Block, samples: Samples, x: np.ndarray, offset: Any, kind: Any,
     return weight, z, np.where(weight > 0, weight * h, 0.0)
 
 
-def _gram(block: Block, h: np.ndarray, features: np.ndarray, center: np.ndarray, intercept: bool) -> np.ndarray:
+def _gram(
+    block: Block, h: np.ndarray, features: np.ndarray, center: np.ndarray, intercept: bool
+) -> np.ndarray:
     """A' diag(h) A of some columns, a part of the rows after the other: copies stay small."""
     size, samples = features.size + intercept, block.shape[0]
     total, rows = np.zeros((size, size)), max(1, COPIED_TOGETHER // max(size, 1))
     for lo in range(0, samples, rows):
         hi = min(lo + rows, samples)
-        half = dense_part(block.cut(lo, hi), features, center, intercept) * np.sqrt(h[lo:hi])[:, None]
+        half = (
+            dense_part(block.cut(lo, hi), features, center, intercept) * np.sqrt(h[lo:hi])[:, None]
+        )
         total += half.T @ half
     return total
 
 
-def _of_ones(block: Block, samples: Samples, features: np.ndarray, center: np.ndarray, intercept: bool) -> np.ndarray:
+def _of_ones(
+    block: Block, samples: Samples, features: np.ndarray, center: np.ndarray, intercept: bool
+) -> np.ndarray:
     return _gram(block, samples.weight.astype(np.float64), features, center, intercept)
 
 
@@ -208,7 +232,14 @@ def _product(
 
 @np.errstate(all="ignore")
 def _diagonal(
-    block: Block, samples: Samples, x: np.ndarray, offset: Any, kind: Any, shift: float, center: np.ndarray, intercept: bool
+    block: Block,
+    samples: Samples,
+    x: np.ndarray,
+    offset: Any,
+    kind: Any,
+    shift: float,
+    center: np.ndarray,
+    intercept: bool,
 ) -> np.ndarray:
     """sum_j h_j (a_ji - center_i)^2, and with an intercept the sum of h."""
     h = _bent(block, samples, x, offset, kind, shift)[2]

@@ -52,7 +52,10 @@ class QuadraticCurvature(Curvature):
 
     def along(self, index: np.ndarray, d: np.ndarray) -> None:
         self.index, self.d = index, d
-        self._slope, self._curve = float(self.gradient[index] @ d), float(d @ self._times(index, d)[index])
+        self._slope, self._curve = (
+            float(self.gradient[index] @ d),
+            float(d @ self._times(index, d)[index]),
+        )
 
     def at(self, t: float) -> float:
         return self.value + t * (self._slope + 0.5 * t * self._curve)
@@ -70,7 +73,11 @@ class QuadraticCurvature(Curvature):
     @cached_property
     def _diagonal(self) -> np.ndarray:
         diagonal = self.loss.Q.diagonal()
-        return np.ones(self.size) if diagonal is None else self.loss.factor * diagonal.astype(np.float64)
+        return (
+            np.ones(self.size)
+            if diagonal is None
+            else self.loss.factor * diagonal.astype(np.float64)
+        )
 
     def diagonal(self) -> np.ndarray:
         return self._diagonal
@@ -79,4 +86,6 @@ class QuadraticCurvature(Curvature):
         return float(count) * count if self.dense else np.inf
 
     def noise(self) -> np.ndarray:
-        return np.asarray(np.abs(self.c) + np.abs(self.gradient) + self.diagonal() * np.abs(self.x).max())
+        return np.asarray(
+            np.abs(self.c) + np.abs(self.gradient) + self.diagonal() * np.abs(self.x).max()
+        )

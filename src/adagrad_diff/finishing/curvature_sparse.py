@@ -25,7 +25,9 @@ class SparseColumns(Columns):
 
     def _square(self, weight: np.ndarray) -> np.ndarray:
         total = np.zeros(self.features)
-        kernels.add_square_tdot(self.by_columns.indptr, self.by_columns.indices, self.by_columns.data, weight, total)
+        kernels.add_square_tdot(
+            self.by_columns.indptr, self.by_columns.indices, self.by_columns.data, weight, total
+        )
         return total
 
     def _dot(self, x: np.ndarray, z: np.ndarray) -> None:
@@ -97,7 +99,9 @@ def _lines(matrix: Any, x: np.ndarray, z: np.ndarray) -> None:
     if threads <= 1:
         kernels.add_rows_dot(*parts, x, 0, lines, z)
     else:
-        over_rows(lambda _, lo, hi: kernels.add_rows_dot(*parts, x, lo, hi, z[lo:hi]), lines, threads)
+        over_rows(
+            lambda _, lo, hi: kernels.add_rows_dot(*parts, x, lo, hi, z[lo:hi]), lines, threads
+        )
 
 
 def _compressed(A: Any) -> Any:

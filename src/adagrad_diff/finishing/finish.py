@@ -40,7 +40,9 @@ class Finish:
     tries: int = 0
     rounds: int = 0  # small problems that were solved, all tries together
     samples: int = 0  # of the last small problem: those whose slope was unknown
-    coefficients: int = 0  # of the last small problem: those that were not held at zero or at a bound
+    coefficients: int = (
+        0  # of the last small problem: those that were not held at zero or at a bound
+    )
     seconds: float = 0.0  # of all tries
     failed: float = 0.0  # of those that did not reach the tolerance
     reason: str = "it was not tried"  # why it is not done
@@ -49,9 +51,13 @@ class Finish:
 class Finisher:
     """The finish of one problem, which keeps what it has learned between tries."""
 
-    def __init__(self, loss: Loss, penalty: Penalty, dual: Any, coordinates: Coordinates | None = None):
+    def __init__(
+        self, loss: Loss, penalty: Penalty, dual: Any, coordinates: Coordinates | None = None
+    ):
         self.loss, self.penalty, self.dual, self.report = loss, penalty, dual, Finish()
-        self.solver: Any = solver_for(loss, penalty, coordinates) if not isinstance(dual, str) else dual
+        self.solver: Any = (
+            solver_for(loss, penalty, coordinates) if not isinstance(dual, str) else dual
+        )
         if isinstance(self.solver, str):
             self.report.reason = self.solver
         self.x: Any = None  # the best answer, in the dtype of the loss, and its proof
@@ -66,13 +72,26 @@ class Finisher:
         """Whether the tolerance is reached from here: then `x` and `proof` are the answer."""
         begin, report = perf_counter(), self.report
         with np.errstate(all="ignore"):  # what overflows is seen in the answer
-            if whole and x.any() and not objective(self.loss, self.penalty, x) <= objective(self.loss, self.penalty, 0 * x):
+            if (
+                whole
+                and x.any()
+                and not objective(self.loss, self.penalty, x)
+                <= objective(self.loss, self.penalty, 0 * x)
+            ):
                 x = 0 * x  # a start at random, say
             outcome = self.solver.solve(x, tol, stop, whole)
             done = self._proven(outcome, tol)
         took = perf_counter() - begin
-        report.tries, report.rounds, report.seconds = report.tries + 1, report.rounds + outcome.rounds, report.seconds + took
-        report.samples, report.coefficients, report.done = outcome.samples, outcome.coefficients, done
+        report.tries, report.rounds, report.seconds = (
+            report.tries + 1,
+            report.rounds + outcome.rounds,
+            report.seconds + took,
+        )
+        report.samples, report.coefficients, report.done = (
+            outcome.samples,
+            outcome.coefficients,
+            done,
+        )
         if not done:
             report.failed += took
             report.reason = outcome.reason or "its answer could not be proven"
@@ -109,7 +128,9 @@ def solver_for(loss: Loss, penalty: Penalty, coordinates: Coordinates | None = N
     if not isinstance(loss, LinearModel) or loss.jump is None:
         return smooth_solver(loss, penalty)
     terms = kinked_terms(loss, penalty)
-    return terms if isinstance(terms, str) else Kinked(loss, terms, coordinates or loss.coordinates())
+    return (
+        terms if isinstance(terms, str) else Kinked(loss, terms, coordinates or loss.coordinates())
+    )
 
 
 def kinked_terms(loss: LinearModel, penalty: Penalty) -> Pieces | str:
@@ -120,7 +141,9 @@ def kinked_terms(loss: LinearModel, penalty: Penalty) -> Pieces | str:
     return "an operator does not show the rows of its matrix" if loss.A.opaque else terms
 
 
-def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: float | None = None) -> OptimizeResult:
+def finish(
+    loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: float | None = None
+) -> OptimizeResult:
     r"""Turn an approximate minimiser of F(x) = f(x) + phi(x) into an exact one, with a proof of how good it is.
 
     `minimize` with a tolerance does this by itself (``finish=False`` turns it off), and so do the estimators.
@@ -160,14 +183,20 @@ def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: flo
 
     loss, penalty = as_loss(loss), as_penalty(penalty)
     tol = check.nonnegative(tol, "tol", "finish")
-    deadline = np.inf if max_time is None else perf_counter() + check.positive(max_time, "max_time", "finish")
+    deadline = (
+        np.inf
+        if max_time is None
+        else perf_counter() + check.positive(max_time, "max_time", "finish")
+    )
     x = np.ascontiguousarray(check.finite(check.real_array(x, "x"), "x"), dtype=loss.dtype)
     if loss.shape is not None and x.shape != loss.shape:
         raise ValueError(f"x must have shape {loss.shape}. Got shape {x.shape} instead.")
     finisher = Finisher(loss, penalty, dual_of(loss, penalty))
     report, certifier = finisher.report, Certifier(finisher.dual)
     if finisher.possible:
-        finisher.attempt(x, tol, lambda: perf_counter() > deadline, whole=finisher.solver.cost() <= QUICK)
+        finisher.attempt(
+            x, tol, lambda: perf_counter() > deadline, whole=finisher.solver.cost() <= QUICK
+        )
     if (proof := finisher.proof) is not None:
         certifier.offer_proof(proof, finisher.x)
         if report.done or proof.fun <= objective(loss, penalty, x):
@@ -176,14 +205,26 @@ def finish(loss: Any, penalty: Any, x: Any, *, tol: float = 1e-10, max_time: flo
         found = certifier.certificate(x)
     else:
         found = Certificate(objective(loss, penalty, x), -np.inf, np.inf, None)
-    message = f"The tolerance is reached after {describe_finish(report)}." if report.done else f"Not finished: {report.reason}."
-    known = {"fun": found.fun, "gap": found.gap, "bound": found.bound, "dual_point": found.dual_point}
+    message = (
+        f"The tolerance is reached after {describe_finish(report)}."
+        if report.done
+        else f"Not finished: {report.reason}."
+    )
+    known = {
+        "fun": found.fun,
+        "gap": found.gap,
+        "bound": found.bound,
+        "dual_point": found.dual_point,
+    }
     return OptimizeResult(x=x, success=report.done, message=message, finish=report, **known)
 
 
 def describe_finish(report: Finish) -> str:
     """How it has ended, as part of a sentence."""
-    samples, coefficients = counted(report.samples, "sample"), counted(report.coefficients, "coefficient")
+    samples, coefficients = (
+        counted(report.samples, "sample"),
+        counted(report.coefficients, "coefficient"),
+    )
     return f"{counted(report.rounds, 'round')} of the finish, the last one with {samples} and {coefficients}"
 
 

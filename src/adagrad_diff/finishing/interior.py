@@ -28,9 +28,14 @@ from .outcome import Stop
 
 STEPS = 80  # at most
 NEARLY = 0.9995  # of the way to the boundary
-TO_CENTER = 3  # power of the progress of the predictor that decides how far to go towards the middle
+TO_CENTER = (
+    3  # power of the progress of the predictor that decides how far to go towards the middle
+)
 END_ERROR = 1e-11  # of the objective: where it ends
-WORSE, TOO_FAR = 1e4, 1e12  # an error so much larger than the least, a point that far from the first one: there is no way on
+WORSE, TOO_FAR = (
+    1e4,
+    1e12,
+)  # an error so much larger than the least, a point that far from the first one: there is no way on
 
 
 @dataclass
@@ -52,8 +57,13 @@ class Program:
         t, terms = self.A.times(x) - self.b, self.terms
         pull = -(self.q + terms.l2 * x + self.A.back(r))
         far = np.abs(x) + 1.0
-        upper, lower = np.where(terms.upper < np.inf, terms.upper, far), np.where(terms.lower > -np.inf, terms.lower, -far)
-        conjugate = np.maximum(pull - terms.l1, 0.0) * upper + np.minimum(pull + terms.l1, 0.0) * lower
+        upper, lower = (
+            np.where(terms.upper < np.inf, terms.upper, far),
+            np.where(terms.lower > -np.inf, terms.lower, -far),
+        )
+        conjugate = (
+            np.maximum(pull - terms.l1, 0.0) * upper + np.minimum(pull + terms.l1, 0.0) * lower
+        )
         rows = np.maximum(self.low * t, self.high * t) - r * t
         return float(np.abs(rows).sum() + np.abs(terms.l1 * np.abs(x) - pull * x + conjugate).sum())
 
@@ -84,15 +94,26 @@ class Rows:
     def __init__(self, program: Program):
         terms, self.m = program.terms, len(program.b)
         self.program = program
-        normed, above, below = (np.flatnonzero(w) for w in (terms.l1 > 0, terms.lower > -np.inf, terms.upper < np.inf))
+        normed, above, below = (
+            np.flatnonzero(w) for w in (terms.l1 > 0, terms.lower > -np.inf, terms.upper < np.inf)
+        )
         self.parts = normed, above, below
         self.columns = np.concatenate(self.parts)  # the coordinate of each row of the identity
         inf, none = np.inf, np.zeros
-        self.low = np.concatenate([program.low, -terms.l1[normed], np.full(above.size, -inf), none(below.size)])
-        self.high = np.concatenate([program.high, terms.l1[normed], none(above.size), np.full(below.size, inf)])
-        self.b = np.concatenate([program.b, none(normed.size), terms.lower[above], terms.upper[below]])
+        self.low = np.concatenate(
+            [program.low, -terms.l1[normed], np.full(above.size, -inf), none(below.size)]
+        )
+        self.high = np.concatenate(
+            [program.high, terms.l1[normed], none(above.size), np.full(below.size, inf)]
+        )
+        self.b = np.concatenate(
+            [program.b, none(normed.size), terms.lower[above], terms.upper[below]]
+        )
         # Where a bound is missing, so are its distance and its multiplier: they stay 1 and 0.
-        self.has_low, self.has_high = (self.low > -inf).astype(float), (self.high < inf).astype(float)
+        self.has_low, self.has_high = (
+            (self.low > -inf).astype(float),
+            (self.high < inf).astype(float),
+        )
         self.count = float(self.has_low.sum() + self.has_high.sum())
 
     def dot(self, x: np.ndarray) -> np.ndarray:
@@ -113,7 +134,10 @@ class Rows:
         )
         residual = self.dot(x) - self.b
         push = float(np.abs(residual).mean()) + np.finfo(float).tiny
-        z, v = (has * (np.maximum(side, 0.0) + push) for has, side in ((self.has_low, -residual), (self.has_high, residual)))
+        z, v = (
+            has * (np.maximum(side, 0.0) + push)
+            for has, side in ((self.has_low, -residual), (self.has_high, residual))
+        )
         self.width = high - low
         return Point(x, 0.5 * (low + high), 0.5 * self.width, 0.5 * self.width, z, v)
 
@@ -123,7 +147,10 @@ class Rows:
         best = before = last = now
         D = np.empty_like(now.r)
         for _ in range(STEPS):
-            gradient, residual = self.program.q + l2 * now.x + self.tdot(now.r), self.dot(now.x) - self.b
+            gradient, residual = (
+                self.program.q + l2 * now.x + self.tdot(now.r),
+                self.dot(now.x) - self.b,
+            )
             product, missed = kernels.interior_weights(*now[2:], residual, self.width, D)
             error = product + missed + float(np.abs(gradient) @ (1.0 + np.abs(now.x)))
             if error <= least:
@@ -131,9 +158,14 @@ class Rows:
             lost = not (error <= WORSE * least and np.abs(now.x).max(initial=0.0) < reach)
             if lost or product <= END_ERROR * size or stop():
                 break
-            if not normal.factorise(D[: self.m], l2 + np.bincount(self.columns, D[self.m :], minlength=x.size)):
+            if not normal.factorise(
+                D[: self.m], l2 + np.bincount(self.columns, D[self.m :], minlength=x.size)
+            ):
                 break
-            before, now = now, self._step(now, System(normal, D, gradient, residual), product, bool(l2.any()))
+            before, now = (
+                now,
+                self._step(now, System(normal, D, gradient, residual), product, bool(l2.any())),
+            )
         return self._end(best, last, least)
 
     def _step(self, now: Point, system: System, product: float, curved: bool) -> Point:
@@ -147,9 +179,13 @@ class Rows:
         if curved:  # then x is in both equations
             dual = primal = min(dual, primal)
         s, t = now.s + dual * (self.has_low * dr), now.t - dual * (self.has_high * dr)
-        return Point(now.x + primal * dx, now.r + dual * dr, s, t, now.z + primal * dz, now.v + primal * dv)
+        return Point(
+            now.x + primal * dx, now.r + dual * dr, s, t, now.z + primal * dz, now.v + primal * dv
+        )
 
-    def _direction(self, now: Point, system: System, aim_s: np.ndarray, aim_t: np.ndarray) -> tuple[Any, ...]:
+    def _direction(
+        self, now: Point, system: System, aim_s: np.ndarray, aim_t: np.ndarray
+    ) -> tuple[Any, ...]:
         """Of x, r, z and v, such that s z and t v become what they are to be; how far it leads, and to which products."""
         normal, D, gradient, residual = system
         pull, dz, dv = np.empty((3, D.size))
@@ -161,7 +197,9 @@ class Rows:
 
     def _end(self, now: Point, before: Point, error: float) -> Interior:
         """Of two factors whose product vanishes, the one of which the last step has left more is the one that stays."""
-        s, t, z, v = (np.where(old > 0, new / old, 0.0) for new, old in zip(now[2:], before[2:], strict=True))
+        s, t, z, v = (
+            np.where(old > 0, new / old, 0.0) for new, old in zip(now[2:], before[2:], strict=True)
+        )
         inside, m, first = (s > z) & (t > v), self.m, self.m
         held, place = np.zeros(now.x.size, bool), np.zeros(now.x.size)
         for index in self.parts:

@@ -33,7 +33,11 @@ ALLOWED = 1e-11  # of the size of a column: what its slope may have too much
 JOIN_AT_ONCE = 50  # columns that may join S at once, or as many as it has
 LEAST_OBJECTIVE = 1e-6  # of an objective in units of the targets and samples: less counts as this
 MOST_ENTRIES = 40_000_000  # of a small problem
-STEP_COUNT, OPERATION, STEP_SECONDS = 18, 7e-11, 1.5e-4  # steps, seconds of a multiplication and of a step: to guess its time
+STEP_COUNT, OPERATION, STEP_SECONDS = (
+    18,
+    7e-11,
+    1.5e-4,
+)  # steps, seconds of a multiplication and of a step: to guess its time
 
 
 class Kinked(Solver):
@@ -42,11 +46,20 @@ class Kinked(Solver):
     def __init__(self, loss: LinearModel, terms: Pieces, coordinates: Coordinates):
         self.loss, self.features = loss, loss.A.shape[1]
         self.scale = np.ones(self.features) if coordinates.scale is None else coordinates.scale
-        self.center = np.zeros(self.features) if coordinates.center is None else coordinates.center.astype(np.float64)
+        self.center = (
+            np.zeros(self.features)
+            if coordinates.center is None
+            else coordinates.center.astype(np.float64)
+        )
         self.unit = coordinates.unit  # of predictions
         self.weight, self.b = loss.weight.astype(np.float64), loss.b.astype(np.float64)
-        self.low, self.high = (self.weight * np.asarray(end, np.float64) for end in loss.jump(loss.b, loss.theta))
-        self.terms, self.movable = terms, terms.lower < terms.upper  # with the ridge term of the loss
+        self.low, self.high = (
+            self.weight * np.asarray(end, np.float64) for end in loss.jump(loss.b, loss.theta)
+        )
+        self.terms, self.movable = (
+            terms,
+            terms.lower < terms.upper,
+        )  # with the ridge term of the loss
         self.flat = np.zeros(self.features, bool) if coordinates.flat is None else coordinates.flat
         self.movable &= ~self.flat
         self.near = NEAR_SAMPLES  # grows where it was too small
@@ -54,13 +67,21 @@ class Kinked(Solver):
 
     def seconds(self, samples: int, coefficients: int) -> float:
         """A guess at the time of a small problem."""
-        return STEP_COUNT * (STEP_SECONDS + OPERATION * samples * coefficients * min(samples, coefficients))
+        return STEP_COUNT * (
+            STEP_SECONDS + OPERATION * samples * coefficients * min(samples, coefficients)
+        )
 
     def cost(self) -> float:
         part = self._part()
         if part < self.b.size:
-            return self.seconds(part, self.features + 1) + self.seconds(self._band(part), self.features + 1)
-        return self.seconds(self.b.size, self.features + 1) if self.b.size * self.features <= MOST_ENTRIES else np.inf
+            return self.seconds(part, self.features + 1) + self.seconds(
+                self._band(part), self.features + 1
+            )
+        return (
+            self.seconds(self.b.size, self.features + 1)
+            if self.b.size * self.features <= MOST_ENTRIES
+            else np.inf
+        )
 
     def guess(self, x: np.ndarray) -> float:
         return self.seconds(self._enough(x), int(self._unsettled(x).sum()) + 1)
@@ -72,7 +93,9 @@ class Kinked(Solver):
             return self._rounds(now, self._nearest(now), self._unsettled(now.x), stop)
         if (part := self._part()) < self.b.size:
             now = self._at(self._of_part(part, now.x, stop))
-            answer = self._rounds(now, self._nearest(now, self._band(part)), self._unsettled(now.x), stop)
+            answer = self._rounds(
+                now, self._nearest(now, self._band(part)), self._unsettled(now.x), stop
+            )
         else:
             answer = self._rounds(now, self.weight > 0, self.movable.copy(), stop)
         if answer.done and self.error > SHARE * tol:  # much of what is settled now was in the way
@@ -106,11 +129,18 @@ class Kinked(Solver):
 
     def _of_part(self, part: int, x: np.ndarray, stop: Stop) -> np.ndarray:
         """The answer for some of the samples."""
-        chosen = np.sort(np.random.default_rng(0).choice(np.flatnonzero(self.weight > 0), part, replace=False))
+        chosen = np.sort(
+            np.random.default_rng(0).choice(np.flatnonzero(self.weight > 0), part, replace=False)
+        )
         rows, loss = self.loss.A.rows(chosen), copy(self.loss)
-        loss.A, loss.b = as_source(rows.to_sparse() if hasattr(rows, "parts") else rows.to_dense()), self.b[chosen]
+        loss.A, loss.b = (
+            as_source(rows.to_sparse() if hasattr(rows, "parts") else rows.to_dense()),
+            self.b[chosen],
+        )
         loss.weight = self.weight[chosen] / self.weight[chosen].sum()
-        solver = Kinked(loss, self.terms, Coordinates(loss, self.scale, self.center, self.unit, self.flat))
+        solver = Kinked(
+            loss, self.terms, Coordinates(loss, self.scale, self.center, self.unit, self.flat)
+        )
         answer = solver._rounds(solver._at(x), loss.weight > 0, solver.movable.copy(), stop)
         self.spent += solver.spent
         return answer.x
@@ -134,8 +164,12 @@ class Kinked(Solver):
                 if not (wrong.any() or excess.any()):
                     best.done, best.reason = True, ""
                     break
-                if wrong.sum() <= WRONG * best.samples and best.samples > MUCH * self._enough(now.x):
-                    K = self._nearest(now, MUCH * int(wrong.sum()))  # now that x is so near, most of them are settled
+                if wrong.sum() <= WRONG * best.samples and best.samples > MUCH * self._enough(
+                    now.x
+                ):
+                    K = self._nearest(
+                        now, MUCH * int(wrong.sum())
+                    )  # now that x is so near, most of them are settled
                     now = self._at(now.x)  # and on a side
                 K |= wrong
                 S |= _largest(excess, max(JOIN_AT_ONCE, best.coefficients))
@@ -144,7 +178,12 @@ class Kinked(Solver):
                 break
             if found is None or wrong.sum() > WRONG * best.samples:
                 self.near *= 2.0
-                K |= self._nearest(now, MUCH * best.samples if found is None else best.samples + MUCH * int(wrong.sum()))
+                K |= self._nearest(
+                    now,
+                    MUCH * best.samples
+                    if found is None
+                    else best.samples + MUCH * int(wrong.sum()),
+                )
             if found is None and int(K.sum()) == best.samples:  # there is nothing to add
                 best.reason = "the small problem has no solution that can be found"
                 break
@@ -164,7 +203,11 @@ class Kinked(Solver):
         v = np.empty(self.features)
         self.loss.A.tdot(r, v)
         part, terms = x[: self.features], self.terms
-        fun = float(np.maximum(self.low * z, self.high * z).sum() + terms.l1 @ np.abs(part) + 0.5 * (terms.l2 * part) @ part)
+        fun = float(
+            np.maximum(self.low * z, self.high * z).sum()
+            + terms.l1 @ np.abs(part)
+            + 0.5 * (terms.l2 * part) @ part
+        )
         return Place(x, z, r, v, fun)
 
     def _enough(self, x: np.ndarray) -> int:
@@ -189,7 +232,9 @@ class Kinked(Solver):
     def _wrong(self, now: Place, K: np.ndarray) -> np.ndarray:
         """Samples outside K on another side than their slope says."""
         slack = ALLOWED * self.unit
-        return np.asarray(~K & (self.weight > 0) & np.where(now.r == self.low, now.t > slack, now.t < -slack))
+        return np.asarray(
+            ~K & (self.weight > 0) & np.where(now.r == self.low, now.t > slack, now.t < -slack)
+        )
 
     def _excess(self, now: Place) -> np.ndarray:
         """By how much, in units of its size, each column's slope is more than its coefficient can hold against."""
@@ -198,7 +243,11 @@ class Kinked(Solver):
         low = np.where(x <= terms.lower, -np.inf, np.where(x > 0, terms.l1, -terms.l1))
         high = np.where(x >= terms.upper, np.inf, np.where(x < 0, -terms.l1, terms.l1))
         excess = self.scale * np.maximum(np.maximum(low - pull, pull - high), 0.0)
-        return np.where(self.movable & (excess > ALLOWED * (1.0 + self.scale * np.abs(self.center))), excess, 0.0)
+        return np.where(
+            self.movable & (excess > ALLOWED * (1.0 + self.scale * np.abs(self.center))),
+            excess,
+            0.0,
+        )
 
     def _slopes(self, r: np.ndarray) -> np.ndarray:
         return np.asarray(np.divide(r, self.weight, out=np.zeros_like(r), where=self.weight > 0))
@@ -219,18 +268,32 @@ class Kinked(Solver):
         if rest.any():  # coefficients at bounds
             held = np.flatnonzero(rest)
             b -= source.entries(samples, held) @ rest[held]
-        A = np.multiply(source.entries(samples, columns) - self.center[columns], self.scale[columns], order="C")
-        q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * (now.r[samples] @ A)
+        A = np.multiply(
+            source.entries(samples, columns) - self.center[columns], self.scale[columns], order="C"
+        )
+        q = many * self.scale[columns] * (now.v - self.center * now.r.sum())[columns] - many * (
+            now.r[samples] @ A
+        )
         y = now.x[columns] / step
         terms = self.terms.part(columns)
         l1, l2 = many * terms.l1 * self.scale[columns], many * terms.l2 * self.scale[columns] * step
         lower, upper = terms.lower / step, terms.upper / step
         if self.loss.intercept:
-            A, q = np.column_stack([A, np.ones(len(A))]), np.append(q, many * (now.r.sum() - now.r[samples].sum()))
+            A, q = (
+                np.column_stack([A, np.ones(len(A))]),
+                np.append(q, many * (now.r.sum() - now.r[samples].sum())),
+            )
             y = np.append(y, (now.x[-1] + self.center[columns] @ now.x[columns]) / self.unit)
-            l1, l2, lower, upper = np.append(l1, 0.0), np.append(l2, 0.0), np.append(lower, -np.inf), np.append(upper, np.inf)
+            l1, l2, lower, upper = (
+                np.append(l1, 0.0),
+                np.append(l2, 0.0),
+                np.append(lower, -np.inf),
+                np.append(upper, np.inf),
+            )
         terms = Pieces(l1, l2, lower, upper)
-        program = Program(Matrix(A), b / self.unit, many * self.low[samples], many * self.high[samples], q, terms)
+        program = Program(
+            Matrix(A), b / self.unit, many * self.low[samples], many * self.high[samples], q, terms
+        )
         found = exact(program, y, max(many * now.fun / self.unit, LEAST_OBJECTIVE), stop)
         if found is None:
             return None

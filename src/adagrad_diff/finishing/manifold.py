@@ -44,11 +44,17 @@ class Pieces:
     def residual(self, x: np.ndarray, g: np.ndarray) -> np.ndarray:
         """The smallest subgradient of f + phi at x, where f has the gradient g."""
         r = g + self.l2 * x
-        r = np.where(x == 0, np.sign(r) * np.maximum(np.abs(r) - self.l1, 0.0), r + self.l1 * np.sign(x))
+        r = np.where(
+            x == 0, np.sign(r) * np.maximum(np.abs(r) - self.l1, 0.0), r + self.l1 * np.sign(x)
+        )
         if self.strength is not None:
             own, pull = self.norms(x), self.norms(r)
-            share = np.divide(self.strength, own, out=np.zeros_like(own), where=own > 0)[self.labels]
-            left = np.maximum(1.0 - np.divide(self.strength, pull, out=np.zeros_like(pull), where=pull > 0), 0.0)
+            share = np.divide(self.strength, own, out=np.zeros_like(own), where=own > 0)[
+                self.labels
+            ]
+            left = np.maximum(
+                1.0 - np.divide(self.strength, pull, out=np.zeros_like(pull), where=pull > 0), 0.0
+            )
             r = np.where((own > 0)[self.labels], r + share * x, left[self.labels] * r)
         if self.bounded:
             r = np.where(x <= self.lower, np.minimum(r, 0.0), r)
@@ -59,12 +65,20 @@ class Pieces:
         """What steps of single coordinates of these curvatures would bring, all in all, twice."""
         if self.strength is not None:
             r = self.residual(x, g)
-            return float(np.sum(np.divide(r * r, curve + self.l2, out=np.zeros_like(r), where=curve + self.l2 > 0)))
+            return float(
+                np.sum(
+                    np.divide(
+                        r * r, curve + self.l2, out=np.zeros_like(r), where=curve + self.l2 > 0
+                    )
+                )
+            )
         y = curve * x - g
         full = np.maximum(curve + self.l2, 1e-300)
         best = np.sign(y) * np.maximum(np.abs(y) - self.l1, 0.0) / full
         step = np.clip(best, self.lower, self.upper) - x
-        return float(np.sum(np.where(curve + self.l2 > 0, full * step * (2.0 * (best - x) - step), 0.0)))
+        return float(
+            np.sum(np.where(curve + self.l2 > 0, full * step * (2.0 * (best - x) - step), 0.0))
+        )
 
     def free(self, x: np.ndarray) -> np.ndarray:
         """Which coordinates are on a smooth piece: neither at a kink nor at a bound."""
@@ -88,7 +102,12 @@ class Pieces:
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.where((self.l1 > 0) & (x * d < 0), -x / d, np.inf)
             if self.bounded:
-                t = np.minimum(t, np.where(d < 0, (self.lower - x) / d, np.where(d > 0, (self.upper - x) / d, np.inf)))
+                t = np.minimum(
+                    t,
+                    np.where(
+                        d < 0, (self.lower - x) / d, np.where(d > 0, (self.upper - x) / d, np.inf)
+                    ),
+                )
             if self.strength is not None:
                 own, turn = (np.bincount(self.labels, x * y, self.strength.size) for y in (x, d))  # type: ignore[arg-type]
                 t = np.append(t, np.where((turn < 0) & (self.strength > 0), -own / turn, np.inf))
@@ -105,7 +124,11 @@ class Pieces:
         own = self.norms(x)
         rate = np.divide(self.strength, own, out=np.zeros_like(own), where=own > 0)[labels]
         u = y / np.where(own > 0, own, 1.0)[labels]
-        bend = np.zeros((y.size, y.size)) if more else np.where(labels[:, None] == labels, -np.outer(rate * u, u), 0.0)
+        bend = (
+            np.zeros((y.size, y.size))
+            if more
+            else np.where(labels[:, None] == labels, -np.outer(rate * u, u), 0.0)
+        )
         bend[np.diag_indices_from(bend)] += rate
         return bend
 
@@ -126,7 +149,13 @@ class Pieces:
 
     def part(self, places: np.ndarray) -> Pieces:
         """Those of some coordinates, which are whole groups."""
-        some = replace(self, l1=self.l1[places], l2=self.l2[places], lower=self.lower[places], upper=self.upper[places])
+        some = replace(
+            self,
+            l1=self.l1[places],
+            l2=self.l2[places],
+            lower=self.lower[places],
+            upper=self.upper[places],
+        )
         if self.labels is not None and self.strength is not None:
             names, some.labels = np.unique(self.labels[places], return_inverse=True)
             some.strength = self.strength[names]
@@ -163,7 +192,9 @@ def pieces(penalty: Penalty, size: int, free: int, l2: float) -> Pieces | str:
             weights = getattr(part, "weights", None)
             lam = factor * (part.lam if isinstance(part, GroupL2) else part.l2)
             found.l1[index] = 0.0 if isinstance(part, GroupL2) else factor * part.l1
-            groups.append((index, labels, lam * (np.ones(names.size) if weights is None else weights)))
+            groups.append(
+                (index, labels, lam * (np.ones(names.size) if weights is None else weights))
+            )
         elif not isinstance(part, Zero):
             return f"the second-order step does not know {part.name}"
     if groups:
@@ -175,5 +206,7 @@ def pieces(penalty: Penalty, size: int, free: int, l2: float) -> Pieces | str:
             count += strength.size
         single = np.flatnonzero(found.labels < 0)  # groups of one, without a strength
         found.labels[single] = count + np.arange(single.size)
-        found.strength = np.concatenate([*(strength for _, _, strength in groups), np.zeros(single.size)])
+        found.strength = np.concatenate(
+            [*(strength for _, _, strength in groups), np.zeros(single.size)]
+        )
     return found

@@ -58,7 +58,11 @@ class Newton:
         self.index = np.empty(0, np.intp)  # of an earlier run: this one must not depend on it
         self.dead = dead if (dead := model.dead()) is not None and dead.any() else None
         if self.dead is not None:
-            wanted = (p.l1 + p.l2 > 0) if p.strength is None else (p.l1 + p.l2 + p.strength[p.labels] > 0)
+            wanted = (
+                (p.l1 + p.l2 > 0)
+                if p.strength is None
+                else (p.l1 + p.l2 + p.strength[p.labels] > 0)
+            )
             x = np.where(self.dead & wanted, 0.0, x)
         model.start(x)
         phi = p.value(x)
@@ -73,7 +77,9 @@ class Newton:
             size = max(abs(model.value + phi), AS_GOOD_AS_ZERO * model.scale, 1e-300)
             excess = self._excess(r, tol, size)
             stuck = (
-                excess > 0.5 * before and last <= UNSEEN * size and excess <= max(1e-6 / max(tol, ROUND_OFF), 100.0)
+                excess > 0.5 * before
+                and last <= UNSEEN * size
+                and excess <= max(1e-6 / max(tol, ROUND_OFF), 100.0)
             )  # by rounding
             if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or stuck):
                 return End(x, True, step, int(p.free(x).sum()), "")
@@ -89,7 +95,9 @@ class Newton:
             model.damping = damping * (1.0 if ease == 1.0 else min(1.0, 100.0 * gain / size))
             if self._small(index.size):
                 H = self._lifted(model.hessian(index), index, q)
-                new = Small(H, g, old, q).solve(max(1e-26 * size, 0.0 if model.constant else gain * min(0.05, gain / size)))
+                new = Small(H, g, old, q).solve(
+                    max(1e-26 * size, 0.0 if model.constant else gain * min(0.05, gain / size))
+                )
             else:
                 new = Large(model, q, index, old, size).solve(gain)
             d = new - old
@@ -113,27 +121,46 @@ class Newton:
             if t < 0.5:
                 damping, ease = max(2.0 * model.damping, LEAST_DAMPING), 1.0
             elif t == 1.0:
-                damping, ease = (ease * damping if damping > 0.1 * LEAST_DAMPING else 0.0), max(0.5 * ease, 0.1)
+                damping, ease = (
+                    (ease * damping if damping > 0.1 * LEAST_DAMPING else 0.0),
+                    max(0.5 * ease, 0.1),
+                )
             x = x.copy()
             x[index] = new if t == 1.0 else old + t * d
             model.move(t)
             phi = p.value(x)
-        return End(x, False, MOST_STEPS, index.size, "there may be no minimiser: the objective still falls after many steps")
+        return End(
+            x,
+            False,
+            MOST_STEPS,
+            index.size,
+            "there may be no minimiser: the objective still falls after many steps",
+        )
 
     def _excess(self, r: np.ndarray, tol: float, size: float) -> float:
         """The largest part of what a subgradient may be, in units of the penalty's strength or of the gradient's terms."""
-        if self.p.smooth and self.p.l2.all():  # strongly convex: this bounds the error of the objective
+        if (
+            self.p.smooth and self.p.l2.all()
+        ):  # strongly convex: this bounds the error of the objective
             return float(np.sqrt(np.sum(r * r / self.p.l2) / (2.0 * PART_OF_TOL * tol * size)))
         noise = self.model.noise()
         unit = self.p.l1 if self.p.strength is None else self.p.l1 + self.p.strength[self.p.labels]
-        least = np.maximum(PART_OF_TOL * tol * np.where(unit > 0, unit, noise), 16 * ROUND_OFF * noise)
+        least = np.maximum(
+            PART_OF_TOL * tol * np.where(unit > 0, unit, noise), 16 * ROUND_OFF * noise
+        )
         return float(np.max(np.abs(r) / np.maximum(least, 1e-300)))
 
-    def _gradient_step(self, x: np.ndarray, g: np.ndarray, index: np.ndarray, q: Pieces) -> np.ndarray:
+    def _gradient_step(
+        self, x: np.ndarray, g: np.ndarray, index: np.ndarray, q: Pieces
+    ) -> np.ndarray:
         """A step in a diagonal metric, at whose end the penalty counts."""
         bound = np.maximum(self.model.bound()[index], 1e-300)
         y = bound * x - g
-        return np.asarray(np.clip(np.sign(y) * np.maximum(np.abs(y) - q.l1, 0.0) / (bound + q.l2), q.lower, q.upper))
+        return np.asarray(
+            np.clip(
+                np.sign(y) * np.maximum(np.abs(y) - q.l1, 0.0) / (bound + q.l2), q.lower, q.upper
+            )
+        )
 
     def _lifted(self, H: np.ndarray, index: np.ndarray, q: Pieces) -> np.ndarray:
         """H, with some curvature for coordinates that have none here but elsewhere: nothing else would move them."""
@@ -142,7 +169,9 @@ class Newton:
         return H + np.diag(np.where(flat, least, 0.0)) if flat.any() else H
 
     def _small(self, count: int) -> bool:
-        if self.p.smooth and 0 < 4 * self.model.samples < count:  # then there are few directions to look into
+        if (
+            self.p.smooth and 0 < 4 * self.model.samples < count
+        ):  # then there are few directions to look into
             return False
         return count <= self.model.most[self.p.smooth] and self.model.cost(count) <= MOST_WORK
 
@@ -163,12 +192,21 @@ class Newton:
         count = np.count_nonzero(need)
         if self.index.size <= 2 * count + 100 and need[self.index].sum() == count:
             return self.index  # what is known of it can be used again
-        if self.model.constant and self.index.size and self._small(n) and self.model.cost(n) <= ONCE_WORK:
-            need[:] = True if self.dead is None else ~self.dead  # the Hessian of all: it will do for all steps
+        if (
+            self.model.constant
+            and self.index.size
+            and self._small(n)
+            and self.model.cost(n) <= ONCE_WORK
+        ):
+            need[:] = (
+                True if self.dead is None else ~self.dead
+            )  # the Hessian of all: it will do for all steps
         self.index = np.flatnonzero(need)
         return self.index
 
-    def _search(self, old: np.ndarray, d: np.ndarray, q: Pieces, slope: float, rest: float) -> float:
+    def _search(
+        self, old: np.ndarray, d: np.ndarray, q: Pieces, slope: float, rest: float
+    ) -> float:
         """A part t of the step such that the objective falls by a part of what the slope promises; 0 if there is none."""
         at = rest + q.value(old)
         slack = 8 * ROUND_OFF * (abs(at) + abs(rest))

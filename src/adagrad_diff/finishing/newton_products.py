@@ -14,7 +14,10 @@ from .manifold import Pieces
 MOST_PRODUCTS = 500
 COLUMN_SWEEPS = 30
 FAR = 1e-5  # part of the objective
-FLAT = {True: 1e-15, False: 1e-8}  # part of the diagonal's curvature below which a direction is flat; with kinks, it ends there
+FLAT = {
+    True: 1e-15,
+    False: 1e-8,
+}  # part of the diagonal's curvature below which a direction is flat; with kinks, it ends there
 
 
 class Large:
@@ -33,7 +36,10 @@ class Large:
     def solve(self, gain: float) -> np.ndarray:
         """The next point; far from the end, when steps of single coordinates would bring much, it is a rough one."""
         if self.q.smooth:
-            return np.asarray(self.v + self._direction(np.ones(self.v.size, bool), self.q.residual(self.v, self.g)))
+            return np.asarray(
+                self.v
+                + self._direction(np.ones(self.v.size, bool), self.q.residual(self.v, self.g))
+            )
         far = gain > FAR * self.size
         if self._descend(0.1 if far else 1e-3):
             if not far:
@@ -42,8 +48,11 @@ class Large:
             return self.v
         r = self.q.residual(self.v, self.g)
         free = self.q.free(self.v)
-        if self.q.strength is not None and (r[~free] != 0).any():  # groups that are to come in: a gradient step
-            step = 1.0 / np.bincount(self.q.labels, self.metric, self.q.strength.size)[self.q.labels]  # type: ignore[arg-type]
+        if (
+            self.q.strength is not None and (r[~free] != 0).any()
+        ):  # groups that are to come in: a gradient step
+            sizes = np.bincount(self.q.labels, self.metric, self.q.strength.size)  # type: ignore[arg-type]
+            step = 1.0 / sizes[self.q.labels]
             return np.where(free, self.v, self.v - step * r)
         self._step(free | (r != 0), r)
         return self.v
@@ -69,7 +78,9 @@ class Large:
         def product(d: np.ndarray) -> np.ndarray:
             return np.where(free, self._times(d) + q.l2 * d + q.bend_product(v, d), 0.0)
 
-        return conjugate_gradients(product, np.where(free, -r, 0.0), self.metric, FLAT[q.smooth], self.size)
+        return conjugate_gradients(
+            product, np.where(free, -r, 0.0), self.metric, FLAT[q.smooth], self.size
+        )
 
     def _step(self, free: np.ndarray, r: np.ndarray) -> None:
         """One step on these coordinates, put back upon their pieces."""
@@ -78,7 +89,9 @@ class Large:
         before, slack = q.value(v), 1e-15 * self.size
         for t in (1.0, 0.5, q.reach(v, d), 0.1):
             new = q.kept(v, v + t * d)
-            new = np.where((v == 0) & (q.l1 > 0) & (new * r > 0), 0.0, new)  # what was to leave zero leaves it downhill
+            new = np.where(
+                (v == 0) & (q.l1 > 0) & (new * r > 0), 0.0, new
+            )  # what was to leave zero leaves it downhill
             step = new - v
             image = self._times(step)
             if float(self.g @ step + 0.5 * (step @ image)) + q.value(new) - before <= slack:
@@ -87,7 +100,11 @@ class Large:
 
 
 def conjugate_gradients(
-    product: Callable[[np.ndarray], np.ndarray], right: np.ndarray, diagonal: np.ndarray, flat: float, size: float
+    product: Callable[[np.ndarray], np.ndarray],
+    right: np.ndarray,
+    diagonal: np.ndarray,
+    flat: float,
+    size: float,
 ) -> np.ndarray:
     """An approximate solution d of M d = right, preconditioned by the diagonal; the closer to the end, the more exactly."""
     d, rest = np.zeros(right.size), right.copy()

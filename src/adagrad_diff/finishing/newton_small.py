@@ -32,7 +32,9 @@ def solve_symmetric(M: np.ndarray, right: np.ndarray) -> np.ndarray:
         elif not diagonal.all():
             shifted = scaled + np.diag((diagonal <= 0).astype(float))
         try:
-            factor = np.linalg.cholesky(shifted)  # NumPy's, as the matrix was: SciPy's library would bring threads of its own
+            factor = np.linalg.cholesky(
+                shifted
+            )  # NumPy's, as the matrix was: SciPy's library would bring threads of its own
         except np.linalg.LinAlgError:
             factor = None
         if factor is not None and (shift or np.square(factor.diagonal()).min() > LEAST_PIVOT):
@@ -55,11 +57,15 @@ class Small:
         """v such that a step in the diagonal metric brings less than tol."""
         p = self.p
         if p.smooth:
-            return np.asarray(self.v - solve_symmetric(self.H + np.diag(p.l2), self.g + p.l2 * self.v))
+            return np.asarray(
+                self.v - solve_symmetric(self.H + np.diag(p.l2), self.g + p.l2 * self.v)
+            )
         before = np.inf
         for _ in range(SMALL_ROUNDS):
             self._descend(0.01 * tol)
-            if not (gain := p.gain(self.v, self.g, self.curve)) < SLOW * before:  # a new look at the loss is worth more
+            if (
+                not (gain := p.gain(self.v, self.g, self.curve)) < SLOW * before
+            ):  # a new look at the loss is worth more
                 break
             before = gain
             for _ in range(CUT_STEPS):
@@ -68,19 +74,33 @@ class Small:
                 if p.gain(self.v, self.g, self.curve) <= tol:
                     return self.v
                 gains = r * r / self.diagonal
-                if gains[free].sum() < 0.1 * gains[~free].sum() or not self._newton(np.flatnonzero(free), r):
+                if gains[free].sum() < 0.1 * gains[~free].sum() or not self._newton(
+                    np.flatnonzero(free), r
+                ):
                     break
         return self.v
 
     def _descend(self, tol: float) -> None:
         p = self.p
         if p.labels is None or p.strength is None:
-            kernels.descend(self.H, self.v, self.g, p.l1, p.l2, p.lower, p.upper, SMALL_SWEEPS * self.v.size, tol)
+            kernels.descend(
+                self.H,
+                self.v,
+                self.g,
+                p.l1,
+                p.l2,
+                p.lower,
+                p.upper,
+                SMALL_SWEEPS * self.v.size,
+                tol,
+            )
             return
         order = np.argsort(p.labels, kind="stable")
         starts = np.concatenate(([0], np.cumsum(np.bincount(p.labels, minlength=p.strength.size))))
         bound = np.bincount(p.labels, self.diagonal, p.strength.size)  # the trace
-        kernels.descend_groups(self.H, self.v, self.g, p.l1, p.l2, p.strength, order, starts, bound, SMALL_SWEEPS, tol)
+        kernels.descend_groups(
+            self.H, self.v, self.g, p.l1, p.l2, p.strength, order, starts, bound, SMALL_SWEEPS, tol
+        )
 
     def _newton(self, free: np.ndarray, r: np.ndarray) -> bool:
         """One step on the free coordinates; whether it was one."""

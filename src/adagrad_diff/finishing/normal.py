@@ -13,8 +13,15 @@ from ..data.dense import DenseBlock
 
 NARROW = 64  # columns up to which a loop of ours is as fast as BLAS
 TOGETHER = 1 << 19  # entries of A that are scaled together, so that they stay in the cache
-SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, relative: for columns that depend on each other
-WIDE = 1.5  # times as many coordinates as rows from which on the system of the rows is the smaller one
+SHIFTS = (
+    0.0,
+    1e-14,
+    1e-11,
+    1e-8,
+)  # of the diagonal, relative: for columns that depend on each other
+WIDE = (
+    1.5  # times as many coordinates as rows from which on the system of the rows is the smaller one
+)
 
 
 class Matrix(DenseBlock):
@@ -82,7 +89,9 @@ class Normal:
             return self.factor is not None
         self.columns = self.A[:, self.free]
         self.reached = _back(self.factor, self.columns)
-        self.schur = _cholesky(np.asfortranarray(self.columns.T @ self.reached), np.zeros(self.free.size))
+        self.schur = _cholesky(
+            np.asfortranarray(self.columns.T @ self.reached), np.zeros(self.free.size)
+        )
         return self.schur is not None
 
     def _gram(self, D: np.ndarray) -> np.ndarray:
@@ -107,7 +116,9 @@ def _cholesky(G: np.ndarray, E: np.ndarray) -> Any:
         M = G.copy(order="F")
         M.flat[:: len(G) + 1] = diagonal + shift * (diagonal + 1e-3 * diagonal.max())
         factor, failed = lapack.dpotrf(M, overwrite_a=True, clean=False)
-        if not failed and factor.diagonal().min(initial=1.0) > 0.0:  # NaN are no failure for all versions of LAPACK
+        if (
+            not failed and factor.diagonal().min(initial=1.0) > 0.0
+        ):  # NaN are no failure for all versions of LAPACK
             return factor
     return None
 

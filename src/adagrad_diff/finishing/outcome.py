@@ -16,7 +16,9 @@ class Outcome:
     """The answer of a solver, in the loss's own coordinates and in double precision."""
 
     x: np.ndarray  # of the shape of the loss, an intercept included
-    u: np.ndarray | None  # the dual point that goes with it: a slope of each scalar loss; None for a quadratic function
+    u: (
+        np.ndarray | None
+    )  # the dual point that goes with it: a slope of each scalar loss; None for a quadratic function
     done: bool  # whether x is optimal over all samples and columns, as far as double precision sees
     rounds: int  # small problems that were solved
     samples: int  # of the last one: those whose slope was unknown

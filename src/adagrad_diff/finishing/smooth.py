@@ -18,7 +18,10 @@ from .newton import Newton
 from .outcome import Outcome, Solver, Stop
 from .smooth_plane import Plane
 
-STEP_AT_LEAST, STEP_PER_NUMBER = 1e-3, 1e-8  # seconds of a step: in any case, and per prediction and coordinate
+STEP_AT_LEAST, STEP_PER_NUMBER = (
+    1e-3,
+    1e-8,
+)  # seconds of a step: in any case, and per prediction and coordinate
 
 
 class Smooth(Solver):
@@ -29,19 +32,36 @@ class Smooth(Solver):
         self._newton: Newton | None = None
 
     def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
-        newton = self._newton = self._newton or Newton(_model(self.loss), _pieces(self.loss, self.penalty))
+        newton = self._newton = self._newton or Newton(
+            _model(self.loss), _pieces(self.loss, self.penalty)
+        )
         model = newton.model
         start = model.enter(x)
         end = newton.run(start, tol, stop)
-        self.spent = end.steps * (STEP_AT_LEAST + STEP_PER_NUMBER * self.loss.predictions * self.loss.shape[0])
+        self.spent = end.steps * (
+            STEP_AT_LEAST + STEP_PER_NUMBER * self.loss.predictions * self.loss.shape[0]
+        )
         answer = model.leave(end.x).reshape(self.loss.shape)
-        return Outcome(answer, model.slopes(end.x), end.done, end.steps, model.samples, end.coefficients, end.reason)
+        return Outcome(
+            answer,
+            model.slopes(end.x),
+            end.done,
+            end.steps,
+            model.samples,
+            end.coefficients,
+            end.reason,
+        )
 
 
 def smooth_solver(loss: Any, penalty: Penalty) -> Smooth | Plane | str:
     """A solver, or a phrase that says why there is none."""
     if isinstance(penalty, BoxHyperplane):
-        if not isinstance(loss, Quadratic) or loss.Q.opaque or loss.shape[0] > DENSE_QUADRATIC or not penalty.a.all():
+        if (
+            not isinstance(loss, Quadratic)
+            or loss.Q.opaque
+            or loss.shape[0] > DENSE_QUADRATIC
+            or not penalty.a.all()
+        ):
             return "with a hyperplane, the loss must be a quadratic function whose matrix fits into memory"
         return Plane(loss, penalty)
     if isinstance(loss, LinearModel) and not isinstance(loss, Multinomial):

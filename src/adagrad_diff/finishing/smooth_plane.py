@@ -55,7 +55,9 @@ class Plane(Solver):
             goal = max(min(0.1 * goal, 0.5 * apart), 0.1 * enough)
         y = best[1]
         answer = y / self.a
-        if float(y @ (self._gradient(y, c) - c)) > first + 1e-14 * abs(first) and reason:  # not worse than what was given
+        if (
+            float(y @ (self._gradient(y, c) - c)) > first + 1e-14 * abs(first) and reason
+        ):  # not worse than what was given
             answer = x
         free = int(((y > self.lower) & (y < self.upper)).sum())
         return Outcome(answer, None, not reason, rounds, 0, free, reason)
@@ -82,7 +84,9 @@ class Plane(Solver):
             d = both[:, 0] - both[:, 1] * (both[:, 0].sum() / both[:, 1].sum())
             with np.errstate(divide="ignore", invalid="ignore"):
                 room = np.where(
-                    d > 0, (self.upper[free] - y[free]) / d, np.where(d < 0, (self.lower[free] - y[free]) / d, np.inf)
+                    d > 0,
+                    (self.upper[free] - y[free]) / d,
+                    np.where(d < 0, (self.lower[free] - y[free]) / d, np.inf),
                 )
             t = min(float(np.nanmin(room)), 1.0)
             if not (np.isfinite(d).all() and t > 0.0):

@@ -28,7 +28,9 @@ RANK = 1e-13  # relative size from which on a pivot counts
 LEAST_ROOM = 1e-3  # of the width of its interval that a multiplier counts as having
 
 
-def exact(program: Program, x: np.ndarray, size: float, stop: Stop) -> tuple[np.ndarray, np.ndarray, float] | None:
+def exact(
+    program: Program, x: np.ndarray, size: float, stop: Stop
+) -> tuple[np.ndarray, np.ndarray, float] | None:
     """A solution, its multipliers and its error, from anywhere; `size` is that of the objective. None if there is none."""
     near = interior(program, x, size, stop)
     # Where rounding has blurred what is at its kink, the interior point itself may be the better answer; else exact zeros are.
@@ -38,10 +40,14 @@ def exact(program: Program, x: np.ndarray, size: float, stop: Stop) -> tuple[np.
     if not np.isfinite(slacks).any():
         return None
     best = int(np.argmax(slacks <= max(2.0 * np.nanmin(slacks), AS_GOOD * size)))
-    return (*answers[best], float(slacks[best]) / size) if slacks[best] <= GOOD_ENOUGH * size else None
+    return (
+        (*answers[best], float(slacks[best]) / size) if slacks[best] <= GOOD_ENOUGH * size else None
+    )
 
 
-def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _vertex(
+    program: Program, near: Interior, x: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """What the interior point tells of, if that is a number."""
     free, kinks, terms = ~near.held, np.flatnonzero(near.at_kink), program.terms
     x, r = x.copy(), np.where(near.above, program.high, program.low)
@@ -49,14 +55,19 @@ def _vertex(program: Program, near: Interior, x: np.ndarray) -> Iterator[tuple[n
     columns = np.flatnonzero(free)
     A = program.A.array
     B = A[np.ix_(kinks, columns)]
-    if len(B) > B.shape[1]:  # as many as can be independent: the multipliers of the others stay what they are
+    if (
+        len(B) > B.shape[1]
+    ):  # as many as can be independent: the multipliers of the others stay what they are
         width = (program.high - program.low)[kinks]
         room = np.minimum(r[kinks] - program.low[kinks], program.high[kinks] - r[kinks]) / width
         chosen = _independent(B * np.maximum(room, LEAST_ROOM)[:, None])
         kinks, B = kinks[chosen], B[chosen]
     rest = r.copy()
     rest[kinks] = 0.0
-    slope, l2 = program.q[free] + terms.l1[free] * np.sign(near.x[free]) + program.A.back(rest)[free], terms.l2[free]
+    slope, l2 = (
+        program.q[free] + terms.l1[free] * np.sign(near.x[free]) + program.A.back(rest)[free],
+        terms.l2[free],
+    )
     equations = _Equations(B, l2)
     for _ in range(SOLVES):
         at_kinks = program.b[kinks] - A[kinks] @ x

@@ -36,9 +36,23 @@ from ._metric import (
     metric_update,
     overflow,
 )
-from ._minibatch import batch, picked_dense_dot, picked_dense_tdot, picked_rows_dot, picked_rows_tdot, uniform
+from ._minibatch import (
+    batch,
+    picked_dense_dot,
+    picked_dense_tdot,
+    picked_rows_dot,
+    picked_rows_tdot,
+    uniform,
+)
 from ._residuals import residuals, softmax_residuals
-from ._small import add_sparse_gram, add_square_tdot, descend, descend_columns, descend_groups, descend_pairs
+from ._small import (
+    add_sparse_gram,
+    add_square_tdot,
+    descend,
+    descend_columns,
+    descend_groups,
+    descend_pairs,
+)
 from ._sparse import add_rows_dot, add_rows_tdot
 from ._walks import dense_walk, idle, rows_walk
 from .elementary import INLINE

@@ -56,7 +56,9 @@ def _tolerant(method: Callable[..., Any], problem: str) -> Callable[..., Any]:
     def tolerant(*args: Any) -> Any:
         try:
             return method(*args)
-        except Exception as error:  # damaged files raise errors of many types when they are unpickled
+        except (
+            Exception
+        ) as error:  # damaged files raise errors of many types when they are unpickled
             _warn_once(problem, error)
             return None
 
@@ -79,7 +81,9 @@ def _warn_once(problem: str, error: Exception) -> None:
         )
 
 
-compiled = partial(plain, fastmath=FASTMATH)  # sums may be reordered; where numbers are gathered that makes them slower
+compiled = partial(
+    plain, fastmath=FASTMATH
+)  # sums may be reordered; where numbers are gathered that makes them slower
 
 
 def _over_samples(scalar: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,7 +92,9 @@ def _over_samples(scalar: Callable[..., Any]) -> Callable[..., Any]:
         total = 0.0
         for j in range(z.size):
             value, derivative = scalar(z[j], b[j], theta)
-            total += weight[j] * (value if weight[j] != 0.0 else 0.0)  # also where the value is infinite
+            total += weight[j] * (
+                value if weight[j] != 0.0 else 0.0
+            )  # also where the value is infinite
             z[j] = weight[j] * (derivative if weight[j] != 0.0 else 0.0)
         return total
 
@@ -118,6 +124,9 @@ def scalar_kernel(template: Callable[..., Any]) -> Any:
             content += Path(file).read_bytes()
         inlined = register_jitable(**INLINE)(scalar)
         residuals = register_jitable(named(_over_samples(inlined), content))
-        return compiled(named(template(inlined, residuals), content), cache=scalar.__module__.startswith("adagrad_diff.losses"))
+        return compiled(
+            named(template(inlined, residuals), content),
+            cache=scalar.__module__.startswith("adagrad_diff.losses"),
+        )
 
     return specialise

@@ -72,7 +72,17 @@ def dense_sums(A: Any, weight: Any, sums: Any) -> None:
 @scalar_kernel
 def dense_pass(scalar: Any, residuals: Any) -> Any:
     def kernel(
-        A: Any, x: Any, offset: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, r: Any, g: Any, out: Any
+        A: Any,
+        x: Any,
+        offset: Any,
+        b: Any,
+        weight: Any,
+        theta: Any,
+        lo: Any,
+        hi: Any,
+        r: Any,
+        g: Any,
+        out: Any,
     ) -> None:
         """z = A[lo:hi] @ x + offset;  r[lo:hi] = weight * derivative(z, b);  g += A[lo:hi].T @ r[lo:hi]: A is read once"""
         z, rows = np.empty(TILE_ROWS, r.dtype), np.empty(TILE_ROWS, np.uint64)
@@ -132,14 +142,29 @@ def _add_rows_of_three(A: Any, rows: Any, z: Any, k: Any, g: Any) -> None:
 @scalar_kernel
 def dense_pass_few(scalar: Any, residuals: Any) -> Any:
     def kernel(
-        A: Any, x: Any, offset: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, columns: Any, r: Any, g: Any, out: Any
+        A: Any,
+        x: Any,
+        offset: Any,
+        b: Any,
+        weight: Any,
+        theta: Any,
+        lo: Any,
+        hi: Any,
+        columns: Any,
+        r: Any,
+        g: Any,
+        out: Any,
     ) -> None:
         """The same for a few trajectories: x and g (features, few), r (samples, few); columns is memory, (2, few, features).
 
         Trajectories go in threes, as many as eta="auto" has, so that every number of A is loaded less often from the cache.
         """
         few, x_columns, g_columns = x.shape[1], columns[0], columns[1]
-        threes, z, rows = few - few % 3, np.empty((few, TILE_ROWS), r.dtype), np.empty(TILE_ROWS, np.uint64)
+        threes, z, rows = (
+            few - few % 3,
+            np.empty((few, TILE_ROWS), r.dtype),
+            np.empty(TILE_ROWS, np.uint64),
+        )
         for i in range(x.shape[0]):
             for k in range(few):
                 x_columns[k, i], g_columns[k, i] = x[i, k], 0.0

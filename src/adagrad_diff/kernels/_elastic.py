@@ -27,7 +27,9 @@ def shrink(z: Any, step: Any, l1: Any, l2: Any, out: Any) -> None:
             else:
                 for k in range(z.shape[1]):
                     size = abs(z[i, k]) - step[i, k] * lam
-                    out[i, k] = np.copysign(0.0 if size < 0.0 else size, z[i, k]) / (1.0 + step[i, k] * mu)
+                    out[i, k] = np.copysign(0.0 if size < 0.0 else size, z[i, k]) / (
+                        1.0 + step[i, k] * mu
+                    )
 
 
 @compiled
@@ -54,7 +56,9 @@ def ridge(x: Any, l2: Any, g: Any, out: Any) -> None:
         total = 0.0
         for i in range(x.size):
             total += x[i] * x[i]
-        for i in range(x.size):  # by itself: a loop that adds and writes adds in another order when g lies close behind x
+        for i in range(
+            x.size
+        ):  # by itself: a loop that adds and writes adds in another order when g lies close behind x
             g[i] = l2 * x[i]
         out[0] += 0.5 * l2 * total
     else:

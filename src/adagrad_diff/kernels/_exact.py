@@ -16,8 +16,13 @@ import numpy as np
 from ._compile import plain
 
 SPLITTER = 134217729.0  # 2^27 + 1
-ROUNDING_UNIT, ROUNDING_SQUARED = 2.0**-52, 2.0**-100  # of one operation, and of one on pairs, with room to spare
-(ABSOLUTE, PINBALL, HINGE, SQUARES, HUBER, SQUARED_HINGE, LOGISTIC, POISSON) = range(8)  # the losses that are known here
+ROUNDING_UNIT, ROUNDING_SQUARED = (
+    2.0**-52,
+    2.0**-100,
+)  # of one operation, and of one on pairs, with room to spare
+(ABSOLUTE, PINBALL, HINGE, SQUARES, HUBER, SQUARED_HINGE, LOGISTIC, POISSON) = range(
+    8
+)  # the losses that are known here
 
 
 @plain
@@ -130,7 +135,11 @@ def _loss(kind: int, z: float, low: float, e: float, b: float, theta: float) -> 
         rate = math.exp(z)
         p, q = two_product(b, z)
         s, f = two_sum(rate, -p)
-        return s, (f - q) + (rate - b) * low, 8.0 * ROUNDING_UNIT * rate + (2.0 * rate + b) * (e + low * low)
+        return (
+            s,
+            (f - q) + (rate - b) * low,
+            8.0 * ROUNDING_UNIT * rate + (2.0 * rate + b) * (e + low * low),
+        )
     t, f = two_sum(z, -b)
     t, f = two_sum(t, f + low)  # where z - b cancels, low is no longer small beside it
     e += ROUNDING_SQUARED * (abs(z) + abs(b))
@@ -169,7 +178,11 @@ def _conjugate(kind: int, u: float, low: float, b: float, theta: float) -> Any:
         logarithm = math.log(p)
         if kind == POISSON:
             s, g = two_sum(p * logarithm, -p)
-            return s, g + logarithm * f, 4.0 * ROUNDING_UNIT * (p * abs(logarithm) + abs(f * logarithm)) + f * f / p
+            return (
+                s,
+                g + logarithm * f,
+                4.0 * ROUNDING_UNIT * (p * abs(logarithm) + abs(f * logarithm)) + f * f / p,
+            )
         rest = math.log1p(-p)
         s, g = two_sum(p * logarithm, (1.0 - p) * rest)
         return s, g + (logarithm - rest) * f, 8.0 * ROUNDING_UNIT * abs(s) + 2.0 * f * f / p

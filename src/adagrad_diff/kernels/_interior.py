@@ -27,7 +27,17 @@ def interior_pull(s: Any, t: Any, residual: Any, D: Any, aim_s: Any, aim_t: Any,
 
 @plain
 def interior_direction(
-    s: Any, t: Any, z: Any, v: Any, has_low: Any, has_high: Any, dr: Any, aim_s: Any, aim_t: Any, dz: Any, dv: Any
+    s: Any,
+    t: Any,
+    z: Any,
+    v: Any,
+    has_low: Any,
+    has_high: Any,
+    dr: Any,
+    aim_s: Any,
+    aim_t: Any,
+    dz: Any,
+    dv: Any,
 ) -> Any:
     """dz = has_low * ((aim_s - z * dr) / s - z), dv = has_high * ((aim_t + v * dr) / t - v)
 
@@ -55,11 +65,23 @@ def add_gram(A: Any, D: Any, lo: Any, hi: Any, G: Any) -> None:
     columns, j = A.shape[1], lo
     while j + 8 <= hi:
         for i in range(columns):
-            a0, a1, a2, a3 = D[j] * A[j, i], D[j + 1] * A[j + 1, i], D[j + 2] * A[j + 2, i], D[j + 3] * A[j + 3, i]
-            a4, a5, a6, a7 = D[j + 4] * A[j + 4, i], D[j + 5] * A[j + 5, i], D[j + 6] * A[j + 6, i], D[j + 7] * A[j + 7, i]
+            a0, a1, a2, a3 = (
+                D[j] * A[j, i],
+                D[j + 1] * A[j + 1, i],
+                D[j + 2] * A[j + 2, i],
+                D[j + 3] * A[j + 3, i],
+            )
+            a4, a5, a6, a7 = (
+                D[j + 4] * A[j + 4, i],
+                D[j + 5] * A[j + 5, i],
+                D[j + 6] * A[j + 6, i],
+                D[j + 7] * A[j + 7, i],
+            )
             for k in range(i, columns):
                 first = (a0 * A[j, k] + a1 * A[j + 1, k]) + (a2 * A[j + 2, k] + a3 * A[j + 3, k])
-                G[i, k] += first + ((a4 * A[j + 4, k] + a5 * A[j + 5, k]) + (a6 * A[j + 6, k] + a7 * A[j + 7, k]))
+                G[i, k] += first + (
+                    (a4 * A[j + 4, k] + a5 * A[j + 5, k]) + (a6 * A[j + 6, k] + a7 * A[j + 7, k])
+                )
         j += 8
     while j < hi:
         for i in range(columns):

@@ -46,7 +46,9 @@ def overflow(g: Any) -> float:
 
 
 @compiled
-def forward(total: Any, eps: Any, eta: Any, scale: Any, x: Any, g: Any, step: Any, out: Any) -> None:
+def forward(
+    total: Any, eps: Any, eta: Any, scale: Any, x: Any, g: Any, step: Any, out: Any
+) -> None:
     """step = eta * scale[:, None] / (eps + np.sqrt(total));  out = x - step * g; scale of size 1 or one per row"""
     if total.ndim == 1:
         for i in range(total.size):
@@ -62,7 +64,16 @@ def forward(total: Any, eps: Any, eta: Any, scale: Any, x: Any, g: Any, step: An
 
 @compiled
 def metric_update(
-    previous: Any, total: Any, eps: Any, eta: Any, scale: Any, x: Any, g: Any, new_total: Any, step: Any, point: Any
+    previous: Any,
+    total: Any,
+    eps: Any,
+    eta: Any,
+    scale: Any,
+    x: Any,
+    g: Any,
+    new_total: Any,
+    step: Any,
+    point: Any,
 ) -> None:
     """new_total = total + (g - previous)**2;  step = eta * scale[:, None] / (eps + np.sqrt(new_total));  point = x - step * g
 
@@ -85,7 +96,9 @@ def metric_update(
 
 
 @plain
-def block_forward(total: Any, labels: Any, eps: Any, eta: Any, scale: Any, x: Any, g: Any, step: Any, out: Any) -> None:
+def block_forward(
+    total: Any, labels: Any, eps: Any, eta: Any, scale: Any, x: Any, g: Any, step: Any, out: Any
+) -> None:
     """step = eta * scale[:, None] / (eps + np.sqrt(total[labels]));  out = x - step * g"""
     for i in range(labels.size):
         block, factor = np.uint64(labels[i]), scale[i if scale.size > 1 else 0]
@@ -152,7 +165,10 @@ def diagnose(x_prev: Any, x: Any, step: Any, g_prev: Any, g: Any, scale: Any, ou
 
     A g_prev whose step is too small to change x_prev counts as zero, as in `forward`: that x stands still proves nothing.
     """
-    half, zero = x.dtype.type(np.finfo(x.dtype).eps / 2), x.dtype.type(0)  # a smaller part of x_prev may be lost
+    half, zero = (
+        x.dtype.type(np.finfo(x.dtype).eps / 2),
+        x.dtype.type(0),
+    )  # a smaller part of x_prev may be lost
     if x.ndim == 1:
         squares, steps = 0.0, 0.0
         for i in range(x.size):
@@ -167,7 +183,11 @@ def diagnose(x_prev: Any, x: Any, step: Any, g_prev: Any, g: Any, scale: Any, ou
         for i in range(x.shape[0]):
             factor = scale[i if scale.size > 1 else 0]
             for k in range(x.shape[1]):
-                before = zero if abs(step[i, k] * g_prev[i, k]) < half * abs(x_prev[i, k]) else g_prev[i, k]
+                before = (
+                    zero
+                    if abs(step[i, k] * g_prev[i, k]) < half * abs(x_prev[i, k])
+                    else g_prev[i, k]
+                )
                 u = factor * ((x_prev[i, k] - x[i, k]) / step[i, k] + (g[i, k] - before))
                 out[0, k] += np.float64(u) * u
                 out[1, k] += step[i, k]

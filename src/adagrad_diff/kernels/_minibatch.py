@@ -10,14 +10,22 @@ from ._compile import compiled, plain
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST_FACTOR, SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-LEFT_HALF, THIRTY, TWENTY_SEVEN, THIRTY_ONE = np.uint64(11), np.uint64(30), np.uint64(27), np.uint64(31)
+LEFT_HALF, THIRTY, TWENTY_SEVEN, THIRTY_ONE = (
+    np.uint64(11),
+    np.uint64(30),
+    np.uint64(27),
+    np.uint64(31),
+)
 
 
 @plain
 def uniform(seed: Any, n: Any) -> Any:
     """A number in [0, 1) made of seed and n (splitmix64, twice): the same one on every machine, in any order"""
     mixed = np.uint64(0)
-    for part in (np.uint64(seed), np.uint64(n)):  # one after the other: seed ^ n would be the same for many pairs
+    for part in (
+        np.uint64(seed),
+        np.uint64(n),
+    ):  # one after the other: seed ^ n would be the same for many pairs
         mixed = (mixed ^ part) + GOLDEN
         mixed = (mixed ^ (mixed >> THIRTY)) * FIRST_FACTOR
         mixed = (mixed ^ (mixed >> TWENTY_SEVEN)) * SECOND_FACTOR

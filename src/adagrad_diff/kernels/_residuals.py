@@ -26,7 +26,9 @@ def residuals(scalar: Any, column_residuals: Any) -> Any:
                 for k in range(z.shape[1]):
                     for t in range(last - first):
                         column[t] = tile[t, k]
-                    out[k] += column_residuals(column[: last - first], b[first:last], weight[first:last], theta)
+                    out[k] += column_residuals(
+                        column[: last - first], b[first:last], weight[first:last], theta
+                    )
                     for t in range(last - first):
                         tile[t, k] = column[t]
         else:

@@ -15,7 +15,9 @@ ADVICE = "It is a static method of three numbers, made of arithmetic, the module
 
 def checked(scalar: Any) -> Callable[..., Any]:
     """The Python function of a scalar loss; TypeError with one sentence if it does not compile, or gives something else."""
-    function: Callable[..., Any] = getattr(scalar, "py_func", scalar)  # of one that is compiled already
+    function: Callable[..., Any] = getattr(
+        scalar, "py_func", scalar
+    )  # of one that is compiled already
     if getattr(function, "__module__", "").startswith("adagrad_diff.losses"):
         return function  # ours
     name = f"The scalar function {getattr(function, '__qualname__', repr(function)).rpartition('<locals>.')[2]}"
@@ -29,14 +31,20 @@ def checked(scalar: Any) -> Callable[..., Any]:
         raise TypeError(f"{name} cannot be compiled: {_essence(error)}. {ADVICE}") from error
     answer = dispatcher.nopython_signatures[0].return_type
     if not _is_pair(answer):
-        raise TypeError(f"{name} must return two numbers, the value and the derivative. Got {_words(answer)} instead.")
+        raise TypeError(
+            f"{name} must return two numbers, the value and the derivative. Got {_words(answer)} instead."
+        )
     return function
 
 
 def _is_pair(answer: Any) -> bool:
     real = types.Integer | types.Float | types.Boolean
     parts = tuple(getattr(answer, "types", ()))
-    return isinstance(answer, types.BaseTuple) and len(parts) == 2 and all(isinstance(part, real) for part in parts)
+    return (
+        isinstance(answer, types.BaseTuple)
+        and len(parts) == 2
+        and all(isinstance(part, real) for part in parts)
+    )
 
 
 def _words(answer: Any) -> str:
@@ -55,4 +63,8 @@ def _essence(error: Exception) -> str:
     if said.endswith("for signature:"):  # which one is in the next line
         said = f"there is no {next((line[4:] for line in lines if line.startswith('>>> ')), said)}"
     place = re.search(r'File "(.+)", line (\d+)', str(error))
-    return f"{said.rstrip('.')} (line {place[2]} of {Path(place[1]).name})" if place else said.rstrip(".")
+    return (
+        f"{said.rstrip('.')} (line {place[2]} of {Path(place[1]).name})"
+        if place
+        else said.rstrip(".")
+    )

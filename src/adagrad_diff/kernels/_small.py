@@ -10,7 +10,9 @@ from ._compile import compiled, plain
 
 
 @compiled
-def descend(H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, steps: Any, tol: Any) -> Any:
+def descend(
+    H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, steps: Any, tol: Any
+) -> Any:
     """Minimise x'Hx/2 - c'x + sum_i l1 |x_i| + l2/2 x_i^2 between bounds, one coordinate at a time; g = H x - c.
 
     y = H_ii x_i - g_i;  x_i = np.clip(np.sign(y) * max(abs(y) - l1_i, 0) / (H_ii + l2_i), lower_i, upper_i)
@@ -30,7 +32,9 @@ def descend(H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, st
             best_x = np.copysign(size if size > 0.0 else 0.0, y) * inverse[i]
             new = lower[i] if best_x < lower[i] else best_x
             new = upper[i] if new > upper[i] else new
-            values[i] = (new - x[i]) * (2.0 * (best_x - x[i]) - (new - x[i])) * (own[i] + l2[i])  # twice the decrease
+            values[i] = (
+                (new - x[i]) * (2.0 * (best_x - x[i]) - (new - x[i])) * (own[i] + l2[i])
+            )  # twice the decrease
         total, best, k = 0.0, 0.0, 0
         for i in range(n):
             total += values[i]
@@ -50,7 +54,17 @@ def descend(H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, st
 
 @compiled
 def descend_groups(
-    H: Any, x: Any, g: Any, l1: Any, l2: Any, strength: Any, order: Any, starts: Any, bound: Any, sweeps: Any, tol: Any
+    H: Any,
+    x: Any,
+    g: Any,
+    l1: Any,
+    l2: Any,
+    strength: Any,
+    order: Any,
+    starts: Any,
+    bound: Any,
+    sweeps: Any,
+    tol: Any,
 ) -> Any:
     """The same with strength_k ||x_k|| for groups k, members order[starts[k] : starts[k + 1]], and no bounds.
 
@@ -81,7 +95,9 @@ def descend_groups(
             for t in range(first, last):
                 square += y[t] * y[t]
             norm = np.sqrt(square)
-            factor = max(1.0 - strength[k] / (bound[k] * norm), 0.0) if norm > 0.0 and not zero else 0.0
+            factor = (
+                max(1.0 - strength[k] / (bound[k] * norm), 0.0) if norm > 0.0 and not zero else 0.0
+            )
             for t in range(first, last):
                 i = order[t]
                 change = factor * y[t] - x[i]
@@ -117,7 +133,10 @@ def descend_pairs(Q: Any, x: Any, g: Any, lower: Any, upper: Any, steps: Any, to
             if x[k] > lower[k]:
                 most = max(most, g[k])
                 if rise > 0.0:
-                    curve = max(diagonal[i] + diagonal[k] - 2.0 * row[k], 1e-12 * (diagonal[i] + diagonal[k]))
+                    curve = max(
+                        diagonal[i] + diagonal[k] - 2.0 * row[k],
+                        1e-12 * (diagonal[i] + diagonal[k]),
+                    )
                     gain = rise * rise / curve if curve > 0.0 else np.inf
                     if gain > best:
                         best, j = gain, k
@@ -173,7 +192,11 @@ def descend_columns(
     less than a part of what the first one did.
     """
     n, columns, first, whole = x.size, indptr.size - 1, 0.0, True
-    total, bent, offset = 0.0, np.zeros(h.size), 0.0  # h * (A d), where A d + offset are the changes of predictions
+    total, bent, offset = (
+        0.0,
+        np.zeros(h.size),
+        0.0,
+    )  # h * (A d), where A d + offset are the changes of predictions
     for j in range(h.size):
         total += h[j]
     pull = 0.0  # sum(bent)
@@ -191,7 +214,11 @@ def descend_columns(
             full = curve[i] + l2[i]
             y = curve[i] * x[i] - slope
             size = abs(y) - l1[i]
-            new = np.copysign(max(size, 0.0), y) / full if full > 0.0 else (0.0 if l1[i] > 0.0 else x[i])
+            new = (
+                np.copysign(max(size, 0.0), y) / full
+                if full > 0.0
+                else (0.0 if l1[i] > 0.0 else x[i])
+            )
             new = min(max(new, lower[i]), upper[i])
             change = new - x[i]
             if change != 0.0:

@@ -60,7 +60,8 @@ def idle(x: Any, steps: Any, step: Any, g: Any, l1: Any, l2: Any, low: Any, high
 # What belongs to a coordinate lies side by side: batches have coordinates in no order, and each would cost a line of the cache
 # for every array it is in. `done` are the steps it has made, `kind` is a coordinate with the same penalty: mostly the first.
 PLACE = np.dtype(
-    [(name, np.float64) for name in ("x", "v", "total", "base", "change", "factor")] + [("done", int), ("kind", int)]
+    [(name, np.float64) for name in ("x", "v", "total", "base", "change", "factor")]
+    + [("done", int), ("kind", int)]
 )
 
 
@@ -84,7 +85,16 @@ def _settle(at: Any, k: Any, eps: Any, l1: Any, l2: Any, low: Any, high: Any) ->
 @scalar_kernel
 def rows_walk(scalar: Any, residuals: Any) -> Any:
     def kernel(
-        A: Any, samples: Any, batches: Any, x: Any, v: Any, total: Any, snapshot: Any, metric: Any, terms: Any, steps: Any
+        A: Any,
+        samples: Any,
+        batches: Any,
+        x: Any,
+        v: Any,
+        total: Any,
+        snapshot: Any,
+        metric: Any,
+        terms: Any,
+        steps: Any,
     ) -> None:
         """Steps of AdaGrad-Diff, each followed by an estimate at the point it leads to, for A in compressed rows:
 
@@ -94,8 +104,17 @@ def rows_walk(scalar: Any, residuals: Any) -> Any:
         part in every step.
         """
         (indptr, indices, data), (b, weight, theta, intercept, center, ridge) = A, samples
-        (seed, first, order, rows), (base, held, y), (eta, eps, scale), (l1, l2, low, high) = batches, snapshot, metric, terms
-        features, weighted, everything = x.size - intercept, order.size / rows.size, center.size > 0 or ridge > 0.0
+        (seed, first, order, rows), (base, held, y), (eta, eps, scale), (l1, l2, low, high) = (
+            batches,
+            snapshot,
+            metric,
+            terms,
+        )
+        features, weighted, everything = (
+            x.size - intercept,
+            order.size / rows.size,
+            center.size > 0 or ridge > 0.0,
+        )
         places, touched = np.empty(x.size, PLACE), np.empty(x.size, np.int64)
         for i in range(x.size):
             at = places[i]
@@ -158,10 +177,23 @@ def rows_walk(scalar: Any, residuals: Any) -> Any:
 @scalar_kernel
 def dense_walk(scalar: Any, residuals: Any) -> Any:
     def kernel(
-        A: Any, samples: Any, batches: Any, x: Any, v: Any, total: Any, snapshot: Any, metric: Any, terms: Any, steps: Any
+        A: Any,
+        samples: Any,
+        batches: Any,
+        x: Any,
+        v: Any,
+        total: Any,
+        snapshot: Any,
+        metric: Any,
+        terms: Any,
+        steps: Any,
     ) -> None:
         """The same for a dense A, whose batches have all coordinates."""
-        (b, weight, theta, intercept, center, ridge), (seed, first, order, rows), (base, held, y) = samples, batches, snapshot
+        (
+            (b, weight, theta, intercept, center, ridge),
+            (seed, first, order, rows),
+            (base, held, y),
+        ) = samples, batches, snapshot
         (eta, eps, scale), (l1, l2, low, high) = metric, terms
         features, factor = A.shape[1], order.size / rows.size
         change, r = np.zeros(x.size, x.dtype), np.empty(TILE_ROWS, x.dtype)
@@ -175,14 +207,20 @@ def dense_walk(scalar: Any, residuals: Any) -> Any:
             for i in range(center.size):
                 offset -= np.float64(center[i]) * x[i]
             added = 0.0
-            for start in range(0, rows.size, TILE_ROWS):  # rows come from all over the memory, and are used twice
+            for start in range(
+                0, rows.size, TILE_ROWS
+            ):  # rows come from all over the memory, and are used twice
                 tile = rows[start : start + TILE_ROWS]
                 for t in range(tile.size):
                     j = tile[t]
                     a, z = A[j], x.dtype.type(offset)
                     for i in range(features):
                         z += a[i] * x[i]
-                    r[t] = factor * (weight[j] * scalar(z, b[j], theta)[1] - held[j]) if weight[j] != 0.0 else 0.0
+                    r[t] = (
+                        factor * (weight[j] * scalar(z, b[j], theta)[1] - held[j])
+                        if weight[j] != 0.0
+                        else 0.0
+                    )
                     added += r[t]
                 add_rows(A, tile, r[: tile.size], change)
             if intercept:

@@ -15,7 +15,10 @@ from numba.extending import intrinsic, overload
 
 INLINE: Any = {"forceinline": True}  # also a long function, or the loop around it is not vectorised
 LOG2_E = 1.4426950408889634
-LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # their sum is log 2; n * LN2_HIGH is exact
+LN2_HIGH, LN2_LOW = (
+    6.93147180369123816490e-01,
+    1.90821492927058770002e-10,
+)  # their sum is log 2; n * LN2_HIGH is exact
 SMALLEST = -708.0  # where exp becomes subnormal
 
 
@@ -68,7 +71,9 @@ def _decay(t: Any) -> Any:
         first = (1.0 + r) + r2 * (1 / 2 + r * (1 / 6))
         second = (1 / 24 + r * (1 / 120)) + r2 * (1 / 720 + r * (1 / 5040))
         third = (1 / 40320 + r * (1 / 362880)) + r2 * (1 / 3628800 + r * (1 / 39916800))
-        p = (first + r4 * second) + (r4 * r4) * (third + r4 * (1 / 479001600 + r * (1 / 6227020800)))
+        p = (first + r4 * second) + (r4 * r4) * (
+            third + r4 * (1 / 479001600 + r * (1 / 6227020800))
+        )
         return (0.0 if below else p) * _from_bits((np.int64(np.int32(n)) + 1023) << 52)
 
     return compiled
@@ -87,6 +92,10 @@ def _log1p_unit(u: Any) -> Any:
         second = (1 / 9 + q * (1 / 11)) + q2 * (1 / 13 + q * (1 / 15))
         third = (1 / 17 + q * (1 / 19)) + q2 * (1 / 21 + q * (1 / 23))
         fourth = (1 / 25 + q * (1 / 27)) + q2 * (1 / 29 + q * (1 / 31))
-        return 2.0 * s * ((first + q4 * second) + q8 * ((third + q4 * fourth) + q8 * (1 / 33 + q * (1 / 35))))
+        return (
+            2.0
+            * s
+            * ((first + q4 * second) + q8 * ((third + q4 * fourth) + q8 * (1 / 33 + q * (1 / 35))))
+        )
 
     return compiled

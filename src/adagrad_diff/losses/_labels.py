@@ -32,12 +32,14 @@ def signs(b: Any, owner: str, samples: int, what: str) -> np.ndarray:
 def _remedy(labels: np.ndarray) -> str:
     found = np.unique(labels).tolist()
     if len(found) > 2:
-        return (
-            f"There are {len(found)} classes: choose one of them, b = np.where(y == {found[0]!r}, 1, -1), or use Multinomial."
-        )
+        return f"There are {len(found)} classes: choose one of them, b = np.where(y == {found[0]!r}, 1, -1), or use Multinomial."
     if len(found) == 1:
         return "There is only one class."
-    return "Take b = 2.0 * y - 1." if found == [0.0, 1.0] else f"Take b = np.where(y == {found[1]!r}, 1, -1)."
+    return (
+        "Take b = 2.0 * y - 1."
+        if found == [0.0, 1.0]
+        else f"Take b = np.where(y == {found[1]!r}, 1, -1)."
+    )
 
 
 def classes(b: Any, owner: str, samples: int) -> np.ndarray:
@@ -69,10 +71,17 @@ def class_count(b: np.ndarray, given: Any, owner: str) -> int:
             )
         return least
     if not hasattr(given, "__index__"):
-        raise ValueError(f"The 'classes' parameter of {owner} must be an integer. Got {check.shown(given)} instead.")
-    for ok, bound in ((given >= least, f"at least {least}"), (given <= LARGEST_CLASS, f"at most {LARGEST_CLASS}")):
+        raise ValueError(
+            f"The 'classes' parameter of {owner} must be an integer. Got {check.shown(given)} instead."
+        )
+    for ok, bound in (
+        (given >= least, f"at least {least}"),
+        (given <= LARGEST_CLASS, f"at most {LARGEST_CLASS}"),
+    ):
         if not ok:
-            raise ValueError(f"The 'classes' parameter of {owner} must be {bound}. Got {check.shown(given)} instead.")
+            raise ValueError(
+                f"The 'classes' parameter of {owner} must be {bound}. Got {check.shown(given)} instead."
+            )
     return operator.index(given)
 
 
@@ -82,5 +91,9 @@ def _text(b: Any) -> np.ndarray | None:
         labels = np.asarray(b)
     except ValueError:
         return None
-    words = labels.ndim == 1 and labels.size and (labels.dtype.kind in "US" or check.first_text(labels) is not None)
+    words = (
+        labels.ndim == 1
+        and labels.size
+        and (labels.dtype.kind in "US" or check.first_text(labels) is not None)
+    )
     return labels.astype(str) if words else None

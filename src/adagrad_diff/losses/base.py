@@ -32,7 +32,9 @@ class Coordinates:
     scale: np.ndarray | None = None  # one over the size of each column, if known
     center: np.ndarray | None = None  # what was subtracted from each column
     unit: float = 1.0  # typical size of a scaled coordinate
-    flat: np.ndarray | None = None  # which columns are zero, or with an intercept constant: they add nothing to the others
+    flat: np.ndarray | None = (
+        None  # which columns are zero, or with an intercept constant: they add nothing to the others
+    )
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         """x in these coordinates: z = A w + c = (A - center) w + (c + center w)."""
@@ -52,9 +54,13 @@ class Coordinates:
 class Loss(ABC):
     """A convex function f of an x of shape `shape`, or of that shape and a trailing axis of trajectories."""
 
-    shape: tuple[int, ...] | None = None  # of x without the trajectory axis; None if any shape will do
+    shape: tuple[int, ...] | None = (
+        None  # of x without the trajectory axis; None if any shape will do
+    )
     dtype: np.dtype | None = None  # of the iterates; None if x decides
-    intercept: bool = False  # whether the last coordinate (or row) of x is an intercept no penalty touches
+    intercept: bool = (
+        False  # whether the last coordinate (or row) of x is an intercept no penalty touches
+    )
     predictions: int = 0  # numbers that an oracle keeps per trajectory beside x and its gradient
 
     def __repr__(self) -> str:
@@ -79,7 +85,9 @@ class Loss(ABC):
 
     def lipschitz(self) -> float:
         """L such that the gradient is L-Lipschitz."""
-        raise ValueError(f"{type(self).__name__} has no known Lipschitz constant: its gradient is not Lipschitz continuous.")
+        raise ValueError(
+            f"{type(self).__name__} has no known Lipschitz constant: its gradient is not Lipschitz continuous."
+        )
 
     def coordinates(self) -> Coordinates:
         """By default those that it has."""
@@ -122,16 +130,22 @@ class FunctionOracle(Oracle):
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         answer = self.function(x.copy())  # a copy: what the function keeps or changes is its own
         if not (isinstance(answer, tuple) and len(answer) == 2):
-            raise TypeError(f"The loss must return a pair (value, gradient). Got {type(answer).__name__} instead.")
+            raise TypeError(
+                f"The loss must return a pair (value, gradient). Got {type(answer).__name__} instead."
+            )
         try:
             value = check.real_array(answer[0], "the value").astype(np.float64)
             g = check.real_array(answer[1], "the gradient")
         except ValueError as error:
-            raise ValueError(f"The loss must return a real value and a real gradient: {error}") from None
+            raise ValueError(
+                f"The loss must return a real value and a real gradient: {error}"
+            ) from None
         if x.ndim == 1 and value.size == 1:
             value = value.reshape(())
         if g.shape != x.shape:
-            raise ValueError(f"The loss must return a gradient of the shape of x, {x.shape}. Got {g.shape} instead.")
+            raise ValueError(
+                f"The loss must return a gradient of the shape of x, {x.shape}. Got {g.shape} instead."
+            )
         if value.shape not in ((), *([x.shape[-1:]] if x.ndim > 1 else [])):
             raise ValueError(
                 "The loss must return one value, or one per trajectory (column of x). "
@@ -172,6 +186,14 @@ def as_loss(loss: Any) -> Loss:
         if callable(function):
             return FunctionLoss(function)
     elif hasattr(loss, "value_and_grad"):
-        needed = [p.name for p in inspect.signature(loss).parameters.values() if p.default is p.empty and p.kind not in STARRED]
-        raise TypeError(f"'loss' is the class {loss.__name__}. Did you mean {loss.__name__}({', '.join(needed)})?")
-    raise TypeError(f"'loss' must be a loss, or a function x -> (value, gradient). Got {loss!r} instead.")
+        needed = [
+            p.name
+            for p in inspect.signature(loss).parameters.values()
+            if p.default is p.empty and p.kind not in STARRED
+        ]
+        raise TypeError(
+            f"'loss' is the class {loss.__name__}. Did you mean {loss.__name__}({', '.join(needed)})?"
+        )
+    raise TypeError(
+        f"'loss' must be a loss, or a function x -> (value, gradient). Got {loss!r} instead."
+    )

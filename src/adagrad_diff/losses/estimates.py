@@ -19,13 +19,22 @@ class Estimates:
         self.features, samples = model.A.shape[1], model.A.shape[0]
         self._factor, dtype = samples / loss.size, model.dtype
         self.rows, self._value = np.empty(loss.size, np.int64), np.zeros(columns)
-        self._z, self._z_prev, self._held = (np.empty((loss.size, columns), dtype) for _ in range(3))
+        self._z, self._z_prev, self._held = (
+            np.empty((loss.size, columns), dtype) for _ in range(3)
+        )
         self._own = replace(
-            model.samples((columns,)), b=np.empty(loss.size, model.b.dtype), weight=np.empty(loss.size, dtype), r=self._z
+            model.samples((columns,)),
+            b=np.empty(loss.size, model.b.dtype),
+            weight=np.empty(loss.size, dtype),
+            r=self._z,
         )
         self._residuals = self._own.residuals()
         self._residuals_prev = replace(self._own, r=self._z_prev).residuals()
-        self.y, self.base, self.held = np.zeros_like(x), np.zeros_like(x), np.zeros((samples, columns), dtype)
+        self.y, self.base, self.held = (
+            np.zeros_like(x),
+            np.zeros_like(x),
+            np.zeros((samples, columns), dtype),
+        )
 
     def snapshot(self, x: np.ndarray, g: np.ndarray, r: np.ndarray) -> None:
         """A point, its gradient and the residuals of all samples there."""
@@ -33,12 +42,16 @@ class Estimates:
         np.copyto(self.base, g)
         self.held = r.reshape(len(r), -1)
 
-    def __call__(self, n: int, x: np.ndarray, x_prev: np.ndarray, v_prev: np.ndarray, out: np.ndarray) -> None:
+    def __call__(
+        self, n: int, x: np.ndarray, x_prev: np.ndarray, v_prev: np.ndarray, out: np.ndarray
+    ) -> None:
         """The estimate at x after n steps, from batch n."""
         kernels.batch(self.loss.seed, n, self.loss.order, self.rows)
         self.of_rows(x, x_prev, v_prev, out, 1.0 - self.loss.size / self.loss.samples)
 
-    def of_rows(self, x: np.ndarray, x_prev: np.ndarray, v_prev: np.ndarray, out: np.ndarray, keep: float) -> None:
+    def of_rows(
+        self, x: np.ndarray, x_prev: np.ndarray, v_prev: np.ndarray, out: np.ndarray, keep: float
+    ) -> None:
         """That of the samples in `rows`; `keep` is the part of the estimate before that "storm" corrects, 1 - a."""
         loss, model, rows = self.loss, self.loss.loss, self.rows
         np.take(model.b, rows, out=self._own.b)
@@ -65,7 +78,9 @@ class Estimates:
         with np.errstate(all="ignore"):  # what overflows is seen in the end of the round
             self.loss.rows.dot(self.rows, columns[: self.features], z)
             if model.intercept:
-                kernels.intercept_offset(columns, model.center, offset := np.empty(columns.shape[1], z.dtype))
+                kernels.intercept_offset(
+                    columns, model.center, offset := np.empty(columns.shape[1], z.dtype)
+                )
                 z += offset
             residuals(0, len(z), self._value)
         return z

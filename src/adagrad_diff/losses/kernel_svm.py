@@ -43,7 +43,9 @@ class KernelSVMDual(Quadratic):
         self.lam = check.positive(lam, "lam", "KernelSVMDual")
         self.factor = 1.0 / self.lam
         if np.isinf(self.factor):
-            raise ValueError(f"The 'lam' parameter of KernelSVMDual is too small: 1 / {self.lam} is infinite.")
+            raise ValueError(
+                f"The 'lam' parameter of KernelSVMDual is too small: 1 / {self.lam} is infinite."
+            )
         super().__init__(K, b)
         self.b = self.c
 

@@ -17,7 +17,10 @@ from ..data.source import CONSTANT_PART
 from ._labels import signs
 from .base import Coordinates, Loss, Oracle
 
-KINK_WIDTH, KINK_ROUNDING = 1e-7, 8.0  # how close a prediction must be to its kink to count as being there, see `at_kinks`
+KINK_WIDTH, KINK_ROUNDING = (
+    1e-7,
+    8.0,
+)  # how close a prediction must be to its kink to count as being there, see `at_kinks`
 LARGE_TARGET = 1e140  # whose square is not added up as it is
 
 
@@ -69,14 +72,20 @@ class LinearModel(Loss):
     #: jump(b, theta) -> (slope left, slope right) of a loss that is two lines which meet at z = b; None for other losses.
     jump: ClassVar[Any] = None
     translates: ClassVar[bool] = False  # whether only z - b matters: the targets may be centered
-    predicts_b: ClassVar[bool] = True  # whether z is in the units of b: not if it is a log-odds, a log rate or a margin
+    predicts_b: ClassVar[bool] = (
+        True  # whether z is in the units of b: not if it is a log-odds, a log rate or a margin
+    )
     differentiable: bool = False  # to be set if it is so although `smoothness` is infinite
     shape: tuple[int, ...]
     smoothness: float | None = None
-    center: np.ndarray  # what is subtracted from each column of A, with an intercept; empty: nothing
+    center: (
+        np.ndarray
+    )  # what is subtracted from each column of A, with an intercept; empty: nothing
     theta: float = 0.0  # the parameter of the scalar loss, if it has one
 
-    def __init__(self, A: Any, b: Any, *, sample_weight: Any = None, l2: float = 0.0, intercept: bool = False):
+    def __init__(
+        self, A: Any, b: Any, *, sample_weight: Any = None, l2: float = 0.0, intercept: bool = False
+    ):
         self.A = as_source(A)
         samples, features = self.A.shape
         self.dtype = np.dtype(self.A.dtype)
@@ -88,7 +97,11 @@ class LinearModel(Loss):
 
     def _words(self) -> list[str]:
         samples, features = self.A.shape
-        words = [counted(samples, "sample"), counted(features, "feature"), f"{self.A.kind} {self.dtype}"]
+        words = [
+            counted(samples, "sample"),
+            counted(features, "feature"),
+            f"{self.A.kind} {self.dtype}",
+        ]
         return words + ["intercept"] * self.intercept + [f"l2={self.l2:g}"] * (self.l2 > 0)
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
@@ -99,9 +112,15 @@ class LinearModel(Loss):
         if sample_weight is None:
             return np.full(samples, 1.0 / samples, self.dtype)
         weight = check.vector(sample_weight, "sample_weight", samples).astype(np.float64)
-        check.first_where(weight < 0, weight, lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.")
+        check.first_where(
+            weight < 0,
+            weight,
+            lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.",
+        )
         if weight.max() == 0:
-            raise ValueError("sample_weight is zero for every sample: at least one must be positive.")
+            raise ValueError(
+                "sample_weight is zero for every sample: at least one must be positive."
+            )
         weight /= weight.max()  # the sum of very large weights would overflow
         return np.asarray(weight / weight.sum(), self.dtype)
 
@@ -113,12 +132,18 @@ class LinearModel(Loss):
     def oracle(self, x: np.ndarray) -> LinearOracle:
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[0]:
             extra = " (features and intercept)" if self.intercept else ""
-            raise ValueError(f"x must have {self.shape[0]} coordinates{extra}. Got shape {x.shape} instead.")
+            raise ValueError(
+                f"x must have {self.shape[0]} coordinates{extra}. Got shape {x.shape} instead."
+            )
         name, theta = type(self).__name__, self.theta
         if self.scalar is None:
-            raise TypeError(f"{name} has no 'scalar': write a static method scalar(z, b, theta) -> (value, derivative).")
+            raise TypeError(
+                f"{name} has no 'scalar': write a static method scalar(z, b, theta) -> (value, derivative)."
+            )
         if isinstance(theta, str | bytes) or np.ndim(theta):
-            raise TypeError(f"The 'theta' of {name} must be a number. Got {check.shown(theta)} instead.")
+            raise TypeError(
+                f"The 'theta' of {name} must be a number. Got {check.shown(theta)} instead."
+            )
         return LinearOracle(self, x.shape[1:])
 
     def samples(self, batch: tuple[int, ...]) -> Samples:
@@ -197,7 +222,9 @@ class LinearModel(Loss):
         targets' spread, so that it does not matter how far from zero they are, or as close as rounding lets one see.
         """
         rounding = KINK_ROUNDING * float(np.finfo(self.dtype).eps)
-        return np.flatnonzero(self.kink_distances(z) <= KINK_WIDTH * self.unit() + rounding * np.abs(self.b))
+        return np.flatnonzero(
+            self.kink_distances(z) <= KINK_WIDTH * self.unit() + rounding * np.abs(self.b)
+        )
 
 
 class LinearOracle(Oracle):
@@ -205,7 +232,10 @@ class LinearOracle(Oracle):
 
     def __init__(self, loss: LinearModel, batch: tuple[int, ...]):
         self.loss, self._columns = loss, (-1, batch[0] if batch else 1)
-        self._value, self._offset = np.zeros(self._columns[1]), np.zeros(self._columns[1], loss.dtype)
+        self._value, self._offset = (
+            np.zeros(self._columns[1]),
+            np.zeros(self._columns[1], loss.dtype),
+        )
         self._pass = loss.A.linear_pass(loss.samples(batch))
 
     @property
@@ -225,9 +255,13 @@ class LinearOracle(Oracle):
             kernels.intercept_offset(x.reshape(self._columns), loss.center, offset)
         if ridge := loss.l2 > 0:  # first of all, so that the gradient need not be set to zero
             kernels.ridge(weights, loss.l2, g, value)
-        r = self._pass(weights, offset, g, value, ridge)  # z = A weights + offset, r = weight * l'(z, b), g += A' r
+        r = self._pass(
+            weights, offset, g, value, ridge
+        )  # z = A weights + offset, r = weight * l'(z, b), g += A' r
         if loss.intercept:
-            kernels.intercept_gradient(r.reshape(self._columns), loss.center, out.reshape(self._columns))
+            kernels.intercept_gradient(
+                r.reshape(self._columns), loss.center, out.reshape(self._columns)
+            )
         return float(value[0]) if x.ndim == 1 else value.copy()
 
 
@@ -237,4 +271,9 @@ class BinaryModel(LinearModel):
     predicts_b = False
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
-        return check.cast(signs(b, type(self).__name__, samples, "one value per row of A"), self.dtype, "b", copy=False)
+        return check.cast(
+            signs(b, type(self).__name__, samples, "one value per row of A"),
+            self.dtype,
+            "b",
+            copy=False,
+        )

@@ -84,11 +84,18 @@ class Minibatch(Loss):
         self.size = min(check.count(size, "size", "Minibatch", least=1), samples)
         self.seed = check.count(seed, "seed", "Minibatch")
         if self.seed >= 2**63:
-            raise ValueError(f"The 'seed' parameter of Minibatch must be less than 2**63. Got {seed} instead.")
+            raise ValueError(
+                f"The 'seed' parameter of Minibatch must be less than 2**63. Got {seed} instead."
+            )
         if reduce is not None:
             check.one_of(reduce, ("svrg", "storm", None), "reduce", "Minibatch")
         self.reduce = reduce
-        self.shape, self.dtype, self.intercept, self.predictions = loss.shape, loss.dtype, loss.intercept, loss.predictions
+        self.shape, self.dtype, self.intercept, self.predictions = (
+            loss.shape,
+            loss.dtype,
+            loss.intercept,
+            loss.predictions,
+        )
         self._rows = picked(loss.A)  # an error now, if there are none
 
     @property
@@ -150,7 +157,9 @@ class Minibatch(Loss):
         """Steps of the round that begins after `first` steps: geometric, so that they cost what a full gradient does."""
         if not self.estimates:
             return 1
-        stop = RANDOM_ROW * self.size / self.samples  # the probability that a step is the last one of its round
+        stop = (
+            RANDOM_ROW * self.size / self.samples
+        )  # the probability that a step is the last one of its round
         return 1 + int(math.log1p(-kernels.uniform(self.seed ^ LENGTHS, first)) / math.log1p(-stop))
 
     def schedule(self, iterations: int) -> np.ndarray:
@@ -158,7 +167,9 @@ class Minibatch(Loss):
         steps = [0]
         for _ in range(iterations):
             steps.append(steps[-1] + self.length(steps[-1]))
-        return np.asarray(self.passes(np.arange(1, iterations + 1), {STEPS_MADE: np.array(steps[1:], float)}))
+        return np.asarray(
+            self.passes(np.arange(1, iterations + 1), {STEPS_MADE: np.array(steps[1:], float)})
+        )
 
     def remember(self, batch: tuple[int, ...]) -> dict[str, np.ndarray]:
         """The number of steps so far."""
@@ -167,7 +178,11 @@ class Minibatch(Loss):
     def passes(self, n: Any, memory: dict[str, np.ndarray]) -> Any:
         """One for each full gradient, and what the estimates in between have seen of the data."""
         share = self.size / self.samples * (2 if self.reduce == "storm" else 1)
-        return n + 1 + share * np.maximum(memory[STEPS_MADE] - n, 0.0)  # of a rule without estimates nothing is counted
+        return (
+            n + 1 + share * np.maximum(memory[STEPS_MADE] - n, 0.0)
+        )  # of a rule without estimates nothing is counted
 
     def __repr__(self) -> str:
-        return f"Minibatch({self.loss!r}, size={self.size}, seed={self.seed}, reduce={self.reduce!r})"
+        return (
+            f"Minibatch({self.loss!r}, size={self.size}, seed={self.seed}, reduce={self.reduce!r})"
+        )

@@ -52,15 +52,23 @@ class Multinomial(LinearModel):
 
     def oracle(self, x: np.ndarray) -> MultinomialOracle:
         if x.shape[:2] != self.shape or x.ndim > 3:
-            raise ValueError(f"x must have shape {self.shape} (features, classes). Got shape {x.shape} instead.")
+            raise ValueError(
+                f"x must have shape {self.shape} (features, classes). Got shape {x.shape} instead."
+            )
         return MultinomialOracle(self, x.shape[2:])
 
     def samples(self, batch: tuple[int, ...]) -> MultinomialSamples:
-        return MultinomialSamples(self.b, self.weight, batch, self.theta, None, self.intercept, classes=self.classes)
+        return MultinomialSamples(
+            self.b, self.weight, batch, self.theta, None, self.intercept, classes=self.classes
+        )
 
     def coordinates(self) -> Coordinates:
         known = super().coordinates()
-        return known if known.scale is None else replace(known, scale=np.repeat(known.scale, self.classes))
+        return (
+            known
+            if known.scale is None
+            else replace(known, scale=np.repeat(known.scale, self.classes))
+        )
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,9 @@ class MultinomialSamples(Samples):
 
     def residuals(self) -> Callable[[int, int, np.ndarray], None]:
         scores = self.r.reshape(len(self.r), self.classes, -1)
-        return lambda lo, hi, value: kernels.softmax_residuals(scores, self.b, self.weight, lo, hi, value)
+        return lambda lo, hi, value: kernels.softmax_residuals(
+            scores, self.b, self.weight, lo, hi, value
+        )
 
 
 class MultinomialOracle(LinearOracle):
@@ -85,7 +95,9 @@ class MultinomialOracle(LinearOracle):
 
     def residuals(self, column: int | None) -> np.ndarray:
         """Those of one trajectory, (N, classes)."""
-        return self._pass.residuals((column or 0) + self._trajectories * np.arange(self.loss.classes))
+        return self._pass.residuals(
+            (column or 0) + self._trajectories * np.arange(self.loss.classes)
+        )
 
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         columns = (len(x), -1)

@@ -11,7 +11,10 @@ from ..data import as_source
 from ..data.eigen import extreme_eigenvalues, largest_eigenvalue
 from .base import Coordinates, Loss, Oracle
 
-INDEFINITE = {4: 1e-4, 8: 1e-6}  # part of the largest eigenvalue that a negative one may have, by the bytes of a number
+INDEFINITE = {
+    4: 1e-4,
+    8: 1e-6,
+}  # part of the largest eigenvalue that a negative one may have, by the bytes of a number
 
 
 class Quadratic(Loss):
@@ -42,7 +45,9 @@ class Quadratic(Loss):
         name = type(self).__name__
         self.Q = as_source(Q, self.names[0])
         if self.Q.shape[0] != self.Q.shape[1]:
-            raise ValueError(f"The matrix of {name} must be square. Got shape {self.Q.shape} instead.")
+            raise ValueError(
+                f"The matrix of {name} must be square. Got shape {self.Q.shape} instead."
+            )
         self._check_symmetric(name)
         self.shape, self.dtype = self.Q.shape[:1], np.dtype(self.Q.dtype)
         self.c = check.cast(self.check_linear_term(c), self.dtype, self.names[1])
@@ -59,7 +64,9 @@ class Quadratic(Loss):
         if self.skew > 1e-6 * largest:
             raise ValueError(f"The matrix of {name} must be symmetric. Use (Q + Q.T) / 2.")
         if diagonal.min() < -1e-6 * largest:
-            raise ValueError(f"The matrix of {name} has a negative diagonal entry: f is not convex.")
+            raise ValueError(
+                f"The matrix of {name} has a negative diagonal entry: f is not convex."
+            )
         low, high = extreme_eigenvalues(self._product, Q.shape[0])
         if low < -INDEFINITE[np.dtype(Q.dtype).itemsize] * high:
             raise ValueError(
@@ -69,7 +76,9 @@ class Quadratic(Loss):
 
     def oracle(self, x: np.ndarray) -> QuadraticOracle:
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[0]:
-            raise ValueError(f"x must have {self.shape[0]} coordinates. Got shape {x.shape} instead.")
+            raise ValueError(
+                f"x must have {self.shape[0]} coordinates. Got shape {x.shape} instead."
+            )
         return QuadraticOracle(self)
 
     def lipschitz(self) -> float:
@@ -88,7 +97,10 @@ class Quadratic(Loss):
         if diagonal is None:
             return Coordinates(self)
         curvature = self.factor * diagonal.astype(np.float64)
-        return Coordinates(self, np.where(curvature > 0, 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0)), 1.0))
+        return Coordinates(
+            self,
+            np.where(curvature > 0, 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0)), 1.0),
+        )
 
 
 class QuadraticOracle(Oracle):
@@ -110,6 +122,8 @@ class QuadraticOracle(Oracle):
             value = 0.5 * np.dot(x, out) - np.dot(x, loss.c)
             out -= loss.c
             return float(value)
-        value = 0.5 * np.einsum("ik,ik->k", x, out, dtype=np.float64) - np.einsum("ik,i->k", x, loss.c, dtype=np.float64)
+        value = 0.5 * np.einsum("ik,ik->k", x, out, dtype=np.float64) - np.einsum(
+            "ik,i->k", x, loss.c, dtype=np.float64
+        )
         out -= loss.c[:, None]
         return value

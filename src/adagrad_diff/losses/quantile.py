@@ -33,7 +33,9 @@ class Quantile(LinearModel):
     def __init__(self, A: Any, b: Any, tau: float = 0.5, **options: Any):
         super().__init__(A, b, **options)
         if not 0.0 < check.positive(tau, "tau", "Quantile") < 1.0:
-            raise ValueError(f"The 'tau' parameter of Quantile must lie strictly between 0 and 1. Got {tau!r} instead.")
+            raise ValueError(
+                f"The 'tau' parameter of Quantile must lie strictly between 0 and 1. Got {tau!r} instead."
+            )
         self.theta = self.tau = float(tau)
 
     def _words(self) -> list[str]:

@@ -72,7 +72,9 @@ def adagraddiff(
     -----
     `jax.grad` gives the conjugate of the direction of ascent for complex parameters: conjugate it, as for every optimizer.
     """
-    scaling = scale_by_gradient_differences(eps, blocks, accumulator_dtype, decay, max_move, initial_accumulator_value)
+    scaling = scale_by_gradient_differences(
+        eps, blocks, accumulator_dtype, decay, max_move, initial_accumulator_value
+    )
     return _optimizer(scaling, learning_rate, penalty, prox_unseen)
 
 
@@ -126,7 +128,11 @@ def adamdiff(
     >>> bool(abs(x).max() < 0.1)
     True
     """
-    options: dict[str, Any] = {"blocks": blocks, "accumulator_dtype": accumulator_dtype, "max_move": max_move}
+    options: dict[str, Any] = {
+        "blocks": blocks,
+        "accumulator_dtype": accumulator_dtype,
+        "max_move": max_move,
+    }
     scaling = scale_by_adamdiff(b1, b2, eps, eps_root, mu_dtype, nesterov=nesterov, **options)
     return _optimizer(scaling, learning_rate, penalty, prox_unseen)
 
@@ -177,16 +183,27 @@ def adamwdiff(
     >>> [round(float(value), 3) for value in optax.apply_updates(x, updates)]
     [0.85, 1.9]
     """
-    options: dict[str, Any] = {"blocks": blocks, "accumulator_dtype": accumulator_dtype, "max_move": max_move}
+    options: dict[str, Any] = {
+        "blocks": blocks,
+        "accumulator_dtype": accumulator_dtype,
+        "max_move": max_move,
+    }
     scaling = scale_by_adamdiff(b1, b2, eps, eps_root, mu_dtype, nesterov=nesterov, **options)
     chain = optax.chain(scaling, optax.add_decayed_weights(weight_decay, mask))
     if penalty is None:
-        return optax.chain(scaling, optax.add_decayed_weights(weight_decay, mask), optax.scale_by_learning_rate(learning_rate))
+        return optax.chain(
+            scaling,
+            optax.add_decayed_weights(weight_decay, mask),
+            optax.scale_by_learning_rate(learning_rate),
+        )
     return proximal(of_part(chain, 0, scaling), learning_rate, penalty, prox_unseen)
 
 
 def _optimizer(
-    scaling: DiagonalTransformation, learning_rate: optax.ScalarOrSchedule, penalty: Penalty | None, prox_unseen: bool
+    scaling: DiagonalTransformation,
+    learning_rate: optax.ScalarOrSchedule,
+    penalty: Penalty | None,
+    prox_unseen: bool,
 ) -> optax.GradientTransformationExtraArgs:
     if penalty is not None:
         return proximal(scaling, learning_rate, penalty, prox_unseen)

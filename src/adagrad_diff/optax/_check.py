@@ -24,7 +24,9 @@ def known(test: Callable[[Any, str, str], Any], value: Any, name: str, owner: st
 def fraction(value: Any, name: str, owner: str) -> None:
     """A number in [0, 1)."""
     if isinstance(value, bool | str | None) or not 0.0 <= value < 1.0:
-        raise ValueError(f"The {name!r} parameter of {owner} must be a number >= 0 and < 1. Got {value!r} instead.")
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be a number >= 0 and < 1. Got {value!r} instead."
+        )
 
 
 def moves(value: Any, name: str, owner: str) -> None:
@@ -54,5 +56,7 @@ def floating(value: Any, name: str, owner: str) -> Any:
     except TypeError:
         dtype = None
     if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
-        raise ValueError(f"The {name!r} parameter of {owner} must be a floating-point dtype. Got {value!r} instead.")
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be a floating-point dtype. Got {value!r} instead."
+        )
     return dtype

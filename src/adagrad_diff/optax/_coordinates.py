@@ -19,7 +19,9 @@ def real(x: jax.Array) -> jax.Array:
 def like(y: jax.Array, x: jax.Array) -> jax.Array:
     """The inverse: real coordinates y as an array of the kind and dtype of x."""
     dtype = jnp.asarray(x).dtype
-    return (jax.lax.complex(y[..., 0], y[..., 1]) if jnp.issubdtype(dtype, jnp.complexfloating) else y).astype(dtype)
+    return (
+        jax.lax.complex(y[..., 0], y[..., 1]) if jnp.issubdtype(dtype, jnp.complexfloating) else y
+    ).astype(dtype)
 
 
 def block_full(x: Any, blocks: str, dtype: Any, value: Any = 0.0) -> jax.Array:

@@ -51,7 +51,11 @@ class DiagonalTransformation(optax.GradientTransformation):  # type: ignore[misc
     seen: Callable[[Any], Any] | None
 
     def __new__(
-        cls, init: Any, update: Any, weights: Callable[[Any], Any], seen: Callable[[Any], Any] | None = None
+        cls,
+        init: Any,
+        update: Any,
+        weights: Callable[[Any], Any],
+        seen: Callable[[Any], Any] | None = None,
     ) -> DiagonalTransformation:
         self: DiagonalTransformation = super().__new__(cls, init, update)
         self.weights, self.seen = weights, seen
@@ -61,7 +65,9 @@ class DiagonalTransformation(optax.GradientTransformation):  # type: ignore[misc
 def of_part(chain: Any, place: Any, scaling: DiagonalTransformation) -> DiagonalTransformation:
     """A chain with the weights of one of its parts, the state of which is at that place."""
     seen = None if scaling.seen is None else lambda state: scaling.seen(state[place])  # type: ignore[misc]
-    return DiagonalTransformation(chain.init, chain.update, lambda state: scaling.weights(state[place]), seen)
+    return DiagonalTransformation(
+        chain.init, chain.update, lambda state: scaling.weights(state[place]), seen
+    )
 
 
 def root(total: jax.Array) -> jax.Array:
@@ -74,7 +80,11 @@ def bounded(size: jax.Array, direction: jax.Array, blocks: str, max_move: Any) -
     """max(size, ||direction|| / max_move), with the norms of blocks: see `adagrad_diff.common.moves`."""
     if isinstance(max_move, float) and max_move == math.inf:
         return size
-    norm = jnp.abs(direction) if blocks == "element" else group_root.group_norms(jnp, direction, blocks)
+    norm = (
+        jnp.abs(direction)
+        if blocks == "element"
+        else group_root.group_norms(jnp, direction, blocks)
+    )
     return jnp.maximum(size, norm / max_move)
 
 

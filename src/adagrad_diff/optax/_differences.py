@@ -83,14 +83,18 @@ def scale_by_gradient_differences(
     [1.     0.4472]
     """
     dtype = _check.scaling(eps, blocks, accumulator_dtype, max_move, DIFFERENCES)
-    _check.known(check.nonnegative, initial_accumulator_value, "initial_accumulator_value", DIFFERENCES)
+    _check.known(
+        check.nonnegative, initial_accumulator_value, "initial_accumulator_value", DIFFERENCES
+    )
     if decay is not None:
         _check.known(_check.fraction, decay, "decay", DIFFERENCES)
         _check.known(_no_start, initial_accumulator_value, "initial_accumulator_value", DIFFERENCES)
         initial_accumulator_value = 0.0
 
     def init(params: Any) -> DifferencesState | DecayingDifferencesState:
-        total = jax.tree.map(lambda x: block_full(x, blocks, dtype, initial_accumulator_value), params)
+        total = jax.tree.map(
+            lambda x: block_full(x, blocks, dtype, initial_accumulator_value), params
+        )
         prev = jax.tree.map(lambda x: block_full(x, "element", dtype), params)
         if decay is None:
             return DifferencesState(total, prev)
@@ -104,13 +108,17 @@ def scale_by_gradient_differences(
         state = state._replace(total=total, prev=jax.tree.map(after, g, total))
         if decay is not None:
             state = state._replace(count=optax.safe_increment(state.count))
-        return jax.tree.map(lambda u, g, w: like(g / w, u), updates, state.prev, weights(state)), state
+        return jax.tree.map(
+            lambda u, g, w: like(g / w, u), updates, state.prev, weights(state)
+        ), state
 
     def weights(state: Any) -> Any:
         if decay is None:
             return jax.tree.map(lambda t: (root(t) + eps).astype(t.dtype), state.total)
         mean = unbiased(decay, state.count)
-        size = jax.tree.map(lambda t, g: bounded(root(mean(t)), g, blocks, max_move), state.total, state.prev)
+        size = jax.tree.map(
+            lambda t, g: bounded(root(mean(t)), g, blocks, max_move), state.total, state.prev
+        )
         return jax.tree.map(lambda s, t: (s + eps).astype(t.dtype), size, state.total)
 
     def seen(state: Any) -> Any:
@@ -126,7 +134,9 @@ def accumulate(total: jax.Array, new: jax.Array, decay: Any) -> jax.Array:
 
 def unbiased(decay: Any, count: jax.Array) -> Any:
     """A function that divides an exponential average by 1 - decay^count: by the sum of its coefficients."""
-    return lambda average: (average / (1 - decay ** count.astype(average.dtype))).astype(average.dtype)
+    return lambda average: (average / (1 - decay ** count.astype(average.dtype))).astype(
+        average.dtype
+    )
 
 
 def _no_start(value: Any, name: str, owner: str) -> None:

@@ -88,7 +88,10 @@ def scale_by_adamdiff(
             return jax.tree.map(lambda x: block_full(x, blocks, dtype), params)
 
         return AdamDiffState(
-            jnp.zeros((), jnp.int32), zeros(blocks, dtype), zeros("element", dtype), zeros("element", mean_dtype)
+            jnp.zeros((), jnp.int32),
+            zeros(blocks, dtype),
+            zeros("element", dtype),
+            zeros("element", mean_dtype),
         )
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, AdamDiffState]:
@@ -99,7 +102,9 @@ def scale_by_adamdiff(
         g = jax.tree.map(after, g, total)
         mean = jax.tree.map(lambda m, g: accumulate(m, g, b1), state.mean, g)
         state = AdamDiffState(optax.safe_increment(state.count), total, g, mean)
-        return jax.tree.map(lambda u, d, w: like(d / w, u), updates, direction(state), weights(state)), state
+        return jax.tree.map(
+            lambda u, d, w: like(d / w, u), updates, direction(state), weights(state)
+        ), state
 
     def direction(state: AdamDiffState) -> Any:
         """The mean, as it is now or (Nesterov) as the next one would be if the gradient stayed the same."""
@@ -108,7 +113,9 @@ def scale_by_adamdiff(
         if not nesterov:
             return jax.tree.map(now, mean)
         then = unbiased(b1, optax.safe_increment(state.count))
-        return jax.tree.map(lambda m, g: (b1 * then(m) + (1 - b1) * now(g)).astype(g.dtype), mean, state.prev)
+        return jax.tree.map(
+            lambda m, g: (b1 * then(m) + (1 - b1) * now(g)).astype(g.dtype), mean, state.prev
+        )
 
     def weights(state: Any) -> Any:
         mean = unbiased(b2, state.count)

@@ -90,7 +90,9 @@ def proximal(
     """
     metric = diagonal(scaling)
     if not isinstance(penalty, Penalty):
-        raise TypeError(f"The 'penalty' parameter of proximal must be a penalty of adagrad_diff.optax. Got {penalty!r}.")
+        raise TypeError(
+            f"The 'penalty' parameter of proximal must be a penalty of adagrad_diff.optax. Got {penalty!r}."
+        )
     seen_in = None if check.flag(prox_unseen, "prox_unseen", "proximal") else metric.seen
     scale = optax.with_extra_args_support(metric)
     rate = optax.scale_by_learning_rate(learning_rate, flip_sign=False)
@@ -98,11 +100,17 @@ def proximal(
     def init(params: Any) -> ProximalState:
         return ProximalState(scale.init(widened(params)), rate.init(params))
 
-    def update(updates: Any, state: Any, params: Any = None, **extra_args: Any) -> tuple[Any, ProximalState]:
+    def update(
+        updates: Any, state: Any, params: Any = None, **extra_args: Any
+    ) -> tuple[Any, ProximalState]:
         if params is None:
             raise ValueError(NO_PARAMS)
-        scaled, scaling_state = scale.update(widened(updates), state.scaling, widened(params), **extra_args)
-        inverse = _spread(jax.tree.map(lambda w: 1 / jnp.asarray(w), metric.weights(scaling_state)), params)
+        scaled, scaling_state = scale.update(
+            widened(updates), state.scaling, widened(params), **extra_args
+        )
+        inverse = _spread(
+            jax.tree.map(lambda w: 1 / jnp.asarray(w), metric.weights(scaling_state)), params
+        )
         seen = _spread(True if seen_in is None else seen_in(scaling_state), params)
         direction, _ = rate.update(scaled, state.rate)
         steps, rate_state = rate.update(inverse, state.rate)
@@ -118,7 +126,9 @@ def _spread(prefix: Any, tree: Any) -> Any:
     return jax.tree.map(lambda leaf, part: jax.tree.map(lambda _: leaf, part), prefix, tree)
 
 
-def _change(penalty: Penalty, x: jax.Array, g: jax.Array, direction: jax.Array, step: Any, seen: Any) -> jax.Array:
+def _change(
+    penalty: Penalty, x: jax.Array, g: jax.Array, direction: jax.Array, step: Any, seen: Any
+) -> jax.Array:
     """prox(x - direction) - x, calculated on real coordinates in at least single precision."""
     coordinates = real(x)
     z = coordinates - real(direction)

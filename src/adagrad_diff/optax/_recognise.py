@@ -21,12 +21,16 @@ from ..common import check
 from ._diagonal import DiagonalTransformation, of_part
 from ._known import BEFORE, BEHIND, MOMENTUM, SCALINGS, Known
 
-PROBES = np.array([[0.5, -2.0, 0.0, 1e-3], [0.25, 1.0, 0.0, 0.0], [-3.0, 1.0, 2.0, 1e-3]], np.float32)  # gradients
+PROBES = np.array(
+    [[0.5, -2.0, 0.0, 1e-3], [0.25, 1.0, 0.0, 0.0], [-3.0, 1.0, 2.0, 1e-3]], np.float32
+)  # gradients
 AGREEMENT = 1e-4  # relative: single precision has seven digits
 
 RATE = "it has a learning rate already, so pass the scaling alone: optax.scale_by_adam() for optax.adam(...), and so on"
 AROUND = ("masked", "partition", "inject_hyperparams", "apply_if_finite", "MultiSteps", "flatten")
-REMEDY_OF = {"scale": RATE, "scale_by_schedule": RATE} | {name: f"put {name} around proximal, not inside it" for name in AROUND}
+REMEDY_OF = {"scale": RATE, "scale_by_schedule": RATE} | {
+    name: f"put {name} around proximal, not inside it" for name in AROUND
+}
 ELSE = (
     f"pass a scaling of this package or of optax ({', '.join((*SCALINGS, *MOMENTUM))}), or tell the weights with "
     "DiagonalTransformation(init, update, weights)"
@@ -36,7 +40,9 @@ ELSE = (
 def diagonal(scaling: Any) -> DiagonalTransformation:
     """The transformation with its weights, or a sentence: what it is, that its weights cannot be known, what to do."""
     found = _read(scaling)
-    if isinstance(found, str) and found in BEFORE:  # plain steps, with momentum or clipping or without
+    if (
+        isinstance(found, str) and found in BEFORE
+    ):  # plain steps, with momentum or clipping or without
         return DiagonalTransformation(scaling.init, scaling.update, lambda state: 1.0)
     if isinstance(found, str):
         raise TypeError(
@@ -59,7 +65,10 @@ def _read(transformation: Any) -> DiagonalTransformation | str:
     if name == "chain":
         inits = inspect.getclosurevars(transformation.init).nonlocals["init_fns"]
         parts = zip(inits, inside["update_fns"], strict=True)
-        return _read_chain(transformation, [(k, optax.GradientTransformation(*part)) for k, part in enumerate(parts)])
+        return _read_chain(
+            transformation,
+            [(k, optax.GradientTransformation(*part)) for k, part in enumerate(parts)],
+        )
     if name == "named_chain":
         return _read_chain(transformation, inside["transforms"])
     if name in SCALINGS and _is_as_known(SCALINGS[name], name, transformation, inside):
@@ -70,7 +79,9 @@ def _read(transformation: Any) -> DiagonalTransformation | str:
 def _maker(transformation: Any) -> tuple[str, dict[str, Any]]:
     """The name of optax's function that made a transformation, and what its update function keeps; else a description."""
     update = getattr(transformation, "update", None)
-    if not (inspect.isfunction(update) or inspect.ismethod(update)) or not hasattr(transformation, "init"):
+    if not (inspect.isfunction(update) or inspect.ismethod(update)) or not hasattr(
+        transformation, "init"
+    ):
         return check.shown(transformation), {}
     name = update.__qualname__.split(".")[0]
     if update.__module__.split(".")[0] != "optax":
@@ -81,7 +92,10 @@ def _maker(transformation: Any) -> tuple[str, dict[str, Any]]:
 def _read_chain(chain: Any, parts: list[tuple[Any, Any]]) -> DiagonalTransformation | str:
     """A chain by its parts and their places in its state."""
     found = [(place, _read(part)) for place, part in parts]
-    scaled, last = None, "identity"  # if nothing scales: the name of a part that says where the chain may stand
+    scaled, last = (
+        None,
+        "identity",
+    )  # if nothing scales: the name of a part that says where the chain may stand
     for place, part in found:
         if isinstance(part, DiagonalTransformation):
             if scaled is not None:
@@ -96,10 +110,14 @@ def _read_chain(chain: Any, parts: list[tuple[Any, Any]]) -> DiagonalTransformat
     return scaled or last
 
 
-def _with_weights(known: Known, transformation: Any, inside: dict[str, Any]) -> DiagonalTransformation:
+def _with_weights(
+    known: Known, transformation: Any, inside: dict[str, Any]
+) -> DiagonalTransformation:
     h = SimpleNamespace(**inside)
 
-    def coordinates(w: jax.Array) -> jax.Array:  # optax has one weight for the two parts of a complex entry
+    def coordinates(
+        w: jax.Array,
+    ) -> jax.Array:  # optax has one weight for the two parts of a complex entry
         return jnp.real(w)[..., None] if jnp.iscomplexobj(w) else w
 
     return DiagonalTransformation(
@@ -112,7 +130,9 @@ def _with_weights(known: Known, transformation: Any, inside: dict[str, Any]) -> 
 
 def _is_as_known(known: Known, name: str, transformation: Any, inside: dict[str, Any]) -> bool:
     """Whether the updates of a few steps, times the weights, are the directions."""
-    if any(isinstance(value, jax.core.Tracer) for value in inside.values()):  # numbers that are not known yet: try others
+    if any(
+        isinstance(value, jax.core.Tracer) for value in inside.values()
+    ):  # numbers that are not known yet: try others
         transformation = getattr(optax, name)()
         inside = _maker(transformation)[1]
     h = SimpleNamespace(**inside)
@@ -121,9 +141,16 @@ def _is_as_known(known: Known, name: str, transformation: Any, inside: dict[str,
             state = transformation.init(jnp.zeros_like(PROBES[0]))
             for g in PROBES:
                 update, state = transformation.update(jnp.asarray(g), state)
-                product, direction = update * known.weights(h, state), known.direction(h, state, jnp.asarray(g))
+                product, direction = (
+                    update * known.weights(h, state),
+                    known.direction(h, state, jnp.asarray(g)),
+                )
                 if not np.allclose(product, direction, rtol=AGREEMENT, atol=0, equal_nan=True):
                     return False
-    except (AttributeError, KeyError, TypeError):  # other names than those of the optax that is known
+    except (
+        AttributeError,
+        KeyError,
+        TypeError,
+    ):  # other names than those of the optax that is known
         return False
     return True

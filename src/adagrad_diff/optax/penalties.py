@@ -110,7 +110,9 @@ class GroupL2(six.GroupL2, Penalty):
         return jnp.asarray(self.lam * group_root.group_norms(jnp, x, self.over).sum())
 
     def prox(self, z: jax.Array, step: Any) -> jax.Array:
-        a = jnp.zeros_like(z) + jnp.asarray(step * self.lam, z.dtype)  # in the shape of z, and spread over devices like it
+        a = jnp.zeros_like(z) + jnp.asarray(
+            step * self.lam, z.dtype
+        )  # in the shape of z, and spread over devices like it
         return jnp.asarray(group_root.group_prox(jnp, z, a, self.over, _climb))
 
 

@@ -47,7 +47,9 @@ def robustness(study: Study) -> pd.DataFrame:
     for rule in TITLES_OF_RULES:
         gap = study.gap.sel(rule=rule).transpose("eta", "seed").values
         step = steps.sel(rule=rule).transpose("eta", "seed").values
-        rows.append(_rows(study, "robustness", rule, study.grid.eta.values, study.n_iter, gap, step))
+        rows.append(
+            _rows(study, "robustness", rule, study.grid.eta.values, study.n_iter, gap, step)
+        )
     return _join(rows)
 
 
@@ -59,7 +61,11 @@ def tuned(study: Study) -> pd.DataFrame:
 def three_etas(study: Study) -> pd.DataFrame:
     """Gap and mean step against the iteration, both methods at 0.1, 1 and 10 times the reference eta."""
     pairs = list(zip(REFERENCE_FACTORS, study.panel_etas, strict=True))
-    return _join(curve(study, f"{factor:g} x reference", rule, eta) for factor, eta in pairs for rule in TITLES_OF_RULES)
+    return _join(
+        curve(study, f"{factor:g} x reference", rule, eta)
+        for factor, eta in pairs
+        for rule in TITLES_OF_RULES
+    )
 
 
 def curve(study: Study, panel: str, rule: str, eta: float) -> pd.DataFrame:
@@ -67,22 +73,49 @@ def curve(study: Study, panel: str, rule: str, eta: float) -> pd.DataFrame:
     etas = study.curves.eta.values
     nearest = int(np.argmin(np.abs(np.log(etas / eta))))
     if not np.isclose(etas[nearest], eta, rtol=1e-6):
-        raise ValueError(f"The curves of {study.name} hold no trajectories with eta = {eta:g}; they have {etas.tolist()}.")
+        raise ValueError(
+            f"The curves of {study.name} hold no trajectories with eta = {eta:g}; they have {etas.tolist()}."
+        )
     gap = study.curve_gap.sel(rule=rule).isel(eta=nearest).transpose("iteration", "seed").values
-    step = study.curves.mean_step.sel(rule=rule).isel(eta=nearest).transpose("iteration", "seed").values
+    step = (
+        study.curves.mean_step.sel(rule=rule)
+        .isel(eta=nearest)
+        .transpose("iteration", "seed")
+        .values
+    )
     start = study.curves.objective_start.values - study.F_star
     iteration = np.append(0, study.curves.iteration.values)
-    gap, step = np.vstack([start, gap]), np.vstack([np.full_like(start, np.nan), step])  # no step leads to the start
+    gap, step = (
+        np.vstack([start, gap]),
+        np.vstack([np.full_like(start, np.nan), step]),
+    )  # no step leads to the start
     return _rows(study, panel, rule, eta, iteration, gap, step)
 
 
-def _rows(study: Study, panel: str, rule: str, eta: Any, iteration: Any, gap: np.ndarray, step: np.ndarray) -> pd.DataFrame:
+def _rows(
+    study: Study, panel: str, rule: str, eta: Any, iteration: Any, gap: np.ndarray, step: np.ndarray
+) -> pd.DataFrame:
     pd = require("pandas", "paper")
-    about = {"panel": panel, "problem": study.name, "data": study.data, "method": TITLES_OF_RULES[rule], "eta": eta}
+    about = {
+        "panel": panel,
+        "problem": study.name,
+        "data": study.data,
+        "method": TITLES_OF_RULES[rule],
+        "eta": eta,
+    }
     gaps = {f"gap_{name}": column for name, column in over_seeds(gap, absent=np.inf).items()}
     steps = {f"step_{name}": column for name, column in over_seeds(step, absent=np.nan).items()}
     ended = (~np.isfinite(gap)).sum(axis=-1)
-    return pd.DataFrame({**about, "iteration": iteration, **gaps, **steps, "seeds": gap.shape[-1], "diverged": ended})
+    return pd.DataFrame(
+        {
+            **about,
+            "iteration": iteration,
+            **gaps,
+            **steps,
+            "seeds": gap.shape[-1],
+            "diverged": ended,
+        }
+    )
 
 
 def _join(rows: Iterable[pd.DataFrame]) -> pd.DataFrame:

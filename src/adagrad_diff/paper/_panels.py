@@ -36,7 +36,9 @@ def band(frame: pd.DataFrame, quantity: str) -> tuple[np.ndarray, np.ndarray, np
     On a logarithmic axis mean - std may be at minus infinity. No trajectory is below the smallest, so the band does not
     go below it either.
     """
-    mean, std, smallest = (frame[f"{quantity}_{name}"].to_numpy() for name in ("mean", "std", "min"))
+    mean, std, smallest = (
+        frame[f"{quantity}_{name}"].to_numpy() for name in ("mean", "std", "min")
+    )
     return mean, np.maximum(mean - std, smallest), mean + std
 
 
@@ -50,15 +52,38 @@ def draw(ax: Axes, frame: pd.DataFrame, x: str, quantity: str) -> bool:
         at = rows[x].to_numpy()
         mean, lower, upper = band(rows, quantity)
         here, off = ~np.isnan(mean), mean > top
-        line = np.where(off, top**2 / bottom, np.maximum(mean, bottom))  # far above the top edge: that is where the line goes
+        line = np.where(
+            off, top**2 / bottom, np.maximum(mean, bottom)
+        )  # far above the top edge: that is where the line goes
         upper = np.where(off, line, upper)
-        ax.fill_between(at, np.clip(lower, bottom, None), upper, color=look["color"], alpha=BAND, linewidth=0)
-        ax.plot(at, line, **look, markevery=marks(ax, at, here & ~off, k), zorder=3 - 0.1 * k, label=method)
+        ax.fill_between(
+            at, np.clip(lower, bottom, None), upper, color=look["color"], alpha=BAND, linewidth=0
+        )
+        ax.plot(
+            at,
+            line,
+            **look,
+            markevery=marks(ax, at, here & ~off, k),
+            zorder=3 - 0.1 * k,
+            label=method,
+        )
         if quantity == "gap":
             for first, last in runs(off):
                 # Off the chart is a result: it stays visible along the top edge, one method below the other.
-                edge = {**look, "marker": "^", "markersize": 4.5, "linewidth": 0.8, "clip_on": False, "zorder": 4}
-                ax.plot(at[[first, last]], [0.965 - 0.06 * k] * 2, **edge, transform=ax.get_xaxis_transform())
+                edge = {
+                    **look,
+                    "marker": "^",
+                    "markersize": 4.5,
+                    "linewidth": 0.8,
+                    "clip_on": False,
+                    "zorder": 4,
+                }
+                ax.plot(
+                    at[[first, last]],
+                    [0.965 - 0.06 * k] * 2,
+                    **edge,
+                    transform=ax.get_xaxis_transform(),
+                )
         if here.any() and not here[-1]:  # a line that ends
             last = np.flatnonzero(here)[-1]
             ax.plot(at[last], line[last], **{**look, "marker": "x"}, markersize=5, zorder=4)
@@ -86,4 +111,6 @@ def runs(flags: np.ndarray) -> list[tuple[int, int]]:
     [(0, 0), (2, 3)]
     """
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
-    return [(int(first), int(last) - 1) for first, last in zip(edges[::2], edges[1::2], strict=True)]
+    return [
+        (int(first), int(last) - 1) for first, last in zip(edges[::2], edges[1::2], strict=True)
+    ]

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FIGURES = {"fig1": ("hinge", "lad"), "fig2": ("news20", "splice", "2moons"), "fig3": ("splice",)}
-STEMS = {name: f"figA_{name}" for name in PROBLEMS} | {"splice": "fig3_splice"}  # figures with three panels
+STEMS = {name: f"figA_{name}" for name in PROBLEMS} | {
+    "splice": "fig3_splice"
+}  # figures with three panels
 FROM_FILES = ("news20", "splice")  # problems that need a file
 
 #: Size of the grid and options of the problems: the paper's sizes, and one that takes two minutes on two cores.
@@ -109,10 +111,15 @@ def reproduce(
     sizes: dict[str, tuple[int, dict[str, Any]]] = {}
     for name in names:
         grid, options = RUN_SCALES[scale][name]
-        sizes[name] = (grid if etas is None else etas, options if starts is None else {**options, "starts": starts})
+        sizes[name] = (
+            grid if etas is None else etas,
+            options if starts is None else {**options, "starts": starts},
+        )
     kept, drawn_before = others(out, names)
     if kept:
-        say(f"{out} holds {', '.join(kept)} as well: the figures, the table and the pages show all of them.")
+        say(
+            f"{out} holds {', '.join(kept)} as well: the figures, the table and the pages show all of them."
+        )
     studies, scales = {}, {}
     for name in PROBLEMS:
         if name not in (*sizes, *kept):
@@ -124,7 +131,9 @@ def reproduce(
             runs = f"{grid} etas x {counted(problem.x0s.shape[1], 'start')} x {counted(problem.n_iter, 'iteration')}"
             say(f"{problem.title}: {runs}, two methods")
         place = checkpoint(out, problem, grid)
-        studies[name] = study(problem, etas=grid, checkpoint=place, memory=memory, n_jobs=n_jobs, progress=progress)
+        studies[name] = study(
+            problem, etas=grid, checkpoint=place, memory=memory, n_jobs=n_jobs, progress=progress
+        )
     for figure, problems in drawn_before.items():
         drawn[figure] = [name for name in PROBLEMS if name in (*drawn.get(figure, ()), *problems)]
 
@@ -146,11 +155,16 @@ def _chosen(targets: tuple[str, ...]) -> tuple[list[str], dict[str, list[str]]]:
     known = (*PROBLEMS, *FIGURES)
     for target in targets:
         if target not in known:
-            raise check.InputError(f"There is no problem or figure {target!r}. There are: {', '.join(known)}.")
+            raise check.InputError(
+                f"There is no problem or figure {target!r}. There are: {', '.join(known)}."
+            )
     wanted: set[tuple[str, str]] = set()  # (figure, problem)
     for target in targets or tuple(PROBLEMS):
         if target in PROBLEMS:
-            wanted |= {("panels", target), *((fig, target) for fig in ("fig1", "fig2") if target in FIGURES[fig])}
+            wanted |= {
+                ("panels", target),
+                *((fig, target) for fig in ("fig1", "fig2") if target in FIGURES[fig]),
+            }
         else:
             wanted |= {("panels" if target == "fig3" else target, name) for name in FIGURES[target]}
     drawn: dict[str, list[str]] = {}

@@ -19,7 +19,9 @@ from .problems import PROBLEMS, Problem
 from .protocol import Study, recorded
 
 RUN_FILE = "run.json"
-Kept = dict[str, tuple[int, dict[str, Any], str]]  # of each problem the size of the grid, its choices, and the scale
+Kept = dict[
+    str, tuple[int, dict[str, Any], str]
+]  # of each problem the size of the grid, its choices, and the scale
 
 
 def directory(out: str | os.PathLike[str], resume: bool) -> Path:
@@ -37,7 +39,9 @@ def directory(out: str | os.PathLike[str], resume: bool) -> Path:
         with TemporaryFile(dir=path):  # whether that is possible
             clear(path)
     except OSError as error:
-        raise OSError(f"The output directory {path} cannot be written: {reason(error)}. Choose another --out.") from error
+        raise OSError(
+            f"The output directory {path} cannot be written: {reason(error)}. Choose another --out."
+        ) from error
     return path
 
 
@@ -61,33 +65,57 @@ def others(out: Path, names: list[str]) -> tuple[Kept, dict[str, list[str]]]:
         return {}, {}
     try:
         run = json.loads(path.read_text(encoding="utf-8"))
-        drawn = {str(figure): [str(name) for name in problems] for figure, problems in run["drawn"].items()}
+        drawn = {
+            str(figure): [str(name) for name in problems]
+            for figure, problems in run["drawn"].items()
+        }
         problems = {name: found for name, found in run["problems"].items() if name not in names}
         missing = [
             name
             for name, found in problems.items()
             if name not in PROBLEMS
-            or not (out / "checkpoints" / f"{name}-{_digest(found['choices'], found['sha256'], found['etas'])}").is_dir()
+            or not (
+                out
+                / "checkpoints"
+                / f"{name}-{_digest(found['choices'], found['sha256'], found['etas'])}"
+            ).is_dir()
         ]
-        kept = {name: (int(found["etas"]), dict(found["choices"]), str(found["scale"])) for name, found in problems.items()}
+        kept = {
+            name: (int(found["etas"]), dict(found["choices"]), str(found["scale"]))
+            for name, found in problems.items()
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{out} holds results whose {RUN_FILE} cannot be read: choose another --out.") from error
+        raise InputError(
+            f"{out} holds results whose {RUN_FILE} cannot be read: choose another --out."
+        ) from error
     if missing:
         raise InputError(
             f"{out} holds results of {', '.join(missing)}, but not the checkpoints from which they could be drawn again. "
             "Choose another --out, so that they are not lost."
         )
-    return kept, {figure: left for figure, found in drawn.items() if (left := [name for name in found if name in kept])}
+    return kept, {
+        figure: left
+        for figure, found in drawn.items()
+        if (left := [name for name in found if name in kept])
+    }
 
 
 def write_run(
-    studies: dict[str, Study], out: Path, scales: dict[str, str], drawn: dict[str, list[str]], seconds: float
+    studies: dict[str, Study],
+    out: Path,
+    scales: dict[str, str],
+    drawn: dict[str, list[str]],
+    seconds: float,
 ) -> list[Path]:
     """What was run, when and on what, for whoever finds the figures."""
     run = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
-        "machine": {"system": platform.platform(terse=True), "processor": platform.machine(), "cores": cores()},
+        "machine": {
+            "system": platform.platform(terse=True),
+            "processor": platform.machine(),
+            "cores": cores(),
+        },
         "drawn": drawn,
         "problems": {
             name: {
@@ -101,4 +129,6 @@ def write_run(
             for name, found in studies.items()
         },
     }
-    return write_all(out, {RUN_FILE: lambda path: path.write_text(json.dumps(run, indent=1) + "\n")})
+    return write_all(
+        out, {RUN_FILE: lambda path: path.write_text(json.dumps(run, indent=1) + "\n")}
+    )

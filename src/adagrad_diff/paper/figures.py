@@ -30,14 +30,20 @@ if TYPE_CHECKING:
 NONSMOOTH_PROBLEMS, SMOOTH_PROBLEMS = ("hinge", "lad"), ("news20", "splice", "2moons")
 # Inches: a column or the page of a two-column paper, by the number of panels side by side.
 FIGURE_WIDTH = {1: 3.35, 2: 6.75, 3: 6.75}
-GAP, FINAL_GAP, STEP = r"$F(x) - F_{\!\star}$", r"final $F(x) - F_{\!\star}$", r"mean of $\eta\,/\,w_i$"
+GAP, FINAL_GAP, STEP = (
+    r"$F(x) - F_{\!\star}$",
+    r"final $F(x) - F_{\!\star}$",
+    r"mean of $\eta\,/\,w_i$",
+)
 EARLY = 0.01  # of the budget: the first steps can be a hundred times as large as all others, and set no limits
 DIGITS = "%.10g"  # of the numbers in the CSV: the later ones differ from machine to machine
 
 LINES = "Lines: mean over the starts. Bands: ± one standard deviation, cut off at the best start."
 OFF = "Triangles at the top: diverged or off the chart."
 FIRST_STEPS = "The first steps exceed the axis."
-STAND_IN_NOTE = "Generated data ({}), not the paper's: the numbers are not comparable with the paper's."
+STAND_IN_NOTE = (
+    "Generated data ({}), not the paper's: the numbers are not comparable with the paper's."
+)
 
 
 def figure_1(studies: Mapping[str, Study], out: Any) -> list[Path]:
@@ -105,12 +111,18 @@ def draw_three_panels(study: Study) -> Figure:
             factor, eta = str(panel).removesuffix(" x reference"), rows.eta.iloc[0]
             column[0].set_title(rf"$\eta = {_number(eta)}$  (${factor}\times$ reference)")
             notes[OFF] = _draw_curves(column[0], rows, "gap", study) or notes.get(OFF, False)
-            notes[FIRST_STEPS] = _draw_curves(column[1], rows, "step", study) or notes.get(FIRST_STEPS, False)
+            notes[FIRST_STEPS] = _draw_curves(column[1], rows, "step", study) or notes.get(
+                FIRST_STEPS, False
+            )
             column[1].set_xlabel("iteration")
         about = f"{study.n_iter} iterations, {_counted(frame.seeds.iloc[0], 'start')}"
         inches = figure.get_figheight()
-        figure.text(0.5, 1 - 0.06 / inches, _title(study), ha="center", va="top", fontsize=TITLE + 1)
-        figure.text(0.5, 1 - 0.24 / inches, about, ha="center", va="top", fontsize=FINE_PRINT, color=GREY)
+        figure.text(
+            0.5, 1 - 0.06 / inches, _title(study), ha="center", va="top", fontsize=TITLE + 1
+        )
+        figure.text(
+            0.5, 1 - 0.24 / inches, about, ha="center", va="top", fontsize=FINE_PRINT, color=GREY
+        )
         _finish(figure, [study], notes, top=0.42, best=False)
     return figure
 
@@ -123,7 +135,9 @@ def _columns(studies: list[Study]) -> Figure:
         for column, study in zip(axes.T, studies, strict=True):
             grid, curves = numbers.robustness(study), numbers.tuned(study)
             above = _draw_robustness(column[0], grid, study, _ceiling(curves), len(studies))
-            column[1].set(yscale="log", ylim=limits(curves, "gap", _ceiling(curves)), xlabel="iteration")
+            column[1].set(
+                yscale="log", ylim=limits(curves, "gap", _ceiling(curves)), xlabel="iteration"
+            )
             below = _draw_curves(column[1], curves, "gap", study)
             _key(column[1], study.best_eta)
             notes[OFF] |= above or below
@@ -133,18 +147,37 @@ def _columns(studies: list[Study]) -> Figure:
     return figure
 
 
-def _draw_robustness(ax: Axes, frame: pd.DataFrame, study: Study, ceiling: float, columns: int) -> bool:
+def _draw_robustness(
+    ax: Axes, frame: pd.DataFrame, study: Study, ceiling: float, columns: int
+) -> bool:
     etas = frame.eta.to_numpy()
     ax.set(xscale="log", yscale="log", ylim=limits(frame, "gap", ceiling), xlabel=r"$\eta$")
     ax.set_xlim(min(etas.min(), study.paper_eta), max(etas.max(), study.paper_eta))
     about = f"{study.n_iter} iterations, {_counted(frame.seeds.iloc[0], 'start')}, {len(study.grid.eta)} values of $\\eta$"
     title, room = _title(study), FIGURE_WIDTH[columns] / columns * 72 / (0.45 * TITLE)
-    ax.set_title(title if len(title) < room else title.replace(" on ", "\non ", 1), pad=12, linespacing=1.05)
-    ax.text(0.5, 1.02, about, transform=ax.transAxes, ha="center", va="bottom", fontsize=FINE_PRINT, color=GREY)
+    ax.set_title(
+        title if len(title) < room else title.replace(" on ", "\non ", 1), pad=12, linespacing=1.05
+    )
+    ax.text(
+        0.5,
+        1.02,
+        about,
+        transform=ax.transAxes,
+        ha="center",
+        va="bottom",
+        fontsize=FINE_PRINT,
+        color=GREY,
+    )
     ax.axvline(study.paper_eta, color=GREY, linestyle=":", linewidth=0.9, zorder=1.5)
     for rule, method in numbers.TITLES_OF_RULES.items():
         look = METHODS[method]
-        ax.axvline(study.best_eta[rule], color=look["color"], linestyle=look["linestyle"], linewidth=0.6, zorder=1.5)
+        ax.axvline(
+            study.best_eta[rule],
+            color=look["color"],
+            linestyle=look["linestyle"],
+            linewidth=0.6,
+            zorder=1.5,
+        )
     _watermark(ax, study)
     return draw(ax, frame, "eta", "gap")
 
@@ -167,18 +200,28 @@ def _page(columns: int, height: float, **shared: Any) -> tuple[Figure, np.ndarra
     return figure, figure.subplots(2, columns, squeeze=False, **shared)
 
 
-def _finish(figure: Figure, studies: list[Study], notes: Mapping[str, bool], *, top: float, best: bool) -> None:
+def _finish(
+    figure: Figure, studies: list[Study], notes: Mapping[str, bool], *, top: float, best: bool
+) -> None:
     """The legend and the small print, below the panels; the panels take the room that is left."""
     lines = require("matplotlib.lines", "paper")
     patches = require("matplotlib.patches", "paper")
     tuples = require("matplotlib.legend_handler", "paper").HandlerTuple(ndivide=None, pad=0.3)
     handles: list[Any] = []
     for look in METHODS.values():
-        handles.append((patches.Patch(facecolor=look["color"], alpha=BAND, linewidth=0), lines.Line2D([], [], **look)))
+        handles.append(
+            (
+                patches.Patch(facecolor=look["color"], alpha=BAND, linewidth=0),
+                lines.Line2D([], [], **look),
+            )
+        )
     labels, special = list(METHODS), {}
     if best:
         upright = {"marker": "|", "linestyle": "", "markersize": 9}
-        pair = tuple(lines.Line2D([], [], **upright, color=look["color"], markeredgewidth=0.7) for look in METHODS.values())
+        pair = tuple(
+            lines.Line2D([], [], **upright, color=look["color"], markeredgewidth=0.7)
+            for look in METHODS.values()
+        )
         handles += [pair, lines.Line2D([], [], color=GREY, linestyle=":", linewidth=0.9)]
         labels += [r"best $\eta$ of each method", r"the paper's reference $\eta$"]
         special[pair] = tuples
@@ -187,11 +230,24 @@ def _finish(figure: Figure, studies: list[Study], notes: Mapping[str, bool], *, 
     characters = int(width * 72 / (0.42 * FINE_PRINT))
     small_print = fill(" ".join(note for note, needed in notes.items() if needed), characters)
     stand_ins = [study for study in studies if not study.real]
-    warning = fill(STAND_IN_NOTE.format(", ".join(study.data for study in stand_ins)), characters) if stand_ins else ""
+    warning = (
+        fill(STAND_IN_NOTE.format(", ".join(study.data for study in stand_ins)), characters)
+        if stand_ins
+        else ""
+    )
     y = 0.05
     for text, colour in ((warning, RED), (small_print, GREY)):
         if text:
-            figure.text(0.5, y / height, text, ha="center", va="bottom", fontsize=FINE_PRINT, color=colour, linespacing=1.15)
+            figure.text(
+                0.5,
+                y / height,
+                text,
+                ha="center",
+                va="bottom",
+                fontsize=FINE_PRINT,
+                color=colour,
+                linespacing=1.15,
+            )
             y += (text.count("\n") + 1) * FINE_PRINT * 1.25 / 72 + 0.03
     columns = len(handles) if width > 5 else 2
     figure.legend(
@@ -206,7 +262,11 @@ def _finish(figure: Figure, studies: list[Study], notes: Mapping[str, bool], *, 
     )
     y += 0.2 * -(-len(handles) // columns) + 0.06
     figure.set_layout_engine(
-        "constrained", rect=(0, y / height, 1, 1 - (y + top) / height), w_pad=0.03, h_pad=0.03, wspace=0.03
+        "constrained",
+        rect=(0, y / height, 1, 1 - (y + top) / height),
+        w_pad=0.03,
+        h_pad=0.03,
+        wspace=0.03,
     )
     for ax in figure.axes:
         clear_ticks(ax, whole=True)
@@ -219,7 +279,10 @@ def _finish(figure: Figure, studies: list[Study], notes: Mapping[str, bool], *, 
 
 def _key(ax: Axes, best_eta: Mapping[str, float]) -> None:
     """Above a tuned panel: which line has which eta."""
-    labels = {method: rf"$\eta = {_number(best_eta[rule])}$" for rule, method in numbers.TITLES_OF_RULES.items()}
+    labels = {
+        method: rf"$\eta = {_number(best_eta[rule])}$"
+        for rule, method in numbers.TITLES_OF_RULES.items()
+    }
     shown = [line for line in ax.get_lines() if line.get_label() in labels]
     ax.legend(
         shown,
@@ -274,7 +337,9 @@ def _counted(count: int, what: str) -> str:
 def _chosen(studies: Mapping[str, Study], names: tuple[str, ...]) -> list[Study]:
     chosen = [studies[name] for name in names if name in studies]
     if not chosen:
-        raise ValueError(f"'studies' has none of {', '.join(names)}: there is nothing to draw. It has {list(studies)}.")
+        raise ValueError(
+            f"'studies' has none of {', '.join(names)}: there is nothing to draw. It has {list(studies)}."
+        )
     return chosen
 
 
@@ -290,8 +355,12 @@ def _save(figure: Figure, frame: pd.DataFrame, out: Any, stem: str) -> list[Path
         return write_all(
             out,
             {
-                f"{stem}.pdf": lambda path: figure.savefig(path, format="pdf", metadata={**about, "CreationDate": None}),
-                f"{stem}.png": lambda path: figure.savefig(path, format="png", metadata={"Software": about["Creator"]}),
+                f"{stem}.pdf": lambda path: figure.savefig(
+                    path, format="pdf", metadata={**about, "CreationDate": None}
+                ),
+                f"{stem}.png": lambda path: figure.savefig(
+                    path, format="png", metadata={"Software": about["Creator"]}
+                ),
                 f"{stem}.csv": lambda path: frame.to_csv(path, index=False, float_format=DIGITS),
             },
         )

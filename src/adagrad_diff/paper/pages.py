@@ -28,7 +28,9 @@ def write_pages(studies: Mapping[str, Study], out: Path, scales: Mapping[str, st
     pages = {}
     for name, study in studies.items():
         etas, starts = study.grid.sizes["eta"], study.grid.sizes["seed"]
-        command = f"adagrad-diff reproduce {name} --scale {scales[name]} --etas {etas} --starts {starts}"
+        command = (
+            f"adagrad-diff reproduce {name} --scale {scales[name]} --etas {etas} --starts {starts}"
+        )
         about = [
             ("Problem", study.title),
             ("Data", study.data if study.real else f"{study.data}: generated, not the real data"),
@@ -37,7 +39,9 @@ def write_pages(studies: Mapping[str, Study], out: Path, scales: Mapping[str, st
         content = as_sensitivity(study).content(
             title=f"AdaGrad-Diff and AdaGrad: {study.title}", about=about, command=[command]
         )
-        content["others"] = [[studies[other].title, page] for other, page in names.items() if other != name]
+        content["others"] = [
+            [studies[other].title, page] for other, page in names.items() if other != name
+        ]
         text = report.page(content)
         pages[names[name]] = lambda path, text=text: path.write_text(text, encoding="utf-8")
     return write_all(out, pages)

@@ -194,7 +194,9 @@ def news20(
     >>> problem.loss.A.shape, problem.n_iter  # doctest: +SKIP
     ((15935, 62061), 2500)
     """
-    choices = _choices({**locals(), "positive": sorted({int(label) for label in positive})}, "news20")
+    choices = _choices(
+        {**locals(), "positive": sorted({int(label) for label in positive})}, "news20"
+    )
     found = _load("news20", choices, data, download)
     b = np.where(np.isin(found.b, choices["positive"]), 1.0, -1.0)
     if np.unique(b).size < 2:
@@ -202,7 +204,9 @@ def news20(
             f"The 'positive' parameter of news20 must be some of its labels 1 ... 20. Got {choices['positive']}."
         )
     loss = Logistic(_scaled(found.A, scaling), b, l2=sigma, intercept=intercept)
-    return _problem("news20", f"Logistic regression on {found.name}", loss, Zero(), choices, 0.863, found)
+    return _problem(
+        "news20", f"Logistic regression on {found.name}", loss, Zero(), choices, 0.863, found
+    )
 
 
 def splice(
@@ -245,7 +249,9 @@ def splice(
     choices = _choices(locals(), "splice")
     found = _load("splice.t", choices, data, download)
     loss = Logistic(_scaled(found.A, scaling), found.b, intercept=intercept)
-    return _problem("splice", f"Logistic regression on {found.name}", loss, L1(lam), choices, 0.238, found)
+    return _problem(
+        "splice", f"Logistic regression on {found.name}", loss, L1(lam), choices, 0.238, found
+    )
 
 
 def two_moons(
@@ -290,7 +296,9 @@ def two_moons(
     ((40, 10), 0.0)
     """
     choices = _choices(locals(), "two_moons")
-    points, moon = require("sklearn.datasets", "paper").make_moons(samples, noise=noise, random_state=choices["seed"])
+    points, moon = require("sklearn.datasets", "paper").make_moons(
+        samples, noise=noise, random_state=choices["seed"]
+    )
     b = 2.0 * moon - 1.0
     K = np.exp(-np.sum((points[:, None] - points) ** 2, axis=2) / width**2)
     loss = KernelSVMDual(K, b, lam=lam)
@@ -310,11 +318,20 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
 def _choices(given: dict[str, Any], owner: str) -> dict[str, Any]:
     """The arguments, checked and fit for JSON, without those that only say where a file is."""
     choices = {name: value for name, value in given.items() if name not in ("data", "download")}
-    for name, least in {"samples": 1, "features": 1, "nonzeros": 0, "n_iter": 1, "starts": 1, "seed": 0}.items():
+    for name, least in {
+        "samples": 1,
+        "features": 1,
+        "nonzeros": 0,
+        "n_iter": 1,
+        "starts": 1,
+        "seed": 0,
+    }.items():
         if name in choices:
             choices[name] = check.count(choices[name], name, owner, least)
     if choices.get("nonzeros", 0) > choices.get("features", 0):
-        raise check.InputError(f"The 'nonzeros' parameter of {owner} must be at most 'features', {choices['features']}.")
+        raise check.InputError(
+            f"The 'nonzeros' parameter of {owner} must be at most 'features', {choices['features']}."
+        )
     for name in {"lam", "width", "start_scale"} & choices.keys():
         choices[name] = check.positive(choices[name], name, owner)
     for name in {"noise", "sigma"} & choices.keys():
@@ -323,11 +340,17 @@ def _choices(given: dict[str, Any], owner: str) -> dict[str, Any]:
         choices[name] = bool(choices[name])
     if "scaling" in choices:
         check.one_of(choices["scaling"], ("none", "rows", "columns"), "scaling", owner)
-    starts = ("normal", "uniform", "zeros") if owner != "two_moons" else ("feasible", "zeros", "normal", "uniform")
+    starts = (
+        ("normal", "uniform", "zeros")
+        if owner != "two_moons"
+        else ("feasible", "zeros", "normal", "uniform")
+    )
     check.one_of(choices["start"], starts, "start", owner)
     ends = [check.positive(end, "eta_range", owner) for end in np.ravel(choices["eta_range"])]
     if len(ends) != 2 or ends[0] >= ends[1]:
-        raise check.InputError(f"The 'eta_range' parameter of {owner} must be two increasing numbers. Got {ends} instead.")
+        raise check.InputError(
+            f"The 'eta_range' parameter of {owner} must be two increasing numbers. Got {ends} instead."
+        )
     choices["eta_range"] = ends
     return choices
 
@@ -339,8 +362,16 @@ def _generator(seed: int, *purpose: int) -> np.random.Generator:
 
 def _regression(choices: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """A and A w + noise, with a mask on w."""
-    samples, features, rng = choices["samples"], choices["features"], _generator(choices["seed"], DATA_SEED)
-    A, w, epsilon = rng.standard_normal((samples, features)), rng.standard_normal(features), rng.standard_normal(samples)
+    samples, features, rng = (
+        choices["samples"],
+        choices["features"],
+        _generator(choices["seed"], DATA_SEED),
+    )
+    A, w, epsilon = (
+        rng.standard_normal((samples, features)),
+        rng.standard_normal(features),
+        rng.standard_normal(samples),
+    )
     mask = rng.permutation(features) < choices["nonzeros"]
     return A, A @ (mask * w) + choices["noise"] * epsilon
 
@@ -361,7 +392,9 @@ def _scaled(A: Any, scaling: str) -> Any:
     from scipy import sparse
 
     if scaling == "rows":
-        sizes = np.sqrt(np.asarray((A * A if isinstance(A, np.ndarray) else A.multiply(A)).sum(axis=1)).ravel())
+        sizes = np.sqrt(
+            np.asarray((A * A if isinstance(A, np.ndarray) else A.multiply(A)).sum(axis=1)).ravel()
+        )
     else:
         largest = abs(A).max(axis=0)
         sizes = np.ravel(largest.toarray() if sparse.issparse(largest) else largest)
@@ -381,11 +414,19 @@ def _starts(loss: Any, choices: dict[str, Any]) -> np.ndarray:
         "zeros": lambda rng: np.zeros(size),
         "feasible": lambda rng: loss.b * rng.uniform(0.0, s / size, size),
     }[choices["start"]]
-    return np.column_stack([draw(_generator(choices["seed"], START_SEED, k)) for k in range(choices["starts"])])
+    return np.column_stack(
+        [draw(_generator(choices["seed"], START_SEED, k)) for k in range(choices["starts"])]
+    )
 
 
 def _problem(
-    name: str, title: str, loss: Loss, penalty: Penalty, choices: dict[str, Any], paper_eta: float, found: Any = None
+    name: str,
+    title: str,
+    loss: Loss,
+    penalty: Penalty,
+    choices: dict[str, Any],
+    paper_eta: float,
+    found: Any = None,
 ) -> Problem:
     synthetic = f"{'2moons' if name == '2moons' else 'synthetic'} (seed {choices['seed']})"
     return Problem(

@@ -52,7 +52,9 @@ class Study:
     n_iter: int
     paper_eta: float
     choices: dict[str, Any]  # PROBLEMS[name](**choices) is the problem
-    grid: xr.Dataset = field(repr=False)  # on the grid, (rule, eta, seed): some iterations, and the last one
+    grid: xr.Dataset = field(
+        repr=False
+    )  # on the grid, (rule, eta, seed): some iterations, and the last one
     curves: xr.Dataset = field(repr=False)  # every iteration at the three panels' and the best etas
     F_star: float
     #: How many etas, versions of the packages, hash of the data file: with `choices`, what it takes to run it again.
@@ -166,7 +168,11 @@ def study(
 
     best = list(best_eta(grid).values())
     curves = run(
-        "curves", RULES, np.unique([*best, *(factor * np.mean(best) for factor in REFERENCE_FACTORS)]), problem.n_iter, 1
+        "curves",
+        RULES,
+        np.unique([*best, *(factor * np.mean(best) for factor in REFERENCE_FACTORS)]),
+        problem.n_iter,
+        1,
     )
 
     return Study(
@@ -202,10 +208,15 @@ def recorded(n_iter: int) -> int:
 def best_eta(grid: xr.Dataset) -> dict[str, float]:
     """By rule, the eta with the smallest final objective (or gap: they differ by a constant) averaged over the seeds."""
     mean = final(grid).mean("seed")
-    return {str(rule): float(grid.eta[int(mean.sel(rule=rule).argmin("eta"))]) for rule in grid.rule.values}
+    return {
+        str(rule): float(grid.eta[int(mean.sel(rule=rule).argmin("eta"))])
+        for rule in grid.rule.values
+    }
 
 
 def _smallest(runs: xr.Dataset) -> float:
     """The smallest objective of all iterations, starts included."""
-    values = np.concatenate([runs.objective_best.values.ravel(), runs.objective_start.values.ravel()])
+    values = np.concatenate(
+        [runs.objective_best.values.ravel(), runs.objective_start.values.ravel()]
+    )
     return float(values[np.isfinite(values)].min())

@@ -68,19 +68,26 @@ def summary(studies: Mapping[str, Study]) -> pd.DataFrame:
     pd = require("pandas", "paper")
     if not studies:
         raise ValueError("'studies' is empty: there is nothing to put into the table.")
-    names = sorted(studies, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+    names = sorted(
+        studies, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name)
+    )
     return pd.DataFrame([_row(studies[name], rule) for name in names for rule in TITLES_OF_RULES])
 
 
 def _row(study: Study, rule: str) -> dict[str, Any]:
     etas = study.grid.eta.values
-    gaps = over_seeds(study.gap.sel(rule=rule).transpose("eta", "seed").values, absent=np.inf)["mean"]
+    gaps = over_seeds(study.gap.sel(rule=rule).transpose("eta", "seed").values, absent=np.inf)[
+        "mean"
+    ]
     order = np.argsort(etas)
     etas, gaps = etas[order], gaps[order]
     best = float(gaps[np.argmin(np.abs(etas - study.best_eta[rule]))])
     thresholds = dict(zip(RANGES, (WITHIN * best, *GAP_LEVELS.values()), strict=True))
     # Without a single trajectory that ended well there is no best gap, and no eta is near it.
-    widths = {name: decades(etas, gaps, limit) if np.isfinite(best) else (0.0, False) for name, limit in thresholds.items()}
+    widths = {
+        name: decades(etas, gaps, limit) if np.isfinite(best) else (0.0, False)
+        for name, limit in thresholds.items()
+    }
     return {
         "problem": study.name,
         "data": study.data,
@@ -114,7 +121,12 @@ def write(studies: Mapping[str, Study], out: Any) -> list[Path]:
 def to_text(frame: pd.DataFrame) -> str:
     """The table of `summary` for a terminal."""
     rows = _rows(frame, at_least=">=")
-    data = fill("Data: " + "; ".join(dict.fromkeys(f"{row['problem']}, {row['data']}" for row in rows)) + ".", LINE)
+    data = fill(
+        "Data: "
+        + "; ".join(dict.fromkeys(f"{row['problem']}, {row['data']}" for row in rows))
+        + ".",
+        LINE,
+    )
     columns = []
     for name, heading in SHORT_HEADINGS.items():
         cells = [heading, *(row[name] for row in rows)]
@@ -123,13 +135,19 @@ def to_text(frame: pd.DataFrame) -> str:
         head, *below = (align(cell, width) for cell in cells)
         columns.append([head, "-" * width, *below])
     lines = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
-    return "\n".join([*lines, "", data, *(fill(note, LINE) for note in _notes(frame, "< ...", ">="))]) + "\n"
+    return (
+        "\n".join([*lines, "", data, *(fill(note, LINE) for note in _notes(frame, "< ...", ">="))])
+        + "\n"
+    )
 
 
 def to_markdown(frame: pd.DataFrame) -> str:
     """The table of `summary` in Markdown, with what its columns mean."""
     ruler = ["---" if name in WORDS else "---:" for name in HEADINGS]
-    rows = [[MARKUP.sub(r"\\\g<0>", row[name]) for name in HEADINGS] for row in _rows(frame, at_least="≥")]
+    rows = [
+        [MARKUP.sub(r"\\\g<0>", row[name]) for name in HEADINGS]
+        for row in _rows(frame, at_least="≥")
+    ]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in (HEADINGS.values(), ruler, *rows))
     return "\n\n".join([table, *_notes(frame, "gap < ...", "≥")]) + "\n"
 
@@ -138,9 +156,14 @@ def _rows(frame: pd.DataFrame, at_least: str) -> list[dict[str, str]]:
     """The cells of every row, by the name of their column."""
     rows = []
     for row in frame.to_dict("records"):
-        cells = {name: _line(row[name]) if isinstance(row[name], str) else f"{row[name]:.3g}" for name in HEADINGS}
+        cells = {
+            name: _line(row[name]) if isinstance(row[name], str) else f"{row[name]:.3g}"
+            for name in HEADINGS
+        }
         for name in RANGES:
-            cells[f"decades_{name}"] = (at_least if row[f"at_edge_{name}"] else "") + f"{row[f'decades_{name}']:.2f}"
+            cells[f"decades_{name}"] = (
+                at_least if row[f"at_edge_{name}"] else ""
+            ) + f"{row[f'decades_{name}']:.2f}"
         if not row["real"] and "stand-in" not in row["data"]:
             cells["data"] += " (stand-in)"
         rows.append(cells)

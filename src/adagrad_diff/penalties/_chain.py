@@ -45,9 +45,9 @@ def chain_prox(z: Any, step: Any, l1: Any, tv: Any, out: Any) -> None:
         mine = (slice(None), slice(lo, hi)) if z.ndim == 2 else slice(None)
         rows = as_rows(z[mine])
         x = np.empty_like(rows)
-        at_moderate_size(strings, strengths=(l1, tv), others=(threads if trajectories == 1 else 1,))(
-            rows, as_rows(step[mine]), x
-        )
+        at_moderate_size(
+            strings, strengths=(l1, tv), others=(threads if trajectories == 1 else 1,)
+        )(rows, as_rows(step[mine]), x)
         from_rows(x, out[mine])
 
     over_rows(share, trajectories, max(1, min(threads, trajectories)))
@@ -76,7 +76,9 @@ def each_string(z: Any, step: Any, shift: Any, lam: Any, x: Any) -> None:
     moved, weight = np.empty((1, n)), np.empty((1, n))
     for k in range(rows):
         for i in range(n):
-            moved[0, i] = z[k, i] + step[k, i] * shift if shift != 0.0 else z[k, i]  # which may be -0.0
+            moved[0, i] = (
+                z[k, i] + step[k, i] * shift if shift != 0.0 else z[k, i]
+            )  # which may be -0.0
             weight[0, i] = 1.0 / step[k, i]
         if not (lam > 0.0 and calm(weight[0]) and quick_string(moved[0], weight[0], lam, x[k])):
             taut_string(moved, weight, lam, x[k : k + 1])
@@ -124,7 +126,9 @@ def quick_string(z: Any, weight: Any, lam: Any, x: Any) -> Any:
             last, i = i, 1 + (low_end if falls else high_end)
             again += last + 1 - i
             after = lam if falls else -lam
-            if i - start <= 4 <= n - start:  # without a loop: what is written too far is written again
+            if (
+                i - start <= 4 <= n - start
+            ):  # without a loop: what is written too far is written again
                 x[start] = x[start + 1] = x[start + 2] = x[start + 3] = low if falls else high
             else:
                 fill_segment(z, weight, before - after, start, i, x)
@@ -179,8 +183,17 @@ def taut_string(z: Any, weight: Any, lam: Any, x: Any) -> None:
     if lam == 0.0:
         x[:] = z
         return
-    stop, w, s, level = np.empty((2, n), np.int64), np.empty((2, n)), np.empty((2, n)), np.empty((2, n))
-    first, last, c = np.empty(2, np.int64), np.empty(2, np.int64), np.empty(2)  # c: of the first segment; it is 0 later on
+    stop, w, s, level = (
+        np.empty((2, n), np.int64),
+        np.empty((2, n)),
+        np.empty((2, n)),
+        np.empty((2, n)),
+    )
+    first, last, c = (
+        np.empty(2, np.int64),
+        np.empty(2, np.int64),
+        np.empty(2),
+    )  # c: of the first segment; it is 0 later on
     # The sums from a bend to the newest sample are late[bend - base], up to the sample `mid`, plus those of newer samples.
     late_w, late_s = np.empty(n), np.empty(n)
     for k in range(rows):
@@ -188,22 +201,37 @@ def taut_string(z: Any, weight: Any, lam: Any, x: Any) -> None:
         start, base, mid, newer_w, newer_s = 0, 0, -1, 0.0, 0.0
         for i in range(n):
             d, dz = weight[k, i], weight[k, i] * z[k, i]
-            begin, end = lam if i == 0 else 0.0, lam if i == n - 1 else 0.0  # u is 0, not -lam, at both ends of the chain
+            begin, end = (
+                lam if i == 0 else 0.0,
+                lam if i == n - 1 else 0.0,
+            )  # u is 0, not -lam, at both ends of the chain
             newer_w += d
             newer_s += dz
             for side in range(2):
                 wi, si, ci = d, (dz if side == 0 else -dz), begin - end
                 p = last[side]
-                while p >= first[side] and (level[side, p] + TIE * abs(level[side, p])) * wi >= si + ci:
+                while (
+                    p >= first[side]
+                    and (level[side, p] + TIE * abs(level[side, p])) * wi >= si + ci
+                ):
                     wi += w[side, p]
                     si += s[side, p]
                     ci += c[side] if p == first[side] else 0.0
                     p -= 1
                 p += 1
                 if p == first[side]:
-                    first[side], p, c[side] = 0, 0, ci  # at the front of the arrays: they are large, the cache is not
+                    first[side], p, c[side] = (
+                        0,
+                        0,
+                        ci,
+                    )  # at the front of the arrays: they are large, the cache is not
                 last[side] = p
-                stop[side, p], w[side, p], s[side, p], level[side, p] = i + 1, wi, si, (si + ci) / wi
+                stop[side, p], w[side, p], s[side, p], level[side, p] = (
+                    i + 1,
+                    wi,
+                    si,
+                    (si + ci) / wi,
+                )
             while (first[0] == last[0]) != (first[1] == last[1]):
                 side = 0 if first[0] == last[0] else 1
                 other, sign = 1 - side, 1.0 - 2.0 * side
@@ -216,14 +244,25 @@ def taut_string(z: Any, weight: Any, lam: Any, x: Any) -> None:
                         sum_w += weight[k, j]
                         sum_s += weight[k, j] * z[k, j]
                         late_w[j - base], late_s[j - base] = sum_w, sum_s
-                wi, si, ci = late_w[bend - base] + newer_w, sign * (late_s[bend - base] + newer_s), 2.0 * lam - end
+                wi, si, ci = (
+                    late_w[bend - base] + newer_w,
+                    sign * (late_s[bend - base] + newer_s),
+                    2.0 * lam - end,
+                )
                 if not si + ci < -level[other, q] * wi:
                     break
                 x[k, start:bend] = -sign * level[other, q]
                 start, first[other], c[other] = bend, q + 1, 0.0
                 first[side], last[side], c[side] = 0, 0, ci
-                stop[side, 0], w[side, 0], s[side, 0], level[side, 0] = i + 1, wi, si, (si + ci) / wi
-        side = 0 if first[0] < last[0] else 1  # the other one is a single segment, or both are the same
+                stop[side, 0], w[side, 0], s[side, 0], level[side, 0] = (
+                    i + 1,
+                    wi,
+                    si,
+                    (si + ci) / wi,
+                )
+        side = (
+            0 if first[0] < last[0] else 1
+        )  # the other one is a single segment, or both are the same
         for p in range(first[side], last[side] + 1):
             x[k, start : stop[side, p]] = level[side, p] if side == 0 else -level[side, p]
             start = stop[side, p]

@@ -88,7 +88,16 @@ def solve_tile(c: Any, a: Any, size: Any, count: Any, work: Any, active: Any) ->
 
 @compiled
 def group_tiles(
-    z: Any, step: Any, l1: float, strength: Any, order: Any, starts: Any, lo: int, hi: int, most: int, out: Any
+    z: Any,
+    step: Any,
+    l1: float,
+    strength: Any,
+    order: Any,
+    starts: Any,
+    lo: int,
+    hi: int,
+    most: int,
+    out: Any,
 ) -> None:
     """As `_roots.group_rows`, for groups lo..hi of at most `most` coordinates, and z of shape (d, B)."""
     B = z.shape[1]
@@ -126,7 +135,16 @@ def group_tiles(
 
 @compiled
 def group_vector(
-    z: Any, step: Any, l1: float, strength: Any, order: Any, starts: Any, lo: int, hi: int, most: int, out: Any
+    z: Any,
+    step: Any,
+    l1: float,
+    strength: Any,
+    order: Any,
+    starts: Any,
+    lo: int,
+    hi: int,
+    most: int,
+    out: Any,
 ) -> None:
     """As `group_tiles` for one vector: a tile is gathered in one go, so that the misses of the cache overlap."""
     c, a = np.empty((most, GROUP_TILE)), np.empty((most, GROUP_TILE))

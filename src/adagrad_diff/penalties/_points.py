@@ -39,7 +39,9 @@ def steps(step: Any, z: np.ndarray) -> np.ndarray:
             f"'step' must have shape (), (d,), (1, B) or (d, B) for z of shape {z.shape}. Got {given.shape} instead."
         ) from None
     if (bad := first_bad(step.ravel())) >= 0:
-        raise ValueError(f"'step' must be positive and finite, in the {z.dtype} of z. Got {given.ravel()[bad]} instead.")
+        raise ValueError(
+            f"'step' must be positive and finite, in the {z.dtype} of z. Got {given.ravel()[bad]} instead."
+        )
     return full if full.flags.carray else full.copy()
 
 
@@ -64,7 +66,11 @@ def check_out(out: Any, z: np.ndarray) -> None:
 def can_hold(out: np.ndarray, z: np.ndarray, step: np.ndarray) -> bool:
     """Whether a kernel may write into `out` while it reads z and the steps. `out` may be z itself."""
     mine = type(out) is np.ndarray and out.flags.carray
-    return mine and (out is z or not np.may_share_memory(out, z)) and not np.may_share_memory(out, step)
+    return (
+        mine
+        and (out is z or not np.may_share_memory(out, z))
+        and not np.may_share_memory(out, step)
+    )
 
 
 def answer(result: Any, shape: tuple[int, ...], what: str) -> np.ndarray:

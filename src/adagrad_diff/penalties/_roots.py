@@ -19,7 +19,9 @@ from ._sizes import LEAST_MODERATE, MOST_MODERATE, Rows
 
 EXACT = 1e-12  # a point of a set that misses its boundary by no more than this, relatively, is left as it is
 EXACT_FLOAT32 = 1e-6
-NEGLIGIBLE = 1e-300  # beside moderate numbers, as good as zero, but not divided by with an infinite result
+NEGLIGIBLE = (
+    1e-300  # beside moderate numbers, as good as zero, but not divided by with an infinite result
+)
 ROOT_SAMPLE = 32  # of a long vector, one coordinate in so many is looked at first
 
 
@@ -92,7 +94,9 @@ def simplex_rows(z: Any, step: Any, radius: Any, signed: Any, close: Any, out: A
             v[i] = abs(z[row, i]) if signed else z[row, i]
             total += v[i]
             lowest = min(lowest, v[i])
-        if total <= radius * (1.0 + close) and (signed or (lowest >= 0.0 and total >= radius * (1.0 - close))):
+        if total <= radius * (1.0 + close) and (
+            signed or (lowest >= 0.0 and total >= radius * (1.0 - close))
+        ):
             out[row] = z[row]
             continue
         if radius == 0.0:
@@ -243,7 +247,9 @@ def l2_rows(z: Any, step: Any, lam: Any, out: Any) -> None:
 
 
 @compiled
-def group_rows(z: Any, step: Any, l1: float, strength: Any, order: Any, starts: Any, out: Any) -> None:
+def group_rows(
+    z: Any, step: Any, l1: float, strength: Any, order: Any, starts: Any, out: Any
+) -> None:
     """out = the prox of sum over g of strength[g] norm(.[order[starts[g]:starts[g + 1]]]) at soft(z, l1 step)"""
     point, steps = np.empty(z.shape[1]), np.empty(z.shape[1])
     for row in range(z.shape[0]):

@@ -12,7 +12,9 @@ from ._points import cast
 from ._sizes import Rows
 from .base import RELATIVE
 
-RESIDUAL_ROUNDING = 2.0**-51  # the residual of an equation as small as this, relative to its terms, is rounding
+RESIDUAL_ROUNDING = (
+    2.0**-51
+)  # the residual of an equation as small as this, relative to its terms, is rounding
 
 
 def tolerance(dtype: Any) -> float:
@@ -49,10 +51,14 @@ def normal(a: Any, owner: str) -> np.ndarray:
     """The coefficients of a linear equation: a finite vector that is not zero."""
     array = check.real_array(a, f"The 'a' parameter of {owner}").astype(np.float64)
     if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"The 'a' parameter of {owner} must be one-dimensional. Got shape {array.shape} instead.")
+        raise ValueError(
+            f"The 'a' parameter of {owner} must be one-dimensional. Got shape {array.shape} instead."
+        )
     check.finite(array, f"The 'a' parameter of {owner}")
     if not array.any():
-        raise ValueError(f"The 'a' parameter of {owner} is zero: the equation a'x = beta then says nothing about x.")
+        raise ValueError(
+            f"The 'a' parameter of {owner} is zero: the equation a'x = beta then says nothing about x."
+        )
     return array
 
 

@@ -19,7 +19,9 @@ from ..kernels import plain
 from ._points import quiet
 
 Parts = tuple[Any, ...]  # numbers and arrays
-Rows = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # of z, step and the result, one trajectory per row
+Rows = Callable[
+    [np.ndarray, np.ndarray, np.ndarray], None
+]  # of z, step and the result, one trajectory per row
 
 # The moderate sizes, whose squares neither vanish nor overflow. (Kernels of other files use them: Numba's disk cache would not
 # notice an edit here.)
@@ -35,7 +37,9 @@ def moderate(values: Any) -> Any:
     others = 0
     for i in range(values.size):
         size = abs(values[i])
-        others += ((size > 0.0) & (size < LEAST_MODERATE)) | ((size > MOST_MODERATE) & (size < np.inf))
+        others += ((size > 0.0) & (size < LEAST_MODERATE)) | (
+            (size > MOST_MODERATE) & (size < np.inf)
+        )
     return others == 0
 
 
@@ -50,7 +54,9 @@ def all_moderate(*arrays: Any) -> bool:
     return True
 
 
-def at_moderate_size(kernel: Callable[..., None], lengths: Parts = (), strengths: Parts = (), others: Parts = ()) -> Rows:
+def at_moderate_size(
+    kernel: Callable[..., None], lengths: Parts = (), strengths: Parts = (), others: Parts = ()
+) -> Rows:
     """kernel(z, step, *lengths, *strengths, *others, x) as a function of z, step and x, for numbers of any size."""
 
     def solve(z: np.ndarray, step: np.ndarray, x: np.ndarray) -> None:
@@ -63,7 +69,9 @@ def at_moderate_size(kernel: Callable[..., None], lengths: Parts = (), strengths
 
 
 @quiet
-def _row_by_row(kernel: Any, z: Any, step: Any, x: Any, lengths: Any, strengths: Any, others: Any) -> None:
+def _row_by_row(
+    kernel: Any, z: Any, step: Any, x: Any, lengths: Any, strengths: Any, others: Any
+) -> None:
     usual = all_moderate(*lengths, *strengths)
     for k in range(len(z)):
         row = slice(k, k + 1)

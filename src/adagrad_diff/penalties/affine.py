@@ -71,25 +71,37 @@ class Affine(Penalty):
     def __init__(self, A: ArrayLike, b: ArrayLike):
         self.A = check.real_array(A, "The 'A' parameter of Affine").astype(np.float64)
         if self.A.ndim != 2 or 0 in self.A.shape:
-            raise ValueError(f"The 'A' parameter of Affine must be a matrix. Got shape {self.A.shape} instead.")
+            raise ValueError(
+                f"The 'A' parameter of Affine must be a matrix. Got shape {self.A.shape} instead."
+            )
         check.finite(self.A, "The 'A' parameter of Affine")
         self.b = check.vector(b, "The 'b' parameter of Affine", len(self.A)).astype(np.float64)
         largest = np.abs(self.A).max(axis=1, initial=0.0)
         largest = np.where(largest > 0, largest, 1.0)
         rows, b = self.A / largest[:, None], self.b / largest
-        check.finite(b, "The 'b' parameter of Affine, divided by the largest entry of each row of A,")
+        check.finite(
+            b, "The 'b' parameter of Affine, divided by the largest entry of each row of A,"
+        )
         # Rows that others span add nothing but the question whether b agrees with them.
         R, order = qr(rows.T, mode="r", pivoting=True)
         pivots = np.abs(np.diag(R))
         rank = int(np.sum(pivots > max(rows.shape) * np.finfo(np.float64).eps * pivots[0]))
         if rank == 0:
-            raise ValueError("The 'A' parameter of Affine is zero: the equations A x = b then say nothing about x.")
+            raise ValueError(
+                "The 'A' parameter of Affine is zero: the equations A x = b then say nothing about x."
+            )
         kept = np.sort(order[:rank])
         self._A, self._b = rows[kept], b[kept]
         self._unit = self._factor(np.ones(rows.shape[1]))
         point = self._move(np.zeros(rows.shape[1]), self._b, self._unit)
-        rounding = np.finfo(np.float64).eps * np.abs(rows).sum(axis=1) * np.abs(point).max() + np.finfo(np.float64).tiny
-        off = np.abs(rows @ point - b) > RELATIVE * (np.abs(rows) @ np.abs(point) + np.abs(b)) + rounding
+        rounding = (
+            np.finfo(np.float64).eps * np.abs(rows).sum(axis=1) * np.abs(point).max()
+            + np.finfo(np.float64).tiny
+        )
+        off = (
+            np.abs(rows @ point - b)
+            > RELATIVE * (np.abs(rows) @ np.abs(point) + np.abs(b)) + rounding
+        )
         if off.any():
             raise ValueError(
                 f"Affine is empty: the equations A x = b contradict each other, for example in row {off.argmax()}."
@@ -110,7 +122,9 @@ class Affine(Penalty):
         E, M, gram = factor
         x = z.copy()
         before = np.full(len(b), np.inf)
-        for trial in range(64):  # once is the formula; its rounding errors, relative to z, may be large relative to x
+        for trial in range(
+            64
+        ):  # once is the formula; its rounding errors, relative to z, may be large relative to x
             excess = self._A @ x - b
             if trial > 1 and not (np.abs(excess) < 1e-3 * before).any():  # what is left is rounding
                 break
@@ -131,12 +145,16 @@ class Affine(Penalty):
     @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         rounding = 8 * float(np.finfo(z.dtype).eps)
-        in_double(at_moderate_size(self._rows, lengths=(self._b,), others=(rounding,)), z, step, out)
+        in_double(
+            at_moderate_size(self._rows, lengths=(self._b,), others=(rounding,)), z, step, out
+        )
 
     def _rows(self, z: Any, step: Any, b: Any, rounding: Any, x: Any) -> None:
         """Each row: x = the proximal point of z, or z where that is a solution already"""
         size = np.abs(z) @ np.abs(self._A.T) + np.abs(b)
-        nothing = 1e-30 * np.maximum(size.max(axis=1, keepdims=True), 1.0)  # what is left of zeros that _move computes
+        nothing = 1e-30 * np.maximum(
+            size.max(axis=1, keepdims=True), 1.0
+        )  # what is left of zeros that _move computes
         moved = (np.abs(z @ self._A.T - b) > rounding * size + nothing).any(axis=1)
         x[:] = z
         x[~np.isfinite(size).all(axis=1)] = np.nan

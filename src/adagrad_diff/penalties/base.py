@@ -60,7 +60,9 @@ class Penalty(ABC):
         may get one step of shape (1,) or (1, B). `out` may be z, and shares no memory with the others otherwise.
         """
         if type(self).prox is Penalty.prox:
-            raise TypeError(f"{type(self).__name__} has no proximal operator: write its method apply(z, step, out).")
+            raise TypeError(
+                f"{type(self).__name__} has no proximal operator: write its method apply(z, step, out)."
+            )
         result = self.prox(z, step, out=out)
         if result is not None and result is not out:  # it should be, but that is easily forgotten
             np.copyto(out, answer(result, out.shape, f"{type(self).__name__}.prox"))
@@ -90,7 +92,9 @@ class Penalty(ABC):
         return type(self).__name__
 
     def __repr__(self) -> str:
-        return call(self, **{name: value for name, value in vars(self).items() if not name.startswith("_")})
+        return call(
+            self, **{name: value for name, value in vars(self).items() if not name.startswith("_")}
+        )
 
 
 def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
@@ -120,7 +124,9 @@ def scalar_step(penalty: Penalty, step: np.ndarray, z: np.ndarray) -> np.ndarray
     return np.broadcast_to(step[0], z.shape[1:])
 
 
-def inner_prox(penalty: Penalty, z: np.ndarray, step: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+def inner_prox(
+    penalty: Penalty, z: np.ndarray, step: np.ndarray, out: np.ndarray | None = None
+) -> np.ndarray:
     """The prox of a penalty inside another one, whose steps may be too large or too small for the dtype of z."""
     if step.dtype != z.dtype or not all_moderate(step):
         limits = np.finfo(z.dtype)

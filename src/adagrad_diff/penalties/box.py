@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 def clip(z: Any, lower: Any, upper: Any, out: Any) -> None:
     """out = np.clip(z, lower, upper), bounds of size 1 or one per row"""
     for i in range(z.shape[0]):
-        low, high = z.dtype.type(lower[i if lower.size > 1 else 0]), z.dtype.type(upper[i if upper.size > 1 else 0])
+        low, high = (
+            z.dtype.type(lower[i if lower.size > 1 else 0]),
+            z.dtype.type(upper[i if upper.size > 1 else 0]),
+        )
         if z.ndim == 1:
-            raised = low if z[i] < low else z[i]  # two plain choices, as a nested one is not vectorised
+            raised = (
+                low if z[i] < low else z[i]
+            )  # two plain choices, as a nested one is not vectorised
             out[i] = high if raised > high else raised
         else:
             for k in range(z.shape[1]):
@@ -80,8 +85,15 @@ class Box(Penalty):
                 f"The bounds of Box must have the same length. Got {self.lower.size} and {self.upper.size}."
             ) from None
         if np.any(empty):
-            raise ValueError(f"Box is empty: lower must not exceed upper. It does at coordinate {int(np.argmax(empty))}.")
-        size = np.maximum(*(np.where(np.isfinite(bound), np.abs(bound), 0.0) for bound in (self.lower, self.upper)))
+            raise ValueError(
+                f"Box is empty: lower must not exceed upper. It does at coordinate {int(np.argmax(empty))}."
+            )
+        size = np.maximum(
+            *(
+                np.where(np.isfinite(bound), np.abs(bound), 0.0)
+                for bound in (self.lower, self.upper)
+            )
+        )
         self._slack = np.atleast_1d(RELATIVE * np.where(size > 0, size, 1.0))
         self._lower, self._upper = np.atleast_1d(self.lower), np.atleast_1d(self.upper)
 
@@ -98,7 +110,9 @@ class Box(Penalty):
     def conjugate(self, y: ArrayLike) -> Any:
         """sum of max(l_i y_i, u_i y_i), where an infinite bound allows y_i of its sign to be zero only."""
         y = point(self, y, "y").astype(np.float64, copy=False)
-        lower, upper = (bound[:, None] if y.ndim == 2 else bound for bound in (self._lower, self._upper))
+        lower, upper = (
+            bound[:, None] if y.ndim == 2 else bound for bound in (self._lower, self._upper)
+        )
         bound = np.where(y > 0, upper, lower)
         zero = (y == 0) | (np.isinf(bound) & (np.abs(y) <= RELATIVE * np.abs(y).max(axis=0)))
         return np.sum(np.multiply(bound, y, out=np.zeros_like(y), where=~zero), axis=0)
@@ -106,7 +120,9 @@ class Box(Penalty):
     def check_size(self, size: int) -> None:
         for bound in (self.lower, self.upper):
             if bound.ndim and bound.size != size:
-                raise ValueError(f"Box has {bound.size} bounds, but there are {size} penalised coordinates.")
+                raise ValueError(
+                    f"Box has {bound.size} bounds, but there are {size} penalised coordinates."
+                )
 
 
 class NonNegative(Box):

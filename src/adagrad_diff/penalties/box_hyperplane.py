@@ -9,7 +9,15 @@ import numpy as np
 from ..common import check
 from ..kernels import compiled
 from ._points import quiet
-from ._rows import RESIDUAL_ROUNDING, by_row, check_length, in_double, normal, scaled_equation, tolerance
+from ._rows import (
+    RESIDUAL_ROUNDING,
+    by_row,
+    check_length,
+    in_double,
+    normal,
+    scaled_equation,
+    tolerance,
+)
 from ._sizes import at_moderate_size
 from .base import RELATIVE, Penalty, point
 from .box import Box
@@ -33,19 +41,34 @@ def clip_at(tau: Any, z: Any, step: Any, a: Any, lower: Any, upper: Any, x: Any)
 
 
 @compiled
-def multiplier(z: Any, step: Any, a: Any, lower: Any, upper: Any, beta: Any, below: Any, above: Any) -> Any:
+def multiplier(
+    z: Any, step: Any, a: Any, lower: Any, upper: Any, beta: Any, below: Any, above: Any
+) -> Any:
     """The root tau of a @ clip(z - step * a * tau, lower, upper) - beta, which falls, and lies between below and above.
 
     Newton's method inside the bracket. Terms that are clipped, or linear, in the whole bracket are summed once. When a step
     does not halve the number of the others, the next one goes to the median of their bends in the bracket. So it ends
     after at most 2 log2(2 d) steps: then all terms are summed, and the equation is linear.
     """
-    index, first, last, n = np.empty(a.size, np.int64), np.empty(a.size), np.empty(a.size), 0  # terms, and their bends
-    fixed, c_sum, q_sum = -beta, 0.0, 0.0  # the sum of the terms known so far is fixed + c_sum - q_sum * tau
+    index, first, last, n = (
+        np.empty(a.size, np.int64),
+        np.empty(a.size),
+        np.empty(a.size),
+        0,
+    )  # terms, and their bends
+    fixed, c_sum, q_sum = (
+        -beta,
+        0.0,
+        0.0,
+    )  # the sum of the terms known so far is fixed + c_sum - q_sum * tau
     for i in range(a.size):
         rate = step[i] * a[i]
         moves = a[i] * rate > 0.0
-        x_below = min(max(z[i] - rate * below, lower[i]), upper[i]) if moves else min(max(z[i], lower[i]), upper[i])
+        x_below = (
+            min(max(z[i] - rate * below, lower[i]), upper[i])
+            if moves
+            else min(max(z[i], lower[i]), upper[i])
+        )
         x_above = min(max(z[i] - rate * above, lower[i]), upper[i]) if moves else x_below
         if x_below == x_above:
             fixed += a[i] * x_below
@@ -129,11 +152,15 @@ def correct(x: Any, step: Any, a: Any, lower: Any, upper: Any, beta: Any) -> Non
                 return
         for i in range(x.size):
             if inner == 0.0 or lower[i] < x[i] < upper[i]:
-                x[i] = min(max(x[i] + step[i] * a[i] * (rest / (inner + outer)), lower[i]), upper[i])
+                x[i] = min(
+                    max(x[i] + step[i] * a[i] * (rest / (inner + outer)), lower[i]), upper[i]
+                )
 
 
 @compiled
-def project(z: Any, step: Any, lower: Any, upper: Any, beta: Any, a: Any, rounding: Any, x: Any) -> None:
+def project(
+    z: Any, step: Any, lower: Any, upper: Any, beta: Any, a: Any, rounding: Any, x: Any
+) -> None:
     """Each row: x = clip(z - step * a * tau, lower, upper) with a @ x = beta; x = z where that is feasible already"""
     for k in range(z.shape[0]):
         tau, below, above, done = 0.0, -np.inf, np.inf, False
@@ -158,10 +185,17 @@ def project(z: Any, step: Any, lower: Any, upper: Any, beta: Any, a: Any, roundi
                 above, least = tau, value
             tau = tau + value / slope if slope > 0.0 else below
             if not below < tau < above:
-                left, right = np.searchsorted(bends, below, "right"), np.searchsorted(bends, above, "left")
+                left, right = (
+                    np.searchsorted(bends, below, "right"),
+                    np.searchsorted(bends, above, "left"),
+                )
                 if left >= right:
                     break
-                share = most / (most - least) if trial % 2 and most < np.inf and least > -np.inf else 0.5
+                share = (
+                    most / (most - least)
+                    if trial % 2 and most < np.inf and least > -np.inf
+                    else 0.5
+                )
                 tau = bends[min(left + int(share * (right - left)), right - 1)]
         if not done:
             tau = multiplier(z[k], step[k], a, lower, upper, beta, below, above)
@@ -209,12 +243,17 @@ class BoxHyperplane(Penalty):
         self._box.check_size(self.a.size)
         largest = np.abs(self.a).max()
         self._a, self._beta = scaled_equation(self.a, self.beta, "BoxHyperplane")
-        self._lower, self._upper = (np.broadcast_to(v, self.a.shape).copy() for v in (self.lower, self.upper))
+        self._lower, self._upper = (
+            np.broadcast_to(v, self.a.shape).copy() for v in (self.lower, self.upper)
+        )
         use = self._a != 0.0  # zero times an infinite bound is not a number
         ends = self._a[use] * self._lower[use], self._a[use] * self._upper[use]
         least, most = np.minimum(*ends), np.maximum(*ends)
         slack = RELATIVE * abs(self._beta)
-        for sum_, size, sign in ((least.sum(), np.abs(least).sum(), 1), (most.sum(), np.abs(most).sum(), -1)):
+        for sum_, size, sign in (
+            (least.sum(), np.abs(least).sum(), 1),
+            (most.sum(), np.abs(most).sum(), -1),
+        ):
             if np.isfinite(sum_) and sign * (sum_ - self._beta) > slack + RELATIVE * size:
                 what = "at least" if sign > 0 else "at most"
                 raise ValueError(
@@ -226,7 +265,9 @@ class BoxHyperplane(Penalty):
         if dtype == np.float64:
             return self._lower, self._upper
         with np.errstate(over="ignore"):
-            return self._lower.astype(dtype).astype(np.float64), self._upper.astype(dtype).astype(np.float64)
+            return self._lower.astype(dtype).astype(np.float64), self._upper.astype(dtype).astype(
+                np.float64
+            )
 
     @quiet
     def value(self, x: ArrayLike) -> Any:
@@ -237,7 +278,10 @@ class BoxHyperplane(Penalty):
         return np.where((excess <= slack) & (excess < np.inf), self._box.value(x), np.inf)[()]
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        lengths, others = (*self._bounds(z.dtype), self._beta), (self._a, 8 * float(np.finfo(z.dtype).eps))
+        lengths, others = (
+            (*self._bounds(z.dtype), self._beta),
+            (self._a, 8 * float(np.finfo(z.dtype).eps)),
+        )
         in_double(at_moderate_size(project, lengths=lengths, others=others), z, step, out)
 
     @quiet
@@ -265,7 +309,11 @@ class BoxHyperplane(Penalty):
             bends = np.unique(np.clip(bends[moving], first, last))
             while len(bends) > 2:  # the slope right of the middle says on which side the minimum is
                 half = len(bends) // 2
-                bends = bends[half:] if self._dual_slope(y, (bends[half] + bends[half - 1]) / 2) < 0 else bends[:half]
+                bends = (
+                    bends[half:]
+                    if self._dual_slope(y, (bends[half] + bends[half - 1]) / 2) < 0
+                    else bends[:half]
+                )
             return min(self._dual(y, t) for t in bends)
 
         return by_row(support, y)

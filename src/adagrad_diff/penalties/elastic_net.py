@@ -53,7 +53,9 @@ class ElasticNet(Penalty):
         """The value where the square of a number overflows."""
         size, (l1, l2) = np.abs(x).astype(np.float64, copy=False), self._beside(x)
         # Where a strength is zero, what it multiplies may be infinite.
-        return np.sum(np.where(l1 > 0, l1 * size, 0.0) + np.where(l2 > 0, 0.5 * l2 * size * size, 0.0), axis=0)
+        return np.sum(
+            np.where(l1 > 0, l1 * size, 0.0) + np.where(l2 > 0, 0.5 * l2 * size * size, 0.0), axis=0
+        )
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         kernels.shrink(z, step, self.l1, self.l2, out)
@@ -74,7 +76,9 @@ class ElasticNet(Penalty):
     def check_size(self, size: int) -> None:
         for lam in (self.l1, self.l2):
             if lam.size not in (1, size):
-                raise ValueError(f"{self!r} has {lam.size} strengths, but there are {size} penalised coordinates.")
+                raise ValueError(
+                    f"{self!r} has {lam.size} strengths, but there are {size} penalised coordinates."
+                )
 
     def __repr__(self) -> str:
         return call(self, l1=_plain(self.l1), l2=_plain(self.l2))

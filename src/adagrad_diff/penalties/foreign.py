@@ -20,7 +20,15 @@ TRIAL_SIZE = 6  # coordinates on which a prox is tried, if it takes vectors of a
 TRIAL_SCALES = 10.0 ** np.arange(-4.0, 7.0)  # of the points on which it is tried
 TRIAL_ERROR = 1e-6  # how far from the proximal point, relatively, what it returns may be
 METRIC_KINDS = ("diagonal", "block", "scalar")
-EXAMPLE_ARGUMENTS = {"lam": "0.1", "l1": "0.1", "l2": "0.1", "tv": "0.1", "radius": "1.0", "delta": "1.0", "factor": "0.1"}
+EXAMPLE_ARGUMENTS = {
+    "lam": "0.1",
+    "l1": "0.1",
+    "l2": "0.1",
+    "tv": "0.1",
+    "radius": "1.0",
+    "delta": "1.0",
+    "factor": "0.1",
+}
 
 
 class Foreign(Penalty):
@@ -32,7 +40,11 @@ class Foreign(Penalty):
     def __init__(self, penalty: Any):
         self.penalty = penalty
         declared = getattr(penalty, "accepts", None)
-        self._accepts = declared if declared is None else check.one_of(declared, METRIC_KINDS, "accepts", self.name)
+        self._accepts = (
+            declared
+            if declared is None
+            else check.one_of(declared, METRIC_KINDS, "accepts", self.name)
+        )
 
     @property
     def accepts(self) -> str:  # type: ignore[override]
@@ -48,13 +60,19 @@ class Foreign(Penalty):
     @quiet
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
-        values = [float(answer(self.penalty.value(v), (), f"{self.name}.value")) for v in _columns(x)]
+        values = [
+            float(answer(self.penalty.value(v), (), f"{self.name}.value")) for v in _columns(x)
+        ]
         return np.array(values) if x.ndim == 2 else values[0]
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         columns = zip(_columns(z), _columns(step), strict=True)
-        results = [answer(self.penalty.prox(*pair), z.shape[:1], f"{self.name}.prox") for pair in columns]
-        np.copyto(out, np.stack(results, axis=1) if z.ndim == 2 else results[0], casting="same_kind")
+        results = [
+            answer(self.penalty.prox(*pair), z.shape[:1], f"{self.name}.prox") for pair in columns
+        ]
+        np.copyto(
+            out, np.stack(results, axis=1) if z.ndim == 2 else results[0], casting="same_kind"
+        )
 
     def check_size(self, size: int) -> None:
         if self._accepts is None:
@@ -106,7 +124,9 @@ def as_penalty(penalty: Any) -> Penalty:
         given = f"{penalty!r} instead."
         if isinstance(penalty, type):
             given = f"the class {penalty.__name__}: did you mean {_call(penalty)}?"
-        raise TypeError(f"'penalty' must be None or have methods value(x) and prox(z, step). Got {given}")
+        raise TypeError(
+            f"'penalty' must be None or have methods value(x) and prox(z, step). Got {given}"
+        )
     return Foreign(penalty)
 
 
@@ -116,7 +136,11 @@ def _call(kind: type) -> str:
         parameters = inspect.signature(kind).parameters.values()
     except (TypeError, ValueError):
         return f"{kind.__name__}(...)"
-    needed = [p.name for p in parameters if p.kind < p.VAR_POSITIONAL and (p.default is p.empty or _is_infinite(p.default))]
+    needed = [
+        p.name
+        for p in parameters
+        if p.kind < p.VAR_POSITIONAL and (p.default is p.empty or _is_infinite(p.default))
+    ]
     return f"{kind.__name__}({', '.join(EXAMPLE_ARGUMENTS.get(name, name) for name in needed)})"
 
 

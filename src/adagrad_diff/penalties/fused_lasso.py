@@ -43,7 +43,9 @@ class FusedLasso(Penalty):
     properties = frozenset({"norm"})
 
     def __init__(self, l1: float, tv: float):
-        self.l1, self.tv = (check.nonnegative(v, name, "FusedLasso") for v, name in ((l1, "l1"), (tv, "tv")))
+        self.l1, self.tv = (
+            check.nonnegative(v, name, "FusedLasso") for v, name in ((l1, "l1"), (tv, "tv"))
+        )
 
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
@@ -94,7 +96,10 @@ def largest_ratio(y: Any, l1: Any, tv: Any, out: Any) -> None:
                     length += 1
                     last = 1 if i < n - 1 else 0
                     if gain - ratio * tv * last > most:
-                        most, best = gain - ratio * tv * last, total / (l1 * length + tv * (ends + last))
+                        most, best = (
+                            gain - ratio * tv * last,
+                            total / (l1 * length + tv * (ends + last)),
+                        )
             better = best > ratio
             ratio = best if better else ratio
         out[k] = ratio

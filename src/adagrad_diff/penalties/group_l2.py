@@ -65,16 +65,22 @@ class GroupL2(Norm):
         )
         self.weights = None if weights is None else numbers(weights, sentence)
         if self.weights is not None and (
-            self.weights.shape != names.shape or not np.isfinite(self.weights).all() or (self.weights < 0).any()
+            self.weights.shape != names.shape
+            or not np.isfinite(self.weights).all()
+            or (self.weights < 0).any()
         ):
             raise ValueError(sentence)
         self._labels = labels.astype(np.int64)
         self._order = np.argsort(self._labels, kind="stable")
         self._starts = np.concatenate(([0], np.cumsum(sizes)))
         with np.errstate(over="ignore"):
-            self._strength = self.lam * (np.ones(names.size) if self.weights is None else self.weights)
+            self._strength = self.lam * (
+                np.ones(names.size) if self.weights is None else self.weights
+            )
         if not np.isfinite(self._strength).all():
-            raise ValueError(f"The 'weights' parameter of GroupL2 is too large: times 'lam', {self.lam}, it is infinite.")
+            raise ValueError(
+                f"The 'weights' parameter of GroupL2 is too large: times 'lam', {self.lam}, it is infinite."
+            )
 
     def _norms(self, x: np.ndarray) -> np.ndarray:
         """The Euclidean norm of each group, with one column per trajectory."""
@@ -103,4 +109,6 @@ class GroupL2(Norm):
 
     def check_size(self, size: int) -> None:
         if self.groups.size != size:
-            raise ValueError(f"GroupL2 has {self.groups.size} group labels, but there are {size} penalised coordinates.")
+            raise ValueError(
+                f"GroupL2 has {self.groups.size} group labels, but there are {size} penalised coordinates."
+            )

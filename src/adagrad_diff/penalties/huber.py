@@ -25,7 +25,9 @@ def huber_shrink(z: Any, step: Any, lam: Any, slope: Any, out: Any) -> None:
         for k in range(z.shape[1]):
             size = abs(z[i, k])
             inner, outer = size / (1.0 + lam * step[i, k]), size - slope * step[i, k]
-            out[i, k] = np.copysign(outer if outer > inner else inner, z[i, k])  # the larger one is the right one
+            out[i, k] = np.copysign(
+                outer if outer > inner else inner, z[i, k]
+            )  # the larger one is the right one
 
 
 class HuberPenalty(Penalty):
@@ -53,7 +55,10 @@ class HuberPenalty(Penalty):
     properties = frozenset({"separable"})
 
     def __init__(self, lam: float, delta: float):
-        self.lam, self.delta = nonnegative(lam, "lam", "HuberPenalty"), positive(delta, "delta", "HuberPenalty")
+        self.lam, self.delta = (
+            nonnegative(lam, "lam", "HuberPenalty"),
+            positive(delta, "delta", "HuberPenalty"),
+        )
 
     @quiet
     def value(self, x: ArrayLike) -> Any:
@@ -62,7 +67,13 @@ class HuberPenalty(Penalty):
         return np.sum(self.lam * inner * (size - 0.5 * inner), axis=0)
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        huber_shrink(np.atleast_2d(z), np.atleast_2d(step), self.lam, self.lam * self.delta, np.atleast_2d(out))
+        huber_shrink(
+            np.atleast_2d(z),
+            np.atleast_2d(step),
+            self.lam,
+            self.lam * self.delta,
+            np.atleast_2d(out),
+        )
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:

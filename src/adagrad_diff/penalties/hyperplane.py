@@ -10,7 +10,15 @@ from ..common import check
 from ..kernels import compiled
 from ._norm import indicator
 from ._points import quiet
-from ._rows import RESIDUAL_ROUNDING, by_row, check_length, in_double, normal, scaled_equation, tolerance
+from ._rows import (
+    RESIDUAL_ROUNDING,
+    by_row,
+    check_length,
+    in_double,
+    normal,
+    scaled_equation,
+    tolerance,
+)
 from ._sizes import at_moderate_size
 from .base import Penalty, point
 
@@ -33,14 +41,18 @@ def project(z: Any, step: Any, beta: Any, a: Any, below: Any, rounding: Any, x: 
         excess = dot - beta
         if abs(excess) <= rounding * (size + abs(beta)) or (below and excess < 0.0):
             continue
-        for trial in range(64):  # once is the formula; its rounding errors, relative to z, may be large relative to x
+        for trial in range(
+            64
+        ):  # once is the formula; its rounding errors, relative to z, may be large relative to x
             dot, size = 0.0, 0.0
             for i in range(a.size):
                 xk[i] -= sk[i] * a[i] * (excess / norm)
                 dot += a[i] * xk[i]
                 size += abs(a[i] * xk[i])
             excess = dot - beta
-            if excess == 0.0 or (trial > 1 and not abs(excess) > RESIDUAL_ROUNDING * (size + abs(beta))):
+            if excess == 0.0 or (
+                trial > 1 and not abs(excess) > RESIDUAL_ROUNDING * (size + abs(beta))
+            ):
                 break
 
 

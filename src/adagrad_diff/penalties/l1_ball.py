@@ -46,7 +46,12 @@ class L1Ball(Penalty):
         return indicator(absolute_sum(x) <= self.radius * (1.0 + tolerance(x)))
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        by_rows(at_moderate_size(simplex_rows, lengths=(self.radius,), others=(True, exact(z))), z, step, out)
+        by_rows(
+            at_moderate_size(simplex_rows, lengths=(self.radius,), others=(True, exact(z))),
+            z,
+            step,
+            out,
+        )
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:

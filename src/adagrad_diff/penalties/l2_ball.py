@@ -46,7 +46,9 @@ class L2Ball(Penalty):
         return indicator(euclidean(x) <= self.radius * (1.0 + tolerance(x)))
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        by_rows(at_moderate_size(l2_ball_rows, lengths=(self.radius,), others=(exact(z),)), z, step, out)
+        by_rows(
+            at_moderate_size(l2_ball_rows, lengths=(self.radius,), others=(exact(z),)), z, step, out
+        )
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:

@@ -39,7 +39,9 @@ class Monotone(Penalty):
 
     def __init__(self, increasing: bool = True):
         if not isinstance(increasing, (bool, np.bool_)):
-            raise ValueError(f"The 'increasing' parameter of Monotone must be True or False. Got {increasing!r} instead.")
+            raise ValueError(
+                f"The 'increasing' parameter of Monotone must be True or False. Got {increasing!r} instead."
+            )
         self.increasing = bool(increasing)
         self._sign = 1.0 if increasing else -1.0
 

@@ -48,9 +48,12 @@ class Nuclear(Norm):
         except (TypeError, ValueError):  # nothing to count, or lists of different lengths
             sides = ()
         if len(sides) != 2 or not all(
-            hasattr(n, "__index__") and not isinstance(n, bool) and n.__index__() >= 1 for n in sides
+            hasattr(n, "__index__") and not isinstance(n, bool) and n.__index__() >= 1
+            for n in sides
         ):
-            raise ValueError(f"The 'shape' parameter of Nuclear must be two integers >= 1, for example (3, 4). Got {shape!r}.")
+            raise ValueError(
+                f"The 'shape' parameter of Nuclear must be two integers >= 1, for example (3, 4). Got {shape!r}."
+            )
         self.shape = (int(sides[0]), int(sides[1]))
 
     def _singular(self, x: np.ndarray) -> np.ndarray:
@@ -89,4 +92,6 @@ class Nuclear(Norm):
     def check_size(self, size: int) -> None:
         rows, columns = self.shape
         if rows * columns != size:
-            raise ValueError(f"Nuclear is of matrices of shape {self.shape}, but there are {size} penalised coordinates.")
+            raise ValueError(
+                f"Nuclear is of matrices of shape {self.shape}, but there are {size} penalised coordinates."
+            )

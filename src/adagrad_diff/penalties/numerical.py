@@ -45,7 +45,10 @@ class NumericalProx(_Wrapped):
     accepts = "diagonal"
 
     def __init__(self, penalty: Any, accuracy: float = 1e-8, max_iter: int = 10_000):
-        self.penalty, self.accuracy = as_penalty(penalty), check.positive(accuracy, "accuracy", "NumericalProx")
+        self.penalty, self.accuracy = (
+            as_penalty(penalty),
+            check.positive(accuracy, "accuracy", "NumericalProx"),
+        )
         self.max_iter = check.count(max_iter, "max_iter", "NumericalProx", 1)
 
     def value(self, x: ArrayLike) -> Any:

@@ -49,7 +49,9 @@ class Separable(Penalty):
                 "The 'parts' parameter of Separable must be a list of pairs (coordinates, penalty), for example "
                 f"[(slice(0, 3), L1(1.0)), ([5, 7], Ridge(1.0))]. {error}"
             ) from None
-        self._where = [_coordinates(where, f"part {k} of Separable") for k, (where, _) in enumerate(self.parts)]
+        self._where = [
+            _coordinates(where, f"part {k} of Separable") for k, (where, _) in enumerate(self.parts)
+        ]
         self._last: tuple[int, list[tuple[Any, Penalty]], np.ndarray] | None = None  # see `plan`
         # Parts that count from the front overlap, or not, whatever the size is.
         front = [k for k, where in enumerate(self._where) if (_numbers(where) >= 0).all()]
@@ -59,13 +61,22 @@ class Separable(Penalty):
     @property
     def accepts(self) -> str:  # type: ignore[override]
         """Any diagonal metric, if the parts do; else one that is constant on the parts that need it."""
-        return "diagonal" if all(penalty.accepts == "diagonal" for _, penalty in self.parts) else "block"
+        return (
+            "diagonal"
+            if all(penalty.accepts == "diagonal" for _, penalty in self.parts)
+            else "block"
+        )
 
     @property
     def properties(self) -> frozenset[str]:  # type: ignore[override]
         """What all parts are; norms make a seminorm, as there may be coordinates without a penalty."""
-        kinds = [{"seminorm" if kind == "norm" else kind for kind in penalty.properties} for _, penalty in self.parts]
-        return frozenset(set.intersection(*kinds)) if kinds else frozenset({"separable", "seminorm"})
+        kinds = [
+            {"seminorm" if kind == "norm" else kind for kind in penalty.properties}
+            for _, penalty in self.parts
+        ]
+        return (
+            frozenset(set.intersection(*kinds)) if kinds else frozenset({"separable", "seminorm"})
+        )
 
     @quiet
     def value(self, x: ArrayLike) -> Any:
@@ -80,7 +91,9 @@ class Separable(Penalty):
             part, steps = out[where], step[where]
             if penalty.accepts == "scalar":
                 if (steps != steps[:1]).any():
-                    raise ValueError(f"{penalty.name}, on the coordinates {_text(where)}, needs one step for all of them.")
+                    raise ValueError(
+                        f"{penalty.name}, on the coordinates {_text(where)}, needs one step for all of them."
+                    )
                 steps = steps[:1]
             penalty.apply(part, steps, part)
             if not isinstance(where, slice):  # then it is a copy
@@ -91,14 +104,23 @@ class Separable(Penalty):
         """The sum of the parts' conjugates; infinite unless y is zero where nothing is penalised."""
         y = point(self, y, "y")
         _, pairs, rest = self.plan(len(y))
-        return sum((penalty.conjugate(y[where]) for where, penalty in pairs), indicator((y[rest] == 0).all(axis=0)))
+        return sum(
+            (penalty.conjugate(y[where]) for where, penalty in pairs),
+            indicator((y[rest] == 0).all(axis=0)),
+        )
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:
         """The largest of the parts' polars; infinite unless y is zero where nothing is penalised."""
         y = point(self, y, "y")
         _, pairs, rest = self.plan(len(y))
-        return np.max([indicator((y[rest] == 0).all(axis=0)), *(penalty.polar(y[where]) for where, penalty in pairs)], axis=0)
+        return np.max(
+            [
+                indicator((y[rest] == 0).all(axis=0)),
+                *(penalty.polar(y[where]) for where, penalty in pairs),
+            ],
+            axis=0,
+        )
 
     def check_size(self, size: int) -> None:
         self.plan(size)
@@ -106,7 +128,9 @@ class Separable(Penalty):
     def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
         if isotropic or self.accepts == "diagonal":
             return
-        size, pairs, _ = self._last or self.plan(self._least_size() if labels is None else len(labels))
+        size, pairs, _ = self._last or self.plan(
+            self._least_size() if labels is None else len(labels)
+        )
         labels = np.arange(size) if labels is None else labels
         for where, penalty in pairs:
             inner = labels[where]
@@ -124,28 +148,45 @@ class Separable(Penalty):
         if plan is None or plan[0] != size:
             size = check.count(size, "size", self.name)
             indices = self._indices(size, range(len(self._where)))
-            pairs = [(index, penalty) for index, (_, penalty) in zip(indices, self.parts, strict=True) if index.size]
+            pairs = [
+                (index, penalty)
+                for index, (_, penalty) in zip(indices, self.parts, strict=True)
+                if index.size
+            ]
             for index, penalty in pairs:
                 penalty.check_size(index.size)
             rest = np.setdiff1d(np.arange(size), np.concatenate([*indices, np.empty(0, int)]))
-            plan = self._last = size, [(_as_slice(index), penalty) for index, penalty in pairs], rest
+            plan = self._last = (
+                size,
+                [(_as_slice(index), penalty) for index, penalty in pairs],
+                rest,
+            )
         return plan
 
     def _least_size(self) -> int:
         """A size that has all the coordinates that are named, and at least two where a slice has no end."""
-        return 2 + max((int(np.abs(_numbers(where)).max(initial=0)) for where in self._where), default=0)
+        return 2 + max(
+            (int(np.abs(_numbers(where)).max(initial=0)) for where in self._where), default=0
+        )
 
     def _indices(self, size: int, which: Iterable[int]) -> list[np.ndarray]:
         """The coordinates of these parts as indices >= 0 of vectors of the given size, no two of them the same."""
         indices, taken = [], np.zeros(size, bool)
         for k in which:
             where, numbers = self._where[k], _numbers(self._where[k])
-            beyond = numbers[(numbers > size if isinstance(where, slice) else numbers >= size) | (numbers < -size)]
+            beyond = numbers[
+                (numbers > size if isinstance(where, slice) else numbers >= size)
+                | (numbers < -size)
+            ]
             if beyond.size:
-                raise ValueError(f"Part {k} of {self.name} names {beyond[0]}, but there are {size} penalised coordinates.")
+                raise ValueError(
+                    f"Part {k} of {self.name} names {beyond[0]}, but there are {size} penalised coordinates."
+                )
             index = np.arange(size)[where]
             if taken[index].any() or np.unique(index).size < index.size:
-                raise ValueError(f"Part {k} of {self.name} names coordinates a second time: parts must not overlap.")
+                raise ValueError(
+                    f"Part {k} of {self.name} names coordinates a second time: parts must not overlap."
+                )
             taken[index] = True
             indices.append(index)
         return indices
@@ -183,12 +224,18 @@ class Unpenalised(Separable):
 
 def _coordinates(where: Any, owner: str) -> Any:
     """A slice, or an array of integers."""
-    sentence = f"The coordinates of {owner} must be a slice or integers. Got {check.shown(where)} instead."
+    sentence = (
+        f"The coordinates of {owner} must be a slice or integers. Got {check.shown(where)} instead."
+    )
     if isinstance(where, slice):
         try:
             where.indices(0)
             _numbers(where)
-        except (TypeError, ValueError, OverflowError):  # neither numbers nor None, too large, or a step of zero
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+        ):  # neither numbers nor None, too large, or a step of zero
             raise ValueError(sentence) from None
         return where
     try:
@@ -197,7 +244,11 @@ def _coordinates(where: Any, owner: str) -> Any:
         raise ValueError(sentence) from None
     if array.size == 0:
         array = array.astype(np.intp)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or array.max(initial=0) > np.iinfo(np.intp).max:
+    if (
+        array.ndim != 1
+        or array.dtype.kind not in "iu"
+        or array.max(initial=0) > np.iinfo(np.intp).max
+    ):
         raise ValueError(sentence)
     return array.astype(np.intp)
 
@@ -212,10 +263,18 @@ def _numbers(where: Any) -> np.ndarray:
 def _as_slice(index: np.ndarray) -> Any:
     """The same coordinates as a slice if possible: slices are not copied."""
     first, last = int(index[0]), int(index[-1]) + 1
-    return slice(first, last) if last - first == index.size and (np.diff(index) == 1).all() else index
+    return (
+        slice(first, last) if last - first == index.size and (np.diff(index) == 1).all() else index
+    )
 
 
 def _text(where: Any) -> str:
     if isinstance(where, slice):
-        return f"{where.start} to {where.stop - 1}" if where.stop - where.start > 1 else f"{where.start}"
-    return f"{where.tolist()}" if where.size < 8 else f"{where[:5].tolist()} and {where.size - 5} more"
+        return (
+            f"{where.start} to {where.stop - 1}"
+            if where.stop - where.start > 1
+            else f"{where.start}"
+        )
+    return (
+        f"{where.tolist()}" if where.size < 8 else f"{where[:5].tolist()} and {where.size - 5} more"
+    )

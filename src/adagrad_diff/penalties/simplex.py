@@ -44,10 +44,18 @@ class Simplex(Penalty):
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
         slack = self.radius * tolerance(x)
-        return indicator((np.abs(x.sum(axis=0, dtype=np.float64) - self.radius) <= slack) & (x.min(axis=0) >= -slack))
+        return indicator(
+            (np.abs(x.sum(axis=0, dtype=np.float64) - self.radius) <= slack)
+            & (x.min(axis=0) >= -slack)
+        )
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        by_rows(at_moderate_size(simplex_rows, lengths=(self.radius,), others=(False, exact(z))), z, step, out)
+        by_rows(
+            at_moderate_size(simplex_rows, lengths=(self.radius,), others=(False, exact(z))),
+            z,
+            step,
+            out,
+        )
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:

@@ -62,7 +62,12 @@ class SLOPE(Norm):
     def __init__(self, lams: ArrayLike):
         sentence = f"The 'lams' parameter of SLOPE must be a vector of numbers >= 0. Got {shown(lams)} instead."
         self.lams = numbers(lams, sentence)
-        if self.lams.ndim != 1 or self.lams.size == 0 or not np.isfinite(self.lams).all() or (self.lams < 0).any():
+        if (
+            self.lams.ndim != 1
+            or self.lams.size == 0
+            or not np.isfinite(self.lams).all()
+            or (self.lams < 0).any()
+        ):
             raise ValueError(sentence)
         if (np.diff(self.lams) > 0).any():
             raise ValueError(
@@ -92,4 +97,6 @@ class SLOPE(Norm):
 
     def check_size(self, size: int) -> None:
         if self.lams.size != size:
-            raise ValueError(f"SLOPE has {self.lams.size} strengths, but there are {size} penalised coordinates.")
+            raise ValueError(
+                f"SLOPE has {self.lams.size} strengths, but there are {size} penalised coordinates."
+            )

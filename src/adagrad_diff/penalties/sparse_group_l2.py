@@ -42,7 +42,10 @@ class SparseGroupL2(Norm):
     """
 
     def __init__(self, l1: float, l2: float, groups: ArrayLike):
-        self.l1, self.l2 = nonnegative(l1, "l1", "SparseGroupL2"), nonnegative(l2, "l2", "SparseGroupL2")
+        self.l1, self.l2 = (
+            nonnegative(l1, "l1", "SparseGroupL2"),
+            nonnegative(l2, "l2", "SparseGroupL2"),
+        )
         try:
             self._group = GroupL2(self.l2, groups)
         except ValueError as error:
@@ -82,4 +85,6 @@ class SparseGroupL2(Norm):
 
     def check_size(self, size: int) -> None:
         if self.groups.size != size:
-            raise ValueError(f"SparseGroupL2 has {self.groups.size} group labels, but there are {size} penalised coordinates.")
+            raise ValueError(
+                f"SparseGroupL2 has {self.groups.size} group labels, but there are {size} penalised coordinates."
+            )

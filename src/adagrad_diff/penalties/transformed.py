@@ -40,7 +40,9 @@ class _Wrapped(Penalty):
         """The value of the penalty inside. What is outside a set by no more than the rounding of a term, is inside."""
         value = self.penalty.value(argument)
         if "set" in self.properties and np.any(value):
-            return indicator((np.abs(self.prox(x, 1.0) - x) <= tolerance(x.dtype) * size).all(axis=0))
+            return indicator(
+                (np.abs(self.prox(x, 1.0) - x) <= tolerance(x.dtype) * size).all(axis=0)
+            )
         return value
 
 
@@ -64,9 +66,16 @@ class Scaled(_Wrapped):
     """
 
     def __init__(self, penalty: Any, factor: float):
-        self.penalty, self.factor = as_penalty(penalty), check.nonnegative(factor, "factor", "Scaled")
+        self.penalty, self.factor = (
+            as_penalty(penalty),
+            check.nonnegative(factor, "factor", "Scaled"),
+        )
         self._set = "set" in self.penalty.properties
-        if self.factor == 0.0 and not self._set and not {"norm", "seminorm"} & self.penalty.properties:
+        if (
+            self.factor == 0.0
+            and not self._set
+            and not {"norm", "seminorm"} & self.penalty.properties
+        ):
             raise ValueError(
                 f"The 'factor' parameter of Scaled is 0, but 0 times {self.penalty.name} is known only for norms and sets. "
                 "Use Zero() for no penalty."
@@ -76,7 +85,11 @@ class Scaled(_Wrapped):
     def properties(self) -> frozenset[str]:  # type: ignore[override]
         """Those of the penalty; zero times a norm is a seminorm."""
         inner = self.penalty.properties
-        return frozenset({"seminorm" if k == "norm" else k for k in inner}) if self.factor == 0.0 and not self._set else inner
+        return (
+            frozenset({"seminorm" if k == "norm" else k for k in inner})
+            if self.factor == 0.0 and not self._set
+            else inner
+        )
 
     @quiet
     def value(self, x: ArrayLike) -> Any:
@@ -128,7 +141,10 @@ class Translated(_Wrapped):
     """
 
     def __init__(self, penalty: Any, shift: ArrayLike):
-        self.penalty, self.shift = as_penalty(penalty), _per_coordinate(shift, "shift", "Translated")
+        self.penalty, self.shift = (
+            as_penalty(penalty),
+            _per_coordinate(shift, "shift", "Translated"),
+        )
 
     @property
     def properties(self) -> frozenset[str]:  # type: ignore[override]
@@ -139,21 +155,28 @@ class Translated(_Wrapped):
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
         shift = _beside(self.shift, x)
-        return self._value((x - shift).astype(x.dtype, copy=False), x, np.maximum(np.abs(x), np.abs(shift)))
+        return self._value(
+            (x - shift).astype(x.dtype, copy=False), x, np.maximum(np.abs(x), np.abs(shift))
+        )
 
     @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         shift = _beside(self.shift, z)
         moved = z - shift
         x = inner_prox(self.penalty, moved, step)
-        np.copyto(out, np.where(x == moved, z, x + shift), casting="same_kind")  # what stays, stays without rounding
+        np.copyto(
+            out, np.where(x == moved, z, x + shift), casting="same_kind"
+        )  # what stays, stays without rounding
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         """phi*(y) + <shift, y>."""
         y = point(self, y, "y")
         shift, conjugate = _beside(self.shift, y), self.penalty.conjugate(y)
-        one, other = unit_of(np.abs(shift).max(axis=0)), unit_of(np.abs(y).max(axis=0))  # so that the sum is not inf - inf
+        one, other = (
+            unit_of(np.abs(shift).max(axis=0)),
+            unit_of(np.abs(y).max(axis=0)),
+        )  # so that the sum is not inf - inf
         moved = np.sum((shift / one) * (y / other), axis=0, dtype=np.float64) * one * other
         return np.where(conjugate == np.inf, np.inf, conjugate + moved)[()]
 
@@ -183,9 +206,14 @@ class Precomposed(_Wrapped):
     """
 
     def __init__(self, penalty: Any, diagonal: ArrayLike):
-        self.penalty, self.diagonal = as_penalty(penalty), _per_coordinate(diagonal, "diagonal", "Precomposed")
+        self.penalty, self.diagonal = (
+            as_penalty(penalty),
+            _per_coordinate(diagonal, "diagonal", "Precomposed"),
+        )
         if (self.diagonal == 0).any():
-            raise ValueError("The 'diagonal' parameter of Precomposed has a zero: leave such coordinates out by Unpenalised.")
+            raise ValueError(
+                "The 'diagonal' parameter of Precomposed has a zero: leave such coordinates out by Unpenalised."
+            )
         with np.errstate(over="ignore", under="ignore"):
             square = self.diagonal**2
         if not ((square > 0) & (square < np.inf)).all():
@@ -202,7 +230,9 @@ class Precomposed(_Wrapped):
     @quiet
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
-        return self._value((_beside(self.diagonal, x) * x).astype(x.dtype, copy=False), x, np.abs(x))
+        return self._value(
+            (_beside(self.diagonal, x) * x).astype(x.dtype, copy=False), x, np.abs(x)
+        )
 
     @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
@@ -210,7 +240,9 @@ class Precomposed(_Wrapped):
         square = self.diagonal[0] ** 2 if self.penalty.accepts == "scalar" else a**2
         scaled = (a * z).astype(z.dtype, copy=False)
         x = inner_prox(self.penalty, scaled, step * square)
-        np.copyto(out, np.where(x == scaled, z, x / a), casting="same_kind")  # what stays, stays without rounding
+        np.copyto(
+            out, np.where(x == scaled, z, x / a), casting="same_kind"
+        )  # what stays, stays without rounding
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
@@ -256,4 +288,6 @@ def _beside(array: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def _check_length(array: np.ndarray, size: int, name: str, owner: str) -> None:
     if array.size not in (1, size):
-        raise ValueError(f"The {name!r} of {owner} has {array.size} entries, but there are {size} penalised coordinates.")
+        raise ValueError(
+            f"The {name!r} of {owner} has {array.size} entries, but there are {size} penalised coordinates."
+        )

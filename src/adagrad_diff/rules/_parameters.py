@@ -12,7 +12,9 @@ from ..common import check
 def positive(rule: Any, *names: str) -> None:
     """Positive numbers, or a sentence."""
     for name in names:
-        object.__setattr__(rule, name, check.positive(getattr(rule, name), name, type(rule).__name__))
+        object.__setattr__(
+            rule, name, check.positive(getattr(rule, name), name, type(rule).__name__)
+        )
 
 
 def fraction(rule: Any, *names: str) -> None:
@@ -20,7 +22,9 @@ def fraction(rule: Any, *names: str) -> None:
     within(rule, names, 0.0, 1.0, "a number in [0, 1)", lambda value: value < 1.0)
 
 
-def within(rule: Any, names: tuple[str, ...], low: float, high: float, wanted: str, also: Any = None) -> None:
+def within(
+    rule: Any, names: tuple[str, ...], low: float, high: float, wanted: str, also: Any = None
+) -> None:
     """Numbers between low and high, or a sentence."""
     for name in names:
         given, owner = getattr(rule, name), type(rule).__name__
@@ -29,5 +33,7 @@ def within(rule: Any, names: tuple[str, ...], low: float, high: float, wanted: s
         except ValueError:
             value = np.nan
         if not low <= value <= high or (also is not None and not also(value)):
-            raise ValueError(f"The {name!r} parameter of {owner} must be {wanted}. Got {check.shown(given)} instead.")
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be {wanted}. Got {check.shown(given)} instead."
+            )
         object.__setattr__(rule, name, value)

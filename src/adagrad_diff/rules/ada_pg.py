@@ -51,7 +51,9 @@ class AdaPG(Rule):
         gamma, before = memory["step"], memory["before"]
         dx, dg = x - memory["x"], g - memory["g"]
         moved, changed = np.sum(dx**2, axis=0), np.sum(dg**2, axis=0)
-        excess = (gamma**2 * changed - gamma * np.sum(dx * dg, axis=0)) / moved  # gamma l (gamma c - 1)
+        excess = (
+            gamma**2 * changed - gamma * np.sum(dx * dg, axis=0)
+        ) / moved  # gamma l (gamma c - 1)
         longest = gamma * np.sqrt(1.0 + gamma / before)
         shorter = np.minimum(longest, gamma / (2.0 * np.sqrt(excess)))
         step = np.where(excess > 0, shorter, longest)

@@ -62,7 +62,9 @@ class AdaDelta(Rule):
 
     def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
         total = self.rho * memory["total"] + (1 - self.rho) * self.block_sums(g**2)
-        moves = self.block_sums((x - memory["last"]) ** 2)  # that is eta^2 times the moves of the formula
+        moves = self.block_sums(
+            (x - memory["last"]) ** 2
+        )  # that is eta^2 times the moves of the formula
         moved = self.rho * memory["moved"] + (1 - self.rho) * moves
         step = np.sqrt((moved + self.step_size(n) ** 2 * self.eps) / (total + self.eps))
         step = self.spread(step)

@@ -136,7 +136,10 @@ class Rule(ABC):
         """Return eta_n, times the scale of the coordinates if there is one."""
         if not callable(self.eta):
             return self.eta if self.scale is None else self._scale * self.eta
-        values = [check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__) for k in np.atleast_1d(n)]
+        values = [
+            check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__)
+            for k in np.atleast_1d(n)
+        ]
         self._check_eta(values, "eta" if np.ndim(n) else f"eta({n})")
         return self._scale * (np.array(values) if np.ndim(n) else values[0])
 
@@ -160,7 +163,9 @@ class Rule(ABC):
         """Return whether `compiled_update` can be used for such a gradient, and is faster than NumPy."""
         return g.size >= COMPILED_SIZE and self._labels is None and not callable(self.eta)
 
-    def compiled_update(self, previous: Any, total: Any, n: Any, x: Any, g: Any) -> tuple[Any, Any, Any]:
+    def compiled_update(
+        self, previous: Any, total: Any, n: Any, x: Any, g: Any
+    ) -> tuple[Any, Any, Any]:
         """Return total + (g - previous)^2, the point and the step in that metric, in one pass.
 
         This is what `AdaGradDiff` and, without `previous`, `AdaGrad` compute. It saves a tenth of the
@@ -169,7 +174,9 @@ class Rule(ABC):
         from .. import kernels
 
         new_total, step, point = np.empty_like(g), np.empty_like(g), np.empty_like(g)
-        eta = np.ascontiguousarray(np.broadcast_to(np.asarray(self.eta, float), g.shape[1:] or (1,)))
+        eta = np.ascontiguousarray(
+            np.broadcast_to(np.asarray(self.eta, float), g.shape[1:] or (1,))
+        )
         arrays = (previous, total, self.eps, eta, self.scales(), x, g, new_total, step, point)
         kernels.metric_update(*arrays)
         return new_total, point, step
@@ -189,7 +196,9 @@ class Rule(ABC):
         vars(chosen).update({k: v for k, v in vars(self).items() if k.startswith("_")})
         return chosen
 
-    def prepared(self, shape: tuple[int, ...], dtype: Any, trajectories: int | None, intercept: bool = False) -> Rule:
+    def prepared(
+        self, shape: tuple[int, ...], dtype: Any, trajectories: int | None, intercept: bool = False
+    ) -> Rule:
         """Return this rule for iterates of a shape (without trajectories) and dtype, or raise.
 
         `trajectories` is None if iterates have no axis of trajectories. The last coordinate of x, or
@@ -203,11 +212,15 @@ class Rule(ABC):
             )
         own = vars(rule)
         own["_dtype"] = dtype
-        own["_labels"] = None if self.blocks is None else block_labels(self.blocks, shape, intercept)
+        own["_labels"] = (
+            None if self.blocks is None else block_labels(self.blocks, shape, intercept)
+        )
         if self.scale is not None:
             last = size // shape[0] if intercept else 0  # an intercept that is left out has scale 1
             if self.scale.size not in (size, size - last):
-                raise ValueError(f"'scale' must hold one value per coordinate: {size}. Got {self.scale.size}.")
+                raise ValueError(
+                    f"'scale' must hold one value per coordinate: {size}. Got {self.scale.size}."
+                )
             scale = np.ones(size)
             scale[: self.scale.size] = rule._representable(self.scale, "scale")
             own["_scale"] = scale if trajectories is None else scale[:, None]

@@ -46,7 +46,9 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
         if blocks == "row" and len(shape) == 2:
             return np.repeat(np.arange(shape[0]), shape[1])
         if blocks == "row":
-            raise ValueError(f"blocks='row' needs a two-dimensional x. Got x of shape {shape} instead.")
+            raise ValueError(
+                f"blocks='row' needs a two-dimensional x. Got x of shape {shape} instead."
+            )
     check.refuse_masked(blocks, "'blocks'")
     try:
         labels = np.asarray(blocks)

@@ -65,7 +65,9 @@ class DAdaptation(Rule):
         gradients, weight = memory["sum"] + d * g, memory["weight"] + d
         inverse = 1.0 / (self.eps + np.sqrt(total))
         squares = memory["squares"] + d**2 * np.sum(g**2 * inverse, axis=0)
-        bound = (np.sum(gradients**2 * inverse, axis=0) - squares) / np.sum(np.abs(gradients), axis=0)
+        bound = (np.sum(gradients**2 * inverse, axis=0) - squares) / np.sum(
+            np.abs(gradients), axis=0
+        )
         d = np.where(bound > d, bound, d)  # the bound is NaN while all gradients are zero
         new = {"total": total, "sum": gradients, "d": d, "weight": weight, "squares": squares}
         return memory | new, memory["first"] - inverse * gradients, weight * inverse

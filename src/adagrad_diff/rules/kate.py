@@ -51,7 +51,9 @@ class KATE(Rule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "delta", check.nonnegative(self.delta, "delta", type(self).__name__))
+        object.__setattr__(
+            self, "delta", check.nonnegative(self.delta, "delta", type(self).__name__)
+        )
 
     def init(self, x: Any, g: Any) -> Arrays:
         zeros = self.block_sums(np.zeros_like(g))

@@ -61,7 +61,9 @@ class Estimator(BaseEstimator):
             "max_iter": check.count(self.max_iter, "max_iter", owner, least=1),
             "verbose": verbosity(self.verbose, owner),
             "kept": kept_in(self.checkpoint, self.checkpoint_every, owner),
-            "batch_size": None if self.batch_size is None else check.count(self.batch_size, "batch_size", owner, least=1),
+            "batch_size": None
+            if self.batch_size is None
+            else check.count(self.batch_size, "batch_size", owner, least=1),
         }
 
     def _strength(self, total: float) -> float:
@@ -92,8 +94,16 @@ class Estimator(BaseEstimator):
             worst = _worst(solutions)
             number = sum(s.reason == worst.reason for s in solutions)
             where = f" in {number} of its {len(solutions)} problems" if len(solutions) > 1 else ""
-            easier = "a smaller C" if self.alpha is None else "a larger alpha" if self.alpha else "a penalty (alpha > 0)"
-            message = _ends.unconverged(type(self).__name__, worst, where, self.tol, self.max_iter, easier)
+            easier = (
+                "a smaller C"
+                if self.alpha is None
+                else "a larger alpha"
+                if self.alpha
+                else "a penalty (alpha > 0)"
+            )
+            message = _ends.unconverged(
+                type(self).__name__, worst, where, self.tol, self.max_iter, easier
+            )
             warn(message, ConvergenceWarning)
 
 
@@ -165,7 +175,9 @@ class LinearEstimator(Path, Estimator):
     def _penalty(self, problems: Problems, alpha: float) -> Penalty:
         """That of all the problems."""
         shape, owner = (problems.losses[0].A.shape[1], problems.columns), type(self).__name__
-        return penalty_of(self.penalty, alpha, shape, owner, self.l1_ratio, self.groups, self.weights)
+        return penalty_of(
+            self.penalty, alpha, shape, owner, self.l1_ratio, self.groups, self.weights
+        )
 
     def _solve(self, problems: Problems, alpha: float) -> list[Solution]:
         """Solve them for one strength of the penalty. Sets coef_, intercept_, and what is known about them."""
@@ -173,31 +185,58 @@ class LinearEstimator(Path, Estimator):
         penalty = self._penalty(problems, alpha)
         starts = self._starts(len(losses), columns, losses[0].A.shape[1])
         solutions: list[Solution] = []
-        self._fitted, self._streams, self._weight_seen = problems.model, list[Stream](), problems.total
+        self._fitted, self._streams, self._weight_seen = (
+            problems.model,
+            list[Stream](),
+            problems.total,
+        )
         self.__dict__.pop("n_samples_seen_", None)
         for k, (loss, start) in enumerate(zip(losses, starts, strict=True)):
             x0 = solutions[-1].x if start is None and problems.listed and solutions else start
-            solutions.append(solve(loss, penalty, x0, label=self._label(k, len(losses)), **problems.options))
+            solutions.append(
+                solve(loss, penalty, x0, label=self._label(k, len(losses)), **problems.options)
+            )
         self._adopt(problems, [solution.x for solution in solutions])
         self._report(solutions, problems.listed)
         return solutions
 
     def _adopt(self, problems: Problems, points: list[np.ndarray]) -> None:
         """Take coefficients and intercepts from the solutions of the problems."""
-        (features, intercept), columns = (problems.losses[0].A.shape[1], problems.losses[0].intercept), problems.columns
+        (features, intercept), columns = (
+            (problems.losses[0].A.shape[1], problems.losses[0].intercept),
+            problems.columns,
+        )
         rows = np.concatenate([x.reshape(features + intercept, columns).T for x in points])
-        coef = np.ascontiguousarray(rows[:, :features]) + rows.dtype.type(0)  # without negative zeros
-        self._set(coef, rows[:, features].copy() if intercept else np.zeros(len(rows), rows.dtype), problems.listed)
+        coef = np.ascontiguousarray(rows[:, :features]) + rows.dtype.type(
+            0
+        )  # without negative zeros
+        self._set(
+            coef,
+            rows[:, features].copy() if intercept else np.zeros(len(rows), rows.dtype),
+            problems.listed,
+        )
 
     def _see(self, problems: Problems) -> Self:
         """The rest of `partial_fit`: these samples once, from where the last call, or a fit, has ended."""
         losses, columns, options = problems.losses, problems.columns, problems.options
         weight = getattr(self, "_weight_seen", 0.0) + problems.total
-        penalty, streams = self._penalty(problems, self._strength(weight)), getattr(self, "_streams", [])
-        if len(streams) != len(losses) or not all(map(Stream.continues, streams, losses, [penalty] * len(losses))):
-            known = self._last(len(losses), columns, losses[0].A.shape[1]) if hasattr(self, "coef_") else []
+        penalty, streams = (
+            self._penalty(problems, self._strength(weight)),
+            getattr(self, "_streams", []),
+        )
+        if len(streams) != len(losses) or not all(
+            map(Stream.continues, streams, losses, [penalty] * len(losses))
+        ):
+            known = (
+                self._last(len(losses), columns, losses[0].A.shape[1])
+                if hasattr(self, "coef_")
+                else []
+            )
             starts = known or map(null_point, losses)
-            streams = [Stream(np.array(x, loss.dtype), loss, penalty) for x, loss in zip(starts, losses, strict=True)]
+            streams = [
+                Stream(np.array(x, loss.dtype), loss, penalty)
+                for x, loss in zip(starts, losses, strict=True)
+            ]
         seen = (options["eta"], options["batch_size"], problems.total)
         with np.errstate(all="ignore"):  # what overflows is seen in the coefficients
             after = [s.see(loss, penalty, *seen) for s, loss in zip(streams, losses, strict=True)]
@@ -208,8 +247,16 @@ class LinearEstimator(Path, Estimator):
             )
         self._streams, self._fitted, self._weight_seen = after, problems.model, weight
         self._adopt(problems, [stream.x for stream in after])
-        self.n_iter_, self.n_samples_seen_ = 1, getattr(self, "n_samples_seen_", 0) + problems.losses[0].A.shape[0]
-        self.objective_, self.dual_gap_, self.converged_, self.stop_reason_ = np.nan, np.inf, False, "partial_fit"
+        self.n_iter_, self.n_samples_seen_ = (
+            1,
+            getattr(self, "n_samples_seen_", 0) + problems.losses[0].A.shape[0],
+        )
+        self.objective_, self.dual_gap_, self.converged_, self.stop_reason_ = (
+            np.nan,
+            np.inf,
+            False,
+            "partial_fit",
+        )
         return self
 
     def _set(self, coef: np.ndarray, intercept: np.ndarray, listed: bool) -> None:
@@ -218,7 +265,11 @@ class LinearEstimator(Path, Estimator):
 
     def _starts(self, problems: int, columns: int, features: int) -> list[Any]:
         """Where to start: the last solution with warm_start, if there is one of the same shape."""
-        known = self._last(problems, columns, features) if self.warm_start and hasattr(self, "coef_") else []
+        known = (
+            self._last(problems, columns, features)
+            if self.warm_start and hasattr(self, "coef_")
+            else []
+        )
         return known or [None] * problems
 
     def _last(self, problems: int, columns: int, features: int) -> list[Any]:

@@ -20,9 +20,18 @@ SPOKEN = {"LAD": "absolute"}  # where the name of a loss is not its class's
 
 def _by_name(of_classes: bool) -> dict[str, type[LinearModel]]:
     """The linear models among the losses, those of classes or those of numbers: SquaredHinge is "squared_hinge"."""
-    kinds = [kind for name in losses.__all__ if issubclass(kind := getattr(losses, name), LinearModel)]
-    chosen = [kind for kind in kinds if kind is not LinearModel and issubclass(kind, BinaryModel | Multinomial) == of_classes]
-    names = {SPOKEN.get(kind.__name__, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()): kind for kind in chosen}
+    kinds = [
+        kind for name in losses.__all__ if issubclass(kind := getattr(losses, name), LinearModel)
+    ]
+    chosen = [
+        kind
+        for kind in kinds
+        if kind is not LinearModel and issubclass(kind, BinaryModel | Multinomial) == of_classes
+    ]
+    names = {
+        SPOKEN.get(kind.__name__, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()): kind
+        for kind in chosen
+    }
     return dict(sorted(names.items()))
 
 
@@ -36,7 +45,9 @@ def model_of(loss: Any, names: dict[str, type[LinearModel]], owner: str) -> Any:
     kind = kind_of(loss)
     if isinstance(kind, type) and issubclass(kind, LinearModel):
         if names is REGRESSION and is_multinomial(kind):
-            raise ValueError(f"The 'loss' parameter of {owner} is multinomial, which is for classes: use LogisticRegression.")
+            raise ValueError(
+                f"The 'loss' parameter of {owner} is multinomial, which is for classes: use LogisticRegression."
+            )
         return loss
     options = ", ".join(repr(name) for name in names)
     raise ValueError(
@@ -61,12 +72,20 @@ def for_two_classes(model: Any) -> Any:
     """The multinomial loss is the logistic loss then, with the same options; other losses stay what they are."""
     if not is_multinomial(model):
         return model
-    options = {key: value for key, value in getattr(model, "keywords", {}).items() if key != "classes"}
+    options = {
+        key: value for key, value in getattr(model, "keywords", {}).items() if key != "classes"
+    }
     return partial(Logistic, **options)
 
 
 def penalty_of(
-    penalty: Any, alpha: float, shape: tuple[int, int], owner: str, l1_ratio: Any, groups: Any, weights: Any
+    penalty: Any,
+    alpha: float,
+    shape: tuple[int, int],
+    owner: str,
+    l1_ratio: Any,
+    groups: Any,
+    weights: Any,
 ) -> Penalty:
     """alpha times the penalty, for coefficients of this shape (features, columns), which it sees row by row.
 
@@ -83,7 +102,9 @@ def penalty_of(
     named: dict[str, Callable[[], Penalty]] = {
         "l1": lambda: L1(alpha),
         "l2": lambda: Ridge(alpha),
-        "elasticnet": lambda: ElasticNet(alpha * (share := _share(l1_ratio, owner)), alpha * (1.0 - share)),
+        "elasticnet": lambda: ElasticNet(
+            alpha * (share := _share(l1_ratio, owner)), alpha * (1.0 - share)
+        ),
         "group": lambda: GroupL2(alpha, _labels(groups, shape, owner), weights),
         "none": Zero,
     }
@@ -95,7 +116,9 @@ def penalty_of(
 def _share(l1_ratio: Any, owner: str) -> float:
     share = check.nonnegative(l1_ratio, "l1_ratio", owner)
     if share > 1:
-        raise ValueError(f"The 'l1_ratio' parameter of {owner} must lie between 0 and 1. Got {l1_ratio!r} instead.")
+        raise ValueError(
+            f"The 'l1_ratio' parameter of {owner} must lie between 0 and 1. Got {l1_ratio!r} instead."
+        )
     return share
 
 

@@ -44,7 +44,9 @@ class Classes(ClassifierMixin):
             )
         if not np.isin(y, classes).all():
             strange = np.unique(y[~np.isin(y, classes)])[0].item()
-            raise ValueError(f"y holds {strange!r}, which is none of the classes given to partial_fit: {classes}.")
+            raise ValueError(
+                f"y holds {strange!r}, which is none of the classes given to partial_fit: {classes}."
+            )
         self.classes_ = classes
         return np.asarray(np.searchsorted(classes, y))
 
@@ -54,7 +56,9 @@ class Classes(ClassifierMixin):
         kinds = {type(v).__name__ for v in y} if y.dtype == object else set()
         if "str" in kinds and len(kinds) > 1:
             others = ", ".join(sorted(kinds - {"str"}))
-            raise ValueError(f"y mixes str and {others}: give {owner} labels that are all text, or all numbers.")
+            raise ValueError(
+                f"y mixes str and {others}: give {owner} labels that are all text, or all numbers."
+            )
         try:
             check_classification_targets(y)
         except ValueError as error:
@@ -66,15 +70,26 @@ class Classes(ClassifierMixin):
                 f"{np.median(y):.3g}, or use a regressor such as LinearRegressor."
             ) from None
 
-    def _weights(self, sample_weight: Any, X: Any, labels: np.ndarray, least: int = 2) -> np.ndarray | None:
+    def _weights(
+        self, sample_weight: Any, X: Any, labels: np.ndarray, least: int = 2
+    ) -> np.ndarray | None:
         """sample_weight times class_weight, or None if all are equal. At least so many classes must have a weight."""
         if sample_weight is None and self.class_weight is None:
             return None
         weight, owner = weights_of(sample_weight, X), type(self).__name__
-        check.first_where(weight < 0, weight, lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.")
+        check.first_where(
+            weight < 0,
+            weight,
+            lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.",
+        )
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             counts = np.bincount(labels, weights=weight)
-            weight = weight * np.divide(weight.sum(), len(counts) * counts, out=np.zeros(len(counts)), where=counts > 0)[labels]
+            weight = (
+                weight
+                * np.divide(
+                    weight.sum(), len(counts) * counts, out=np.zeros(len(counts)), where=counts > 0
+                )[labels]
+            )
         elif self.class_weight is not None:
             with np.errstate(over="ignore"):  # what overflows is refused
                 weight = summable(weight * self._of_classes()[labels])
@@ -92,7 +107,10 @@ class Classes(ClassifierMixin):
 
     def _of_classes(self) -> np.ndarray:
         """The weights of the classes, 1 for those without one."""
-        parameter, given = f"The 'class_weight' parameter of {type(self).__name__}", self.class_weight
+        parameter, given = (
+            f"The 'class_weight' parameter of {type(self).__name__}",
+            self.class_weight,
+        )
         if not isinstance(given, Mapping):
             wanted = "a dict from classes to weights, 'balanced' or None"
             raise ValueError(f"{parameter} must be {wanted}. Got {check.shown(given)} instead.")
@@ -101,11 +119,15 @@ class Classes(ClassifierMixin):
             # Of classes that are not there, as in a part of the data, only if all others have a weight: it might be a misprint.
             if label not in classes and not all(c in given for c in classes):
                 known = ", ".join(repr(c) for c in classes)
-                raise ValueError(f"{parameter} has a weight for {label!r}, which is none of the classes {known}.")
+                raise ValueError(
+                    f"{parameter} has a weight for {label!r}, which is none of the classes {known}."
+                )
             try:
                 check.nonnegative(value, "class_weight", "")
             except ValueError:
-                raise ValueError(f"{parameter} must hold numbers >= 0. That of class {label!r} is {value!r}.") from None
+                raise ValueError(
+                    f"{parameter} must hold numbers >= 0. That of class {label!r} is {value!r}."
+                ) from None
         return np.array([float(given.get(c, 1.0)) for c in classes])
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -65,10 +65,14 @@ class BaseClassifier(Classes, LinearEstimator):
         """
         fitted = hasattr(self, "coef_")
         if classes is None and not fitted:
-            raise ValueError("'classes' is needed in the first call of partial_fit: all classes that there will be.")
+            raise ValueError(
+                "'classes' is needed in the first call of partial_fit: all classes that there will be."
+            )
         known: Any = self.classes_ if classes is None else np.unique(np.asarray(classes))
         if fitted and not np.array_equal(known, self.classes_):
-            raise ValueError(f"'classes' is {known}, but it was {self.classes_} in the first call of partial_fit.")
+            raise ValueError(
+                f"'classes' is {known}, but it was {self.classes_} in the first call of partial_fit."
+            )
         return self._see(self._prepare(X, y, sample_weight, known))
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, known: Any = None) -> Problems:
@@ -100,7 +104,9 @@ class BaseClassifier(Classes, LinearEstimator):
             return np.asarray(softmax(scores, axis=1))
         p = expit(scores)
         total = p.sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(p, total, out=np.full_like(p, 1.0 / p.shape[1]), where=total > 0))
+        return np.asarray(
+            np.divide(p, total, out=np.full_like(p, 1.0 / p.shape[1]), where=total > 0)
+        )
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:

@@ -31,7 +31,15 @@ class WithClient(BaseEstimator):
 
 
 def on_cluster(
-    client: Any, owner: str, estimator: Any, X: Any, y: Any, weight: Any, folds: list[Any], alphas: np.ndarray, scorer: Any
+    client: Any,
+    owner: str,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weight: Any,
+    folds: list[Any],
+    alphas: np.ndarray,
+    scorer: Any,
 ) -> list[tuple[np.ndarray, list[str]]]:
     """`along_fold` of every fold, by a client; in order."""
     cluster = Cluster(client, owner, X, y, weight)

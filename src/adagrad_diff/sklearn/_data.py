@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    validate_data,
+)
 
 from ..common.check import refuse_masked
 from ..data import Source, as_source
@@ -19,7 +24,9 @@ IMPUTE = "remove or impute missing values, for example with SimpleImputer"
 ENCODE = "encode it, for example with OneHotEncoder, or drop it"
 
 
-def validated(estimator: Any, X: Any, *, accept_sparse: Any = ("csr", "csc"), **options: Any) -> Any:
+def validated(
+    estimator: Any, X: Any, *, accept_sparse: Any = ("csr", "csc"), **options: Any
+) -> Any:
     """X, or (X, y) if y is among the options, as scikit-learn wants them. A column that is wrong is named."""
     if isinstance(X, Source):
         return _validated_source(estimator, X, **options)
@@ -42,14 +49,22 @@ def validated(estimator: Any, X: Any, *, accept_sparse: Any = ("csr", "csc"), **
 
 def _is_plain(X: Any, y: Any) -> bool:
     """Whether X and y are just as scikit-learn would leave them, which it takes long to find out: then it need not look."""
-    if type(X) is not np.ndarray or type(y) is not np.ndarray or X.ndim != 2 or y.shape != X.shape[:1] or X.size == 0:
+    if (
+        type(X) is not np.ndarray
+        or type(y) is not np.ndarray
+        or X.ndim != 2
+        or y.shape != X.shape[:1]
+        or X.size == 0
+    ):
         return False
     if X.dtype not in FLOATS or y.dtype.kind not in "fiub":
         return False
     return all(np.isfinite(end(values)) for values in (X, y) for end in (np.min, np.max))
 
 
-def _validated_source(estimator: Any, X: Source, y: Any = None, y_numeric: bool = False, reset: bool = True) -> Any:
+def _validated_source(
+    estimator: Any, X: Source, y: Any = None, y_numeric: bool = False, reset: bool = True
+) -> Any:
     """The same for a source of the user's own, whose blocks are looked at one by one."""
     X = as_source(X, "X")
     validate_data(estimator, X, skip_check_array=True, reset=reset)
@@ -64,7 +79,9 @@ def _validated_source(estimator: Any, X: Source, y: Any = None, y_numeric: bool 
 def refuse_source(X: Any, owner: str) -> None:
     """Kernels are functions of pairs of samples."""
     if isinstance(X, Source):
-        raise ValueError(f"{owner} needs all samples at once: give X as an array or a sparse matrix, not as a Source.")
+        raise ValueError(
+            f"{owner} needs all samples at once: give X as an array or a sparse matrix, not as a Source."
+        )
 
 
 def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
@@ -105,7 +122,10 @@ def products(X: Any, coefficients: np.ndarray) -> np.ndarray:
     if not isinstance(X, Source):
         return np.asarray(safe_sparse_dot(X, coefficients, dense_output=True))
     dtype = np.result_type(X.dtype, coefficients.dtype)
-    X.dot(np.ascontiguousarray(coefficients, dtype), z := np.empty((X.shape[0], *coefficients.shape[1:]), dtype))
+    X.dot(
+        np.ascontiguousarray(coefficients, dtype),
+        z := np.empty((X.shape[0], *coefficients.shape[1:]), dtype),
+    )
     return z
 
 
@@ -121,7 +141,11 @@ def first_text(values: Any) -> Any:
     array = _as_array(values)
     if array.dtype.kind in "US":
         return array.flat[0].item() if array.size else None
-    return next((v for v in array.flat if isinstance(v, str | bytes)), None) if array.dtype == object else None
+    return (
+        next((v for v in array.flat if isinstance(v, str | bytes)), None)
+        if array.dtype == object
+        else None
+    )
 
 
 def wrong_column(X: Any) -> str | None:

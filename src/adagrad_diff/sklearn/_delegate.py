@@ -20,7 +20,9 @@ def _of_best(name: str) -> Any:
 
     def read(self: Any) -> Any:
         if "best_estimator_" not in vars(self):
-            raise AttributeError(f"This {type(self).__name__} has no {name!r}: it is not fitted, or its 'refit' is False.")
+            raise AttributeError(
+                f"This {type(self).__name__} has no {name!r}: it is not fitted, or its 'refit' is False."
+            )
         return getattr(self.best_estimator_, name)
 
     return property(read, doc=f"`{name}` of `best_estimator_`.")
@@ -32,7 +34,11 @@ class Delegate:
     estimator: Any
     best_estimator_: Any
     coef_, intercept_, classes_ = _of_best("coef_"), _of_best("intercept_"), _of_best("classes_")
-    n_iter_, objective_, dual_gap_ = _of_best("n_iter_"), _of_best("objective_"), _of_best("dual_gap_")
+    n_iter_, objective_, dual_gap_ = (
+        _of_best("n_iter_"),
+        _of_best("objective_"),
+        _of_best("dual_gap_"),
+    )
     converged_, stop_reason_ = _of_best("converged_"), _of_best("stop_reason_")
     n_features_in_, feature_names_in_ = _of_best("n_features_in_"), _of_best("feature_names_in_")
 

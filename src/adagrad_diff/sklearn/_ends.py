@@ -11,7 +11,14 @@ from ..solve.status import NO_MINIMIZER
 if TYPE_CHECKING:
     from ._solve import Solution
 
-REASONS = ("certified", "subgradient", "stalled", "max_iter", "no_minimizer", "failed")  # from the best to the worst
+REASONS = (
+    "certified",
+    "subgradient",
+    "stalled",
+    "max_iter",
+    "no_minimizer",
+    "failed",
+)  # from the best to the worst
 
 
 def is_converged(reason: str) -> bool:
@@ -35,10 +42,14 @@ def count(reasons: Iterable[str]) -> str:
     """ "2 stalled, 1 at max_iter" """
     counts = Counter(reasons)
     words = {"max_iter": "at max_iter", "no_minimizer": "without a minimizer"}
-    return ", ".join(f"{counts[reason]} {words.get(reason, reason)}" for reason in REASONS if counts[reason])
+    return ", ".join(
+        f"{counts[reason]} {words.get(reason, reason)}" for reason in REASONS if counts[reason]
+    )
 
 
-def unconverged(owner: str, solution: Solution, where: str, tol: float, max_iter: int, easier: str) -> str:
+def unconverged(
+    owner: str, solution: Solution, where: str, tol: float, max_iter: int, easier: str
+) -> str:
     """What happened, what is proven, what to do; `easier` is the change of the penalty that helps."""
     known = proven(solution.fun, solution.gap)
     if solution.reason == "max_iter":

@@ -10,7 +10,14 @@ from sklearn.utils.metaestimators import _safe_split
 
 
 def along_fold(
-    estimator: Any, X: Any, y: Any, weight: Any, train: Any, test: Any, alphas: np.ndarray, scorer: Any
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weight: Any,
+    train: Any,
+    test: Any,
+    alphas: np.ndarray,
+    scorer: Any,
 ) -> tuple[np.ndarray, list[str]]:
     """Scores on the samples left out, and how the fits ended, for each strength."""
     X_train, y_train = _safe_split(estimator, X, y, train)
@@ -21,7 +28,7 @@ def along_fold(
     if scorer is None:
         judge = walker._judge(X_test, y_test, left_out)
     else:
-        judge = lambda: scorer(walker, X_test, y_test, **weights_for(scorer, left_out))  # noqa: E731
+        judge = lambda: scorer(walker, X_test, y_test, **weights_for(scorer, left_out))
     scores, reasons = np.empty(len(alphas)), []
     for k, _ in enumerate(walker._along(problems, alphas)):
         scores[k] = judge()

@@ -21,25 +21,36 @@ def given(alphas: Any, owner: str) -> np.ndarray:
     return np.sort(values)[::-1]
 
 
-def grid(losses: list[LinearModel], penalty: Penalty, n_alphas: Any, eps: Any, owner: str) -> np.ndarray:
+def grid(
+    losses: list[LinearModel], penalty: Penalty, n_alphas: Any, eps: Any, owner: str
+) -> np.ndarray:
     """Multiples of the penalty in descending order, evenly spaced on a logarithmic scale.
 
     Norms and elastic nets: from the smallest at which all coefficients of all problems are zero, down to eps times that. Ridge:
     from 1 / eps to eps times the one at which a step of one over it, along the gradient at zero, moves predictions as far as
     the targets are spread (margins: by one): from hardly any fit to hardly any penalty.
     """
-    number, share = check.count(n_alphas, "n_alphas", owner, least=1), check.positive(eps, "eps", owner)
+    number, share = (
+        check.count(n_alphas, "n_alphas", owner, least=1),
+        check.positive(eps, "eps", owner),
+    )
     if share >= 1:
-        raise ValueError(f"The 'eps' parameter of {owner} must lie strictly between 0 and 1. Got {eps!r} instead.")
+        raise ValueError(
+            f"The 'eps' parameter of {owner} must lie strictly between 0 and 1. Got {eps!r} instead."
+        )
     inner = penalty.penalty if isinstance(penalty, Scaled) else penalty
     if isinstance(inner, ElasticNet) and inner.l2.any() and not inner.l1.any():
         middle = max(_where_ridge_matters(loss, inner) for loss in losses) or 1.0
         return np.geomspace(middle / share, middle * share, number)
-    norm = L1(inner.l1) if isinstance(inner, ElasticNet) else inner  # a ridge part has no slope at zero
+    norm = (
+        L1(inner.l1) if isinstance(inner, ElasticNet) else inner
+    )  # a ridge part has no slope at zero
     try:
         top = max(at_fraction(loss, norm, 1.0).factor for loss in losses)  # type: ignore[attr-defined]
     except ValueError as error:
-        raise ValueError(f"{owner} does not know which strengths to try: give 'alphas'. {error}") from None
+        raise ValueError(
+            f"{owner} does not know which strengths to try: give 'alphas'. {error}"
+        ) from None
     top = top if 0 < top < np.inf else 1.0  # there is nothing to explain: any strength will do
     return np.geomspace(top, share * top, number)
 

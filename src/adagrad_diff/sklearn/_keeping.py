@@ -21,18 +21,27 @@ class Directory:
 
     def __init__(self, path: Path, every: float):
         self.path, self.every = path, every
-        self._losses: dict[int, tuple[Loss, Any]] = {}  # data are read once for all strengths of a path
+        self._losses: dict[
+            int, tuple[Loss, Any]
+        ] = {}  # data are read once for all strengths of a path
 
     def file(self, loss: Loss, penalty: Penalty, x0: Any, **more: Any) -> Path:
         """The checkpoint of one problem. Two that look alike, as those with functions may, are told apart by what is in it."""
         if id(loss) not in self._losses:
             self._losses[id(loss)] = loss, describe(loss)
-        about = {"loss": self._losses[id(loss)][1], **describe({"penalty": penalty, "x0": x0, **more})}
-        name = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:FILE_NAME_DIGITS]
+        about = {
+            "loss": self._losses[id(loss)][1],
+            **describe({"penalty": penalty, "x0": x0, **more}),
+        }
+        name = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[
+            :FILE_NAME_DIGITS
+        ]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OSError(f"'checkpoint' cannot be written: {self.path}: {reason(error)}. Choose another directory.") from error
+            raise OSError(
+                f"'checkpoint' cannot be written: {self.path}: {reason(error)}. Choose another directory."
+            ) from error
         return self.path / f"{name}.npz"
 
 

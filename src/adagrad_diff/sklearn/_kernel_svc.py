@@ -20,7 +20,9 @@ from ._merge import Merged, merge
 from ._solve import Solution, solve
 
 TOLERANCES = 0.1 ** np.arange(6)  # of the runs that follow each other, in units of tol
-NEXT_TO_ZERO = 1e-6  # of the objective at zero, which is one: below that an objective counts as zero
+NEXT_TO_ZERO = (
+    1e-6  # of the objective at zero, which is one: below that an objective counts as zero
+)
 
 
 class KernelSVC(Classes, Estimator):
@@ -130,23 +132,37 @@ class KernelSVC(Classes, Estimator):
         weight = self._weights(sample_weight, X, labels)
         alpha = self._strength(float(len(y) if weight is None else weight.sum()))
         if alpha == 0:
-            raise ValueError("The 'alpha' parameter of KernelSVC must be positive: without it, the dual problem has no bounds.")
+            raise ValueError(
+                "The 'alpha' parameter of KernelSVC must be positive: without it, the dual problem has no bounds."
+            )
         if pairwise and X.shape[0] != X.shape[1]:
-            raise ValueError(f"A precomputed kernel needs a square matrix, one row and column per sample. Got shape {X.shape}.")
-        kinds = merge(X, labels, weight)  # the dual problem has one variable per sample: repetitions make it harder
+            raise ValueError(
+                f"A precomputed kernel needs a square matrix, one row and column per sample. Got shape {X.shape}."
+            )
+        kinds = merge(
+            X, labels, weight
+        )  # the dual problem has one variable per sample: repetitions make it harder
         share = kinds.weight / kinds.weight.sum()
         if pairwise:
             K = np.ascontiguousarray(X[np.ix_(kinds.first, kinds.first)])
         else:
             gamma = choose_gamma(self.gamma, X[kinds.first], share)
-            self._kernel = partial(kernel_matrix, self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+            self._kernel = partial(
+                kernel_matrix, self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0
+            )
             K = self._kernel(*[X[kinds.first]] * 2)
         if max(K.max(), -K.min()) > alpha * ROOM * np.finfo(K.dtype).max:
-            raise ValueError(f"The 'alpha' parameter of KernelSVC is too small: the kernel matrix / {alpha} overflows.")
+            raise ValueError(
+                f"The 'alpha' parameter of KernelSVC is too small: the kernel matrix / {alpha} overflows."
+            )
         targets = one_vs_rest(labels[kinds.first], len(self.classes_))
         solutions, offsets = [], []
-        for k, (b, x0) in enumerate(zip(targets, self._starts(len(targets), kinds, alpha), strict=True)):
-            solution, offset = self._solve(K, b, share, alpha, x0, self._label(k, len(targets)), options)
+        for k, (b, x0) in enumerate(
+            zip(targets, self._starts(len(targets), kinds, alpha), strict=True)
+        ):
+            solution, offset = self._solve(
+                K, b, share, alpha, x0, self._label(k, len(targets)), options
+            )
             solutions.append(solution)
             offsets.append(offset)
         coefficients = kinds.spread(np.array([s.x for s in solutions], dtype=np.float64) / alpha)
@@ -155,9 +171,13 @@ class KernelSVC(Classes, Estimator):
         self.intercept_ = np.array(offsets, dtype=K.dtype)
         rounded = np.zeros((len(solutions), len(y)))
         rounded[:, self.support_] = self.dual_coef_
-        for solution, b, c, offset in zip(solutions, targets, kinds.gather(rounded), self.intercept_, strict=True):
+        for solution, b, c, offset in zip(
+            solutions, targets, kinds.gather(rounded), self.intercept_, strict=True
+        ):
             self._measure(solution, K, b, share, alpha, c, float(offset))
-            if solution.reason == "certified" and not solution.gap <= options["tol"] * max(solution.fun, NEXT_TO_ZERO):
+            if solution.reason == "certified" and not solution.gap <= options["tol"] * max(
+                solution.fun, NEXT_TO_ZERO
+            ):
                 solution.reason = "stalled"  # a precision that low does not have a better answer
         self._samples, self._pairwise = len(y), pairwise
         self.__dict__.pop("support_vectors_", None)  # of an earlier fit
@@ -170,10 +190,21 @@ class KernelSVC(Classes, Estimator):
     def _constraint(self, bound: np.ndarray) -> Penalty:
         """0 <= y_j u_j <= weight_j, and with a bias sum_j u_j = 0."""
         low, high = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
-        return BoxHyperplane(low, high, np.ones(len(bound)), 0.0) if self.fit_intercept else Box(low, high)
+        return (
+            BoxHyperplane(low, high, np.ones(len(bound)), 0.0)
+            if self.fit_intercept
+            else Box(low, high)
+        )
 
     def _solve(
-        self, K: np.ndarray, b: np.ndarray, share: np.ndarray, alpha: float, x0: Any, label: str, options: dict[str, Any]
+        self,
+        K: np.ndarray,
+        b: np.ndarray,
+        share: np.ndarray,
+        alpha: float,
+        x0: Any,
+        label: str,
+        options: dict[str, Any],
     ) -> tuple[Solution, float]:
         """A solution of one dual problem, with what that means for the primal one, and the bias.
 
@@ -183,7 +214,9 @@ class KernelSVC(Classes, Estimator):
         loss, constraint, nit = KernelSVMDual(K, b, alpha), self._constraint(b * share), 0
         for tol in options["tol"] * TOLERANCES:
             left = options["max_iter"] - nit
-            solution = solve(loss, constraint, x0, label=label, **{**options, "tol": tol, "max_iter": left})
+            solution = solve(
+                loss, constraint, x0, label=label, **{**options, "tol": tol, "max_iter": left}
+            )
             offset = self._to_primal(solution, K, b, share, alpha)
             x0, nit = solution.x, nit + solution.nit
             reached = solution.gap <= options["tol"] * max(solution.fun, NEXT_TO_ZERO)
@@ -196,14 +229,20 @@ class KernelSVC(Classes, Estimator):
             solution.reason = "stalled" if nit < options["max_iter"] else "max_iter"
         return solution, offset
 
-    def _to_primal(self, solution: Solution, K: np.ndarray, b: np.ndarray, share: np.ndarray, alpha: float) -> float:
+    def _to_primal(
+        self, solution: Solution, K: np.ndarray, b: np.ndarray, share: np.ndarray, alpha: float
+    ) -> float:
         """The best bias. The solution is told about the primal problem, whose optimum is minus that of the dual.
 
         All in double precision, with the point moved into the bounds: so the gap is true of float32 data, too.
         """
-        x = np.clip(solution.x.astype(np.float64), np.minimum(b * share, 0.0), np.maximum(b * share, 0.0))
+        x = np.clip(
+            solution.x.astype(np.float64), np.minimum(b * share, 0.0), np.maximum(b * share, 0.0)
+        )
         h, offset = np.einsum("ij,j->i", K, x, dtype=np.float64) / alpha, 0.0
-        if self.fit_intercept:  # the loss of sample j is max(0, 1 - b_j (h_j + c)): its kink is at c = b_j - h_j
+        if (
+            self.fit_intercept
+        ):  # the loss of sample j is max(0, 1 - b_j (h_j + c)): its kink is at c = b_j - h_j
             offset = balance(b - h, np.minimum(0.0, -b), np.maximum(0.0, -b), share) or 0.0
         solution.x = x
         self._measure(solution, K, b, share, alpha, x / alpha, offset)
@@ -211,19 +250,30 @@ class KernelSVC(Classes, Estimator):
 
     @staticmethod
     def _measure(
-        solution: Solution, K: np.ndarray, b: np.ndarray, share: np.ndarray, alpha: float, c: np.ndarray, offset: float
+        solution: Solution,
+        K: np.ndarray,
+        b: np.ndarray,
+        share: np.ndarray,
+        alpha: float,
+        c: np.ndarray,
+        offset: float,
     ) -> None:
         """Set the primal objective at the coefficients c, and how far it can be from the optimum, from the dual point x."""
         x, size = solution.x, np.abs(K)
         h, dual_h = (np.einsum("ij,j->i", K, v, dtype=np.float64) for v in (c, x / alpha))
-        sizes = [float(v @ np.einsum("ij,j->i", size, v, dtype=np.float64)) for v in (np.abs(c), np.abs(x / alpha))]
+        sizes = [
+            float(v @ np.einsum("ij,j->i", size, v, dtype=np.float64))
+            for v in (np.abs(c), np.abs(x / alpha))
+        ]
         primal = float(share @ np.maximum(0.0, 1.0 - b * (h + offset))) + 0.5 * alpha * float(c @ h)
         dual = float(x @ b) - 0.5 * float(x @ dual_h)
         spread = float(share @ np.einsum("ij,j->i", size, np.abs(c), dtype=np.float64))
         terms = 1.0 + spread + abs(offset) + alpha * sum(sizes) + float(np.abs(x) @ np.abs(b))
         rounding = 2 * (len(b) + 8) * np.finfo(np.float64).eps * terms
         solution.fun = primal
-        solution.gap = primal - dual + rounding + abs(offset * x.sum())  # the sum is zero but for rounding
+        solution.gap = (
+            primal - dual + rounding + abs(offset * x.sum())
+        )  # the sum is zero but for rounding
         if not solution.gap >= 0:
             solution.gap = np.inf
 

@@ -9,7 +9,10 @@ from scipy import sparse
 
 from ..data import Source
 
-QUICK_ENTRIES, QUICK_SAMPLES = 1 << 16, 1 << 12  # entries and samples up to which merging takes no time to speak of
+QUICK_ENTRIES, QUICK_SAMPLES = (
+    1 << 16,
+    1 << 12,
+)  # entries and samples up to which merging takes no time to speak of
 
 
 class Merged(NamedTuple):
@@ -27,7 +30,9 @@ class Merged(NamedTuple):
     def gather(self, u: np.ndarray) -> np.ndarray:
         """Coefficients of the kinds: the sums of those (problems, samples) of their samples."""
         used = self.kind >= 0
-        return np.array([np.bincount(self.kind[used], row[used], minlength=len(self.first)) for row in u])
+        return np.array(
+            [np.bincount(self.kind[used], row[used], minlength=len(self.first)) for row in u]
+        )
 
 
 def merge(X: Any, y: np.ndarray, weight: np.ndarray | None) -> Merged:
@@ -46,7 +51,9 @@ def _sorted(X: Any, y: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.nda
     """These samples in order, and whether each differs from the one before."""
     if not sparse.issparse(X):  # mostly the first entries of the rows will do
         entries = X[used, 0]
-        words = entries.view(f">u{entries.itemsize}").astype(np.uint64)  # in the order of their bytes
+        words = entries.view(f">u{entries.itemsize}").astype(
+            np.uint64
+        )  # in the order of their bytes
         order = np.argsort(words)
         differs = _differs(words[order])
         if differs.all():
@@ -83,7 +90,9 @@ def is_small(X: Any, y: np.ndarray) -> bool:
     return (X.nnz if sparse.issparse(X) else X.size) <= QUICK_ENTRIES and len(y) <= QUICK_SAMPLES
 
 
-def canonical(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
+def canonical(
+    X: Any, y: np.ndarray, weight: np.ndarray | None
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Small data in a form that does not depend on the order of the samples, nor on whether weights or repetitions are used.
 
     Then neither do the results, to the last bit, although the race of step sizes amplifies rounding. Large data are not copied.

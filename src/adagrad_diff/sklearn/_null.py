@@ -14,7 +14,9 @@ from ..common.tolerance import unit
 from ..losses import LinearModel
 from ..penalties import L1, ElasticNet, Penalty
 
-SORTED = 500_000  # samples up to which kinks are sorted, which takes several vectors of double precision
+SORTED = (
+    500_000  # samples up to which kinks are sorted, which takes several vectors of double precision
+)
 CLEARLY = 100.0  # how many times the tolerance an improvement must be to need no second look
 PROGRAM = 100_000  # kinks times features up to which a linear program looks for the best of many subgradients
 
@@ -32,7 +34,9 @@ def null_point(loss: LinearModel) -> np.ndarray:
     return x
 
 
-def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float, program: bool) -> tuple[float, float] | None:
+def null_gap(
+    loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float, program: bool
+) -> tuple[float, float] | None:
     """(F, a proven gap) of the null point x, if the gap is small enough for tol.
 
     None if it is not, or if the penalty is no norm (then zeros are hardly ever optimal), or if it would take long to know. With
@@ -59,7 +63,9 @@ def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float, pro
 
     enough = tol * unit(fun, certifier.scale)
     if gap(r) > enough and program and 1 < kinks <= PROGRAM // loss.A.shape[1]:
-        norm = L1(penalty.l1) if isinstance(penalty, ElasticNet) else penalty  # a ridge part has no slope at zero
+        norm = (
+            L1(penalty.l1) if isinstance(penalty, ElasticNet) else penalty
+        )  # a ridge part has no slope at zero
         with suppress(ValueError):  # the best subgradient is not known
             gap(smallest_polar(loss, norm, x.astype(np.float64))[1])
     found = certifier.certificate(x)
@@ -67,7 +73,9 @@ def null_gap(loss: LinearModel, penalty: Penalty, x: np.ndarray, tol: float, pro
 
 
 @np.errstate(all="ignore")  # what overflows is not lower
-def _surely_lower(loss: LinearModel, penalty: Penalty, x: np.ndarray, g: np.ndarray, fun: float, tol: float) -> bool:
+def _surely_lower(
+    loss: LinearModel, penalty: Penalty, x: np.ndarray, g: np.ndarray, fun: float, tol: float
+) -> bool:
     """Whether a step from the null point lowers the objective by far more than tol: then there is nothing to prove.
 
     Mostly it does, and one step costs a tenth of looking for a proof. Its length is Newton's for a loss of that curvature.
@@ -95,6 +103,10 @@ def _balance_kinks(loss: LinearModel, x: np.ndarray, r: np.ndarray) -> int:
     kinks = loss.at_kinks(np.full_like(loss.b, x[-1] if loss.intercept else 0.0))
     left, right = (np.broadcast_to(s, loss.b.shape)[kinks] for s in loss.jump(loss.b, loss.theta))
     r[kinks] = 0
-    wanted = -r.sum(dtype=np.float64) / loss.weight[kinks].sum() if loss.intercept and kinks.size else 0.0
+    wanted = (
+        -r.sum(dtype=np.float64) / loss.weight[kinks].sum()
+        if loss.intercept and kinks.size
+        else 0.0
+    )
     r[kinks] = loss.weight[kinks] * np.clip(wanted, left, right)
     return kinks.size

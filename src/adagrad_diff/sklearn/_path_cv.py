@@ -134,25 +134,36 @@ class PathCV(Delegate, MetaEstimatorMixin, WithClient):
         self._check(X, owner)
         values = None if self.alphas is None else given(self.alphas, owner)
         walker = self.estimator._walker()
-        problems = walker._prepare(X, y, sample_weight)  # all of the data are checked before they are split
+        problems = walker._prepare(
+            X, y, sample_weight
+        )  # all of the data are checked before they are split
         if values is None:
             values = walker._grid(problems, self.n_alphas, self.eps, owner)
         del problems
         weight = None if sample_weight is None else weights_of(sample_weight, X)
         X, y, groups = indexable(X, y, groups)
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(self.estimator)).split(X, y, groups))
+        folds = list(
+            check_cv(self.cv, y, classifier=is_classifier(self.estimator)).split(X, y, groups)
+        )
         scorer = self._scorer()
         if self.client is not None:
-            found = on_cluster(self.client, owner, self.estimator, X, y, weight, folds, values, scorer)
+            found = on_cluster(
+                self.client, owner, self.estimator, X, y, weight, folds, values, scorer
+            )
         else:
             work = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer="threads")
-            found = work(delayed(along_fold)(self.estimator, X, y, weight, *fold, values, scorer) for fold in folds)
+            found = work(
+                delayed(along_fold)(self.estimator, X, y, weight, *fold, values, scorer)
+                for fold in folds
+            )
         self.alphas_, self.n_splits_ = values, len(folds)
         self.score_path_ = np.stack([scores for scores, _ in found], axis=1)
         self._squared = _is_mse(self.scoring, walker)
         mean = self.score_path_.mean(axis=1)
         if np.isnan(mean).all():
-            raise ValueError(f"The 'scoring' of {owner} is NaN for every strength: choose another one.")
+            raise ValueError(
+                f"The 'scoring' of {owner} is NaN for every strength: choose another one."
+            )
         self.alpha_ = float(values[np.nanargmax(mean)])  # the first of equals
         reasons = [reason for _, ends in found for reason in ends]
         self.__dict__.pop("best_estimator_", None)  # of an earlier fit

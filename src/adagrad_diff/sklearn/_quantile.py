@@ -99,7 +99,14 @@ class QuantileRegressor(BaseRegressor):
         if z.ndim == 1:
             return float(super().score(X, y, sample_weight))
         columns = zip(self._levels, z.T, strict=True)
-        return float(np.mean([d2_pinball_score(y, z, sample_weight=sample_weight, alpha=tau) for tau, z in columns]))
+        return float(
+            np.mean(
+                [
+                    d2_pinball_score(y, z, sample_weight=sample_weight, alpha=tau)
+                    for tau, z in columns
+                ]
+            )
+        )
 
     def _set(self, coef: np.ndarray, intercept: np.ndarray, listed: bool) -> None:
         super()._set(coef, intercept, listed)
@@ -112,7 +119,10 @@ class QuantileRegressor(BaseRegressor):
     def _taus(self) -> tuple[list[float], bool]:
         """The quantiles, and whether they are a list."""
         owner, listed = type(self).__name__, np.ndim(self.quantile) > 0
-        taus = [check.positive(tau, "quantile", owner) for tau in (np.ravel(self.quantile) if listed else [self.quantile])]
+        taus = [
+            check.positive(tau, "quantile", owner)
+            for tau in (np.ravel(self.quantile) if listed else [self.quantile])
+        ]
         if not taus or max(taus) >= 1 or np.ndim(self.quantile) > 1:
             raise ValueError(
                 f"The 'quantile' parameter of {owner} must lie strictly between 0 and 1, or be a list of such numbers. Got "

@@ -68,13 +68,17 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         weight = None if sample_weight is None else weights_of(sample_weight, X)
         models, listed = self._models()
         if weight is not None and is_small(X, y):
-            models[0](X, y, sample_weight=weight)  # also looks at samples whose weight is not positive
+            models[0](
+                X, y, sample_weight=weight
+            )  # also looks at samples whose weight is not positive
         samples, target, merged = (X, y, weight) if part else canonical(X, y, weight)
         try:
             return self._problems(models, samples, [target] * len(models), merged, listed=listed)
         except ValueError:
             if samples is not X:
-                models[0](X, y, sample_weight=weight)  # names the place of what is wrong in y, not where it was sorted to
+                models[0](
+                    X, y, sample_weight=weight
+                )  # names the place of what is wrong in y, not where it was sorted to
             raise
 
     def _models(self) -> tuple[list[Any], bool]:
@@ -82,7 +86,9 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         return [self._model()], False
 
     def _set(self, coef: np.ndarray, intercept: np.ndarray, listed: bool) -> None:
-        self.coef_, self.intercept_ = (coef, intercept) if listed else (coef[0], float(intercept[0]))
+        self.coef_, self.intercept_ = (
+            (coef, intercept) if listed else (coef[0], float(intercept[0]))
+        )
 
     def _judge(self, X: Any, y: Any, weight: Any) -> Callable[[], float]:
         """What gives minus the mean loss on these samples, which are looked at once, by the coefficients of the moment.
@@ -97,7 +103,9 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
 
         def score() -> float:
             rows = np.column_stack([np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)])
-            return unit * float(np.mean([loss.value_and_grad(x)[0] for loss, x in zip(losses, rows, strict=True)]))
+            return unit * float(
+                np.mean([loss.value_and_grad(x)[0] for loss, x in zip(losses, rows, strict=True)])
+            )
 
         return score
 

@@ -53,16 +53,36 @@ def solve(
     null, finished = None, False
     if isinstance(loss, LinearModel):
         x = null_point(loss)
-        finished = eta == "auto" and loss.jump is not None and not isinstance(kinked_terms(loss, penalty), str)
+        finished = (
+            eta == "auto"
+            and loss.jump is not None
+            and not isinstance(kinked_terms(loss, penalty), str)
+        )
         null = null_gap(loss, penalty, x, tol, program=not finished)
-        if null is None and x0 is not None and not _objective(loss, penalty, x0) <= _objective(loss, penalty, x):
+        if (
+            null is None
+            and x0 is not None
+            and not _objective(loss, penalty, x0) <= _objective(loss, penalty, x)
+        ):
             x0 = None  # the solution of a problem in other units, say: no good start, and nothing to compare a subgradient with
-        if x0 is None and (loss.translates or loss.jump is None):  # for the hinge it is where whole classes are at their kinks
+        if x0 is None and (
+            loss.translates or loss.jump is None
+        ):  # for the hinge it is where whole classes are at their kinks
             x0 = x
     if null is not None:
         solution = Solution(x, *null, 1, "certified", ZEROS)
     else:
-        solution = _iterate(loss, penalty, x0, eta, tol, max_iter, Progress(label) if verbose else None, kept, batch_size)
+        solution = _iterate(
+            loss,
+            penalty,
+            x0,
+            eta,
+            tol,
+            max_iter,
+            Progress(label) if verbose else None,
+            kept,
+            batch_size,
+        )
         if finished and isinstance(loss, LinearModel):
             solution = _or_zeros(loss, penalty, x, solution, tol)
     if verbose:
@@ -73,7 +93,9 @@ def solve(
     return solution
 
 
-def _or_zeros(loss: LinearModel, penalty: Penalty, x: np.ndarray, solution: Solution, tol: float) -> Solution:
+def _or_zeros(
+    loss: LinearModel, penalty: Penalty, x: np.ndarray, solution: Solution, tol: float
+) -> Solution:
     """Coefficients that are all zero, if the solution's bound proves that they are as good: a penalty that strong says so."""
     found = certificate_at(loss, penalty, x, solution.fun - solution.gap)
     if not (found.gap <= tol * abs(found.fun) < np.inf and solution.x[: loss.A.shape[1]].any()):
@@ -98,7 +120,10 @@ def _iterate(
     x0 = _inside(loss, penalty, x0)
     saved: dict[str, Any] = {}
     if kept is not None:
-        saved = {"checkpoint": kept.file(loss, penalty, x0, eta=eta, tol=tol, batch_size=batch_size), "every": kept.every}
+        saved = {
+            "checkpoint": kept.file(loss, penalty, x0, eta=eta, tol=tol, batch_size=batch_size),
+            "every": kept.every,
+        }
     with np.errstate(all="ignore"):  # what overflows is seen in the value
         result = minimize(
             loss if batch_size is None else Minibatch(loss, batch_size),  # type: ignore[arg-type]
@@ -130,18 +155,26 @@ def _reason(result: OptimizeResult, fun: float, gap: float, tol: float) -> str:
         return "failed"
     if result.certified or gap <= tol * abs(fun):  # the best point may be closer than the last
         return "certified"
-    return {Status.CONVERGED: "subgradient", Status.STALLED: "stalled"}.get(Status(result.status), "max_iter")
+    return {Status.CONVERGED: "subgradient", Status.STALLED: "stalled"}.get(
+        Status(result.status), "max_iter"
+    )
 
 
 def _objective(loss: LinearModel, penalty: Penalty, x: Any) -> float:
     x = np.array(x, dtype=loss.dtype, order="C")
     with np.errstate(all="ignore"):  # what overflows is seen in the value
-        return float(loss.oracle(x)(x, np.empty_like(x))) + float(penalty.value((x[:-1] if loss.intercept else x).reshape(-1)))
+        return float(loss.oracle(x)(x, np.empty_like(x))) + float(
+            penalty.value((x[:-1] if loss.intercept else x).reshape(-1))
+        )
 
 
 def _inside(loss: Any, penalty: Penalty, x0: Any) -> np.ndarray:
     """Where to start: x0, zero by default, moved to where the penalty is finite."""
-    x = np.zeros(loss.shape, loss.dtype) if x0 is None else np.array(x0, dtype=loss.dtype, order="C")
+    x = (
+        np.zeros(loss.shape, loss.dtype)
+        if x0 is None
+        else np.array(x0, dtype=loss.dtype, order="C")
+    )
     part = (x[:-1] if loss.intercept else x).reshape(-1)  # a view
     penalty.check_size(part.size)
     if not np.isfinite(penalty.value(part)):

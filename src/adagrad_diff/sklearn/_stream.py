@@ -19,7 +19,9 @@ from ..solvers.proximal_gradient import double
 
 BATCH = 32  # samples of a step, if nobody says how many
 ETA = 0.1  # in units of the targets' spread and of the columns' sizes, if nobody says which
-FORGET = 2 / 3  # a = n^(-2/3): how much of the direction before a new batch replaces; the rate of STORM's theory
+FORGET = (
+    2 / 3
+)  # a = n^(-2/3): how much of the direction before a new batch replaces; the rate of STORM's theory
 
 
 class Stream:
@@ -47,7 +49,9 @@ class Stream:
         """Whether its directions and its memory are about such a problem: somebody may have changed the parameters."""
         return self.about == _about(loss, penalty)
 
-    def see(self, loss: LinearModel, penalty: Penalty, eta: Any, size: int | None, weight: float) -> Stream:
+    def see(
+        self, loss: LinearModel, penalty: Penalty, eta: Any, size: int | None, weight: float
+    ) -> Stream:
         """The stream after these samples, which weigh so much, were gone through once, in batches."""
         after = copy(self)
         after._measure(loss, weight)
@@ -56,7 +60,9 @@ class Stream:
             return after
         scale, _ = after.moments.scale(loss.intercept)
         own, columns = penalty.accepts == "diagonal", self.x.size // len(self.x)
-        rule = AdaGradDiff(step, scale=np.repeat(scale, columns) if own else None, blocks=None if own else "all")
+        rule = AdaGradDiff(
+            step, scale=np.repeat(scale, columns) if own else None, blocks=None if own else "all"
+        )
         if loss.intercept:
             loss.center = after.moments.mean.astype(loss.dtype)
         after._go(loss, penalty, rule, size)
@@ -68,7 +74,12 @@ class Stream:
         assert new is not None  # rows in memory are seen
         self.samples += weight
         share = weight / self.samples
-        self.moments = Moments(*(share * here + (1.0 - share) * past for here, past in zip(new, self.moments, strict=True)))
+        self.moments = Moments(
+            *(
+                share * here + (1.0 - share) * past
+                for here, past in zip(new, self.moments, strict=True)
+            )
+        )
         self.unit = self._spread(loss, share) if loss.predicts_b else 1.0
 
     def _spread(self, loss: LinearModel, share: float) -> float:
@@ -82,20 +93,34 @@ class Stream:
         return spread if spread > CONSTANT_PART * abs(self.mean) else 0.0
 
     def _go(self, loss: LinearModel, penalty: Penalty, rule: AdaGradDiff, size: int | None) -> None:
-        samples, coordinates = loss.A.shape[0], Coordinates(loss, center=loss.center if loss.intercept else None)
+        samples, coordinates = (
+            loss.A.shape[0],
+            Coordinates(loss, center=loss.center if loss.intercept else None),
+        )
         count = max(1, samples // (size or BATCH))
-        x, x_prev, v_prev, v = *map(coordinates.forward, (self.x, self.x_prev)), self.v.copy(), np.empty_like(self.v)
+        x, x_prev, v_prev, v = (
+            *map(coordinates.forward, (self.x, self.x_prev)),
+            self.v.copy(),
+            np.empty_like(self.v),
+        )
         estimates = Estimates(Minibatch(loss, ceil(samples / count), reduce="storm"), x)
         order = np.random.default_rng(self.n).permutation(samples)
         metric = rule.prepared(x.shape, x.dtype, None, loss.intercept)
         problem, memory = Problem(loss, penalty, x, None), self.memory
         smooth = loss.smoothness is not None or loss.differentiable
         for k in range(count):
-            np.take(order, k * samples // count + np.arange(len(estimates.rows)), mode="wrap", out=estimates.rows)
+            np.take(
+                order,
+                k * samples // count + np.arange(len(estimates.rows)),
+                mode="wrap",
+                out=estimates.rows,
+            )
             self.n += 1
             estimates.of_rows(x, x_prev, v_prev, v, keep=1.0 - self.n**-FORGET if smooth else 0.0)
             flat, direction = double(problem.flat(x)), double(problem.flat(v.copy()))
-            memory, point, step = metric.update(memory or metric.init(flat, direction), self.n, flat, direction)
+            memory, point, step = metric.update(
+                memory or metric.init(flat, direction), self.n, flat, direction
+            )
             x_prev = x
             x = problem.for_caller(problem.prox(point.astype(x.dtype, copy=False), step))
             v, v_prev = v_prev, v

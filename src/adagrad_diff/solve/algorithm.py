@@ -31,7 +31,13 @@ def iterations(loss: Loss, penalty: Penalty, rule: RaceRule, state: State) -> It
     state.x_prev, state.g_prev = step.buffer(), np.empty_like(state.x)
     memory, now, flat = Memory(state.memory), step.now, step.flat
     walk = Walk(loss, step) if isinstance(loss, Minibatch) and loss.estimates else None
-    now.n, now.x, now.g, now.f, now.step = state.n + 1, flat(state.x), flat(state.g), state.f, state.step
+    now.n, now.x, now.g, now.f, now.step = (
+        state.n + 1,
+        flat(state.x),
+        flat(state.g),
+        state.f,
+        state.step,
+    )
 
     while True:
         x_next, g_next = state.x_prev, state.g_prev
@@ -62,8 +68,14 @@ def start(
     x = check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
     x = check.cast(x, loss.dtype or x.dtype, "x0")  # a copy: x0 is never modified
     dims = x.ndim if loss.shape is None else len(loss.shape)
-    if x.ndim == 0 or (loss.shape is not None and (x.shape[:dims] != loss.shape or x.ndim > dims + 1)):
-        wanted = "at least one dimension" if loss.shape is None else f"shape {loss.shape}, or that and a trajectory axis"
+    if x.ndim == 0 or (
+        loss.shape is not None and (x.shape[:dims] != loss.shape or x.ndim > dims + 1)
+    ):
+        wanted = (
+            "at least one dimension"
+            if loss.shape is None
+            else f"shape {loss.shape}, or that and a trajectory axis"
+        )
         raise ValueError(f"'x0' must have {wanted}. Got shape {x.shape} instead.")
     if x.size == 0:
         raise ValueError(f"'x0' is empty: it has shape {x.shape}.")
@@ -101,24 +113,35 @@ def start(
     now = rule.view(x, batched, loss.intercept)
     state.memory = rule.remember(x, batched, now.labels) | loss.remember(np.shape(f))
     now.x = now.x_prev = state.flat(x)
-    now.g, now.g_prev, now.n, now.f = state.flat(g), np.zeros_like(state.flat(g)), state.n + 1, state.f  # g^0 = 0
+    now.g, now.g_prev, now.n, now.f = (
+        state.flat(g),
+        np.zeros_like(state.flat(g)),
+        state.n + 1,
+        state.f,
+    )  # g^0 = 0
     rule.add_gradient(Memory(state.memory), now)
     part = penalised(loss, state)(x)
     penalty.check_size(len(part))
     phi = penalty.value(part)
     state.phi = np.array(np.broadcast_to(phi, f.shape), np.float64) if batched else float(phi)
     if batched:
-        state.f[np.isneginf(state.f) & np.isposinf(state.phi)] = np.nan  # as their sum, which would warn each time
+        state.f[np.isneginf(state.f) & np.isposinf(state.phi)] = (
+            np.nan
+        )  # as their sum, which would warn each time
     state.fun_best = state.fun
     return state
 
 
 def check_memory(loss: Loss, rule: RaceRule, state: State) -> None:
     """Raise if the state's memory is not one of this rule's."""
-    wanted = rule.remember(state.x, state.batched, rule.view(state.x, state.batched, loss.intercept).labels)
+    wanted = rule.remember(
+        state.x, state.batched, rule.view(state.x, state.batched, loss.intercept).labels
+    )
     wanted |= loss.remember(np.shape(state.f))
     if wanted.keys() != state.memory.keys():
-        raise ValueError(f"'state' was made with another rule than {type(rule).__name__}: it remembers other things.")
+        raise ValueError(
+            f"'state' was made with another rule than {type(rule).__name__}: it remembers other things."
+        )
     if any(array.shape != state.memory[name].shape for name, array in wanted.items()):
         raise ValueError("'state' was made with other blocks than this rule's.")
 
@@ -130,11 +153,19 @@ def check_state(loss: Loss, x0: Any, penalty: Penalty, rule: Any, state: State) 
             f"'state' must be a State, such as result.state or load_state(path). Got {type(state).__name__} instead."
         )
     if state.x_sum is None:
-        raise ValueError("'state' is one of a sweep, which does without the average: minimize cannot continue it.")
+        raise ValueError(
+            "'state' is one of a sweep, which does without the average: minimize cannot continue it."
+        )
     if loss.dtype is not None and state.x.dtype != loss.dtype:
-        raise ValueError(f"'state' has x of dtype {state.x.dtype}, but this loss works in {loss.dtype}.")
+        raise ValueError(
+            f"'state' has x of dtype {state.x.dtype}, but this loss works in {loss.dtype}."
+        )
     if x0 is not None and np.shape(x0) != state.x.shape:
-        raise ValueError(f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out.")
+        raise ValueError(
+            f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out."
+        )
     if loss.shape is not None and state.x.shape[: len(loss.shape)] != loss.shape:
-        raise ValueError(f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}.")
+        raise ValueError(
+            f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}."
+        )
     check_same(state.problem, describe_problem(loss, penalty, rule))

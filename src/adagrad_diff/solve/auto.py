@@ -49,23 +49,35 @@ class Race:
 
     def __init__(self, loss: Loss, penalty: Penalty, eps: float, blocks: Any):
         self.original, self.penalty = loss, penalty
-        if loss.shape is not None:  # a foreign penalty may have to know it, to tell which metrics it accepts
+        if (
+            loss.shape is not None
+        ):  # a foreign penalty may have to know it, to tell which metrics it accepts
             size = int(np.prod(loss.shape))
             penalty.check_size(size - size // loss.shape[0] if loss.intercept else size)
         self.coordinates = loss.coordinates()
         self.loss = self.coordinates.loss
         self.minibatch = opening.opening(self.loss)
-        self.opening, self.opened = False, 0.0  # whether that is what runs now; passes it took, beside one for each iteration
+        self.opening, self.opened = (
+            False,
+            0.0,
+        )  # whether that is what runs now; passes it took, beside one for each iteration
         # A scale only where the penalty can do with one.
         self.scale = self.coordinates.scale if penalty.accepts == "diagonal" else None
         own = "all" if blocks is None and penalty.accepts == "scalar" else blocks
         self.options: dict[str, Any] = {"eps": eps, "blocks": own, "scale": self.scale}
         self.identity = {"class": "auto", "eps": eps, "blocks": blocks}
         # What is remembered beside the trajectories, all of it in their coordinates.
-        self.etas = self._first = self.coordinates.unit * (ETAS if loss.predictions < MANY else ETAS[1::3])
+        self.etas = self._first = self.coordinates.unit * (
+            ETAS if loss.predictions < MANY else ETAS[1::3]
+        )
         self.eta, self.evaluations, self.stage_end = float(self.etas[0]), 2, FIRST
-        self.fun, self.past = np.inf, [np.inf]  # the best objective, and what it was after each stage
-        self.best = self.ground = np.empty(0)  # the best iterate, and the one at the beginning of the stage
+        self.fun, self.past = (
+            np.inf,
+            [np.inf],
+        )  # the best objective, and what it was after each stage
+        self.best = self.ground = np.empty(
+            0
+        )  # the best iterate, and the one at the beginning of the stage
 
     def rule(self, eta: Any) -> AdaGradDiff:
         return AdaGradDiff(eta, **self.options)
@@ -77,7 +89,11 @@ class Race:
         """Step sizes that x, of this dtype, can move by."""
         limits = np.finfo(dtype)
         return np.asarray(
-            np.clip(etas, float(limits.smallest_subnormal), 0.5 * float(limits.max) * min(self.options["eps"], 1.0))
+            np.clip(
+                etas,
+                float(limits.smallest_subnormal),
+                0.5 * float(limits.max) * min(self.options["eps"], 1.0),
+            )
         )
 
     def start(self, x0: Any) -> State:
@@ -87,9 +103,16 @@ class Race:
             raise ValueError(
                 f"eta='auto' runs from one start, but x0 has {leader.x.shape[-1]} trajectories. Give eta a number."
             )
-        if self.minibatch is not None and not (leader.x[:-1] if self.original.intercept else leader.x).any():
+        if (
+            self.minibatch is not None
+            and not (leader.x[:-1] if self.original.intercept else leader.x).any()
+        ):
             # A start that is not zero is the end of a like problem, from where the finish is near.
-            self.opening, self.stage_end, self.etas = True, opening.OPENING_ROUNDS, np.array([self.coordinates.unit])
+            self.opening, self.stage_end, self.etas = (
+                True,
+                opening.OPENING_ROUNDS,
+                np.array([self.coordinates.unit]),
+            )
         self.etas = self._within(self.etas, leader.x.dtype)
         self.best = self.ground = self.coordinates.forward(leader.x)
         leader.rule, leader.memory = "auto", {}
@@ -102,17 +125,37 @@ class Race:
     def resume(self, leader: State) -> State:
         """A copy of the leader's state, checked; the race goes on where it was."""
         leader = leader.copy()
-        memory = {name.removeprefix(PREFIX): value for name, value in leader.notes.items() if name.startswith(PREFIX)}
+        memory = {
+            name.removeprefix(PREFIX): value
+            for name, value in leader.notes.items()
+            if name.startswith(PREFIX)
+        }
         run = leader.trajectories
         try:
             self.etas, self.past = memory["etas"], memory["past"].tolist()
-            self.eta, self.fun, self.evaluations = float(memory["eta"]), float(memory["fun"]), int(memory["evaluations"])
-            self.stage_end, self.best, self.ground = int(memory["stage_end"]), memory["best"], memory["ground"]
+            self.eta, self.fun, self.evaluations = (
+                float(memory["eta"]),
+                float(memory["fun"]),
+                int(memory["evaluations"]),
+            )
+            self.stage_end, self.best, self.ground = (
+                int(memory["stage_end"]),
+                memory["best"],
+                memory["ground"],
+            )
             self.opening, self.opened = bool(memory["opening"]), float(memory["opened"])
             wanted = (*leader.x.shape, self.etas.size)
-            fits = run is not None and run.batched and run.x.shape == wanted and run.x.dtype == leader.x.dtype
+            fits = (
+                run is not None
+                and run.batched
+                and run.x.shape == wanted
+                and run.x.dtype == leader.x.dtype
+            )
             fits &= self.best.shape == self.ground.shape == leader.x.shape and len(self.past) > 0
-            fits &= self.best.dtype == self.ground.dtype == leader.x.dtype and self.etas.dtype == np.float64
+            fits &= (
+                self.best.dtype == self.ground.dtype == leader.x.dtype
+                and self.etas.dtype == np.float64
+            )
         except (KeyError, TypeError, ValueError):
             fits = False
         if not fits or run is None:
@@ -122,7 +165,11 @@ class Race:
         check_memory(self.current, self._rule(self.etas), run)
         recognise(self.loss, run, self.penalty.value(penalised(self.loss, run)(run.x)))
         if np.isfinite(leader.g).all():  # centered data do not show that all rows were shifted
-            recognise(self.original, leader, self.penalty.value(penalised(self.original, leader)(leader.x)))
+            recognise(
+                self.original,
+                leader,
+                self.penalty.value(penalised(self.original, leader)(leader.x)),
+            )
         leader.f, leader.phi, leader.fun_best = self.fun, 0.0, self.fun
         leader.gain = np.inf  # who goes on wants more
         run.scale = self._scale(leader.x)
@@ -182,9 +229,16 @@ class Race:
             return
         if fun < self.fun:
             column = values.index(fun)
-            self.best, self.eta = run.x_best[..., column], float(self.etas[column])  # a view: copied when the stage ends
+            self.best, self.eta = (
+                run.x_best[..., column],
+                float(self.etas[column]),
+            )  # a view: copied when the stage ends
             self.fun = fun
-        leader.f, leader.phi, leader.fun_best = self.fun, 0.0, self.fun  # their parts are not known until they are shown
+        leader.f, leader.phi, leader.fun_best = (
+            self.fun,
+            0.0,
+            self.fun,
+        )  # their parts are not known until they are shown
         leader.n += 1
         leader.norm = np.nan
         if all_failed:  # there is nothing to go on with
@@ -214,7 +268,9 @@ class Race:
         winner = int(np.argmin(np.where(run.failed, np.inf, run.fun_best)))
         moved = float(np.sqrt(np.mean(self._unscaled(self.best - self.ground) ** 2)))
         eta = float(self.etas[winner])
-        rho = moved if moved > 0 else 0.1 * float(self.etas.min() if run.failed.all() else eta)  # steps were too large
+        rho = (
+            moved if moved > 0 else 0.1 * float(self.etas.min() if run.failed.all() else eta)
+        )  # steps were too large
         fresh = self._begin(self.best, count)
         for name in ("n", "x", "f", "phi", "g"):
             getattr(fresh, name)[..., 0] = getattr(run, name)[..., winner]
@@ -225,7 +281,9 @@ class Race:
         fresh.x_best, fresh.fun_best = fresh.x.copy(), fresh.fun  # a stage is judged by itself
         fresh.f_first = np.full(count, run.f_first[0])
         leader.committing = True
-        self.etas = self._within(np.array([eta, *(factor * rho for factor in RESTARTS)]), run.x.dtype)
+        self.etas = self._within(
+            np.array([eta, *(factor * rho for factor in RESTARTS)]), run.x.dtype
+        )
         self.evaluations += 1
         self.ground, self.stage_end, leader.trajectories = self.best, 2 * leader.n, fresh
         leader.committing = False
@@ -249,10 +307,24 @@ class Race:
 
     def keep(self, leader: State) -> None:
         """The leader as the average and the best iterate, and the race in its notes."""
-        leader.x_best, leader.x_sum = leader.x.copy(), max(leader.n, 1) * leader.x.astype(np.float64)
-        numbers = {"eta": self.eta, "evaluations": self.evaluations, "stage_end": self.stage_end, "fun": self.fun}
+        leader.x_best, leader.x_sum = (
+            leader.x.copy(),
+            max(leader.n, 1) * leader.x.astype(np.float64),
+        )
+        numbers = {
+            "eta": self.eta,
+            "evaluations": self.evaluations,
+            "stage_end": self.stage_end,
+            "fun": self.fun,
+        }
         numbers |= {"opening": self.opening, "opened": self.opened}
-        known = {"etas": self.etas, "past": self.past, "best": self.best.copy(), "ground": self.ground, **numbers}
+        known = {
+            "etas": self.etas,
+            "past": self.past,
+            "best": self.best.copy(),
+            "ground": self.ground,
+            **numbers,
+        }
         leader.notes |= {f"{PREFIX}{name}": np.asarray(value) for name, value in known.items()}
 
     def adopt(self, x: np.ndarray, fun: float) -> None:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from .keeping import Keeper
     from .tries import Tries
 
-LATER_CURVATURE = 1.3  # by which factor a run grows until the meaning of a small subgradient is looked at again
+LATER_CURVATURE = (
+    1.3  # by which factor a run grows until the meaning of a small subgradient is looked at again
+)
 SELDOM = 16  # iterations between two looks at how much gradients have changed
 DIVERGENCE = 1e30
 
@@ -45,33 +47,47 @@ class Watch:
         point: Callable[[State], np.ndarray] | None = None,
         curvature: Callable[[State], Any] | None = None,
     ):
-        self.left, self.deadline, self.tol, self.callback, self.every = max_iter, deadline, tol, callback, every
+        self.left, self.deadline, self.tol, self.callback, self.every = (
+            max_iter,
+            deadline,
+            tol,
+            callback,
+            every,
+        )
         self.certifier, self.interrupt, self.tries = certifier, interrupt or Interrupt(), tries
         self.show = show  # makes a state what a caller may see, if the source of states does not do that by itself
         self.point = point or (lambda state: state.x)  # what would be returned if the run ended now
-        self.curvature = (
-            curvature  # the least one at the iterate, which says what a small subgradient means; None: whatever it is
-        )
+        self.curvature = curvature  # the least one at the iterate, which says what a small subgradient means; None: whatever it is
         self.no_minimizer = False  # whether the objective keeps decreasing along x
         self._next_curvature = 0.0  # the iteration at which it is computed again
         self.norms = norms  # whether the record has the subgradient norms, which take a pass over the whole state
         self.n, self.begin, self.shape = int(np.max(state.n)), perf_counter(), np.shape(state.f)
         self.record = Record(self.shape)
-        self.passes = passes or (lambda n, memory: n + 1)  # over the data, that n iterations have taken
+        self.passes = passes or (
+            lambda n, memory: n + 1
+        )  # over the data, that n iterations have taken
         self.keeper = keeper  # writes checkpoints, when it is time
         if keeper is not None:
             self.begin, self.left = self.begin - keeper.seconds, keeper.left(state, max_iter)
             self.record = Record(self.shape, keeper.kept.history if keeper.kept else None)
-        self._seen: tuple[Any, Any] | None = None  # the subgradient norm and mean step at the current iterate, once computed
+        self._seen: tuple[Any, Any] | None = (
+            None  # the subgradient norm and mean step at the current iterate, once computed
+        )
 
-    def run(self, iterations: Callable[[Rule, State], Iterator[State]], rule: Rule, state: State) -> Any:
+    def run(
+        self, iterations: Callable[[Rule, State], Iterator[State]], rule: Rule, state: State
+    ) -> Any:
         """Run to the end. Returns the status, of each trajectory if there are several.
 
         Trajectories that have ended leave: the others go on in smaller arrays and are written back in the end.
         """
         if not state.batched:
             return self._follow(iterations(rule, state), state)
-        status = self.codes = np.full(state.f.shape, RUNNING) if self.keeper is None else self.keeper.codes(state.f.shape)
+        status = self.codes = (
+            np.full(state.f.shape, RUNNING)
+            if self.keeper is None
+            else self.keeper.codes(state.f.shape)
+        )
         self.full, self.columns = state, np.flatnonzero(status == RUNNING)
         part = state if self.columns.size == status.size else state.select(self.columns)
         while self.columns.size:
@@ -87,7 +103,9 @@ class Watch:
 
     def _follow(self, iterations: Iterator[State], state: State) -> Any:
         """Draw states until a trajectory ends; the status of each, RUNNING for those that have not ended."""
-        self.interrupt.held = lambda: state.committing or (state.trajectories is not None and state.trajectories.committing)
+        self.interrupt.held = lambda: (
+            state.committing or (state.trajectories is not None and state.trajectories.committing)
+        )
         status = self._verdict(state, Status.MAX_ITER if self.left == 0 else RUNNING)
         try:
             if self.interrupt.requested:
@@ -98,7 +116,11 @@ class Watch:
                 status = self._look(state)
                 if self.interrupt.requested:
                     status = _end(status)
-                if self.keeper is not None and perf_counter() >= self.keeper.due and np.all(status == RUNNING):
+                if (
+                    self.keeper is not None
+                    and perf_counter() >= self.keeper.due
+                    and np.all(status == RUNNING)
+                ):
                     codes = self.codes if state.batched else RUNNING
                     self.keeper.keep(self._shown(state), codes, self.history(), self.seconds)
             if state.failed is not True and state.step is not None and np.any(np.isnan(state.norm)):
@@ -150,7 +172,9 @@ class Watch:
             return Status.CONVERGED if reached else Status.STALLED if stalled else stop
         status = np.full(state.f.shape, int(stop))
         np.copyto(status, int(Status.CONVERGED), where=reached)
-        status[np.abs(state.f) / DIVERGENCE > 1.0 + np.abs(state.f_first)] = Status.DIVERGED  # a product might overflow
+        status[np.abs(state.f) / DIVERGENCE > 1.0 + np.abs(state.f_first)] = (
+            Status.DIVERGED
+        )  # a product might overflow
         status[state.failed] = Status.NOT_FINITE
         return status
 
@@ -162,7 +186,9 @@ class Watch:
             if not np.all(reached == self._promising(state, tol)):
                 self.certifier.doubt()  # type: ignore[union-attr]
         if self._by_subgradient:
-            with np.errstate(over="ignore", invalid="ignore"):  # the sizes of gradients may be infinite
+            with np.errstate(
+                over="ignore", invalid="ignore"
+            ):  # the sizes of gradients may be infinite
                 small = state.norm <= tol * state.g_first
                 if self.n % SELDOM == 0:  # if the first gradient was next to nothing
                     small |= state.norm <= tol * NOTHING * state.change()
@@ -189,7 +215,9 @@ class Watch:
         with np.errstate(all="ignore"):
             norm = state.norm + state.subgradient_rounding()
             meaningful = np.square(norm) / 2.0 <= tol * self._unit(state) * self.curvature(state)
-        errors = [self.certifier.objective(x).error for x in self._points(state)] if self.certifier.known else 0.0  # type: ignore
+        certifier = self.certifier
+        known = certifier is not None and certifier.known
+        errors = [certifier.objective(x).error for x in self._points(state)] if known else 0.0  # type: ignore
         meaningful &= np.reshape(errors, np.shape(meaningful)) <= tol * self._unit(state)
         if not (state.batched or meaningful) and self.certifier is not None:
             self.no_minimizer = self.certifier.has_no_minimizer(self.point(state))
@@ -212,7 +240,9 @@ class Watch:
         if self.tol is None or not found:
             return np.zeros(np.shape(state.f), bool)[()]
         usual = np.atleast_1d(self._usual(state))
-        reached = [c.gap <= self.tol * unit(c.fun, u) < np.inf for c, u in zip(found, usual, strict=True)]
+        reached = [
+            c.gap <= self.tol * unit(c.fun, u) < np.inf for c, u in zip(found, usual, strict=True)
+        ]
         return np.array(reached) if state.batched else reached[0]
 
     def holds(self, state: State, codes: Any) -> bool:
@@ -220,7 +250,9 @@ class Watch:
         converged = np.equal(codes, Status.CONVERGED)
         if self.tol is None or not np.any(converged):
             return not np.any(converged)
-        small = self._by_subgradient & (state.norm <= self.tol * np.maximum(state.g_first, NOTHING * state.change()))
+        small = self._by_subgradient & (
+            state.norm <= self.tol * np.maximum(state.g_first, NOTHING * state.change())
+        )
         return bool(np.all(~converged | self.certified(state) | small))
 
     def _unit(self, state: State) -> Any:
@@ -236,7 +268,11 @@ class Watch:
 
     def _diagnose(self, state: State) -> tuple[Any, Any]:
         if self._seen is None:
-            self._seen = state.diagnose() if self.norms else (np.nan, state.step.mean(axis=0, dtype=np.float64))
+            self._seen = (
+                state.diagnose()
+                if self.norms
+                else (np.nan, state.step.mean(axis=0, dtype=np.float64))
+            )
         return self._seen
 
     def _called_off(self, state: State) -> bool:
@@ -246,7 +282,12 @@ class Watch:
         if state.batched:  # the callback sees all trajectories, also those that have ended
             norm, mean_step = self._widen(norm), self._widen(mean_step)
         state = self._shown(state)
-        now = OptimizeResult(x=state.x.copy(), fun=state.fun, fun_best=np.copy(state.fun_best)[()], nit=np.copy(state.n)[()])
+        now = OptimizeResult(
+            x=state.x.copy(),
+            fun=state.fun,
+            fun_best=np.copy(state.fun_best)[()],
+            nit=np.copy(state.n)[()],
+        )
         now.update(subgradient_norm=norm, mean_step=mean_step, state=state)
         try:
             self.callback(now)  # type: ignore[misc]
@@ -268,7 +309,11 @@ class Watch:
     def _record(self, state: State) -> None:
         norm, mean_step = self._diagnose(state)
         if state.trajectories is not None:
-            row: tuple[Any, ...] = (float(state.trajectories.fun[state.trajectories.ahead()]), mean_step, norm)
+            row: tuple[Any, ...] = (
+                float(state.trajectories.fun[state.trajectories.ahead()]),
+                mean_step,
+                norm,
+            )
         else:
             row = (state.fun, mean_step, norm)
         if state.batched:
@@ -295,4 +340,8 @@ class Watch:
 def _end(status: Any) -> Any:
     """INTERRUPTED for whatever is still running."""
     code = Status.INTERRUPTED
-    return np.where(status == RUNNING, int(code), status) if np.ndim(status) else (code if status == RUNNING else status)
+    return (
+        np.where(status == RUNNING, int(code), status)
+        if np.ndim(status)
+        else (code if status == RUNNING else status)
+    )

@@ -32,9 +32,15 @@ if TYPE_CHECKING:
     from .driver import Watch
 
 CHECKPOINT_FORMAT = "adagrad-diff checkpoint 3"
-ABOUT = ("codes", *(f"history.{field.name}" for field in fields(History)))  # arrays beside those of the state
+ABOUT = (
+    "codes",
+    *(f"history.{field.name}" for field in fields(History)),
+)  # arrays beside those of the state
 BUDGET_OF = {"max_iter": Status.MAX_ITER, "max_time": Status.MAX_TIME}
-GOES_ON = (Status.CALLBACK, Status.INTERRUPTED)  # ends after which the same call goes on: somebody said stop, not the call
+GOES_ON = (
+    Status.CALLBACK,
+    Status.INTERRUPTED,
+)  # ends after which the same call goes on: somebody said stop, not the call
 ANEW = "Delete it to begin anew, or choose another 'checkpoint'"
 
 
@@ -46,11 +52,15 @@ class Kept:
     codes: Any  # the status of the run, or of each trajectory; RUNNING, if it has not ended
     history: History
     seconds: float  # that all calls have taken so far
-    begun: int  # the iteration at which the first of them began: not zero, if that was given a state
+    begun: (
+        int  # the iteration at which the first of them began: not zero, if that was given a state
+    )
     start: dict[str, Any]  # what that began with
     call: dict[str, Any]  # and what decides about its end: tol, stop, finish, max_iter, max_time
     ended: bool  # whether the run has: how, is computed again
-    bound: tuple[np.ndarray, float] | None = None  # of a run that has ended: the dual point, and its value
+    bound: tuple[np.ndarray, float] | None = (
+        None  # of a run that has ended: the dual point, and its value
+    )
 
 
 class Keeper:
@@ -68,7 +78,9 @@ class Keeper:
 
     def _open(self, x0: Any, state: State | None) -> None:
         given = None if state is None else [int(np.max(state.n)), state.x]
-        self.start = describe({"x0": None if x0 is None else check.real_array(x0, "x0"), "state": given})
+        self.start = describe(
+            {"x0": None if x0 is None else check.real_array(x0, "x0"), "state": given}
+        )
         self.kept = self._read()
         self.begun = self.kept.begun if self.kept else 0 if state is None else int(np.max(state.n))
         self.seconds = self.kept.seconds if self.kept else 0.0
@@ -96,7 +108,11 @@ class Keeper:
         if self.kept is None or not self.kept.ended or not self._same_call():
             return None
         codes, before = self.kept.codes, self.kept.call
-        more = any(self.call[name] > before[name] for name, code in BUDGET_OF.items() if np.any(codes == code))
+        more = any(
+            self.call[name] > before[name]
+            for name, code in BUDGET_OF.items()
+            if np.any(codes == code)
+        )
         if more or np.isin(codes, GOES_ON).any():
             return None
         if watch.certifier is not None and self.kept.bound is not None:
@@ -108,19 +124,35 @@ class Keeper:
         running = np.full(shape, RUNNING)
         if self.kept is None or not self._same_call():
             return running
-        return np.where(np.isin(self.kept.codes, (*BUDGETS, Status.INTERRUPTED)), RUNNING, self.kept.codes).reshape(shape)
+        return np.where(
+            np.isin(self.kept.codes, (*BUDGETS, Status.INTERRUPTED)), RUNNING, self.kept.codes
+        ).reshape(shape)
 
     def _same_call(self) -> bool:
         assert self.kept is not None
         return all(self.call[name] == self.kept.call[name] for name in ("tol", "stop", "finish"))
 
-    def keep(self, state: State, codes: Any, history: History, seconds: float, ended: bool = False, bound: Any = None) -> None:
+    def keep(
+        self,
+        state: State,
+        codes: Any,
+        history: History,
+        seconds: float,
+        ended: bool = False,
+        bound: Any = None,
+    ) -> None:
         """Write the file anew."""
-        header: dict[str, Any] = {"format": CHECKPOINT_FORMAT, "start": self.start, "call": self.call}
+        header: dict[str, Any] = {
+            "format": CHECKPOINT_FORMAT,
+            "start": self.start,
+            "call": self.call,
+        }
         header |= {"seconds": seconds, "begun": self.begun, "ended": ended}
         header["state"], arrays = pack(state)
         arrays["codes"] = np.asarray(codes, np.int64)
-        arrays |= {f"history.{field.name}": getattr(history, field.name) for field in fields(History)}
+        arrays |= {
+            f"history.{field.name}": getattr(history, field.name) for field in fields(History)
+        }
         if bound is not None:
             arrays |= {"dual_point": bound[0], "dual_value": np.array(bound[1])}
         text = json.dumps(header)
@@ -142,9 +174,13 @@ class Keeper:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise OSError(f"The checkpoint {self.path} cannot be read: {reason(error)}. {ANEW}.") from error
+            raise OSError(
+                f"The checkpoint {self.path} cannot be read: {reason(error)}. {ANEW}."
+            ) from error
         except Exception as error:  # whatever is in the file
-            raise ValueError(f"{self.path} is no readable checkpoint of minimize: {str(error)[:200]}. {ANEW}.") from error
+            raise ValueError(
+                f"{self.path} is no readable checkpoint of minimize: {str(error)[:200]}. {ANEW}."
+            ) from error
         if where := difference(kept.start, self.start):
             raise self.refusal(
                 f"its run began elsewhere, for {'state' if where.startswith('state') else 'x0'!r} is not the same"
@@ -156,9 +192,15 @@ class Keeper:
         try:
             yield
         except OSError as error:
-            what = f"The checkpoint {self.path} cannot be written: {reason(error.__cause__ or error)}"  # type: ignore[arg-type]
-            good = "The last good one is unchanged" if os.path.isfile(self.path) else "There is none"
-            failure = type(error)(f"{what}. {good}. Make room or choose another 'checkpoint', and call again.")
+            what = (
+                f"The checkpoint {self.path} cannot be written: {reason(error.__cause__ or error)}"  # type: ignore[arg-type]
+            )
+            good = (
+                "The last good one is unchanged" if os.path.isfile(self.path) else "There is none"
+            )
+            failure = type(error)(
+                f"{what}. {good}. Make room or choose another 'checkpoint', and call again."
+            )
             failure.errno = error.errno
             raise failure from error
 
@@ -171,7 +213,9 @@ def trusted(keeper: Keeper | None) -> Iterator[None]:
     except ValueError as error:
         if keeper is None or keeper.kept is None:
             raise
-        raise keeper.refusal(str(error).partition(". ")[0].rstrip(".").replace("'state' ", "it ")) from error
+        raise keeper.refusal(
+            str(error).partition(". ")[0].rstrip(".").replace("'state' ", "it ")
+        ) from error
 
 
 def _checksum(text: str, arrays: Mapping[str, np.ndarray]) -> str:
@@ -188,8 +232,13 @@ def _kept(arrays: dict[str, Any]) -> Kept:
     text = str(arrays.pop("header"))
     if str(arrays.pop("sha256")) != _checksum(text, arrays):
         header = json.loads(text) if text.startswith("{") else {}
-        if isinstance(header, dict) and header.get("format", CHECKPOINT_FORMAT) != CHECKPOINT_FORMAT:
-            raise ValueError(f"its format is {str(header['format'])[:80]!r}, not {CHECKPOINT_FORMAT!r}")
+        if (
+            isinstance(header, dict)
+            and header.get("format", CHECKPOINT_FORMAT) != CHECKPOINT_FORMAT
+        ):
+            raise ValueError(
+                f"its format is {str(header['format'])[:80]!r}, not {CHECKPOINT_FORMAT!r}"
+            )
         raise ValueError("its checksum is not that of its content")
     header = json.loads(text)
     if (found := header.pop("format")) != CHECKPOINT_FORMAT:
@@ -200,7 +249,13 @@ def _kept(arrays: dict[str, Any]) -> Kept:
     state = whole_state(header.pop("state"), arrays)
     shape, rows = np.shape(state.f), columns[0].shape
     wanted = [(rows, np.int64), *[((*rows, *shape), np.float64)] * 3, *[(rows, np.float64)] * 2]
-    if any((c.shape, c.dtype) != (s, np.dtype(d)) for c, (s, d) in zip(columns, wanted, strict=True)) or len(rows) != 1:
+    if (
+        any(
+            (c.shape, c.dtype) != (s, np.dtype(d))
+            for c, (s, d) in zip(columns, wanted, strict=True)
+        )
+        or len(rows) != 1
+    ):
         raise ValueError("its history is none")
     if codes.shape != shape or not np.isin(codes, [RUNNING, *Status]).all():
         raise ValueError("its codes are none")

@@ -25,7 +25,9 @@ class Memory:
         try:
             array[...] = value
         except ValueError:
-            raise ValueError(f"memory.{name} has shape {array.shape}, but the rule gives it {np.shape(value)}.") from None
+            raise ValueError(
+                f"memory.{name} has shape {array.shape}, but the rule gives it {np.shape(value)}."
+            ) from None
 
 
 @dataclass

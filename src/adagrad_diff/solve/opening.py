@@ -16,14 +16,20 @@ LEAST_SIZE = 32
 
 def opening(loss: Loss) -> Minibatch | None:
     """The loss with minibatches, if they pay: a smooth one, of many dense samples in memory. (On sparse ones they are even.)"""
-    if not isinstance(loss, LinearModel) or loss.smoothness is None or not isinstance(loss.A, Dense):
+    if (
+        not isinstance(loss, LinearModel)
+        or loss.smoothness is None
+        or not isinstance(loss.A, Dense)
+    ):
         return None
     if isinstance(loss, Squared):  # one step of the finish solves it
         return None
     if not loss.A.array.flags.c_contiguous:  # all rows would be copied, which nobody has asked for
         return None
     samples, features = loss.A.shape
-    if loss.A.size < OPENING_ENTRIES or samples < max(OPENING_SAMPLES, SAMPLES_PER_COEFFICIENT * features):
+    if loss.A.size < OPENING_ENTRIES or samples < max(
+        OPENING_SAMPLES, SAMPLES_PER_COEFFICIENT * features
+    ):
         return None
     return Minibatch(loss, max(LEAST_SIZE, samples // BATCHES))
 

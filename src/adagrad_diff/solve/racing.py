@@ -58,11 +58,26 @@ def race(
         if tries is not None:
             tries.remember(leader.notes)
     leader.problem = describe_problem(loss, penalty, racers.identity)
-    watched |= {"passes": racers.passes, "point": lambda leader: racers.coordinates.back(racers.best)}
+    watched |= {
+        "passes": racers.passes,
+        "point": lambda leader: racers.coordinates.back(racers.best),
+    }
     if certifier is not None:
         watched["curvature"] = racers.curvature
-    watch = Watch(max_iter, deadline, state=leader, certifier=certifier, show=racers.show, tries=tries, **watched)
-    extra = {"eta": racers.eta, "rule": racers.rule(racers.eta), "nfev": racers.evaluations + (leader.n > 0)}
+    watch = Watch(
+        max_iter,
+        deadline,
+        state=leader,
+        certifier=certifier,
+        show=racers.show,
+        tries=tries,
+        **watched,
+    )
+    extra = {
+        "eta": racers.eta,
+        "rule": racers.rule(racers.eta),
+        "nfev": racers.evaluations + (leader.n > 0),
+    }
     extra["finish"] = _unfinished(certifier, finish, tol) if tries is None else tries.report
     if keeper is not None and (ended := keeper.finished(watch)) is not None:
         return report(watch, ended, keeper.kept.codes, on_failure, restored=True, **extra)
@@ -70,7 +85,9 @@ def race(
         status: Any = Status.CONVERGED
     else:
         status = watch.run(lambda rule, state: racers.iterations(state), racers.rule(1.0), leader)
-    if tries is not None and (tries.done or (status in (*BUDGETS, Status.STALLED) and tries.last())):
+    if tries is not None and (
+        tries.done or (status in (*BUDGETS, Status.STALLED) and tries.last())
+    ):
         tries.settle(leader)
         status = Status.CONVERGED
     elif leader.n:
@@ -81,7 +98,11 @@ def race(
     else:
         racers.keep(leader)
     watch.point = lambda leader: leader.x
-    extra = {"eta": racers.eta, "rule": racers.rule(racers.eta), "nfev": racers.evaluations + (leader.n > 0)}
+    extra = {
+        "eta": racers.eta,
+        "rule": racers.rule(racers.eta),
+        "nfev": racers.evaluations + (leader.n > 0),
+    }
     extra["finish"] = _unfinished(certifier, finish, tol) if tries is None else tries.report
     return report(watch, leader, status, on_failure, **extra)
 
@@ -90,10 +111,14 @@ def _unfinished(certifier: Certifier | None, finish: bool, tol: float | None) ->
     """Why the finish was never tried."""
     if not finish or tol is None:
         return Finish(reason="it was turned off" if not finish else "no tolerance was asked for")
-    return Finish(reason=certifier.dual if certifier is not None else "the run was to stop by its subgradient")
+    return Finish(
+        reason=certifier.dual if certifier is not None else "the run was to stop by its subgradient"
+    )
 
 
-def certifier_of(loss: Loss, penalty: Penalty, stop: str, trajectories: int = 1) -> Certifier | None:
+def certifier_of(
+    loss: Loss, penalty: Penalty, stop: str, trajectories: int = 1
+) -> Certifier | None:
     """What looks for duality gaps, if somebody asks for them."""
     if stop != "gap":
         return None

@@ -155,13 +155,18 @@ def minimize(
     stop = ("gap" if automatic and tol is not None else "subgradient") if stop is None else stop
     check.one_of(stop, ("subgradient", "gap"), "stop", "minimize")
     check.one_of(on_failure, ("warn", "raise", "ignore"), "on_failure", "minimize")
-    max_iter, recorded = check.count(max_iter, "max_iter", "minimize"), check.count(history, "history", "minimize")
+    max_iter, recorded = (
+        check.count(max_iter, "max_iter", "minimize"),
+        check.count(history, "history", "minimize"),
+    )
     tol = None if tol is None else check.nonnegative(tol, "tol", "minimize")
     check.flag(finish, "finish", "minimize")
     seconds = np.inf if max_time is None else check.positive(max_time, "max_time", "minimize")
     begin, pause = perf_counter(), check.nonnegative(every, "every", "minimize")
     if callback is not None and not callable(callback):
-        raise TypeError(f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead.")
+        raise TypeError(
+            f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead."
+        )
     if type(state) is (State if automatic else AutoState):
         raise ValueError(OTHER_PROBLEM.format("rule.class is not the same"))
     if not automatic:
@@ -185,24 +190,53 @@ def minimize(
     with interruptible() as interrupt, ExitStack() as held:
         keeper = None
         if checkpoint is not None:
-            ends = {"tol": tol, "stop": stop, "finish": finish, "max_iter": max_iter, "max_time": seconds}
+            ends = {
+                "tol": tol,
+                "stop": stop,
+                "finish": finish,
+                "max_iter": max_iter,
+                "max_time": seconds,
+            }
             keeper = held.enter_context(closing(Keeper(checkpoint, pause, x0, state, **ends)))
             state = keeper.continued(state)
         deadline = begin + seconds - (keeper.seconds if keeper else 0.0)
         watched: dict[str, Any] = {"tol": tol, "callback": callback, "every": recorded}
         watched |= {"interrupt": interrupt, "keeper": keeper, "passes": loss.passes}
-        return race(loss, x0, penalty, eps, blocks, stop, state, on_failure, finish, max_iter, deadline, **watched)
+        return race(
+            loss,
+            x0,
+            penalty,
+            eps,
+            blocks,
+            stop,
+            state,
+            on_failure,
+            finish,
+            max_iter,
+            deadline,
+            **watched,
+        )
 
 
-def _choose_solver(loss: Loss, rule: Any, eta: Any, eps: Any, blocks: Any, penalty: Penalty) -> Solver:
-    if loss.shape is not None:  # a penalty of the user may have to know the size to tell which metrics it accepts
-        penalty.check_size(int(np.prod(loss.shape)) // loss.shape[0] * (loss.shape[0] - loss.intercept))
+def _choose_solver(
+    loss: Loss, rule: Any, eta: Any, eps: Any, blocks: Any, penalty: Penalty
+) -> Solver:
+    if (
+        loss.shape is not None
+    ):  # a penalty of the user may have to know the size to tell which metrics it accepts
+        penalty.check_size(
+            int(np.prod(loss.shape)) // loss.shape[0] * (loss.shape[0] - loss.intercept)
+        )
     if rule is None:
         if blocks is None and penalty.accepts == "scalar":
             blocks = "all"  # its prox is known for one step only
-        return as_solver(AdaGradDiff(eta, **({} if eps is None else {"eps": eps}), blocks=blocks), loss)
+        return as_solver(
+            AdaGradDiff(eta, **({} if eps is None else {"eps": eps}), blocks=blocks), loss
+        )
     solver = as_solver(rule, loss)
     for name, value in (("eta", eta), ("eps", eps), ("blocks", blocks)):
         if value is not None:
-            raise ValueError(f"{name!r} belongs to the rule: give either 'rule' or {name!r}, not both.")
+            raise ValueError(
+                f"{name!r} belongs to the rule: give either 'rule' or {name!r}, not both."
+            )
     return solver

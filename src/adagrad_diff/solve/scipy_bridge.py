@@ -46,9 +46,13 @@ def scipy_method(
     [1.0, 3.0]
     """
     if not callable(jac):
-        raise ValueError("'jac' is needed: pass jac=True with fun returning (value, gradient), or a function for the gradient.")
+        raise ValueError(
+            "'jac' is needed: pass jac=True with fun returning (value, gradient), or a function for the gradient."
+        )
     if constraints is not None and len(np.atleast_1d(constraints)):
-        raise ValueError("scipy_method handles bounds but no other constraints; use adagrad_diff.minimize with a penalty.")
+        raise ValueError(
+            "scipy_method handles bounds but no other constraints; use adagrad_diff.minimize with a penalty."
+        )
     for name in UNUSED:
         options.pop(name, None)
     x0 = np.atleast_1d(x0)
@@ -56,11 +60,15 @@ def scipy_method(
         options["max_iter"] = options.pop("maxiter")
     penalty = options.pop("penalty", None)
     if bounds is not None and penalty is not None:
-        raise ValueError("'bounds' and a 'penalty' cannot be combined: give one of them (Box is the penalty for bounds).")
+        raise ValueError(
+            "'bounds' and a 'penalty' cannot be combined: give one of them (Box is the penalty for bounds)."
+        )
     calls = Calls(fun, jac, args)
     penalty = penalty if bounds is None else _box(bounds, len(x0))
     try:
-        result = minimize(calls, x0, penalty, callback=callback and _as_scipy_calls(callback), **options)
+        result = minimize(
+            calls, x0, penalty, callback=callback and _as_scipy_calls(callback), **options
+        )
     except (Interrupted, ConvergenceError) as ended:
         if ended.result is not None:  # there is one, unless Ctrl-C came before the first iteration
             calls.tell(ended.result)
@@ -79,7 +87,10 @@ class Calls:
     def __call__(self, x: np.ndarray) -> tuple[Any, Any]:
         if self._last is None or not np.array_equal(self._last[0], x):
             self.count += 1
-            self._last = x.copy(), (self.fun(x.copy(), *self.args), np.copy(self.jac(x.copy(), *self.args)))
+            self._last = (
+                x.copy(),
+                (self.fun(x.copy(), *self.args), np.copy(self.jac(x.copy(), *self.args))),
+            )
         return self._last[1]
 
     def tell(self, result: OptimizeResult) -> None:

@@ -45,9 +45,15 @@ class State:
     failed: Any  # a value at the next iterate was not finite: x stays the last good one
     rule: str  # name of the rule it belongs to
     batched: bool  # whether there is a trailing axis of trajectories
-    gain: Any = math.inf  # what the best objective has lately gained, once that says something about the run's end
-    problem: dict[str, Any] = field(default_factory=dict)  # the one it belongs to, if anybody is to ask
-    notes: dict[str, np.ndarray] = field(default_factory=dict)  # what those who watch or lead the run remember, by name
+    gain: Any = (
+        math.inf
+    )  # what the best objective has lately gained, once that says something about the run's end
+    problem: dict[str, Any] = field(
+        default_factory=dict
+    )  # the one it belongs to, if anybody is to ask
+    notes: dict[str, np.ndarray] = field(
+        default_factory=dict
+    )  # what those who watch or lead the run remember, by name
     trajectories: State | None = None  # those that race, if this is the state of their leader
     # Not needed to go on: the iterate and the gradient before x and g, and the steps eta / w that led from there to x.
     x_prev: Any = None
@@ -57,7 +63,9 @@ class State:
     oracle: Any = None  # the loss's oracle
     scale: Any = None  # factors of the coordinates in which subgradients are measured, if they are not x's own
     committing: bool = False  # an iteration is being completed, and must be
-    turning: bool = False  # trajectories have come to the end of a stage: the next iteration begins another one
+    turning: bool = (
+        False  # trajectories have come to the end of a stage: the next iteration begins another one
+    )
 
     def __repr__(self) -> str:
         several = f", {self.x.shape[-1]} trajectories" if self.batched else ""
@@ -97,11 +105,15 @@ class State:
         out = np.empty((2, self.f.size if self.batched else 1))
         arrays = (self.x_prev, self.x, self.g_prev, self.g)
         x_prev, x, g_prev, g = arrays if self.x.ndim == 1 else map(self.flat, arrays)
-        kernels.diagnose(x_prev, x, self.step, g_prev, g, ONE if self.scale is None else self.scale, out)
+        kernels.diagnose(
+            x_prev, x, self.step, g_prev, g, ONE if self.scale is None else self.scale, out
+        )
         if not self.batched:
             self.norm = math.sqrt(out[0, 0])
             return self.norm, float(out[1, 0])
-        self.norm = np.where(self.failed, self.norm, np.sqrt(out[0]))  # a failed trajectory has not moved
+        self.norm = np.where(
+            self.failed, self.norm, np.sqrt(out[0])
+        )  # a failed trajectory has not moved
         return self.norm.copy(), out[1]  # `advance` writes to it
 
     def subgradient_rounding(self) -> Any:
@@ -122,7 +134,11 @@ class State:
             return np.sqrt(self.memory["total"].sum(axis=0)) if "total" in self.memory else 0.0
         run = self.trajectories
         total = run.memory["total"][:, run.ahead()]
-        return np.sqrt(np.sum(total if run.scale is None or run.scale.size != total.size else total * run.scale**2))
+        return np.sqrt(
+            np.sum(
+                total if run.scale is None or run.scale.size != total.size else total * run.scale**2
+            )
+        )
 
     def ahead(self) -> int:
         """The trajectory with the smallest objective of those that have not failed."""
@@ -170,7 +186,10 @@ class State:
     def _map(self, change: Callable[[np.ndarray], np.ndarray]) -> State:
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         values = {k: change(v) if isinstance(v, np.ndarray) else v for k, v in values.items()}
-        return replace(self, **values | {"memory": {name: change(array) for name, array in self.memory.items()}})
+        return replace(
+            self,
+            **values | {"memory": {name: change(array) for name, array in self.memory.items()}},
+        )
 
     def copy(self) -> State:
         """An independent copy."""
@@ -237,4 +256,6 @@ def load_state(path: str | os.PathLike[str]) -> Any:
     except FileNotFoundError:
         raise
     except Exception as error:
-        raise ValueError(f"{source} is not a readable state file of adagrad_diff: {error}") from error
+        raise ValueError(
+            f"{source} is not a readable state file of adagrad_diff: {error}"
+        ) from error

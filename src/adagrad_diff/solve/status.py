@@ -92,4 +92,6 @@ def interruptible() -> Iterator[Interrupt]:
     except Interrupted:
         raise
     except KeyboardInterrupt as error:
-        raise Interrupted("The run was interrupted before its first iteration, or after its last one.") from error
+        raise Interrupted(
+            "The run was interrupted before its first iteration, or after its last one."
+        ) from error

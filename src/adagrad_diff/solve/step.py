@@ -18,14 +18,19 @@ class Step:
 
     def __init__(self, loss: Loss, penalty: Penalty, rule: RaceRule, state: State):
         self.penalty, self.rule, self.state = penalty, rule, state
-        self.flat: Callable[[np.ndarray], np.ndarray] = state.flat if state.x.ndim > 1 else lambda array: array
+        self.flat: Callable[[np.ndarray], np.ndarray] = (
+            state.flat if state.x.ndim > 1 else lambda array: array
+        )
         self.now: View = rule.view(state.x, state.batched, loss.intercept)
         state.step = np.empty_like(self.flat(state.x))
         self.part = penalised(loss, state)
         size = len(self.part(state.x))
         penalty.check_size(size)
         penalty.check_metric(*self.now.restricted(size))
-        if state.batched and (found := np.shape(penalty.value(self.part(state.x)))) != state.f.shape:
+        if (
+            state.batched
+            and (found := np.shape(penalty.value(self.part(state.x)))) != state.f.shape
+        ):
             raise ValueError(
                 f"{type(penalty).__name__}.value must return one number per trajectory, shape {state.f.shape}, for x of shape "
                 f"{self.part(state.x).shape}. Got shape {found} instead."

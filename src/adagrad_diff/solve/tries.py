@@ -20,16 +20,29 @@ PART = 0.1  # of the run that failed tries may take
 # A model of the machine, so that two runs of one problem try at the same iterations: seconds of an iteration of the race,
 # per entry of A, and in any case.
 PER_ENTRY, PER_ITERATION = 1.6e-9, 2e-4
-AT_ONCE, INSTEAD = 0.03, 128  # seconds, or iterations, that the finish of all of the problem may take without a race
+AT_ONCE, INSTEAD = (
+    0.03,
+    128,
+)  # seconds, or iterations, that the finish of all of the problem may take without a race
 TRIES_PREFIX = "finish."
-COUNTED = ("tries", "rounds", "samples", "coefficients", "seconds", "failed", "reason")  # of the report
+COUNTED = (
+    "tries",
+    "rounds",
+    "samples",
+    "coefficients",
+    "seconds",
+    "failed",
+    "reason",
+)  # of the report
 NUMBERED = ("spent", "near", *COUNTED[:-1])
 
 
 class Tries:
     """Follows a race, and ends it when the finish has reached the tolerance."""
 
-    def __init__(self, race: Race, certifier: Certifier, tol: float, deadline: float, interrupt: Interrupt):
+    def __init__(
+        self, race: Race, certifier: Certifier, tol: float, deadline: float, interrupt: Interrupt
+    ):
         loss: Any = race.original.whole
         self.race, self.certifier, self.tol = race, certifier, tol
         self.stop = lambda: interrupt.requested or perf_counter() > deadline
@@ -37,7 +50,9 @@ class Tries:
         matrix = loss.A if hasattr(loss, "A") else loss.Q
         self.iteration = PER_ITERATION + PER_ENTRY * matrix.size + matrix.overhead
         self.spent = 0.0  # seconds of failed tries, by the model
-        self._kept: dict[str, np.ndarray] | None = None  # the memory before the last try: a run that goes on has not made it
+        self._kept: dict[str, np.ndarray] | None = (
+            None  # the memory before the last try: a run that goes on has not made it
+        )
 
     @property
     def report(self) -> Finish:
@@ -100,22 +115,35 @@ class Tries:
         return self._kept or self._memory()
 
     def _memory(self) -> dict[str, np.ndarray]:
-        known = {"spent": self.spent, "near": self.finisher.solver.near if self.finisher.possible else 0.0}
+        known = {
+            "spent": self.spent,
+            "near": self.finisher.solver.near if self.finisher.possible else 0.0,
+        }
         known |= {name: getattr(self.report, name) for name in COUNTED}
         if self.finisher.proof is not None:  # an answer, and what proves it
-            known |= {"x": self.finisher.x} | ({} if (u := self.finisher.slopes) is None else {"slopes": u})
+            known |= {"x": self.finisher.x} | (
+                {} if (u := self.finisher.slopes) is None else {"slopes": u}
+            )
         return {f"{TRIES_PREFIX}{name}": np.array(value) for name, value in known.items()}
 
     def remember(self, notes: dict[str, np.ndarray]) -> None:
         """The inverse of `memory`; nothing, if the run had no finish."""
-        known = {name.removeprefix(TRIES_PREFIX): array for name, array in notes.items() if name.startswith(TRIES_PREFIX)}
+        known = {
+            name.removeprefix(TRIES_PREFIX): array
+            for name, array in notes.items()
+            if name.startswith(TRIES_PREFIX)
+        }
         if not known:
             return
         answer = known.pop("x", None), known.pop("slopes", None)
         first = {name.removeprefix(TRIES_PREFIX): array for name, array in self._memory().items()}
         try:  # no number becomes smaller than it was at the start
-            fits = known.keys() == first.keys() and all(first[name] <= float(known[name].item()) < np.inf for name in NUMBERED)
-            numbers = {name: type(first[name].item())(array.item()) for name, array in known.items()}
+            fits = known.keys() == first.keys() and all(
+                first[name] <= float(known[name].item()) < np.inf for name in NUMBERED
+            )
+            numbers = {
+                name: type(first[name].item())(array.item()) for name, array in known.items()
+            }
             fits &= self._recall(*answer)
         except (TypeError, ValueError, KeyError):
             fits = False
@@ -131,7 +159,11 @@ class Tries:
         """Prove an earlier answer again: a proof that was read from somewhere is none. False, if it cannot be one."""
         if x is None:
             return slopes is None
-        fits = self.finisher.possible and x.shape == self.race.original.shape and x.dtype == self.race.original.dtype
+        fits = (
+            self.finisher.possible
+            and x.shape == self.race.original.shape
+            and x.dtype == self.race.original.dtype
+        )
         fits = fits and bool(np.isfinite(x).all())
         if fits and slopes is not None:
             fits = slopes.shape == self.certifier.dual.b.shape and slopes.dtype == np.float64

@@ -29,7 +29,9 @@ class Walk:
         self.memory, self.estimates = Memory(self._arrays), Estimates(loss, self.state.x)
         self._terms = straight_terms(loss, step)
         if loss.reduce == "svrg":
-            self.state.oracle(self.state.x, out=self._g_next)  # its residuals are part of the snapshot
+            self.state.oracle(
+                self.state.x, out=self._g_next
+            )  # its residuals are part of the snapshot
 
     @property
     def steps(self) -> Any:
@@ -81,9 +83,23 @@ class Walk:
             rows = np.empty(loss.size, np.int64)
             for k in range(lo, hi):
                 x, v, total, base, held, y = (array[k] for array in columns)
-                metric, batches = (float(now.eta[k]), rule.eps, now.scale), (loss.seed, first, loss.order, rows)
+                metric, batches = (
+                    (float(now.eta[k]), rule.eps, now.scale),
+                    (loss.seed, first, loss.order, rows),
+                )
                 points = (base, held, y)
-                kernel(loss.rows.entries, samples, batches, x, v, total, points, metric, self._terms, self._count - 1)
+                kernel(
+                    loss.rows.entries,
+                    samples,
+                    batches,
+                    x,
+                    v,
+                    total,
+                    points,
+                    metric,
+                    self._terms,
+                    self._count - 1,
+                )
 
         work = model.A.size / loss.samples * loss.size * self._count * count
         over_rows(some, count, min(thread_count(work), count))
@@ -104,7 +120,12 @@ def straight_terms(loss: Minibatch, step: Step) -> tuple[np.ndarray, ...] | None
     """What the compiled walk needs to know of the penalty; None where it does not apply."""
     rule, model = step.rule, loss.loss
     known = isinstance(rule, AdaGradDiff) and not callable(rule.eta) and step.now.labels is None
-    if not known or loss.reduce == "storm" or model.scalar is None or step.state.x.ndim > 1 + step.state.batched:
+    if (
+        not known
+        or loss.reduce == "storm"
+        or model.scalar is None
+        or step.state.x.ndim > 1 + step.state.batched
+    ):
         return None
     terms = pieces(step.penalty, model.A.shape[1], int(model.intercept), 0.0)
     if isinstance(terms, str) or terms.labels is not None:

@@ -101,7 +101,9 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise OSError(f"The checkpoint {self.path} cannot be read: {reason(error)}. {RESTART}.") from error
+            raise OSError(
+                f"The checkpoint {self.path} cannot be read: {reason(error)}. {RESTART}."
+            ) from error
         except Exception as error:  # whatever is in the file
             raise self.unreadable(error) from error
 
@@ -112,7 +114,9 @@ class Checkpoint:
             yield
         except OSError as error:
             cause: Any = error.__cause__ or error
-            good = "The last good one is unchanged" if os.path.isfile(self.path) else "There is none"
+            good = (
+                "The last good one is unchanged" if os.path.isfile(self.path) else "There is none"
+            )
             failure = type(error)(
                 f"The checkpoint {self.path} cannot be written: {reason(cause)}. {good}. Make room or "
                 "choose another 'checkpoint', and call again."

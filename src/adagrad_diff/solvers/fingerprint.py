@@ -13,11 +13,14 @@ import numpy as np
 from ..common.describe import difference
 from ..losses import Loss
 
-LAST_PLACES = 1e4  # in the last place, by which values may differ: another machine adds in another order
-SMOOTH_NEAR, KINKED_NEAR = 1e-8, 1e-3  # part of itself by which a gradient may differ, and the same if there may be kinks
-OTHER_PROBLEM = (
-    "'state' belongs to another problem: {}. Give what the state was made with, or start anew from its iterate with x0=state.x."
+LAST_PLACES = (
+    1e4  # in the last place, by which values may differ: another machine adds in another order
 )
+SMOOTH_NEAR, KINKED_NEAR = (
+    1e-8,
+    1e-3,
+)  # part of itself by which a gradient may differ, and the same if there may be kinks
+OTHER_PROBLEM = "'state' belongs to another problem: {}. Give what the state was made with, or start anew from its iterate with x0=state.x."
 
 
 def check_same(kept: dict[str, Any], now: dict[str, Any]) -> None:
@@ -36,19 +39,27 @@ def recognise(loss: Loss, state: Any, phi: Any) -> None:
         f = loss.oracle(state.x)(state.x, out=g)
         exact = LAST_PLACES * float(np.finfo(state.x.dtype).eps)
         size = np.maximum(np.abs(state.f), np.abs(state.f_first))
-        change, gradient = (np.abs(state.flat(array)).max(axis=0) for array in (g - state.g, state.g))
-        smooth = getattr(loss, "differentiable", False) or getattr(loss, "smoothness", None) is not None
+        change, gradient = (
+            np.abs(state.flat(array)).max(axis=0) for array in (g - state.g, state.g)
+        )
+        smooth = (
+            getattr(loss, "differentiable", False) or getattr(loss, "smoothness", None) is not None
+        )
         near = max(SMOOTH_NEAR, exact) if smooth else KINKED_NEAR
         like = change <= near * np.maximum(gradient, state.g_first)
         if not np.all(like) and getattr(loss.whole, "jump", None) is not None:
             like = change <= near * np.maximum(gradient, state.g_first) + _open(loss.whole, state.x)
         same_data = (np.abs(f - state.f) <= exact * size) & like
-        same_penalty = (np.abs(phi - state.phi) <= exact * (size + np.abs(state.phi))) | (phi == state.phi)
+        same_penalty = (np.abs(phi - state.phi) <= exact * (size + np.abs(state.phi))) | (
+            phi == state.phi
+        )
         parts = {"the data of the loss are": same_data, "the penalty is": same_penalty}
     for what, same in parts.items():
         if not np.all(same | np.asarray(state.failed)):
             raise ValueError(
-                OTHER_PROBLEM.format(f"{what} not the same, for at the state's x there is another value or gradient")
+                OTHER_PROBLEM.format(
+                    f"{what} not the same, for at the state's x there is another value or gradient"
+                )
             )
 
 
@@ -61,6 +72,8 @@ def _open(loss: Any, x: np.ndarray) -> Any:
         kinks, free = loss.at_kinks(predicted), np.zeros_like(loss.weight)
         left, right = loss.jump(loss.b[kinks], loss.theta)
         free[kinks] = loss.weight[kinks] * (right - left)
-        sizes = loss.A.column_sizes(free) + free.sum() * (np.abs(loss.center) if loss.center.size else 0.0)
+        sizes = loss.A.column_sizes(free) + free.sum() * (
+            np.abs(loss.center) if loss.center.size else 0.0
+        )
         most[k] = max(sizes.max(), free.sum() if loss.intercept else 0.0)
     return most if x.ndim > 1 else most[0]

@@ -67,7 +67,9 @@ class FISTASolver(Solver):
         momentum, t_new = np.where(begins, 0.0, momentum), np.where(begins, 1.0, t_new)
         y_new = np.where(begins, x_new, y_new)
 
-        lost = looks & ~np.isfinite(f + np.sum(g_new**2, axis=0))  # f is not defined at y: restart at x
+        lost = looks & ~np.isfinite(
+            f + np.sum(g_new**2, axis=0)
+        )  # f is not defined at y: restart at x
         known = (looks & ~lost) | (moves & (momentum == 0))  # the gradient at the next y is known
         memory = {
             "y": np.where(moves, y_new, np.where(lost, s.x, y)),

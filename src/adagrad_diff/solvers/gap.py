@@ -47,7 +47,10 @@ class GapCriterion:
     def within(self, tol: float, points: list[np.ndarray], usual: Any) -> Any:
         """Return at which points the gap is at most tol |F(x)|, or tol times a millionth of the usual size."""
         found, usual = self.certificates(points), np.broadcast_to(usual, len(points))
-        reached = [c.gap <= tol * unit(c.fun, float(u)) < np.inf for c, u in zip(found, usual, strict=False)]
+        reached = [
+            c.gap <= tol * unit(c.fun, float(u)) < np.inf
+            for c, u in zip(found, usual, strict=False)
+        ]
         return np.array(reached) if found else np.zeros(len(points), bool)
 
     def reached(self, tol: float, fun: Any, points: list[np.ndarray], usual: Any) -> Any:
@@ -65,7 +68,9 @@ class GapCriterion:
         gap = self.certifier.gap(fun)
         return (gap <= tol * unit(fun, usual)) & (gap < np.inf)
 
-    def meaningful(self, tol: float, n: int, fun: Any, norm: Any, points: list[np.ndarray], usual: Any) -> Any:
+    def meaningful(
+        self, tol: float, n: int, fun: Any, norm: Any, points: list[np.ndarray], usual: Any
+    ) -> Any:
         """Return whether subgradients of this norm (with its rounding) say that F(x) is near F_star.
 
         They do not where the curvature of the loss is tiny. This is looked at now and then.

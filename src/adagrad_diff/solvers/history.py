@@ -16,7 +16,9 @@ class History:
     objective: np.ndarray  # F(x^{n+1})
     mean_step: np.ndarray  # mean over coordinates of eta / w^n
     subgradient_norm: np.ndarray  # ||u^{n+1}||
-    time: np.ndarray  # seconds since this call began; with a checkpoint, of all the calls that have worked on it
+    time: (
+        np.ndarray
+    )  # seconds since this call began; with a checkpoint, of all the calls that have worked on it
     passes: np.ndarray  # over the data: one for each gradient, of all trajectories at once; with minibatches, a part of one
 
     def __repr__(self) -> str:
@@ -41,10 +43,17 @@ class Record:
         if self.rows or self._past is None:
             columns = list(zip(*self.rows, strict=True)) or [()] * 6
             shapes = [(), self.shape, self.shape, self.shape, (), ()]
-            arrays = [np.array(c, np.float64).reshape(-1, *s) for c, s in zip(columns, shapes, strict=True)]
+            arrays = [
+                np.array(c, np.float64).reshape(-1, *s)
+                for c, s in zip(columns, shapes, strict=True)
+            ]
             arrays[0] = arrays[0].astype(np.int64)
             if self._past is not None:
-                pairs = zip((getattr(self._past, field.name) for field in fields(History)), arrays, strict=True)
+                pairs = zip(
+                    (getattr(self._past, field.name) for field in fields(History)),
+                    arrays,
+                    strict=True,
+                )
                 arrays = [np.concatenate(pair) for pair in pairs]
             self._past = History(*arrays)
             self.rows.clear()

@@ -79,7 +79,9 @@ class Loop:
                         self.save(self)
         except KeyboardInterrupt:
             self.interrupted = True
-            if np.max(run.progress.iterate.n) > self.n:  # Ctrl-C came between an iteration and its record
+            if (
+                np.max(run.progress.iterate.n) > self.n
+            ):  # Ctrl-C came between an iteration and its record
                 self._count()
             self.codes[self.codes == RUNNING] = Status.INTERRUPTED
 
@@ -175,7 +177,9 @@ class Loop:
         if p.failed is True:  # the only trajectory has not moved
             return
         norm, step = run.subgradient_norm() if self.norms else nan, s.step
-        if isinstance(step, np.ndarray) and step.ndim == s.x.ndim:  # else a rule has returned one number
+        if (
+            isinstance(step, np.ndarray) and step.ndim == s.x.ndim
+        ):  # else a rule has returned one number
             step = np.add.reduce(step) / len(step)
         row: tuple[Any, ...] = (s.f + s.phi, step, norm)
         if run.several:

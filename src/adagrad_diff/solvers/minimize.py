@@ -38,7 +38,9 @@ def as_solver(rule: Any, loss: Loss | None = None) -> Solver:
     return SVRG(rule) if isinstance(loss, Minibatch) else ProximalGradient(rule)
 
 
-def iterate(loss: Any, x0: Any = None, penalty: Any = None, rule: Any = None, *, state: State | None = None) -> Iterator[State]:
+def iterate(
+    loss: Any, x0: Any = None, penalty: Any = None, rule: Any = None, *, state: State | None = None
+) -> Iterator[State]:
     r"""Yield the state after each iteration of Algorithm 1, without end.
 
     .. math:: x^{n+1} = \text{prox}^{W_n}_{\eta\varphi}(x^n - \eta W_n^{-1} g^n), \quad g^n \in \partial f(x^n)
@@ -85,11 +87,17 @@ def begin(loss: Loss, x0: Any, penalty: Penalty, solver: Solver, state: State | 
             f"'state' must be a State, such as result.state or load_state(path). Got {type(state).__name__} instead."
         )
     if loss.dtype is not None and state.x.dtype != loss.dtype:
-        raise ValueError(f"'state' has x of dtype {state.x.dtype}, but this loss works in {loss.dtype}.")
+        raise ValueError(
+            f"'state' has x of dtype {state.x.dtype}, but this loss works in {loss.dtype}."
+        )
     if x0 is not None and np.shape(x0) != state.x.shape:
-        raise ValueError(f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out.")
+        raise ValueError(
+            f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out."
+        )
     if loss.shape is not None and state.x.shape[: len(loss.shape)] != loss.shape:
-        raise ValueError(f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}.")
+        raise ValueError(
+            f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}."
+        )
     described = describe_problem(loss, penalty, solver.rule)
     check_same(state.problem, described)
     problem = Problem(loss, penalty, state.x, state.x.shape[-1] if state.batched else None)
@@ -104,7 +112,9 @@ def _check_memory(solver: Solver, problem: Problem, state: State) -> None:
     """Raise if the memory of a state does not fit the rule: a file may have been changed."""
     wanted = solver.prepared(problem).memory_like(problem.flat(state.x))
     if wanted.keys() != state.memory.keys():
-        raise ValueError(f"'state' was made with another rule than {solver.name}: it remembers other things.")
+        raise ValueError(
+            f"'state' was made with another rule than {solver.name}: it remembers other things."
+        )
     for name, array in wanted.items():
         if state.memory[name].shape != np.shape(array):
             raise ValueError("'state' was made with other blocks than this rule's.")
@@ -140,7 +150,9 @@ def minimize_with(
                 "max_iter": max_iter,
                 "max_time": max_time,
             }
-            saved = stack.enter_context(closing(RunCheckpoint(checkpoint, every, x0, state, **call)))
+            saved = stack.enter_context(
+                closing(RunCheckpoint(checkpoint, every, x0, state, **call))
+            )
             state = saved.saved.state if saved.saved else state
         try:
             gap = GapCriterion(loss, penalty, tol) if stop == "gap" else None
@@ -176,7 +188,9 @@ def minimize_with(
         if loop.interrupted:
             text = result.message
             if saved is not None:
-                text += f" The same call with checkpoint={str(saved.file.path)!r} goes on from here."
+                text += (
+                    f" The same call with checkpoint={str(saved.file.path)!r} goes on from here."
+                )
             raise Interrupted(text, result)
         return told(result, on_failure)
 
@@ -204,7 +218,9 @@ def _called_off(loop: Loop, callback: Callable[[OptimizeResult], Any]) -> bool:
 
     loop.run.subgradient_norm()
     state = loop.run.state()
-    now = OptimizeResult(x=state.x.copy(), fun=state.fun, fun_best=state.fun_best, nit=state.n, state=state)
+    now = OptimizeResult(
+        x=state.x.copy(), fun=state.fun, fun_best=state.fun_best, nit=state.n, state=state
+    )
     now.update(subgradient_norm=state.norm, mean_step=state.mean_step)
     try:
         with np.errstate(**loop.errors):

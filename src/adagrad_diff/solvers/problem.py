@@ -39,7 +39,9 @@ class Problem:
         self._step = (rows, *width)  # the shape of a step of the prox
         self._oracle: Any = None
         self._evaluated: Any = None  # the x of the last evaluation
-        self._known: Any = None  # an x with its value and gradient, which the next evaluation can use
+        self._known: Any = (
+            None  # an x with its value and gradient, which the next evaluation can use
+        )
         self._checked = False  # whether the penalty returns one value per trajectory
 
     def narrowed(self, trajectories: int) -> Problem:
@@ -119,7 +121,9 @@ def first_iterate(loss: Loss, x0: Any, trajectories: int | None) -> np.ndarray:
     x = check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
     x = check.cast(x, loss.dtype or x.dtype, "x0")
     dims = x.ndim if loss.shape is None else len(loss.shape)
-    if x.ndim == 0 or (loss.shape is not None and (x.shape[:dims] != loss.shape or x.ndim > dims + 1)):
+    if x.ndim == 0 or (
+        loss.shape is not None and (x.shape[:dims] != loss.shape or x.ndim > dims + 1)
+    ):
         wanted = "at least one dimension"
         if loss.shape is not None:
             wanted = f"shape {loss.shape}, or that and a trajectory axis"
@@ -132,7 +136,9 @@ def first_iterate(loss: Loss, x0: Any, trajectories: int | None) -> np.ndarray:
     return x
 
 
-def problem_at(loss: Loss, x0: Any, penalty: Penalty, trajectories: int | None) -> tuple[Problem, np.ndarray]:
+def problem_at(
+    loss: Loss, x0: Any, penalty: Penalty, trajectories: int | None
+) -> tuple[Problem, np.ndarray]:
     """Return the problem and the first iterate, with one axis of coordinates.
 
     Whether the last axis of x0 is one of trajectories is known only from what the loss returns: a

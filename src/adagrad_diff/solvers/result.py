@@ -35,7 +35,20 @@ if TYPE_CHECKING:
 SUMMARY_WIDTH = 100  # of the lines
 SHOWN_OF_X = 5  # of x
 NAME_WIDTH = 14  # characters that the names take
-TOLD = ("message", "success", "status", "fun", "fun_best", "gap", "bound", "nit", "nfev", "x", "rule", "eta")
+TOLD = (
+    "message",
+    "success",
+    "status",
+    "fun",
+    "fun_best",
+    "gap",
+    "bound",
+    "nit",
+    "nfev",
+    "x",
+    "rule",
+    "eta",
+)
 
 
 class Result(OptimizeResult):  # type: ignore[misc]
@@ -60,7 +73,9 @@ class Result(OptimizeResult):  # type: ignore[misc]
             "message": str(self.get("message", "")),
             "success": f"{self._each('success')} (status {self._each('status')})",
             "fun": f"{self._numbers('fun')}; the smallest seen: {self._numbers('fun_best')}",
-            "gap": f"{self._numbers('gap')}: no point has a smaller objective by more than that" if "gap" in self else "",
+            "gap": f"{self._numbers('gap')}: no point has a smaller objective by more than that"
+            if "gap" in self
+            else "",
             "nit": f"{self._each('nit')} iterations, {self._each('nfev')} evaluations",
             "x": self._point(),
             "rule": f"{self.rule!r}" if self.get("rule") is not None else "",
@@ -78,24 +93,39 @@ class Result(OptimizeResult):  # type: ignore[misc]
             return str(values[0])
         if len(values) > SHOWN_OF_X:
             return f"{values[0]} to {values[-1]}"
-        return ", ".join(f"{value} ({count} of {counts.sum()})" for value, count in zip(values, counts, strict=True))
+        return ", ".join(
+            f"{value} ({count} of {counts.sum()})"
+            for value, count in zip(values, counts, strict=True)
+        )
 
     def _numbers(self, name: str) -> str:
         values = np.atleast_1d(np.asarray(self.get(name, np.nan), float))
-        return f"{values[0]:.6g}" if values.size == 1 else f"{np.min(values):.6g} to {np.max(values):.6g}"
+        return (
+            f"{values[0]:.6g}"
+            if values.size == 1
+            else f"{np.min(values):.6g} to {np.max(values):.6g}"
+        )
 
     def _point(self) -> str:
         x = np.asarray(self.get("x", ()))
         zeros = int((x == 0).sum())
         about = counted(x.size, "number") if x.ndim == 1 else f"an array of shape {x.shape}"
-        first = ", ".join(f"{value:.6g}" for value in x.ravel()[:SHOWN_OF_X]) + (", ..." if x.size > SHOWN_OF_X else "")
+        first = ", ".join(f"{value:.6g}" for value in x.ravel()[:SHOWN_OF_X]) + (
+            ", ..." if x.size > SHOWN_OF_X else ""
+        )
         return f"{about}{f', {zeros} of them zero' if zeros else ''}: {first}"
 
 
 def _line(name: str, text: Any) -> str:
     """A name, right-aligned, and a text that goes on below itself."""
     indent = " " * (NAME_WIDTH + 2)
-    return fill(text, SUMMARY_WIDTH, initial_indent=f"{name:>{NAME_WIDTH}}  ", subsequent_indent=indent, break_on_hyphens=False)
+    return fill(
+        text,
+        SUMMARY_WIDTH,
+        initial_indent=f"{name:>{NAME_WIDTH}}  ",
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
 
 
 STRAIGHT_FALL = 1e6  # factor by which an objective may fall along a straight line
@@ -125,13 +155,24 @@ def result_of(loop: Loop) -> Result:
     )
     if gap is not None:
         result.update(certified=certified if state.batched else bool(certified[0]))
-        result.update(gap=np.full(np.shape(state.f), np.inf)[()], bound=-np.inf, dual_point=gap.certifier.point)
+        result.update(
+            gap=np.full(np.shape(state.f), np.inf)[()],
+            bound=-np.inf,
+            dual_point=gap.certifier.point,
+        )
     if found and gap is not None:  # the objectives of the certificates, not those of the iteration
         least = min(c.bound for c in found)
-        best = [state.x_best[..., k] for k in range(codes.size)] if state.batched else [state.x_best]
-        numbers = {"fun": [c.fun for c in found], "fun_best": [gap.certifier.objective(x).value for x in best]}
+        best = (
+            [state.x_best[..., k] for k in range(codes.size)] if state.batched else [state.x_best]
+        )
+        numbers = {
+            "fun": [c.fun for c in found],
+            "fun_best": [gap.certifier.objective(x).value for x in best],
+        }
         numbers["gap"] = [c.fun - least if c.gap < np.inf else c.gap for c in found]
-        result.update({k: np.array(values) if state.batched else values[0] for k, values in numbers.items()})
+        result.update(
+            {k: np.array(values) if state.batched else values[0] for k, values in numbers.items()}
+        )
         result["bound"] = least
     return result
 
@@ -173,12 +214,18 @@ def _final_codes(codes: np.ndarray, state: State) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):  # where both are infinite
         straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
         falls = straight & (state.fun < -STRAIGHT_FALL * (1.0 + np.abs(state.f_first)))
-    broken = ~(np.isfinite(g) & np.isfinite(x)).all(axis=0) | ~np.isfinite(state.f) | np.isnan(state.phi)
+    broken = (
+        ~(np.isfinite(g) & np.isfinite(x)).all(axis=0) | ~np.isfinite(state.f) | np.isnan(state.phi)
+    )
     codes = np.where(np.atleast_1d(falls) & np.isin(codes, BUDGETS), int(Status.DIVERGED), codes)
-    return np.where(np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes)
+    return np.where(
+        np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes
+    )
 
 
-def _message(codes: np.ndarray, certified: np.ndarray, state: State, loop: Loop, found: list[Certificate]) -> str:
+def _message(
+    codes: np.ndarray, certified: np.ndarray, state: State, loop: Loop, found: list[Certificate]
+) -> str:
     """Return what happened, what it means, and what to do."""
     gap, tol = loop.gap, loop.tol
     remedy = REMEDIES["gap" if gap is not None and not gap.hopeless else "subgradient"]
@@ -200,6 +247,10 @@ def _message(codes: np.ndarray, certified: np.ndarray, state: State, loop: Loop,
             norms = f"; norm of the subgradient {u:.2e}, of the first gradient {first:.2e}"
         sentences.append(f"{subject}{sentence} ({counted(n, 'iteration')}{norms}).")
     if gap is not None:
-        proven = min(found, key=lambda c: c.fun).message if found else gap.certifier.message(np.min(state.fun))
+        proven = (
+            min(found, key=lambda c: c.fun).message
+            if found
+            else gap.certifier.message(np.min(state.fun))
+        )
         sentences.append(proven)
     return " ".join(sentences)

@@ -45,10 +45,14 @@ class Progress(NamedTuple):
         fun = new.f + new.phi
         failed, norm, x_sum, x_best = self.failed, np.full(len(fun), nan), self.x_sum, self.x_best
         if not (np.isfinite(fun).all() and _has_finite_squares(new.g)):
-            failed = failed | ~np.isfinite(fun) | ~(np.abs(double(new.g)) < LARGEST_ROOT).all(axis=0)
+            failed = (
+                failed | ~np.isfinite(fun) | ~(np.abs(double(new.g)) < LARGEST_ROOT).all(axis=0)
+            )
         added = new.x
         if failed.any():
-            new = map_arrays(lambda a, old: np.where(failed, old, a), new, _started(self.iterate, new))
+            new = map_arrays(
+                lambda a, old: np.where(failed, old, a), new, _started(self.iterate, new)
+            )
             added, fun = np.where(failed, 0.0, new.x), np.where(failed, np.inf, fun)
             norm = np.where(failed, self.norm, norm)
         if x_sum is not None:
@@ -92,7 +96,9 @@ class Run:
     those that remain. A single trajectory without an axis of its own stays.
     """
 
-    def __init__(self, solver: Solver, problem: Problem, progress: Progress, first: tuple[Any, Any]):
+    def __init__(
+        self, solver: Solver, problem: Problem, progress: Progress, first: tuple[Any, Any]
+    ):
         self.solver, self.problem, self.progress, (self.f_first, self.g_first) = (
             solver,
             problem,
@@ -128,13 +134,17 @@ class Run:
             *(problem.flat(state.x), state.f, problem.flat(state.g), state.phi),
             state.memory,
         )
-        x_sum, x_best = (None if a is None else problem.flat(a) for a in (state.x_sum, state.x_best))
+        x_sum, x_best = (
+            None if a is None else problem.flat(a) for a in (state.x_sum, state.x_best)
+        )
         progress = Progress(s, x_sum, x_best, state.fun_best, state.failed, state.norm)
         return cls(solver.prepared(problem), problem, progress, (state.f_first, state.g_first))
 
     def advance(self) -> None:
         """Make one iteration."""
-        self.progress = self.progress.advanced(self.solver.step(self.problem, self.progress.iterate))
+        self.progress = self.progress.advanced(
+            self.solver.step(self.problem, self.progress.iterate)
+        )
 
     def end(self, ends: np.ndarray) -> None:
         """Store the trajectories that `ends` marks among the `columns`, and remove them."""
@@ -172,7 +182,9 @@ class Run:
     def subgradient_norm(self) -> Any:
         """Return ||u|| of the trajectories in `columns`, and keep it; NaN where x has not moved."""
         p = self.progress
-        if p.iterate.step is None or not (np.isnan(p.norm).any() if self.several else p.norm != p.norm):
+        if p.iterate.step is None or not (
+            np.isnan(p.norm).any() if self.several else p.norm != p.norm
+        ):
             return p.norm
         norm = p.iterate.subgradient_norm()
         norm = np.where(p.failed, p.norm, norm) if self.several else p.norm if p.failed else norm
@@ -194,7 +206,9 @@ class Run:
     def points(self) -> list[np.ndarray]:
         """Return x of each trajectory in `columns`, in the shape of the caller."""
         x = self.problem.for_caller(self.progress.iterate.x)
-        return [np.ascontiguousarray(x[..., k]) for k in range(x.shape[-1])] if self.several else [x]
+        return (
+            [np.ascontiguousarray(x[..., k]) for k in range(x.shape[-1])] if self.several else [x]
+        )
 
     def state(self) -> State:
         """Return the state of all trajectories in the shapes of the caller."""

@@ -34,7 +34,9 @@ class SavedRun:
     start: dict[str, Any]  # x0 and state of that call
     call: dict[str, Any]  # what decides about its end: tol, stop, finish, max_iter, max_time
     ended: bool  # whether the run has ended: its result is computed again
-    bound: tuple[np.ndarray, float] | None = None  # of a run that has ended: dual point and dual value
+    bound: tuple[np.ndarray, float] | None = (
+        None  # of a run that has ended: dual point and dual value
+    )
 
 
 class RunCheckpoint:
@@ -81,7 +83,11 @@ class RunCheckpoint:
         if saved is None or not saved.ended or not self._same_call():
             return False
         before = saved.call
-        more = any(self.call[k] > before[k] for k, code in BUDGET_STATUS.items() if np.any(saved.codes == code))
+        more = any(
+            self.call[k] > before[k]
+            for k, code in BUDGET_STATUS.items()
+            if np.any(saved.codes == code)
+        )
         if more or np.isin(saved.codes, RESUMABLE).any():
             return False
         if loop.gap is not None and saved.bound is not None:
@@ -108,7 +114,12 @@ class RunCheckpoint:
         """Write the file anew."""
         history = loop.record.history()
         about, arrays = loop.run.state().pack()
-        header = {"start": self.start, "call": self.call, "seconds": loop.seconds, "begun": self.begun}
+        header = {
+            "start": self.start,
+            "call": self.call,
+            "seconds": loop.seconds,
+            "begun": self.begun,
+        }
         arrays["codes"] = loop.codes.astype(np.int64)
         arrays |= {name: getattr(history, name.partition(".")[2]) for name in COLUMNS}
         if ended and loop.gap is not None and loop.gap.certifier.point is not None:
@@ -128,12 +139,18 @@ def _saved_run(header: dict[str, Any], arrays: dict[str, Any]) -> SavedRun:
     wanted = [(rows, np.int64), *[((*rows, *shape), np.float64)] * 3, *[(rows, np.float64)] * 2]
     found = [(column.shape, column.dtype) for column in columns]
     if found != [(s, np.dtype(d)) for s, d in wanted] or len(rows) != 1:
-        raise ValueError(f"the arrays of its history have shapes {[column.shape for column in columns]}")
+        raise ValueError(
+            f"the arrays of its history have shapes {[column.shape for column in columns]}"
+        )
     if codes.shape != (np.size(state.f),) or not np.isin(codes, [RUNNING, *Status]).all():
         raise ValueError("its status codes are not those of a run")
     saved = SavedRun(state, codes, History(*columns), **header, bound=bound)
     budgets = [saved.call[name] for name in ("max_iter", "max_time", "tol", "stop", "finish")][:2]
-    fits = 0 <= saved.seconds < math.inf and 0 <= saved.begun <= np.max(state.n) and min(budgets) >= 0
-    if not (fits and isinstance(saved.start, dict) and {*saved.start} and saved.ended in (False, True)):
+    fits = (
+        0 <= saved.seconds < math.inf and 0 <= saved.begun <= np.max(state.n) and min(budgets) >= 0
+    )
+    if not (
+        fits and isinstance(saved.start, dict) and {*saved.start} and saved.ended in (False, True)
+    ):
         raise ValueError("its header is not that of a checkpoint")
     return saved

@@ -113,8 +113,12 @@ class State(ABC):
     def copy(self) -> State:
         """Return an independent copy."""
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        copies: dict[str, Any] = {k: v.copy() for k, v in values.items() if isinstance(v, np.ndarray)}
-        copies |= {k: {name: array.copy() for name, array in values[k].items()} for k in STATE_DICTS}
+        copies: dict[str, Any] = {
+            k: v.copy() for k, v in values.items() if isinstance(v, np.ndarray)
+        }
+        copies |= {
+            k: {name: array.copy() for name, array in values[k].items()} for k in STATE_DICTS
+        }
         return replace(self, **copies)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -151,10 +155,16 @@ def unpack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
 
 def _check(state: State) -> None:
     """Raise if a state from a file is not consistent: compiled code trusts shapes and dtypes."""
-    if not (isinstance(state.batched, bool) and isinstance(state.rule, str) and isinstance(state.problem, dict)):
+    if not (
+        isinstance(state.batched, bool)
+        and isinstance(state.rule, str)
+        and isinstance(state.problem, dict)
+    ):
         raise ValueError("its header is not that of a state")
     batch = state.x.shape[-1:] if state.batched else ()
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(STATE_ARRAYS, state.x.shape) | dict.fromkeys(STATE_NUMBERS, batch)
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(STATE_ARRAYS, state.x.shape) | dict.fromkeys(
+        STATE_NUMBERS, batch
+    )
     del shapes["x_sum" if state.x_sum is None else "average"]
     for name, shape in shapes.items():
         value = np.asarray(getattr(state, name))
@@ -162,14 +172,23 @@ def _check(state: State) -> None:
         if name in ("x", "g", "x_best") or name in DTYPE_KINDS:
             dtype = value.dtype if name in DTYPE_KINDS else state.x.dtype
         kinds = DTYPE_KINDS.get(name, "f")
-        if value.shape != shape or value.dtype.kind not in kinds or value.dtype != dtype or not dtype.isnative:
-            raise ValueError(f"{name} is of shape {value.shape} and dtype {value.dtype}, which does not fit the rest")
+        if (
+            value.shape != shape
+            or value.dtype.kind not in kinds
+            or value.dtype != dtype
+            or not dtype.isnative
+        ):
+            raise ValueError(
+                f"{name} is of shape {value.shape} and dtype {value.dtype}, which does not fit the rest"
+            )
         if name not in SIGNED_FIELDS and (value < 0).any():
             raise ValueError(f"{name} is negative")
     for name, array in state.memory.items():
         fits = array.ndim <= 1 + len(batch) and array.shape[array.ndim - len(batch) :] == batch
         if not fits or array.dtype != np.float64 or not array.dtype.isnative:
-            raise ValueError(f"{name} is of shape {array.shape} and dtype {array.dtype}, which does not fit the rest")
+            raise ValueError(
+                f"{name} is of shape {array.shape} and dtype {array.dtype}, which does not fit the rest"
+            )
         if name == "total" and (array < 0).any():
             raise ValueError("total is negative")
     if state.x.dtype not in (np.float32, np.float64):
@@ -198,4 +217,6 @@ def load_state(path: str | os.PathLike[str]) -> State:
     except FileNotFoundError:
         raise
     except Exception as error:
-        raise ValueError(f"{source} is not a readable state file of adagrad_diff: {error}") from error
+        raise ValueError(
+            f"{source} is not a readable state file of adagrad_diff: {error}"
+        ) from error

@@ -30,7 +30,9 @@ DECIDED = (Status.CALLBACK, Status.INTERRUPTED)
 
 def succeeded(codes: Any, tol: float | None) -> np.ndarray:
     """Which of these ends are a success. (The table in docs/ends.md.)"""
-    return np.asarray((np.asarray(codes) == Status.CONVERGED) | (np.isin(codes, BUDGETS) & (tol is None)))
+    return np.asarray(
+        (np.asarray(codes) == Status.CONVERGED) | (np.isin(codes, BUDGETS) & (tol is None))
+    )
 
 
 SUBGRADIENT = "Converged: the subgradient of the objective at x is within the tolerance, relative to the first gradient"

@@ -40,7 +40,9 @@ class SVRG(ProximalGradient):
         inner = s._replace(n=n, memory={k: v for k, v in s.memory.items() if k != STEPS_MADE})
         if count > 1:
             inner = self._epoch(problem, inner, first, count - 1)
-        memory, point, step = self.rule.update(inner.memory, inner.n, double(inner.x), double(inner.g))
+        memory, point, step = self.rule.update(
+            inner.memory, inner.n, double(inner.x), double(inner.g)
+        )
         point = point.astype(problem.dtype, copy=False)
         x = problem.prox(point, step)
         f, g = problem.evaluate(x)

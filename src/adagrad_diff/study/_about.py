@@ -17,7 +17,11 @@ def about_problem(loss: Any, penalty: Any) -> list[list[str]]:
     rows = []
     if (source := getattr(loss, "A", None)) is not None and hasattr(source, "shape"):
         samples, features = source.shape
-        rows += [["Samples", str(samples)], ["Features", str(features)], ["Data", f"{type(source).__name__}, {source.dtype}"]]
+        rows += [
+            ["Samples", str(samples)],
+            ["Features", str(features)],
+            ["Data", f"{type(source).__name__}, {source.dtype}"],
+        ]
     elif loss.shape is not None:
         rows.append(["Coordinates", " x ".join(map(str, loss.shape))])
     if isinstance(loss, LinearModel):
@@ -28,7 +32,14 @@ def about_problem(loss: Any, penalty: Any) -> list[list[str]]:
         else:
             rows.append(["Target", f"numbers from {loss.b.min():.4g} to {loss.b.max():.4g}"])
     function = getattr(loss, "function", None)
-    rows.append(["Loss", type(loss).__name__ if function is None else getattr(function, "__name__", type(function).__name__)])
+    rows.append(
+        [
+            "Loss",
+            type(loss).__name__
+            if function is None
+            else getattr(function, "__name__", type(function).__name__),
+        ]
+    )
     if getattr(loss, "intercept", False):
         rows[-1][1] += ", with an intercept"
     if getattr(loss, "l2", 0):

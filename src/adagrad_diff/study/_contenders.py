@@ -29,7 +29,12 @@ def ring() -> list[type[Rule]]:
     """All rules of the package, in the order in which figures list them."""
     order = [name for members in FAMILIES.values() for name in members]
     known = [name for name in room.__all__ if name != "Rule"]
-    return [getattr(room, name) for name in sorted(known, key=lambda name: order.index(name) if name in order else len(order))]
+    return [
+        getattr(room, name)
+        for name in sorted(
+            known, key=lambda name: order.index(name) if name in order else len(order)
+        )
+    ]
 
 
 def contenders(rules: Any, penalty: Penalty) -> list[Contender]:
@@ -48,7 +53,9 @@ def contenders(rules: Any, penalty: Penalty) -> list[Contender]:
 def _named(rules: Any) -> list[tuple[str, Any]]:
     if isinstance(rules, Mapping):
         return [(str(name), rule) for name, rule in rules.items()]
-    several = [rules] if isinstance(rules, str | Rule) or not isinstance(rules, Iterable) else list(rules)
+    several = (
+        [rules] if isinstance(rules, str | Rule) or not isinstance(rules, Iterable) else list(rules)
+    )
     return [(_name(rule, f"rule {k}"), rule) for k, rule in enumerate(several)]
 
 
@@ -68,8 +75,12 @@ def _contender(name: str, rule: Any, penalty: Penalty) -> Contender:
     make = _maker(rule, penalty)
     made = make(PROBE)
     if not isinstance(made, Rule):
-        raise TypeError(f"'rules' must be rules, rule classes or functions eta -> rule, but {name} made {made!r}.")
-    return Contender(name, make, made.eta is None, None if made.eta is None else type(made).published)
+        raise TypeError(
+            f"'rules' must be rules, rule classes or functions eta -> rule, but {name} made {made!r}."
+        )
+    return Contender(
+        name, make, made.eta is None, None if made.eta is None else type(made).published
+    )
 
 
 def _maker(rule: Any, penalty: Penalty) -> Callable[[float], Any]:
@@ -78,7 +89,9 @@ def _maker(rule: Any, penalty: Penalty) -> Callable[[float], Any]:
         return lambda eta: rule if rule.eta is None else replace(rule, eta=eta)
     if not (isinstance(rule, type) and issubclass(rule, Rule)):
         if not callable(rule):
-            raise TypeError(f"'rules' must be rules, rule classes or functions eta -> rule. Got {rule!r} instead.")
+            raise TypeError(
+                f"'rules' must be rules, rule classes or functions eta -> rule. Got {rule!r} instead."
+            )
         return rule  # type: ignore[no-any-return]
     blocks = any(field.name == "blocks" and field.init for field in fields(rule))
     options: dict[str, Any] = {"blocks": "all"} if penalty.accepts == "scalar" and blocks else {}
@@ -88,4 +101,6 @@ def _maker(rule: Any, penalty: Penalty) -> Callable[[float], Any]:
 
 def _has_one_weight(rule: type[Rule]) -> bool:
     """Whether it can do with one weight for all coordinates: some proximal operators need that."""
-    return any(field.name == "blocks" and (field.init or field.default == "all") for field in fields(rule))
+    return any(
+        field.name == "blocks" and (field.init or field.default == "all") for field in fields(rule)
+    )

@@ -23,7 +23,9 @@ def draw(found: Sensitivity, iterate: str) -> Figure:
     gaps = np.maximum(found.gap(iterate).values, found.floor)  # (rule, eta, seed)
     free = found.data.free.values
     with style():
-        figure: Figure = require("matplotlib.figure", "paper").Figure(figsize=(6.4, 3.6), layout="constrained")
+        figure: Figure = require("matplotlib.figure", "paper").Figure(
+            figsize=(6.4, 3.6), layout="constrained"
+        )
         axes: Any = figure.subplots()
         beside = found.etas[-1]
         for row, rule in enumerate(found.rules):
@@ -32,19 +34,30 @@ def draw(found: Sensitivity, iterate: str) -> Figure:
                 beside = beside * BESIDE_GRID
                 low, mean, high = _range(gaps[row, :1])
                 if np.isfinite(mean[0]):
-                    axes.errorbar([beside], mean, [mean - low, high - mean], label=rule, capsize=2, **{**line, "linestyle": ""})
+                    axes.errorbar(
+                        [beside],
+                        mean,
+                        [mean - low, high - mean],
+                        label=rule,
+                        capsize=2,
+                        **{**line, "linestyle": ""},
+                    )
                 continue
             low, mean, high = _range(gaps[row])
             axes.plot(found.etas, np.where(np.isfinite(mean), mean, np.nan), label=rule, **line)
             there = np.isfinite(high)
-            axes.fill_between(found.etas, low, high, where=there, color=line["color"], alpha=0.12, linewidth=0)
+            axes.fill_between(
+                found.etas, low, high, where=there, color=line["color"], alpha=0.12, linewidth=0
+            )
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(r"step size $\eta$" + (", and rules without one" if free.any() else ""))
         axes.set_ylabel(f"{found.gap_name}, {iterate} iterate")
         if free.any() and not free.all():
             axes.axvline(found.etas[-1] * BESIDE_GRID**0.5, color="#BBBBBB", linewidth=0.6)
-        axes.set_title(f"After {found.n_iter} iterations, {counted(found.data.sizes['seed'], 'start')}")
+        axes.set_title(
+            f"After {found.n_iter} iterations, {counted(found.data.sizes['seed'], 'start')}"
+        )
         clear_ticks(axes)
         figure.legend(loc="outside right upper", fontsize=FINE_PRINT)
     return figure

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 PROOF_ITERATIONS = 1000  # iterations that a proof may take in any case
-PROOF_DOUBLE, PROOF_SINGLE = 1e-9, 1e-6  # to which it is proven, relative, in double and in single precision
+PROOF_DOUBLE, PROOF_SINGLE = (
+    1e-9,
+    1e-6,
+)  # to which it is proven, relative, in double and in single precision
 OPTIMUM = "optimum.json"  # where a checkpoint keeps it
 SEARCH = "optimum.npz"  # and how far the search for it is
 STAGE = "stage-"  # how the directories of a checkpoint begin
@@ -39,22 +42,43 @@ class Optimum:
     size: float  # the largest coordinate of a minimiser, about: step sizes are measured in it
 
 
-def look_for(loss: Loss, penalty: Penalty, starts: np.ndarray, n_iter: int, checkpoint: Path | None = None) -> Optimum:
+def look_for(
+    loss: Loss, penalty: Penalty, starts: np.ndarray, n_iter: int, checkpoint: Path | None = None
+) -> Optimum:
     """The optimum by `minimize` without a step size, its certificate and its finish."""
     dual = dual_of(loss, penalty)
     x0 = np.zeros(loss.shape) if loss.shape is not None else starts[..., 0]
     if isinstance(dual, str):
         largest = float(np.abs(starts).max())
-        return Optimum(np.nan, np.inf, dual, (largest or 1.0) if loss.shape is None else loss.coordinates().unit)
+        return Optimum(
+            np.nan,
+            np.inf,
+            dual,
+            (largest or 1.0) if loss.shape is None else loss.coordinates().unit,
+        )
     if not np.isfinite(penalty.value((x0[:-1] if loss.intercept else x0).reshape(-1))):
         x0 = starts[..., 0]  # which has been made feasible
-    tol, longer = PROOF_SINGLE if loss.dtype == np.float32 else PROOF_DOUBLE, max(PROOF_ITERATIONS, LONGER * n_iter)
-    found = minimize(loss, x0, penalty, tol=tol, max_iter=longer, history=0, on_failure="ignore", checkpoint=checkpoint)
+    tol, longer = (
+        PROOF_SINGLE if loss.dtype == np.float32 else PROOF_DOUBLE,
+        max(PROOF_ITERATIONS, LONGER * n_iter),
+    )
+    found = minimize(
+        loss,
+        x0,
+        penalty,
+        tol=tol,
+        max_iter=longer,
+        history=0,
+        on_failure="ignore",
+        checkpoint=checkpoint,
+    )
     size = float(np.abs(found.x).max())
     size = size if np.isfinite(size) and size > 0 else loss.coordinates().unit
     if found.success and found.certified and np.isfinite(found.bound):
         return Optimum(float(found.bound), float(found.gap), "", size)
-    return Optimum(np.nan, np.inf, f"a relative gap of {tol:g} was not proven within {longer} iterations", size)
+    return Optimum(
+        np.nan, np.inf, f"a relative gap of {tol:g} was not proven within {longer} iterations", size
+    )
 
 
 def refuse_others(folder: Path) -> None:
@@ -77,7 +101,9 @@ def kept(path: Path | None, problem: Any, compute: Callable[[Path | None], Optim
             content = json.loads(read_text(path))
             found, where = Optimum(**content["optimum"]), difference(content["problem"], about)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path} cannot be used: {error}. Delete it, or choose another 'checkpoint'.") from None
+            raise InputError(
+                f"{path} cannot be used: {error}. Delete it, or choose another 'checkpoint'."
+            ) from None
         if where:
             raise InputError(
                 f"The checkpoint in {path.parent} belongs to another comparison: {where} is not the same. "
@@ -95,6 +121,12 @@ def kept(path: Path | None, problem: Any, compute: Callable[[Path | None], Optim
 
 def smallest(data: xr.Dataset) -> float:
     """The smallest objective that was seen, the starts and averages included; infinite if none was finite."""
-    names = ("objective_best", "objective_start", "objective_average", "default_objective_best", "default_objective_average")
+    names = (
+        "objective_best",
+        "objective_start",
+        "objective_average",
+        "default_objective_best",
+        "default_objective_average",
+    )
     values = np.concatenate([data[name].values.ravel() for name in names if name in data])
     return float(np.min(values[np.isfinite(values)], initial=np.inf))

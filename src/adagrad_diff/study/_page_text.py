@@ -9,11 +9,17 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
-FEW_DIGITS = dict.fromkeys(("median", "low", "high", "step"), 3)  # a line of a figure does not show more
+FEW_DIGITS = dict.fromkeys(
+    ("median", "low", "high", "step"), 3
+)  # a line of a figure does not show more
 FEW_DIGITS |= dict.fromkeys(("last", "best", "average"), 6)
 EVERY_DIGIT = 17
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # in a script element: no tag begins or ends, no comment opens
+UNSAFE = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+}  # in a script element: no tag begins or ends, no comment opens
 
 
 def clean(value: Any) -> Any:
@@ -27,7 +33,11 @@ def clean(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [clean(item) for item in value]
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")  # HTML drops a NUL
+        return (
+            value.encode("utf-16", "surrogatepass")
+            .decode("utf-16", "replace")
+            .replace("\0", "\ufffd")
+        )  # HTML drops a NUL
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Integral):
@@ -36,7 +46,9 @@ def clean(value: Any) -> Any:
         return float(value) if math.isfinite(value) else None
     if hasattr(value, "tolist"):  # an array, or a number of NumPy's
         return clean(value.tolist())
-    raise TypeError(f"A report shows numbers and text. Got {type(value).__name__} instead: turn it into one of these.")
+    raise TypeError(
+        f"A report shows numbers and text. Got {type(value).__name__} instead: turn it into one of these."
+    )
 
 
 def embedded(value: Any) -> str:
@@ -53,7 +65,10 @@ def embedded(value: Any) -> str:
 
 def _json(value: Any, digits: int) -> str:
     if isinstance(value, dict):
-        items = (f"{json.dumps(key)}:{_json(item, FEW_DIGITS.get(key, digits))}" for key, item in value.items())
+        items = (
+            f"{json.dumps(key)}:{_json(item, FEW_DIGITS.get(key, digits))}"
+            for key, item in value.items()
+        )
         return "{" + ",".join(items) + "}"
     if isinstance(value, list):
         return "[" + ",".join(_json(item, digits) for item in value) + "]"
@@ -73,7 +88,9 @@ def short(value: float, digits: int) -> str:
     whole, _, fraction = mantissa.partition(".")
     fraction = fraction.rstrip("0")
     power_of_ten = int(exponent) - len(fraction)
-    figures = f"{whole}{fraction}".lstrip("0") if not whole.startswith("-") else f"-{whole[1:]}{fraction}"
+    figures = (
+        f"{whole}{fraction}".lstrip("0") if not whole.startswith("-") else f"-{whole[1:]}{fraction}"
+    )
     scientific = (figures or "0") + (f"e{power_of_ten}" if power_of_ten else "")
     return min(f"{value:g}", scientific, key=len)
 
@@ -99,7 +116,11 @@ def power(text: str) -> str:
     ('10⁻²', '0.5')
     """
     mantissa, _, exponent = text.partition("e")
-    return f"10{str(int(exponent)).translate(SUPERSCRIPTS)}" if mantissa == "1" and exponent.lstrip("+-").isdigit() else text
+    return (
+        f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+        if mantissa == "1" and exponent.lstrip("+-").isdigit()
+        else text
+    )
 
 
 def moment(text: str) -> str:

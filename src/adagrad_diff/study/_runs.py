@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 RUN_LOOKS = 500  # iterations that a sweep records, about
-LAST_VALUES = ("objective_best", "objective_average", "status", "nit")  # beside the objective of the last iterate
+LAST_VALUES = (
+    "objective_best",
+    "objective_average",
+    "status",
+    "nit",
+)  # beside the objective of the last iterate
 ANY_ETA = 1.0  # a sweep wants one; a rule without a step size does not look at it
 
 
@@ -37,7 +42,9 @@ class Plan:
     checkpoint: Path | None
     options: dict[str, Any]  # of `sweep`: memory, n_jobs, progress, client
 
-    def run(self, stage: str, contenders: list[Contender], etas: Any, longer: int = 1) -> xr.Dataset:
+    def run(
+        self, stage: str, contenders: list[Contender], etas: Any, longer: int = 1
+    ) -> xr.Dataset:
         """A sweep, with a checkpoint of its own."""
         n_iter = longer * self.n_iter
         try:
@@ -49,16 +56,23 @@ class Plan:
                 self.starts,
                 n_iter,
                 record=max(1, n_iter // RUN_LOOKS),
-                checkpoint=None if self.checkpoint is None else self.checkpoint / f"{STAGE}{stage.replace(' ', '-')}",
+                checkpoint=None
+                if self.checkpoint is None
+                else self.checkpoint / f"{STAGE}{stage.replace(' ', '-')}",
                 keep_x=False,
                 averages=True,
                 label=stage,
                 **self.options,
             )
         except Interrupted as error:
-            again = "begins anew; with a directory as 'checkpoint' it would go on" if self.checkpoint is None else "goes on"
+            again = (
+                "begins anew; with a directory as 'checkpoint' it would go on"
+                if self.checkpoint is None
+                else "goes on"
+            )
             raise Interrupted(
-                f"The comparison was interrupted while it ran {stage}. The same call {again}.", error.result
+                f"The comparison was interrupted while it ran {stage}. The same call {again}.",
+                error.result,
             ) from error
 
 
@@ -69,7 +83,10 @@ def all_runs(plan: Plan, contenders: list[Contender], etas: np.ndarray) -> xr.Da
     """
     import xarray as xr
 
-    tuned, free = [one for one in contenders if not one.free], [one for one in contenders if one.free]
+    tuned, free = (
+        [one for one in contenders if not one.free],
+        [one for one in contenders if one.free],
+    )
     parts = []
     if tuned:
         parts.append(_kept(plan.run("rules with a step size", tuned, etas)))
@@ -77,14 +94,25 @@ def all_runs(plan: Plan, contenders: list[Contender], etas: np.ndarray) -> xr.Da
         once = _kept(plan.run("rules without a step size", free, [ANY_ETA]))
         parts.append(once.isel(eta=np.zeros(etas.size, int)).assign_coords(eta=etas))
     attrs = parts[0].attrs
-    data = xr.concat(parts, "rule", data_vars="minimal", coords="minimal", compat="override", join="exact")
+    data = xr.concat(
+        parts, "rule", data_vars="minimal", coords="minimal", compat="override", join="exact"
+    )
     names = [one.name for one in contenders]
     data = data.sel(rule=names)
     data = data.assign_coords(
         free=("rule", [one.free for one in contenders]),
-        published=("rule", [np.nan if one.published is None else one.published for one in contenders]),
+        published=(
+            "rule",
+            [np.nan if one.published is None else one.published for one in contenders],
+        ),
     )
-    missing = sorted({one.published for one in tuned if one.published is not None and _nearest(etas, one.published) is None})
+    missing = sorted(
+        {
+            one.published
+            for one in tuned
+            if one.published is not None and _nearest(etas, one.published) is None
+        }
+    )
     extra = {}
     for eta in missing:
         users = [one for one in tuned if one.published == eta]
@@ -93,7 +121,9 @@ def all_runs(plan: Plan, contenders: list[Contender], etas: np.ndarray) -> xr.Da
         values = _at_defaults(data, extra, contenders, etas, variable)
         data[f"default_{variable}"] = (("rule", "seed"), values)
     data.attrs = {name: attrs[name] for name in ("adagrad_diff", "numpy")}
-    data.attrs["problem"] = json.dumps({part: json.loads(attrs["problem"])[part] for part in ("loss", "penalty")})
+    data.attrs["problem"] = json.dumps(
+        {part: json.loads(attrs["problem"])[part] for part in ("loss", "penalty")}
+    )
     return data
 
 
@@ -108,7 +138,9 @@ def _nearest(etas: np.ndarray, eta: float) -> int | None:
     return int(where[0]) if where.size else None
 
 
-def _at_defaults(data: xr.Dataset, extra: dict[float, xr.Dataset], rules: list[Contender], etas: Any, name: str) -> Any:
+def _at_defaults(
+    data: xr.Dataset, extra: dict[float, xr.Dataset], rules: list[Contender], etas: Any, name: str
+) -> Any:
     values = np.full((len(rules), data.sizes["seed"]), np.nan)
     for row, one in enumerate(rules):
         if one.free:
@@ -119,11 +151,19 @@ def _at_defaults(data: xr.Dataset, extra: dict[float, xr.Dataset], rules: list[C
             found = data[name].sel(rule=one.name).isel(eta=where)
         else:
             found = extra[one.published][name].sel(rule=one.name).isel(eta=0)
-        values[row] = found.values if found.ndim == 1 else found.transpose("seed", "iteration").values[:, -1]
+        values[row] = (
+            found.values if found.ndim == 1 else found.transpose("seed", "iteration").values[:, -1]
+        )
     return values
 
 
-def refined(plan: Plan, contenders: list[Contender], data: xr.Dataset, final: Callable[..., Any], longer: int) -> Any:
+def refined(
+    plan: Plan,
+    contenders: list[Contender],
+    data: xr.Dataset,
+    final: Callable[..., Any],
+    longer: int,
+) -> Any:
     """The runs from all starts of the rule and the eta whose last iterates are best, for a longer time; None if all failed."""
     mean = final(data).mean("seed")
     if not np.isfinite(mean).any():

@@ -11,7 +11,10 @@ from ..losses import Loss
 from ..penalties import Penalty
 
 SEED = 0
-DECADES = (-4.0, 3.0)  # of the grid, about the size of a minimiser's coordinates: what AdaGrad's eta is measured in
+DECADES = (
+    -4.0,
+    3.0,
+)  # of the grid, about the size of a minimiser's coordinates: what AdaGrad's eta is measured in
 PER_DECADE = 2
 
 
@@ -21,7 +24,9 @@ def as_starts(starts: Any, loss: Loss, penalty: Penalty) -> np.ndarray:
         return np.asarray(starts)  # `sweep` looks at it
     count = check.count(starts, "starts", "sensitivity", least=1)
     if loss.shape is None:
-        raise ValueError("'starts' must be an array with one start per column: the loss is a function of any number of them.")
+        raise ValueError(
+            "'starts' must be an array with one start per column: the loss is a function of any number of them."
+        )
     rng = np.random.default_rng(SEED)
     known = loss.coordinates()
     size = np.full(loss.shape, known.unit)
@@ -29,7 +34,10 @@ def as_starts(starts: Any, loss: Loss, penalty: Penalty) -> np.ndarray:
         size.reshape(-1)[: known.scale.size] *= known.scale
     draws = rng.standard_normal((*loss.shape, count)) * size[..., None] / np.sqrt(size.shape[0])
     draws[..., 0] = 0.0
-    columns = [_feasible(draws[..., k].astype(loss.dtype or np.float64), loss, penalty) for k in range(count)]
+    columns = [
+        _feasible(draws[..., k].astype(loss.dtype or np.float64), loss, penalty)
+        for k in range(count)
+    ]
     return np.stack(columns, axis=-1)
 
 

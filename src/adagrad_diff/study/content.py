@@ -23,9 +23,20 @@ def content(found: Sensitivity, title: Any, about: Any, command: Any) -> dict[st
     free = dict(zip(found.rules, data.free.values.tolist(), strict=True))
     published = dict(zip(found.rules, data.published.values.tolist(), strict=True))
     etas = [float(f"{eta:.10g}") for eta in found.etas]  # 0.01 and not 0.010000000000000002
-    known = about_problem(found.loss, found.penalty) if about is None else [[str(label), str(text)] for label, text in about]
-    whole = {"F(0) - F_star": "objective at zero - optimum", "F(start) - F_star": "objective at the starts - optimum"}
-    unit = "" if found.unit == "1" else f", divided by {whole.get(found.unit, found.unit)} = {found.scale:.4g}"
+    known = (
+        about_problem(found.loss, found.penalty)
+        if about is None
+        else [[str(label), str(text)] for label, text in about]
+    )
+    whole = {
+        "F(0) - F_star": "objective at zero - optimum",
+        "F(start) - F_star": "objective at the starts - optimum",
+    }
+    unit = (
+        ""
+        if found.unit == "1"
+        else f", divided by {whole.get(found.unit, found.unit)} = {found.scale:.4g}"
+    )
     known.append(["Gaps", f"objective - optimum{unit}"])
     gaps = {name: found.gap(name).values for name in ("last", "best", "average")}
     curves, steps = found.curve().values, data.mean_step.values
@@ -49,7 +60,8 @@ def content(found: Sensitivity, title: Any, about: Any, command: Any) -> dict[st
                 }
             )
     return {
-        "title": title or f"How much does the step size matter? {type(found.loss).__name__}, {found.penalty.name}",
+        "title": title
+        or f"How much does the step size matter? {type(found.loss).__name__}, {found.penalty.name}",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": __version__,
         "command": python_lines(found) if command is None else [str(line) for line in command],
@@ -57,7 +69,11 @@ def content(found: Sensitivity, title: Any, about: Any, command: Any) -> dict[st
         "gap_name": found.gap_name,
         "n_iter": found.n_iter,
         "iterations": data.iteration.values.tolist(),
-        "f_star": {"value": found.f_star.value, "how": found.f_star.how, "sentence": found.f_star.sentence},
+        "f_star": {
+            "value": found.f_star.value,
+            "how": found.f_star.how,
+            "sentence": found.f_star.sentence,
+        },
         "starts": data.sizes["seed"],
         "etas": etas,
         "rules": [
@@ -77,7 +93,10 @@ def content(found: Sensitivity, title: Any, about: Any, command: Any) -> dict[st
 
 def numbers(values: np.ndarray) -> list[float | None]:
     """Finite numbers of a few digits, or None."""
-    return [float(f"{value:.{PAGE_DIGITS}g}") if np.isfinite(value) else None for value in values.tolist()]
+    return [
+        float(f"{value:.{PAGE_DIGITS}g}") if np.isfinite(value) else None
+        for value in values.tolist()
+    ]
 
 
 def _mean_known(steps: np.ndarray) -> np.ndarray:
@@ -85,10 +104,15 @@ def _mean_known(steps: np.ndarray) -> np.ndarray:
     known = np.isfinite(steps)
     count = known.sum(axis=0)
     with np.errstate(all="ignore"):
-        return np.where(count > 0, np.where(known, steps, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
+        return np.where(
+            count > 0, np.where(known, steps, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan
+        )
 
 
 def _rounded(score: Any, etas: list[float], exact: np.ndarray) -> dict[str, Any]:
     """A score whose best eta is one of the list."""
     best = score["best_eta"]
-    return {**score, "best_eta": None if best is None else etas[int(np.argmin(np.abs(exact - best)))]}
+    return {
+        **score,
+        "best_eta": None if best is None else etas[int(np.argmin(np.abs(exact - best)))],
+    }

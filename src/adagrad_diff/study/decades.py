@@ -41,9 +41,13 @@ def decades(etas: Any, gaps: Any, threshold: float) -> tuple[float, bool]:
     """
     etas, gaps = np.asarray(etas, np.float64), np.asarray(gaps, np.float64)
     if etas.ndim != 1 or etas.shape != gaps.shape or not etas.size:
-        raise ValueError(f"'etas' and 'gaps' must be vectors of the same length. Got shapes {etas.shape} and {gaps.shape}.")
+        raise ValueError(
+            f"'etas' and 'gaps' must be vectors of the same length. Got shapes {etas.shape} and {gaps.shape}."
+        )
     if not (etas > 0).all() or not (np.diff(etas) > 0).all():
-        raise ValueError("'etas' must be positive and increasing: sort them, with their gaps, first.")
+        raise ValueError(
+            "'etas' must be positive and increasing: sort them, with their gaps, first."
+        )
     if not (gaps >= 0).all():
         raise ValueError(
             "'gaps' must be numbers >= 0, or infinite. Got a negative number or NaN: is the optimum the smallest value?"
@@ -60,5 +64,7 @@ def decades(etas: Any, gaps: Any, threshold: float) -> tuple[float, bool]:
     # from the one to the other it may be anywhere, and counts as half.
     zero, infinite = np.isneginf(inside), np.isposinf(outside)
     with np.errstate(invalid="ignore"):
-        share[crossing] = np.select([zero & infinite, zero], [0.5, 1.0], inside / (inside - outside))
+        share[crossing] = np.select(
+            [zero & infinite, zero], [0.5, 1.0], inside / (inside - outside)
+        )
     return float(share @ np.diff(np.log10(etas))), bool(height[0] < 0 or height[-1] < 0)

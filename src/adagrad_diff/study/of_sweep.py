@@ -37,7 +37,9 @@ def of_sweep(runs: xr.Dataset, f_star: FStar, loss: Any = None, penalty: Any = N
     runs = runs.sortby("eta")
     data = runs.isel(iteration=thin(runs.sizes["iteration"], SHOWN_POINTS))
     rules, blank = data.sizes["rule"], np.full((data.sizes["rule"], data.sizes["seed"]), np.nan)
-    data = data.assign_coords(free=("rule", np.zeros(rules, bool)), published=("rule", np.full(rules, np.nan)))
+    data = data.assign_coords(
+        free=("rule", np.zeros(rules, bool)), published=("rule", np.full(rules, np.nan))
+    )
     names = ("objective", "objective_best", "objective_average", "status")
     data = data.assign({f"default_{name}": (("rule", "seed"), blank) for name in names})
     return Sensitivity(data, f_star, 1.0, "1", loss, penalty)

@@ -19,7 +19,9 @@ CHOICES = ("best", "default", "any")
 FACTORS = np.geomspace(1.0, 1e6, 61)
 
 
-def profile(found: Sequence[Sensitivity], *, iterate: str = "last", eta: str = "any", factors: Any = None) -> xr.DataArray:
+def profile(
+    found: Sequence[Sensitivity], *, iterate: str = "last", eta: str = "any", factors: Any = None
+) -> xr.DataArray:
     r"""The share of problems on which a rule's gap is within a factor of the smallest gap of all rules.
 
     .. math:: \rho_r(\tau) = \frac{|\{p : \text{gap}_{p,r} \le \tau \min_s \text{gap}_{p,s}\}|}{|\{p\}|}
@@ -62,14 +64,23 @@ def profile(found: Sequence[Sensitivity], *, iterate: str = "last", eta: str = "
     check.one_of(eta, CHOICES, "eta", "profile")
     found = list(found)
     if not found or not all(isinstance(one, Sensitivity) for one in found):
-        raise TypeError("'found' must be a list of what sensitivity returns, with one entry at least.")
+        raise TypeError(
+            "'found' must be a list of what sensitivity returns, with one entry at least."
+        )
     rules = found[0].rules
     if strange := next((one.rules for one in found if one.rules != rules), None):
         raise ValueError(f"'found' must have the same rules everywhere. Got {rules} and {strange}.")
-    taus = FACTORS if factors is None else np.array([check.positive(one, "factors", "profile") for one in np.ravel(factors)])
-    ratios = np.concatenate([_ratios(one, iterate, eta) for one in found], axis=1)  # (rule, problems)
+    taus = (
+        FACTORS
+        if factors is None
+        else np.array([check.positive(one, "factors", "profile") for one in np.ravel(factors)])
+    )
+    ratios = np.concatenate(
+        [_ratios(one, iterate, eta) for one in found], axis=1
+    )  # (rule, problems)
     shares = (ratios[:, :, None] <= taus).mean(axis=1)
-    return xarray.DataArray(shares, {"rule": rules, "factor": taus}, ("rule", "factor"), name="share")  # type: ignore[no-any-return]
+    coords = {"rule": rules, "factor": taus}
+    return xarray.DataArray(shares, coords, ("rule", "factor"), name="share")  # type: ignore[no-any-return]
 
 
 def _ratios(found: Sensitivity, iterate: str, eta: str) -> np.ndarray:

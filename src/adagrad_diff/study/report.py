@@ -23,7 +23,11 @@ from ..common.files import write as write_whole
 from ._page_text import clean, embedded, moment, number, power
 
 SCRIPTS = ("svg.js", "panel.js", "state.js", "figures.js", "map.js", "tables.js", "main.js")
-ITERATE_WORDS = {"last": "last iterate", "best": "best iterate so far", "average": "average of the iterates"}
+ITERATE_WORDS = {
+    "last": "last iterate",
+    "best": "best iterate so far",
+    "average": "average of the iterates",
+}
 
 
 def page(content: Mapping[str, Any]) -> str:
@@ -53,7 +57,11 @@ def page(content: Mapping[str, Any]) -> str:
     """
     jinja2 = require("jinja2", "report")
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     environment.filters |= {"number": number, "power": power, "moment": moment}
     content = {"gap_name": "relative gap", **clean(content)}
@@ -65,15 +73,23 @@ def page(content: Mapping[str, Any]) -> str:
         ranked.setdefault(score["iterate"], []).append(score)
     style, script = part("page.css"), "".join(map(part, SCRIPTS))
     script = f'"use strict";\n(() => {{\n{script}}})();\n'
-    as_is = jinja2.utils.markupsafe.Markup  # ours, and JSON without a single bracket: nothing in it ends the element
+    as_is = (
+        jinja2.utils.markupsafe.Markup
+    )  # ours, and JSON without a single bracket: nothing in it ends the element
     text: str = environment.from_string(part("page.html")).render(
         **content,
         others=others,
         iterates={name: words for name, words in ITERATE_WORDS.items() if name in ranked},
         ranked=ranked,
         free=free,
-        widest=max((score["decades_10x"] or 0 for score in content["scores"] if score["rule"] not in free), default=0) or 1,
-        thresholds=list(dict.fromkeys(level for score in content["scores"] for level in score["decades_below"])),
+        widest=max(
+            (score["decades_10x"] or 0 for score in content["scores"] if score["rule"] not in free),
+            default=0,
+        )
+        or 1,
+        thresholds=list(
+            dict.fromkeys(level for score in content["scores"] for level in score["decades_below"])
+        ),
         style=as_is(style),
         script=as_is(script),
         data=as_is(embedded(content)),

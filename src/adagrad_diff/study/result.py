@@ -98,14 +98,17 @@ class Sensitivity:
         """(F - F_star) / scale by (rule, eta, seed), infinite where a run failed; the best iterate is one of before that."""
         check.one_of(iterate, ITERATES, "iterate", "gap")
         name = VALUES[iterate]
-        values: xr.DataArray = self.data[name].isel(iteration=-1, drop=True) if iterate == "last" else self.data[name]
+        values: xr.DataArray = (
+            self.data[name].isel(iteration=-1, drop=True) if iterate == "last" else self.data[name]
+        )
         return self._relative(values, None if iterate == "best" else self.data.status)
 
     def default_gap(self, iterate: str = "last") -> xr.DataArray:
         """The same by (rule, seed) at the published step size; NaN for rules that have a step size, but not such a one."""
         check.one_of(iterate, ITERATES, "iterate", "default_gap")
         values = self._relative(
-            self.data[f"default_{VALUES[iterate]}"], None if iterate == "best" else self.data.default_status
+            self.data[f"default_{VALUES[iterate]}"],
+            None if iterate == "best" else self.data.default_status,
         )
         return values.where(self.data.free | np.isfinite(self.data.published))
 
@@ -132,7 +135,9 @@ class Sensitivity:
         """The scores of one rule."""
         check.one_of(rule, tuple(self.rules), "rule", "score")
         check.one_of(iterate, ITERATES, "iterate", "score")
-        return next(score for score in self.scores if (score["rule"], score["iterate"]) == (rule, iterate))
+        return next(
+            score for score in self.scores if (score["rule"], score["iterate"]) == (rule, iterate)
+        )
 
     @property
     def verdict(self) -> list[str]:
@@ -176,10 +181,17 @@ class Sensitivity:
     def to_dataset(self) -> xr.Dataset:
         """The runs with gaps (gap_last, gap_best, gap_average, and gap by iteration) beside the objectives."""
         gaps: dict[str, Any] = {f"gap_{name}": self.gap(name) for name in ITERATES}
-        about = {"f_star": self.f_star.value, "f_star_how": self.f_star.how, "scale": self.scale, "unit": self.unit}
+        about = {
+            "f_star": self.f_star.value,
+            "f_star_how": self.f_star.how,
+            "scale": self.scale,
+            "unit": self.unit,
+        }
         return self.data.assign(**gaps, gap=self.curve()).assign_attrs(**about)
 
-    def content(self, *, title: str | None = None, about: Any = None, command: Any = None) -> dict[str, Any]:
+    def content(
+        self, *, title: str | None = None, about: Any = None, command: Any = None
+    ) -> dict[str, Any]:
         """Everything that the report page shows, as plain data for JSON.
 
         Parameters

@@ -69,8 +69,23 @@ def scores(
         everywhere = np.concatenate([of_rules.ravel(), defaults[iterate]])
         smallest = float(max(np.nanmin(everywhere), floor))
         for row, rule in enumerate(rules):
-            default, eta = float(defaults[iterate][row]), None if free[row] else _number(published[row])
-            found.append(_score(rule, iterate, etas, of_rules[row], bool(free[row]), smallest, floor, eta, default))
+            default, eta = (
+                float(defaults[iterate][row]),
+                None if free[row] else _number(published[row]),
+            )
+            found.append(
+                _score(
+                    rule,
+                    iterate,
+                    etas,
+                    of_rules[row],
+                    bool(free[row]),
+                    smallest,
+                    floor,
+                    eta,
+                    default,
+                )
+            )
     return found
 
 
@@ -87,7 +102,9 @@ def _score(
 ) -> Score:
     counted = np.maximum(gaps, floor)
     best = int(np.argmin(counted))
-    width, at_edge = decades(etas, counted, WITHIN * smallest) if np.isfinite(smallest) else (0.0, False)
+    width, at_edge = (
+        decades(etas, counted, WITHIN * smallest) if np.isfinite(smallest) else (0.0, False)
+    )
     return {
         "rule": rule,
         "iterate": iterate,
@@ -99,7 +116,9 @@ def _score(
         "best_gap": _number(gaps.min()),
         "default_eta": default_eta,
         "default_gap": _number(default),
-        "regret": _number(max(default, floor) / smallest) if smallest > 0 and np.isfinite(smallest) else None,
+        "regret": _number(max(default, floor) / smallest)
+        if smallest > 0 and np.isfinite(smallest)
+        else None,
     }
 
 

@@ -144,7 +144,11 @@ def _protocol(plan: Plan, several: Any, data: Any, least: float) -> FStar:
         return FStar(least, "protocol", f"{text}. All runs failed.")
     fastest, eta, runs = longer
     where = fastest.name if fastest.free else f"{fastest.name} with eta = {eta:.3g}"
-    return FStar(min(least, smallest(runs)), "protocol", f"{text}, {where} having run {LONGER} times as long.")
+    return FStar(
+        min(least, smallest(runs)),
+        "protocol",
+        f"{text}, {where} having run {LONGER} times as long.",
+    )
 
 
 def _scale(loss: Any, penalty: Any, data: Any, known: FStar) -> tuple[float, str]:
@@ -154,9 +158,15 @@ def _scale(loss: Any, penalty: Any, data: Any, known: FStar) -> tuple[float, str
         x = np.zeros(loss.shape, loss.dtype or np.float64)
         part = (x[:-1] if loss.intercept else x).reshape(-1)
         with np.errstate(all="ignore"):
-            zero = float(loss.oracle(x)(x, np.empty_like(x))) + float(penalty.value(part)) - known.value
+            zero = (
+                float(loss.oracle(x)(x, np.empty_like(x)))
+                + float(penalty.value(part))
+                - known.value
+            )
         if np.isfinite(zero) and zero > GAP_RESOLUTION * abs(known.value):
             return zero, "F(0) - F_star"
     gaps = starts[np.isfinite(starts)] - known.value
     middle = float(np.median(gaps)) if gaps.size else 0.0
-    return (middle, "F(start) - F_star") if middle > GAP_RESOLUTION * abs(known.value) else (1.0, "1")
+    return (
+        (middle, "F(start) - F_star") if middle > GAP_RESOLUTION * abs(known.value) else (1.0, "1")
+    )

@@ -61,7 +61,11 @@ MARKERS = {  # in matplotlib's words
 }
 
 GREY, RED = "#555555", "#B00020"
-FINE_PRINT, TEXT, TITLE = 7.0, 8.0, 9.0  # points at the printed size: figures are drawn at the width of a page
+FINE_PRINT, TEXT, TITLE = (
+    7.0,
+    8.0,
+    9.0,
+)  # points at the printed size: figures are drawn at the width of a page
 
 MATPLOTLIB = {
     "font.family": "STIXGeneral",  # comes with matplotlib, so that figures look the same everywhere
@@ -123,7 +127,9 @@ def style_of(rule_name: str) -> dict[str, Any]:
         if rule_name in members:
             marker, dash = members[rule_name]
             return {"color": color, "dash": list(dash), "marker": marker}
-    which = zlib.crc32(rule_name.encode("utf-8", "replace"))  # the same in every process, which hash() is not
+    which = zlib.crc32(
+        rule_name.encode("utf-8", "replace")
+    )  # the same in every process, which hash() is not
     dashes = (DASHED, DOTTED, DASH_DOT, LONG)
     marker = list(MARKERS)[which // len(dashes) % len(MARKERS)]
     return {"color": STRANGER, "dash": list(dashes[which % len(dashes)]), "marker": marker}
@@ -171,7 +177,9 @@ def clear_ticks(axes: Axes, *, whole: bool = False) -> None:
         (axes.xaxis, axes.get_xscale(), axes.get_xlim()),
         (axes.yaxis, axes.get_yscale(), axes.get_ylim()),
     ):
-        if scale == "log" and min(ends) > 0:  # an axis without anything on it has limits that it does not mean
+        if (
+            scale == "log" and min(ends) > 0
+        ):  # an axis without anything on it has limits that it does not mean
             low, high = np.log10(sorted(ends))
             if np.floor(high) - np.ceil(low) >= 1:
                 axis.set_minor_formatter(ticker.NullFormatter())

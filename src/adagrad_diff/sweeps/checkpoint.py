@@ -45,7 +45,13 @@ class Checkpoint:
     `plan` is kept as it was when the computation was begun; `check(plan)` returns it if it is one, or raises ValueError.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], description: dict[str, Any], plan: Any, check: Callable[[Any], Any]):
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        description: dict[str, Any],
+        plan: Any,
+        check: Callable[[Any], Any],
+    ):
         self.directory = as_path(directory, "checkpoint")
         self.description, self.plan, self.check = description, plan, check
         self.manifest = self.directory / "manifest.json"
@@ -61,7 +67,10 @@ class Checkpoint:
         try:
             clear(self.directory)  # what a kill has left half-written
             if not self.manifest.exists():
-                content = json.dumps({"format": SWEEP_FORMAT, "description": self.description, "plan": self.plan}, indent=1)
+                content = json.dumps(
+                    {"format": SWEEP_FORMAT, "description": self.description, "plan": self.plan},
+                    indent=1,
+                )
                 with self._writing():
                     write(self.manifest, lambda file: file.write(content.encode()))
             self.plan = self._read()
@@ -87,14 +96,20 @@ class Checkpoint:
         """The plan of the sweep that was begun here, if it is this one."""
         try:
             content = json.loads(read_text(self.manifest))
-            if not isinstance(content, dict) or not isinstance(kept := content.get("description"), dict):
+            if not isinstance(content, dict) or not isinstance(
+                kept := content.get("description"), dict
+            ):
                 raise ValueError("it does not describe one")
             if content.get("format") != SWEEP_FORMAT:
-                raise ValueError(f"its format is {str(content.get('format'))[:80]!r}, not {SWEEP_FORMAT!r}")
+                raise ValueError(
+                    f"its format is {str(content.get('format'))[:80]!r}, not {SWEEP_FORMAT!r}"
+                )
             where = difference(kept, json.loads(json.dumps(self.description)))
             plan = None if where else self.check(content.get("plan"))
         except (OSError, ValueError, RecursionError) as error:
-            reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+            reason = (
+                "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+            )
             raise InputError(
                 f"{self.manifest} is not the manifest of a sweep: {reason}. Choose another 'checkpoint'."
             ) from None
@@ -108,7 +123,9 @@ class Checkpoint:
     def _refuse_others(self) -> None:
         """A directory without a manifest holds nothing but what a kill leaves before there is one."""
         ours = (SWEEP_LOCK, *(path.name for path in self.directory.glob("manifest.json.*.partial")))
-        if foreign := next((path.name for path in self.directory.iterdir() if path.name not in ours), None):
+        if foreign := next(
+            (path.name for path in self.directory.iterdir() if path.name not in ours), None
+        ):
             raise InputError(
                 f"'checkpoint' must be an empty or new directory, or one that a sweep has written. "
                 f"{self.directory} holds {foreign!r} and no manifest.json."
@@ -119,7 +136,9 @@ class Checkpoint:
         try:
             yield
         except OSError as error:
-            raise OSError(f"'checkpoint' cannot be written: {self.directory}: {reason(error)}.") from error
+            raise OSError(
+                f"'checkpoint' cannot be written: {self.directory}: {reason(error)}."
+            ) from error
 
     def _path(self, part: int) -> Path:
         return self.directory / f"part-{part:04d}.npz"
@@ -128,7 +147,10 @@ class Checkpoint:
 def _load(path: Path, layout: Mapping[str, Expected]) -> dict[str, np.ndarray] | None:
     """The arrays of a file, if there is one, and they are what is expected."""
     try:
-        sizes = [math.prod(array.shape) * np.dtype(array.dtype).itemsize + OVERHEAD for array in layout.values()]
+        sizes = [
+            math.prod(array.shape) * np.dtype(array.dtype).itemsize + OVERHEAD
+            for array in layout.values()
+        ]
         _, arrays = load(path, SWEEP_FORMAT, limit=2 * OVERHEAD + sum(sizes))
         for name in [*layout, *arrays]:
             if name not in layout or name not in arrays:
@@ -136,8 +158,12 @@ def _load(path: Path, layout: Mapping[str, Expected]) -> dict[str, np.ndarray] |
         for name, (shape, dtype, values) in layout.items():
             array = arrays[name]
             if array.shape != shape or array.dtype != dtype:
-                raise ValueError(f"{name} has shape {array.shape} and dtype {array.dtype} instead of {shape} and {dtype}")
-            if values is not None and (wrong := [value for value in np.unique(array).tolist() if value not in values]):
+                raise ValueError(
+                    f"{name} has shape {array.shape} and dtype {array.dtype} instead of {shape} and {dtype}"
+                )
+            if values is not None and (
+                wrong := [value for value in np.unique(array).tolist() if value not in values]
+            ):
                 raise ValueError(f"{name} cannot be {wrong[0]}")
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     except FileNotFoundError:

@@ -26,9 +26,14 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 1 << 21  # bytes that the predictions, or the iterates, of one chunk may have
 CHUNK_COLUMNS = 32  # columns that a chunk has at least, if memory and their number allow: a sparse product needs so many
 FEWEST_COLUMNS = 4  # columns that it keeps when it is cut for the sake of another core,
-LARGE_COLUMN = 1e4  # unless a single one has so many coordinates or predictions that it is worth a core
+LARGE_COLUMN = (
+    1e4  # unless a single one has so many coordinates or predictions that it is worth a core
+)
 RECORDED = ("objective", "mean_step")
-SINGLE_DIGITS, DOUBLE_DIGITS = 3, 6  # of values at the starts: later ones are others on another machine
+SINGLE_DIGITS, DOUBLE_DIGITS = (
+    3,
+    6,
+)  # of values at the starts: later ones are others on another machine
 ENDS = (Status.MAX_ITER, Status.NOT_FINITE, Status.DIVERGED)
 
 
@@ -62,23 +67,45 @@ class Trajectories:
         check.refuse_masked(etas, "'etas'")
         self.etas = np.array([check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
         if np.ndim(etas) > 1 or not self.etas.size or np.unique(self.etas).size != self.etas.size:
-            raise check.InputError("'etas' must be one or more positive numbers, each of them once.")
+            raise check.InputError(
+                "'etas' must be one or more positive numbers, each of them once."
+            )
         self.x0s = _starts(x0s, self.loss.shape)
         self.n_iter = check.count(n_iter, "n_iter", "sweep", least=1)
         self.record = check.count(record, "record", "sweep", least=1)
         self.keep_x, self.averages = bool(keep_x), bool(averages)
-        several = {name: [made(name, make, float(eta)) for eta in self.etas] for name, make in makers.items()}
+        several = {
+            name: [made(name, make, float(eta)) for eta in self.etas]
+            for name, make in makers.items()
+        }
         self.rules = {name: together(rules) for name, rules in several.items()}
-        problem = {"loss": self.loss, "penalty": self.penalty, "etas": self.etas, "x0s": self.x0s, "rules": self.rules}
+        problem = {
+            "loss": self.loss,
+            "penalty": self.penalty,
+            "etas": self.etas,
+            "x0s": self.x0s,
+            "rules": self.rules,
+        }
         #: Everything the results depend on, before a loss that remembers something has seen the first x.
-        self.description = {**describe(problem), "n_iter": self.n_iter, "record": self.record, "keep_x": self.keep_x}
-        if self.averages:  # said only then: checkpoints of sweeps without them are older than this line
+        self.description = {
+            **describe(problem),
+            "n_iter": self.n_iter,
+            "record": self.record,
+            "keep_x": self.keep_x,
+        }
+        if (
+            self.averages
+        ):  # said only then: checkpoints of sweeps without them are older than this line
             self.description["averages"] = True
         started, x = problem_at(self.loss, self.x0s, self.penalty, None)
         if started.trajectories is None:
-            raise check.InputError("The loss must return one value per column of x, as 'x0s' has one start per column.")
+            raise check.InputError(
+                "The loss must return one value per column of x, as 'x0s' has one start per column."
+            )
         self.starts, self.shape, self.dtype = self.x0s.shape[-1], started.shape, started.dtype
-        self.first = Run.begin(as_solver(next(iter(several.values()))[0]), started, x, averages=False).progress.iterate
+        self.first = Run.begin(
+            as_solver(next(iter(several.values()))[0]), started, x, averages=False
+        ).progress.iterate
         recorded = np.arange(self.record, self.n_iter + 1, self.record)
         self.iterations = np.union1d(recorded, [self.n_iter])  # the last one always
 
@@ -87,14 +114,21 @@ class Trajectories:
         digits = SINGLE_DIGITS if self.dtype == np.float32 else DOUBLE_DIGITS
         gradient = np.abs(self.first.g).max(axis=0)
         values = {"loss": self.first.f, "penalty": self.first.phi, "gradient": gradient}
-        return {name: [f"{number:.{digits}g}" for number in np.ravel(array)] for name, array in values.items()}
+        return {
+            name: [f"{number:.{digits}g}" for number in np.ravel(array)]
+            for name, array in values.items()
+        }
 
     @property
     def column(self) -> int:
         """Bytes that a trajectory takes while it runs."""
         size, predictions = len(self.first.x), self.loss.predictions * self.dtype.itemsize
         # The predictions and what is computed of them, the state and its scratch, and the record as it grows and is kept.
-        return 2 * predictions + (20 if self.averages else 16) * 8 * size + 8 * 8 * self.iterations.size
+        return (
+            2 * predictions
+            + (20 if self.averages else 16) * 8 * size
+            + 8 * 8 * self.iterations.size
+        )
 
     def plan(self, budget: float, jobs: int) -> list[Chunk]:
         """Chunks of which `jobs` at once stay within the budget (bytes), and each of them in the cache if that is possible."""
@@ -104,27 +138,48 @@ class Trajectories:
                 "Give at least that for each that is to run at the same time."
             )
         jobs = min(jobs, int(budget / self.column))
-        in_cache = CHUNK_BYTES / (self.dtype.itemsize * max(self.loss.predictions, len(self.first.x)))
+        in_cache = CHUNK_BYTES / (
+            self.dtype.itemsize * max(self.loss.predictions, len(self.first.x))
+        )
         width = int(min(budget / jobs / self.column, max(CHUNK_COLUMNS, in_cache)))
-        least = 1 if len(self.first.x) + self.loss.predictions > LARGE_COLUMN else min(FEWEST_COLUMNS, width)
+        least = (
+            1
+            if len(self.first.x) + self.loss.predictions > LARGE_COLUMN
+            else min(FEWEST_COLUMNS, width)
+        )
         chunks = []
         for name, rule in self.rules.items():
             groups = self.etas.size if isinstance(rule, list) else 1  # or one eta at a time
             columns = self.etas.size * self.starts // groups
-            equal = -(-jobs // (len(self.rules) * groups))  # as many chunks as occupy all cores, or a multiple of that
-            pieces = max(1, min(-(-columns // width // equal) * equal, columns // least), -(-columns // width))
+            equal = -(
+                -jobs // (len(self.rules) * groups)
+            )  # as many chunks as occupy all cores, or a multiple of that
+            pieces = max(
+                1,
+                min(-(-columns // width // equal) * equal, columns // least),
+                -(-columns // width),
+            )
             cuts = np.linspace(0, columns, pieces + 1).round().astype(int)
             for offset in range(0, groups * columns, columns):
-                chunks += [Chunk(name, *map(int, pair)) for pair in zip(offset + cuts[:-1], offset + cuts[1:], strict=True)]
+                chunks += [
+                    Chunk(name, *map(int, pair))
+                    for pair in zip(offset + cuts[:-1], offset + cuts[1:], strict=True)
+                ]
         return chunks
 
     def check_plan(self, plan: Any) -> list[Chunk]:
         """The plan that was read from somewhere, if each column of each rule is in one chunk, in order."""
-        if not isinstance(plan, list) or not all(isinstance(chunk, list) and len(chunk) == 3 for chunk in plan):
+        if not isinstance(plan, list) or not all(
+            isinstance(chunk, list) and len(chunk) == 3 for chunk in plan
+        ):
             raise ValueError("its plan is not a list of chunks (rule, low, high)")
         wanted = [(name, 0) for name in self.rules]  # where the chunks of the rules have to begin
         for rule, low, high in plan:
-            if not wanted or [rule, low] != list(wanted[0]) or any(type(end) is not int for end in (low, high)):
+            if (
+                not wanted
+                or [rule, low] != list(wanted[0])
+                or any(type(end) is not int for end in (low, high))
+            ):
                 break
             columns = self.etas.size * self.starts
             one_eta = isinstance(self.rules[rule], list)
@@ -139,7 +194,9 @@ class Trajectories:
 
     def layout(self, width: int) -> dict[str, Expected]:
         """The results of a chunk."""
-        layout = {name: Expected((self.iterations.size, width), np.dtype(np.float64)) for name in RECORDED}
+        layout = {
+            name: Expected((self.iterations.size, width), np.dtype(np.float64)) for name in RECORDED
+        }
         for name in ("objective_best", "objective_average"):
             layout[name] = Expected((width,), np.dtype(np.float64))
         layout["nit"] = Expected((width,), np.dtype(np.int64), range(self.n_iter + 1))
@@ -148,7 +205,9 @@ class Trajectories:
             layout["x"] = Expected((*self.shape, width), self.dtype)
         return layout
 
-    def run(self, chunk: Chunk, cancelled: Callable[[], bool], watched: Callable[[Loop], None]) -> tuple[Arrays, bool]:
+    def run(
+        self, chunk: Chunk, cancelled: Callable[[], bool], watched: Callable[[Loop], None]
+    ) -> tuple[Arrays, bool]:
         """Return the results of a chunk, and whether it is finished: `cancelled` may stop it.
 
         `watched` gets the loop, which knows how far it is.
@@ -158,7 +217,11 @@ class Trajectories:
         rule = rules[etas[0]] if isinstance(rules, list) else rules.select(etas)
         with noted(chunk.rule, self.etas[etas]):
             solver, x0 = as_solver(rule, self.loss), self.x0s[..., columns % self.starts]
-            run = Run.begin(solver, *problem_at(self.loss, x0, self.penalty, solver.trajectories), averages=self.averages)
+            run = Run.begin(
+                solver,
+                *problem_at(self.loss, x0, self.penalty, solver.trajectories),
+                averages=self.averages,
+            )
             options: dict[str, Any] = {"record": self.record, "record_end": True, "norms": False}
             loop = Loop(run, max_iter=self.n_iter, cancelled=cancelled, **options)
             watched(loop)
@@ -168,12 +231,20 @@ class Trajectories:
         history, p = loop.record.history(), run.all
         arrays = {name: np.full((self.iterations.size, columns.size), np.nan) for name in RECORDED}
         for name in RECORDED:
-            arrays[name][np.searchsorted(self.iterations, history.iteration)] = getattr(history, name)
+            arrays[name][np.searchsorted(self.iterations, history.iteration)] = getattr(
+                history, name
+            )
         status = np.where(loop.codes == Status.MAX_TIME, Status.INTERRUPTED, loop.codes)
         finished = not (status == Status.INTERRUPTED).any()
-        arrays |= {"objective_best": p.fun_best, "nit": p.iterate.n, "status": status.astype(np.int64)}
+        arrays |= {
+            "objective_best": p.fun_best,
+            "nit": p.iterate.n,
+            "status": status.astype(np.int64),
+        }
         arrays["objective_average"] = self.at_average(run)
-        return arrays | ({"x": p.iterate.x.reshape(*self.shape, -1)} if self.keep_x else {}), finished
+        return arrays | (
+            {"x": p.iterate.x.reshape(*self.shape, -1)} if self.keep_x else {}
+        ), finished
 
     def at_average(self, run: Run) -> np.ndarray:
         """Return F at the average iterate; NaN where it is not known, and where a trajectory has failed."""
@@ -191,7 +262,9 @@ class Trajectories:
             values = problem.evaluate(x)[0] + problem.phi(x)
         return np.where(p.failed, np.nan, values)
 
-    def dataset(self, plan: list[Chunk], parts: list[dict[str, np.ndarray] | None]) -> xarray.Dataset:
+    def dataset(
+        self, plan: list[Chunk], parts: list[dict[str, np.ndarray] | None]
+    ) -> xarray.Dataset:
         """The results of all chunks, labelled. None is a chunk that was not begun."""
         import xarray
 
@@ -211,13 +284,26 @@ class Trajectories:
                 variables[key] = ((*trajectory, "iteration"), np.moveaxis(whole, 0, -1))
             else:
                 variables[key] = ((*(coordinate if key == "x" else ()), *trajectory), whole)
-        variables |= {"objective_start": ("seed", self.first.f + self.first.phi), "start": ((*coordinate, "seed"), self.x0s)}
-        coords: dict[str, Any] = {"rule": names, "eta": self.etas, "seed": np.arange(self.starts), "iteration": self.iterations}
+        variables |= {
+            "objective_start": ("seed", self.first.f + self.first.phi),
+            "start": ((*coordinate, "seed"), self.x0s),
+        }
+        coords: dict[str, Any] = {
+            "rule": names,
+            "eta": self.etas,
+            "seed": np.arange(self.starts),
+            "iteration": self.iterations,
+        }
         if isinstance(self.loss, Minibatch):
             coords["passes"] = ("iteration", self.loss.schedule(self.n_iter)[self.iterations - 1])
         versions = {"adagrad_diff": __version__, "numpy": np.__version__}
-        data = xarray.Dataset(variables, coords, {**versions, "problem": json.dumps(self.description)})
-        data.status.attrs = {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name for s in Status)}
+        data = xarray.Dataset(
+            variables, coords, {**versions, "problem": json.dumps(self.description)}
+        )
+        data.status.attrs = {
+            "flag_values": [int(s) for s in Status],
+            "flag_meanings": " ".join(s.name for s in Status),
+        }
         return data
 
 
@@ -227,5 +313,7 @@ def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:
     columns: np.ndarray = x0s if x0s.ndim > len(shape or "d") else x0s[..., None]
     if columns.size == 0 or columns.shape[:-1] != (columns.shape[:-1] if shape is None else shape):
         wanted = "d" if shape is None else ", ".join(map(str, shape))
-        raise check.InputError(f"'x0s' must have shape ({wanted}, starts). Got shape {x0s.shape} instead.")
+        raise check.InputError(
+            f"'x0s' must have shape ({wanted}, starts). Got shape {x0s.shape} instead."
+        )
     return columns

@@ -28,10 +28,15 @@ class ClusterRun(Parts):
 
     def finish(self, bar: Any, interrupt: Any) -> None:
         """Run all chunks, or until Ctrl-C, or until one fails."""
-        cluster, waiting = Cluster(self.client, "sweep", self.trajectories), deque(range(len(self.plan)))
+        cluster, waiting = (
+            Cluster(self.client, "sweep", self.trajectories),
+            deque(range(len(self.plan))),
+        )
         try:
             while (waiting or cluster.running) and not interrupt.requested:
-                while waiting and len(cluster.running) < self.jobs:  # more would take more memory than they may
+                while (
+                    waiting and len(cluster.running) < self.jobs
+                ):  # more would take more memory than they may
                     part = waiting.popleft()
                     if (answer := self.finished(part)) is not None:
                         self.complete(part, answer)

@@ -19,9 +19,13 @@ def by_names(rules: Any) -> dict[str, Callable[..., Any]]:
         several = list(rules) if isinstance(rules, Iterable) else [rules]
         names = [getattr(rule, "__name__", type(rule).__name__) for rule in several]
         clear = len(set(names)) == len(names) and "<lambda>" not in names
-        rules = dict(zip(names if clear else [f"rule {k}" for k in range(len(names))], several, strict=True))
+        rules = dict(
+            zip(names if clear else [f"rule {k}" for k in range(len(names))], several, strict=True)
+        )
     if not rules or not all(callable(rule) for rule in rules.values()):
-        raise TypeError("'rules' must be rule classes, such as AdaGradDiff, or functions eta -> rule.")
+        raise TypeError(
+            "'rules' must be rule classes, such as AdaGradDiff, or functions eta -> rule."
+        )
     by_name = {str(name): rule for name, rule in rules.items()}
     if len(by_name) < len(rules):
         raise ValueError(f"'rules' must have different names. Got {list(rules)} instead.")
@@ -34,7 +38,9 @@ def made(name: str, make: Callable[..., Any], eta: float) -> Any:
     with noted(name, eta):
         rule = make() if without else make(eta)
     if not isinstance(rule, Rule):
-        raise TypeError(f"'rules' must be rule classes or functions eta -> rule, but {name} made {rule!r}.")
+        raise TypeError(
+            f"'rules' must be rule classes or functions eta -> rule, but {name} made {rule!r}."
+        )
     return rule
 
 
@@ -43,7 +49,9 @@ def together(rules: list[Any]) -> Any:
 
     def equal(one: Any, other: Any) -> bool:
         about = describe(one)
-        return one is other or (about == describe(other) and not any(known_by_name(about)))  # a name does not make them equal
+        return one is other or (
+            about == describe(other) and not any(known_by_name(about))
+        )  # a name does not make them equal
 
     def same(one: Any, other: Any) -> bool:
         pairs = [(item, vars(other).get(name)) for name, item in vars(one).items() if name != "eta"]
@@ -62,5 +70,7 @@ def noted(name: str, etas: Any) -> Iterator[None]:
         yield
     except Exception as error:
         low, high = float(np.min(etas)), float(np.max(etas))
-        error.add_note(f"This was rule {name!r} of the sweep, eta = {f'{low} to {high}' if low < high else low}.")
+        error.add_note(
+            f"This was rule {name!r} of the sweep, eta = {f'{low} to {high}' if low < high else low}."
+        )
         raise

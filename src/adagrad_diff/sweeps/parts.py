@@ -11,7 +11,9 @@ from .chunks import Chunk, Trajectories
 class Parts:
     """Answers of the chunks of a plan."""
 
-    def __init__(self, trajectories: Trajectories, plan: list[Chunk], keeper: Checkpoint | None, jobs: int):
+    def __init__(
+        self, trajectories: Trajectories, plan: list[Chunk], keeper: Checkpoint | None, jobs: int
+    ):
         self.trajectories, self.plan, self.keeper, self.jobs = trajectories, plan, keeper, jobs
         self.parts: list[dict[str, np.ndarray] | None] = [None] * len(plan)
         self.completed: set[int] = set()

@@ -122,10 +122,14 @@ def sweep(
     >>> bool((final.sel(rule="AdaGradDiff", eta=10) < final.sel(rule="AdaGrad", eta=10)).all())
     True
     """
-    _, progress_bar, _ = (require(name, "sweep") for name in ("xarray", "tqdm", "threadpoolctl"))  # before any work is done
+    _, progress_bar, _ = (
+        require(name, "sweep") for name in ("xarray", "tqdm", "threadpoolctl")
+    )  # before any work is done
     try:
         with delayed_interrupt() as interrupt, ExitStack() as stack:  # a progress bar has locks
-            trajectories = Trajectories(loss, penalty, rules, etas, x0s, n_iter, record, keep_x, averages)
+            trajectories = Trajectories(
+                loss, penalty, rules, etas, x0s, n_iter, record, keep_x, averages
+            )
             _refuse_two_clusters(loss, client)
             most = cores() if client is None else workers_of(client)
             jobs = most if n_jobs in (None, -1) else check.count(n_jobs, "n_jobs", "sweep", least=1)
@@ -135,24 +139,42 @@ def sweep(
             if checkpoint is not None:
                 _require_names(trajectories.description)
                 about = {**trajectories.description, "starts": trajectories.at_starts()}
-                keeper = stack.enter_context(Checkpoint(checkpoint, about, plan, trajectories.check_plan))
+                keeper = stack.enter_context(
+                    Checkpoint(checkpoint, about, plan, trajectories.check_plan)
+                )
                 plan = keeper.plan
             widest = max(chunk.high - chunk.low for chunk in plan)
             jobs = max(1, min(jobs, int(budget / (widest * trajectories.column))))
             total = sum(chunk.high - chunk.low for chunk in plan) * trajectories.n_iter
-            shown = {"desc": label, "total": total, "unit": "it", "unit_scale": True, "dynamic_ncols": True}
-            bar = stack.enter_context(progress_bar.tqdm(disable=None if progress is None else not progress, **shown))
+            shown = {
+                "desc": label,
+                "total": total,
+                "unit": "it",
+                "unit_scale": True,
+                "dynamic_ncols": True,
+            }
+            bar = stack.enter_context(
+                progress_bar.tqdm(disable=None if progress is None else not progress, **shown)
+            )
             options = (trajectories, plan, keeper, jobs)
-            run = _Run(*options) if client is None else ClusterRun(*options, client=client, look=LOOK_EVERY)
+            run = (
+                _Run(*options)
+                if client is None
+                else ClusterRun(*options, client=client, look=LOOK_EVERY)
+            )
             run.finish(bar, interrupt)
             result = trajectories.dataset(plan, list(run.parts))
             if run.interrupted or interrupt.requested:
-                raise Interrupted(f"The sweep was interrupted: {run.outcome} {_going_on(checkpoint)}", result) from run.error
+                raise Interrupted(
+                    f"The sweep was interrupted: {run.outcome} {_going_on(checkpoint)}", result
+                ) from run.error
             return result
     except KeyboardInterrupt as error:
         if isinstance(error, Interrupted):
             raise
-        raise Interrupted(f"The sweep was interrupted before its first iteration. {_going_on(checkpoint)}") from error
+        raise Interrupted(
+            f"The sweep was interrupted before its first iteration. {_going_on(checkpoint)}"
+        ) from error
 
 
 def _refuse_two_clusters(loss: Any, client: Any) -> None:
@@ -190,7 +212,10 @@ class _Run(Parts):
 
     def finish(self, bar: Any, interrupt: Any) -> None:
         """Run all chunks, or until Ctrl-C, or until one fails."""
-        pool, futures = ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep"), list[Future[None]]()
+        pool, futures = (
+            ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep"),
+            list[Future[None]](),
+        )
         with one_blas_thread():
             try:
                 parts = range(0 if interrupt.requested else len(self.plan))
@@ -204,9 +229,15 @@ class _Run(Parts):
             finally:
                 self.stopping = True
                 pool.shutdown(cancel_futures=True)  # chunks that run end after their iteration
-        errors = [future.exception() for future in futures if future.done() and not future.cancelled()]
-        self.error = next((error for error in errors if error and not isinstance(error, KeyboardInterrupt)), None)
-        self.interrupted |= any(isinstance(error, KeyboardInterrupt) for error in errors) or interrupt.requested
+        errors = [
+            future.exception() for future in futures if future.done() and not future.cancelled()
+        ]
+        self.error = next(
+            (error for error in errors if error and not isinstance(error, KeyboardInterrupt)), None
+        )
+        self.interrupted |= (
+            any(isinstance(error, KeyboardInterrupt) for error in errors) or interrupt.requested
+        )
         if self.error and not self.interrupted:
             raise self.error
 
@@ -230,7 +261,9 @@ class _Run(Parts):
             def watched(loop: Loop) -> None:
                 self.loops[part] = loop
 
-            answer, complete = self.trajectories.run(self.plan[part], lambda: self.stopping, watched)
+            answer, complete = self.trajectories.run(
+                self.plan[part], lambda: self.stopping, watched
+            )
             if complete and (keeper := self.keeper):
                 keeper.finish(part, answer)
         self.parts[part] = answer
@@ -241,7 +274,18 @@ class _Run(Parts):
 
 def _bytes(memory: Any) -> float:
     """A number of bytes: 2e9, "2GB", "512 MiB"."""
-    units = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+    units = {
+        "": 1,
+        "B": 1,
+        "KB": 1e3,
+        "MB": 1e6,
+        "GB": 1e9,
+        "TB": 1e12,
+        "KIB": 2**10,
+        "MIB": 2**20,
+        "GIB": 2**30,
+        "TIB": 2**40,
+    }
     text = str(memory).strip().upper()
     number = text.rstrip("BIKMGT ")
     try:
@@ -249,5 +293,7 @@ def _bytes(memory: Any) -> float:
     except (ValueError, KeyError):
         value = 0.0
     if not 0 < value < np.inf:
-        raise check.InputError(f"The 'memory' parameter of sweep must be a size such as '2GB' or 2e9. Got {memory!r} instead.")
+        raise check.InputError(
+            f"The 'memory' parameter of sweep must be a size such as '2GB' or 2e9. Got {memory!r} instead."
+        )
     return value

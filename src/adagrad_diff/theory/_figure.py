@@ -25,7 +25,12 @@ TRUTH: dict[str, Any] = {
 ORANGE = METHODS["AdaGrad"]["color"]
 BOUND: dict[str, Any] = {"color": "black", "linewidth": 1.4, "label": "bound"}
 TERMS: dict[str, dict[str, Any]] = {
-    "distance": {"color": ORANGE, "linestyle": "--", "zorder": 3, "label": r"its $\Delta_{\max}/2\eta$ term"},
+    "distance": {
+        "color": ORANGE,
+        "linestyle": "--",
+        "zorder": 3,
+        "label": r"its $\Delta_{\max}/2\eta$ term",
+    },
     "steps": {"color": "#009E73", "linestyle": "-.", "label": r"its $\eta$ term"},
     "growth": {"color": GREY, "linestyle": ":", "label": "its last term"},
 }
@@ -38,7 +43,9 @@ def write(found: Verification, out: str | os.PathLike[str]) -> list[Path]:
     return write_all(
         out,
         {
-            "bound_against_truth.pdf": lambda path: figure.savefig(path, format="pdf", metadata={"CreationDate": None}),
+            "bound_against_truth.pdf": lambda path: figure.savefig(
+                path, format="pdf", metadata={"CreationDate": None}
+            ),
             "bound_against_truth.png": lambda path: figure.savefig(path, format="png", dpi=200),
             "bound_against_truth.csv": lambda path: path.write_text(bounds_csv(found.bounds)),
             "inequalities.csv": lambda path: path.write_text(rows_csv(found)),
@@ -55,7 +62,9 @@ def draw(bounds: list[Bound]) -> Figure:
         )
         grid: Any = figure.subplots(2, len(names), squeeze=False)
         for (along, across), name in zip(grid.T, names, strict=True):
-            here = sorted((bound for bound in bounds if bound.problem == name), key=lambda bound: bound.eta)
+            here = sorted(
+                (bound for bound in bounds if bound.problem == name), key=lambda bound: bound.eta
+            )
             middle = here[len(here) // 2]
             _along(along, middle)
             along.set_title(f"{TITLES.get(name, name)}, $\\eta$ = {middle.eta:.2g}")
@@ -63,7 +72,13 @@ def draw(bounds: list[Bound]) -> Figure:
         for ax, label in zip(grid[:, 0], ("along a run", "at its end"), strict=True):
             ax.set_ylabel(label)
         handles, labels = grid[1, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3 if len(names) > 1 else 1, fontsize=FINE_PRINT)
+        figure.legend(
+            handles,
+            labels,
+            loc="outside lower center",
+            ncols=3 if len(names) > 1 else 1,
+            fontsize=FINE_PRINT,
+        )
     return figure
 
 
@@ -80,12 +95,20 @@ def _along(ax: Axes, bound: Bound) -> None:
 def _across(ax: Axes, here: list[Bound]) -> None:
     etas = np.array([bound.eta for bound in here])
     for name, look in TERMS.items():
-        ax.plot(etas, _positive([bound.said.terms[name][-1] for bound in here]), linewidth=0.9, **look)
+        ax.plot(
+            etas, _positive([bound.said.terms[name][-1] for bound in here]), linewidth=0.9, **look
+        )
     ax.plot(etas, [bound.said.right[-1] for bound in here], marker="s", **BOUND)
     truth = np.array([bound.said.left[-1] for bound in here])
     ax.plot(etas, _positive(truth), marker="o", **TRUTH)
     best = here[int(np.argmin([bound.said.right[-1] for bound in here]))].best_eta
-    ax.axvline(best, color=RED, linewidth=0.8, linestyle=(0, (1, 1)), label=r"$\eta = (\Delta_{\max}/2)^{1/2}$")
+    ax.axvline(
+        best,
+        color=RED,
+        linewidth=0.8,
+        linestyle=(0, (1, 1)),
+        label=r"$\eta = (\Delta_{\max}/2)^{1/2}$",
+    )
     _axes(ax, r"$\eta$", _least(truth))
 
 
@@ -114,8 +137,17 @@ def bounds_csv(bounds: list[Bound]) -> str:
     lines = ["problem,eta,n,truth,bound_sum,bound_norm,start,distance,steps,growth,eta_of_bound"]
     for bound in bounds:
         terms = [bound.said.terms[name][-1] for name in ("start", "distance", "steps", "growth")]
-        values = [bound.said.left[-1], bound.said.right[-1], bound.norm.right[-1], *terms, bound.best_eta]
-        lines.append(f"{bound.problem},{bound.eta:.4g},{bound.said.n[-1]}," + ",".join(f"{value:.4g}" for value in values))
+        values = [
+            bound.said.left[-1],
+            bound.said.right[-1],
+            bound.norm.right[-1],
+            *terms,
+            bound.best_eta,
+        ]
+        lines.append(
+            f"{bound.problem},{bound.eta:.4g},{bound.said.n[-1]},"
+            + ",".join(f"{value:.4g}" for value in values)
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -124,7 +156,9 @@ def rows_csv(found: Verification) -> str:
     lines = ["problem,statement,runs,least_relative_slack,rounding,n,eta,blocks,holds,refused"]
     for row in found.rows:
         values = (
-            f"{row.relative:.3g},{row.rounding:.2g},{row.n},{row.eta:.4g},{row.blocks},{row.holds}" if row.runs else ",,,,,"
+            f"{row.relative:.3g},{row.rounding:.2g},{row.n},{row.eta:.4g},{row.blocks},{row.holds}"
+            if row.runs
+            else ",,,,,"
         )
         lines.append(f'{row.problem},"{row.statement}",{row.runs},{values},"{row.refused}"')
     return "\n".join(lines) + "\n"

@@ -36,7 +36,9 @@ class Inequality:
     magnitude: np.ndarray = field(repr=False)  # of everything that enters the two sides
     rounding: float  # allowed, relative to the magnitude; see `Run.rounding`
     needs: tuple[str, ...] = ()  # assumptions, which were checked
-    terms: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)  # of the right side, by name
+    terms: Mapping[str, np.ndarray] = field(
+        default_factory=dict, repr=False
+    )  # of the right side, by name
 
     @property
     def slack(self) -> np.ndarray:
@@ -54,7 +56,9 @@ class Inequality:
     def smallest(self) -> tuple[float, int]:
         """The smallest relative slack, and the index n it has there."""
         relative = self.relative
-        k = int(np.argmin(np.where(np.isnan(relative), -np.inf, relative)))  # not a number is not a proof
+        k = int(
+            np.argmin(np.where(np.isnan(relative), -np.inf, relative))
+        )  # not a number is not a proof
         return float(relative[k]), int(self.n[k])
 
     def holds(self, rounding: float | None = None) -> bool:
@@ -66,10 +70,14 @@ def point(run: Run, x: Any, owner: str) -> tuple[np.ndarray, float, float]:
     """A comparison point as a vector, F there, and the magnitude of that."""
     x = np.asarray(x, run.x.dtype)
     if x.size != run.x.shape[1]:
-        raise ValueError(f"The comparison point of {owner} must have {run.x.shape[1]} coordinates. Got shape {x.shape}.")
+        raise ValueError(
+            f"The comparison point of {owner} must have {run.x.shape[1]} coordinates. Got shape {x.shape}."
+        )
     value, size = run.objective(x)
     if not np.isfinite(value):
-        raise ValueError(f"The objective is infinite at the comparison point: there {owner} says nothing.")
+        raise ValueError(
+            f"The objective is infinite at the comparison point: there {owner} says nothing."
+        )
     return x.reshape(-1), value, size
 
 
@@ -83,7 +91,9 @@ def minimiser(run: Run, x_star: Any, owner: str) -> tuple[np.ndarray, float, flo
     below = value - run.F[1:]
     k = int(np.argmax(below))
     if below[k] > run.rounding * (size + run.size[1 + k]):
-        raise ValueError(f"{owner} needs a minimiser of F; the point given is none: F(x^{k + 2}) is smaller by {below[k]:.3g}.")
+        raise ValueError(
+            f"{owner} needs a minimiser of F; the point given is none: F(x^{k + 2}) is smaller by {below[k]:.3g}."
+        )
     return x, value, size
 
 
@@ -105,7 +115,9 @@ def smoothness(run: Run, L: float | None, owner: str) -> float:
 def algorithm_1(run: Run, owner: str, constant: bool = True) -> None:
     """Refuse other metrics than that of AdaGrad-Diff and, where the paper has one eta, several."""
     if not isinstance(run.rule, AdaGradDiff):
-        raise ValueError(f"{owner} is about AdaGrad-Diff; this run was made by {type(run.rule).__name__}.")
+        raise ValueError(
+            f"{owner} is about AdaGrad-Diff; this run was made by {type(run.rule).__name__}."
+        )
     if constant and np.ptp(run.eta) > 0:
         raise ValueError(f"{owner} needs a constant eta; this run was made with a schedule.")
 

@@ -76,10 +76,23 @@ def quasi_newton(loss: Loss, penalty: Penalty, x0: np.ndarray) -> np.ndarray:
             f, g = loss.value_and_grad(z[:d] - z[d:])
             return f + float(penalty.l1[0]) * z.sum(), np.concatenate([g, -g]) + penalty.l1[0]
 
-        found = minimize(split, np.zeros(2 * d), jac=True, method="L-BFGS-B", bounds=[(0, None)] * (2 * d), options=options)
+        found = minimize(
+            split,
+            np.zeros(2 * d),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * (2 * d),
+            options=options,
+        )
         return np.asarray(found.x[:d] - found.x[d:])
-    bounds = None if isinstance(penalty, Zero) else list(zip(penalty.lower, penalty.upper, strict=True))  # type: ignore[attr-defined]
-    return np.asarray(minimize(loss.value_and_grad, 0 * x0, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)
+    bounds = None
+    if not isinstance(penalty, Zero):
+        bounds = list(zip(penalty.lower, penalty.upper, strict=True))  # type: ignore[attr-defined]
+    return np.asarray(
+        minimize(
+            loss.value_and_grad, 0 * x0, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        ).x
+    )
 
 
 def newton(loss: Loss, penalty: Penalty, x: np.ndarray) -> np.ndarray:
@@ -111,7 +124,9 @@ def newton(loss: Loss, penalty: Penalty, x: np.ndarray) -> np.ndarray:
         for t in 0.5 ** np.arange(30):
             trial = x + t * direction
             if isinstance(penalty, L1):
-                trial[np.sign(trial) * np.sign(moved) < 0] = 0.0  # a sign that changes stops at the kink
+                trial[np.sign(trial) * np.sign(moved) < 0] = (
+                    0.0  # a sign that changes stops at the kink
+                )
             elif isinstance(penalty, Box):
                 np.clip(trial, penalty.lower, penalty.upper, out=trial)
             if (value := objective(trial)) < best:
@@ -139,7 +154,10 @@ def _newton_direction(
         h = 1e-5 * (1 + np.linalg.norm(x)) / size
         e = np.zeros_like(x)
         e[where] = h * v
-        return np.asarray((loss.value_and_grad(x + e)[1] - loss.value_and_grad(x - e)[1])[where] / (2 * h) + ridge * v)
+        return np.asarray(
+            (loss.value_and_grad(x + e)[1] - loss.value_and_grad(x - e)[1])[where] / (2 * h)
+            + ridge * v
+        )
 
     if where.size <= SOLVED:
         H = np.column_stack([product(e) for e in np.eye(where.size)])

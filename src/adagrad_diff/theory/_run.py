@@ -33,7 +33,9 @@ class Run:
     f: np.ndarray = field(repr=False)  # (N+1,): f(x^1) ...
     phi: np.ndarray = field(repr=False)  # (N+1,): phi(x^1) ...
     eta: np.ndarray = field(repr=False)  # (N,): eta_1 ... eta_N
-    w: np.ndarray = field(repr=False)  # (N+1, m): w^1 ... w^N as used, and w^{N+1}, which the next step would use
+    w: np.ndarray = field(
+        repr=False
+    )  # (N+1, m): w^1 ... w^N as used, and w^{N+1}, which the next step would use
     labels: np.ndarray = field(repr=False)  # (d,): the block of every coordinate
 
     @property
@@ -70,7 +72,9 @@ class Run:
     @cached_property
     def size(self) -> np.ndarray:
         """The magnitude of what F(x^k) is summed up from. A quadratic f may cancel; then <g, x> shows how much."""
-        return np.asarray(np.abs(self.f) + np.abs(self.phi) + np.sum(np.abs(self.g * self.x), axis=1))
+        return np.asarray(
+            np.abs(self.f) + np.abs(self.phi) + np.sum(np.abs(self.g * self.x), axis=1)
+        )
 
     @cached_property
     def average(self) -> tuple[np.ndarray, np.ndarray]:
@@ -98,11 +102,17 @@ class Run:
         """F(x) and its magnitude, as `size`."""
         x = np.asarray(x, self.x.dtype).reshape(self.shape)
         f, g = self.loss.value_and_grad(x)
-        phi = float(self.penalty.value(np.ascontiguousarray((x[:-1] if self.loss.intercept else x).reshape(-1))))
+        phi = float(
+            self.penalty.value(
+                np.ascontiguousarray((x[:-1] if self.loss.intercept else x).reshape(-1))
+            )
+        )
         return float(f) + phi, abs(float(f)) + abs(phi) + float(np.sum(np.abs(g * x)))
 
 
-def record(loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = None, iterations: int = 100) -> Run:
+def record(
+    loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = None, iterations: int = 100
+) -> Run:
     """Run Algorithm 1 and keep everything; the memory is that of 3 x iterations x d numbers.
 
     Parameters
@@ -128,21 +138,35 @@ def record(loss: Any, x0: Any = None, penalty: Any = None, rule: Rule | None = N
     loss, penalty = as_loss(loss), as_penalty(penalty)
     rule = as_rule(rule)
     if not isinstance(rule, AdaGrad | AdaGradDiff):
-        raise ValueError(f"The statements are about metrics: {type(rule).__name__} does not move in one.")
+        raise ValueError(
+            f"The statements are about metrics: {type(rule).__name__} does not move in one."
+        )
     if rule.scale is not None:
-        raise ValueError("The paper's metric has no 'scale': record a run without it, on columns that are scaled instead.")
+        raise ValueError(
+            "The paper's metric has no 'scale': record a run without it, on columns that are scaled instead."
+        )
     begun = begin(loss, x0, penalty, as_solver(rule), None)
     first, prepared = begun.state(), begun.solver.rule
     if first.batched:
-        raise ValueError("The statements are about one trajectory: give x0 no trajectory axis and the rule one eta.")
+        raise ValueError(
+            "The statements are about one trajectory: give x0 no trajectory axis and the rule one eta."
+        )
     d, found = first.x.size, prepared.metric(first.x.size)[0]
     labels = np.arange(d) if found is None else found
-    member = np.unique(labels, return_index=True)[1]  # one coordinate of every block: all have the same step
+    member = np.unique(labels, return_index=True)[
+        1
+    ]  # one coordinate of every block: all have the same step
 
-    x, g, w = np.empty((iterations + 1, d), first.x.dtype), np.empty((iterations + 1, d), first.x.dtype), []
+    x, g, w = (
+        np.empty((iterations + 1, d), first.x.dtype),
+        np.empty((iterations + 1, d), first.x.dtype),
+        [],
+    )
     x[0], g[0] = first.x.ravel(), first.g.ravel()
     f, phi, eta, memory = [first.f], [first.phi], [], first.memory
-    for k, state in enumerate(islice(iterate(loss, penalty=penalty, rule=rule, state=first), iterations), start=1):
+    for k, state in enumerate(
+        islice(iterate(loss, penalty=penalty, rule=rule, state=first), iterations), start=1
+    ):
         if state.failed:
             break
         eta.append(float(rule.eta(k)) if callable(rule.eta) else float(rule.eta))  # type: ignore[arg-type]

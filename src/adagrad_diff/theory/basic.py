@@ -66,7 +66,9 @@ def lemma_1(run: Run, x: Any) -> Inequality:
     """
     p = pieces(run, *point(run, x, "Lemma 1"))
     right = p.before - p.after + p.alpha
-    return Inequality("Lemma 1", np.arange(1, run.N + 1), 2 * run.eta * p.gap, right, p.magnitude, run.rounding)
+    return Inequality(
+        "Lemma 1", np.arange(1, run.N + 1), 2 * run.eta * p.gap, right, p.magnitude, run.rounding
+    )
 
 
 def lemma_1_smooth(run: Run, x: Any, L: float | None = None) -> Inequality:
@@ -174,7 +176,9 @@ def adagrad_inequality(run: Run, x: Any) -> Inequality:
     """
     owner = "AdaGrad's inequality"
     if not isinstance(run.rule, AdaGrad):
-        raise ValueError(f"{owner} is about AdaGrad; this run was made by {type(run.rule).__name__}.")
+        raise ValueError(
+            f"{owner} is about AdaGrad; this run was made by {type(run.rule).__name__}."
+        )
     x, value, size = point(run, x, owner)
     if not np.isfinite(run.phi[0]):
         raise ValueError(f"{owner} needs a start where F is finite.")

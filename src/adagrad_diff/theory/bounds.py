@@ -55,12 +55,19 @@ def main_bound(run: Run, x: Any, form: str = "sum") -> Inequality:
         "start": np.full(run.N, run.rule.eps / (2 * eta) * np.sum((run.x[0] - x) ** 2)) / count,
         "distance": largest_distance(run, x) / (2 * eta) * V / count,
         "steps": eta * V / count,
-        "growth": eta / 2 * np.cumsum(np.sum((1 / run.w[:-1] - 1 / run.w[1:]) * run.squares[1:], axis=1)) / count,
+        "growth": eta
+        / 2
+        * np.cumsum(np.sum((1 / run.w[:-1] - 1 / run.w[1:]) * run.squares[1:], axis=1))
+        / count,
     }
     right = sum(terms.values(), np.zeros(run.N))
     F, sizes = run.average
-    magnitude = np.cumsum(pieces(run, x, value, size).magnitude) / (2 * eta * count) + right + sizes + size
-    return Inequality(f"main bound, {form}", count + 1, F - value, right, magnitude, run.rounding, terms=terms)
+    magnitude = (
+        np.cumsum(pieces(run, x, value, size).magnitude) / (2 * eta * count) + right + sizes + size
+    )
+    return Inequality(
+        f"main bound, {form}", count + 1, F - value, right, magnitude, run.rounding, terms=terms
+    )
 
 
 def squared_differences(run: Run, x_star: Any, L: float | None = None) -> Inequality:
@@ -101,10 +108,21 @@ def squared_differences(run: Run, x_star: Any, L: float | None = None) -> Inequa
     name, needs = "squared differences", ("f is L-smooth", "x_star is a minimiser")
     if not reached.any():
         left, right = np.cumsum(total), np.full(run.N + 1, c)
-        return Inequality(name, np.arange(1, run.N + 2), left, right, left + right, run.rounding, needs, {"c": right})
+        return Inequality(
+            name,
+            np.arange(1, run.N + 2),
+            left,
+            right,
+            left + right,
+            run.rounding,
+            needs,
+            {"c": right},
+        )
     first = np.where(reached.any(axis=0), reached.argmax(axis=0), 0).max()  # the row of nbar
     if first >= run.N:
-        raise ValueError(f"{owner} says nothing yet: a weight reaches 2 eta L at the last gradient. Record a longer run.")
+        raise ValueError(
+            f"{owner} says nothing yet: a weight reaches 2 eta L at the last gradient. Record a longer run."
+        )
     if not np.isfinite(run.F[first]):
         raise ValueError(f"{owner} needs a start where F is finite.")
     n = np.arange(first + 1, run.N + 1)
@@ -118,7 +136,8 @@ def squared_differences(run: Run, x_star: Any, L: float | None = None) -> Inequa
     turns = np.abs(np.diff(run.g[first:], axis=0)).sum(axis=1)
     # The proof adds up Lemma 1 at x = x^k: what rounding does there, times 2 L / eta, adds up, too.
     summed = np.cumsum(
-        4 * L * (run.size[first:-1] + run.size[first + 1 :]) + 4 * (1 + L * eta / run.w[first].min()) * largest * turns
+        4 * L * (run.size[first:-1] + run.size[first + 1 :])
+        + 4 * (1 + L * eta / run.w[first].min()) * largest * turns
     )
     magnitude = left + np.abs(right) + 4 * L * (run.size[first] + size) + summed
     return Inequality(name, n, left, right, magnitude, run.rounding, needs, terms)

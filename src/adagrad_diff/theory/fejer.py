@@ -123,6 +123,17 @@ def subgradient_inequality(run: Run, x: Any) -> Inequality:
     u, away = subgradients(run), x - run.x[1:]
     left = run.F[1:] + np.sum(u * away, axis=1)
     # u is a difference of w x / eta and of g, so their rounded parts count.
-    stretch = run.w[:-1][:, run.labels] / run.eta[:, None] * (np.abs(run.x[:-1]) + np.abs(run.x[1:]))
-    magnitude = run.size[1:] + size + np.sum((stretch + 2 * np.abs(run.g).max()) * np.abs(away), axis=1)
-    return Inequality("subgradients u", np.arange(1, run.N + 1), left, np.full(run.N, value), magnitude, run.rounding)
+    stretch = (
+        run.w[:-1][:, run.labels] / run.eta[:, None] * (np.abs(run.x[:-1]) + np.abs(run.x[1:]))
+    )
+    magnitude = (
+        run.size[1:] + size + np.sum((stretch + 2 * np.abs(run.g).max()) * np.abs(away), axis=1)
+    )
+    return Inequality(
+        "subgradients u",
+        np.arange(1, run.N + 1),
+        left,
+        np.full(run.N, value),
+        magnitude,
+        run.rounding,
+    )

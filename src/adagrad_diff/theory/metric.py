@@ -36,7 +36,9 @@ def weights(run: Run) -> Inequality:
     elif isinstance(run.rule, AdaGrad):
         root = np.sqrt(np.cumsum(run.by_block(run.g**2), axis=0))
     else:
-        raise ValueError(f"The paper has no weights for {type(run.rule).__name__}: AdaGradDiff and AdaGrad only.")
+        raise ValueError(
+            f"The paper has no weights for {type(run.rule).__name__}: AdaGradDiff and AdaGrad only."
+        )
     promised = run.rule.eps + root
     error = np.max(np.abs(run.w - promised) / promised, axis=1)
     one = np.ones(run.N + 1)

@@ -10,7 +10,10 @@ import numpy as np
 from ._inequality import algorithm_1, bounded, minimiser
 from ._run import Run
 
-SMOOTH_SLOPE, NONSMOOTH_SLOPE = -0.9, -0.45  # asked of a fit: the theorems say -1 and -1/2 in the limit
+SMOOTH_SLOPE, NONSMOOTH_SLOPE = (
+    -0.9,
+    -0.45,
+)  # asked of a fit: the theorems say -1 and -1/2 in the limit
 DECADE = 10.0  # the fit is over the last decade of iterations
 
 
@@ -69,7 +72,9 @@ def rate(run: Run, x_star: Any) -> Rate:
     algorithm_1(run, owner)
     x, F_star, size = minimiser(run, x_star, owner)
     if run.N < 40:
-        raise ValueError(f"{owner} is fitted over a decade of iterations: record at least 40. Got {run.N}.")
+        raise ValueError(
+            f"{owner} is fitted over a decade of iterations: record at least 40. Got {run.N}."
+        )
     try:
         run.loss.lipschitz()
         smooth = True
@@ -83,11 +88,15 @@ def rate(run: Run, x_star: Any) -> Rate:
     last = int(n[seen[0]]) - 1 if seen.size else run.N + 1
     first = max(2, int(last / DECADE))
     if last < 40:
-        raise ValueError(f"{owner} cannot be seen: the gap is below rounding after {last} iterations.")
+        raise ValueError(
+            f"{owner} cannot be seen: the gap is below rounding after {last} iterations."
+        )
     at = np.unique(np.geomspace(first, last, 50).astype(int)) - 2
     slope = float(np.polyfit(np.log(n[at]), np.log(gap[at]), 1)[0])
     needed = SMOOTH_SLOPE if smooth else NONSMOOTH_SLOPE
-    return Rate(n, gap, slope, needed, _settled(run, F_star, first, last, smooth), (first, last), smooth)
+    return Rate(
+        n, gap, slope, needed, _settled(run, F_star, first, last, smooth), (first, last), smooth
+    )
 
 
 def _settled(run: Run, F_star: float, first: int, last: int, smooth: bool) -> bool:
@@ -98,5 +107,7 @@ def _settled(run: Run, F_star: float, first: int, last: int, smooth: bool) -> bo
         total = np.cumsum(gaps[1:])
         return bool(np.log(total[last - 2] / total[first - 2]) <= 0.03 * decade)
     grown = np.log(run.w[last - 1].sum() / run.w[first - 1].sum()) / decade
-    early = np.median(gaps[first - 1 : 2 * first])  # iterates of a nonsmooth problem jump: not a single one
+    early = np.median(
+        gaps[first - 1 : 2 * first]
+    )  # iterates of a nonsmooth problem jump: not a single one
     return bool(0.4 <= grown <= 0.6 and early <= 1e-2 * gaps[0])

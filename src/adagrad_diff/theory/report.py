@@ -37,7 +37,9 @@ class Bound:
 
     problem: str
     eta: float
-    best_eta: float  # of the bound: the eta that makes its two middle terms equal, sqrt(Delta_max / 2)
+    best_eta: (
+        float  # of the bound: the eta that makes its two middle terms equal, sqrt(Delta_max / 2)
+    )
     said: Inequality = field(repr=False)
     norm: Inequality = field(repr=False)  # the form of the main text
 
@@ -47,7 +49,9 @@ class Verification:
     """What `verify` found."""
 
     rows: list[Row] = field(default_factory=list)
-    rates: list[tuple[str, float, Rate | str]] = field(default_factory=list)  # problem, eta, rate or why there is none
+    rates: list[tuple[str, float, Rate | str]] = field(
+        default_factory=list
+    )  # problem, eta, rate or why there is none
     bounds: list[Bound] = field(default_factory=list, repr=False)
     files: list[Path] = field(default_factory=list)
 
@@ -59,13 +63,13 @@ class Verification:
 
 def to_text(found: Verification) -> str:
     """The two tables in plain text."""
-    head = (
-        f"{'problem':<8} {'statement':<22} {'runs':>4} {'least slack':>12} {'rounding':>9} {'n':>6} {'eta':>9} {'blocks':<12}"
-    )
+    head = f"{'problem':<8} {'statement':<22} {'runs':>4} {'least slack':>12} {'rounding':>9} {'n':>6} {'eta':>9} {'blocks':<12}"
     lines = [f"{head} result"]
     for row in found.rows:
         if not row.runs:
-            lines.append(f"{row.problem:<8} {row.statement:<22} {0:>4} {'':>53} refused: {row.refused}")
+            lines.append(
+                f"{row.problem:<8} {row.statement:<22} {0:>4} {'':>53} refused: {row.refused}"
+            )
             continue
         result = "holds" if row.holds else "VIOLATED"
         if row.statement == FALSE:
@@ -74,12 +78,19 @@ def to_text(found: Verification) -> str:
         lines.append(
             f"{row.problem:<8} {row.statement:<22} {row.runs:>4} {row.relative:>12.1e} {row.rounding:>9.0e} {where} {result}"
         )
-    lines += ["", f"{'problem':<8} {'eta':>9} {'slope':>7} {'needed':>7} {'from n':>7} {'to n':>7}  result"]
+    lines += [
+        "",
+        f"{'problem':<8} {'eta':>9} {'slope':>7} {'needed':>7} {'from n':>7} {'to n':>7}  result",
+    ]
     for name, eta, rated in found.rates:
         if isinstance(rated, str):
             lines.append(f"{name:<8} {eta:>9.3g} {'':>32} refused: {rated}")
             continue
-        result = ("holds" if rated.holds() else "TOO FLAT") if rated.settled else "not yet asymptotic"
+        result = (
+            ("holds" if rated.holds() else "TOO FLAT") if rated.settled else "not yet asymptotic"
+        )
         first, last = rated.window
-        lines.append(f"{name:<8} {eta:>9.3g} {rated.slope:>7.2f} {rated.needed:>7} {first:>7} {last:>7}  {result}")
+        lines.append(
+            f"{name:<8} {eta:>9.3g} {rated.slope:>7.2f} {rated.needed:>7} {first:>7} {last:>7}  {result}"
+        )
     return "\n".join(lines)

@@ -91,7 +91,9 @@ def verify(
     for eta in given:  # the inequalities have its square, and divide by it
         if not 1 / LARGEST_ETA <= eta <= LARGEST_ETA:
             ends = f"{1 / LARGEST_ETA:g} and {LARGEST_ETA:g}"
-            raise check.InputError(f"The 'etas' parameter of verify must be between {ends}. Got {eta!r} instead.")
+            raise check.InputError(
+                f"The 'etas' parameter of verify must be between {ends}. Got {eta!r} instead."
+            )
     if iterations is not None:
         check.count(iterations, "iterations", "verify", least=1)
     found = Verification()
@@ -108,7 +110,9 @@ def verify(
         for eta in given or [problem.paper_eta * factor for factor in RATE_FACTORS]:
             say(f"  rate at eta = {eta:.3g}, {long} iterations")
             try:
-                run = record(problem.loss, problem.x0s[:, 0], problem.penalty, AdaGradDiff(eta), long)
+                run = record(
+                    problem.loss, problem.x0s[:, 0], problem.penalty, AdaGradDiff(eta), long
+                )
                 found.rates.append((_label(problem), eta, rate(run, x_star)))
             except ValueError as error:
                 found.rates.append((_label(problem), eta, str(error)))
@@ -127,7 +131,9 @@ def _problem(name: str, seed: int, data: Any, say: Callable[[str], Any]) -> Prob
         options |= {"data": data, "stand_in": True}
     problem = PROBLEMS[name](**options)
     if not problem.real:
-        say(f"  The data of {name} were not found: a generated {problem.data} is used. With the file: --data DIR.")
+        say(
+            f"  The data of {name} were not found: a generated {problem.data} is used. With the file: --data DIR."
+        )
     return problem
 
 
@@ -164,7 +170,13 @@ def _label(problem: Problem) -> str:
     return problem.name if problem.real else f"{problem.name} (stand-in)"
 
 
-def _rows(problem: Problem, x_star: np.ndarray, etas: Sequence[float], iterations: int, bounds: list[Bound]) -> list[Row]:
+def _rows(
+    problem: Problem,
+    x_star: np.ndarray,
+    etas: Sequence[float],
+    iterations: int,
+    bounds: list[Bound],
+) -> list[Row]:
     """The worst case of every statement; the main bound of single coordinates is kept for the figure."""
     label, (start, other) = _label(problem), problem.x0s.T
     checked: dict[str, list[Row]] = {}
@@ -188,7 +200,11 @@ def _rows(problem: Problem, x_star: np.ndarray, etas: Sequence[float], iteration
                     refused[name] = str(error)
             if blocks == "coordinates":
                 best = float(np.sqrt(np.max((run.x[:-1] - x_star) ** 2) / 2))
-                bounds.append(Bound(label, eta, best, main_bound(run, x_star), main_bound(run, x_star, "norm")))
+                bounds.append(
+                    Bound(
+                        label, eta, best, main_bound(run, x_star), main_bound(run, x_star, "norm")
+                    )
+                )
     rows = []
     for name, here in checked.items():
         none = Row(label, name, np.inf, 0, np.nan, "", 0.0, 0)

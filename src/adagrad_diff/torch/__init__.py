@@ -16,4 +16,15 @@ from .adagrad_diff import AdaGradDiff  # noqa: E402
 from .adam_diff import AdamDiff, AdamWDiff  # noqa: E402
 from .penalties import L1, Box, ElasticNet, GroupL2, NonNegative, Penalty, Ridge  # noqa: E402
 
-__all__ = ["L1", "AdaGradDiff", "AdamDiff", "AdamWDiff", "Box", "ElasticNet", "GroupL2", "NonNegative", "Penalty", "Ridge"]
+__all__ = [
+    "L1",
+    "AdaGradDiff",
+    "AdamDiff",
+    "AdamWDiff",
+    "Box",
+    "ElasticNet",
+    "GroupL2",
+    "NonNegative",
+    "Penalty",
+    "Ridge",
+]

@@ -22,7 +22,9 @@ ALWAYS = ("lr", "eps", "penalty", "blocks")  # options of ours that every state 
 def saved(content: dict[str, Any]) -> dict[str, Any]:
     """A state dict with copies of the tensors, and plain data for penalties."""
     content["state"] = {
-        key: {name: _copy(value) for name, value in state.items()} if isinstance(state, dict) else _copy(state)
+        key: {name: _copy(value) for name, value in state.items()}
+        if isinstance(state, dict)
+        else _copy(state)
         for key, state in content["state"].items()
     }
     for group in content["param_groups"]:
@@ -77,7 +79,9 @@ def refuse_another(optimizer: DifferenceOptimizer, content: dict[str, Any]) -> N
     params = {key for group in content["param_groups"] for key in group["params"]}
     for key, state in content["state"].items():
         if key in params and not set(optimizer.buffers) <= set(state) <= ours:
-            theirs, expected = (", ".join(map(repr, sorted(names))) for names in (state, optimizer.buffers))
+            theirs, expected = (
+                ", ".join(map(repr, sorted(names))) for names in (state, optimizer.buffers)
+            )
             raise ValueError(
                 f"This state_dict is not one of {owner}: a parameter's state holds {theirs} where {owner} has {expected}. "
                 "Load it into the optimizer that made it, or begin anew without it."
@@ -96,15 +100,23 @@ def check_numbers(optimizer: DifferenceOptimizer, content: dict[str, Any]) -> No
         for name in (*optimizer.buffers, "step") if key in params else ():
             values = torch.as_tensor(state.get(name, 0.0)).detach()
             if not values.is_floating_point() and name != "step":
-                raise ValueError(f"{name!r} of parameter {key!r} in this state_dict has dtype {values.dtype}. It must be real.")
-            values = getattr(values, "to_local", lambda values=values: values)()  # each process checks its own part
+                raise ValueError(
+                    f"{name!r} of parameter {key!r} in this state_dict has dtype {values.dtype}. It must be real."
+                )
+            values = getattr(
+                values, "to_local", lambda values=values: values
+            )()  # each process checks its own part
             values = values if values.layout is torch.strided else values.to_dense()
             if values.is_meta or hasattr(values, "fake_mode") or values.numel() == 0:
                 continue  # there are no numbers
-            wrong = ~(values.min() >= 0) if name in ("total", "step") else values.isnan().any()  # the minimum propagates NaN
+            wrong = (
+                ~(values.min() >= 0) if name in ("total", "step") else values.isnan().any()
+            )  # the minimum propagates NaN
             flags.setdefault(values.device, []).append((key, name, wrong))
     for found in flags.values():
-        for (key, name, _), wrong in zip(found, torch.stack([flag for *_, flag in found]).tolist(), strict=True):
+        for (key, name, _), wrong in zip(
+            found, torch.stack([flag for *_, flag in found]).tolist(), strict=True
+        ):
             if wrong:
                 what = "NaN or a negative number" if name in ("total", "step") else "NaN"
                 raise ValueError(

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from ._optimizer import DifferenceOptimizer
 
 
-def dense_step(optimizer: DifferenceOptimizer, p: Tensor, g: Tensor, group: dict[str, Any], factor: float) -> None:
+def dense_step(
+    optimizer: DifferenceOptimizer, p: Tensor, g: Tensor, group: dict[str, Any], factor: float
+) -> None:
     """In the precision of the state; a complex entry is two real ones."""
     state = optimizer.ready(p, group)
     check_shapes(p, g, state)
@@ -34,7 +36,9 @@ def dense_step(optimizer: DifferenceOptimizer, p: Tensor, g: Tensor, group: dict
     remember(p, g, given, state, group)
 
 
-def remember(p: Tensor, g: Tensor, given: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+def remember(
+    p: Tensor, g: Tensor, given: Tensor, state: dict[str, Any], group: dict[str, Any]
+) -> None:
     """prev = g: a copy, or the given gradient's own memory if we may have it."""
     state.pop("support", None)  # where the previous gradient was not zero, if it was sparse
     if group["donate_grads"] and g is given:

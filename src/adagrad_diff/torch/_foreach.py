@@ -30,7 +30,9 @@ class Foreach:
         """Whether the options allow it."""
         return bool(group["blocks"] == "element")
 
-    def step(self, optimizer: DifferenceOptimizer, pairs: Pairs, group: dict[str, Any], factor: float) -> Pairs:
+    def step(
+        self, optimizer: DifferenceOptimizer, pairs: Pairs, group: dict[str, Any], factor: float
+    ) -> Pairs:
         rest: Pairs = []
         listed: Pairs = []
         for p, g in pairs:
@@ -41,9 +43,16 @@ class Foreach:
 
     def _takes(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> bool:
         plain = type(p) in PLAIN_TYPES and not p.is_complex() and p.dtype not in HALF
-        return plain and not g.is_sparse and (self.cpu or not p.is_cpu) and group["accumulator_dtype"] in (None, p.dtype)
+        return (
+            plain
+            and not g.is_sparse
+            and (self.cpu or not p.is_cpu)
+            and group["accumulator_dtype"] in (None, p.dtype)
+        )
 
-    def _step_list(self, optimizer: DifferenceOptimizer, pairs: Pairs, group: dict[str, Any], factor: float) -> None:
+    def _step_list(
+        self, optimizer: DifferenceOptimizer, pairs: Pairs, group: dict[str, Any], factor: float
+    ) -> None:
         states = [optimizer.ready(p, group) for p, _ in pairs]
         for (p, g), state in zip(pairs, states, strict=True):
             check_shapes(p, g, state)
@@ -53,19 +62,37 @@ class Foreach:
         if decay and group["decoupled_weight_decay"]:
             torch._foreach_mul_(xs, [1 - row[0] * decay for row in numbers])
         elif decay:
-            gs = list(torch._foreach_add(gs, xs, alpha=decay)) if gs is given else _added(gs, xs, decay)
+            gs = (
+                list(torch._foreach_add(gs, xs, alpha=decay))
+                if gs is given
+                else _added(gs, xs, decay)
+            )
         buffers = [[state[name] for state in states] for name in optimizer.buffers]
         self._update(optimizer, [xs, gs, *buffers], numbers, group)
         for (p, _), g, own, state in zip(pairs, gs, given, states, strict=True):
             remember(p, g, own, state, group)
 
-    def _update(self, optimizer: DifferenceOptimizer, lists: list[list[Tensor]], numbers: Any, group: dict[str, Any]) -> None:
+    def _update(
+        self,
+        optimizer: DifferenceOptimizer,
+        lists: list[list[Tensor]],
+        numbers: Any,
+        group: dict[str, Any],
+    ) -> None:
         penalty = group["penalty"]
-        if lists[0][0].is_cpu and (penalty is None or penalty.limits() is not None) and not torch.compiler.is_compiling():
+        if (
+            lists[0][0].is_cpu
+            and (penalty is None or penalty.limits() is not None)
+            and not torch.compiler.is_compiling()
+        ):
             # Piece by piece, so that all operations but the first find the piece in the cache.
             for row, *tensors in zip(numbers, *lists, strict=True):
                 contiguous = all(t.is_contiguous() for t in tensors)
-                pieces = [t.view(-1).split(CACHED_PIECE) for t in tensors] if contiguous else [[t] for t in tensors]
+                pieces = (
+                    [t.view(-1).split(CACHED_PIECE) for t in tensors]
+                    if contiguous
+                    else [[t] for t in tensors]
+                )
                 for piece in zip(*pieces, strict=True):
                     optimizer.listed(*([t] for t in piece), numbers=[row], group=group)
         else:
@@ -75,7 +102,13 @@ class Foreach:
 class Compiled(Foreach):
     """The same, by a function that `torch.compile` has made of the list operations."""
 
-    def _update(self, optimizer: DifferenceOptimizer, lists: list[list[Tensor]], numbers: Any, group: dict[str, Any]) -> None:
+    def _update(
+        self,
+        optimizer: DifferenceOptimizer,
+        lists: list[list[Tensor]],
+        numbers: Any,
+        group: dict[str, Any],
+    ) -> None:
         compiled(type(optimizer).listed)(*lists, numbers=numbers, group=group)
 
 

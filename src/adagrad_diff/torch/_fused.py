@@ -39,12 +39,16 @@ class Fused:
             and not numba.config.DISABLE_JIT  # type: ignore[attr-defined, unused-ignore]
         )
 
-    def step(self, optimizer: DifferenceOptimizer, pairs: Pairs, group: dict[str, Any], factor: float) -> Pairs:
+    def step(
+        self, optimizer: DifferenceOptimizer, pairs: Pairs, group: dict[str, Any], factor: float
+    ) -> Pairs:
         of, names = optimizer.state, optimizer.buffers
         states = [of[p] for p, _ in pairs]
         if not all("prev" in state for state in states):
             states = [optimizer.ready(p, group) for p, _ in pairs]
-        tensors = [p for p, _ in pairs] + [g for _, g in pairs]  # columns: parameters, gradients, buffers
+        tensors = [p for p, _ in pairs] + [
+            g for _, g in pairs
+        ]  # columns: parameters, gradients, buffers
         for name in names:
             tensors += [state[name] for state in states]
         known = optimizer.__dict__.setdefault("_plain", {})
@@ -57,9 +61,21 @@ class Fused:
         for dtype, rows in plain.rows.items():
             params, some = [pairs[k][0] for k in rows], [states[k] for k in rows]
             for state in some:
-                state.pop("support", None)  # where the previous gradient was not zero, if it was sparse
-            increment_version(params)  # autograd is told before anything is written: a backward through the old values raises
-            self._run(optimizer, some, addresses[rows], [plain.sizes[k] for k in rows], group, factor, dtype)
+                state.pop(
+                    "support", None
+                )  # where the previous gradient was not zero, if it was sparse
+            increment_version(
+                params
+            )  # autograd is told before anything is written: a backward through the old values raises
+            self._run(
+                optimizer,
+                some,
+                addresses[rows],
+                [plain.sizes[k] for k in rows],
+                group,
+                factor,
+                dtype,
+            )
         return [pairs[k] for k in plain.rest]
 
     @staticmethod
@@ -73,13 +89,26 @@ class Fused:
         kind: torch.dtype,
     ) -> None:
         """Update the tensors whose addresses are the columns of the table: parameter, gradient, buffers."""
-        dtype, limits = FUSED_DTYPES[kind], None if group["penalty"] is None else group["penalty"].limits()
-        prox = NO_PROX if limits is None else SHRINK_ONLY if limits[1:] == (0.0, -np.inf, np.inf) else FULL_PROX
+        dtype, limits = (
+            FUSED_DTYPES[kind],
+            None if group["penalty"] is None else group["penalty"].limits(),
+        )
+        prox = (
+            NO_PROX
+            if limits is None
+            else SHRINK_ONLY
+            if limits[1:] == (0.0, -np.inf, np.inf)
+            else FULL_PROX
+        )
         decay = group["weight_decay"]
-        weights = NO_DECAY if decay == 0 else DECOUPLED if group["decoupled_weight_decay"] else COUPLED
+        weights = (
+            NO_DECAY if decay == 0 else DECOUPLED if group["decoupled_weight_decay"] else COUPLED
+        )
         update = kernel(optimizer.kernel, dtype, Kind(prox, weights, group["prox_unseen"]))
         rows = optimizer.numbers(states, group)
-        numbers = np.array(rows[:1] if rows.count(rows[0]) == len(rows) else rows, dtype)  # mostly one for all
+        numbers = np.array(
+            rows[:1] if rows.count(rows[0]) == len(rows) else rows, dtype
+        )  # mostly one for all
         numbers = np.broadcast_to(numbers, (len(rows), numbers.shape[1])).copy()
         scalars = tuple(map(dtype, (factor, decay, *optimizer.scalars(group))))
         penalty = tuple(map(dtype, (*(limits or (0.0,) * 4), 0.0, 1.0)))
@@ -90,7 +119,11 @@ class Fused:
             threads = 1  # one after the other, in their order
         addresses = np.zeros((len(table), 5), np.uint64)
         addresses[:, : table.shape[1]] = table
-        over_team(lambda part, lo, hi: update(addresses, starts, numbers, scalars, penalty, lo, hi), int(starts[-1]), threads)
+        over_team(
+            lambda part, lo, hi: update(addresses, starts, numbers, scalars, penalty, lo, hi),
+            int(starts[-1]),
+            threads,
+        )
 
 
 def overlapping(table: np.ndarray, lengths: np.ndarray) -> bool:

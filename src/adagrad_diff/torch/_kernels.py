@@ -18,7 +18,9 @@ from numba.extending import intrinsic, register_jitable
 from ..kernels import INLINE, compiled, named
 
 NO_PROX, SHRINK_ONLY, FULL_PROX = range(3)  # what the proximal step consists of
-NO_DECAY, COUPLED, DECOUPLED = range(3)  # whether weights decay, and through the gradient or by themselves
+NO_DECAY, COUPLED, DECOUPLED = range(
+    3
+)  # whether weights decay, and through the gradient or by themselves
 
 
 class Kind(NamedTuple):
@@ -52,7 +54,9 @@ def _decayed(x: Any, gradient: Any, lr: Any, decay: Any, one: Any, kind: Any) ->
 
 
 @register_jitable(**INLINE)
-def _prox(z: Any, step: Any, total: Any, direction: Any, penalty: Any, kind: Any, unseen: Any) -> Any:
+def _prox(
+    z: Any, step: Any, total: Any, direction: Any, penalty: Any, kind: Any, unseen: Any
+) -> Any:
     """Shrink, divide, clip, as `common.six_penalties` states it, where something has accumulated (see `_proximal`)."""
     l1, l2, lower, upper, zero, one = penalty
     if kind == NO_PROX:
@@ -69,7 +73,17 @@ def _prox(z: Any, step: Any, total: Any, direction: Any, penalty: Any, kind: Any
 
 
 @register_jitable(**INLINE)
-def adagrad_diff(x: Any, g: Any, total: Any, prev: Any, mean: Any, numbers: Any, scalars: Any, penalty: Any, kind: Any) -> None:
+def adagrad_diff(
+    x: Any,
+    g: Any,
+    total: Any,
+    prev: Any,
+    mean: Any,
+    numbers: Any,
+    scalars: Any,
+    penalty: Any,
+    kind: Any,
+) -> None:
     """total += (g - prev)**2;  x = prox(x - lr * g / (sqrt(total) + eps));  prev = g"""
     prox, weights, unseen = kind
     factor, decay, eps = scalars
@@ -85,7 +99,17 @@ def adagrad_diff(x: Any, g: Any, total: Any, prev: Any, mean: Any, numbers: Any,
 
 
 @register_jitable(**INLINE)
-def adam_diff(x: Any, g: Any, total: Any, prev: Any, mean: Any, numbers: Any, scalars: Any, penalty: Any, kind: Any) -> None:
+def adam_diff(
+    x: Any,
+    g: Any,
+    total: Any,
+    prev: Any,
+    mean: Any,
+    numbers: Any,
+    scalars: Any,
+    penalty: Any,
+    kind: Any,
+) -> None:
     """total and mean decay; x = prox(x - lr * mean_hat / (max(sqrt(total_hat), least * abs(mean_hat)) + eps));  prev = g"""
     prox, weights, unseen = kind
     factor, decay, eps, beta1, beta2, rest1, rest2, least = scalars
@@ -109,7 +133,9 @@ def kernel(update: Callable[..., None], dtype: Any, kind: Kind) -> Any:
     """One compiled kernel per rule, dtype and kind."""
     prox, weights, unseen = kind
 
-    def kernel(table: Any, starts: Any, numbers: Any, scalars: Any, penalty: Any, lo: int, hi: int) -> None:
+    def kernel(
+        table: Any, starts: Any, numbers: Any, scalars: Any, penalty: Any, lo: int, hi: int
+    ) -> None:
         """The update of the entries lo..hi, counted through all tensors."""
         k = np.searchsorted(starts, lo, side="right") - 1
         while lo < hi:
@@ -123,4 +149,9 @@ def kernel(update: Callable[..., None], dtype: Any, kind: Kind) -> Any:
             lo += size
             k += 1
 
-    return compiled(named(kernel, repr((update.__name__, dtype, tuple(kind))).encode() + Path(__file__).read_bytes()))
+    return compiled(
+        named(
+            kernel,
+            repr((update.__name__, dtype, tuple(kind))).encode() + Path(__file__).read_bytes(),
+        )
+    )

@@ -24,7 +24,9 @@ class DifferenceOptimizer(Optimizer, ABC):
     entries and, if it can, for the entries of a sparse gradient (`sparse`).
     """
 
-    buffers: ClassVar[tuple[str, ...]]  # names of the tensors in the state; "total" has one entry per block
+    buffers: ClassVar[
+        tuple[str, ...]
+    ]  # names of the tensors in the state; "total" has one entry per block
     kernel: ClassVar[Any]  # of `_kernels`
     _step_supports_amp_scaling = True  # a GradScaler leaves unscaling, and skipping, to the step
 
@@ -61,13 +63,19 @@ class DifferenceOptimizer(Optimizer, ABC):
     @_use_grad_for_differentiable
     def step(self, closure: Any = None) -> Any:
         """Make one step; `closure`, if given, evaluates the model again and returns the loss. With `reduce` it is needed."""
-        loss, storm = None, Storm(self) if any(group["reduce"] for group in self.param_groups) else None
+        loss, storm = (
+            None,
+            Storm(self) if any(group["reduce"] for group in self.param_groups) else None,
+        )
         if storm is not None:
             loss = storm.evaluate(closure)
         elif closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        groups = [(group, [(p, g) for p in group["params"] if (g := p.grad) is not None]) for group in self.param_groups]
+        groups = [
+            (group, [(p, g) for p in group["params"] if (g := p.grad) is not None])
+            for group in self.param_groups
+        ]
         if storm is not None:
             groups = storm.directions(groups)
         if self._skips(groups):
@@ -95,7 +103,10 @@ class DifferenceOptimizer(Optimizer, ABC):
         if found is not None and found.item():
             return True
         looked = [
-            g.coalesce().values() if g.is_sparse else g for group, pairs in groups if group["skip_nonfinite"] for _, g in pairs
+            g.coalesce().values() if g.is_sparse else g
+            for group, pairs in groups
+            if group["skip_nonfinite"]
+            for _, g in pairs
         ]
         return any(not torch.isfinite(g).all() for g in looked)
 
@@ -105,7 +116,9 @@ class DifferenceOptimizer(Optimizer, ABC):
         if "prev" not in state:
             x = (torch.view_as_real(p) if p.is_complex() else p).detach()
             dtype = group["accumulator_dtype"] or (torch.float32 if p.dtype in HALF else x.dtype)
-            total = block_full(x, group["blocks"], group.get("initial_accumulator_value", 0.0), dtype)
+            total = block_full(
+                x, group["blocks"], group.get("initial_accumulator_value", 0.0), dtype
+            )
             others = {name: full(x, 0.0, dtype) for name in self.buffers if name != "total"}
             state.update({"total": total, **others})  # at once: another thread may ask, too
         return state
@@ -136,7 +149,9 @@ class DifferenceOptimizer(Optimizer, ABC):
         """For each of these tensors, whose next step this is: the learning rate, and what else differs among tensors."""
 
     @abstractmethod
-    def single(self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any], *numbers: Any) -> None:
+    def single(
+        self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any], *numbers: Any
+    ) -> None:
         """The step of one tensor, as the formula says it."""
 
     @staticmethod
@@ -151,7 +166,13 @@ class DifferenceOptimizer(Optimizer, ABC):
     takes_sparse: ClassVar[bool] = False
 
     def sparse(
-        self, p: Tensor, where: tuple[Tensor, ...], g: Tensor, state: dict[str, Any], group: dict[str, Any], *numbers: Any
+        self,
+        p: Tensor,
+        where: tuple[Tensor, ...],
+        g: Tensor,
+        state: dict[str, Any],
+        group: dict[str, Any],
+        *numbers: Any,
     ) -> None:
         """The same for the entries `where`, all others being as if their gradients stayed zero; if `takes_sparse`."""
         raise NotImplementedError

@@ -17,7 +17,15 @@ from .penalties import Penalty
 
 # Similarity (ratio of difflib) of a misspelled option. One wrong letter in 'penalty' gives 0.86; 'layer_decay' gives 0.84.
 SIMILARITY = 0.85
-FLAGS = ("maximize", "capturable", "differentiable", "donate_grads", "decoupled_weight_decay", "prox_unseen", "skip_nonfinite")
+FLAGS = (
+    "maximize",
+    "capturable",
+    "differentiable",
+    "donate_grads",
+    "decoupled_weight_decay",
+    "prox_unseen",
+    "skip_nonfinite",
+)
 
 
 def warn_misspelled(group: dict[str, Any], options: dict[str, Any], owner: str) -> None:
@@ -51,12 +59,16 @@ def check_options(options: dict[str, Any], owner: str) -> None:
             _in_range(name, options[name], 0.0 <= _number(options[name], name, owner) < math.inf)
     betas = options.get("betas", (0.0, 0.0))
     if not isinstance(betas, tuple | list) or len(betas) != 2:
-        raise ValueError(f"The 'betas' parameter of {owner} must be two numbers. Got {betas!r} instead.")
+        raise ValueError(
+            f"The 'betas' parameter of {owner} must be two numbers. Got {betas!r} instead."
+        )
     for k, beta in enumerate(betas):
         if not 0.0 <= _number(beta, "betas", owner) < 1.0:
             raise ValueError(f"Invalid beta parameter at index {k}: {beta}")
     if not _number(options.get("max_move", 1.0), "max_move", owner) > 0.0:
-        raise ValueError(f"The 'max_move' parameter of {owner} must be a positive number. Got {options['max_move']!r} instead.")
+        raise ValueError(
+            f"The 'max_move' parameter of {owner} must be a positive number. Got {options['max_move']!r} instead."
+        )
     check.one_of(options["blocks"], BLOCKS, "blocks", owner)
     if not isinstance(options["penalty"], Penalty | None):
         raise TypeError(
@@ -64,7 +76,9 @@ def check_options(options: dict[str, Any], owner: str) -> None:
         )
     dtype = options["accumulator_dtype"]
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        raise ValueError(f"The 'accumulator_dtype' parameter of {owner} must be a floating-point dtype. Got {dtype!r} instead.")
+        raise ValueError(
+            f"The 'accumulator_dtype' parameter of {owner} must be a floating-point dtype. Got {dtype!r} instead."
+        )
     for name in FLAGS:
         check.flag(options[name], name, owner)
     check.one_of(options["reduce"], (None, "storm"), "reduce", owner)
@@ -74,7 +88,9 @@ def check_options(options: dict[str, Any], owner: str) -> None:
             f"The 'reduce_rate' parameter of {owner} must be a number above 0 and at most 1. Got {share!r} instead."
         )
     if options["reduce"] and options["differentiable"]:
-        raise RuntimeError(f"{owner} cannot be differentiable with reduce='storm': a step writes the previous weights back.")
+        raise RuntimeError(
+            f"{owner} cannot be differentiable with reduce='storm': a step writes the previous weights back."
+        )
     if options["fused"] and options["differentiable"]:
         raise RuntimeError("`fused` does not support `differentiable`")
     if options["fused"] and options["foreach"]:
@@ -109,7 +125,9 @@ def _number(value: Any, name: str, owner: str, what: str = "a number") -> float:
             raise TypeError
         return float(value.detach() if isinstance(value, Tensor) else value)
     except (TypeError, ValueError):
-        raise TypeError(f"The {name!r} parameter of {owner} must be {what}. Got {value!r} instead.") from None
+        raise TypeError(
+            f"The {name!r} parameter of {owner} must be {what}. Got {value!r} instead."
+        ) from None
 
 
 def _in_range(name: str, value: Any, good: bool) -> None:

@@ -18,7 +18,9 @@ from ._tensors import PLAIN_TYPES, has_memory
 
 FUSED_DTYPES: dict[torch.dtype, Any] = {torch.float32: np.float32, torch.float64: np.float64}
 guards: Any = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
-TensorGuards: Any = getattr(guards, "TensorGuards", None)  # without it, tensors are looked at one by one
+TensorGuards: Any = getattr(
+    guards, "TensorGuards", None
+)  # without it, tensors are looked at one by one
 
 
 class Plain:
@@ -26,7 +28,9 @@ class Plain:
 
     def __init__(self, tensors: list[Tensor], width: int):
         self.width = width
-        self.rows: dict[torch.dtype, list[int]] = {}  # the parameters that are plain with all their companions
+        self.rows: dict[
+            torch.dtype, list[int]
+        ] = {}  # the parameters that are plain with all their companions
         self.rest: list[int] = []  # and those that are not
         count = len(tensors) // width
         self.sizes = [p.numel() for p in tensors[:count]]
@@ -41,7 +45,9 @@ class Plain:
 
     def addresses(self, tensors: list[Tensor]) -> np.ndarray | None:
         """A row of addresses for each parameter; 0 for those that are left out. None if something has changed."""
-        if not self.fresh and (self.same is None or len(tensors) != len(self.last) or not self.same(*tensors)):
+        if not self.fresh and (
+            self.same is None or len(tensors) != len(self.last) or not self.same(*tensors)
+        ):
             return None
         self.fresh = False
         found = np.zeros(len(tensors), np.uint64)

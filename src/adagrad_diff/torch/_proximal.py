@@ -10,7 +10,9 @@ from torch import Tensor
 from ._sharded import placed
 
 
-def proximal_(x: Tensor, step: Tensor, total: Tensor, direction: Tensor, group: dict[str, Any]) -> None:
+def proximal_(
+    x: Tensor, step: Tensor, total: Tensor, direction: Tensor, group: dict[str, Any]
+) -> None:
     """Replace x by its proximal point, but where nothing has accumulated: the length of a step is not known there.
 
     Such a coordinate keeps its value, and counts in the norm of its group: that is the proximal step in a metric that is

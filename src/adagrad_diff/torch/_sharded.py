@@ -10,7 +10,11 @@ import torch
 def placed(value: Any, x: Any) -> Any:
     """The value, spread over processes as x is: an operation in place asks for that, and of one row PyTorch makes copies."""
     places = getattr(x, "placements", None)
-    return value if places is None or value.placements == places else value.redistribute(placements=places)
+    return (
+        value
+        if places is None or value.placements == places
+        else value.redistribute(placements=places)
+    )
 
 
 class Namespace:
@@ -21,7 +25,9 @@ class Namespace:
 
     @staticmethod
     def amax(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-        if not any(place.is_shard() and place.dim in axis for place in getattr(x, "placements", ())):
+        if not any(
+            place.is_shard() and place.dim in axis for place in getattr(x, "placements", ())
+        ):
             return torch.amax(x, dim=axis, keepdim=keepdims)
         from torch.distributed.tensor import DTensor, Partial, Replicate
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 class Single:
     """Take every parameter: complex, half precision, spread over processes, with a sparse gradient."""
 
-    def step(self, optimizer: DifferenceOptimizer, pairs: Pairs, group: dict[str, Any], factor: float) -> Pairs:
+    def step(
+        self, optimizer: DifferenceOptimizer, pairs: Pairs, group: dict[str, Any], factor: float
+    ) -> Pairs:
         for p, g in pairs:
             if g.is_sparse:
                 sparse_step(optimizer, p, g, group, factor)

@@ -21,19 +21,27 @@ def check_sparse(g: Tensor, group: dict[str, Any], optimizer: DifferenceOptimize
     if not optimizer.takes_sparse:
         raise RuntimeError(f"{owner} does not support sparse gradients")
     if group["reduce"]:
-        raise RuntimeError(f"{owner} takes sparse gradients only without reduce='storm': its directions are dense.")
+        raise RuntimeError(
+            f"{owner} takes sparse gradients only without reduce='storm': its directions are dense."
+        )
     if group["penalty"] is not None:
-        raise RuntimeError(f"{owner} takes sparse gradients only without a penalty: a proximal step changes every entry.")
+        raise RuntimeError(
+            f"{owner} takes sparse gradients only without a penalty: a proximal step changes every entry."
+        )
     if group["weight_decay"]:
         raise RuntimeError("weight_decay option is not compatible with sparse gradients")
 
 
-def sparse_step(optimizer: DifferenceOptimizer, p: Tensor, g: Tensor, group: dict[str, Any], factor: float) -> None:
+def sparse_step(
+    optimizer: DifferenceOptimizer, p: Tensor, g: Tensor, group: dict[str, Any], factor: float
+) -> None:
     """As for a dense gradient, entry by entry. The state remembers where the previous one was not zero."""
     state, g = optimizer.ready(p, group), g.coalesce()
     elementwise = group["blocks"] == "element" and not p.is_complex()
     if not elementwise or ("support" not in state and state["prev"].any()):
-        dense_step(optimizer, p, g.to_dense(), {**group, "donate_grads": False}, factor)  # so is the difference
+        dense_step(
+            optimizer, p, g.to_dense(), {**group, "donate_grads": False}, factor
+        )  # so is the difference
         if elementwise:
             state["support"] = g.indices().clone()  # from now on it is sparse
         return

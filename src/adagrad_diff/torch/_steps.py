@@ -17,4 +17,8 @@ def count(states: list[dict[str, Any]], group: dict[str, Any]) -> list[Any]:
     torch._foreach_add_(steps, 1.0)
     if group["capturable"]:
         return steps
-    return torch.stack([step.cpu() for step in steps]).tolist() if len(steps) > 1 else [step.item() for step in steps]
+    return (
+        torch.stack([step.cpu() for step in steps]).tolist()
+        if len(steps) > 1
+        else [step.item() for step in steps]
+    )

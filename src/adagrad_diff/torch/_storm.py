@@ -33,7 +33,9 @@ class Storm:
         self.here: dict[Tensor, Tensor] = {}  # x^n, in memory of its own
         self.rest: dict[Tensor, Tensor] = {}  # d^{n-1} - g_B(x^{n-1}), in the rule's sign
         # Memory of the last step for these two: on a CPU, new memory takes longer than all that is written to it.
-        self.spare: tuple[dict[Tensor, Tensor], ...] = optimizer.__dict__.setdefault("_spare", ({}, {}))
+        self.spare: tuple[dict[Tensor, Tensor], ...] = optimizer.__dict__.setdefault(
+            "_spare", ({}, {})
+        )
 
     def evaluate(self, closure: Callable[[], Any] | None) -> Any:
         """The loss at x^n, whose gradients are left in the parameters. Whatever happens, so are the weights x^n."""
@@ -43,16 +45,26 @@ class Storm:
         if optimizer.__dict__.pop("_rehearsed", False):
             self.remember([])
         pairs = [(p, group) for group in optimizer.param_groups for p in group["params"]]
-        before = {p: state["x_prev"] for p, _ in pairs if "x_prev" in (state := optimizer.state.get(p, {}))}
+        before = {
+            p: state["x_prev"]
+            for p, _ in pairs
+            if "x_prev" in (state := optimizer.state.get(p, {}))
+        }
         if before:  # one without it has not moved in the last step
             for p, x in before.items():
                 check_before(p, x)
             self.here = {p: kept(p.detach(), self.spare[0].get(p)) for p in before}
             try:
-                with same_draws(before):  # x^{n-1} first: in the end, gradients, draws and running statistics are those of x^n
+                with same_draws(
+                    before
+                ):  # x^{n-1} first: in the end, gradients, draws and running statistics are those of x^n
                     put(before)
                     self._run(closure)
-                    self.rest = {p: self._rest(p, before[p], group) for p, group in pairs if group["reduce"] and p in before}
+                    self.rest = {
+                        p: self._rest(p, before[p], group)
+                        for p, group in pairs
+                        if group["reduce"] and p in before
+                    }
             finally:
                 put(self.here)
         return self._run(closure)
@@ -65,7 +77,10 @@ class Storm:
                     check_sparse(g, group, self.optimizer)
                 if p not in self.here:
                     self.here[p] = p.detach().clone()
-        return [(group, [(p, self._direction(p, g, group)) for p, g in pairs]) for group, pairs in groups]
+        return [
+            (group, [(p, self._direction(p, g, group)) for p, g in pairs])
+            for group, pairs in groups
+        ]
 
     def remember(self, groups: Groups) -> None:
         """x^n of those that made the step. The others have not moved, and begin anew when they have a gradient again."""
@@ -97,12 +112,17 @@ class Storm:
         decay = group["weight_decay"]
         if decay and not group["decoupled_weight_decay"]:
             prev = prev - decay * real(before).to(prev.dtype)
-        if p.grad is None:  # no gradient, although there is one at x^n: the loss did not depend on p
+        if (
+            p.grad is None
+        ):  # no gradient, although there is one at x^n: the loss did not depend on p
             return prev.clone()
         check_sparse(p.grad, group, self.optimizer)
         memory = self.spare[1].get(p)
         rest = torch.add(
-            prev, real(p.grad), alpha=1.0 if group["maximize"] else -1.0, out=memory if fits(memory, prev) else None
+            prev,
+            real(p.grad),
+            alpha=1.0 if group["maximize"] else -1.0,
+            out=memory if fits(memory, prev) else None,
         )
         if not group["donate_grads"]:  # or the state will have it
             self.spare[1][p] = rest
@@ -119,13 +139,20 @@ class Storm:
     def _rehearse(self) -> None:
         """A step without a closure, which only `torch.distributed.checkpoint` may make: with zeros, to see the buffers."""
         optimizer = self.optimizer
-        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        grads = [
+            p.grad
+            for group in optimizer.param_groups
+            for p in group["params"]
+            if p.grad is not None
+        ]
         if optimizer.state or not grads or any(g.any() for g in grads):
             raise RuntimeError(
                 f"{type(optimizer).__name__} with reduce='storm' needs a closure, step(closure): it evaluates the loss of the "
                 "batch at the previous weights, too. (A GradScaler cannot pass it on; autocast to bfloat16 needs no scaler.)"
             )
-        optimizer.__dict__["_rehearsed"] = True  # zeros were no gradients: what is remembered of them is not used
+        optimizer.__dict__["_rehearsed"] = (
+            True  # zeros were no gradients: what is remembered of them is not used
+        )
 
 
 def put(weights: dict[Tensor, Tensor]) -> None:

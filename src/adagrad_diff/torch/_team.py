@@ -29,7 +29,10 @@ def _parallel() -> Any:
             function = ctypes.CDLL(str(path)).GOMP_parallel
         except (OSError, AttributeError):
             continue
-        function.argtypes, function.restype = (BODY, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint), None
+        function.argtypes, function.restype = (
+            (BODY, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint),
+            None,
+        )
         return function
     return None
 
@@ -44,7 +47,9 @@ def over_team(worker: Callable[[int, int, int], None], rows: int, threads: int) 
 
     def body(_: Any) -> None:
         try:
-            for part in parts:  # each thread takes the next one: a team may be smaller than asked for
+            for (
+                part
+            ) in parts:  # each thread takes the next one: a team may be smaller than asked for
                 worker(part, part * rows // threads, (part + 1) * rows // threads)
         except BaseException as error:  # it cannot pass through OpenMP
             errors.append(error)

@@ -56,7 +56,13 @@ def check_before(p: Tensor, before: Tensor) -> None:
 
 def has_memory(t: Tensor) -> bool:
     """Whether the storage of a plain CPU tensor is there; of others PyTorch itself sees it. (On CPUs it would crash.)"""
-    if type(t) not in PLAIN_TYPES or t.layout is not torch.strided or not t.is_cpu or t.numel() == 0 or t._is_zerotensor():
+    if (
+        type(t) not in PLAIN_TYPES
+        or t.layout is not torch.strided
+        or not t.is_cpu
+        or t.numel() == 0
+        or t._is_zerotensor()
+    ):
         return True
     extent = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride(), strict=True)) + 1
     return t.untyped_storage().nbytes() >= (t.storage_offset() + extent) * t.itemsize

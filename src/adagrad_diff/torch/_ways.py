@@ -21,11 +21,17 @@ if TYPE_CHECKING:
 class Way(Protocol):
     """One way of making a step."""
 
-    def step(self, optimizer: DifferenceOptimizer, pairs: Pairs, group: dict[str, Any], factor: float) -> Pairs: ...
+    def step(
+        self, optimizer: DifferenceOptimizer, pairs: Pairs, group: dict[str, Any], factor: float
+    ) -> Pairs: ...
 
 
 SINGLE, FUSED = Single(), Fused()
-LISTS, LISTS_OF_ACCELERATORS, COMPILED_OF_ACCELERATORS = Foreach(cpu=True), Foreach(cpu=False), Compiled(cpu=False)
+LISTS, LISTS_OF_ACCELERATORS, COMPILED_OF_ACCELERATORS = (
+    Foreach(cpu=True),
+    Foreach(cpu=False),
+    Compiled(cpu=False),
+)
 
 
 def ways(group: dict[str, Any]) -> list[Way]:
@@ -35,5 +41,11 @@ def ways(group: dict[str, Any]) -> list[Way]:
         if group["fused"] is not False and not group["foreach"] and Fused.suits(group):
             chosen.append(FUSED)
         if group["foreach"] is not False and Foreach.suits(group):
-            chosen.append(LISTS if group["foreach"] else COMPILED_OF_ACCELERATORS if group["fused"] else LISTS_OF_ACCELERATORS)
+            chosen.append(
+                LISTS
+                if group["foreach"]
+                else COMPILED_OF_ACCELERATORS
+                if group["fused"]
+                else LISTS_OF_ACCELERATORS
+            )
     return [*chosen, SINGLE]

@@ -132,15 +132,25 @@ class AdaGradDiff(DifferenceOptimizer):
         reduce: str | None = None,
         reduce_rate: float = 0.1,
     ):
-        options = {name: value for name, value in locals().items() if name not in ("self", "params", "__class__")}
+        options = {
+            name: value
+            for name, value in locals().items()
+            if name not in ("self", "params", "__class__")
+        }
         super().__init__(params, options)
 
     def numbers(self, states: list[dict[str, Any]], group: dict[str, Any]) -> list[tuple[Any, ...]]:
         """The learning rate, which may decay."""
         lr, decay = rate(group), group["lr_decay"]
-        return [(lr / (1 + (n - 1) * decay),) for n in count(states, group)] if decay else [(lr,)] * len(states)
+        return (
+            [(lr / (1 + (n - 1) * decay),) for n in count(states, group)]
+            if decay
+            else [(lr,)] * len(states)
+        )
 
-    def single(self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any], *numbers: Any) -> None:
+    def single(
+        self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any], *numbers: Any
+    ) -> None:
         (lr,) = numbers
         state["total"].add_(block_sum((g - state["prev"]).square(), group["blocks"]))
         w = state["total"].sqrt() + group["eps"]
@@ -169,7 +179,13 @@ class AdaGradDiff(DifferenceOptimizer):
         return (group["eps"],)
 
     def sparse(
-        self, p: Tensor, where: tuple[Tensor, ...], g: Tensor, state: dict[str, Any], group: dict[str, Any], *numbers: Any
+        self,
+        p: Tensor,
+        where: tuple[Tensor, ...],
+        g: Tensor,
+        state: dict[str, Any],
+        group: dict[str, Any],
+        *numbers: Any,
     ) -> None:
         (lr,) = numbers
         total = state["total"][where] + (g - state["prev"][where]).square()

@@ -90,7 +90,11 @@ class AdamDiff(DifferenceOptimizer):
         reduce_rate: float = 0.3,
     ):
         refuse_amsgrad(amsgrad, type(self).__name__)
-        options = {k: value for k, value in locals().items() if k not in ("self", "params", "amsgrad", "__class__")}
+        options = {
+            k: value
+            for k, value in locals().items()
+            if k not in ("self", "params", "amsgrad", "__class__")
+        }
         super().__init__(params, options)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -105,12 +109,18 @@ class AdamDiff(DifferenceOptimizer):
         if group["capturable"]:
             return [(lr, 1 / (1 - beta1**n), 1 / (1 - beta2**n)) for n in count(states, group)]
         steps = count(states, group)
-        rows = {n: (lr, 1 / (1 - beta1**n), 1 / (1 - beta2**n)) for n in set(steps)}  # mostly one for all
+        rows = {
+            n: (lr, 1 / (1 - beta1**n), 1 / (1 - beta2**n)) for n in set(steps)
+        }  # mostly one for all
         return [rows[n] for n in steps]
 
-    def single(self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any], *numbers: Any) -> None:
+    def single(
+        self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any], *numbers: Any
+    ) -> None:
         (lr, c1, c2), (beta1, beta2), blocks = numbers, group["betas"], group["blocks"]
-        state["total"].mul_(beta2).add_((1 - beta2) * block_sum((g - state["prev"]).square(), blocks))
+        state["total"].mul_(beta2).add_(
+            (1 - beta2) * block_sum((g - state["prev"]).square(), blocks)
+        )
         state["mean"].mul_(beta1).add_((1 - beta1) * g)
         mean = state["mean"] * c1
         size = mean.abs() if blocks == "element" else group_norms(torch, mean, blocks)
@@ -176,8 +186,12 @@ class AdamWDiff(AdamDiff):
         **options: Any,
     ):
         if not options.pop("decoupled_weight_decay", True):
-            raise ValueError("The weight decay of AdamWDiff is decoupled. Use AdamDiff for weight decay through the gradient.")
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, decoupled_weight_decay=True, **options)
+            raise ValueError(
+                "The weight decay of AdamWDiff is decoupled. Use AdamDiff for weight decay through the gradient."
+            )
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, decoupled_weight_decay=True, **options
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
