@@ -119,8 +119,8 @@ MUTATIONS = (
     Mutation(
         "Poisson accepts negative targets",
         LOSSES,
-        "check.first_where(targets < 0, targets",
-        "check.first_where(targets < -np.inf, targets",
+        "targets < 0, targets, lambda",
+        "targets < -np.inf, targets, lambda",
     ),
     # ------------------------------------------------------------ penalties
     Mutation(
@@ -144,8 +144,8 @@ MUTATIONS = (
     Mutation(
         "The prox of Translated shifts the wrong way back",
         PENALTIES,
-        "np.copyto(out, np.where(x == moved, z, x + shift)",
-        "np.copyto(out, np.where(x == moved, z, x - shift)",
+        "out, np.where(x == moved, z, x + shift)",
+        "out, np.where(x == moved, z, x - shift)",
     ),
     Mutation(
         "Precomposed does not scale the step of the inner prox",
@@ -156,14 +156,14 @@ MUTATIONS = (
     Mutation(
         "Separable's conjugate ignores coordinates without a penalty",
         PENALTIES,
-        "for where, penalty in pairs), indicator((y[rest] == 0).all(axis=0)))",
-        "for where, penalty in pairs), np.zeros(y.shape[1:]))",
+        "(penalty.conjugate(y[where]) for where, penalty in pairs),\n            indicator((y[rest] == 0).all(axis=0)),",
+        "(penalty.conjugate(y[where]) for where, penalty in pairs),\n            np.zeros(y.shape[1:]),",
     ),
     Mutation(
         "Simplex accepts negative entries",
         PENALTIES,
-        "<= slack) & (x.min(axis=0) >= -slack))",
-        "<= slack))",
+        "\n            & (x.min(axis=0) >= -slack)",
+        "\n",
     ),
     # ------------------------------------------------------------ certificates
     Mutation(
@@ -293,8 +293,8 @@ MUTATIONS = (
     Mutation(
         "The step for lists of tensors ignores accumulator_dtype",
         TORCH,
-        'and (self.cpu or not p.is_cpu) and group["accumulator_dtype"] in (None, p.dtype)',
-        "and (self.cpu or not p.is_cpu)",
+        'and group["accumulator_dtype"] in (None, p.dtype)\n',
+        "\n",
     ),
     Mutation(
         "Sparse gradients do not accumulate in the PyTorch optimizer",
@@ -350,7 +350,7 @@ MUTATIONS = (
     Mutation(
         "Decades of good step sizes are not interpolated where a curve crosses the threshold",
         ("study", "paper"),
-        "[0.5, 1.0], inside / (inside - outside))",
-        "[0.5, 1.0], 0.5)",
+        "[0.5, 1.0], inside / (inside - outside)",
+        "[0.5, 1.0], 0.5",
     ),
 )
