@@ -99,7 +99,9 @@ def quantile() -> Iterator[Row]:
         peers = {"highs-ipm": once(lambda: quantile_program(A, b, tau, alpha, "highs-ipm"))[0]}
         if optional("cvxpy"):
             peers["Clarabel"] = once(lambda: quantile_cone(A, b, tau, alpha))[0]
-        seconds = min(seconds, best(lambda: ours.fit(A, b))[0]) (peers average over a minute: so do we)
+        seconds = min(
+            seconds, best(lambda: ours.fit(A, b))[0]
+        )  # peers average over a minute: so do we
         yield Row(name, seconds, "QuantileRegressor", theirs, must=1 / 60)
         for peer, time in peers.items():
             yield Row("", seconds, peer, time, must=1 / 25 if time == min(peers.values()) else None)

@@ -154,7 +154,7 @@ def traffic(written: int) -> float:
     """
     import torch
 
-    from adagrad_diff.common.threads import over_rows
+    from adagrad_diff._threads import over_rows
     from adagrad_diff.kernels import compiled
 
     @compiled

@@ -25,7 +25,8 @@ DOORS |= {
     "study": "paper",
     "cli": "paper",
     "sweeps": "sweep",
-    "common": "sweep",
+    "_threads.py": "sweep",
+    "_about.py": "sweep",
 }  # extras
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 OPTIONAL = {"dask", "distributed", "google"}  # looked for, and done without

@@ -21,7 +21,7 @@ def test_the_drawing_is_that_of_the_code():
 
 def test_what_is_drawn():
     needs = graph.drawn()
-    assert needs["common"] == set()
+    assert needs["helpers"] == set()
     assert {"losses", "penalties", "rules", "certificates"} <= needs["solve"]
     assert {"paper", "theory", "datasets"} <= needs["cli"]  # all of them lazily
     rows = graph.layers(needs)
@@ -103,7 +103,10 @@ CROOKED = {
         {"a/one.py": "getattr(b, '_x')", "b/__init__.py": "_x = 1"},
         ["a/one.py, line 1: uses _x, a private attribute of the room b"],
     ),
-    "a private module beside the rooms": ({"_tools.py": ""}, ["_tools.py stands beside the rooms"]),
+    "a private name of a helper": (
+        {"a/one.py": "from .._tools import _x", "_tools.py": ""},
+        ["a/one.py, line 1: imports _x, a private name"],
+    ),
 }
 
 
@@ -138,7 +141,7 @@ def test_a_straight_house_is_left_alone(tmp_path):
         "b/two.py": "from .one import z",
         "sklearn/__init__.py": "from ..a import f",
         "__main__.py": "from .cli import main",
-        "cli.py": "from .sklearn import Lasso\nfrom .common.version import __version__",
-        "common/version.py": "",
+        "cli.py": "from .sklearn import Lasso\nfrom adagrad_diff._version import __version__",
+        "_version.py": "",
     }
     assert graph.complaints(house(tmp_path, files)) == []

@@ -28,6 +28,7 @@ DOORS = (
     "cli",
     "__main__",
 )
+HELPERS = "helpers"  # argument checks, files, threads, messages
 NOW, LAZY, TYPING = (
     "now",
     "lazy",
@@ -50,8 +51,9 @@ class Import(NamedTuple):
 
 
 def room(module: str) -> str:
-    """Where a module lives; the package's own front is ''."""
-    return module.partition(".")[0]
+    """Where a module lives; the package's own front is ''. Private files at the top serve all packages."""
+    first = module.partition(".")[0]
+    return HELPERS if _private(first) else first
 
 
 def modules(package: Path) -> dict[str, Path]:
@@ -160,7 +162,6 @@ def complaints(package: Path = PACKAGE) -> list[str]:
         *_fronts(inside, known),
         *_private_imports(inside, known),
         *_private_attributes(known),
-        *_private_modules(known),
     ]
 
 
@@ -235,6 +236,8 @@ def _fronts(found: list[Import], known: dict[str, Path]) -> Iterator[str]:
 def _private_imports(found: list[Import], known: dict[str, Path]) -> Iterator[str]:
     for each in found:
         names = [*each.target.split("."), each.name]
+        if each.rooms[1] == HELPERS:
+            names = names[1:]
         if each.rooms[0] != each.rooms[1] and any(map(_private, names)):
             yield (
                 f"{_place(each, known)}: imports {'.'.join(filter(None, names))}, a private name of the room {each.rooms[1]}. "
@@ -302,12 +305,6 @@ def _touched(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def _private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
-
-
-def _private_modules(known: dict[str, Path]) -> Iterator[str]:
-    for module, path in known.items():
-        if _private(room(module)):
-            yield f"{path.name} stands beside the rooms and is private: put it into the room that uses it, or into common/."
 
 
 def layers(needs: dict[str, set[str]]) -> list[list[str]]:

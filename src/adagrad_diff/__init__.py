@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from .common.version import __version__ as __version__
+from ._version import __version__ as __version__
 
 TYPE_CHECKING = (
     False  # what type checkers take for true; `typing` would take longer to load than all of this
@@ -26,12 +26,11 @@ _ROOMS = (
     "losses",
     "penalties",
     "certificates",
-    "checks",
+    "testing",
 )
 
 if TYPE_CHECKING:
     from .certificates import *
-    from .checks import *
     from .finishing import *
     from .losses import *
     from .penalties import *
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from .solvers import *
     from .study import *
     from .sweeps import *
+    from .testing import *
 
 else:  # the same, when a name is first used: SciPy and Numba take a second, this module does not
 

@@ -2,18 +2,18 @@
 
 import sys
 
-from .common import ctrl_c
+from . import _interrupt
 
 
 def main() -> None:
     """Run the command, or say what it needs. Its version and `info` need nothing: they are for those with a problem."""
-    ctrl_c.take_over()  # first of all: libraries take a second to load
+    _interrupt.take_over()  # first of all: libraries take a second to load
     try:
         from .cli import main as command
     except ModuleNotFoundError as error:
-        from .common import about
+        from . import _about
 
-        answers = {"--version": about.version_line, "info": about.report}
+        answers = {"--version": _about.version_line, "info": _about.report}
         if len(sys.argv) != 2 or sys.argv[1] not in answers:
             sys.exit(str(error))
         print(answers[sys.argv[1]]())

@@ -24,7 +24,7 @@ from adagrad_diff import (
     Ridge,
     minimize,
 )
-from adagrad_diff.common.threads import cores
+from adagrad_diff._threads import cores
 from loss_zoo import LINEAR, SCALAR, make
 from rule_zoo import KINDS, made
 

@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 
-from adagrad_diff.common import group_root
-from adagrad_diff.common import six_penalties as six
+from adagrad_diff.penalties import group_root
+from adagrad_diff.penalties import six_penalties as six
 
 SHAPE = (6, 7)
 STRENGTHS = (1e-6, 0.3, 1e4)

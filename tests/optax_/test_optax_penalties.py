@@ -13,8 +13,8 @@ import jax.numpy as jnp  # noqa: E402
 from optax_twin import PENALTIES, check_slope  # noqa: E402
 
 import adagrad_diff.optax as door  # noqa: E402
-from adagrad_diff.common import six_penalties as six  # noqa: E402
 from adagrad_diff.optax import Box, GroupL2, NonNegative, Penalty  # noqa: E402
+from adagrad_diff.penalties import six_penalties as six  # noqa: E402
 from prox_six import ARGUMENTS, BAD_IN_A_DOOR, SHAPE, STRENGTHS, make, points, prox, value  # noqa: E402
 
 pytestmark = pytest.mark.peer

@@ -5,7 +5,7 @@ import pytest
 
 import adagrad_diff
 import prox_six
-from adagrad_diff.common import six_penalties as six
+from adagrad_diff.penalties import six_penalties as six
 from prox_six import ARGUMENTS, SHAPE, STRENGTHS, make, points
 
 GROUPS = {

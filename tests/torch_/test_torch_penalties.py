@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from torch_twin import KINDS, MODES, PENALTIES  # noqa: E402
 
 import adagrad_diff.torch as package  # noqa: E402
-from adagrad_diff.common import six_penalties as six  # noqa: E402
+from adagrad_diff.penalties import six_penalties as six  # noqa: E402
 from adagrad_diff.torch import Box, GroupL2, NonNegative  # noqa: E402
 from pairwise import pairwise  # noqa: E402
 from prox_six import ARGUMENTS, BAD_IN_A_DOOR, SHAPE, STRENGTHS, make, points, prox, value  # noqa: E402

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..losses import LinearModel, Loss, Multinomial, Quadratic, as_loss
 from ..penalties import Penalty, as_penalty
 from ._certifier import Certifier as Certifier
@@ -119,7 +119,7 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
     dual = dual_of(loss, penalty)
-    given = check.finite(check.real_array(x, "x"), "x")
+    given = _check.finite(_check.real_array(x, "x"), "x")
     x = np.ascontiguousarray(given, dtype=loss.dtype)
     if loss.shape is not None and x.shape != loss.shape:
         raise ValueError(f"x must have shape {loss.shape}. Got shape {x.shape} instead.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..losses import LinearModel, Quadratic, as_loss
 from ..penalties import L1, Penalty, Scaled, TotalVariation1D, as_penalty
 from .intercept import balance, best_intercept
@@ -85,7 +85,7 @@ def at_fraction(loss: Any, penalty: Any, fraction: float) -> Penalty:
     [1.5, 0.125]
     """
     penalty = as_penalty(penalty)
-    fraction = check.positive(fraction, "fraction", "at_fraction")
+    fraction = _check.positive(fraction, "fraction", "at_fraction")
     return Scaled(penalty, fraction * critical_lam(loss, penalty) / _unit(penalty))
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import losses, rules
-from ..common import check
+from .. import _check, losses, rules
 from ..losses import LinearModel, Multinomial
 from ..losses.linear import BinaryModel
 from ..penalties import L1, ElasticNet, GroupL2, NonNegative, Penalty, Ridge, Zero
@@ -72,16 +71,16 @@ def loss_of(text: str) -> LossChoice:
     """A loss such as logistic, hinge or quantile:0.9."""
     name, _, number = text.strip().lower().replace("-", "_").partition(":")
     if name not in LOSSES:
-        raise check.InputError(f"There is no loss {text!r}. The losses are: {', '.join(LOSSES)}.")
+        raise _check.InputError(f"There is no loss {text!r}. The losses are: {', '.join(LOSSES)}.")
     make: Callable[..., LinearModel] = LOSSES[name]
     if number:
         if name not in WITH_NUMBER:
-            raise check.InputError(
+            raise _check.InputError(
                 f"The loss {name} has no number, as in {text!r}. Those that have one are quantile:0.9 and huber:1.5."
             )
         value = _number(number, f"The number of the loss {text!r}")
         if value <= 0 or (name == "quantile" and value >= 1):
-            raise check.InputError(
+            raise _check.InputError(
                 f"The loss {text!r} needs a number above 0{' and below 1' if name == 'quantile' else ''}."
             )
         options: dict[str, Any] = {WITH_NUMBER[name]: value}
@@ -117,18 +116,18 @@ def penalty_of(text: str) -> PenaltyChoice:
     """A penalty such as l1 or elasticnet:0.9, where the number is the share of the L1 norm."""
     name, _, number = text.strip().lower().replace("_", "").partition(":")
     if name not in PENALTIES:
-        raise check.InputError(
+        raise _check.InputError(
             f"There is no penalty {text!r}. The penalties are: {', '.join(PENALTIES)}."
         )
     if not number:
         return PenaltyChoice(name)
     if name != "elasticnet":
-        raise check.InputError(
+        raise _check.InputError(
             f"The penalty {name} has no number, as in {text!r}: its strength is --alpha."
         )
     share = _number(number, f"The number of the penalty {text!r}")
     if not 0 <= share <= 1:
-        raise check.InputError(
+        raise _check.InputError(
             f"The number of the penalty {text!r} is the share of the L1 norm, between 0 and 1."
         )
     return PenaltyChoice(name, share)
@@ -142,7 +141,7 @@ def rules_of(texts: tuple[str, ...]) -> list[type[rules.Rule]] | None:
         if word := text.strip():
             key = word.lower().replace("-", "").replace("_", "")
             if key not in known:
-                raise check.InputError(
+                raise _check.InputError(
                     f"There is no rule {word!r}. The rules are: {', '.join(sorted(set(rules.__all__) - {'Rule'}))}."
                 )
             chosen[key] = known[key]
@@ -158,7 +157,7 @@ def budget_of(text: str) -> tuple[int | None, float | None]:
         return int(value), None
     if unit in TIMES and value > 0:
         return None, value * TIMES[unit]
-    raise check.InputError(
+    raise _check.InputError(
         f"--budget must be a number of iterations, such as 500, or a time, such as 60s or 5min. Got {text!r}."
     )
 
@@ -168,16 +167,19 @@ def etas_of(text: str) -> np.ndarray:
     if ":" in text:
         parts = text.split(":")
         if len(parts) != 3 or not parts[2].strip().isdigit() or int(parts[2]) < 1:
-            raise check.InputError(
+            raise _check.InputError(
                 f"--etas must be numbers with commas, or from:to:number such as 1e-4:1e3:15. Got {text!r}."
             )
         low, high = (
-            check.positive(_number(part, "--etas"), "etas", "compare") for part in parts[:2]
+            _check.positive(_number(part, "--etas"), "etas", "compare") for part in parts[:2]
         )
         values = np.geomspace(low, high, int(parts[2]))
     else:
         values = np.array(
-            [check.positive(_number(part, "--etas"), "etas", "compare") for part in text.split(",")]
+            [
+                _check.positive(_number(part, "--etas"), "etas", "compare")
+                for part in text.split(",")
+            ]
         )
     return np.unique(values)
 
@@ -188,5 +190,5 @@ def _number(text: str, what: str) -> float:
     except ValueError:
         value = np.nan
     if not np.isfinite(value):
-        raise check.InputError(f"{what} must be a number. Got {text!r} instead.")
+        raise _check.InputError(f"{what} must be a number. Got {text!r} instead.")
     return value

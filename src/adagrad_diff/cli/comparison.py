@@ -8,9 +8,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from ..common.check import InputError
-from ..common.extras import require
-from ..common.version import __version__
+from .._check import InputError
+from .._messages import require
+from .._version import __version__
 from ..study import report
 from ..study.result import Sensitivity
 from ..study.sensitivity import sensitivity

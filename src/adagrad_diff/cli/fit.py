@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..common.extras import require
+from .._messages import require
 from .group import click, main, one_line, say, strict
 from .options import problem_options
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..common import about, ctrl_c
-from ..common.check import InputError
-from ..common.extras import require
+from .. import _about, _interrupt
+from .._check import InputError
+from .._messages import require
 
 if TYPE_CHECKING:
     import click
@@ -41,7 +41,7 @@ def clean(
     @wraps(command)
     def wrapped(*args: Any, **options: Any) -> Any:
         try:
-            with ctrl_c.Working():
+            with _interrupt.Working():
                 return command(*args, **options)
         except MemoryError as error:
             raise refusal(
@@ -52,7 +52,7 @@ def clean(
         except (InputError, OSError, ImportError) as error:
             raise refusal(one_line(str(error))) from error
         except KeyboardInterrupt:
-            interrupted(ctrl_c.SENTENCE)
+            interrupted(_interrupt.SENTENCE)
         except (click.ClickException, click.exceptions.Exit):
             raise
         except Exception:
@@ -70,8 +70,8 @@ def strict(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def interrupted(sentence: str) -> NoReturn:
     """Say what Ctrl-C has left, and end."""
-    ctrl_c.last_words(sentence)
-    sys.exit(ctrl_c.EXIT_CODE)
+    _interrupt.last_words(sentence)
+    sys.exit(_interrupt.EXIT_CODE)
 
 
 def say(line: str) -> None:
@@ -87,6 +87,6 @@ def one_line(text: str) -> str:
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH}
 )
-@click.version_option(message=about.version_line(), package_name="adagrad-diff")
+@click.version_option(message=_about.version_line(), package_name="adagrad-diff")
 def main() -> None:
     """AdaGrad-Diff: fit a model, compare step-size rules on your data, or run the paper's experiments."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from ..common import about
+from .. import _about
 from .group import clean, click, main, one_line, say
 
 PACKED = ".2bit"  # how files inside the package end
@@ -93,6 +93,6 @@ def info() -> None:
     """Versions, and what this machine has: to be pasted into a bug report."""
     from ..datasets import cache
 
-    click.echo(about.report())
+    click.echo(_about.report())
     if find_spec("pooch"):
         click.echo(f"  data cache     {cache()}")

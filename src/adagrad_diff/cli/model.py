@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..common.check import InputError
-from ..common.extras import require
-from ..common.files import read_text, reason, write
-from ..common.showing import counted
-from ..common.version import __version__
+from .._check import InputError
+from .._files import read_text, reason, write
+from .._messages import counted, require
+from .._version import __version__
 from .group import one_line
 from .problem import Problem
 

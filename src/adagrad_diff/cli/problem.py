@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import _check
 from ..certificates import critical_lam
-from ..common import check
 from ..datasets.tables import Table, read_table
 from ..losses import LinearModel
 from ..penalties import L1, Penalty
@@ -123,7 +123,7 @@ def problem_of(
     if alpha is None:
         alpha, how = _strength(_loss(table, task, intercept), chosen)
     return Problem(
-        table, task, chosen, check.nonnegative(alpha, "alpha", "the penalty"), how, intercept
+        table, task, chosen, _check.nonnegative(alpha, "alpha", "the penalty"), how, intercept
     )
 
 

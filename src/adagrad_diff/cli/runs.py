@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..common.check import InputError
-from ..common.files import open_regular, read_text, reason, write
+from .._check import InputError
+from .._files import open_regular, read_text, reason, write
 
 RUN_FORMAT = "adagrad-diff comparison 1"
 RUN_NAME_DIGITS = 12  # of a run's name

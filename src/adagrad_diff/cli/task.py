@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.check import InputError
+from .._check import InputError
 from ..datasets.tables import Table
 from .choices import LossChoice, loss_of
 

@@ -17,7 +17,7 @@ so that what is lost with one of them is computed again.
 
 from typing import TYPE_CHECKING, Any
 
-from ..common.extras import require
+from .._messages import require
 
 require("dask.array", "dask")
 

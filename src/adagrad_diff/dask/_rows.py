@@ -10,7 +10,7 @@ import dask
 import dask.array
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..data import Block
 from ..data.as_block import compressed, own_block
 
@@ -192,7 +192,7 @@ def load(chunks: list[Any], name: str, width: int | None, dtype: str, finite: bo
     from scipy import sparse
 
     for chunk in chunks:
-        check.refuse_masked(chunk, name)
+        _check.refuse_masked(chunk, name)
     pieces: list[Any] = [
         chunk.to_scipy_sparse() if hasattr(chunk, "to_scipy_sparse") else chunk for chunk in chunks
     ]
@@ -206,7 +206,7 @@ def load(chunks: list[Any], name: str, width: int | None, dtype: str, finite: bo
             else np.concatenate([np.asarray(piece) for piece in pieces], axis=1)
         )
     if not sparse.issparse(rows):
-        check.refuse_text_columns(rows, name)
+        _check.refuse_text_columns(rows, name)
         rows = rows if hasattr(rows, "columns") else np.asarray(rows)
     found: Any = rows.shape
     return own_block(

@@ -13,7 +13,7 @@ from uuid import uuid4
 import numpy as np
 from dask.sizeof import sizeof
 
-from ..common.threads import one_blas_thread
+from .._threads import one_blas_thread
 from ..data import Block, Samples, Source
 from ..data.source import Moments, added, joined, stacked
 from ._pass import FarPass, Remembered, held

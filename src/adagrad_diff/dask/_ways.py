@@ -15,7 +15,7 @@ import dask.threaded
 from dask.base import get_scheduler
 from dask.highlevelgraph import HighLevelGraph
 
-from ..common import threads
+from .. import _threads
 
 
 class Packet:
@@ -44,7 +44,9 @@ class Threads:
     def get(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Any]:
         """The answers of some tasks."""
         options = (
-            {} if dask.config.get("num_workers", None) else {"num_workers": max(2, threads.cores())}
+            {}
+            if dask.config.get("num_workers", None)
+            else {"num_workers": max(2, _threads.cores())}
         )
         return list(self._run(graph, list(keys), **options))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ._indices import as_index, check_indices
 from .block import Block
 from .compressed import ColumnsBlock, RowsBlock
@@ -58,13 +58,13 @@ def own_block(
 
 
 def dense_block(A: Any, name: str, finite: bool = True) -> DenseBlock:
-    check.refuse_text_columns(A, name)
-    array = check.real_array(A, name)
+    _check.refuse_text_columns(A, name)
+    array = _check.real_array(A, name)
     if array.ndim != 2:
         raise ValueError(
             f"{name} must be a matrix (samples, features). Got shape {array.shape} instead."
         )
-    return DenseBlock(check.finite(array, name, getattr(A, "columns", None)) if finite else array)
+    return DenseBlock(_check.finite(array, name, getattr(A, "columns", None)) if finite else array)
 
 
 def sparse_block(
@@ -72,14 +72,14 @@ def sparse_block(
 ) -> RowsBlock | ColumnsBlock:
     """CSR and CSC stay as they are, unless rows are asked for; other formats become CSR."""
     A = compressed(A, name, rows)
-    data = check.real_array(A.data[: A.indptr[-1]], name)
+    data = _check.real_array(A.data[: A.indptr[-1]], name)
     try:
-        check.finite(data if finite else data[:0], name)
+        _check.finite(data if finite else data[:0], name)
     except ValueError:  # say where in the matrix, not where in its data
         entries = A.tocoo()
         p = int(np.argmax(~np.isfinite(entries.data)))
         raise ValueError(
-            f"{name} contains {entries.data[p]} at index ({entries.row[p]}, {entries.col[p]}): {check.MISSING}."
+            f"{name} contains {entries.data[p]} at index ({entries.row[p]}, {entries.col[p]}): {_check.MISSING}."
         ) from None
     kind = RowsBlock if A.format == "csr" else ColumnsBlock
     return kind(as_index(A.indptr), as_index(A.indices), data, A.shape)

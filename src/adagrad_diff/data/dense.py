@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..common.threads import over_rows, thread_count
+from .._threads import over_rows, thread_count
 from .block import Block, aligned, writeable
 from .samples import Samples
 

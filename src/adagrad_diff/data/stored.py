@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import threads as shared
+from .. import _threads as shared
 from .block import Block
 from .compressed import ColumnsBlock, RowsBlock
 from .dense import DenseBlock

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..common.extras import require
-from ..common.warning import warn
+from .._messages import require, warn
 from ._files import cache, cached_or_fetched, check_own, fetch, in_directory, where
 from ._inside import decoded
 from ._registry import REGISTRY, DataError, DataWarning, Entry, Unavailable, entry_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.extras import require
+from .._messages import require
 from ._registry import DataError
 
 FEW_CATEGORIES = 20  # however few rows there are: more than that in more than half of the rows is no category but a name

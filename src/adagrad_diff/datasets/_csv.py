@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..common.extras import require
+from .._messages import require
 from ._registry import DataError
 
 SEPARATORS = (",", ";", "\t", "|")

@@ -8,8 +8,8 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..common.extras import require
-from ..common.files import reason, write
+from .._files import reason, write
+from .._messages import require
 from ._registry import DataError, Entry, Unavailable
 
 TIMEOUT = (5, 20)  # seconds to connect, and between two pieces of the answer

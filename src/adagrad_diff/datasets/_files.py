@@ -6,9 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from ..common.extras import require
-from ..common.files import as_path, open_regular, reason
-from ..common.warning import warn
+from .._files import as_path, open_regular, reason
+from .._messages import require, warn
 from . import _download, _inside
 from ._registry import DataError, DataWarning, Entry, Unavailable, entry_of
 

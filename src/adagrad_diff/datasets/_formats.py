@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..common.extras import require
-from ..common.files import open_regular, reason
+from .._files import open_regular, reason
+from .._messages import require
 from ._csv import read_csv
 from ._registry import DataError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..common.check import InputError, one_of
+from .._check import InputError, one_of
 
 #: The LIBSVM page; files are below binary/ and multiclass/.
 BASE_URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..common.threads import over_rows, thread_count
+from .._threads import over_rows, thread_count
 from ..data import Source, as_source
 from ..data.stored import CompressedColumns, CompressedRows
 from .curvature_columns import COPIED_COLUMNS, Chosen, Columns

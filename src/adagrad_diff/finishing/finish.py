@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _check
+from .._messages import counted
 from ..certificates import Certificate, Certifier, Proof, dual_of, prove
-from ..common import check
-from ..common.showing import counted
-from ..common.tolerance import unit
+from ..certificates.tolerance import unit
 from ..losses import LinearModel, Loss, as_loss
 from ..losses.base import Coordinates
 from ..penalties import Penalty, as_penalty
@@ -182,13 +182,13 @@ def finish(
     from scipy.optimize import OptimizeResult
 
     loss, penalty = as_loss(loss), as_penalty(penalty)
-    tol = check.nonnegative(tol, "tol", "finish")
+    tol = _check.nonnegative(tol, "tol", "finish")
     deadline = (
         np.inf
         if max_time is None
-        else perf_counter() + check.positive(max_time, "max_time", "finish")
+        else perf_counter() + _check.positive(max_time, "max_time", "finish")
     )
-    x = np.ascontiguousarray(check.finite(check.real_array(x, "x"), "x"), dtype=loss.dtype)
+    x = np.ascontiguousarray(_check.finite(_check.real_array(x, "x"), "x"), dtype=loss.dtype)
     if loss.shape is not None and x.shape != loss.shape:
         raise ValueError(f"x must have shape {loss.shape}. Got shape {x.shape} instead.")
     finisher = Finisher(loss, penalty, dual_of(loss, penalty))

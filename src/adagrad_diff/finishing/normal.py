@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from .. import kernels
-from ..common.threads import over_rows, thread_count
+from .._threads import over_rows, thread_count
 from ..data.dense import DenseBlock
 
 NARROW = 64  # columns up to which a loop of ours is as fast as BLAS

@@ -14,7 +14,7 @@ import numba
 from numba import njit
 from numba.extending import register_jitable
 
-from ..common.warning import warn
+from .._messages import warn
 from . import elementary
 from ._scalar import checked
 from .elementary import INLINE

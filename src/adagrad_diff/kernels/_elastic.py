@@ -1,4 +1,4 @@
-"""Sums of absolute values and squares: the elastic net (as `common.six_penalties` states it), and the ridge term of a loss."""
+"""Sums of absolute values and squares: the elastic net (as `penalties.six_penalties` states it), and the ridge term of a loss."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 
 MANY_CLASSES = 1000  # classes that nobody minds, whatever the number of samples
 LARGEST_CLASS = 2**31 - 1
@@ -16,9 +16,9 @@ LARGEST_CLASS = 2**31 - 1
 def signs(b: Any, owner: str, samples: int, what: str) -> np.ndarray:
     """Labels -1 and +1, or a sentence with the way to get them."""
     text = _text(b)
-    labels = check.vector(b, "b", samples, what=what) if text is None else text
+    labels = _check.vector(b, "b", samples, what=what) if text is None else text
     wrong = np.ones(labels.shape, bool) if text is not None else np.abs(labels) != 1
-    check.first_where(
+    _check.first_where(
         wrong,
         labels,
         lambda j, v: (
@@ -45,11 +45,11 @@ def _remedy(labels: np.ndarray) -> str:
 def classes(b: Any, owner: str, samples: int) -> np.ndarray:
     """Labels 0, 1, ... as integers, or a sentence with the way to get them."""
     text = _text(b)
-    labels = check.vector(b, "b", samples) if text is None else text
+    labels = _check.vector(b, "b", samples) if text is None else text
     wrong = np.ones(labels.shape, bool)
     if text is None:
         wrong = (labels < 0) | (labels != np.floor(labels)) | (labels > LARGEST_CLASS)
-    check.first_where(
+    _check.first_where(
         wrong,
         labels,
         lambda j, v: f"{owner} needs classes 0, 1, ... in b, but b[{j}] is {v!r}. {NUMBER_THEM}.",
@@ -72,7 +72,7 @@ def class_count(b: np.ndarray, given: Any, owner: str) -> int:
         return least
     if not hasattr(given, "__index__"):
         raise ValueError(
-            f"The 'classes' parameter of {owner} must be an integer. Got {check.shown(given)} instead."
+            f"The 'classes' parameter of {owner} must be an integer. Got {_check.shown(given)} instead."
         )
     for ok, bound in (
         (given >= least, f"at least {least}"),
@@ -80,7 +80,7 @@ def class_count(b: np.ndarray, given: Any, owner: str) -> int:
     ):
         if not ok:
             raise ValueError(
-                f"The 'classes' parameter of {owner} must be {bound}. Got {check.shown(given)} instead."
+                f"The 'classes' parameter of {owner} must be {bound}. Got {_check.shown(given)} instead."
             )
     return operator.index(given)
 
@@ -94,6 +94,6 @@ def _text(b: Any) -> np.ndarray | None:
     words = (
         labels.ndim == 1
         and labels.size
-        and (labels.dtype.kind in "US" or check.first_text(labels) is not None)
+        and (labels.dtype.kind in "US" or _check.first_text(labels) is not None)
     )
     return labels.astype(str) if words else None

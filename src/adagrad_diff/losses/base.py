@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
-from ..common.showing import counted
+from .. import _check
+from .._messages import counted
 
 STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -76,10 +76,10 @@ class Loss(ABC):
 
     def value_and_grad(self, x: Any) -> tuple[Any, np.ndarray]:
         """(f(x), a subgradient of f at x)."""
-        x = check.real_array(x, "x")
+        x = _check.real_array(x, "x")
         if x.size == 0:
             raise ValueError(f"x is empty: it has shape {x.shape}.")
-        x = check.cast(x, self.dtype or x.dtype, "x")
+        x = _check.cast(x, self.dtype or x.dtype, "x")
         g = np.empty_like(x)
         return self.oracle(x)(x, g), g
 
@@ -134,8 +134,8 @@ class FunctionOracle(Oracle):
                 f"The loss must return a pair (value, gradient). Got {type(answer).__name__} instead."
             )
         try:
-            value = check.real_array(answer[0], "the value").astype(np.float64)
-            g = check.real_array(answer[1], "the gradient")
+            value = _check.real_array(answer[0], "the value").astype(np.float64)
+            g = _check.real_array(answer[1], "the gradient")
         except ValueError as error:
             raise ValueError(
                 f"The loss must return a real value and a real gradient: {error}"

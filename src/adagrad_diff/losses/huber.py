@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from .linear import LinearModel
 
 
@@ -33,7 +33,7 @@ class Huber(LinearModel):
 
     def __init__(self, A: Any, b: Any, delta: float = 1.0, **options: Any):
         super().__init__(A, b, **options)
-        self.theta = self.delta = check.positive(delta, "delta", "Huber")
+        self.theta = self.delta = _check.positive(delta, "delta", "Huber")
 
     def _words(self) -> list[str]:
         return [*super()._words(), f"delta={self.delta:g}"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..penalties import Box
 from ._labels import signs
 from .quadratic import Quadratic
@@ -40,7 +40,7 @@ class KernelSVMDual(Quadratic):
     names = ("K", "b")
 
     def __init__(self, K: Any, b: Any, lam: float):
-        self.lam = check.positive(lam, "lam", "KernelSVMDual")
+        self.lam = _check.positive(lam, "lam", "KernelSVMDual")
         self.factor = 1.0 / self.lam
         if np.isinf(self.factor):
             raise ValueError(

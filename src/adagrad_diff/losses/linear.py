@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import kernels
-from ..common import check
-from ..common.showing import counted
+from .. import _check, kernels
+from .._messages import counted
 from ..data import Samples, as_source
 from ..data.eigen import largest_eigenvalue
 from ..data.source import CONSTANT_PART
@@ -91,7 +90,7 @@ class LinearModel(Loss):
         self.dtype = np.dtype(self.A.dtype)
         self.b = self.check_targets(b, samples)
         self.weight = self._normalised(sample_weight, samples)
-        self.l2 = check.nonnegative(l2, "l2", type(self).__name__)
+        self.l2 = _check.nonnegative(l2, "l2", type(self).__name__)
         self.intercept, self.center = bool(intercept), np.empty(0, self.dtype)
         self.shape, self.predictions = (features + self.intercept,), samples
 
@@ -106,13 +105,13 @@ class LinearModel(Loss):
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
         """b as this loss wants it, or an error that names the first entry it does not accept."""
-        return check.cast(check.vector(b, "b", samples), self.dtype, "b", copy=False)
+        return _check.cast(_check.vector(b, "b", samples), self.dtype, "b", copy=False)
 
     def _normalised(self, sample_weight: Any, samples: int) -> np.ndarray:
         if sample_weight is None:
             return np.full(samples, 1.0 / samples, self.dtype)
-        weight = check.vector(sample_weight, "sample_weight", samples).astype(np.float64)
-        check.first_where(
+        weight = _check.vector(sample_weight, "sample_weight", samples).astype(np.float64)
+        _check.first_where(
             weight < 0,
             weight,
             lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.",
@@ -142,7 +141,7 @@ class LinearModel(Loss):
             )
         if isinstance(theta, str | bytes) or np.ndim(theta):
             raise TypeError(
-                f"The 'theta' of {name} must be a number. Got {check.shown(theta)} instead."
+                f"The 'theta' of {name} must be a number. Got {_check.shown(theta)} instead."
             )
         return LinearOracle(self, x.shape[1:])
 
@@ -271,7 +270,7 @@ class BinaryModel(LinearModel):
     predicts_b = False
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
-        return check.cast(
+        return _check.cast(
             signs(b, type(self).__name__, samples, "one value per row of A"),
             self.dtype,
             "b",

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
-from ..common import check
+from .. import _check, kernels
 from ..data.picked import Picked, picked
 from .base import Coordinates, Loss, Oracle
 from .linear import LinearModel
@@ -78,17 +77,17 @@ class Minibatch(Loss):
         if not isinstance(loss, LinearModel):
             raise TypeError(
                 f"The 'loss' parameter of Minibatch must be the loss of a linear model, such as Logistic(A, b). "
-                f"Got {check.shown(loss)} instead."
+                f"Got {_check.shown(loss)} instead."
             )
         self.loss, samples = loss, loss.A.shape[0]
-        self.size = min(check.count(size, "size", "Minibatch", least=1), samples)
-        self.seed = check.count(seed, "seed", "Minibatch")
+        self.size = min(_check.count(size, "size", "Minibatch", least=1), samples)
+        self.seed = _check.count(seed, "seed", "Minibatch")
         if self.seed >= 2**63:
             raise ValueError(
                 f"The 'seed' parameter of Minibatch must be less than 2**63. Got {seed} instead."
             )
         if reduce is not None:
-            check.one_of(reduce, ("svrg", "storm", None), "reduce", "Minibatch")
+            _check.one_of(reduce, ("svrg", "storm", None), "reduce", "Minibatch")
         self.reduce = reduce
         self.shape, self.dtype, self.intercept, self.predictions = (
             loss.shape,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from .linear import LinearModel
 
 
@@ -30,7 +30,7 @@ class Poisson(LinearModel):
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
         targets = super().check_targets(b, samples)
-        check.first_where(
+        _check.first_where(
             targets < 0, targets, lambda j, v: f"Poisson needs targets b >= 0, but b[{j}] is {v}."
         )
         return targets

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..data import as_source
 from ..data.eigen import extreme_eigenvalues, largest_eigenvalue
 from .base import Coordinates, Loss, Oracle
@@ -50,11 +50,11 @@ class Quadratic(Loss):
             )
         self._check_symmetric(name)
         self.shape, self.dtype = self.Q.shape[:1], np.dtype(self.Q.dtype)
-        self.c = check.cast(self.check_linear_term(c), self.dtype, self.names[1])
+        self.c = _check.cast(self.check_linear_term(c), self.dtype, self.names[1])
 
     def check_linear_term(self, c: Any) -> np.ndarray:
         """c as this loss wants it, or an error that says what is wrong with it."""
-        return check.vector(c, "c", self.shape[0], what="one value per row of Q")
+        return _check.vector(c, "c", self.shape[0], what="one value per row of Q")
 
     def _check_symmetric(self, name: str) -> None:
         Q, diagonal = self.Q, self.Q.diagonal()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from .linear import LinearModel
 
 
@@ -32,7 +32,7 @@ class Quantile(LinearModel):
 
     def __init__(self, A: Any, b: Any, tau: float = 0.5, **options: Any):
         super().__init__(A, b, **options)
-        if not 0.0 < check.positive(tau, "tau", "Quantile") < 1.0:
+        if not 0.0 < _check.positive(tau, "tau", "Quantile") < 1.0:
             raise ValueError(
                 f"The 'tau' parameter of Quantile must lie strictly between 0 and 1. Got {tau!r} instead."
             )

@@ -10,7 +10,7 @@
 >>> params = optax.apply_updates(params, updates)
 """
 
-from ..common.extras import require
+from .._messages import require
 
 require("optax", "optax")
 

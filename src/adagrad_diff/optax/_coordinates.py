@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..common.blocks import block_sum
+from ..penalties.group_root import block_sum
 
 
 def real(x: jax.Array) -> jax.Array:

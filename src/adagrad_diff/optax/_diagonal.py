@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from ..common import group_root
+from ..penalties import group_root
 
 
 class DiagonalTransformation(optax.GradientTransformation):  # type: ignore[misc, unused-ignore]
@@ -77,7 +77,7 @@ def root(total: jax.Array) -> jax.Array:
 
 
 def bounded(size: jax.Array, direction: jax.Array, blocks: str, max_move: Any) -> jax.Array:
-    """max(size, ||direction|| / max_move), with the norms of blocks: see `adagrad_diff.common.moves`."""
+    """max(size, ||direction|| / max_move), with the norms of blocks: see `adagrad_diff.rules.moves`."""
     if isinstance(max_move, float) and max_move == math.inf:
         return size
     norm = (

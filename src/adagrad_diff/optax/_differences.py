@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from ..common import check
-from ..common.blocks import block_sum
-from ..common.moves import MAX_MOVE
-from . import _check
+from .. import _check
+from ..penalties.group_root import block_sum
+from ..rules.moves import MAX_MOVE
+from . import _options
 from ._coordinates import block_full, like, real
 from ._diagonal import DiagonalTransformation, after, bounded, root
 
@@ -82,13 +82,15 @@ def scale_by_gradient_differences(
     >>> print(updates.round(4))
     [1.     0.4472]
     """
-    dtype = _check.scaling(eps, blocks, accumulator_dtype, max_move, DIFFERENCES)
-    _check.known(
-        check.nonnegative, initial_accumulator_value, "initial_accumulator_value", DIFFERENCES
+    dtype = _options.scaling(eps, blocks, accumulator_dtype, max_move, DIFFERENCES)
+    _options.known(
+        _check.nonnegative, initial_accumulator_value, "initial_accumulator_value", DIFFERENCES
     )
     if decay is not None:
-        _check.known(_check.fraction, decay, "decay", DIFFERENCES)
-        _check.known(_no_start, initial_accumulator_value, "initial_accumulator_value", DIFFERENCES)
+        _options.known(_options.fraction, decay, "decay", DIFFERENCES)
+        _options.known(
+            _no_start, initial_accumulator_value, "initial_accumulator_value", DIFFERENCES
+        )
         initial_accumulator_value = 0.0
 
     def init(params: Any) -> DifferencesState | DecayingDifferencesState:

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from ..common import check
-from ..common.blocks import block_sum
-from ..common.moves import MAX_MOVE
-from . import _check
+from .. import _check
+from ..penalties.group_root import block_sum
+from ..rules.moves import MAX_MOVE
+from . import _options
 from ._coordinates import block_full, like, real
 from ._diagonal import DiagonalTransformation, after, bounded, root
 from ._differences import accumulate, unbiased
@@ -76,12 +76,12 @@ def scale_by_adamdiff(
     >>> print(updates.round(4))
     [1.7321 0.1925]
     """
-    dtype = _check.scaling(eps, blocks, accumulator_dtype, max_move, MOMENTS)
-    mean_dtype = _check.floating(mu_dtype, "mu_dtype", MOMENTS) or dtype
-    _check.known(_check.fraction, b1, "b1", MOMENTS)
-    _check.known(_check.fraction, b2, "b2", MOMENTS)
-    _check.known(check.nonnegative, eps_root, "eps_root", MOMENTS)
-    check.flag(nesterov, "nesterov", MOMENTS)
+    dtype = _options.scaling(eps, blocks, accumulator_dtype, max_move, MOMENTS)
+    mean_dtype = _options.floating(mu_dtype, "mu_dtype", MOMENTS) or dtype
+    _options.known(_options.fraction, b1, "b1", MOMENTS)
+    _options.known(_options.fraction, b2, "b2", MOMENTS)
+    _options.known(_check.nonnegative, eps_root, "eps_root", MOMENTS)
+    _check.flag(nesterov, "nesterov", MOMENTS)
 
     def init(params: Any) -> AdamDiffState:
         def zeros(blocks: str, dtype: Any) -> Any:

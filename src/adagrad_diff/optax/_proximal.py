@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from ..common import check
+from .. import _check
 from ._coordinates import like, real, widened
 from ._recognise import diagonal
 from .penalties import Penalty
@@ -93,7 +93,7 @@ def proximal(
         raise TypeError(
             f"The 'penalty' parameter of proximal must be a penalty of adagrad_diff.optax. Got {penalty!r}."
         )
-    seen_in = None if check.flag(prox_unseen, "prox_unseen", "proximal") else metric.seen
+    seen_in = None if _check.flag(prox_unseen, "prox_unseen", "proximal") else metric.seen
     scale = optax.with_extra_args_support(metric)
     rate = optax.scale_by_learning_rate(learning_rate, flip_sign=False)
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from ..common import check
+from .. import _check
 from ._diagonal import DiagonalTransformation, of_part
 from ._known import BEFORE, BEHIND, MOMENTUM, SCALINGS, Known
 
@@ -82,7 +82,7 @@ def _maker(transformation: Any) -> tuple[str, dict[str, Any]]:
     if not (inspect.isfunction(update) or inspect.ismethod(update)) or not hasattr(
         transformation, "init"
     ):
-        return check.shown(transformation), {}
+        return _check.shown(transformation), {}
     name = update.__qualname__.split(".")[0]
     if update.__module__.split(".")[0] != "optax":
         return f"{update.__module__}.{name}", {}

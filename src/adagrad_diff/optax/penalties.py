@@ -1,6 +1,6 @@
 """Penalties on the parameters of a model: proximal steps in the metric of the optimizer.
 
-Those of `adagrad_diff.common.six_penalties`, where their formulas are, for JAX. `penalty.prox(z, step)` is
+Those of `adagrad_diff.penalties.six_penalties`, where their formulas are, for JAX. `penalty.prox(z, step)` is
 argmin_y phi(y) + sum_i (y_i - z_i)^2 / (2 step_i), where `step` broadcasts against z. Penalties are hashable, and trees whose
 leaves are their numbers: close over them, pass them through jit, or vmap over lam.
 
@@ -22,9 +22,9 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
-from ..common import group_root
-from ..common import six_penalties as six
-from . import _check
+from ..penalties import group_root
+from ..penalties import six_penalties as six
+from . import _options
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -42,7 +42,7 @@ class Penalty(six.Shared, ABC):
 
     @staticmethod
     def known(value: Any) -> bool:
-        return isinstance(value, _check.KNOWN)
+        return isinstance(value, _options.KNOWN)
 
 
 class _Elementwise(Penalty):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.extras import require
+from .._messages import require
 from .protocol import REFERENCE_FACTORS
 
 if TYPE_CHECKING:

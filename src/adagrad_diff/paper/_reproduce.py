@@ -10,9 +10,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ..common import check
-from ..common.extras import require
-from ..common.showing import counted
+from .. import _check
+from .._messages import counted, require
 from . import figures, table
 from ._results import checkpoint, directory, others, write_run
 from .pages import write_pages
@@ -103,7 +102,7 @@ def reproduce(
     >>> made.files[-1].name
     'report_2moons.html'
     """
-    check.one_of(scale, tuple(RUN_SCALES), "scale", "reproduce")
+    _check.one_of(scale, tuple(RUN_SCALES), "scale", "reproduce")
     require("jinja2", "report")  # before any work is done
     names, drawn = _chosen(tuple(targets))
     out = directory(out, resume)
@@ -155,7 +154,7 @@ def _chosen(targets: tuple[str, ...]) -> tuple[list[str], dict[str, list[str]]]:
     known = (*PROBLEMS, *FIGURES)
     for target in targets:
         if target not in known:
-            raise check.InputError(
+            raise _check.InputError(
                 f"There is no problem or figure {target!r}. There are: {', '.join(known)}."
             )
     wanted: set[tuple[str, str]] = set()  # (figure, problem)

@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from ..common.check import InputError
-from ..common.files import clear, reason
-from ..common.threads import cores
+from .._check import InputError
+from .._files import clear, reason
+from .._threads import cores
 from ..study.files import write_all
 from .problems import PROBLEMS, Problem
 from .protocol import Study, recorded

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.extras import require
-from ..common.version import __version__
+from .._messages import require
+from .._version import __version__
 from ..study.files import write_all
 from ..study.style import FINE_PRINT, GREY, METHODS, RED, TITLE, clear_ticks, style
 from . import _numbers as numbers

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
-from ..common.extras import require
+from .. import _check
+from .._messages import require
 from ..losses import LAD, Hinge, KernelSVMDual, Logistic, Loss
 from ..penalties import L1, Penalty, Zero
 
@@ -200,7 +200,7 @@ def news20(
     found = _load("news20", choices, data, download)
     b = np.where(np.isin(found.b, choices["positive"]), 1.0, -1.0)
     if np.unique(b).size < 2:
-        raise check.InputError(
+        raise _check.InputError(
             f"The 'positive' parameter of news20 must be some of its labels 1 ... 20. Got {choices['positive']}."
         )
     loss = Logistic(_scaled(found.A, scaling), b, l2=sigma, intercept=intercept)
@@ -327,28 +327,28 @@ def _choices(given: dict[str, Any], owner: str) -> dict[str, Any]:
         "seed": 0,
     }.items():
         if name in choices:
-            choices[name] = check.count(choices[name], name, owner, least)
+            choices[name] = _check.count(choices[name], name, owner, least)
     if choices.get("nonzeros", 0) > choices.get("features", 0):
-        raise check.InputError(
+        raise _check.InputError(
             f"The 'nonzeros' parameter of {owner} must be at most 'features', {choices['features']}."
         )
     for name in {"lam", "width", "start_scale"} & choices.keys():
-        choices[name] = check.positive(choices[name], name, owner)
+        choices[name] = _check.positive(choices[name], name, owner)
     for name in {"noise", "sigma"} & choices.keys():
-        choices[name] = check.nonnegative(choices[name], name, owner)
+        choices[name] = _check.nonnegative(choices[name], name, owner)
     for name in {"stand_in", "intercept"} & choices.keys():
         choices[name] = bool(choices[name])
     if "scaling" in choices:
-        check.one_of(choices["scaling"], ("none", "rows", "columns"), "scaling", owner)
+        _check.one_of(choices["scaling"], ("none", "rows", "columns"), "scaling", owner)
     starts = (
         ("normal", "uniform", "zeros")
         if owner != "two_moons"
         else ("feasible", "zeros", "normal", "uniform")
     )
-    check.one_of(choices["start"], starts, "start", owner)
-    ends = [check.positive(end, "eta_range", owner) for end in np.ravel(choices["eta_range"])]
+    _check.one_of(choices["start"], starts, "start", owner)
+    ends = [_check.positive(end, "eta_range", owner) for end in np.ravel(choices["eta_range"])]
     if len(ends) != 2 or ends[0] >= ends[1]:
-        raise check.InputError(
+        raise _check.InputError(
             f"The 'eta_range' parameter of {owner} must be two increasing numbers. Got {ends} instead."
         )
     choices["eta_range"] = ends

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
-from ..common.version import __version__
+from .. import _check
+from .._version import __version__
 from ..rules import AdaGrad, AdaGradDiff
 from ..study.finals import LONGER, final
 from .problems import Problem
@@ -136,7 +136,7 @@ def study(
     >>> bool((found.gap >= 0).all()), found.curves.sizes["iteration"]
     (True, 100)
     """
-    etas = check.count(etas, "etas", "study", least=2)
+    etas = _check.count(etas, "etas", "study", least=2)
 
     def run(stage: str, rules: Any, values: Any, n_iter: int, record: int) -> xr.Dataset:
         from ..sweeps.run import sweep

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.extras import require
+from .._messages import require
 from ..study.decades import decades
 from ..study.files import write_all
 from ..study.scores import WITHIN  # here: times the method's own best gap

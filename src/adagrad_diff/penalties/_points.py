@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..kernels import plain
 
 quiet = np.errstate(all="ignore")  # a decorator: what overflows is infinite, without a warning
@@ -30,7 +30,7 @@ def first_bad(step: Any) -> Any:
 
 def steps(step: Any, z: np.ndarray) -> np.ndarray:
     """The steps, one per entry of z and in its dtype: positive and finite numbers."""
-    given = check.real_array(step, "'step'")
+    given = _check.real_array(step, "'step'")
     step = cast(given[:, None] if given.ndim == 1 and z.ndim == 2 else given, z.dtype)
     try:
         full = step if step.shape == z.shape else np.broadcast_to(step, z.shape)
@@ -75,7 +75,7 @@ def can_hold(out: np.ndarray, z: np.ndarray, step: np.ndarray) -> bool:
 
 def answer(result: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     """What a user's method has returned, as an array of real numbers of the given shape."""
-    array = check.real_array(result, f"What {what} returns")
+    array = _check.real_array(result, f"What {what} returns")
     if array.shape != shape:
         raise ValueError(f"{what} must return shape {shape}. Got {array.shape} instead.")
     return array

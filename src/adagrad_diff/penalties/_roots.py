@@ -175,7 +175,7 @@ def secular_newton(c: Any, a: Any, size: Any, guess: Any) -> Any:
 def secular_root(c: Any, a: Any, size: Any) -> Any:
     """The h > 0 with sum((c / (h + a))**2) = 1 over the first `size` entries, for a > 0; 0 if there is none.
 
-    Newton's method for 1 / norm(c / (h + a)) = 1, as `common.group_root` states it; here for vectors of any length.
+    Newton's method for 1 / norm(c / (h + a)) = 1, as `group_root` states it; here for vectors of any length.
     """
     if size < 64 * ROOT_SAMPLE:
         return secular_newton(c, a, size, 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ._points import cast
 from ._sizes import Rows
 from .base import RELATIVE
@@ -49,12 +49,12 @@ def by_row(function: Callable[[np.ndarray], float], y: np.ndarray) -> Any:
 
 def normal(a: Any, owner: str) -> np.ndarray:
     """The coefficients of a linear equation: a finite vector that is not zero."""
-    array = check.real_array(a, f"The 'a' parameter of {owner}").astype(np.float64)
+    array = _check.real_array(a, f"The 'a' parameter of {owner}").astype(np.float64)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(
             f"The 'a' parameter of {owner} must be one-dimensional. Got shape {array.shape} instead."
         )
-    check.finite(array, f"The 'a' parameter of {owner}")
+    _check.finite(array, f"The 'a' parameter of {owner}")
     if not array.any():
         raise ValueError(
             f"The 'a' parameter of {owner} is zero: the equation a'x = beta then says nothing about x."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lstsq, qr
 
-from ..common import check
+from .. import _check
 from ..kernels import compiled
 from ._norm import indicator
 from ._points import quiet
@@ -69,17 +69,17 @@ class Affine(Penalty):
 
     @quiet
     def __init__(self, A: ArrayLike, b: ArrayLike):
-        self.A = check.real_array(A, "The 'A' parameter of Affine").astype(np.float64)
+        self.A = _check.real_array(A, "The 'A' parameter of Affine").astype(np.float64)
         if self.A.ndim != 2 or 0 in self.A.shape:
             raise ValueError(
                 f"The 'A' parameter of Affine must be a matrix. Got shape {self.A.shape} instead."
             )
-        check.finite(self.A, "The 'A' parameter of Affine")
-        self.b = check.vector(b, "The 'b' parameter of Affine", len(self.A)).astype(np.float64)
+        _check.finite(self.A, "The 'A' parameter of Affine")
+        self.b = _check.vector(b, "The 'b' parameter of Affine", len(self.A)).astype(np.float64)
         largest = np.abs(self.A).max(axis=1, initial=0.0)
         largest = np.where(largest > 0, largest, 1.0)
         rows, b = self.A / largest[:, None], self.b / largest
-        check.finite(
+        _check.finite(
             b, "The 'b' parameter of Affine, divided by the largest entry of each row of A,"
         )
         # Rows that others span add nothing but the question whether b agrees with them.

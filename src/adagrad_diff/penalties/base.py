@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..common import check
-from ..common.showing import call
+from .. import _check
+from .._messages import call
 from ._points import answer, can_hold, check_out, steps
 from ._sizes import all_moderate
 
@@ -100,7 +100,7 @@ class Penalty(ABC):
 def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
     """x as an array of shape (d,) or (d, B) whose size fits the penalty; it is copied only where it must be."""
     if not (type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative):
-        x = check.real_array(x, repr(name))
+        x = _check.real_array(x, repr(name))
     if not (0 < x.ndim < 3 and x.size):
         raise ValueError(
             f"{name!r} must have shape (d,), or (d, B) for B trajectories, and not be empty. Got shape {x.shape} instead."

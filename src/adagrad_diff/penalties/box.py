@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
-from ..common.six_penalties import is_empty
+from .. import _check
 from ..kernels import compiled, plain
 from ._norm import indicator
 from ._points import quiet
 from .base import RELATIVE, Penalty, point
+from .six_penalties import is_empty
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -74,7 +74,7 @@ class Box(Penalty):
 
     def __init__(self, lower: ArrayLike = -np.inf, upper: ArrayLike = np.inf):
         sentence = "The bounds of Box must be numbers or one-dimensional arrays without NaN."
-        self.lower, self.upper = check.numbers(lower, sentence), check.numbers(upper, sentence)
+        self.lower, self.upper = _check.numbers(lower, sentence), _check.numbers(upper, sentence)
         for bound in (self.lower, self.upper):
             if bound.ndim > 1 or bound.size == 0 or np.isnan(bound).any():
                 raise ValueError(sentence)

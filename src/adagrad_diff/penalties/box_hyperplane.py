@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..kernels import compiled
 from ._points import quiet
 from ._rows import (
@@ -239,7 +239,7 @@ class BoxHyperplane(Penalty):
     def __init__(self, lower: ArrayLike, upper: ArrayLike, a: ArrayLike, beta: float):
         self._box = Box(lower, upper)
         self.lower, self.upper = self._box.lower, self._box.upper
-        self.a, self.beta = normal(a, "BoxHyperplane"), check.number(beta, "beta", "BoxHyperplane")
+        self.a, self.beta = normal(a, "BoxHyperplane"), _check.number(beta, "beta", "BoxHyperplane")
         self._box.check_size(self.a.size)
         largest = np.abs(self.a).max()
         self._a, self._beta = scaled_equation(self.a, self.beta, "BoxHyperplane")

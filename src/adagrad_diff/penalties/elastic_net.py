@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import kernels
-from ..common import check
-from ..common.showing import call
+from .. import _check, kernels
+from .._messages import call
 from ._norm import ratio, tolerance
 from ._points import quiet
 from .base import Penalty, point
@@ -146,7 +145,7 @@ def strength(lam: Any, name: str, owner: str) -> np.ndarray:
     if isinstance(lam, float) and 0.0 <= lam < np.inf:
         return np.array([lam])  # without writing down a sentence
     sentence = f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r}."
-    array = np.atleast_1d(check.numbers(lam, sentence))
+    array = np.atleast_1d(_check.numbers(lam, sentence))
     if array.ndim != 1 or array.size == 0 or not (np.isfinite(array).all() and (array >= 0).all()):
         raise ValueError(sentence)
     return array

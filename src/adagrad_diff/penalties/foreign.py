@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ._points import answer, quiet
 from .base import Penalty, point
 
@@ -43,7 +43,7 @@ class Foreign(Penalty):
         self._accepts = (
             declared
             if declared is None
-            else check.one_of(declared, METRIC_KINDS, "accepts", self.name)
+            else _check.one_of(declared, METRIC_KINDS, "accepts", self.name)
         )
 
     @property

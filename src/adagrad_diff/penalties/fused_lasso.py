@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..kernels import plain
 from ._chain import chain_prox, chain_value
 from ._points import quiet
@@ -44,7 +44,7 @@ class FusedLasso(Penalty):
 
     def __init__(self, l1: float, tv: float):
         self.l1, self.tv = (
-            check.nonnegative(v, name, "FusedLasso") for v, name in ((l1, "l1"), (tv, "tv"))
+            _check.nonnegative(v, name, "FusedLasso") for v, name in ((l1, "l1"), (tv, "tv"))
         )
 
     def value(self, x: ArrayLike) -> Any:

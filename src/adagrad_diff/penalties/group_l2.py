@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import kernels
-from ..common.check import nonnegative, numbers, shown
+from .._check import nonnegative, numbers, shown
 from ._groups import group_prox
 from ._norm import Norm, ratio, unit_of
 from ._points import quiet

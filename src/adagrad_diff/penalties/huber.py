@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.check import nonnegative, positive
+from .._check import nonnegative, positive
 from ..kernels import compiled
 from ._norm import tolerance
 from ._points import quiet

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..kernels import compiled
 from ._norm import indicator
 from ._points import quiet
@@ -81,7 +81,7 @@ class Hyperplane(Penalty):
 
     def __init__(self, a: ArrayLike, beta: float):
         owner = type(self).__name__
-        self.a, self.beta = normal(a, owner), check.number(beta, "beta", owner)
+        self.a, self.beta = normal(a, owner), _check.number(beta, "beta", owner)
         self._a, self._beta = scaled_equation(self.a, self.beta, owner)
 
     @quiet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..common.check import nonnegative
+from .._check import nonnegative
 from ._norm import absolute_sum, indicator, largest, tolerance
 from ._points import quiet
 from ._roots import by_rows, exact, simplex_rows

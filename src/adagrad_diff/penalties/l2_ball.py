@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..common.check import nonnegative
+from .._check import nonnegative
 from ._norm import euclidean, indicator, tolerance
 from ._points import quiet
 from ._roots import by_rows, exact, l2_ball_rows

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.check import nonnegative
+from .._check import nonnegative
 from ._norm import Norm, ratio
 from ._points import quiet
 from ._rows import as_rows, in_double

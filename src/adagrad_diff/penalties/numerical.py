@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ._points import quiet
 from ._rows import in_double
 from .base import inner_prox
@@ -47,9 +47,9 @@ class NumericalProx(_Wrapped):
     def __init__(self, penalty: Any, accuracy: float = 1e-8, max_iter: int = 10_000):
         self.penalty, self.accuracy = (
             as_penalty(penalty),
-            check.positive(accuracy, "accuracy", "NumericalProx"),
+            _check.positive(accuracy, "accuracy", "NumericalProx"),
         )
-        self.max_iter = check.count(max_iter, "max_iter", "NumericalProx", 1)
+        self.max_iter = _check.count(max_iter, "max_iter", "NumericalProx", 1)
 
     def value(self, x: ArrayLike) -> Any:
         return self.penalty.value(x)

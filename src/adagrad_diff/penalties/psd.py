@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ._norm import indicator
 from ._points import quiet
 from ._rows import as_rows, check_length, from_rows, tolerance
@@ -40,7 +40,7 @@ class PSD(Penalty):
     properties = frozenset({"set", "cone"})
 
     def __init__(self, n: int):
-        self.n = check.count(n, "n", "PSD", 1)
+        self.n = _check.count(n, "n", "PSD", 1)
 
     def _matrices(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One symmetric part per trajectory, the largest skew entry, and which are finite (the others are zeros here)."""

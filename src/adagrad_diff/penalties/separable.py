@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ._norm import indicator
 from ._points import quiet
 from .base import Penalty, point
@@ -146,7 +146,7 @@ class Separable(Penalty):
         """For vectors of this size: the size, the coordinates of each part with its penalty, and those without any."""
         plan = self._last
         if plan is None or plan[0] != size:
-            size = check.count(size, "size", self.name)
+            size = _check.count(size, "size", self.name)
             indices = self._indices(size, range(len(self._where)))
             pairs = [
                 (index, penalty)
@@ -224,9 +224,7 @@ class Unpenalised(Separable):
 
 def _coordinates(where: Any, owner: str) -> Any:
     """A slice, or an array of integers."""
-    sentence = (
-        f"The coordinates of {owner} must be a slice or integers. Got {check.shown(where)} instead."
-    )
+    sentence = f"The coordinates of {owner} must be a slice or integers. Got {_check.shown(where)} instead."
     if isinstance(where, slice):
         try:
             where.indices(0)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.check import numbers, shown
+from .._check import numbers, shown
 from ._norm import Norm, ratio, unit_of
 from ._points import quiet
 from ._rows import in_double

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.check import nonnegative
+from .._check import nonnegative
 from ._groups import group_prox
 from ._norm import Norm, absolute_sum, largest, ratio, unit_of
 from ._points import quiet

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ._chain import chain_prox, chain_value
 from ._points import quiet
 from ._rows import tolerance
@@ -45,7 +45,7 @@ class TotalVariation1D(Penalty):
     properties = frozenset({"seminorm"})
 
     def __init__(self, lam: float):
-        self.lam = check.nonnegative(lam, "lam", "TotalVariation1D")
+        self.lam = _check.nonnegative(lam, "lam", "TotalVariation1D")
 
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ._norm import indicator, ratio, unit_of
 from ._points import quiet
 from ._rows import tolerance
@@ -68,7 +68,7 @@ class Scaled(_Wrapped):
     def __init__(self, penalty: Any, factor: float):
         self.penalty, self.factor = (
             as_penalty(penalty),
-            check.nonnegative(factor, "factor", "Scaled"),
+            _check.nonnegative(factor, "factor", "Scaled"),
         )
         self._set = "set" in self.penalty.properties
         if (
@@ -274,7 +274,7 @@ class Precomposed(_Wrapped):
 def _per_coordinate(value: Any, name: str, owner: str) -> np.ndarray:
     """One finite number, or one per coordinate, as a float64 vector of length 1 or d."""
     sentence = f"The {name!r} parameter of {owner} must be a finite number, or one per coordinate. Got {value!r}."
-    array = np.atleast_1d(check.numbers(value, sentence))
+    array = np.atleast_1d(_check.numbers(value, sentence))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise ValueError(sentence)
     return array

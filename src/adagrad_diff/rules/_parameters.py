@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 
 
 def positive(rule: Any, *names: str) -> None:
     """Positive numbers, or a sentence."""
     for name in names:
         object.__setattr__(
-            rule, name, check.positive(getattr(rule, name), name, type(rule).__name__)
+            rule, name, _check.positive(getattr(rule, name), name, type(rule).__name__)
         )
 
 
@@ -29,11 +29,11 @@ def within(
     for name in names:
         given, owner = getattr(rule, name), type(rule).__name__
         try:
-            value = check.number(given, name, owner)
+            value = _check.number(given, name, owner)
         except ValueError:
             value = np.nan
         if not low <= value <= high or (also is not None and not also(value)):
             raise ValueError(
-                f"The {name!r} parameter of {owner} must be {wanted}. Got {check.shown(given)} instead."
+                f"The {name!r} parameter of {owner} must be {wanted}. Got {_check.shown(given)} instead."
             )
         object.__setattr__(rule, name, value)

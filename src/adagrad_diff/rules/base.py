@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..common import check
-from ..common.showing import call
+from .. import _check
+from .._messages import call
 from .blocks import block_labels
 
 Arrays = dict[str, np.ndarray]
@@ -93,9 +93,9 @@ class Rule(ABC):
         elif self.eta is None and "eta" not in own:
             pass  # this rule has no step size
         elif np.ndim(self.eta) == 0:
-            object.__setattr__(self, "eta", check.positive(self.eta, "eta", name))
+            object.__setattr__(self, "eta", _check.positive(self.eta, "eta", name))
         else:
-            eta = [check.positive(e, "eta", name) for e in np.ravel(self.eta)]
+            eta = [_check.positive(e, "eta", name) for e in np.ravel(self.eta)]
             if np.ndim(self.eta) != 1 or not eta:
                 raise ValueError(
                     f"The 'eta' parameter of {name} must be a number, a function of n, or a "
@@ -104,9 +104,9 @@ class Rule(ABC):
                 )
             object.__setattr__(self, "eta", np.array(eta))
         if "eps" in own:
-            object.__setattr__(self, "eps", check.positive(self.eps, "eps", name))
+            object.__setattr__(self, "eps", _check.positive(self.eps, "eps", name))
         if self.scale is not None:
-            scale = check.real_array(self.scale, "scale")
+            scale = _check.real_array(self.scale, "scale")
             if scale.ndim != 1 or not (np.isfinite(scale).all() and (scale > 0).all()):
                 raise ValueError(
                     f"The 'scale' parameter of {name} must be a one-dimensional array of positive numbers, one per coordinate."
@@ -137,7 +137,7 @@ class Rule(ABC):
         if not callable(self.eta):
             return self.eta if self.scale is None else self._scale * self.eta
         values = [
-            check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__)
+            _check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__)
             for k in np.atleast_1d(n)
         ]
         self._check_eta(values, "eta" if np.ndim(n) else f"eta({n})")

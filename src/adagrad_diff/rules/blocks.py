@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 
 
 def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -> np.ndarray | None:
@@ -49,7 +49,7 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
             raise ValueError(
                 f"blocks='row' needs a two-dimensional x. Got x of shape {shape} instead."
             )
-    check.refuse_masked(blocks, "'blocks'")
+    _check.refuse_masked(blocks, "'blocks'")
     try:
         labels = np.asarray(blocks)
     except ValueError:
@@ -57,7 +57,7 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
     if labels.dtype.kind not in "iu":
         raise ValueError(
             "The 'blocks' parameter must be None, 'element', 'all', 'row' or an array of integer labels. "
-            f"Got {check.shown(blocks)} instead."
+            f"Got {_check.shown(blocks)} instead."
         )
     rest = (shape[0] - 1, *shape[1:]) if intercept else shape  # without the intercept
     whole, part = (shape, (size,)), (rest, (int(np.prod(rest)),))

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..common import check
+from .. import _check
 from .base import Arrays, Rule
 
 
@@ -46,7 +46,7 @@ class Constant(Rule):
     @classmethod
     def smooth(cls, L: float) -> Constant:
         """Return the rule with the step 1 / L, for a gradient with Lipschitz constant L."""
-        return cls(1.0 / check.positive(L, "L", cls.__name__))
+        return cls(1.0 / _check.positive(L, "L", cls.__name__))
 
     @classmethod
     def nonsmooth(cls, distance: float, bound: float, iterations: int) -> Constant:
@@ -54,9 +54,9 @@ class Constant(Rule):
 
         D bounds the distance to a solution, G the norms of subgradients, N is the number of iterations.
         """
-        distance = check.positive(distance, "distance", cls.__name__)
-        bound = check.positive(bound, "bound", cls.__name__)
-        iterations = check.count(iterations, "iterations", cls.__name__, least=1)
+        distance = _check.positive(distance, "distance", cls.__name__)
+        bound = _check.positive(bound, "bound", cls.__name__)
+        iterations = _check.count(iterations, "iterations", cls.__name__, least=1)
         return cls(distance / (bound * math.sqrt(iterations)))
 
     @property

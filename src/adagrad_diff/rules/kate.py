@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from .base import Arrays, Rule
 
 
@@ -52,7 +52,7 @@ class KATE(Rule):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(
-            self, "delta", check.nonnegative(self.delta, "delta", type(self).__name__)
+            self, "delta", _check.nonnegative(self.delta, "delta", type(self).__name__)
         )
 
     def init(self, x: Any, g: Any) -> Arrays:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..common.moves import MAX_MOVE
 from ._parameters import fraction, positive
 from .base import Arrays, Rule
+from .moves import MAX_MOVE
 
 
 @dataclass(frozen=True, eq=False)

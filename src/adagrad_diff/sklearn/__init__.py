@@ -43,7 +43,7 @@ groups, constraints), or says nothing about how far the answer is from the optim
 (True, 'certified', True)
 """
 
-from ..common.extras import require
+from .._messages import require
 
 require("sklearn", "sklearn")
 

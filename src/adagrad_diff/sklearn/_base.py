@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..common import check
-from ..common.warning import warn
+from .. import _check
+from .._messages import warn
 from ..losses import LinearModel
 from ..penalties import Penalty
 from . import _ends
@@ -52,25 +52,25 @@ class Estimator(BaseEstimator):
     def _options(self) -> dict[str, Any]:
         """The parameters of the solver, checked; the flags are, too."""
         owner = type(self).__name__
-        check.flag(self.fit_intercept, "fit_intercept", owner)
-        check.flag(self.warm_start, "warm_start", owner)
-        check.nonnegative(0.0 if self.alpha is None else self.alpha, "alpha", owner)
+        _check.flag(self.fit_intercept, "fit_intercept", owner)
+        _check.flag(self.warm_start, "warm_start", owner)
+        _check.nonnegative(0.0 if self.alpha is None else self.alpha, "alpha", owner)
         return {
             "eta": step_size(self.eta, owner),
-            "tol": check.nonnegative(self.tol, "tol", owner),
-            "max_iter": check.count(self.max_iter, "max_iter", owner, least=1),
+            "tol": _check.nonnegative(self.tol, "tol", owner),
+            "max_iter": _check.count(self.max_iter, "max_iter", owner, least=1),
             "verbose": verbosity(self.verbose, owner),
             "kept": kept_in(self.checkpoint, self.checkpoint_every, owner),
             "batch_size": None
             if self.batch_size is None
-            else check.count(self.batch_size, "batch_size", owner, least=1),
+            else _check.count(self.batch_size, "batch_size", owner, least=1),
         }
 
     def _strength(self, total: float) -> float:
         """alpha, or what it follows from: C = 1 / (total weight of the samples * alpha)."""
         if self.alpha is not None or not hasattr(self, "C"):
-            return check.nonnegative(self.alpha, "alpha", type(self).__name__)
-        product = check.positive(self.C, "C", type(self).__name__) * total
+            return _check.nonnegative(self.alpha, "alpha", type(self).__name__)
+        product = _check.positive(self.C, "C", type(self).__name__) * total
         alpha = 1.0 / product if product > 0 else np.inf
         if not 0 < alpha < np.inf:
             raise ValueError(

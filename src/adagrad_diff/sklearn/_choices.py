@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import losses
-from ..common import check
+from .. import _check, losses
 from ..losses import LinearModel, Logistic, Multinomial
 from ..losses.linear import BinaryModel
 from ..penalties import L1, ElasticNet, GroupL2, Penalty, Ridge, Scaled, Zero, as_penalty
@@ -52,7 +51,7 @@ def model_of(loss: Any, names: dict[str, type[LinearModel]], owner: str) -> Any:
     options = ", ".join(repr(name) for name in names)
     raise ValueError(
         f"The 'loss' parameter of {owner} must be one of {options}, a subclass of LinearModel, or a functools.partial of one "
-        f"such as partial(Quantile, tau=0.9). Got {check.shown(loss)} instead."
+        f"such as partial(Quantile, tau=0.9). Got {_check.shown(loss)} instead."
     )
 
 
@@ -108,13 +107,13 @@ def penalty_of(
         "group": lambda: GroupL2(alpha, _labels(groups, shape, owner), weights),
         "none": Zero,
     }
-    check.one_of(penalty, tuple(named), "penalty", owner)
+    _check.one_of(penalty, tuple(named), "penalty", owner)
     made = named[penalty]()
     return made if alpha else Zero()
 
 
 def _share(l1_ratio: Any, owner: str) -> float:
-    share = check.nonnegative(l1_ratio, "l1_ratio", owner)
+    share = _check.nonnegative(l1_ratio, "l1_ratio", owner)
     if share > 1:
         raise ValueError(
             f"The 'l1_ratio' parameter of {owner} must lie between 0 and 1. Got {l1_ratio!r} instead."
@@ -129,6 +128,6 @@ def _labels(groups: Any, shape: tuple[int, int], owner: str) -> np.ndarray:
     if labels.shape != (features,) or labels.dtype.kind not in "iu":
         raise ValueError(
             f"The 'groups' parameter of {owner} must hold one integer per feature, the label of its group: {features} here. "
-            f"Got {check.shown(groups)} instead."
+            f"Got {_check.shown(groups)} instead."
         )
     return np.repeat(labels, columns)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..common import check
+from .. import _check
 from ._data import summable, weights_of
 
 
@@ -77,7 +77,7 @@ class Classes(ClassifierMixin):
         if sample_weight is None and self.class_weight is None:
             return None
         weight, owner = weights_of(sample_weight, X), type(self).__name__
-        check.first_where(
+        _check.first_where(
             weight < 0,
             weight,
             lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.",
@@ -113,7 +113,7 @@ class Classes(ClassifierMixin):
         )
         if not isinstance(given, Mapping):
             wanted = "a dict from classes to weights, 'balanced' or None"
-            raise ValueError(f"{parameter} must be {wanted}. Got {check.shown(given)} instead.")
+            raise ValueError(f"{parameter} must be {wanted}. Got {_check.shown(given)} instead.")
         classes = self.classes_.tolist()
         for label, value in given.items():
             # Of classes that are not there, as in a part of the data, only if all others have a weight: it might be a misprint.
@@ -123,7 +123,7 @@ class Classes(ClassifierMixin):
                     f"{parameter} has a weight for {label!r}, which is none of the classes {known}."
                 )
             try:
-                check.nonnegative(value, "class_weight", "")
+                _check.nonnegative(value, "class_weight", "")
             except ValueError:
                 raise ValueError(
                     f"{parameter} must hold numbers >= 0. That of class {label!r} is {value!r}."

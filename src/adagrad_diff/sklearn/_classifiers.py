@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..common import check
+from .. import _check
 from ._classifier import BaseClassifier
 
 
@@ -177,5 +177,5 @@ class LinearSVC(BaseClassifier):
         self._keep(locals())
 
     def _model(self) -> Any:
-        check.one_of(self.loss, ("hinge", "squared_hinge"), "loss", type(self).__name__)
+        _check.one_of(self.loss, ("hinge", "squared_hinge"), "loss", type(self).__name__)
         return super()._model()

@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ..common.check import refuse_masked
+from .._check import refuse_masked
 from ..data import Source, as_source
 from ..data.as_block import compressed
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import _check
 from ..certificates import at_fraction
-from ..common import check
 from ..losses import LinearModel
 from ..penalties import L1, ElasticNet, Penalty, Scaled
 from ._null import null_point
@@ -15,7 +15,7 @@ from ._null import null_point
 
 def given(alphas: Any, owner: str) -> np.ndarray:
     """Strengths of the user's, in descending order."""
-    values = np.array([check.nonnegative(a, "alphas", owner) for a in np.ravel(alphas)])
+    values = np.array([_check.nonnegative(a, "alphas", owner) for a in np.ravel(alphas)])
     if not values.size:
         raise ValueError(f"The 'alphas' parameter of {owner} is empty: give at least one strength.")
     return np.sort(values)[::-1]
@@ -31,8 +31,8 @@ def grid(
     the targets are spread (margins: by one): from hardly any fit to hardly any penalty.
     """
     number, share = (
-        check.count(n_alphas, "n_alphas", owner, least=1),
-        check.positive(eps, "eps", owner),
+        _check.count(n_alphas, "n_alphas", owner, least=1),
+        _check.positive(eps, "eps", owner),
     )
     if share >= 1:
         raise ValueError(

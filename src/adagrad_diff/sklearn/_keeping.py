@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..common import check
-from ..common.describe import describe
-from ..common.files import as_path, reason
+from .. import _check
+from .._files import as_path, reason
 from ..losses import Loss
 from ..penalties import Penalty
+from ..solvers.fingerprint import describe
 
 FILE_NAME_DIGITS = 24
 
@@ -47,5 +47,5 @@ class Directory:
 
 def kept_in(checkpoint: Any, every: Any, owner: str) -> Directory | None:
     """The directory of an estimator's checkpoints, if it has one."""
-    seconds = check.nonnegative(every, "checkpoint_every", owner)
+    seconds = _check.nonnegative(every, "checkpoint_every", owner)
     return None if checkpoint is None else Directory(as_path(checkpoint, "checkpoint"), seconds)

@@ -8,14 +8,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from ..common import check
+from .. import _check
 
 
 def choose_gamma(gamma: Any, X: Any, weight: np.ndarray) -> float:
     """The number behind "scale" and "auto"; the variance is that of the weighted samples."""
     if not (isinstance(gamma, str) and gamma in ("scale", "auto")):
         try:
-            return check.nonnegative(gamma, "gamma", "KernelSVC")
+            return _check.nonnegative(gamma, "gamma", "KernelSVC")
         except ValueError:
             raise ValueError(
                 f"The 'gamma' parameter of KernelSVC must be 'scale', 'auto' or a number >= 0. Got {gamma!r} instead."

@@ -10,7 +10,7 @@ import numpy as np
 from ..certificates import Certifier, LinearDual, dual_of
 from ..certificates.intercept import best_intercept
 from ..certificates.subgradients import smallest_polar
-from ..common.tolerance import unit
+from ..certificates.tolerance import unit
 from ..losses import LinearModel
 from ..penalties import L1, ElasticNet, Penalty
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 
 
 def step_size(value: Any, owner: str) -> float | str:
@@ -14,10 +14,10 @@ def step_size(value: Any, owner: str) -> float | str:
     if isinstance(value, str) and value == "auto":
         return value
     try:
-        return check.positive(value, "eta", owner)
+        return _check.positive(value, "eta", owner)
     except ValueError:
         raise ValueError(
-            f"The 'eta' parameter of {owner} must be 'auto' or a positive number. Got {check.shown(value)} instead."
+            f"The 'eta' parameter of {owner} must be 'auto' or a positive number. Got {_check.shown(value)} instead."
         ) from None
 
 
@@ -26,8 +26,8 @@ def verbosity(value: Any, owner: str) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     try:
-        return check.count(value, "verbose", owner) > 0
+        return _check.count(value, "verbose", owner) > 0
     except ValueError:
         raise ValueError(
-            f"The 'verbose' parameter of {owner} must be an integer >= 0, or True or False. Got {check.shown(value)} instead."
+            f"The 'verbose' parameter of {owner} must be an integer >= 0, or True or False. Got {_check.shown(value)} instead."
         ) from None

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..common.warning import warn
+from .._messages import warn
 from . import _ends
 from ._grid import given, grid
 

@@ -12,8 +12,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from ..common import check
-from ..common.warning import warn
+from .. import _check
+from .._messages import warn
 from ..data import Source
 from ..losses import Squared
 from . import _ends
@@ -179,14 +179,14 @@ class PathCV(Delegate, MetaEstimatorMixin, WithClient):
         if not isinstance(self.estimator, LinearEstimator):
             raise TypeError(
                 f"The 'estimator' parameter of {owner} must be a linear estimator of adagrad_diff.sklearn, such as Lasso(). "
-                f"Got {check.shown(self.estimator)} instead. For a pipeline, put {owner} at its end; for others there is "
+                f"Got {_check.shown(self.estimator)} instead. For a pipeline, put {owner} at its end; for others there is "
                 "scikit-learn's GridSearchCV."
             )
         if isinstance(X, Source):
             raise ValueError(
                 f"{owner} splits the samples: give X as an array, a data frame or a sparse matrix, not as a Source."
             )
-        check.flag(self.refit, "refit", owner)
+        _check.flag(self.refit, "refit", owner)
 
     def _scorer(self) -> Any:
         """What scores a fitted estimator; None if it does that itself."""
@@ -195,7 +195,7 @@ class PathCV(Delegate, MetaEstimatorMixin, WithClient):
         if not (callable(self.scoring) or isinstance(self.scoring, str)):
             raise ValueError(
                 f"The 'scoring' parameter of {type(self).__name__} must be the name of one score, a callable or None. Got "
-                f"{check.shown(self.scoring)} instead."
+                f"{_check.shown(self.scoring)} instead."
             )
         return check_scoring(self.estimator, self.scoring)
 

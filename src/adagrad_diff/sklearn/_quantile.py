@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..losses import Quantile
 from ._regressor import BaseRegressor
 
@@ -113,20 +113,20 @@ class QuantileRegressor(BaseRegressor):
         self._levels = self._taus()[0]  # those of coef_, whatever the parameter will be
 
     def _options(self) -> dict[str, Any]:
-        check.flag(self.noncrossing, "noncrossing", type(self).__name__)
+        _check.flag(self.noncrossing, "noncrossing", type(self).__name__)
         return super()._options()
 
     def _taus(self) -> tuple[list[float], bool]:
         """The quantiles, and whether they are a list."""
         owner, listed = type(self).__name__, np.ndim(self.quantile) > 0
         taus = [
-            check.positive(tau, "quantile", owner)
+            _check.positive(tau, "quantile", owner)
             for tau in (np.ravel(self.quantile) if listed else [self.quantile])
         ]
         if not taus or max(taus) >= 1 or np.ndim(self.quantile) > 1:
             raise ValueError(
                 f"The 'quantile' parameter of {owner} must lie strictly between 0 and 1, or be a list of such numbers. Got "
-                f"{check.shown(self.quantile)} instead."
+                f"{_check.shown(self.quantile)} instead."
             )
         return taus, listed
 

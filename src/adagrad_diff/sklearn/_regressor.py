@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ..common import check
+from .. import _check
 from ..losses import Poisson, Squared
 from ._base import LinearEstimator, Problems
 from ._choices import REGRESSION, kind_of
@@ -62,7 +62,7 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         """What `fit` has to solve, or `partial_fit` to see, of a part of the samples."""
         self._refuse_text(y)
         X, y = validated(self, X, y=y, y_numeric=True, reset=not part or not hasattr(self, "coef_"))
-        check.finite(y, "y")  # scikit-learn does not see None
+        _check.finite(y, "y")  # scikit-learn does not see None
         refuse_huge(X, "X", X.dtype)
         refuse_huge(y, "y", X.dtype)
         weight = None if sample_weight is None else weights_of(sample_weight, X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..common import check
+from .. import _check
 from ..losses import Huber
 from ._regressor import BaseRegressor
 
@@ -110,4 +110,4 @@ class HuberRegressor(BaseRegressor):
         self._keep(locals())
 
     def _model(self) -> Any:
-        return partial(Huber, delta=check.positive(self.epsilon, "epsilon", type(self).__name__))
+        return partial(Huber, delta=_check.positive(self.epsilon, "epsilon", type(self).__name__))

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
-from ..common.describe import describe_problem
+from .. import _check
 from ..losses import Loss, Minibatch
 from ..penalties import Penalty
+from ..solvers.fingerprint import describe_problem
 from .memory import Memory
 from .problem import check_same
 from .race_rule import RaceRule
@@ -65,8 +65,8 @@ def start(
     """The state before the first iteration: x = x^1, n = 0."""
     if x0 is None and loss.shape is None:
         raise ValueError("'x0' is needed: the loss is a function, so the size of x is not known.")
-    x = check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
-    x = check.cast(x, loss.dtype or x.dtype, "x0")  # a copy: x0 is never modified
+    x = _check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
+    x = _check.cast(x, loss.dtype or x.dtype, "x0")  # a copy: x0 is never modified
     dims = x.ndim if loss.shape is None else len(loss.shape)
     if x.ndim == 0 or (
         loss.shape is not None and (x.shape[:dims] != loss.shape or x.ndim > dims + 1)
@@ -79,7 +79,7 @@ def start(
         raise ValueError(f"'x0' must have {wanted}. Got shape {x.shape} instead.")
     if x.size == 0:
         raise ValueError(f"'x0' is empty: it has shape {x.shape}.")
-    check.finite(x, "x0")
+    _check.finite(x, "x0")
     if rule.trajectories and x.ndim == (dims if loss.shape is not None else 1):
         x = np.repeat(x[..., None], rule.trajectories, axis=-1)  # the same start for every eta
     g = np.empty_like(x)

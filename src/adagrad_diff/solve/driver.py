@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.tolerance import NOTHING, unit
+from ..certificates.tolerance import NOTHING, unit
 from ..rules import Rule
 from .history import History, Record
 from .state import State

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
-from ..common.describe import describe, difference
-from ..common.files import as_path, partial, read_arrays, reason, write
-from ..common.locking import release, take
+from .. import _check
+from .._files import as_path, partial, read_arrays, reason, release, take, write
+from ..solvers.fingerprint import describe, difference
 from .archive import pack
 from .history import History
 from .state import State, whole_state
@@ -79,7 +78,7 @@ class Keeper:
     def _open(self, x0: Any, state: State | None) -> None:
         given = None if state is None else [int(np.max(state.n)), state.x]
         self.start = describe(
-            {"x0": None if x0 is None else check.real_array(x0, "x0"), "state": given}
+            {"x0": None if x0 is None else _check.real_array(x0, "x0"), "state": given}
         )
         self.kept = self._read()
         self.begun = self.kept.begun if self.kept else 0 if state is None else int(np.max(state.n))

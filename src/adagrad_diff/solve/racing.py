@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..common.describe import describe_problem
 from ..finishing import Finish
 from ..losses import Loss, Minibatch
 from ..penalties import Penalty
+from ..solvers.fingerprint import describe_problem
 from .algorithm import check_state
 from .auto import RESTARTS, Race
 from .driver import Watch

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.tolerance import NOTHING
-from ..common.warning import warn
+from .._messages import warn
+from ..certificates.tolerance import NOTHING
 from ..finishing.finish import describe_finish
 from .driver import Watch
 from .state import State

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import AdaGradDiff, Rule
@@ -150,19 +150,19 @@ def minimize(
     loss, penalty = as_loss(loss), as_penalty(penalty)
     for kind, name in ((Penalty, "penalty"), (Rule, "rule")):  # as `sweep` would take them
         if isinstance(x0, kind):
-            raise TypeError(f"'x0' is a {name}. Did you mean {name}={check.shown(x0)}?")
+            raise TypeError(f"'x0' is a {name}. Did you mean {name}={_check.shown(x0)}?")
     automatic = rule is None and (eta is None or (isinstance(eta, str) and eta == "auto"))
     stop = ("gap" if automatic and tol is not None else "subgradient") if stop is None else stop
-    check.one_of(stop, ("subgradient", "gap"), "stop", "minimize")
-    check.one_of(on_failure, ("warn", "raise", "ignore"), "on_failure", "minimize")
+    _check.one_of(stop, ("subgradient", "gap"), "stop", "minimize")
+    _check.one_of(on_failure, ("warn", "raise", "ignore"), "on_failure", "minimize")
     max_iter, recorded = (
-        check.count(max_iter, "max_iter", "minimize"),
-        check.count(history, "history", "minimize"),
+        _check.count(max_iter, "max_iter", "minimize"),
+        _check.count(history, "history", "minimize"),
     )
-    tol = None if tol is None else check.nonnegative(tol, "tol", "minimize")
-    check.flag(finish, "finish", "minimize")
-    seconds = np.inf if max_time is None else check.positive(max_time, "max_time", "minimize")
-    begin, pause = perf_counter(), check.nonnegative(every, "every", "minimize")
+    tol = None if tol is None else _check.nonnegative(tol, "tol", "minimize")
+    _check.flag(finish, "finish", "minimize")
+    seconds = np.inf if max_time is None else _check.positive(max_time, "max_time", "minimize")
+    begin, pause = perf_counter(), _check.nonnegative(every, "every", "minimize")
     if callback is not None and not callable(callback):
         raise TypeError(
             f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.check import shown
+from .._check import shown
 from ..penalties import Box
 from .run import minimize
 from .status import BUDGETS, ConvergenceError, Interrupted

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..common.files import as_path, read_arrays, write
-from ..common.showing import counted
+from .._files import as_path, read_arrays, write
+from .._messages import counted
 from ..solvers.state import STATE_FORMAT
 from ..solvers.state import State as PublicState
 from ..solvers.state import load_state as load_run_state

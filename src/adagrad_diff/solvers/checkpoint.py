@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.files import as_path, partial, read_arrays, reason, write
-from ..common.locking import release, take
+from .._files import as_path, partial, read_arrays, reason, release, take, write
 
 RESTART = "Delete it to begin anew, or choose another 'checkpoint'"
 Content = tuple[dict[str, Any], dict[str, np.ndarray]]  # a header, and arrays by name

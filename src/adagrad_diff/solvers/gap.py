@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.tolerance import unit
+from ..certificates.tolerance import unit
 from ..losses import Loss, Minibatch
 from ..penalties import Penalty
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.tolerance import NOTHING
+from ..certificates.tolerance import NOTHING
 from .gap import GapCriterion
 from .history import History, Record
 from .run import Run

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.describe import describe_problem
 from ..losses import Loss, Minibatch, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import FISTA, as_rule
-from .fingerprint import check_same, recognise
+from .fingerprint import check_same, describe_problem, recognise
 from .fista import FISTASolver
 from .gap import GapCriterion
 from .loop import Loop

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..losses import Loss
 from ..losses.base import FunctionLoss
 from ..penalties import Penalty
@@ -118,8 +118,8 @@ def first_iterate(loss: Loss, x0: Any, trajectories: int | None) -> np.ndarray:
     """Return a copy of x0 in the precision of the loss, or zeros; one column per step size."""
     if x0 is None and loss.shape is None:
         raise ValueError("'x0' is needed: the loss is a function, so the size of x is not known.")
-    x = check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
-    x = check.cast(x, loss.dtype or x.dtype, "x0")
+    x = _check.real_array(np.zeros(loss.shape, loss.dtype) if x0 is None else x0, "x0")
+    x = _check.cast(x, loss.dtype or x.dtype, "x0")
     dims = x.ndim if loss.shape is None else len(loss.shape)
     if x.ndim == 0 or (
         loss.shape is not None and (x.shape[:dims] != loss.shape or x.ndim > dims + 1)
@@ -130,7 +130,7 @@ def first_iterate(loss: Loss, x0: Any, trajectories: int | None) -> np.ndarray:
         raise ValueError(f"'x0' must have {wanted}. Got shape {x.shape} instead.")
     if x.size == 0:
         raise ValueError(f"'x0' is empty: it has shape {x.shape}.")
-    check.finite(x, "x0")
+    _check.finite(x, "x0")
     if trajectories and x.ndim == (dims if loss.shape is not None else 1):
         x = np.repeat(x[..., None], trajectories, axis=-1)  # the same start for every eta
     return x

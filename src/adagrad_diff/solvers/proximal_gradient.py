@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..common.check import shown
+from .._check import shown
 from ..rules import Rule
 from .problem import Problem
 

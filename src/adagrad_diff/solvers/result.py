@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import OptimizeResult
 
-from ..common.showing import counted
-from ..common.tolerance import NOTHING
-from ..common.warning import warn
+from .._messages import counted, warn
+from ..certificates.tolerance import NOTHING
 from .loop import Loop
 from .state import State
 from .status import (

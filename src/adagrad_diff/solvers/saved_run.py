@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
-from ..common.describe import describe, difference
+from .. import _check
 from .checkpoint import Checkpoint, Content
+from .fingerprint import describe, difference
 from .history import History
 from .loop import Loop
 from .state import State, unpack
@@ -47,7 +47,7 @@ class RunCheckpoint:
         try:
             n = 0 if state is None else int(np.max(state.n))
             given = None if state is None else [n, state.x]
-            x0 = None if x0 is None else check.real_array(x0, "x0")
+            x0 = None if x0 is None else _check.real_array(x0, "x0")
             self.start, self.begun, self.seconds = describe({"x0": x0, "state": given}), n, 0.0
             self.saved: SavedRun | None = None
             if self.file.content is not None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..common.files import as_path
-from ..common.showing import counted
+from .._files import as_path
+from .._messages import counted
 from . import checkpoint
 
 STATE_FORMAT = "adagrad-diff state 4"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.threads import over_rows, thread_count
+from .._threads import over_rows, thread_count
 from ..finishing.manifold import pieces
 from ..losses import Minibatch
 from ..losses.estimates import Estimates

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from .. import rules as room
-from ..common.check import InputError
+from .._check import InputError
 from ..penalties import Penalty
 from ..rules import Rule, has_eta
 from .style import FAMILIES

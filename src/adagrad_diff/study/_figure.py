@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.extras import require
-from ..common.showing import counted
+from .._messages import counted, require
 from .style import FINE_PRINT, clear_ticks, line_of, style
 
 if TYPE_CHECKING:

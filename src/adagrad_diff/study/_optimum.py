@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._check import InputError
+from .._files import read_text, write
 from ..certificates import dual_of
-from ..common.check import InputError
-from ..common.describe import describe, difference
-from ..common.files import read_text, write
 from ..losses import Loss
 from ..penalties import Penalty
 from ..solve import minimize
+from ..solvers.fingerprint import describe, difference
 from .finals import LONGER
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..losses import Loss
 from ..penalties import Penalty
 
@@ -22,7 +22,7 @@ def as_starts(starts: Any, loss: Loss, penalty: Penalty) -> np.ndarray:
     """One start per column: what was given, or zeros and small models at random, where the penalty is finite."""
     if np.ndim(starts) > 0:
         return np.asarray(starts)  # `sweep` looks at it
-    count = check.count(starts, "starts", "sensitivity", least=1)
+    count = _check.count(starts, "starts", "sensitivity", least=1)
     if loss.shape is None:
         raise ValueError(
             "'starts' must be an array with one start per column: the loss is a function of any number of them."
@@ -52,7 +52,7 @@ def _feasible(x: np.ndarray, loss: Loss, penalty: Penalty) -> np.ndarray:
 def as_etas(etas: Any, size: float) -> np.ndarray:
     """Increasing step sizes: what was given, or seven decades that hold powers of ten."""
     if etas is not None:
-        return np.sort(np.ravel(check.real_array(etas, "etas")))  # `sweep` looks at the rest
+        return np.sort(np.ravel(_check.real_array(etas, "etas")))  # `sweep` looks at the rest
     low, high = np.round(np.log10(size)) + np.array(DECADES)
     count = 1 + PER_DECADE * round(high - low)
     return np.asarray(np.logspace(low, high, count))

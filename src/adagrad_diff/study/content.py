@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.version import __version__
+from .._version import __version__
 from ._about import about_problem, python_lines
 from .style import style_of
 

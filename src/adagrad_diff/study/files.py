@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ..common.files import partial, put, reason
+from .._files import partial, put, reason
 
 Writer = Callable[[Path], Any]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
-from ..common.extras import require
+from .. import _check
+from .._messages import require
 from .result import Sensitivity
 from .scores import ITERATES
 
@@ -60,8 +60,8 @@ def profile(
     Dolan, More: Benchmarking optimization software with performance profiles, 2002.
     """
     xarray = require("xarray", "sweep")
-    check.one_of(iterate, ITERATES, "iterate", "profile")
-    check.one_of(eta, CHOICES, "eta", "profile")
+    _check.one_of(iterate, ITERATES, "iterate", "profile")
+    _check.one_of(eta, CHOICES, "eta", "profile")
     found = list(found)
     if not found or not all(isinstance(one, Sensitivity) for one in found):
         raise TypeError(
@@ -73,7 +73,7 @@ def profile(
     taus = (
         FACTORS
         if factors is None
-        else np.array([check.positive(one, "factors", "profile") for one in np.ravel(factors)])
+        else np.array([_check.positive(one, "factors", "profile") for one in np.ravel(factors)])
     )
     ratios = np.concatenate(
         [_ratios(one, iterate, eta) for one in found], axis=1

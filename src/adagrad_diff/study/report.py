@@ -17,9 +17,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..common.extras import require
-from ..common.files import as_path
-from ..common.files import write as write_whole
+from .._files import as_path
+from .._files import write as write_whole
+from .._messages import require
 from ._page_text import clean, embedded, moment, number, power
 
 SCRIPTS = ("svg.js", "panel.js", "state.js", "figures.js", "map.js", "tables.js", "main.js")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
-from ..common.extras import require
+from .. import _check
+from .._messages import require
 from .finals import FAILURES
 from .scores import ITERATES, Score, scores
 from .verdict import verdict
@@ -96,7 +96,7 @@ class Sensitivity:
 
     def gap(self, iterate: str = "last") -> xr.DataArray:
         """(F - F_star) / scale by (rule, eta, seed), infinite where a run failed; the best iterate is one of before that."""
-        check.one_of(iterate, ITERATES, "iterate", "gap")
+        _check.one_of(iterate, ITERATES, "iterate", "gap")
         name = VALUES[iterate]
         values: xr.DataArray = (
             self.data[name].isel(iteration=-1, drop=True) if iterate == "last" else self.data[name]
@@ -105,7 +105,7 @@ class Sensitivity:
 
     def default_gap(self, iterate: str = "last") -> xr.DataArray:
         """The same by (rule, seed) at the published step size; NaN for rules that have a step size, but not such a one."""
-        check.one_of(iterate, ITERATES, "iterate", "default_gap")
+        _check.one_of(iterate, ITERATES, "iterate", "default_gap")
         values = self._relative(
             self.data[f"default_{VALUES[iterate]}"],
             None if iterate == "best" else self.data.default_status,
@@ -133,8 +133,8 @@ class Sensitivity:
 
     def score(self, rule: str, iterate: str = "last") -> Score:
         """The scores of one rule."""
-        check.one_of(rule, tuple(self.rules), "rule", "score")
-        check.one_of(iterate, ITERATES, "iterate", "score")
+        _check.one_of(rule, tuple(self.rules), "rule", "score")
+        _check.one_of(iterate, ITERATES, "iterate", "score")
         return next(
             score for score in self.scores if (score["rule"], score["iterate"]) == (rule, iterate)
         )

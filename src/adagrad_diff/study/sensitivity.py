@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
-from ..common.extras import require
-from ..common.files import as_path
+from .. import _check
+from .._files import as_path
+from .._messages import require
 from ..losses import as_loss
 from ..penalties import as_penalty
 from ._contenders import contenders
@@ -86,7 +86,7 @@ def sensitivity(
     for package in ("xarray", "tqdm", "threadpoolctl"):
         require(package, "sweep")  # before any work is done
     loss, penalty = as_loss(loss), as_penalty(penalty)
-    n_iter = check.count(n_iter, "n_iter", "sensitivity", least=1)
+    n_iter = _check.count(n_iter, "n_iter", "sensitivity", least=1)
     given = _as_f_star(f_star)
     several = contenders(rules, penalty)
     x0s = as_starts(starts, loss, penalty)
@@ -101,13 +101,13 @@ def sensitivity(
         file = None if folder is None else folder / OPTIMUM
         optimum = kept(file, problem, lambda search: look_for(loss, penalty, x0s, n_iter, search))
     if given == "certified" and optimum.reason:
-        raise check.InputError(
+        raise _check.InputError(
             f'\'f_star\' cannot be "certified" here: {optimum.reason}. Give a number, "protocol", or more iterations.'
         )
     data = all_runs(plan, several, as_etas(etas, optimum.size))
     least = smallest(data)
     if not np.isfinite(least):
-        raise check.InputError(
+        raise _check.InputError(
             "The objective is not finite at any of the starts, or after them: there is nothing to compare. Look at the data."
         )
     if isinstance(given, float):
@@ -124,10 +124,10 @@ def _as_f_star(f_star: Any) -> Any:
     if f_star is None or (isinstance(f_star, str) and f_star in ("certified", "protocol")):
         return f_star
     if isinstance(f_star, str):
-        raise check.InputError(
+        raise _check.InputError(
             f"The 'f_star' parameter of sensitivity must be a number, 'certified' or 'protocol'. Got {f_star!r}."
         )
-    return check.number(f_star, "f_star", "sensitivity")
+    return _check.number(f_star, "f_star", "sensitivity")
 
 
 def _given(value: float, least: float) -> FStar:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.extras import require
+from .._messages import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..common.check import InputError
-from ..common.describe import difference
-from ..common.files import as_path, clear, read_text, reason, write
-from ..common.locking import take
+from .._check import InputError
+from .._files import as_path, clear, read_text, reason, take, write
 from ..solvers.checkpoint import load, save
+from ..solvers.fingerprint import difference
 
 SWEEP_FORMAT = "adagrad-diff sweep 4"
 SWEEP_LOCK = "sweep.lock"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..common import check
-from ..common.describe import describe
+from .. import _check
 from ..losses import Minibatch, as_loss
 from ..penalties import as_penalty
+from ..solvers.fingerprint import describe
 from ..solvers.loop import Loop
 from ..solvers.minimize import as_solver
 from ..solvers.problem import problem_at
@@ -64,15 +64,15 @@ class Trajectories:
         averages: bool = False,
     ):
         self.loss, self.penalty, makers = as_loss(loss), as_penalty(penalty), by_names(rules)
-        check.refuse_masked(etas, "'etas'")
-        self.etas = np.array([check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
+        _check.refuse_masked(etas, "'etas'")
+        self.etas = np.array([_check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
         if np.ndim(etas) > 1 or not self.etas.size or np.unique(self.etas).size != self.etas.size:
-            raise check.InputError(
+            raise _check.InputError(
                 "'etas' must be one or more positive numbers, each of them once."
             )
         self.x0s = _starts(x0s, self.loss.shape)
-        self.n_iter = check.count(n_iter, "n_iter", "sweep", least=1)
-        self.record = check.count(record, "record", "sweep", least=1)
+        self.n_iter = _check.count(n_iter, "n_iter", "sweep", least=1)
+        self.record = _check.count(record, "record", "sweep", least=1)
         self.keep_x, self.averages = bool(keep_x), bool(averages)
         several = {
             name: [made(name, make, float(eta)) for eta in self.etas]
@@ -99,7 +99,7 @@ class Trajectories:
             self.description["averages"] = True
         started, x = problem_at(self.loss, self.x0s, self.penalty, None)
         if started.trajectories is None:
-            raise check.InputError(
+            raise _check.InputError(
                 "The loss must return one value per column of x, as 'x0s' has one start per column."
             )
         self.starts, self.shape, self.dtype = self.x0s.shape[-1], started.shape, started.dtype
@@ -133,7 +133,7 @@ class Trajectories:
     def plan(self, budget: float, jobs: int) -> list[Chunk]:
         """Chunks of which `jobs` at once stay within the budget (bytes), and each of them in the cache if that is possible."""
         if self.column > budget:
-            raise check.InputError(
+            raise _check.InputError(
                 f"The 'memory' parameter of sweep is too small: a trajectory needs {-(-self.column // 10_000) / 100:g} MB. "
                 "Give at least that for each that is to run at the same time."
             )
@@ -268,7 +268,7 @@ class Trajectories:
         """The results of all chunks, labelled. None is a chunk that was not begun."""
         import xarray
 
-        from ..common.version import __version__
+        from .._version import __version__
 
         names, trajectory = list(self.rules), ("rule", "eta", "seed")
         coordinate = ("coordinate", *(f"coordinate_{axis}" for axis in range(1, self.x0s.ndim - 1)))
@@ -309,11 +309,11 @@ class Trajectories:
 
 def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:
     """A copy of the starts, one per column."""
-    x0s = np.array(check.finite(np.atleast_1d(check.real_array(x0s, "x0s")), "x0s"))
+    x0s = np.array(_check.finite(np.atleast_1d(_check.real_array(x0s, "x0s")), "x0s"))
     columns: np.ndarray = x0s if x0s.ndim > len(shape or "d") else x0s[..., None]
     if columns.size == 0 or columns.shape[:-1] != (columns.shape[:-1] if shape is None else shape):
         wanted = "d" if shape is None else ", ".join(map(str, shape))
-        raise check.InputError(
+        raise _check.InputError(
             f"'x0s' must have shape ({wanted}, starts). Got shape {x0s.shape} instead."
         )
     return columns

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..common.describe import describe, known_by_name
 from ..rules import Rule, has_eta
+from ..solvers.fingerprint import describe, known_by_name
 
 
 def by_names(rules: Any) -> dict[str, Callable[..., Any]]:

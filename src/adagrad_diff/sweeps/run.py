@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
-from ..common.cluster import workers_of
-from ..common.describe import known_by_name
-from ..common.extras import require
-from ..common.threads import cores, one_blas_thread
+from .. import _check
+from .._messages import require
+from .._threads import cores, one_blas_thread
 from ..solve.status import delayed_interrupt
+from ..solvers.fingerprint import known_by_name
 from ..solvers.loop import Loop
 from ..solvers.status import Interrupted
 from .checkpoint import Checkpoint
 from .chunks import Trajectories
-from .cluster import ClusterRun
+from .cluster import ClusterRun, workers_of
 from .parts import Parts
 
 if TYPE_CHECKING:
@@ -132,7 +131,9 @@ def sweep(
             )
             _refuse_two_clusters(loss, client)
             most = cores() if client is None else workers_of(client)
-            jobs = most if n_jobs in (None, -1) else check.count(n_jobs, "n_jobs", "sweep", least=1)
+            jobs = (
+                most if n_jobs in (None, -1) else _check.count(n_jobs, "n_jobs", "sweep", least=1)
+            )
             budget = _bytes(memory)
             plan = trajectories.plan(budget, jobs)
             keeper = None
@@ -189,7 +190,7 @@ def _refuse_two_clusters(loss: Any, client: Any) -> None:
 def _require_names(description: dict[str, Any]) -> None:
     """Raise if something in a sweep cannot be known again: a function without a name, or a foreign object."""
     if where := next((path for path, name in known_by_name(description) if name is None), None):
-        raise check.InputError(
+        raise _check.InputError(
             f"'checkpoint' needs a name for {where}, a function or an object that this package does not know: without one, "
             "nobody could tell whether a later call continues the same sweep. Give it one of your own with "
             "adagrad_diff.named('a name', it), or define the function at the top level of a module."
@@ -293,7 +294,7 @@ def _bytes(memory: Any) -> float:
     except (ValueError, KeyError):
         value = 0.0
     if not 0 < value < np.inf:
-        raise check.InputError(
+        raise _check.InputError(
             f"The 'memory' parameter of sweep must be a size such as '2GB' or 2e9. Got {memory!r} instead."
         )
     return value

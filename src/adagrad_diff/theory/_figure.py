@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.extras import require
+from .._messages import require
 from ..study.files import write_all
 from ..study.style import FINE_PRINT, GREY, METHODS, RED, clear_ticks, style, thin
 from .report import Bound, Verification

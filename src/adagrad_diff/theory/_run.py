@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import AdaGrad, AdaGradDiff, Rule, as_rule
@@ -134,7 +134,7 @@ def record(
     >>> run.x.shape, run.w.shape, run.N
     ((21, 2), (21, 2), 20)
     """
-    iterations = check.count(iterations, "iterations", "record", least=1)
+    iterations = _check.count(iterations, "iterations", "record", least=1)
     loss, penalty = as_loss(loss), as_penalty(penalty)
     rule = as_rule(rule)
     if not isinstance(rule, AdaGrad | AdaGradDiff):
@@ -178,7 +178,7 @@ def record(
         memory = state.memory
     N = len(eta)
     if N == 0:
-        raise check.InputError(
+        raise _check.InputError(
             "The first step led to a value that is not finite: there is nothing to record. Try a smaller eta."
         )
     last = prepared.update(memory, N + 1, x[N].astype(np.float64), g[N].astype(np.float64))[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ._inequality import Inequality, algorithm_1, minimiser, point, smoothness
 from ._run import Run
 from .basic import largest_distance, pieces
@@ -43,7 +43,7 @@ def main_bound(run: Run, x: Any, form: str = "sum") -> Inequality:
     (True, 'steps')
     """
     owner = "the main bound"
-    check.one_of(form, BOUND_FORMS, "form", "main_bound")
+    _check.one_of(form, BOUND_FORMS, "form", "main_bound")
     algorithm_1(run, owner)
     x, value, size = point(run, x, owner)
     eta, count = float(run.eta[0]), np.arange(1, run.N + 1)  # count is n - 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ._inequality import Inequality, algorithm_1, minimiser, point
 from ._run import Run
 from .basic import pieces
@@ -51,7 +51,7 @@ def quasi_fejer(run: Run, x_star: Any, form: str = "previous") -> Inequality:
     (True, True)
     """
     owner = "the quasi-Fejer inequality"
-    check.one_of(form, FEJER_FORMS, "form", "quasi_fejer")
+    _check.one_of(form, FEJER_FORMS, "form", "quasi_fejer")
     algorithm_1(run, owner, constant=False)
     x, value, size = minimiser(run, x_star, owner)
     p, ratio = pieces(run, x, value, size), 1 + chi(run)

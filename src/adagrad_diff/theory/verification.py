@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..rules import AdaGrad, AdaGradDiff
 from ._inequality import Inequality
 from ._optimum import solve
@@ -86,16 +86,16 @@ def verify(
 
     names = tuple(problems) or tuple(PROBLEMS)
     for name in names:
-        check.one_of(name, tuple(PROBLEMS), "problems", "verify")
-    given = [check.positive(eta, "etas", "verify") for eta in etas]
+        _check.one_of(name, tuple(PROBLEMS), "problems", "verify")
+    given = [_check.positive(eta, "etas", "verify") for eta in etas]
     for eta in given:  # the inequalities have its square, and divide by it
         if not 1 / LARGEST_ETA <= eta <= LARGEST_ETA:
             ends = f"{1 / LARGEST_ETA:g} and {LARGEST_ETA:g}"
-            raise check.InputError(
+            raise _check.InputError(
                 f"The 'etas' parameter of verify must be between {ends}. Got {eta!r} instead."
             )
     if iterations is not None:
-        check.count(iterations, "iterations", "verify", least=1)
+        _check.count(iterations, "iterations", "verify", least=1)
     found = Verification()
     for name in PROBLEMS:
         if name not in names:

@@ -8,7 +8,7 @@
 >>> optimizer.step()
 """
 
-from ..common.extras import require
+from .._messages import require
 
 require("torch", "torch")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..common.warning import warn
+from .._messages import warn
 from ._dense import remember
 from ._tensors import HALF, PLAIN_TYPES, Pairs, check_shapes
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from ..common.threads import thread_count
+from .._threads import thread_count
 from ._kernels import COUPLED, DECOUPLED, FULL_PROX, NO_DECAY, NO_PROX, SHRINK_ONLY, Kind, kernel
 from ._plain import FUSED_DTYPES, Plain
 from ._team import over_team

@@ -57,7 +57,7 @@ def _decayed(x: Any, gradient: Any, lr: Any, decay: Any, one: Any, kind: Any) ->
 def _prox(
     z: Any, step: Any, total: Any, direction: Any, penalty: Any, kind: Any, unseen: Any
 ) -> Any:
-    """Shrink, divide, clip, as `common.six_penalties` states it, where something has accumulated (see `_proximal`)."""
+    """Shrink, divide, clip, as `penalties.six_penalties` states it, where something has accumulated (see `_proximal`)."""
     l1, l2, lower, upper, zero, one = penalty
     if kind == NO_PROX:
         return z

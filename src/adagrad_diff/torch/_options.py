@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..common import check
-from ..common.blocks import BLOCKS
-from ..common.warning import warn
+from .. import _check
+from .._messages import warn
+from ..penalties.group_root import BLOCKS
 from .penalties import Penalty
 
 # Similarity (ratio of difflib) of a misspelled option. One wrong letter in 'penalty' gives 0.86; 'layer_decay' gives 0.84.
@@ -69,7 +69,7 @@ def check_options(options: dict[str, Any], owner: str) -> None:
         raise ValueError(
             f"The 'max_move' parameter of {owner} must be a positive number. Got {options['max_move']!r} instead."
         )
-    check.one_of(options["blocks"], BLOCKS, "blocks", owner)
+    _check.one_of(options["blocks"], BLOCKS, "blocks", owner)
     if not isinstance(options["penalty"], Penalty | None):
         raise TypeError(
             f"The 'penalty' parameter of {owner} must be a penalty of adagrad_diff.torch. Got {options['penalty']!r}."
@@ -80,8 +80,8 @@ def check_options(options: dict[str, Any], owner: str) -> None:
             f"The 'accumulator_dtype' parameter of {owner} must be a floating-point dtype. Got {dtype!r} instead."
         )
     for name in FLAGS:
-        check.flag(options[name], name, owner)
-    check.one_of(options["reduce"], (None, "storm"), "reduce", owner)
+        _check.flag(options[name], name, owner)
+    _check.one_of(options["reduce"], (None, "storm"), "reduce", owner)
     share = options["reduce_rate"]
     if not 0.0 < _number(share, "reduce_rate", owner) <= 1.0:
         raise ValueError(

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ..common.threads import over_rows
+from .._threads import over_rows
 
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 HOME = os.getpid()  # a forked child has no OpenMP threads and would wait for them for ever

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from ..common.blocks import block_sum
+from ..penalties.group_root import block_sum
 
 HALF = (torch.float16, torch.bfloat16)
 PLAIN_TYPES = (Tensor, torch.nn.Parameter)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..common.blocks import block_sum
+from ..penalties.group_root import block_sum
 from . import _kernels
 from ._optimizer import DifferenceOptimizer
 from ._options import rate

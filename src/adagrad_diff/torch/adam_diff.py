@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..common.blocks import block_sum
-from ..common.group_root import group_norms
-from ..common.moves import MAX_MOVE
+from ..penalties.group_root import block_sum, group_norms
+from ..rules.moves import MAX_MOVE
 from . import _kernels
 from ._optimizer import DifferenceOptimizer
 from ._options import rate, refuse_amsgrad

@@ -1,6 +1,6 @@
 """Penalties on the parameters of a network: proximal steps in the metric of the optimizer.
 
-Those of `adagrad_diff.common.six_penalties`, where their formulas are, for tensors. `penalty.prox_(x, step)` replaces x by
+Those of `adagrad_diff.penalties.six_penalties`, where their formulas are, for tensors. `penalty.prox_(x, step)` replaces x by
 argmin_y phi(y) + sum_i (y_i - x_i)^2 / (2 step_i), where `step` broadcasts against x. Each tensor is penalised by itself.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..common import group_root
-from ..common import six_penalties as six
+from ..penalties import group_root
+from ..penalties import six_penalties as six
 from ._sharded import namespace, placed
 
 

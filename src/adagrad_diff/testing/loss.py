@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..losses import LinearModel, Loss, as_loss
 from ..losses.base import FunctionLoss
 from ._report import NotTried, Report, show
@@ -79,7 +79,7 @@ class LossTrial:
             raise ValueError(
                 "'x' is needed: the loss is a function, so the size of x is not known."
             )
-        start = np.zeros(loss.shape or ()) if x is None else check.real_array(x, "x")
+        start = np.zeros(loss.shape or ()) if x is None else _check.real_array(x, "x")
         if (
             (loss.shape is not None and start.shape != loss.shape)
             or start.size == 0
@@ -89,7 +89,7 @@ class LossTrial:
                 f"'x' must have shape {loss.shape or '(d,)'}. Got shape {start.shape} instead."
             )
         self.loss, self.rng, self.dtype = loss, rng, np.dtype(loss.dtype or start.dtype)
-        self.x = check.finite(start, "x").astype(self.dtype)
+        self.x = _check.finite(start, "x").astype(self.dtype)
         self.unit = float(np.abs(self.x).max()) or 1.0
         self.eps = float(np.finfo(self.dtype).eps)
         self.points: list[np.ndarray] = []

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..rules import Rule
 from ..solve.run import minimize
 from ..solvers.minimize import as_solver, iterate
@@ -303,7 +303,7 @@ class RuleTrial:
 def _schedule(rule: Any) -> None:
     """Raises if the first values of eta(n) are no step sizes."""
     for n in range(1, 2 * TRIED_ITERATIONS + 1):
-        check.positive(rule.eta(n), f"eta({n})", type(rule).__name__)
+        _check.positive(rule.eta(n), f"eta({n})", type(rule).__name__)
 
 
 ON_MEMORY = (

@@ -1,4 +1,4 @@
-"""Files that are complete or not there, and that take no more memory to read than they have bytes."""
+"""Write files atomically, lock them, and read arrays without pickle and without memory beyond the size of the file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .check import InputError, shown
-from .ctrl_c import half_written
+from ._check import InputError, shown
+from ._interrupt import half_written
 
 try:
     import fcntl as locks
@@ -236,3 +236,44 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray
             high = min(low + READ_AT_ONCE, left)
             content[low:high] = np.frombuffer(file.read(high - low), np.uint8)
         return content.view(dtype).reshape(shape, order="F" if header[2] == b"True" else "C")
+
+
+def take(path: Path, in_use: str) -> Any:
+    """The file, held. BlockingIOError, with this sentence, if somebody else has it.
+
+    None where none can be had: nothing can be written there, or the file system has no locks.
+    """
+    while True:
+        try:
+            file = open_regular(path, "ab")
+        except (NotRegularFileError, IsADirectoryError) as error:
+            raise type(error)(
+                f"The lock file {path} cannot be used: {reason(error)}. Delete it, and call again."
+            ) from None
+        except OSError:
+            return None
+        try:
+            hold(file, wait=False)
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                return file
+        except BlockingIOError:
+            file.close()
+            raise BlockingIOError(in_use) from None
+        except FileNotFoundError:
+            pass
+        except OSError:
+            file.close()
+            return None
+        file.close()  # who had it has removed it in the moment before it was held
+
+
+def release(file: Any) -> None:
+    """Remove it, while nobody else can take it."""
+    if file is None or file.closed:
+        return
+    with suppress(
+        OSError
+    ):  # Windows removes nothing that is open: then it stays, and belongs to nobody
+        if os.fstat(file.fileno()).st_size == 0:  # else it is somebody's file of that name
+            os.unlink(file.name)
+    file.close()

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .blocks import block_max, block_sum
-
+BLOCKS = ("element", "row", "tensor")
 GROUP_STEPS = 50  # of Newton's method, at most
 
 
@@ -60,3 +59,20 @@ def group_prox(xp: Any, z: Any, a: Any, over: str, root: Callable[..., Any]) -> 
     zero = h == 0
     part = xp.where(zero, 0.0, h / xp.where(zero, 1.0, h + a))
     return xp.where(a == 0, z, z * part)
+
+
+def inner(ndim: int, blocks: str) -> tuple[int, ...]:
+    """The axes that a block extends over. A row is what the first axis counts: of a vector, every entry."""
+    return {"element": (), "row": tuple(range(1, ndim)), "tensor": tuple(range(ndim))}[blocks]
+
+
+def block_sum(x: Any, blocks: str) -> Any:
+    """The sum over each block, in a shape that broadcasts against x."""
+    axes = inner(x.ndim, blocks)
+    return x.sum(axis=axes, keepdims=True) if axes else x
+
+
+def block_max(xp: Any, x: Any, blocks: str) -> Any:
+    """The largest entry of each block, likewise; `xp` is the namespace of the array."""
+    axes = inner(x.ndim, blocks)
+    return xp.amax(x, axis=axes, keepdims=True) if axes else x

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common import check
+from .. import _check
 from ..penalties import Penalty, as_penalty
 from ._penalty_calls import CallTrial
 from ._penalty_dual import check_dual
@@ -75,7 +75,7 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
 
 def _size(penalty: Penalty, size: Any) -> int:
     if size is not None:
-        wanted = check.count(size, "size", "check_penalty", least=1)
+        wanted = _check.count(size, "size", "check_penalty", least=1)
         _try_size(penalty, wanted)
         return wanted
     accepted: list[int] = []

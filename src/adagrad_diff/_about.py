@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 from importlib import metadata
 
-from . import threads
-from .version import __version__
+from . import _threads
+from ._version import __version__
 
 LIBRARIES = (
     "numpy",
@@ -31,7 +31,7 @@ def version_line() -> str:
 def report() -> str:
     """What `adagrad-diff info` prints."""
     python, system = platform.python_version(), platform.platform(terse=True)
-    lines = [f"adagrad-diff {__version__}, Python {python}, {system}, {threads.cores()} cores"]
+    lines = [f"adagrad-diff {__version__}, Python {python}, {system}, {_threads.cores()} cores"]
     for package in (*LIBRARIES, *FRAMEWORKS):
         try:
             found = metadata.version(package)

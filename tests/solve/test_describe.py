@@ -11,8 +11,8 @@ from scipy import sparse
 
 import adagrad_diff as ad
 from adagrad_diff import L1, AdaGrad, AdaGradDiff, Box, Logistic, Ridge, minimize
-from adagrad_diff.common.describe import describe, difference
 from adagrad_diff.losses import LinearModel
+from adagrad_diff.solvers.fingerprint import describe, difference
 from complete import assert_complete
 from describing import CHANGED, CLASSES, LABELS, REAL, A, other, text
 from looping import looped
@@ -123,7 +123,7 @@ def another(name, parameter, value):
 
 def test_every_class_and_parameter_counts():
     names = {*ad.losses.__all__, *ad.penalties.__all__, *ad.rules.__all__} - ABSTRACT
-    assert_complete(names, EVERY, "EVERY in tests/common/test_describe.py")
+    assert_complete(names, EVERY, "EVERY in tests/solve/test_describe.py")
     assert len({text(make(name)) for name in EVERY}) == len(EVERY)
     for name in EVERY:
         one = describe(make(name))

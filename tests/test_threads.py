@@ -42,7 +42,7 @@ FORK = """
 import os, sys
 import numpy as np
 from adagrad_diff import LAD, minimize
-from adagrad_diff.common.threads import cores, thread_count
+from adagrad_diff._threads import cores, thread_count
 
 A = np.random.default_rng(0).standard_normal((3000, 300))
 loss = LAD(A, A[:, 0] - A[:, 1])

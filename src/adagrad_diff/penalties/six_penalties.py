@@ -21,7 +21,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from . import check
+from .. import _check
 
 GROUPS = ("row", "tensor")  # what a group may be
 
@@ -40,7 +40,7 @@ class Shared:
     def __post_init__(self) -> None:
         for name in self.strengths:
             if self.known(value := getattr(self, name)):
-                check.nonnegative(value, name, type(self).__name__)
+                _check.nonnegative(value, name, type(self).__name__)
 
     @staticmethod
     def known(value: Any) -> bool:
@@ -124,7 +124,7 @@ class GroupL2(Shared):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.one_of(self.over, GROUPS, "over", "GroupL2")
+        _check.one_of(self.over, GROUPS, "over", "GroupL2")
 
 
 def is_empty(lower: Any, upper: Any) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..common import check
-from ..common.blocks import BLOCKS
+from .. import _check
+from ..penalties.group_root import BLOCKS
 
 KNOWN = (int, float, np.generic, str, type(None))
 
@@ -33,17 +33,17 @@ def moves(value: Any, name: str, owner: str) -> None:
     """A positive number, or infinity."""
     if not (isinstance(value, float) and value == math.inf):
         try:
-            check.positive(value, name, owner)
+            _check.positive(value, name, owner)
         except ValueError:
             sentence = f"The {name!r} parameter of {owner} must be a positive number, or math.inf for no bound."
-            raise ValueError(f"{sentence} Got {check.shown(value)} instead.") from None
+            raise ValueError(f"{sentence} Got {_check.shown(value)} instead.") from None
 
 
 def scaling(eps: Any, blocks: Any, accumulator_dtype: Any, max_move: Any, owner: str) -> Any:
     """The options that both scalings have; returns the dtype, if there is one."""
-    known(check.positive, eps, "eps", owner)
+    known(_check.positive, eps, "eps", owner)
     known(moves, max_move, "max_move", owner)
-    check.one_of(blocks, BLOCKS, "blocks", owner)
+    _check.one_of(blocks, BLOCKS, "blocks", owner)
     return floating(accumulator_dtype, "accumulator_dtype", owner)
 
 

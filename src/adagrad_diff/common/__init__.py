@@ -1,2 +1,0 @@
-"""What every room needs and none owns: checks of arguments, files, threads, versions, and the
-penalties that the doors share."""
