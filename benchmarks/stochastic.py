@@ -372,7 +372,7 @@ def good_etas(names: tuple[str, ...] = ("mushrooms", "a9a", "news20", "made")) -
 def defaults() -> Iterator[Row]:
     """Estimators as they come, beside the same without their opening by minibatches."""
     from adagrad_diff.sklearn import LinearClassifier, LogisticRegression
-    from adagrad_diff.solve import opening
+    from adagrad_diff.solvers import auto
 
     models = [
         LogisticRegression(),
@@ -380,7 +380,7 @@ def defaults() -> Iterator[Row]:
         LinearClassifier("logistic", "l1", alpha=1e-3),
         LinearClassifier("squared_hinge", "l1", alpha=1e-3),
     ]
-    least = opening.OPENING_SAMPLES
+    least = auto.WARM_UP_SAMPLES
     for name in ("a9a", "made"):
         if not (given := data(name)):
             continue
@@ -388,11 +388,11 @@ def defaults() -> Iterator[Row]:
             model.fit(*(part[:60_000] for part in given))  # so that kernels are there
             took: dict[int, float] = {}
             for samples in (least, 10**12) * (9 if name == "a9a" else 2):
-                opening.OPENING_SAMPLES = samples
+                auto.WARM_UP_SAMPLES = samples
                 begin = perf_counter()
                 model.fit(*given)
                 took[samples] = min(took.get(samples, np.inf), perf_counter() - begin)
-            opening.OPENING_SAMPLES = least
+            auto.WARM_UP_SAMPLES = least
             said = " ".join(repr(model).split())
             yield Row(f"{name}, {said}", took[least], "without the opening", took[10**12], must=1.1)
 

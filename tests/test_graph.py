@@ -22,12 +22,12 @@ def test_the_drawing_is_that_of_the_code():
 def test_what_is_drawn():
     needs = graph.drawn()
     assert needs["helpers"] == set()
-    assert {"losses", "penalties", "rules", "certificates"} <= needs["solve"]
+    assert {"losses", "penalties", "rules", "certificates"} <= needs["solvers"]
     assert {"paper", "theory", "datasets"} <= needs["cli"]  # all of them lazily
     rows = graph.layers(needs)
     level = {name: k for k, row in enumerate(rows) for name in row}
     assert all(level[name] > level[other] for name, below in needs.items() for other in below)
-    assert "rules" not in graph.direct(needs)["sweeps"]  # it follows: by way of solve
+    assert "rules" not in graph.direct(needs)["sweeps"]  # it follows: by way of solvers
     assert all(name in graph.svg(needs) and name in graph.table(needs) for name in needs)
 
 

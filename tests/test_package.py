@@ -161,7 +161,7 @@ def test_unknown_names_cannot_be_imported():
 
 
 def test_module_minimize_does_not_hide_the_function():
-    importlib.import_module("adagrad_diff.solve.run")
+    importlib.import_module("adagrad_diff.solvers.minimize")
     assert inspect.isfunction(adagrad_diff.minimize)
     assert inspect.isfunction(adagrad_diff.iterate)
 
@@ -192,7 +192,7 @@ def test_examples_are_found():
         for name in MODULES
         if load(name)
     }
-    assert examples["adagrad_diff.solve.run"] >= 5
+    assert examples["adagrad_diff.solvers.minimize"] >= 5
     for name in ("Hinge", "L1", "AdaGradDiff", "minimize", "iterate", "scipy_method", "load_state"):
         assert ">>> " in getattr(adagrad_diff, name).__doc__, name
 

@@ -18,7 +18,6 @@ TYPE_CHECKING = (
 # Whose names are ours, too.
 _ROOMS = (
     "solvers",
-    "solve",
     "finishing",
     "sweeps",
     "study",
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from .losses import *
     from .penalties import *
     from .rules import *
-    from .solve import *
     from .solvers import *
     from .study import *
     from .sweeps import *

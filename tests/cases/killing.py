@@ -85,10 +85,10 @@ def child(work):
 def minimize(directory, kills, wanted):
     """Runs with a given eta, several trajectories, minibatches, and races with a certificate and tries of the finish."""
     from adagrad_diff import L1, LAD, AdaGradDiff, Logistic, Minibatch, minimize
-    from adagrad_diff.solve import tries
+    from adagrad_diff.solvers import polishing
     from user_losses import data
 
-    tries.AT_ONCE, tries.INSTEAD = -1.0, -1
+    polishing.SMALL_PROBLEM_SECONDS, polishing.SMALL_PROBLEM_ITERATIONS = -1.0, -1
     A, real, labels, _ = data(samples=60, features=6)
     runs = {
         "given": (

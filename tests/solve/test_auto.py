@@ -191,7 +191,7 @@ def test_budgets_and_callbacks():
         if now.nit == 40:
             raise StopIteration
 
-    result = minimize(LAD(A, b, intercept=True), penalty=L1(0.05), callback=callback)
+    result = minimize(LAD(A, b, intercept=True), penalty=L1(0.05), max_iter=100, callback=callback)
     assert result.status == Status.CALLBACK
     assert [n for n, _ in seen] == list(range(1, 41))
     assert np.all(np.diff([f for _, f in seen]) <= 0)

@@ -76,7 +76,7 @@ ARGUMENTS = [
     ],
     *[
         ({"max_iter": n}, ValueError, f"'max_iter' parameter of minimize {COUNT}")
-        for n in (-1, 10.0, "10", None, True, np.nan)
+        for n in (-1, 10.0, "10", True, np.nan)
     ],
     *[
         ({"history": n}, ValueError, f"'history' parameter of minimize {COUNT}")

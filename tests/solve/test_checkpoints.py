@@ -206,7 +206,7 @@ def test_ctrl_c_is_kept(tmp_path, default_handler, auto):
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(
-        Interrupted, match=r"The same call with checkpoint='.*run.npz' goes on from here"
+        Interrupted, match=r"The same call with checkpoint='.*run.npz' resumes from here"
     ) as caught:
         minimize(LAD(A, REAL), **options, checkpoint=path, callback=press)
     assert caught.value.result.nit == 25
@@ -277,7 +277,7 @@ OTHERS = {
     "penalty": ({"penalty": L1(0.03)}, "it belongs to another problem: penalty.l1"),
     "eta": ({"rule": AdaGradDiff(0.31)}, "it belongs to another problem: rule.eta"),
     "rule": ({"rule": AdaGrad(0.3)}, "it belongs to another problem: rule.class"),
-    "auto": ({"rule": None}, "no readable checkpoint"),
+    "auto": ({"rule": None}, "it belongs to another problem: rule.class"),
     "start": ({"x0": STARTS[:, 1]}, "its run began elsewhere, for 'x0' is not the same"),
     "no start": ({"x0": None}, "its run began elsewhere, for 'x0' is not the same"),
     "dtype": ({"loss": LAD(A.astype(np.float32), REAL)}, "it has x of dtype float64"),
@@ -371,4 +371,4 @@ def test_it_is_plain_data(tmp_path):
     with np.load(tmp_path / "run.npz", allow_pickle=False) as content:
         header = json.loads(str(content["header"]))
         assert all(content[name].dtype.kind in "biufU" for name in content.files)
-    assert header["format"] == "adagrad-diff checkpoint 3"
+    assert header["format"] == "adagrad-diff run 3"

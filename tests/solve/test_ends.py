@@ -45,7 +45,7 @@ ENDS = {  # options that lead to each end
     Status.CONVERGED: {"tol": 1e-3},
     Status.MAX_ITER: {"max_iter": 3},
     Status.MAX_TIME: {"max_time": 1e-9},
-    Status.CALLBACK: {"callback": stop_now},
+    Status.CALLBACK: {"callback": stop_now, "max_iter": 100},
     Status.NOT_FINITE: {"loss": lambda x: (np.nan, x)},
     Status.DIVERGED: {"loss": lambda x: (-np.sum(x), -np.ones(3))},
 }

@@ -185,8 +185,8 @@ def test_lies(tmp_path, original, lie):
 
 
 CLAIMS = {
-    "converged": {"codes": np.array(int(Status.CONVERGED))},
-    "a small subgradient": {"codes": np.array(int(Status.CONVERGED)), "norm": np.array(0.0)},
+    "converged": {"codes": np.array([int(Status.CONVERGED)])},
+    "a small subgradient": {"codes": np.array([int(Status.CONVERGED)]), "norm": np.array(0.0)},
     "a high bound": {
         "notes.certifier.value": np.array(0.5),
         "notes.certifier.bound": np.array(0.5),

@@ -163,7 +163,7 @@ def test_another_process(tmp_path, how, monkeypatch):
     assert process.returncode != 0
     if how == signal.SIGINT:
         assert re.search(
-            r"Interrupted: The sweep was interrupted.* goes on from here\.$", err.rstrip()
+            r"Interrupted: The sweep was interrupted.* resumes from here\.$", err.rstrip()
         )
         assert not list(tmp_path.glob("*.partial"))
     monkeypatch.setattr(sys, "stderr", Terminal())

@@ -34,7 +34,7 @@ def test_a_signal(tmp_path, default_handler, kept, at, n_jobs):
     """Finished trajectories are as in a whole sweep, others as far as they are; the same call continues exactly."""
     checkpoint, whole = tmp_path if kept else None, run(Bowl(), n_jobs=n_jobs)
     words = (
-        rf"The same call with checkpoint='{tmp_path}' goes on from here\."
+        rf"The same call with checkpoint='{tmp_path}' resumes from here\."
         if kept
         else r"The same call begins anew; .*"
     )

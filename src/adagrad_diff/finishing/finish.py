@@ -220,12 +220,13 @@ def finish(
 
 
 def describe_finish(report: Finish) -> str:
-    """How it has ended, as part of a sentence."""
+    """Return how many small problems were solved, as part of a sentence."""
     samples, coefficients = (
         counted(report.samples, "sample"),
         counted(report.coefficients, "coefficient"),
     )
-    return f"{counted(report.rounds, 'round')} of the finish, the last one with {samples} and {coefficients}"
+    last = " with" if report.rounds == 1 else ", the last one with"
+    return f"{counted(report.rounds, 'polishing round')}{last} {samples} and {coefficients}"
 
 
 def objective(loss: Loss, penalty: Penalty, x: np.ndarray) -> float:

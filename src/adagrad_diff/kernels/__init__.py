@@ -25,17 +25,7 @@ from ._exact import (
 )
 from ._intercept import intercept_gradient, intercept_offset
 from ._interior import add_gram, interior_direction, interior_pull, interior_weights
-from ._metric import (
-    add_block_squared_differences,
-    add_block_squares,
-    add_squared_differences,
-    advance,
-    block_forward,
-    diagnose,
-    forward,
-    metric_update,
-    overflow,
-)
+from ._metric import add_block_squares, metric_update
 from ._minibatch import (
     batch,
     picked_dense_dot,
@@ -59,7 +49,6 @@ from .elementary import INLINE
 
 __all__ = [
     "INLINE",
-    "add_block_squared_differences",
     "add_block_squares",
     "add_dense_dot",
     "add_dense_tdot",
@@ -68,10 +57,7 @@ __all__ = [
     "add_rows_tdot",
     "add_sparse_gram",
     "add_square_tdot",
-    "add_squared_differences",
-    "advance",
     "batch",
-    "block_forward",
     "compiled",
     "dense_pass",
     "dense_pass_few",
@@ -81,7 +67,6 @@ __all__ = [
     "descend_columns",
     "descend_groups",
     "descend_pairs",
-    "diagnose",
     "elastic_value",
     "exact_conjugates",
     "exact_dense_dot",
@@ -89,7 +74,6 @@ __all__ = [
     "exact_losses",
     "exact_rows_dot",
     "exact_rows_tdot",
-    "forward",
     "idle",
     "intercept_gradient",
     "intercept_offset",
@@ -98,7 +82,6 @@ __all__ = [
     "interior_weights",
     "metric_update",
     "named",
-    "overflow",
     "picked_dense_dot",
     "picked_dense_tdot",
     "picked_rows_dot",

@@ -12,8 +12,8 @@ from ..certificates import certificate_at
 from ..finishing.finish import kinked_terms
 from ..losses import LinearModel, Loss, Minibatch
 from ..penalties import Penalty
-from ..solve.run import minimize
-from ..solve.status import NO_MINIMIZER, Status
+from ..solvers.minimize import minimize
+from ..solvers.status import NO_MINIMIZER, Status
 from ._keeping import Directory
 from ._null import null_gap, null_point
 

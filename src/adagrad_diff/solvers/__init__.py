@@ -1,8 +1,9 @@
 """Solvers: Algorithm 1 in `proximal_gradient`, the loop around every solver, and their results."""
 
 from .history import History
-from .minimize import iterate
-from .state import State
+from .minimize import iterate, minimize
+from .scipy_bridge import scipy_method
+from .state import State, load_state
 from .status import ConvergenceError, ConvergenceWarning, Interrupted, Status
 
 __all__ = [
@@ -13,4 +14,7 @@ __all__ = [
     "State",
     "Status",
     "iterate",
+    "load_state",
+    "minimize",
+    "scipy_method",
 ]

@@ -21,24 +21,29 @@ CURVATURE_PERIOD_GROWTH = 1.3  # factor by which a run grows until the curvature
 class GapCriterion:
     """Watches a run and knows a lower bound on F_star: `observe`, `check` and `certificates`."""
 
-    def __init__(self, loss: Loss, penalty: Penalty, tol: float | None):
+    def __init__(self, loss: Loss, penalty: Penalty, tol: float | None, trajectories: int = 1):
+        """`trajectories` is the number of gradients that an iteration takes."""
         from ..certificates import Certifier, dual_of
 
-        self.loss, self.certifier = (
-            loss.whole,
-            Certifier(dual_of(loss.whole, penalty), 1, isinstance(loss, Minibatch)),
-        )
+        dual, batches = dual_of(loss.whole, penalty), isinstance(loss, Minibatch)
+        self.certifier = Certifier(dual, trajectories, batches)
         self.certifier.accuracy = tol or 0.0
         self._next_curvature = 0.0  # the iteration at which the curvature is computed again
         self.no_minimizer = False  # whether the objective keeps decreasing along x
 
+    def start(self, run: Run, state: State | None) -> None:
+        """Prepare for a run, which continues from a state if there is one."""
+        if state is not None:
+            self.certifier.remember(state.notes, state.x)
+        run.notes = self.certifier.memory
+
     def observe(self, run: Run) -> None:
         """Take in the run's last iterate; now and then this improves the bound."""
-        self.certifier.follow(_Observation(run))
+        self.certifier.follow(Observation(run))
 
     def check(self, run: Run) -> None:
         """Improve the bound as far as possible, at the last iterate."""
-        self.certifier.look_closely(_Observation(run))
+        self.certifier.look_closely(Observation(run))
 
     def certificates(self, points: list[np.ndarray]) -> list[Certificate]:
         """Return what is proven about each point; nothing without a dual function."""
@@ -68,19 +73,16 @@ class GapCriterion:
         gap = self.certifier.gap(fun)
         return (gap <= tol * unit(fun, usual)) & (gap < np.inf)
 
-    def meaningful(
-        self, tol: float, n: int, fun: Any, norm: Any, points: list[np.ndarray], usual: Any
-    ) -> Any:
+    def meaningful(self, tol: float, n: int, fun: Any, norm: Any, run: Run, usual: Any) -> Any:
         """Return whether subgradients of this norm (with its rounding) say that F(x) is near F_star.
 
         They do not where the curvature of the loss is tiny. This is looked at now and then.
         """
-        from ..certificates import least_curvature
-
+        points = run.points()
         if n < self._next_curvature:
             return np.zeros(len(points), bool)
         self._next_curvature = CURVATURE_PERIOD_GROWTH * n
-        curvature = np.array([least_curvature(self.loss, x) for x in points])
+        curvature = run.least_curvatures()
         known = self.certifier.known
         errors = np.array([self.certifier.objective(x).error if known else 0.0 for x in points])
         with np.errstate(all="ignore"):
@@ -102,22 +104,14 @@ class GapCriterion:
         """
         return self.certifier.scale or np.abs(first)
 
-    def memory(self) -> dict[str, np.ndarray]:
-        """Return what it takes to resume."""
-        return self.certifier.memory()
 
-    def resume(self, state: State) -> None:
-        """Continue from what `memory` returned."""
-        self.certifier.remember(state.notes, state.x)
+class Observation:
+    """A run, or the trajectories of a portfolio, as the certifier sees it."""
 
+    trajectories = None
 
-class _Observation:
-    """A run as the certifier sees it."""
-
-    trajectories, turning = None, False  # these concern runs without a given step size
-
-    def __init__(self, run: Run):
-        self._run, self._s = run, run.progress.iterate
+    def __init__(self, run: Any, turning: bool = False):
+        self._run, self._s, self.turning = run, run.progress.iterate, turning
         self.batched = run.several
 
     x = property(lambda self: self._run.problem.for_caller(self._s.x))

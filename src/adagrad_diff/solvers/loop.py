@@ -6,18 +6,22 @@ An iteration replaces the run's `progress` as a whole, so Ctrl-C loses at most o
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import nan
+from math import inf, nan
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificates.tolerance import NOTHING
+from ..certificates.tolerance import NOTHING, unit
 from .gap import GapCriterion
 from .history import History, Record
 from .run import Run
-from .status import RUNNING, Status
+from .status import BUDGETS, RUNNING, Status
 
+if TYPE_CHECKING:
+    from .polishing import PolishingSchedule
+
+UNFINISHED = (*BUDGETS, Status.STALLED)  # ends after which polishing is tried once more
 ACCUMULATION_PERIOD = 16  # iterations between two looks at how much gradients have changed
 
 
@@ -37,6 +41,7 @@ class Loop:
         record_end: bool = False,
         norms: bool = True,
         history: History | None = None,
+        polish: PolishingSchedule | None = None,
         codes: np.ndarray | None = None,
         begin: float | None = None,
         save: Callable[[Loop], None] | None = None,
@@ -49,7 +54,7 @@ class Loop:
         """
         self.run, self.left, self.deadline, self.tol, self.gap = run, max_iter, deadline, tol, gap
         self.callback, self.every, self.record_end, self.norms = callback, record, record_end, norms
-        self.save, self.cancelled = save, cancelled
+        self.save, self.cancelled, self.polish = save, cancelled, polish
         self.codes = np.full(np.size(run.f_first), RUNNING) if codes is None else codes
         self.n, self.begin = (
             int(np.max(run.progress.iterate.n)),
@@ -69,6 +74,9 @@ class Loop:
                 return
             if np.any(self.codes != RUNNING):  # some had ended before the run was resumed
                 run.end(self.codes != RUNNING)
+            if self.polish is not None and self.polish.before_iterations():
+                self.codes[:] = Status.CONVERGED
+                return
             with np.errstate(all="ignore"):  # what overflows is seen in f, g and phi
                 over = self._judge(RUNNING if self.left else Status.MAX_ITER)
                 while not over:
@@ -77,6 +85,8 @@ class Loop:
                     over = self._judge(self._look())
                     if self.save is not None and not over:
                         self.save(self)
+                if self.polish is not None and self.codes[0] in UNFINISHED and self.polish.at_end():
+                    self.codes[:] = Status.CONVERGED
         except KeyboardInterrupt:
             self.interrupted = True
             if (
@@ -96,13 +106,15 @@ class Loop:
         if self.gap is not None:
             self.gap.observe(self.run)
         stop: int = RUNNING
-        if self.callback is not None and self.callback(self):
+        if self.polish is not None and self.polish.after_iteration():
+            stop = Status.CONVERGED
+        elif self.callback is not None and self.callback(self):
             stop = Status.CALLBACK
         elif self.left == 0:
             stop = Status.MAX_ITER
         elif perf_counter() > self.deadline or (self.cancelled is not None and self.cancelled()):
             stop = Status.MAX_TIME
-        if self.gap is not None and stop != RUNNING:
+        if self.gap is not None and stop not in (RUNNING, Status.CONVERGED):
             self.gap.check(self.run)
         return stop
 
@@ -110,7 +122,11 @@ class Loop:
         """End trajectories that have converged or failed, and all if `stop` says so. Return if none is left."""
         run, s = self.run, self.run.progress.iterate
         away, failed = np.abs(s.f) > run.active(run.limit), run.progress.failed
-        reached = None if self.tol is None else self._reached(self.tol)
+        reached = None if self.tol is None or stop == Status.CONVERGED else self._reached(self.tol)
+        if stop == RUNNING and run.gain < inf and self.tol is not None:
+            usual = 0.0 if self.gap is None else self.gap.usual(run.f_first)
+            if run.gain <= self.tol * unit(s.f + s.phi, usual or np.abs(run.f_first)):
+                stop = Status.STALLED
         if stop == RUNNING and reached is None and not _any(away) and not _any(failed):
             return False
         codes = np.full(len(run.columns), int(stop))
@@ -140,7 +156,7 @@ class Loop:
                 small = np.atleast_1d(small)
                 if gap is not None:
                     norm = run.progress.norm + run.subgradient_rounding()
-                    small = small & gap.meaningful(tol, self.n, fun, norm, run.points(), usual)
+                    small = small & gap.meaningful(tol, self.n, fun, norm, run, usual)
                 reached = small if reached is None else reached | small
         return reached
 
@@ -150,13 +166,12 @@ class Loop:
         With `changes`, also where it is next to nothing relative to the sum of all that gradients have
         changed by: the first one may vanish.
         """
-        run, s = self.run, self.run.progress.iterate
+        run = self.run
         norm, g_first = run.subgradient_norm(), run.active(run.g_first)
         with np.errstate(all="ignore"):  # gradients may be infinite
             small = norm <= tol * g_first
-            if changes and "total" in s.memory:
-                total = np.reshape(s.memory["total"], (-1, *np.shape(s.f)))
-                small = small | (norm <= tol * NOTHING * np.sqrt(total.sum(axis=0)))
+            if changes:
+                small = small | (norm <= tol * NOTHING * run.gradient_change())
         return small & (norm < np.inf)
 
     def holds(self) -> bool:
@@ -172,20 +187,13 @@ class Loop:
         return bool(np.all(good | ~converged))
 
     def _record(self) -> None:
-        run, p = self.run, self.run.progress
-        s = p.iterate
-        if p.failed is True:  # the only trajectory has not moved
+        run, failed = self.run, self.run.progress.failed
+        if failed is True:  # the only trajectory has not moved
             return
-        norm, step = run.subgradient_norm() if self.norms else nan, s.step
-        if (
-            isinstance(step, np.ndarray) and step.ndim == s.x.ndim
-        ):  # else a rule has returned one number
-            step = np.add.reduce(step) / len(step)
-        row: tuple[Any, ...] = (s.f + s.phi, step, norm)
+        row = run.row(self.norms)
         if run.several:
-            row = tuple(self._widen(np.where(p.failed, nan, values)) for values in row)
-        passes = run.solver.passes(run.problem, s)
-        self.record.add(self.n, *row, self.seconds, passes)
+            row = tuple(self._widen(np.where(failed, nan, values)) for values in row)  # type: ignore[assignment]
+        self.record.add(self.n, *row, self.seconds, run.passes())
 
     def _widen(self, values: np.ndarray) -> np.ndarray:
         """Return values of the trajectories that run among NaN for the others."""

@@ -1,7 +1,8 @@
-"""Runs with a given rule: `iterate`, and what `minimize` does with a rule or an eta."""
+"""`minimize` and `iterate`: from what users pass to a run, and from a run to its result."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from time import perf_counter
@@ -9,24 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _check
+from ..finishing import Finish
 from ..losses import Loss, Minibatch, as_loss
 from ..penalties import Penalty, as_penalty
-from ..rules import FISTA, as_rule
+from ..rules import FISTA, AdaGradDiff, Rule, as_rule
+from .auto import Auto, Portfolio, PortfolioGap, settle
 from .fingerprint import check_same, describe_problem, recognise
 from .fista import FISTASolver
 from .gap import GapCriterion
 from .loop import Loop
+from .polishing import PolishingSchedule
 from .problem import Problem, problem_at
 from .proximal_gradient import ProximalGradient, Solver
-from .result import result_of, told
+from .result import result_of, warned
 from .run import Run
 from .saved_run import RunCheckpoint
 from .state import State
-from .status import Interrupted, Status
+from .status import RUNNING, Interrupted, Status
 from .svrg import SVRG
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
+
+DEFAULT_TOL = (
+    1e-4  # relative gap of runs without a rule, eta or budget; the estimators have the same
+)
+AUTO_MAX_ITER, MAX_ITER = 10_000, 1000  # iterations without and with a given rule or eta
 
 
 def as_solver(rule: Any, loss: Loss | None = None) -> Solver:
@@ -78,7 +88,8 @@ def _states(run: Run) -> Iterator[State]:
 def begin(loss: Loss, x0: Any, penalty: Penalty, solver: Solver, state: State | None) -> Run:
     """Return a run from x0, or from a state that is checked to belong to this problem and solver."""
     if state is None:
-        run = Run.begin(solver, *problem_at(loss, x0, penalty, solver.trajectories))
+        kind = Portfolio if isinstance(solver, Auto) else Run
+        run = kind.begin(solver, *problem_at(loss, x0, penalty, solver.trajectories))
         run.described = describe_problem(loss, penalty, solver.rule)
         return run
     if not isinstance(state, State):
@@ -100,6 +111,10 @@ def begin(loss: Loss, x0: Any, penalty: Penalty, solver: Solver, state: State | 
     described = describe_problem(loss, penalty, solver.rule)
     check_same(state.problem, described)
     problem = Problem(loss, penalty, state.x, state.x.shape[-1] if state.batched else None)
+    if isinstance(solver, Auto):
+        run = Portfolio.resume(solver, problem, state)
+        run.described = described
+        return run
     _check_memory(solver, problem, state)
     recognise(loss, state, problem.phi(problem.flat(state.x)))
     run = Run.resume(solver, problem, state)
@@ -119,26 +134,162 @@ def _check_memory(solver: Solver, problem: Problem, state: State) -> None:
             raise ValueError("'state' was made with other blocks than this rule's.")
 
 
-def minimize_with(
-    solver: Solver,
-    loss: Loss,
-    x0: Any,
-    penalty: Penalty,
+def minimize(
+    loss: Any,
+    x0: Any = None,
+    penalty: Any = None,
+    rule: Rule | None = None,
     *,
-    max_iter: int,
-    max_time: float,
-    tol: float | None,
-    stop: str,
-    callback: Callable[[OptimizeResult], Any] | None,
-    history: int,
-    state: State | None,
-    on_failure: str,
-    checkpoint: Any,
-    every: float,
-    finish: bool,
+    eta: Any = None,
+    eps: float | None = None,
+    blocks: Any = None,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    tol: float | None = None,
+    stop: str | None = None,
+    callback: Callable[[OptimizeResult], Any] | None = None,
+    history: int = 1,
+    state: State | None = None,
+    on_failure: str = "warn",
+    finish: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: float = 60.0,
 ) -> OptimizeResult:
-    """Run a solver to its end; see `minimize` for the parameters, which have been checked."""
+    r"""Minimize F(x) = f(x) + phi(x) by AdaGrad-Diff.
+
+    Without a rule, eta or budget the run ends when the relative duality gap is at most 1e-4.
+
+    Parameters
+    ----------
+    loss : Loss or callable
+        f: a loss of `adagrad_diff.losses`, or any function x -> (value, gradient).
+    x0 : array, optional
+        The start, zeros by default. A trailing axis of trajectories is allowed: shape (d,) or (d, B).
+    penalty : Penalty, optional
+        phi: a penalty of `adagrad_diff.penalties`, or any object with value(x) and prox(z, step).
+    rule : Rule, optional
+        The step-size rule. With a rule, `eta`, `eps` and `blocks` are left out.
+    eta : "auto", float, array or callable, optional
+        The step size of `AdaGradDiff`. "auto", the default without a rule, runs a portfolio of step
+        sizes, about three gradients per iteration, and polishes its answer (docs/auto.md).
+    eps, blocks : optional
+        Further parameters of `AdaGradDiff`: 1e-8 and single coordinates by default (one block if the
+        penalty has no prox in a metric with several weights).
+    max_iter : int, optional
+        Iterations of this call at most: 1000 by default, 10,000 with eta="auto".
+    max_time : float, optional
+        Seconds after which to stop.
+    tol : float, optional
+        The tolerance; see `stop`. With eta="auto" and no budget it is 1e-4. Otherwise only budgets
+        end a run by default.
+    stop : {"subgradient", "gap"}, optional
+        What the tolerance is about. "subgradient", the default with a rule or eta: stop when
+        ||u|| <= tol ||g^1||, where u = W_n (x^n - x^{n+1}) / eta + g^{n+1} - g^n is a subgradient of F
+        at x^{n+1}. It tends to zero if f is smooth, but need not if f is nonsmooth. "gap", the default
+        with eta="auto": stop when the duality gap is at most tol |F(x)|, which bounds F(x) - F_star
+        (see `adagrad_diff.certificates`). If no dual point is found, a small subgradient is accepted
+        where the curvature of the loss shows that the objective is then near its optimum.
+        Both criteria have an absolute part, so that an optimum or a first gradient of zero can be
+        reached: |F(x)| counts as at least a millionth of the usual size of the objective (for linear
+        models that of constant predictions, otherwise that at the start), and ||g^1|| as at least a
+        millionth of what gradients have changed by since.
+    callback : callable, optional
+        Called with an `OptimizeResult` (x, fun, nit, state) after every iteration. It may raise
+        StopIteration.
+    history : int
+        Record every k-th iteration; 0 records nothing.
+    state : State, optional
+        The state of an earlier result, from which the run continues as if it had never stopped.
+        Problem and rule must be the same, which takes one evaluation of the loss to check. Budgets,
+        tolerance and recording may differ.
+    on_failure : {"warn", "raise", "ignore"}
+        What to do when the run ends without success.
+    finish : bool
+        Whether to polish the answer of a run with eta="auto" and a tolerance for the gap (see
+        `adagrad_diff.finish`). Small problems are polished directly.
+    checkpoint : path, optional
+        A file that is written every `every` seconds, on Ctrl-C and at the end. The same call resumes
+        from it, also after a kill. Budgets then count from the very first call. A run that has ended
+        is not repeated: its result is returned, unless the call has a larger budget or another
+        tolerance. A checkpoint of another problem, rule, x0 or state is rejected with a ValueError, one
+        that cannot be written with an OSError, and one that another run is using with a
+        BlockingIOError; the last good file stays unchanged.
+    every : float
+        Seconds between two writings of the checkpoint.
+
+    Returns
+    -------
+    OptimizeResult
+        After n iterations: x = x^{n+1}, fun = F(x), jac = gradient of f at x, x_avg = mean of
+        x^2 ... x^{n+1}, x_best and fun_best, subgradient_norm = ||u||, nit = n, nfev (both counted
+        from the very first start), status (see `Status`), success, message, history (iteration,
+        objective, mean_step, subgradient_norm, time, passes) and state.
+        With stop="gap" also gap >= F(x) - F_star (infinite if nothing is known), bound = F(x) - gap,
+        dual_point, and certified: whether the tolerance was reached by the gap. Then fun, fun_best and
+        gap are evaluated at exactly x and x_best in double precision or better, and rounding errors
+        count against the gap.
+        success means that the tolerance was reached, or that none was given and a budget was used
+        (docs/ends.md).
+        With eta="auto", x, x_avg and x_best are the best iterate, nfev counts the gradients of all step
+        sizes, eta and rule are those that led to x (None if no iteration did), finish says what
+        polishing has done (see `Finish`), and subgradients are measured in coordinates in which
+        columns have unit size. The run also ends, with `Status.STALLED` and without success, when the
+        best objective has improved by less than tol |F(x)| over the last three quarters of at least
+        512 iterations.
+        With an axis of trajectories, fun, status, success, nit and the like have shape (B,), and a
+        trajectory that ends early keeps the point where it ended.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C. It is a KeyboardInterrupt that carries the `result` so far, with its state.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adagrad_diff import L1, LAD, minimize
+    >>> A = np.random.default_rng(0).standard_normal((200, 10))
+    >>> result = minimize(LAD(A, A[:, 0] - 2 * A[:, 3]), penalty=L1(0.01), eta=0.1)
+    >>> result.x[[0, 3]].round(2).tolist(), int(np.count_nonzero(result.x.round(2)))
+    ([1.0, -2.0], 2)
+
+    A run that may be killed, and is called again until it is through:
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.npz"
+    >>> for _ in range(2):  # the second call has nothing left to do
+    ...     result = minimize(LAD(A, A[:, 0]), eta=0.1, max_iter=500, checkpoint=path)
+    >>> result.nit, len(result.history.iteration)
+    (500, 500)
+    """
     started = perf_counter()
+    loss, penalty = as_loss(loss), as_penalty(penalty)
+    for kind, name in ((Penalty, "penalty"), (Rule, "rule")):  # as `sweep` would take them
+        if isinstance(x0, kind):
+            raise TypeError(f"'x0' is a {name}. Did you mean {name}={_check.shown(x0)}?")
+    automatic = rule is None and (eta is None or (isinstance(eta, str) and eta == "auto"))
+    if automatic and tol is None and max_iter is None and max_time is None:
+        tol = DEFAULT_TOL
+    if max_iter is None:
+        max_iter = AUTO_MAX_ITER if automatic else MAX_ITER
+    stop = ("gap" if automatic and tol is not None else "subgradient") if stop is None else stop
+    _check.one_of(stop, ("subgradient", "gap"), "stop", "minimize")
+    _check.one_of(on_failure, ("warn", "raise", "ignore"), "on_failure", "minimize")
+    max_iter = _check.count(max_iter, "max_iter", "minimize")
+    history = _check.count(history, "history", "minimize")
+    tol = None if tol is None else _check.nonnegative(tol, "tol", "minimize")
+    _check.flag(finish, "finish", "minimize")
+    seconds = np.inf if max_time is None else _check.positive(max_time, "max_time", "minimize")
+    every = _check.nonnegative(every, "every", "minimize")
+    if callback is not None and not callable(callback):
+        raise TypeError(
+            f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead."
+        )
+    solver: Solver
+    if automatic:
+        solver = Auto(1e-8 if eps is None else eps, blocks)
+    else:
+        solver = _given_solver(loss, rule, eta, eps, blocks, penalty)
     with ExitStack() as stack:
         saved: RunCheckpoint | None = None
         if checkpoint is not None:
@@ -147,40 +298,50 @@ def minimize_with(
                 "stop": stop,
                 "finish": finish,
                 "max_iter": max_iter,
-                "max_time": max_time,
+                "max_time": seconds,
             }
             saved = stack.enter_context(
                 closing(RunCheckpoint(checkpoint, every, x0, state, **call))
             )
             state = saved.saved.state if saved.saved else state
         try:
-            gap = GapCriterion(loss, penalty, tol) if stop == "gap" else None
-            with _checked(saved):
+            gap: GapCriterion | None = None
+            if stop == "gap":
+                gap = (PortfolioGap if automatic else GapCriterion)(loss, penalty, tol)
+            with _about_the_file(saved):
                 run = begin(loss, x0, penalty, solver, state)
-                if gap is not None and state is not None:
-                    gap.resume(state)
-            if gap is not None:
-                run.notes = gap.memory
-            seconds = saved.seconds if saved else 0.0
+                if gap is not None:
+                    gap.start(run, state)
+                polish = _schedule(run, gap, tol, started + seconds, finish, state)
             loop = Loop(
                 run,
                 max_iter=max_iter if saved is None else saved.left(run.state(), max_iter),
-                deadline=started + max_time - seconds,
+                deadline=started + seconds - (saved.seconds if saved else 0.0),
                 tol=tol,
                 gap=gap,
+                polish=polish,
                 callback=None if callback is None else lambda loop: _called_off(loop, callback),
                 record=history,
                 history=saved.saved.history if saved and saved.saved else None,
                 codes=saved.codes() if saved else None,
-                begin=started - seconds,
+                begin=started - (saved.seconds if saved else 0.0),
                 save=None if saved is None else lambda loop: _save_when_due(loop, saved),
             )
         except KeyboardInterrupt as error:
             raise Interrupted("The run was interrupted before its first iteration.") from error
-        if saved is not None and saved.finished(loop):
-            return told(result_of(loop), on_failure)
+        if saved is not None:
+            if saved.finished(loop):
+                return warned(_result(loop, finish), on_failure)
+            if (
+                not loop.holds()
+            ):  # the file says that trajectories have converged, but they have not
+                loop.codes[:] = RUNNING
         loop.iterate()
-        result = result_of(loop)
+        try:
+            result = _result(loop, finish, settled=False)
+        except KeyboardInterrupt:  # at the very end: let the result be completed
+            loop.interrupted = True
+            result = _result(loop, finish, settled=False)
         loop.codes = np.atleast_1d(result.status)
         if saved is not None and (np.any(result.nit) or Status.CONVERGED in loop.codes):
             saved.write(loop, ended=True)
@@ -188,10 +349,66 @@ def minimize_with(
             text = result.message
             if saved is not None:
                 text += (
-                    f" The same call with checkpoint={str(saved.file.path)!r} goes on from here."
+                    f" The same call with checkpoint={str(saved.file.path)!r} resumes from here."
                 )
             raise Interrupted(text, result)
-        return told(result, on_failure)
+        return warned(result, on_failure)
+
+
+def _result(loop: Loop, finish: bool, settled: bool = True) -> OptimizeResult:
+    """Return the result of a run, and what polishing has done or why it was not tried."""
+    if not settled and isinstance(loop.run, Portfolio):
+        settle(loop)
+    result = result_of(loop)
+    if isinstance(loop.run, Portfolio):
+        if loop.polish is not None:
+            result["finish"] = loop.polish.report
+        elif not finish or loop.tol is None:
+            reason = "it was turned off" if not finish else "no tolerance was asked for"
+            result["finish"] = Finish(reason=reason)
+        else:
+            reason = "the run was to stop by its subgradient"
+            result["finish"] = Finish(
+                reason=reason if loop.gap is None else loop.gap.certifier.dual
+            )
+    return result
+
+
+def _given_solver(
+    loss: Loss, rule: Any, eta: Any, eps: Any, blocks: Any, penalty: Penalty
+) -> Solver:
+    if (
+        loss.shape is not None
+    ):  # a user's penalty may have to know it to tell which metrics it accepts
+        features = loss.shape[0] - loss.intercept
+        penalty.check_size(int(np.prod(loss.shape)) // loss.shape[0] * features)
+    if rule is None:
+        if blocks is None and penalty.accepts == "scalar":
+            blocks = "all"  # its prox is known for one step only
+        options = {} if eps is None else {"eps": eps}
+        return as_solver(AdaGradDiff(eta, **options, blocks=blocks), loss)
+    solver = as_solver(rule, loss)
+    for name, value in (("eta", eta), ("eps", eps), ("blocks", blocks)):
+        if value is not None:
+            raise ValueError(
+                f"{name!r} belongs to the rule: give either 'rule' or {name!r}, not both."
+            )
+    return solver
+
+
+def _schedule(
+    run: Run, gap: Any, tol: float | None, deadline: float, finish: bool, state: State | None
+) -> PolishingSchedule | None:
+    """Return when to polish a run, if it can be."""
+    if not (isinstance(run, Portfolio) and finish and tol is not None and gap is not None):
+        return None
+    if not gap.certifier.known:
+        return None
+    polish = PolishingSchedule(run, gap, tol, deadline)
+    if state is not None:
+        polish.resume(state.notes)
+    run.notes = lambda: gap.certifier.memory() | polish.notes()
+    return polish
 
 
 def _save_when_due(loop: Loop, saved: RunCheckpoint) -> None:
@@ -200,7 +417,7 @@ def _save_when_due(loop: Loop, saved: RunCheckpoint) -> None:
 
 
 @contextmanager
-def _checked(saved: RunCheckpoint | None) -> Iterator[None]:
+def _about_the_file(saved: RunCheckpoint | None) -> Iterator[None]:
     """Where a state is compared with the problem: if it is that of a file, the error is about the file."""
     try:
         yield

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _check
 from ..losses import Loss
-from ..losses.base import FunctionLoss
+from ..losses.base import Columns, FunctionLoss
 from ..penalties import Penalty
 
 
@@ -27,7 +27,7 @@ class Problem:
         self.shape = x.shape if trajectories is None else x.shape[:-1]
         size = int(np.prod(self.shape))
         self._errors = np.geterr()  # how a user's own loss wants to be warned of overflows
-        self._own = isinstance(loss, FunctionLoss)
+        self._own = isinstance(loss, FunctionLoss | Columns)
         self.penalized_size = size - size // self.shape[0] if loss.intercept else size
         penalty.check_size(self.penalized_size)
         self._set_width(trajectories)
@@ -106,6 +106,10 @@ class Problem:
         else:
             self.penalty.apply(point, step, x)
         return x
+
+    def put_back(self, x: np.ndarray) -> None:
+        """Say that x is the last point evaluated, but for trajectories that have failed there."""
+        self._evaluated = x
 
     def oracle_at(self, x: np.ndarray) -> Any:
         """Return the oracle of the loss, whose last evaluation was at x (for its residuals)."""

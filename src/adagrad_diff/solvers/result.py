@@ -10,7 +10,8 @@ from scipy.optimize import OptimizeResult
 
 from .._messages import counted, warn
 from ..certificates.tolerance import NOTHING
-from .loop import Loop
+from ..finishing.finish import describe_finish
+from .loop import UNFINISHED, Loop
 from .state import State
 from .status import (
     BUDGETS,
@@ -75,15 +76,19 @@ class Result(OptimizeResult):  # type: ignore[misc]
             "gap": f"{self._numbers('gap')}: no point has a smaller objective by more than that"
             if "gap" in self
             else "",
-            "nit": f"{self._each('nit')} iterations, {self._each('nfev')} evaluations",
+            "nit": f"{self._each('nit')} iterations, {self._each('nfev')} evaluations{self._polished()}",
             "x": self._point(),
-            "rule": f"{self.rule!r}" if self.get("rule") is not None else "",
+            "rule": repr(self.rule) if "rule" in self else "",
         }
         if "gap" in self and not np.isfinite(np.max(self.gap)):
             lines["gap"] = "nothing is proven"
         shown = [_line(name, text) for name, text in lines.items() if text]
         others = sorted(name for name in self if name not in TOLD)
         return "\n".join([*shown, "", _line("and by name", ", ".join(others))])
+
+    def _polished(self) -> str:
+        rounds = self.finish.rounds if "finish" in self else 0
+        return f", {counted(rounds, 'polishing round')}" if rounds else ""
 
     def _each(self, name: str) -> str:
         """One value, or of several trajectories how many have which."""
@@ -138,7 +143,7 @@ def result_of(loop: Loop) -> Result:
     found = [] if gap is None else gap.certificates(points)
     if gap is not None and tol is not None:
         certified = gap.within(tol, points, gap.usual(state.f_first))
-        codes = np.where(certified & np.isin(codes, BUDGETS), int(Status.CONVERGED), codes)
+        codes = np.where(certified & np.isin(codes, UNFINISHED), int(Status.CONVERGED), codes)
         if not state.batched and codes[0] == Status.CONVERGED and not _relative(found, tol).all():
             gap.no_minimizer = gap.certifier.has_no_minimizer(state.x)
             codes = np.where(gap.no_minimizer, int(Status.DIVERGED), codes)
@@ -146,12 +151,13 @@ def result_of(loop: Loop) -> Result:
     good = succeeded(codes, tol)
     result = Result(
         **of_state(state),
-        nfev=state.n + 1,
+        nfev=loop.run.evaluations,
         status=codes if state.batched else int(codes[0]),
         success=good if state.batched else bool(good[0]),
         message=_message(codes, certified, state, loop, found),
         history=loop.record.history(),
     )
+    result.update(loop.run.extra())
     if gap is not None:
         result.update(certified=certified if state.batched else bool(certified[0]))
         result.update(
@@ -196,7 +202,7 @@ def of_state(state: State) -> dict[str, Any]:
     }
 
 
-def told(result: OptimizeResult, on_failure: str) -> OptimizeResult:
+def warned(result: OptimizeResult, on_failure: str) -> OptimizeResult:
     """Return the result, after a warning or instead of it an error if the run was no success."""
     alarming = ~np.atleast_1d(result.success) & ~np.isin(result.status, DECIDED)
     if alarming.any() and on_failure == "raise":
@@ -227,7 +233,9 @@ def _message(
 ) -> str:
     """Return what happened, what it means, and what to do."""
     gap, tol = loop.gap, loop.tol
-    remedy = REMEDIES["gap" if gap is not None and not gap.hopeless else "subgradient"]
+    by_gap = gap is not None and not gap.hopeless
+    automatic = loop.run.solver.name == "auto"
+    remedy = REMEDIES["auto" if automatic else "gap" if by_gap else "subgradient"]
     sentences = []
     for code in np.unique(codes):
         here = codes == code
@@ -244,6 +252,8 @@ def _message(
         norms = ""
         if not np.isnan(u):
             norms = f"; norm of the subgradient {u:.2e}, of the first gradient {first:.2e}"
+        if code == Status.CONVERGED and loop.polish is not None and loop.polish.report.done:
+            norms = f", {describe_finish(loop.polish.report)}"
         sentences.append(f"{subject}{sentence} ({counted(n, 'iteration')}{norms}).")
     if gap is not None:
         proven = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -178,6 +178,42 @@ class Run:
             return whole
 
         return map_arrays(joined, *(part for _, part in parts))  # type: ignore[no-any-return]
+
+    gain: float = inf  # how much the objective has improved lately, if the solver can tell
+
+    @property
+    def evaluations(self) -> Any:
+        """Evaluations of the loss, per trajectory."""
+        return self.all.iterate.n + 1
+
+    def extra(self) -> dict[str, Any]:
+        """Return what only results of this kind of run have."""
+        return {}
+
+    def passes(self) -> float:
+        """Return the number of passes over the data so far."""
+        return self.solver.passes(self.problem, self.progress.iterate)
+
+    def row(self, norms: bool) -> tuple[Any, Any, Any]:
+        """Return objective, mean step and subgradient norm of the trajectories in `columns`."""
+        s = self.progress.iterate
+        norm, step = self.subgradient_norm() if norms else nan, s.step
+        if isinstance(step, np.ndarray) and step.ndim == s.x.ndim:  # else it is one number for all
+            step = np.add.reduce(step) / len(step)
+        return s.f + s.phi, step, norm
+
+    def gradient_change(self) -> Any:
+        """Return the root of the sum of all squared changes of the gradient; 0 if the rule has none."""
+        s = self.progress.iterate
+        if "total" not in s.memory:
+            return 0.0
+        return np.sqrt(np.reshape(s.memory["total"], (-1, *np.shape(s.f))).sum(axis=0))
+
+    def least_curvatures(self) -> np.ndarray:
+        """Return the smallest curvature of the loss at x of each trajectory in `columns`."""
+        from ..certificates import least_curvature
+
+        return np.array([least_curvature(self.problem.loss.whole, x) for x in self.points()])
 
     def subgradient_norm(self) -> Any:
         """Return ||u|| of the trajectories in `columns`, and keep it; NaN where x has not moved."""

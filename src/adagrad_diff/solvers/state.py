@@ -184,7 +184,7 @@ def _check(state: State) -> None:
         if name not in SIGNED_FIELDS and (value < 0).any():
             raise ValueError(f"{name} is negative")
     for name, array in state.memory.items():
-        fits = array.ndim <= 1 + len(batch) and array.shape[array.ndim - len(batch) :] == batch
+        fits = array.shape[array.ndim - len(batch) :] == batch
         if not fits or array.dtype != np.float64 or not array.dtype.isnative:
             raise ValueError(
                 f"{name} is of shape {array.shape} and dtype {array.dtype}, which does not fit the rest"

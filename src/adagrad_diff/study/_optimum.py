@@ -15,7 +15,7 @@ from .._files import read_text, write
 from ..certificates import dual_of
 from ..losses import Loss
 from ..penalties import Penalty
-from ..solve import minimize
+from ..solvers import minimize
 from ..solvers.fingerprint import describe, difference
 from .finals import LONGER
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..solve.status import Status
+from ..solvers.status import Status
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,8 +8,11 @@ goes on gives the same bits.
 from __future__ import annotations
 
 import os
+import signal
+import threading
+from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +20,6 @@ import numpy as np
 from .. import _check
 from .._messages import require
 from .._threads import cores, one_blas_thread
-from ..solve.status import delayed_interrupt
 from ..solvers.fingerprint import known_by_name
 from ..solvers.loop import Loop
 from ..solvers.status import Interrupted
@@ -125,7 +127,7 @@ def sweep(
         require(name, "sweep") for name in ("xarray", "tqdm", "threadpoolctl")
     )  # before any work is done
     try:
-        with delayed_interrupt() as interrupt, ExitStack() as stack:  # a progress bar has locks
+        with _delayed_interrupt() as interrupt, ExitStack() as stack:  # a progress bar has locks
             trajectories = Trajectories(
                 loss, penalty, rules, etas, x0s, n_iter, record, keep_x, averages
             )
@@ -178,6 +180,39 @@ def sweep(
         ) from error
 
 
+class _Interrupt:
+    """Whether Ctrl-C has been pressed."""
+
+    requested = False
+
+
+@contextmanager
+def _delayed_interrupt() -> Iterator[_Interrupt]:
+    """Note Ctrl-C instead of raising at once: an exception would leave a progress bar's lock held.
+
+    This is possible in the main thread only, and only if the signal has no other handler. A second
+    Ctrl-C raises KeyboardInterrupt.
+    """
+    interrupt = _Interrupt()
+    main = threading.current_thread() is threading.main_thread()
+    ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def handler(number: int, frame: Any) -> None:
+        if interrupt.requested:
+            raise KeyboardInterrupt
+        interrupt.requested = True
+
+    if ours:
+        signal.signal(signal.SIGINT, handler)
+    try:
+        yield interrupt
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    if interrupt.requested:  # after it was last looked at
+        raise KeyboardInterrupt
+
+
 def _refuse_two_clusters(loss: Any, client: Any) -> None:
     """Raise if workers would have to ask a client for the data: that one is here."""
     if client is not None and getattr(getattr(loss, "A", None), "client", None) is not None:
@@ -200,7 +235,7 @@ def _require_names(description: dict[str, Any]) -> None:
 def _going_on(checkpoint: str | os.PathLike[str] | None) -> str:
     if checkpoint is None:
         return "The same call begins anew; with a directory as 'checkpoint' it would go on."
-    return f"The same call with checkpoint={os.fspath(checkpoint)!r} goes on from here."
+    return f"The same call with checkpoint={os.fspath(checkpoint)!r} resumes from here."
 
 
 class _Run(Parts):

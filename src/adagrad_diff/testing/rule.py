@@ -12,8 +12,7 @@ import numpy as np
 
 from .. import _check
 from ..rules import Rule
-from ..solve.run import minimize
-from ..solvers.minimize import as_solver, iterate
+from ..solvers.minimize import as_solver, iterate, minimize
 from ..solvers.proximal_gradient import ProximalGradient
 from ..solvers.state import State, load_state
 from ._report import Report, show

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._check import shown
 from ..penalties import Box
-from .run import minimize
+from .minimize import minimize
 from .status import BUDGETS, ConvergenceError, Interrupted
 
 if TYPE_CHECKING:
