@@ -35,7 +35,7 @@ from .loop import Loop
 from .problem import Problem
 from .proximal_gradient import Iterate, ProximalGradient, Solver
 from .run import Progress, Run, map_arrays
-from .state import State
+from .state import State, unpack
 from .status import Status
 from .svrg import SVRG
 
@@ -46,18 +46,7 @@ FIRST_STAGE = 16  # iterations
 RESTART_ETAS = (1.0, 0.2)  # in units of the distance that the incumbent has moved
 MANY_PREDICTIONS = 500_000  # from here on the first stage saves memory: a third of the step sizes
 MIN_STALL = 512  # iterations before a run can count as stalled
-NUMBERS = ("n", "end", "warm_up", "fun", "eta", "evaluations", "warm_up_passes", "failed")
-SAVED = (
-    "n",
-    "x",
-    "f",
-    "phi",
-    "g",
-    "x_best",
-    "fun_best",
-    "failed",
-)  # what a state has of trajectories
-TRAJECTORIES, RULE_MEMORY = "trajectories.", "memory."  # prefixes of their names in the state
+AUTO, TRAJECTORIES = "auto.", "trajectories."  # prefixes of names in a state
 
 # `make bench ONLY=stochastic.defaults` measures what the warm-up brings at 1e6 x 100. It was ahead, or
 # even on raw columns, from 1e5 x 50 on. Smaller problems are polished in less time than some epochs take.
@@ -155,6 +144,9 @@ class Search(NamedTuple):
         return self.past[-3] - self.fun if over else inf
 
 
+SAVED = [name for name in Search._fields if name not in ("solver", "problem", "progress")]
+
+
 class Portfolio(Run):
     """Several step sizes at work, as one run for the loop: its iterate is the incumbent."""
 
@@ -247,18 +239,20 @@ class Portfolio(Run):
         old = self.search if self.search.n < self.search.end else self._next_stage(self.search)
         progress = old.progress.advanced(old.solver.step(old.problem, old.progress.iterate))
         old.problem.put_back(progress.iterate.x)
-        fun, failed = float(progress.fun_best.min()), bool(progress.failed.all())
-        evaluations = old.evaluations + len(old.etas)
-        new = old._replace(progress=progress, evaluations=evaluations, norm=nan, failed=False)
-        if failed and len(old.past) == 1 and not fun < old.fun and not old.warm_up:
-            new = new._replace(failed=True)  # no iterate near the start is finite
-        else:
-            if fun < old.fun:
-                k = int(np.argmin(progress.fun_best))
-                new = new._replace(best=progress.x_best[:, k], fun=fun, eta=float(old.etas[k]))
-            new = new._replace(n=old.n + 1, end=old.n + 1 if failed else old.end)
-            if new.n >= new.end:
-                new = new._replace(best=new.best.copy(), past=(*old.past, new.fun))
+        values, count = progress.fun_best.tolist(), len(old.etas)
+        changes = {"progress": progress, "evaluations": old.evaluations + count, "norm": nan}
+        n, best, fun = old.n + 1, old.best, min(values)
+        all_failed = np.count_nonzero(progress.failed) == count
+        if all_failed and len(old.past) == 1 and not fun < old.fun and not old.warm_up:
+            n, changes["failed"] = old.n, True  # no iterate near the start is finite
+        if fun < old.fun:
+            k = values.index(fun)
+            best = progress.x_best[:, k]
+            changes |= {"best": best, "fun": fun, "eta": float(old.etas[k])}
+        if all_failed or n >= old.end:
+            past = (*old.past, min(fun, old.fun))
+            changes |= {"best": best.copy(), "past": past, "end": n}
+        new = old._replace(n=n, **changes)
         vars(self).update(
             search=new, answer=None, gain=new.gain
         )  # at once, in case of an interrupt
@@ -409,7 +403,7 @@ class Portfolio(Run):
             f=f,
             phi=phi,
             g=g.reshape(shape),
-            memory=self._memory(),
+            memory={},
             x_sum=max(search.n, 1) * x.astype(np.float64),
             x_best=x,
             fun_best=f + phi,
@@ -420,98 +414,49 @@ class Portfolio(Run):
             rule=self.solver.name,
             batched=False,
             problem=self.described,
-            notes=self.notes(),
+            notes=self.notes() | self._memory(),
         )
 
     def _memory(self) -> dict[str, np.ndarray]:
-        """Return the search as arrays of doubles, which hold numbers of any other kind exactly."""
-        search, s = self.search, self.search.progress.iterate
-        values = {f: getattr(search, f) for f in ("etas", "start", "best", "past", *NUMBERS)}
-        for name in SAVED:
-            source = s if name in Iterate._fields else search.progress
-            values[TRAJECTORIES + name] = getattr(source, name)
-        values |= {f"{TRAJECTORIES}{RULE_MEMORY}{k}": v for k, v in s.memory.items()}
-        return {name: np.array(value, np.float64) for name, value in values.items()}
+        """Return the search as arrays by name."""
+        values = {name: np.array(getattr(self.search, name)) for name in SAVED}
+        _, arrays = self._run_of(self.search).state().pack()
+        values |= {f"{TRAJECTORIES}{name}": array for name, array in arrays.items()}
+        return {f"{AUTO}{name}": array for name, array in values.items()}
+
+    def _run_of(self, search: Search) -> Run:
+        """Return the trajectories of the current stage as a run of their own."""
+        count = len(search.etas)
+        first = np.full(count, self.f_first), np.full(count, self.g_first)
+        return Run(search.solver, search.problem, search.progress, first)
 
     @classmethod
     def resume(cls, solver: Any, problem: Problem, state: State) -> Portfolio:
         run = cls(solver, problem)
+        own = {k.removeprefix(AUTO): v for k, v in state.notes.items() if k.startswith(AUTO)}
         try:
-            run.search = run._from_memory(dict(state.memory))
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise ValueError(
-                "'state' is not one of a run with eta='auto', or does not fit this loss. Give the rule "
-                "it was made with."
-            ) from error
+            saved = {name: own.pop(name) for name in SAVED}
+            values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in saved.items()}
+            arrays = {name.removeprefix(TRAJECTORIES): array for name, array in own.items()}
+            inner = unpack({"rule": "auto", "batched": True, "problem": {}}, arrays)
+            one, stage = run._inner(values["etas"], bool(values["warm_up"]))
+            trajectories = Run.resume(stage, one, inner)
+            like = {name: state.x.reshape(-1) for name in ("best", "start")}
+            if any(
+                values[k].shape != a.shape or values[k].dtype != a.dtype for k, a in like.items()
+            ):
+                raise ValueError("its iterates do not have the shape of x")
+            values["past"] = tuple(values["past"].tolist())
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError("'state' is not one of a run with eta='auto'.") from error
+        progress = trajectories.progress
+        run.search = Search(solver=trajectories.solver, problem=one, progress=progress, **values)
         run._remember_start(float(state.f_first), float(state.g_first))
-        run._check_trajectories()
         if np.isfinite(state.g).all():  # the run had ended
             x, g = problem.flat(state.x), problem.flat(state.g)
             recognise(problem.loss, state, problem.phi(x))
             run.answer = x, float(state.f), g, float(state.phi)
-            run.search = run.search._replace(norm=float(state.norm))
         return run
-
-    def _from_memory(self, memory: dict[str, np.ndarray]) -> Search:
-        numbers = {name: memory.pop(name).item() for name in NUMBERS}
-        etas, start, best, past = (memory.pop(name) for name in ("etas", "start", "best", "past"))
-        warm_up, dtype = bool(numbers["warm_up"]), self.problem.dtype
-        problem, solver = self._inner(etas, warm_up)
-        solver = solver.prepared(problem)
-        saved = {name: memory.pop(TRAJECTORIES + name) for name in SAVED}
-        x = saved["x"].astype(dtype)
-        wanted = solver.memory_like(x)
-        own = {name: memory.pop(f"{TRAJECTORIES}{RULE_MEMORY}{name}") for name in wanted}
-        size, count = int(np.prod(self.problem.shape)), len(etas)
-        shapes = {"x": (size, count), "g": (size, count), "x_best": (size, count)}
-        fits = all(saved[name].shape == shapes.get(name, (count,)) for name in SAVED)
-        fits &= all(own[name].shape == np.shape(array) for name, array in wanted.items())
-        fits &= start.shape == best.shape == (size,) and past.ndim == 1 and past.size > 0
-        if not fits or memory or not (np.isfinite(best).all() and (etas > 0).all()):
-            raise ValueError("the arrays of its trajectories do not fit")
-        n, failed = saved["n"].astype(np.int64), saved["failed"].astype(bool)
-        s = Iterate(n, x, saved["f"], saved["g"].astype(dtype), saved["phi"], own)
-        x_best = saved["x_best"].astype(dtype)
-        progress = Progress(s, None, x_best, saved["fun_best"], failed, np.full(count, nan))
-        integers = {name: int(numbers[name]) for name in ("n", "end", "evaluations")}
-        return Search(
-            solver=solver,
-            problem=problem,
-            progress=progress,
-            etas=etas,
-            start=start.astype(dtype),
-            best=best.astype(dtype),
-            past=tuple(past.tolist()),
-            **numbers | integers | {"warm_up": warm_up, "failed": bool(numbers["failed"])},
-        )
-
-    def _check_trajectories(self) -> None:
-        """Raise if the values at the trajectories are not those of this problem."""
-        search = self.search
-        s = search.progress.iterate
-        loss = search.problem.loss
-        g = np.array([self._norm(column) for column in np.nan_to_num(s.g.T)])
-        known = np.full(len(search.etas), self.f_first)
-        recognise(
-            loss,
-            State(
-                n=s.n,
-                x=search.problem.for_caller(s.x),
-                f=s.f,
-                phi=s.phi,
-                g=search.problem.for_caller(s.g),
-                memory={},
-                x_best=None,
-                fun_best=search.progress.fun_best,
-                f_first=known,
-                g_first=np.maximum(g, self.g_first),
-                norm=search.progress.norm,
-                failed=search.progress.failed,
-                rule="auto",
-                batched=True,
-            ),
-            search.problem.phi(s.x),
-        )
 
     # ------------------------------------------------------------------ coordinates
 

@@ -121,7 +121,7 @@ class Loop:
     def _judge(self, stop: int) -> bool:
         """End trajectories that have converged or failed, and all if `stop` says so. Return if none is left."""
         run, s = self.run, self.run.progress.iterate
-        away, failed = np.abs(s.f) > run.active(run.limit), run.progress.failed
+        away, failed = abs(s.f) > run.active(run.limit), run.progress.failed
         reached = None if self.tol is None or stop == Status.CONVERGED else self._reached(self.tol)
         if stop == RUNNING and run.gain < inf and self.tol is not None:
             usual = 0.0 if self.gap is None else self.gap.usual(run.f_first)

@@ -16,7 +16,7 @@ from ..losses import Loss, Minibatch, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
 from .auto import Auto, Portfolio, PortfolioGap, settle
-from .fingerprint import check_same, describe_problem, recognise
+from .fingerprint import check_same, describe_problem
 from .fista import FISTASolver
 from .gap import GapCriterion
 from .loop import Loop
@@ -87,8 +87,8 @@ def _states(run: Run) -> Iterator[State]:
 
 def begin(loss: Loss, x0: Any, penalty: Penalty, solver: Solver, state: State | None) -> Run:
     """Return a run from x0, or from a state that is checked to belong to this problem and solver."""
+    kind = Portfolio if isinstance(solver, Auto) else Run
     if state is None:
-        kind = Portfolio if isinstance(solver, Auto) else Run
         run = kind.begin(solver, *problem_at(loss, x0, penalty, solver.trajectories))
         run.described = describe_problem(loss, penalty, solver.rule)
         return run
@@ -111,27 +111,9 @@ def begin(loss: Loss, x0: Any, penalty: Penalty, solver: Solver, state: State | 
     described = describe_problem(loss, penalty, solver.rule)
     check_same(state.problem, described)
     problem = Problem(loss, penalty, state.x, state.x.shape[-1] if state.batched else None)
-    if isinstance(solver, Auto):
-        run = Portfolio.resume(solver, problem, state)
-        run.described = described
-        return run
-    _check_memory(solver, problem, state)
-    recognise(loss, state, problem.phi(problem.flat(state.x)))
-    run = Run.resume(solver, problem, state)
+    run = kind.resume(solver, problem, state)
     run.described = described
     return run
-
-
-def _check_memory(solver: Solver, problem: Problem, state: State) -> None:
-    """Raise if the memory of a state does not fit the rule: a file may have been changed."""
-    wanted = solver.prepared(problem).memory_like(problem.flat(state.x))
-    if wanted.keys() != state.memory.keys():
-        raise ValueError(
-            f"'state' was made with another rule than {solver.name}: it remembers other things."
-        )
-    for name, array in wanted.items():
-        if state.memory[name].shape != np.shape(array):
-            raise ValueError("'state' was made with other blocks than this rule's.")
 
 
 def minimize(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .fingerprint import recognise
 from .problem import Problem
 from .proximal_gradient import Iterate, Solver, double
 from .state import State
@@ -43,13 +44,13 @@ class Progress(NamedTuple):
     def _several_advanced(self, new: Iterate) -> Progress:
         """Do the same for several trajectories."""
         fun = new.f + new.phi
-        failed, norm, x_sum, x_best = self.failed, np.full(len(fun), nan), self.x_sum, self.x_best
-        if not (np.isfinite(fun).all() and _has_finite_squares(new.g)):
-            failed = (
-                failed | ~np.isfinite(fun) | ~(np.abs(double(new.g)) < LARGEST_ROOT).all(axis=0)
-            )
+        failed, x_sum, x_best, norm = self.failed, self.x_sum, self.x_best, np.empty(len(fun))
+        norm[:] = nan
+        finite = np.isfinite(fun)
+        if np.count_nonzero(finite) < len(fun) or not _has_finite_squares(new.g):
+            failed = failed | ~finite | ~(np.abs(double(new.g)) < LARGEST_ROOT).all(axis=0)
         added = new.x
-        if failed.any():
+        if np.count_nonzero(failed):
             new = map_arrays(
                 lambda a, old: np.where(failed, old, a), new, _started(self.iterate, new)
             )
@@ -58,8 +59,11 @@ class Progress(NamedTuple):
         if x_sum is not None:
             x_sum = x_sum + added
         better = fun < self.fun_best
-        if x_best is not None and better.any():
-            x_best = new.x if better.all() else np.where(better, new.x, x_best)
+        improved = np.count_nonzero(better)
+        if improved == 0:
+            return Progress(new, x_sum, x_best, self.fun_best, failed, norm)
+        if x_best is not None:
+            x_best = new.x if improved == len(fun) else np.where(better, new.x, x_best)
         return Progress(new, x_sum, x_best, np.where(better, fun, self.fun_best), failed, norm)
 
 
@@ -128,17 +132,20 @@ class Run:
 
     @classmethod
     def resume(cls, solver: Solver, problem: Problem, state: State) -> Run:
-        """Continue from a state, which has been checked to belong to this problem and solver."""
-        s = Iterate(
-            state.n,
-            *(problem.flat(state.x), state.f, problem.flat(state.g), state.phi),
-            state.memory,
-        )
-        x_sum, x_best = (
-            None if a is None else problem.flat(a) for a in (state.x_sum, state.x_best)
-        )
-        progress = Progress(s, x_sum, x_best, state.fun_best, state.failed, state.norm)
-        return cls(solver.prepared(problem), problem, progress, (state.f_first, state.g_first))
+        """Continue from a state; raise if it does not belong to this solver, or not to this problem."""
+        solver, x = solver.prepared(problem), problem.flat(state.x)
+        wanted = solver.memory_like(x)
+        if wanted.keys() != state.memory.keys():
+            raise ValueError(
+                f"'state' was made with another rule than {solver.name}: it remembers other things."
+            )
+        if any(state.memory[name].shape != np.shape(array) for name, array in wanted.items()):
+            raise ValueError("'state' was made with other blocks than this rule's.")
+        recognise(problem.loss, state, problem.phi(x))
+        s = Iterate(state.n, x, state.f, problem.flat(state.g), state.phi, state.memory)
+        averages = [None if a is None else problem.flat(a) for a in (state.x_sum, state.x_best)]
+        progress = Progress(s, *averages, state.fun_best, state.failed, state.norm)
+        return cls(solver, problem, progress, (state.f_first, state.g_first))
 
     def advance(self) -> None:
         """Make one iteration."""
@@ -249,7 +256,9 @@ class Run:
     def state(self) -> State:
         """Return the state of all trajectories in the shapes of the caller."""
         p, solver = self.all, self.solver
-        s, shape = p.iterate, (*self.problem.shape, *np.shape(self.f_first))
+        s, shape = p.iterate, self.problem.shape
+        if self.several:
+            shape = (*shape, len(self.f_first))
 
         def like_x(values: Any) -> Any:
             return None if values is None else values.reshape(shape)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from abc import ABC
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -14,29 +13,17 @@ from .._messages import counted
 from . import checkpoint
 
 STATE_FORMAT = "adagrad-diff state 4"
-STATE_HEADER = (
-    "rule",
-    "batched",
-    "problem",
-)  # fields that are stored as JSON; the others are arrays
-STATE_NUMBERS = (
-    "n",
-    "f",
-    "phi",
-    "fun_best",
-    "f_first",
-    "g_first",
-    "norm",
-    "failed",
-)  # one per trajectory
-STATE_ARRAYS = ("x", "g", "x_sum", "x_best", "average")
-STATE_DICTS = ("memory", "notes")
-DTYPE_KINDS = {"n": "iu", "failed": "b"}  # kinds of dtype; all other arrays are floating-point
-SIGNED_FIELDS = ("x", "f", "phi", "g", "x_sum", "x_best", "average", "fun_best", "f_first")
+STATE_HEADER = ("rule", "batched", "problem")  # fields that are stored as JSON
+STATE_NUMBERS = ("n", "f", "phi", "fun_best", "f_first", "g_first", "norm", "failed")
+STATE_ARRAYS = ("x", "g", "x_sum", "x_best", "average")  # of the shape of x
+STATE_DICTS = ("memory", "notes")  # arrays by name
+NONNEGATIVE = ("n", "g_first", "norm", "total")
+FINITE = ("x", "x_best", "x_sum", "average")
+KINDS = {"n": "iu", "failed": "b"}  # kinds of dtype; all other arrays are floating-point
 
 
-@dataclass(frozen=True, repr=False)
-class State(ABC):
+@dataclass(frozen=True, repr=False, eq=False, init=False)
+class State:
     """A run after n iterations: x is x^{n+1}, g the (sub)gradient there.
 
     Arrays have the shape of x0. If that ends in an axis of trajectories, so do all arrays, and
@@ -57,11 +44,14 @@ class State(ABC):
     failed: Any  # whether a value at the next iterate was not finite
     rule: str
     batched: bool  # whether there is an axis of trajectories
+    problem: dict[str, Any]  # describes the problem and the rule
+    notes: dict[str, np.ndarray]  # what the certificate remembers
     x_sum: Any = None  # x^2 + ... + x^{n+1}
     average: Any = None  # or the average that the rule keeps itself
-    problem: dict[str, Any] = field(default_factory=dict)  # describes the problem and the rule
-    notes: dict[str, np.ndarray] = field(default_factory=dict)  # what the certificate remembers
     iterate: Any = None  # how x was reached, for subgradients and steps; not stored in files
+
+    def __init__(self, **values: Any):
+        vars(self).update(values)  # several times as fast as one assignment for each field
 
     def __repr__(self) -> str:
         several = f", {self.x.shape[-1]} trajectories" if self.batched else ""
@@ -94,7 +84,7 @@ class State(ABC):
     @property
     def step(self) -> np.ndarray | None:
         """The steps eta / w^n that led to x, of the shape of x; None if they are not known."""
-        if self.iterate is None:
+        if self.iterate is None or self.iterate.step is None:
             return None
         x = self.iterate.x
         return np.broadcast_to(self.iterate.step, x.shape).astype(x.dtype).reshape(self.x.shape)
@@ -113,20 +103,19 @@ class State(ABC):
     def copy(self) -> State:
         """Return an independent copy."""
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        copies: dict[str, Any] = {
-            k: v.copy() for k, v in values.items() if isinstance(v, np.ndarray)
-        }
-        copies |= {
-            k: {name: array.copy() for name, array in values[k].items()} for k in STATE_DICTS
-        }
-        return replace(self, **copies)
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                values[name] = value.copy()
+        for name in STATE_DICTS:
+            values[name] = {key: array.copy() for key, array in values[name].items()}
+        return State(**values)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file of arrays and JSON (no pickle), replacing an older one in one step."""
         header, arrays = self.pack()
         checkpoint.save(path, {"format": STATE_FORMAT, **header}, arrays)
 
-    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def pack(self) -> checkpoint.Content:
         """Return what a file holds: values for JSON, and arrays by name."""
         header = {name: getattr(self, name) for name in STATE_HEADER}
         values = {name: getattr(self, name) for name in (*STATE_NUMBERS, *STATE_ARRAYS)}
@@ -138,64 +127,53 @@ class State(ABC):
 
 def unpack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     """Return the state that `State.pack` has taken apart; a ValueError says what does not fit."""
-    parts: dict[str, dict[str, np.ndarray]] = {"": {}, **{name: {} for name in STATE_DICTS}}
+    values: dict[str, Any] = {name: {} for name in STATE_DICTS}
     for name, array in arrays.items():
-        kind, _, rest = name.partition(".")
-        parts[kind if rest else ""][rest or name] = array
-    if unknown := [
-        *({*parts[""]} - {*STATE_NUMBERS, *STATE_ARRAYS}),
-        *({*header} - {*STATE_HEADER}),
-    ]:
-        raise ValueError(f"it has {unknown[0]!r}, which is not part of a state")
-    values: dict[str, Any] = {k: a.item() if a.ndim == 0 else a for k, a in parts[""].items()}
-    state = State(**values, **header, memory=parts["memory"], notes=parts["notes"])
+        group, _, key = name.partition(".")
+        if key and group in STATE_DICTS:
+            values[group][key] = array
+        elif name in (*STATE_NUMBERS, *STATE_ARRAYS):
+            values[name] = array.item() if array.ndim == 0 else array
+        else:
+            raise ValueError(f"it has {name!r}, which is not part of a state")
+    if header.keys() != set(STATE_HEADER):
+        raise ValueError(f"its header has {sorted(header)}")
+    state = State(**values, **header)
     _check(state)
     return state
 
 
 def _check(state: State) -> None:
     """Raise if a state from a file is not consistent: compiled code trusts shapes and dtypes."""
-    if not (
-        isinstance(state.batched, bool)
-        and isinstance(state.rule, str)
-        and isinstance(state.problem, dict)
-    ):
+    types = {"batched": bool, "rule": str, "problem": dict}
+    if not all(isinstance(getattr(state, name), kind) for name, kind in types.items()):
         raise ValueError("its header is not that of a state")
-    batch = state.x.shape[-1:] if state.batched else ()
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(STATE_ARRAYS, state.x.shape) | dict.fromkeys(
-        STATE_NUMBERS, batch
-    )
-    del shapes["x_sum" if state.x_sum is None else "average"]
-    for name, shape in shapes.items():
-        value = np.asarray(getattr(state, name))
-        dtype = np.dtype(np.float64)
-        if name in ("x", "g", "x_best") or name in DTYPE_KINDS:
-            dtype = value.dtype if name in DTYPE_KINDS else state.x.dtype
-        kinds = DTYPE_KINDS.get(name, "f")
-        if (
-            value.shape != shape
-            or value.dtype.kind not in kinds
-            or value.dtype != dtype
-            or not dtype.isnative
-        ):
-            raise ValueError(
-                f"{name} is of shape {value.shape} and dtype {value.dtype}, which does not fit the rest"
-            )
-        if name not in SIGNED_FIELDS and (value < 0).any():
-            raise ValueError(f"{name} is negative")
-    for name, array in state.memory.items():
-        fits = array.shape[array.ndim - len(batch) :] == batch
-        if not fits or array.dtype != np.float64 or not array.dtype.isnative:
-            raise ValueError(
-                f"{name} is of shape {array.shape} and dtype {array.dtype}, which does not fit the rest"
-            )
-        if name == "total" and (array < 0).any():
-            raise ValueError("total is negative")
     if state.x.dtype not in (np.float32, np.float64):
         raise ValueError(f"x is of dtype {state.x.dtype}")
-    for name in ("x", "x_best", "x_sum", "average"):
-        if name in shapes and not np.isfinite(getattr(state, name)).all():
+    batch = state.x.shape[-1:] if state.batched else ()
+    for name in (*STATE_NUMBERS, *STATE_ARRAYS):
+        value = getattr(state, name)
+        if value is None and name in ("x_sum", "average"):
+            continue
+        dtype = state.x.dtype if name in ("x", "g", "x_best") else np.dtype(np.float64)
+        shape = batch if name in STATE_NUMBERS else state.x.shape
+        _check_array(name, np.asarray(value), shape, KINDS.get(name, dtype))
+        if name in FINITE and not np.isfinite(value).all():
             raise ValueError(f"{name} is not finite")
+    for name, array in state.memory.items():  # of any shape per trajectory
+        shape = (*array.shape[: array.ndim - len(batch)], *batch)
+        _check_array(name, array, shape, np.dtype(np.float64))
+
+
+def _check_array(name: str, array: np.ndarray, shape: tuple[int, ...], dtype: Any) -> None:
+    """Raise if an array is not of this shape, or not of this dtype or kind of dtype."""
+    right = array.dtype.kind in dtype if isinstance(dtype, str) else array.dtype == dtype
+    if not right or array.shape != shape:
+        raise ValueError(
+            f"{name} is of shape {array.shape} and dtype {array.dtype}, which does not fit the rest"
+        )
+    if name in NONNEGATIVE and (array < 0).any():
+        raise ValueError(f"{name} is negative")
 
 
 def load_state(path: str | os.PathLike[str]) -> State:
@@ -212,8 +190,7 @@ def load_state(path: str | os.PathLike[str]) -> State:
     """
     source = as_path(path, "path")
     try:
-        header, arrays = checkpoint.load(source, STATE_FORMAT)
-        return unpack(header, arrays)
+        return unpack(*checkpoint.load(source, STATE_FORMAT))
     except FileNotFoundError:
         raise
     except Exception as error:
