@@ -184,19 +184,18 @@ class Certifier:
         """One more iteration is complete."""
         if isinstance(self.dual, str):
             return
-        run = state if state.trajectories is None else state.trajectories
         self.n += 1
         if self.dual.kinked and self.n % self.stride == 0:
             # Of the leading trajectory: a mean over several of them is as good.
-            r = run.oracle.residuals(run.ahead() if run.batched else None)
+            r = state.oracle.residuals(state.ahead() if state.batched else None)
             if self.mean is None:
                 self.mean = LateMean(r)
             self.mean.add(r)
         if self.n >= self.next:
-            self._look(run, self._affordable(last=False))
+            self._look(state, self._affordable(last=False))
             self.next = self.n + self.every
         if state.turning:
-            self._look(run, 0.0)
+            self._look(state, 0.0)
             if self.dual.kinked and self.mean is not None:
                 self.mean.restart()
 
@@ -323,7 +322,7 @@ class Certifier:
             a if a is None or column is None else a[..., column]
             for a in (state.x, state.g, state.x_best)
         )
-        r = self.dual.residuals(state.oracle_at_x(), column)
+        r = self.dual.residuals(state.oracle, column)
         self._consider(x, g, r, x if best is None else best, seconds)
 
     @np.errstate(all="ignore")  # a bound that overflows is infinite, and proves nothing

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..solvers.status import NO_MINIMIZER
+from ..solvers.result import NO_MINIMIZER
 
 if TYPE_CHECKING:
     from ._solve import Solution

@@ -13,7 +13,7 @@ from ..finishing.finish import kinked_terms
 from ..losses import LinearModel, Loss, Minibatch
 from ..penalties import Penalty
 from ..solvers.minimize import minimize
-from ..solvers.status import NO_MINIMIZER, Status
+from ..solvers.result import NO_MINIMIZER, Status
 from ._keeping import Directory
 from ._null import null_gap, null_point
 

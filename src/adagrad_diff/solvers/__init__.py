@@ -1,10 +1,10 @@
 """Solvers: Algorithm 1 in `proximal_gradient`, the loop around every solver, and their results."""
 
-from .history import History
+from .loop import History
 from .minimize import iterate, minimize
+from .result import ConvergenceError, ConvergenceWarning, Interrupted, Status
 from .scipy_bridge import scipy_method
 from .state import State, load_state
-from .status import ConvergenceError, ConvergenceWarning, Interrupted, Status
 
 __all__ = [
     "ConvergenceError",

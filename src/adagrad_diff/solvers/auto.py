@@ -24,53 +24,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.stored import Dense
-from ..losses import LinearModel, Loss, Minibatch, Squared
+from ..losses import Minibatch
 from ..losses.minibatch import STEPS_MADE
-from ..penalties import Penalty
 from ..rules import AdaGradDiff
 from .fingerprint import recognise
-from .gap import GapCriterion, Observation
-from .loop import Loop
 from .problem import Problem
 from .proximal_gradient import Iterate, ProximalGradient, Solver
-from .run import Progress, Run, map_arrays
+from .run import DIVERGENCE_FACTOR, Progress, Run, map_arrays
 from .state import State, unpack
-from .status import Status
-from .svrg import SVRG
+from .svrg import CHECK_PERIOD, FIRST_CHECK, SVRG, WARM_UP_EPOCHS, warm_up_loss
 
-FIRST_ETAS = np.logspace(
-    -5, 2, 8
-)  # of the first stage, in units of the typical size of a coordinate
+FIRST_ETAS = np.logspace(-5, 2, 8)  # in units of the typical size of a coordinate
 FIRST_STAGE = 16  # iterations
 RESTART_ETAS = (1.0, 0.2)  # in units of the distance that the incumbent has moved
 MANY_PREDICTIONS = 500_000  # from here on the first stage saves memory: a third of the step sizes
 MIN_STALL = 512  # iterations before a run can count as stalled
-AUTO, TRAJECTORIES = "auto.", "trajectories."  # prefixes of names in a state
-
-# `make bench ONLY=stochastic.defaults` measures what the warm-up brings at 1e6 x 100. It was ahead, or
-# even on raw columns, from 1e5 x 50 on. Smaller problems are polished in less time than some epochs take.
-WARM_UP_ENTRIES, WARM_UP_SAMPLES, WARM_UP_SAMPLES_PER_FEATURE = 5_000_000, 50_000, 100
-WARM_UP_EPOCHS = 16  # at most: about 24 passes over the data
-FIRST_CHECK, CHECK_PERIOD = 6, 2  # epochs after which the duality gap is evaluated
-BATCHES_PER_PASS, MIN_BATCH = 2000, 32  # more and smaller batches cost more than they bring
-
-
-def warm_up_loss(loss: Loss) -> Minibatch | None:
-    """Return the loss with minibatches if they pay: smooth, with many dense samples in memory."""
-    if (
-        not isinstance(loss, LinearModel)
-        or loss.smoothness is None
-        or not isinstance(loss.A, Dense)
-    ):
-        return None
-    if isinstance(loss, Squared) or not loss.A.array.flags.c_contiguous:
-        return None  # one Newton step solves least squares, and Fortran order would be copied
-    samples, features = loss.A.shape
-    enough = max(WARM_UP_SAMPLES, WARM_UP_SAMPLES_PER_FEATURE * features)
-    if loss.A.size < WARM_UP_ENTRIES or samples < enough:
-        return None
-    return Minibatch(loss, max(MIN_BATCH, samples // BATCHES_PER_PASS))
+SEARCH, TRAJECTORIES = "auto.", "trajectories."  # prefixes of names in a state
 
 
 class Auto(Solver):
@@ -190,7 +159,7 @@ class Portfolio(Run):
     def _remember_start(self, f: float, norm: float) -> None:
         self.f_first, self.g_first = f, norm
         with np.errstate(over="ignore"):
-            self.limit = 1e30 * (1.0 + np.abs(f))
+            self.limit = DIVERGENCE_FACTOR * (1.0 + np.abs(f))
 
     def _stage(self, x: np.ndarray, etas: np.ndarray, n: int = 0, warm_up: bool = False) -> Search:
         """Return a search whose trajectories, one for each eta, all start at x."""
@@ -240,7 +209,7 @@ class Portfolio(Run):
         progress = old.progress.advanced(old.solver.step(old.problem, old.progress.iterate))
         old.problem.put_back(progress.iterate.x)
         values, count = progress.fun_best.tolist(), len(old.etas)
-        changes = {"progress": progress, "evaluations": old.evaluations + count, "norm": nan}
+        changes: dict[str, Any] = {"progress": progress, "evaluations": old.evaluations + count, "norm": nan}
         n, best, fun = old.n + 1, old.best, min(values)
         all_failed = np.count_nonzero(progress.failed) == count
         if all_failed and len(old.past) == 1 and not fun < old.fun and not old.warm_up:
@@ -253,9 +222,8 @@ class Portfolio(Run):
             past = (*old.past, min(fun, old.fun))
             changes |= {"best": best.copy(), "past": past, "end": n}
         new = old._replace(n=n, **changes)
-        vars(self).update(
-            search=new, answer=None, gain=new.gain
-        )  # at once, in case of an interrupt
+        # All at once: an interrupt must not come in between.
+        vars(self).update(search=new, answer=None, gain=new.gain)
 
     @np.errstate(over="ignore")  # step sizes are limited afterwards
     def _next_stage(self, old: Search) -> Search:
@@ -422,7 +390,7 @@ class Portfolio(Run):
         values = {name: np.array(getattr(self.search, name)) for name in SAVED}
         _, arrays = self._run_of(self.search).state().pack()
         values |= {f"{TRAJECTORIES}{name}": array for name, array in arrays.items()}
-        return {f"{AUTO}{name}": array for name, array in values.items()}
+        return {f"{SEARCH}{name}": array for name, array in values.items()}
 
     def _run_of(self, search: Search) -> Run:
         """Return the trajectories of the current stage as a run of their own."""
@@ -433,7 +401,7 @@ class Portfolio(Run):
     @classmethod
     def resume(cls, solver: Any, problem: Problem, state: State) -> Portfolio:
         run = cls(solver, problem)
-        own = {k.removeprefix(AUTO): v for k, v in state.notes.items() if k.startswith(AUTO)}
+        own = {k.removeprefix(SEARCH): v for k, v in state.notes.items() if k.startswith(SEARCH)}
         try:
             saved = {name: own.pop(name) for name in SAVED}
             values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in saved.items()}
@@ -449,8 +417,9 @@ class Portfolio(Run):
             values["past"] = tuple(values["past"].tolist())
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError("'state' is not one of a run with eta='auto'.") from error
+        solved: Any = trajectories.solver
         progress = trajectories.progress
-        run.search = Search(solver=trajectories.solver, problem=one, progress=progress, **values)
+        run.search = Search(solver=solved, problem=one, progress=progress, **values)
         run._remember_start(float(state.f_first), float(state.g_first))
         if np.isfinite(state.g).all():  # the run had ended
             x, g = problem.flat(state.x), problem.flat(state.g)
@@ -471,51 +440,3 @@ class Portfolio(Run):
         """Return the norm of a gradient with respect to scaled coordinates."""
         with np.errstate(all="ignore"):
             return float(np.linalg.norm(g * self._scale))
-
-
-class PortfolioGap(GapCriterion):
-    """The duality gap of a portfolio, whose trajectories run in standardized coordinates."""
-
-    def __init__(self, loss: Loss, penalty: Penalty, tol: float | None):
-        super().__init__(loss, penalty, tol, 1 + len(RESTART_ETAS))
-
-    def start(self, run: Any, state: State | None) -> None:
-        """Prepare for a run, which may have begun earlier."""
-        certifier = self.certifier
-        if certifier.known:
-            certifier.back = lambda x: run.coordinates.back(x.reshape(run.problem.shape))
-            if run.search.warm_up:
-                certifier.next = WARM_UP_EPOCHS  # until then `Search.stage_over` says when
-        super().start(run, state)
-
-    def observe(self, run: Any) -> None:
-        self.certifier.follow(Observation(run.search, run.search.stage_over))
-
-    def check(self, run: Any) -> None:
-        """Do nothing: the last evaluation is at the answer, in `settle`."""
-
-    def settle(self, run: Any) -> None:
-        """Improve the bound as far as possible at the answer of a run."""
-        dual = self.certifier.dual
-        if self.certifier.known:
-            x, _, g, _ = run.answer
-            r = None if dual.kinked else dual.residuals(run.problem.oracle_at(x), None)
-            like = run.problem.for_caller
-            self.certifier.finish(like(x), like(g), r)
-
-
-def settle(loop: Loop) -> None:
-    """Evaluate the loss at the answer: the polished point, a stationary point, or the incumbent."""
-    run, gap = loop.run, loop.gap
-    assert isinstance(run, Portfolio)
-    if loop.polish is not None and loop.polish.report.done:
-        loop.polish.settle()
-        return
-    x = run.points()[0]
-    if loop.codes[0] == Status.CONVERGED:
-        usual = 0.0 if gap is None else gap.usual(run.f_first)
-        if gap is None or not gap.within(loop.tol or 0.0, [x], usual)[0]:
-            x = run.stationary_point()
-    run.settle(x)
-    if gap is not None:
-        gap.settle(run)  # type: ignore[attr-defined]

@@ -9,12 +9,14 @@ import numpy as np
 from ..certificates.tolerance import unit
 from ..losses import Loss, Minibatch
 from ..penalties import Penalty
+from .svrg import WARM_UP_EPOCHS
 
 if TYPE_CHECKING:
     from ..certificates import Certificate
     from .run import Run
     from .state import State
 
+PORTFOLIO_GRADIENTS = 3  # of an iteration after the first stage
 CURVATURE_PERIOD_GROWTH = 1.3  # factor by which a run grows until the curvature is computed again
 
 
@@ -108,8 +110,6 @@ class GapCriterion:
 class Observation:
     """A run, or the trajectories of a portfolio, as the certifier sees it."""
 
-    trajectories = None
-
     def __init__(self, run: Any, turning: bool = False):
         self._run, self._s, self.turning = run, run.progress.iterate, turning
         self.batched = run.several
@@ -135,5 +135,33 @@ class Observation:
     def oracle(self) -> Any:
         return self._run.problem.oracle_at(self._s.x)
 
-    def oracle_at_x(self) -> Any:
-        return self.oracle
+
+class PortfolioGap(GapCriterion):
+    """The duality gap of a portfolio, whose trajectories run in standardized coordinates."""
+
+    def __init__(self, loss: Loss, penalty: Penalty, tol: float | None):
+        super().__init__(loss, penalty, tol, PORTFOLIO_GRADIENTS)
+
+    def start(self, run: Any, state: State | None) -> None:
+        """Prepare for a run, which may have begun earlier."""
+        certifier = self.certifier
+        if certifier.known:
+            certifier.back = lambda x: run.coordinates.back(x.reshape(run.problem.shape))
+            if run.search.warm_up:
+                certifier.next = WARM_UP_EPOCHS  # until then `Search.stage_over` says when
+        super().start(run, state)
+
+    def observe(self, run: Any) -> None:
+        self.certifier.follow(Observation(run.search, run.search.stage_over))
+
+    def check(self, run: Any) -> None:
+        """Do nothing: the last evaluation is at the answer, in `settle`."""
+
+    def settle(self, run: Any) -> None:
+        """Improve the bound as far as possible at the answer of a run."""
+        dual = self.certifier.dual
+        if self.certifier.known:
+            x, _, g, _ = run.answer
+            r = None if dual.kinked else dual.residuals(run.problem.oracle_at(x), None)
+            like = run.problem.for_caller
+            self.certifier.finish(like(x), like(g), r)

@@ -15,19 +15,18 @@ from ..finishing import Finish
 from ..losses import Loss, Minibatch, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
-from .auto import Auto, Portfolio, PortfolioGap, settle
+from .auto import Auto, Portfolio
 from .fingerprint import check_same, describe_problem
 from .fista import FISTASolver
-from .gap import GapCriterion
+from .gap import GapCriterion, PortfolioGap
 from .loop import Loop
-from .polishing import PolishingSchedule
+from .polishing import PolishingSchedule, settle
 from .problem import Problem, problem_at
 from .proximal_gradient import ProximalGradient, Solver
-from .result import result_of, warned
+from .result import RUNNING, Interrupted, Status, result_of, warned
 from .run import Run
 from .saved_run import RunCheckpoint
 from .state import State
-from .status import RUNNING, Interrupted, Status
 from .svrg import SVRG
 
 if TYPE_CHECKING:

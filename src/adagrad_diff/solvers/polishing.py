@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..finishing import Finish, Finisher
+from .auto import Portfolio
+from .result import Status
 
 if TYPE_CHECKING:
-    from .auto import Portfolio, PortfolioGap
+    from .gap import PortfolioGap
+    from .loop import Loop
 
 FIRST_ATTEMPT = 64  # iterations
 SETTLED_GAIN = (
@@ -127,3 +130,20 @@ class PolishingSchedule:
         if self.finisher.possible:
             self.finisher.solver.near = near
         vars(self.report).update(numbers)
+
+
+def settle(loop: Loop) -> None:
+    """Evaluate the loss at the answer: the polished point, a stationary point, or the incumbent."""
+    run, gap = loop.run, loop.gap
+    assert isinstance(run, Portfolio)
+    if loop.polish is not None and loop.polish.report.done:
+        loop.polish.settle()
+        return
+    x = run.points()[0]
+    if loop.codes[0] == Status.CONVERGED:
+        usual = 0.0 if gap is None else gap.usual(run.f_first)
+        if gap is None or not gap.within(loop.tol or 0.0, [x], usual)[0]:
+            x = run.stationary_point()
+    run.settle(x)
+    if gap is not None:
+        gap.settle(run)  # type: ignore[attr-defined]

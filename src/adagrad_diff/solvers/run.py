@@ -143,8 +143,10 @@ class Run:
             raise ValueError("'state' was made with other blocks than this rule's.")
         recognise(problem.loss, state, problem.phi(x))
         s = Iterate(state.n, x, state.f, problem.flat(state.g), state.phi, state.memory)
-        averages = [None if a is None else problem.flat(a) for a in (state.x_sum, state.x_best)]
-        progress = Progress(s, *averages, state.fun_best, state.failed, state.norm)
+        x_sum, x_best = (
+            None if a is None else problem.flat(a) for a in (state.x_sum, state.x_best)
+        )
+        progress = Progress(s, x_sum, x_best, state.fun_best, state.failed, state.norm)
         return cls(solver, problem, progress, (state.f_first, state.g_first))
 
     def advance(self) -> None:

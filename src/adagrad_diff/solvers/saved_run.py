@@ -11,10 +11,9 @@ import numpy as np
 from .. import _check
 from .checkpoint import Checkpoint, Content
 from .fingerprint import describe, difference
-from .history import History
-from .loop import Loop
+from .loop import History, Loop
+from .result import BUDGETS, RUNNING, Status
 from .state import State, unpack
-from .status import BUDGETS, RUNNING, Status
 
 SAVED_RUN_FORMAT = "adagrad-diff run 3"
 COLUMNS = [f"history.{field.name}" for field in fields(History)]

@@ -11,7 +11,7 @@ import numpy as np
 from .._check import shown
 from ..penalties import Box
 from .minimize import minimize
-from .status import BUDGETS, ConvergenceError, Interrupted
+from .result import BUDGETS, ConvergenceError, Interrupted
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult

@@ -19,7 +19,7 @@ STATE_ARRAYS = ("x", "g", "x_sum", "x_best", "average")  # of the shape of x
 STATE_DICTS = ("memory", "notes")  # arrays by name
 NONNEGATIVE = ("n", "g_first", "norm", "total")
 FINITE = ("x", "x_best", "x_sum", "average")
-KINDS = {"n": "iu", "failed": "b"}  # kinds of dtype; all other arrays are floating-point
+DTYPE_KINDS = {"n": "iu", "failed": "b"}  # kinds of dtype; all other arrays are floating-point
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)
@@ -157,7 +157,7 @@ def _check(state: State) -> None:
             continue
         dtype = state.x.dtype if name in ("x", "g", "x_best") else np.dtype(np.float64)
         shape = batch if name in STATE_NUMBERS else state.x.shape
-        _check_array(name, np.asarray(value), shape, KINDS.get(name, dtype))
+        _check_array(name, np.asarray(value), shape, DTYPE_KINDS.get(name, dtype))
         if name in FINITE and not np.isfinite(value).all():
             raise ValueError(f"{name} is not finite")
     for name, array in state.memory.items():  # of any shape per trajectory

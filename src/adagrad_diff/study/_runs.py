@@ -12,7 +12,7 @@ import numpy as np
 
 from ..losses import Loss
 from ..penalties import Penalty
-from ..solvers.status import Interrupted
+from ..solvers.result import Interrupted
 from ..sweeps.run import sweep
 from ._contenders import Contender
 from ._optimum import STAGE

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..solvers.status import Status
+from ..solvers.result import Status
 
 if TYPE_CHECKING:
     import xarray as xr

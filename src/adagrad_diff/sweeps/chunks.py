@@ -15,8 +15,8 @@ from ..solvers.fingerprint import describe
 from ..solvers.loop import Loop
 from ..solvers.minimize import as_solver
 from ..solvers.problem import problem_at
+from ..solvers.result import Status
 from ..solvers.run import Run
-from ..solvers.status import Status
 from .checkpoint import Expected
 from .makers import by_names, made, noted, together
 

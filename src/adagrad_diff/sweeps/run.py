@@ -22,7 +22,7 @@ from .._messages import require
 from .._threads import cores, one_blas_thread
 from ..solvers.fingerprint import known_by_name
 from ..solvers.loop import Loop
-from ..solvers.status import Interrupted
+from ..solvers.result import Interrupted
 from .checkpoint import Checkpoint
 from .chunks import Trajectories
 from .cluster import ClusterRun, workers_of
