@@ -39,7 +39,7 @@ FIRST_STAGE = 16  # iterations
 RESTART_ETAS = (1.0, 0.2)  # in units of the distance that the incumbent has moved
 MANY_PREDICTIONS = 500_000  # from here on the first stage saves memory: a third of the step sizes
 MIN_STALL = 512  # iterations before a run can count as stalled
-SEARCH, TRAJECTORIES = "auto.", "trajectories."  # prefixes of names in a state
+AUTO_PREFIX, TRAJECTORIES_PREFIX = "auto.", "trajectories."  # prefixes of names in a state
 
 
 class Auto(Solver):
@@ -389,8 +389,8 @@ class Portfolio(Run):
         """Return the search as arrays by name."""
         values = {name: np.array(getattr(self.search, name)) for name in SAVED}
         _, arrays = self._run_of(self.search).state().pack()
-        values |= {f"{TRAJECTORIES}{name}": array for name, array in arrays.items()}
-        return {f"{SEARCH}{name}": array for name, array in values.items()}
+        values |= {f"{TRAJECTORIES_PREFIX}{name}": array for name, array in arrays.items()}
+        return {f"{AUTO_PREFIX}{name}": array for name, array in values.items()}
 
     def _run_of(self, search: Search) -> Run:
         """Return the trajectories of the current stage as a run of their own."""
@@ -401,11 +401,11 @@ class Portfolio(Run):
     @classmethod
     def resume(cls, solver: Any, problem: Problem, state: State) -> Portfolio:
         run = cls(solver, problem)
-        own = {k.removeprefix(SEARCH): v for k, v in state.notes.items() if k.startswith(SEARCH)}
+        own = {k.removeprefix(AUTO_PREFIX): v for k, v in state.notes.items() if k.startswith(AUTO_PREFIX)}
         try:
             saved = {name: own.pop(name) for name in SAVED}
             values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in saved.items()}
-            arrays = {name.removeprefix(TRAJECTORIES): array for name, array in own.items()}
+            arrays = {name.removeprefix(TRAJECTORIES_PREFIX): array for name, array in own.items()}
             inner = unpack({"rule": "auto", "batched": True, "problem": {}}, arrays)
             one, stage = run._inner(values["etas"], bool(values["warm_up"]))
             trajectories = Run.resume(stage, one, inner)
