@@ -62,6 +62,19 @@ def unsaved(monkeypatch):
     monkeypatch.setattr(Figure, "draw_without_rendering", lambda figure: None)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--compiled", action="store_true", help="compile loops for small arrays, too")
+
+
+@pytest.fixture(autouse=True)
+def compiled_loops(request, monkeypatch):
+    """With --compiled, loops that are left to NumPy for small arrays are compiled as for large ones."""
+    if request.config.getoption("compiled"):
+        from adagrad_diff.kernels import _compile
+
+        monkeypatch.setattr(_compile, "largest_small", -1)
+
+
 @pytest.fixture(autouse=True)
 def every_certificate_is_recomputed(monkeypatch):
     """Whatever bound a test leads to is checked afterwards, in extended precision and from the formulas alone."""

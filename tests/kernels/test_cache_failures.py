@@ -10,7 +10,7 @@ import warnings
 import numba
 import pytest
 
-from adagrad_diff.kernels import _compile
+from adagrad_diff.kernels import _numba
 from damage import at_most
 
 SOURCE = "def triple(x):\n    return 3 * x\n"
@@ -25,11 +25,11 @@ def kernel(tmp_path, monkeypatch):
     file.write_text(SOURCE)
 
     def fresh():
-        monkeypatch.setattr(_compile, "_warned", False)
+        monkeypatch.setattr(_numba, "_warned", False)
         spec = importlib.util.spec_from_file_location("small_module", file)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        return _compile.plain(module.triple)
+        return _numba.plain(module.triple)
 
     return fresh
 

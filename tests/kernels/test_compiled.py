@@ -10,6 +10,8 @@ import pytest
 
 import adagrad_diff
 from adagrad_diff import AdaGrad, AdaGradDiff, Quadratic, kernels, minimize
+from adagrad_diff.kernels import _numba
+from adagrad_diff.kernels._residuals import compiled_residuals
 from loss_zoo import SCALAR
 from pairwise import pairwise
 
@@ -40,28 +42,28 @@ def test_squares_neither_overflow_nor_vanish_in_single_precision(
     np.testing.assert_allclose(runs[1].x, runs[0].x, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["residuals", "dense_pass", "dense_pass_few"])
-def test_no_two_losses_share_a_symbol(name):
-    """The contract of `kernels._compile.named`: a kernel and its inner function have a name of their own for each loss.
+@pytest.mark.parametrize("template", [compiled_residuals, kernels.dense_pass, kernels.dense_pass_few])
+def test_no_two_losses_share_a_symbol(template):
+    """The contract of `kernels._numba.named`: a kernel and its inner function have a name of their own for each loss.
 
     Numba identifies compiled functions by their name and a number that depends on the process. Without a name of its own,
     Poisson's kernel was once taken for that of the hinge loss.
     """
-    functions = [getattr(kernels, name)(kind.scalar).py_func for kind in SCALAR]
+    functions = [template(kind.scalar).py_func for kind in SCALAR]
     inner = [inspect.getclosurevars(function).nonlocals for function in functions]
     names = [f.__qualname__ for f in functions]
     names += [
         f.__qualname__
         for cells in inner
         for f in cells.values()
-        if callable(f) and f.__module__ == "adagrad_diff.kernels._compile"
+        if callable(f) and f.__module__ == "adagrad_diff.kernels._numba"
     ]
     assert len(set(names)) == len(names) == 2 * len(SCALAR)
 
 
 def test_no_two_processes_write_to_one_file():
-    """The contract of `kernels._compile.plain`: two processes that compile a function write to different files."""
-    first, second = (kernels.compiled(kernels.metric_update.py_func)._cache._cache_file for _ in range(2))
+    """The contract of `kernels._numba.plain`: two processes that compile a function write to different files."""
+    first, second = (_numba.plain(kernels.metric_update.py_func)._cache._cache_file for _ in range(2))
     assert first._index_path == second._index_path
     assert first._data_name(1) != second._data_name(1)
 

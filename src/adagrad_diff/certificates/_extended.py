@@ -11,18 +11,14 @@ from ..data import Block, Source
 from ..data.block import writeable
 from ..data.compressed import ColumnsBlock, RowsBlock
 from ..data.source import joined
-from ..kernels import two_product, two_sum
+from ..kernels import pair_sum, two_product, two_sum
 from ..losses import LAD, Hinge, Huber, Logistic, Poisson, Quantile, Squared, SquaredHinge
 from ..penalties import ElasticNet
 from ._rounding import EPS, factor
 
-# As the kernels number them.
-KINDS: dict[type[Any], int] = {
-    loss: k
-    for k, loss in enumerate(
-        (LAD, Quantile, Hinge, Squared, Huber, SquaredHinge, Logistic, Poisson)
-    )
-}
+KINDS = (LAD, Quantile, Hinge, Squared, Huber, SquaredHinge, Logistic, Poisson)
+ROUNDING, ROUNDING_SQUARED = 2.0**-52, 2.0**-100  # of an operation, and of one on pairs, with a margin
+BLOCK_SAMPLES = 4096  # whose losses are computed together, in the cache
 PAIR_ROUNDING, UNDERFLOW = (
     2.0**-104,
     2.0**-1060,
@@ -40,7 +36,7 @@ class Extended:
     """A linear model whose sums are pairs of doubles. Data in single precision are taken as the numbers that they are."""
 
     def __init__(self, dual: Any):
-        self.dual, self.loss, self.kind = dual, dual.loss, KINDS[type(dual.loss)]
+        self.dual, self.loss, self.kind = dual, dual.loss, type(dual.loss)
         self.b, self.weight = self.loss.b.astype(np.float64), self.loss.weight.astype(np.float64)
         self.samples, self.features = self.loss.A.shape
         low, high = self.loss.slopes(self.loss.b.astype(np.float64), self.loss.theta)
@@ -62,7 +58,7 @@ class Extended:
             part.any()
         )
         high, low = two_sum_arrays(z[0], z[1])
-        found = kernels.exact_losses(self.kind, high, low, error, self.b, self.weight, loss.theta)
+        found = self._sum(pair_losses, high, low, error)
         parts = [found, penalty_value(self.dual, part)]
         if loss.l2:
             s, c, m = dot(part, part)
@@ -73,9 +69,25 @@ class Extended:
 
     def conjugates(self, u: np.ndarray, low: np.ndarray) -> Known:
         """sum_j w_j l*(u_j + low_j)."""
-        return added(
-            [kernels.exact_conjugates(self.kind, u, low, self.b, self.weight, self.loss.theta)]
-        )
+        return added([self._sum(pair_conjugates, u, low)])
+
+    @np.errstate(all="ignore")
+    def _sum(self, function: Any, *arrays: np.ndarray) -> tuple[float, float, float]:
+        """Return sum_j w_j function(...)_j as a pair, and how far it may be off."""
+        s = c = off = size = 0.0
+        used = self.weight != 0
+        for lo in range(0, self.samples, BLOCK_SAMPLES):
+            part = np.flatnonzero(used[lo : lo + BLOCK_SAMPLES]) + lo
+            weight, own = self.weight[part], (a[part] for a in arrays)
+            value, low, error = function(self.kind, *own, self.b[part], self.loss.theta)
+            p, e = two_product_arrays(weight, value)
+            total, lost = pair_sum(p)
+            s, f = two_sum_arrays(s, total)
+            c += f + lost + (e + weight * low).sum()
+            off += (weight * error).sum()
+            size += np.abs(p).sum()
+        rounding = (self.samples + 8.0) ** 2 * ROUNDING_SQUARED * size
+        return float(s), float(c), float(2.0 * off + rounding)
 
     def products(self, u: np.ndarray, low: np.ndarray) -> np.ndarray:
         """A'(w (u + low)) in rows hi, lo and the sum of the sizes, with sum_j w_j u_j in the end for an intercept."""
@@ -106,6 +118,101 @@ class Extended:
         return np.asarray(
             (self.samples + 16) ** 2 * PAIR_ROUNDING * v[2] + self.samples * UNDERFLOW
         )
+
+
+Triple = tuple[np.ndarray, np.ndarray, np.ndarray]  # numbers as pairs, and how far they may be off
+
+
+def pair_losses(
+    kind: Any, z: np.ndarray, low: np.ndarray, e: np.ndarray, b: np.ndarray, theta: float
+) -> Triple:
+    """Return l(z + low, b) if z + low is off by e at most."""
+    if kind in (Hinge, SquaredHinge):
+        t, f = two_sum_arrays(np.ones_like(z), -b * z)
+        t, f = two_sum_arrays(t, f - b * low)  # where 1 - b z cancels, low is no longer small
+        e = e + ROUNDING_SQUARED * (1.0 + np.abs(z))
+        inactive = t + f <= 0.0
+        t, f = np.where(inactive, 0.0, t), np.where(inactive, 0.0, f)
+        if kind is Hinge:
+            return t, f, e
+        return *square(t, f), 2.0 * t * e + e * e
+    if kind is Logistic:
+        margin, more = b * z, b * low
+        small = np.exp(-np.abs(margin))
+        value, slope = np.log1p(small), small / (1.0 + small)
+        error, negative = 8.0 * ROUNDING * value + e + low * low, margin < 0.0
+        s, f = two_sum_arrays(np.where(negative, -margin, 0.0), value)
+        rest = np.where(negative, f + more * (slope - 1.0), -slope * more)
+        return s, rest, error + np.where(negative, ROUNDING * np.abs(more), 0.0)
+    if kind is Poisson:
+        rate = np.exp(z)
+        p, q = two_product_arrays(b, z)
+        s, f = two_sum_arrays(rate, -p)
+        off = 8.0 * ROUNDING * rate + (2.0 * rate + b) * (e + low * low)
+        return s, (f - q) + (rate - b) * low, off
+    t, f = two_sum_arrays(z, -b)
+    t, f = two_sum_arrays(t, f + low)  # where z - b cancels, low is no longer small
+    e = e + ROUNDING_SQUARED * (np.abs(z) + np.abs(b))
+    if kind is Squared:
+        p, q = square(t, f)
+        return 0.5 * p, 0.5 * q, np.abs(t) * e + e * e
+    negative = t + f < 0.0
+    if kind is Quantile:
+        slope = np.where(negative, -theta, 1.0 - theta)
+        p, q = two_product_arrays(slope, t)
+        return p, q + slope * f, e
+    t, f = np.where(negative, -t, t), np.where(negative, -f, f)
+    if kind is LAD:
+        return t, f, e
+    near = t <= theta  # Huber
+    p, q = square(t, f)
+    far, g = two_sum_arrays(t, np.full_like(t, -0.5 * theta))
+    s, h = two_product_arrays(np.full_like(t, theta), far)
+    off = np.where(near, t * e + e * e, theta * e + e * e)
+    return np.where(near, 0.5 * p, s), np.where(near, 0.5 * q, h + theta * (f + g)), off
+
+
+def pair_conjugates(
+    kind: Any, u: np.ndarray, low: np.ndarray, b: np.ndarray, theta: float
+) -> Triple:
+    """Return l*(u + low, b) for u + low in the domain."""
+    if kind in (Logistic, Poisson):
+        if kind is Logistic:
+            p, f = -b * u, -b * low
+            p, f = np.where(p > 0.5, 1.0 - p, p), np.where(p > 0.5, -f, f)
+        else:
+            p, f = two_sum_arrays(b, u)
+            f = f + low
+        outside = (p <= 0.0) | (np.abs(f) > 0.5 * p)
+        edge = np.where((p == 0.0) & (f == 0.0), 0.0, np.inf)
+        p, f = np.where(outside, 0.25, p), np.where(outside, 0.0, f)
+        logarithm = np.log(p)
+        if kind is Poisson:
+            s, g = two_sum_arrays(p * logarithm, -p)
+            more, second = logarithm * f, f * f / p
+            off = 4.0 * ROUNDING * (p * np.abs(logarithm) + np.abs(more)) + second
+        else:
+            rest = np.log1p(-p)
+            s, g = two_sum_arrays(p * logarithm, (1.0 - p) * rest)
+            more = (logarithm - rest) * f
+            off = 8.0 * ROUNDING * np.abs(s) + 2.0 * f * f / p
+        inside = ~outside
+        return np.where(inside, s, edge), np.where(inside, g + more, 0.0), np.where(inside, off, 0.0)
+    p, q = two_product_arrays(b, u)
+    q = q + b * low
+    if kind in (LAD, Quantile, Hinge):
+        return p, q, np.zeros_like(p)
+    s, f = square(u, low)
+    part = 0.25 if kind is SquaredHinge else 0.5
+    size = np.abs(p) + s
+    p, g = two_sum_arrays(p, part * s)
+    return p, (q + g) + part * f, ROUNDING_SQUARED * size
+
+
+def square(t: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (t + low)^2 as a pair."""
+    p, e = two_product_arrays(t, t)
+    return p, e + low * (2.0 * t + low)
 
 
 def phi_of(dual: Any, x: np.ndarray) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import kernels
 from .._threads import over_rows, thread_count
+from ..kernels import is_small
 from .block import Block, aligned, writeable
 from .samples import Samples
 
@@ -18,7 +19,13 @@ FUSED_WIDTH = 8  # trajectories up to which one pass of ours over A beats two pr
 class DenseBlock(Block):
     """A NumPy array in any order; only one whose entries BLAS cannot address is copied."""
 
-    def __init__(self, array: np.ndarray, first: int = 0, threaded: bool = True):
+    def __init__(
+        self,
+        array: np.ndarray,
+        first: int = 0,
+        threaded: bool = True,
+        small: bool | None = None,
+    ):
         array = aligned(array)
         unit = array.itemsize in array.strides or 1 in array.shape
         self.array = (
@@ -27,14 +34,17 @@ class DenseBlock(Block):
         self._entries = writeable(self.array)  # what kernels see
         self.shape, self.dtype, self.size = array.shape, array.dtype, array.size
         self.first, self.threaded = first, threaded
+        # Small arrays are left to NumPy, and so are square ones, which are only multiplied.
+        square = array.shape[0] == array.shape[1]
+        self.small = is_small(array.size, square) if small is None else small
 
     def __reduce__(self) -> Any:
         """To another process: without what kernels see, which is made again."""
-        return DenseBlock, (self.array, self.first, self.threaded)
+        return DenseBlock, (self.array, self.first, self.threaded, self.small)
 
     def _own(self, vector: np.ndarray) -> bool:
         """Whether a product is one for our kernels: after one of BLAS, its threads stay awake and in the way of ours."""
-        return vector.ndim == 1 and self.array.flags.c_contiguous
+        return vector.ndim == 1 and self.array.flags.c_contiguous and not self.small
 
     def _threads(self, rows: int, columns: int) -> int:
         return min(thread_count(rows * columns), rows) if self.threaded else 1
@@ -77,6 +87,7 @@ class DenseBlock(Block):
     def own_kernels(self, samples: Samples) -> bool:
         return (
             samples.scalar is not None
+            and not self.small
             and self.array.flags.c_contiguous
             and samples.width <= FUSED_WIDTH
         )
@@ -126,12 +137,17 @@ class DenseBlock(Block):
         return rows
 
     def moments(self, weight: np.ndarray) -> np.ndarray:
-        return self.column_sums(weight)[:3] if self._own(weight) else super().moments(weight)
+        own = self.small or self._own(weight)
+        return self.column_sums(weight)[:3] if own else super().moments(weight)
 
     def column_sizes(self, weight: np.ndarray) -> np.ndarray:
-        return self.column_sums(weight)[3] if self._own(weight) else super().column_sizes(weight)
+        own = self.small or self._own(weight)
+        return self.column_sums(weight)[3] if own else super().column_sizes(weight)
 
     def column_sums(self, weight: np.ndarray) -> np.ndarray:
+        if self.small:
+            A, w = self.array.astype(np.float64, copy=False), weight.astype(np.float64)
+            return np.array([w @ A, w @ A**2, w @ (A != 0), w @ np.abs(A)])
         if not self._own(weight):
             return super().column_sums(weight)
         weight, threads = weight.astype(np.float64), self._threads(*self.shape)
@@ -142,7 +158,7 @@ class DenseBlock(Block):
         return np.asarray(parts.sum(axis=0))
 
     def cut(self, lo: int, hi: int) -> DenseBlock:
-        return DenseBlock(self.array[lo:hi], self.first + lo, self.threaded)
+        return DenseBlock(self.array[lo:hi], self.first + lo, self.threaded, self.small)
 
     def applied(self, function: Callable[[np.ndarray], np.ndarray]) -> DenseBlock:
         return DenseBlock(function(self.array), self.first, self.threaded)

@@ -1,6 +1,6 @@
 """The compiled inner loops, each with the NumPy statement it computes.
 
-Numba is imported only when a run starts, so ``import adagrad_diff`` stays light. Three rules hold throughout:
+Kernels are compiled when they are first used, and not for small arrays. Three rules hold throughout:
 
 - every kernel is ``nogil`` and single-threaded; threads are added from outside (`adagrad_diff._threads`), so that
   concurrent runs in one process are safe whatever Numba's threading layer;
@@ -10,16 +10,15 @@ Numba is imported only when a run starts, so ``import adagrad_diff`` stays light
   that adds up does not write to an array: whether it is vectorised, and so the order of its sum, would depend on addresses.
 """
 
-from ._compile import compiled, named, plain
+from ._compile import compiled, is_small, plain
 from ._dense import add_dense_dot, add_dense_tdot, dense_pass, dense_pass_few, dense_sums
 from ._elastic import elastic_value, ridge, shrink
 from ._exact import (
-    exact_conjugates,
     exact_dense_dot,
     exact_dense_tdot,
-    exact_losses,
     exact_rows_dot,
     exact_rows_tdot,
+    pair_sum,
     two_product,
     two_sum,
 )
@@ -45,10 +44,8 @@ from ._small import (
 )
 from ._sparse import add_rows_dot, add_rows_tdot
 from ._walks import dense_walk, idle, rows_walk
-from .elementary import INLINE
 
 __all__ = [
-    "INLINE",
     "add_block_squares",
     "add_dense_dot",
     "add_dense_tdot",
@@ -68,24 +65,23 @@ __all__ = [
     "descend_groups",
     "descend_pairs",
     "elastic_value",
-    "exact_conjugates",
     "exact_dense_dot",
     "exact_dense_tdot",
-    "exact_losses",
     "exact_rows_dot",
     "exact_rows_tdot",
     "idle",
     "intercept_gradient",
+    "is_small",
     "intercept_offset",
     "interior_direction",
     "interior_pull",
     "interior_weights",
     "metric_update",
-    "named",
     "picked_dense_dot",
     "picked_dense_tdot",
     "picked_rows_dot",
     "picked_rows_tdot",
+    "pair_sum",
     "plain",
     "residuals",
     "ridge",

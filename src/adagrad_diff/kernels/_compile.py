@@ -1,132 +1,92 @@
-"""How the kernels are compiled. Numba is imported here and nowhere else in the core."""
+"""Loops over arrays that are compiled when they are first used, and their NumPy versions for small arrays.
+
+Compilation takes seconds, and loading compiled code half a second, so small data never need it. Numba
+is imported by `_numba` only.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import os
+import sys
 from collections.abc import Callable
-from functools import cache, partial
-from pathlib import Path
+from functools import cache, cached_property, partial, update_wrapper
 from typing import Any
-from uuid import uuid4
 
-import numba
-from numba import njit
-from numba.extending import register_jitable
+import numpy as np
 
-from .._messages import warn
-from . import elementary
-from ._scalar import checked
-from .elementary import INLINE
-
-FASTMATH = {"reassoc", "contract", "nsz"}
-
-# Division by zero gives inf, as in NumPy, and no branch. That sums are not reordered is said, too: a function that says nothing
-# has what the one has that calls it first, and keeps it on disk.
-OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": False}
+# Entries up to which NumPy is used. At 1000 x 20 it takes 10 us longer per iteration than compiled
+# loops, which pay for their compilation after 200,000 iterations.
+MAX_NUMPY_SIZE = 1 << 15
 
 
-def plain(function: Callable[..., Any], cache: bool = True, **options: Any) -> Any:
-    """Compiled, and kept on disk under a file name that no other process uses.
-
-    Numba numbers the files of a function. Two processes that compile it at the same time for two dtypes would write to one
-    file, and the index would take the one for the other. A cache directory of our own does not help: with three processes,
-    six functions and writes of the index slowed down by 50 ms, as on a busy network disk, a later process got code for the
-    other dtype in two rounds of four; with this, in none of four. (On a quick disk neither did, in fifteen.) Signatures given
-    in advance would prevent it, but then all of them are compiled, needed or not.
-    """
-    try:
-        dispatcher = njit(cache=cache, **(OPTIONS | options))(function)
-    except (OSError, RuntimeError) as error:  # there is no directory that can be written
-        _warn_once("cannot be used", error)
-        return njit(**(OPTIONS | options))(function)
-    stored: Any = getattr(dispatcher, "_cache", None)
-    files: Any = getattr(stored, "_cache_file", None)
-    if hasattr(files, "_data_name_pattern"):
-        files._data_name_pattern = f"{uuid4().hex[:8]}-{files._data_name_pattern}"
-        place = f"in {stored.cache_path} "
-        stored.load_overload = _tolerant(stored.load_overload, f"{place}cannot be read")
-        stored.save_overload = _tolerant(stored.save_overload, f"{place}cannot be written")
-    return dispatcher
+largest_small = 1 << 62  # entries; tests of compiled loops set it to -1
+MAX_SQUARE_SIZE = 1 << 20  # entries of a square matrix up to which BLAS multiplies as fast
+MAX_PYTHON_SIZE = 128  # entries up to which a loop without a NumPy version runs as it is
 
 
-def _tolerant(method: Callable[..., Any], problem: str) -> Callable[..., Any]:
-    """Return a method of Numba's cache that warns and returns None, as for a missing entry, where the original one raises."""
+class Kernel:
+    """A loop over arrays: its NumPy version runs if the first array is small, else it is compiled."""
 
-    def tolerant(*args: Any) -> Any:
-        try:
-            return method(*args)
-        except (
-            Exception
-        ) as error:  # damaged files raise errors of many types when they are unpickled
-            _warn_once(problem, error)
-            return None
+    def __init__(
+        self,
+        loop: Any,
+        fastmath: bool = False,
+        small: Any = None,
+        limit: int | None = None,
+        elementwise: bool = False,
+    ):
+        """Declare a loop.
 
-    return tolerant
+        `fastmath` lets sums be reordered, `small` is the NumPy version (or "python" for the loop itself)
+        for at most `limit` entries, and `elementwise` says that all versions return the same bits.
+        """
+        update_wrapper(self, loop)
+        self.py_func, self.fastmath, self.elementwise = loop, fastmath, elementwise
+        python = small == "python"
+        small = loop if python else small
+        self.small = None if small is None else np.errstate(all="ignore")(small)
+        self.limit = limit or (MAX_PYTHON_SIZE if python else MAX_NUMPY_SIZE)
 
+    def __call__(self, *args: Any) -> Any:
+        if self.small is not None:
+            limit = min(self.limit, largest_small)
+            if np.size(args[0]) <= limit and not (self.elementwise and "numba" in sys.modules):
+                return self.small(*args)
+        return self.compiled(*args)
 
-_warned = False
+    @cached_property
+    def compiled(self) -> Any:
+        """The loop as machine code."""
+        from . import _numba
 
+        options = {"fastmath": _numba.FASTMATH} if self.fastmath else {}
+        return _numba.plain(_numba.linked(self.py_func), **options)
 
-def _warn_once(problem: str, error: Exception) -> None:
-    global _warned
-    if not _warned:
-        _warned = True
-        warn(
-            f"Numba's cache of compiled functions {problem} ({type(error).__name__}: {str(error)[:200]}). Functions are "
-            "compiled again in every process, which takes some seconds. Make space, delete the files *.nbi and *.nbc there, or "
-            "set the environment variable NUMBA_CACHE_DIR to another directory.",
-            RuntimeWarning,
-            through=os.path.dirname(numba.__file__),
-        )
-
-
-compiled = partial(
-    plain, fastmath=FASTMATH
-)  # sums may be reordered; where numbers are gathered that makes them slower
-
-
-def _over_samples(scalar: Callable[..., Any]) -> Callable[..., Any]:
-    def residuals(z: Any, b: Any, weight: Any, theta: Any) -> Any:
-        """z <- weight * derivative(z, b); returns np.sum(weight * value(z, b)), without samples of weight zero."""
-        total = 0.0
-        for j in range(z.size):
-            value, derivative = scalar(z[j], b[j], theta)
-            total += weight[j] * (
-                value if weight[j] != 0.0 else 0.0
-            )  # also where the value is infinite
-            z[j] = weight[j] * (derivative if weight[j] != 0.0 else 0.0)
-        return total
-
-    return residuals
+    def __reduce__(self) -> str:
+        return self.__qualname__
 
 
-def named(function: Callable[..., Any], content: bytes) -> Callable[..., Any]:
-    """The function under a name of its own, made of what it depends on.
+def is_small(size: int, square: bool = False) -> bool:
+    """Return whether a matrix with so many entries is left to NumPy."""
+    return size <= min(MAX_SQUARE_SIZE if square else MAX_NUMPY_SIZE, largest_small)
 
-    Numba's symbols are made of a name and a number, and its files are found by the name. Without this, kernels of two losses
-    that two processes have put on disk might be one and the same to a third one, and so might two versions of a kernel when a
-    function that it calls is edited.
-    """
-    function.__qualname__ = f"{function.__qualname__}_{hashlib.sha256(content).hexdigest()[:16]}"
-    return function
+
+def compiled(loop: Any = None, **options: Any) -> Any:
+    """Declare a kernel whose sums may be reordered. Where numbers are gathered that makes them slower."""
+    return partial(compiled, **options) if loop is None else Kernel(loop, True, **options)
+
+
+def plain(loop: Any = None, **options: Any) -> Any:
+    """Declare a kernel whose operations stay in their order."""
+    return partial(plain, **options) if loop is None else Kernel(loop, **options)
 
 
 def scalar_kernel(template: Callable[..., Any]) -> Any:
-    """One compiled copy of `template(scalar, residuals)` per scalar loss, cached in memory, and on disk if the loss is ours."""
+    """Return a function that compiles `template(scalar, residuals)` for a scalar loss, once for each."""
 
     @cache
-    def specialise(scalar: Any) -> Any:
-        scalar = checked(scalar)
-        code = scalar.__code__
-        content = repr((code.co_code, code.co_consts, code.co_names)).encode()
-        for file in (__file__, elementary.__file__):
-            content += Path(file).read_bytes()
-        inlined = register_jitable(**INLINE)(scalar)
-        residuals = register_jitable(named(_over_samples(inlined), content))
-        return compiled(
-            named(template(inlined, residuals), content),
-            cache=scalar.__module__.startswith("adagrad_diff.losses"),
-        )
+    def specialize(scalar: Any) -> Any:
+        from . import _numba
 
-    return specialise
+        return _numba.specialized(template, scalar)
+
+    return specialize

@@ -6,10 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import compiled
+from ._compile import compiled, plain
 
 
-@compiled
+def _shrink(z: Any, step: Any, l1: Any, l2: Any, out: Any) -> None:
+    size = np.maximum(np.abs(z) - step * _rows(l1, z), 0.0)
+    np.copysign(size, z, out=size)
+    if l2.size > 1 or l2[0]:
+        size /= 1.0 + step * _rows(l2, z)
+    out[...] = size
+
+
+def _rows(strength: Any, x: Any) -> Any:
+    """Return one strength for all rows of x, or one for each."""
+    return strength[:, None] if x.ndim == 2 else strength
+
+
+@plain(small=_shrink, elementwise=True)
 def shrink(z: Any, step: Any, l1: Any, l2: Any, out: Any) -> None:
     """out = np.sign(z) * np.maximum(np.abs(z) - step * l1, 0) / (1 + step * l2), l1 and l2 of size 1 or one per row"""
     if z.ndim == 1:
@@ -32,7 +45,15 @@ def shrink(z: Any, step: Any, l1: Any, l2: Any, out: Any) -> None:
                     )
 
 
-@compiled
+def _elastic_value(x: Any, l1: Any, l2: Any, out: Any) -> None:
+    size = np.abs(x).astype(np.float64, copy=False)
+    out[...] = l1[0] * np.add.reduce(size) if l1.size == 1 else l1 @ size
+    if l2.size > 1 or l2[0]:
+        size *= size
+        out += 0.5 * (l2[0] * np.add.reduce(size) if l2.size == 1 else l2 @ size)
+
+
+@compiled(small=_elastic_value)
 def elastic_value(x: Any, l1: Any, l2: Any, out: Any) -> None:
     """out = np.sum(l1 * np.abs(x) + l2 / 2 * x**2, axis=0), l1 and l2 of size 1 or one per row"""
     if x.ndim == 1:
@@ -49,7 +70,12 @@ def elastic_value(x: Any, l1: Any, l2: Any, out: Any) -> None:
                 out[k] += lam * abs(x[i, k]) + 0.5 * mu * x[i, k] * x[i, k]
 
 
-@compiled
+def _ridge(x: Any, l2: Any, g: Any, out: Any) -> None:
+    np.multiply(x, l2, out=g)
+    out += 0.5 * l2 * np.square(x, dtype=np.float64).sum(axis=0)
+
+
+@compiled(small=_ridge)
 def ridge(x: Any, l2: Any, g: Any, out: Any) -> None:
     """g = l2 * x;  out += l2 / 2 * np.sum(x**2, axis=0)"""
     if x.ndim == 1:

@@ -13,7 +13,11 @@ import numpy as np
 from ._compile import compiled
 
 
-@compiled
+def _intercept_offset(x: Any, center: Any, out: Any) -> None:
+    out[...] = x[-1] - center @ x[:-1] if center.size else x[-1]
+
+
+@compiled(small=_intercept_offset)
 def intercept_offset(x: Any, center: Any, out: Any) -> None:
     """out = x[-1] - center @ x[:-1]"""
     features, total = x.shape[0] - 1, np.empty(x.shape[1])
@@ -26,7 +30,13 @@ def intercept_offset(x: Any, center: Any, out: Any) -> None:
         out[k] = total[k]
 
 
-@compiled
+def _intercept_gradient(r: Any, center: Any, g: Any) -> None:
+    g[-1] = r.sum(axis=0, dtype=np.float64)
+    if center.size:
+        g[:-1] -= center[:, None] * g[-1]
+
+
+@compiled(small=_intercept_gradient)
 def intercept_gradient(r: Any, center: Any, g: Any) -> None:
     """g[-1] = np.sum(r, axis=0);  g[:-1] -= np.outer(center, g[-1])"""
     features, total = g.shape[0] - 1, np.zeros(g.shape[1])

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ._compile import compiled, plain
 
 
-@plain
+def _weights(s: Any, t: Any, z: Any, v: Any, residual: Any, width: Any, D: Any) -> Any:
+    D[:] = 1.0 / (z / s + v / t)
+    return s @ z + t @ v, np.abs(residual - v + z) @ width
+
+
+@plain(small=_weights)
 def interior_weights(s: Any, t: Any, z: Any, v: Any, residual: Any, width: Any, D: Any) -> Any:
     """D = 1 / (z / s + v / t); returns s @ z + t @ v, np.abs(residual - v + z) @ width"""
     product = missed = 0.0
@@ -18,14 +25,41 @@ def interior_weights(s: Any, t: Any, z: Any, v: Any, residual: Any, width: Any, 
     return product, missed
 
 
-@plain
+def _pull(s: Any, t: Any, residual: Any, D: Any, aim_s: Any, aim_t: Any, pull: Any) -> None:
+    pull[:] = D * (aim_t / t - aim_s / s - residual)
+
+
+@plain(small=_pull)
 def interior_pull(s: Any, t: Any, residual: Any, D: Any, aim_s: Any, aim_t: Any, pull: Any) -> None:
     """pull = D * (aim_t / t - aim_s / s - residual)"""
     for k in range(s.size):
         pull[k] = D[k] * (aim_t[k] / t[k] - aim_s[k] / s[k] - residual[k])
 
 
-@plain
+def _direction(
+    s: Any,
+    t: Any,
+    z: Any,
+    v: Any,
+    has_low: Any,
+    has_high: Any,
+    dr: Any,
+    aim_s: Any,
+    aim_t: Any,
+    dz: Any,
+    dv: Any,
+) -> Any:
+    dz[:] = has_low * ((aim_s - z * dr) / s - z)
+    dv[:] = has_high * ((aim_t + v * dr) / t - v)
+    low, high = has_low > 0.0, has_high > 0.0
+    dual = max(np.max(-dr / s, where=low, initial=1.0), np.max(dr / t, where=high, initial=1.0))
+    primal = max(np.max(-dz / z, where=low, initial=1.0), np.max(-dv / v, where=high, initial=1.0))
+    dual, primal = 1.0 / dual, 1.0 / primal
+    reached = (s + dual * has_low * dr) @ (z + primal * dz)
+    return dual, primal, reached + (t - dual * has_high * dr) @ (v + primal * dv)
+
+
+@plain(small=_direction)
 def interior_direction(
     s: Any,
     t: Any,
@@ -59,7 +93,11 @@ def interior_direction(
     return dual, primal, reached
 
 
-@compiled
+def _add_gram(A: Any, D: Any, lo: Any, hi: Any, G: Any) -> None:
+    G += A[lo:hi].T @ (D[lo:hi, None] * A[lo:hi])
+
+
+@compiled(small=_add_gram)
 def add_gram(A: Any, D: Any, lo: Any, hi: Any, G: Any) -> None:
     """G += A[lo:hi].T @ np.diag(D[lo:hi]) @ A[lo:hi], its upper triangle; eight rows at a time"""
     columns, j = A.shape[1], lo

@@ -9,7 +9,11 @@ import numpy as np
 from ._compile import compiled, plain
 
 
-@plain
+def _add_block_squares(total: Any, labels: Any, g: Any) -> None:
+    np.add.at(total, labels, np.square(g, dtype=np.float64))
+
+
+@plain(small=_add_block_squares)
 def add_block_squares(total: Any, labels: Any, g: Any) -> None:
     """np.add.at(total, labels, g**2)"""
     for i in range(labels.size):

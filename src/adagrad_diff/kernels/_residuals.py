@@ -6,16 +6,44 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import plain, scalar_kernel
+from ._compile import is_small, plain, scalar_kernel
 
 TILE_SAMPLES = 64  # samples of one trajectory that are gathered into a vector
 WIDE_ROW = 8  # trajectories from which on a sample's row is vector enough
 
 
+def residuals(scalar: Any) -> Any:
+    """Return the function (z, b, weight, theta, lo, hi, out) that makes residuals of predictions.
+
+    out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b);  both for samples
+    lo..hi, where those of weight zero count as zero.
+    """
+    own = getattr(scalar, "__module__", "").startswith("adagrad_diff.losses")  # it takes arrays, too
+
+    def function(z: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, out: Any) -> None:
+        if own and is_small(z.size):
+            _numpy_residuals(scalar, z[lo:hi], b[lo:hi], weight[lo:hi], theta, out)
+        else:
+            compiled_residuals(scalar)(z, b, weight, theta, lo, hi, out)
+
+    return function
+
+
+@np.errstate(all="ignore")  # what overflows is seen in the value
+def _numpy_residuals(scalar: Any, z: Any, b: Any, weight: Any, theta: float, out: Any) -> None:
+    if z.ndim == 2:
+        b, weight = b[:, None], weight[:, None]
+    value, derivative = scalar(z.astype(np.float64, copy=False), b, theta)
+    value, derivative = weight * value, weight * derivative
+    if not weight.all():  # they may be infinite there
+        value, derivative = (np.where(weight == 0, 0.0, a) for a in (value, derivative))
+    out += np.add.reduce(value)
+    z[...] = derivative
+
+
 @scalar_kernel
-def residuals(scalar: Any, column_residuals: Any) -> Any:
+def compiled_residuals(scalar: Any, column_residuals: Any) -> Any:
     def kernel(z: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, out: Any) -> None:
-        """out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b); both for samples lo..hi"""
         if z.ndim == 1:
             out[0] += column_residuals(z[lo:hi], b[lo:hi], weight[lo:hi], theta)
         elif z.shape[1] < WIDE_ROW:
@@ -41,7 +69,21 @@ def residuals(scalar: Any, column_residuals: Any) -> Any:
     return kernel
 
 
-@plain
+def _softmax_residuals(z: Any, b: Any, weight: Any, lo: Any, hi: Any, out: Any) -> None:
+    part, labels, w = z[lo:hi], b[lo:hi], weight[lo:hi, None].astype(np.float64)
+    samples = np.arange(len(part))
+    top = part.max(axis=1)
+    score = part[samples, labels]
+    size = np.exp(part - top[:, None])
+    total = size.sum(axis=1, dtype=np.float64)
+    losses = np.where(w == 0, 0.0, w * (np.log(total) + (top - score)))
+    out[: losses.shape[1]] += losses.sum(axis=0)
+    size *= np.where(w == 0, 0.0, w / total)[:, None]
+    size[samples, labels] -= w
+    part[...] = np.where(w[:, None] == 0, 0.0, size)
+
+
+@plain(small=_softmax_residuals)
 def softmax_residuals(z: Any, b: Any, weight: Any, lo: Any, hi: Any, out: Any) -> None:
     """z (samples, classes, trajectories) <- weight * (softmax(z) - onehot(b)) for samples lo..hi;  out += their loss.
 

@@ -8,8 +8,33 @@ import numpy as np
 
 from ._compile import compiled, plain
 
+# Entries of H up to which NumPy looks for the best coordinate, and Python goes through groups.
+MAX_DESCENT_SIZE, MAX_GROUPS_SIZE = 1 << 20, 1 << 12
 
-@compiled
+
+@np.errstate(all="ignore")
+def _descend(
+    H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, steps: Any, tol: Any
+) -> Any:
+    own, total = H.diagonal(), np.inf
+    curve = own + l2
+    inverse = np.divide(1.0, curve, out=np.zeros_like(curve), where=curve > 0.0)
+    for _ in range(steps):
+        y = own * x - g
+        best = np.copysign(np.maximum(np.abs(y) - l1, 0.0), y) * inverse
+        new = np.minimum(np.maximum(best, lower), upper)
+        values = (new - x) * (2.0 * (best - x) - (new - x)) * curve
+        total = float(np.add.reduce(values))
+        if not total > tol:
+            break
+        k = int(values.argmax())
+        change = new[k] - x[k]
+        x[k] = new[k]
+        g += change * H[k]
+    return total
+
+
+@compiled(small=_descend, limit=MAX_DESCENT_SIZE)
 def descend(
     H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, steps: Any, tol: Any
 ) -> Any:
@@ -52,7 +77,7 @@ def descend(
     return total
 
 
-@compiled
+@compiled(small="python", limit=MAX_GROUPS_SIZE)
 def descend_groups(
     H: Any,
     x: Any,

@@ -25,9 +25,7 @@ class Hinge(BinaryModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         slack = 1.0 - b * z
-        active = (
-            1.0 if slack > 0.0 else 0.0
-        )  # factors instead of branches: half of the samples are either way
+        active = (slack > 0.0) * 1.0  # factors instead of branches: half of the samples are either way
         return active * slack, -active * b
 
     @staticmethod

@@ -41,7 +41,7 @@ class Huber(LinearModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = z - b
-        slope = max(-theta, min(t, theta))
+        slope = np.maximum(-theta, np.minimum(t, theta))
         return slope * (t - 0.5 * slope), slope
 
     @staticmethod

@@ -27,8 +27,7 @@ class LAD(LinearModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = z - b
-        sign = (1.0 if t > 0.0 else 0.0) - (1.0 if t < 0.0 else 0.0)  # zero at the kink
-        return abs(t), sign
+        return abs(t), (t > 0.0) * 1.0 - (t < 0.0) * 1.0  # zero at the kink
 
     @staticmethod
     def jump(b: np.ndarray, theta: float) -> tuple[Any, Any]:

@@ -29,8 +29,8 @@ class Logistic(BinaryModel):
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         margin = b * z
         small = decay(-abs(margin))  # at most 1: no overflow
-        value = log1p_unit(small) + (-margin if margin < 0.0 else 0.0)
-        return value, -b * (small if margin > 0.0 else 1.0) / (1.0 + small)
+        value = log1p_unit(small) - np.minimum(margin, 0.0)
+        return value, -b * (small + (1.0 - small) * (margin <= 0.0)) / (1.0 + small)
 
     @staticmethod
     def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:

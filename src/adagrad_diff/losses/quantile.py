@@ -44,7 +44,7 @@ class Quantile(LinearModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = b - z
-        slope = (theta if t > 0.0 else 0.0) - (1.0 - theta if t < 0.0 else 0.0)  # zero at the kink
+        slope = theta * (t > 0.0) - (1.0 - theta) * (t < 0.0)  # zero at the kink
         return slope * t, -slope
 
     @staticmethod

@@ -27,7 +27,7 @@ class SquaredHinge(BinaryModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         slack = 1.0 - b * z
-        active = 1.0 if slack > 0.0 else 0.0
+        active = (slack > 0.0) * 1.0
         return active * slack * slack, -2.0 * active * b * slack
 
     @staticmethod

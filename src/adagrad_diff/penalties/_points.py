@@ -16,7 +16,12 @@ from ..kernels import plain
 quiet = np.errstate(all="ignore")  # a decorator: what overflows is infinite, without a warning
 
 
-@plain
+def _first_bad(step: Any) -> Any:
+    bad = ~((step > 0.0) & (step < np.inf))
+    return int(bad.argmax()) if bad.any() else -1
+
+
+@plain(small=_first_bad)
 def first_bad(step: Any) -> Any:
     """np.argmin((step > 0) & (step < np.inf)) of a vector, or -1 if all of them are"""
     bad = 0

@@ -143,7 +143,7 @@ def linf_rows(z: Any, step: Any, lam: Any, out: Any) -> None:
 # ---------------------------------------------------------------- norms
 
 
-@compiled
+@compiled(small="python")
 def secular_newton(c: Any, a: Any, size: Any, guess: Any) -> Any:
     """See `secular_root`. The guess may be on either side of the root; one step from its right leads to its left."""
     low, least = 0.0, np.inf
@@ -171,7 +171,7 @@ def secular_newton(c: Any, a: Any, size: Any, guess: Any) -> Any:
     return h
 
 
-@compiled
+@compiled(small="python")
 def secular_root(c: Any, a: Any, size: Any) -> Any:
     """The h > 0 with sum((c / (h + a))**2) = 1 over the first `size` entries, for a > 0; 0 if there is none.
 
@@ -187,7 +187,7 @@ def secular_root(c: Any, a: Any, size: Any) -> Any:
     return secular_newton(c, a, size, secular_newton(some_c, some_a, count, 0.0))
 
 
-@compiled
+@compiled(small="python")
 def power_of_two(size: Any) -> Any:
     """What to multiply numbers of this size by, so that their squares neither overflow nor vanish; 1 if they do not"""
     if LEAST_MODERATE < size < MOST_MODERATE or not 0.0 < size < np.inf:
@@ -195,7 +195,7 @@ def power_of_two(size: Any) -> Any:
     return math.ldexp(1.0, min(-math.frexp(size)[1], 1000))
 
 
-@compiled
+@compiled(small="python")
 def shrink_norm(z: Any, step: Any, size: Any, lam: Any) -> None:
     """z <- the prox of lam norm(.) at z, for the first `size` entries; those of z and step are overwritten"""
     if lam == 0.0:
@@ -233,7 +233,7 @@ def shrink_norm(z: Any, step: Any, size: Any, lam: Any) -> None:
             z[i] /= factor
 
 
-@compiled
+@compiled(small="python")
 def l2_rows(z: Any, step: Any, lam: Any, out: Any) -> None:
     """out = the prox of lam norm(.) at z"""
     d = z.shape[1]
@@ -246,7 +246,7 @@ def l2_rows(z: Any, step: Any, lam: Any, out: Any) -> None:
             out[row, i] = point[i]
 
 
-@compiled
+@compiled(small="python")
 def group_rows(
     z: Any, step: Any, l1: float, strength: Any, order: Any, starts: Any, out: Any
 ) -> None:

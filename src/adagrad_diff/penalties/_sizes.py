@@ -31,7 +31,13 @@ STEP_FLOOR = 2.0**-700  # a step is taken to be no smaller than this part of the
 STRENGTH_CEILING = 2.0**960  # a strength as large as this is as good as infinite
 
 
-@plain
+def _moderate(values: Any) -> bool:
+    size = np.abs(values)
+    fine = (size == 0) | ((size >= LEAST_MODERATE) & (size <= MOST_MODERATE)) | ~np.isfinite(size)
+    return bool(fine.all())
+
+
+@plain(small=_moderate)
 def moderate(values: Any) -> Any:
     """np.all((v == 0) | (LEAST_MODERATE <= v) & (v <= MOST_MODERATE) | ~np.isfinite(v)) for v = np.abs(values), a vector"""
     others = 0

@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-@plain
+def _clip(z: Any, lower: Any, upper: Any, out: Any) -> None:
+    low, high = (_rows(bound, z).astype(z.dtype) for bound in (lower, upper))
+    np.minimum(np.maximum(z, low), high, out=out)
+
+
+def _rows(bound: Any, z: Any) -> Any:
+    """Return one bound for all rows of z, or one for each."""
+    return bound[:, None] if z.ndim == 2 else bound
+
+
+@plain(small=_clip, elementwise=True)
 def clip(z: Any, lower: Any, upper: Any, out: Any) -> None:
     """out = np.clip(z, lower, upper), bounds of size 1 or one per row"""
     for i in range(z.shape[0]):
@@ -36,7 +46,13 @@ def clip(z: Any, lower: Any, upper: Any, out: Any) -> None:
                 out[i, k] = high if raised > high else raised
 
 
-@compiled
+@quiet
+def _count_outside(x: Any, lower: Any, upper: Any, slack: Any, out: Any) -> None:
+    low, high, free = (_rows(a, x).astype(x.dtype) for a in (lower, upper, slack))
+    out[...] = np.count_nonzero(~((x >= low - free) & (x <= high + free)), axis=0)
+
+
+@compiled(small=_count_outside)
 def count_outside(x: Any, lower: Any, upper: Any, slack: Any, out: Any) -> None:
     """out = np.sum(~((x >= lower - slack) & (x <= upper + slack)), axis=0), bounds of size 1 or one per row"""
     out[:] = 0
