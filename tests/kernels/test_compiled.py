@@ -42,7 +42,9 @@ def test_squares_neither_overflow_nor_vanish_in_single_precision(
     np.testing.assert_allclose(runs[1].x, runs[0].x, rtol=1e-5)
 
 
-@pytest.mark.parametrize("template", [compiled_residuals, kernels.dense_pass, kernels.dense_pass_few])
+@pytest.mark.parametrize(
+    "template", [compiled_residuals, kernels.dense_pass, kernels.dense_pass_few]
+)
 def test_no_two_losses_share_a_symbol(template):
     """The contract of `kernels._numba.named`: a kernel and its inner function have a name of their own for each loss.
 
@@ -63,7 +65,9 @@ def test_no_two_losses_share_a_symbol(template):
 
 def test_no_two_processes_write_to_one_file():
     """The contract of `kernels._numba.plain`: two processes that compile a function write to different files."""
-    first, second = (_numba.plain(kernels.metric_update.py_func)._cache._cache_file for _ in range(2))
+    first, second = (
+        _numba.plain(kernels.metric_update.py_func)._cache._cache_file for _ in range(2)
+    )
     assert first._index_path == second._index_path
     assert first._data_name(1) != second._data_name(1)
 

@@ -305,7 +305,8 @@ def _multiply(
     block: Block, x: np.ndarray, low: np.ndarray, out: np.ndarray, transposed: bool
 ) -> None:
     """out += A x, or A'x: the compressed columns of A are the compressed rows of A'."""
-    if isinstance(block, RowsBlock | ColumnsBlock):
+    small = kernels.is_small(block.shape[0] * block.shape[1])
+    if isinstance(block, RowsBlock | ColumnsBlock) and not small:
         by_rows = isinstance(block, RowsBlock) != transposed
         kernel = kernels.exact_rows_dot if by_rows else kernels.exact_rows_tdot
         kernel(*map(writeable, block.parts), x, low, out)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .. import kernels
+from ..kernels import is_small
 from .block import COPIED_ENTRIES, Block, aligned, writeable
 from .samples import Samples
 
@@ -28,6 +30,7 @@ class CompressedBlock(Block):
         self._entries = writeable(indptr), writeable(indices), writeable(data)  # what kernels see
         self.shape, self.dtype, self.first = shape, data.dtype, first
         self.size = int(indptr[-1] - indptr[0])
+        self.small = is_small(self.size)  # then SciPy multiplies
 
     def __reduce__(self) -> Any:
         """To another process: without what kernels see, which is made again, and what other rows have in the same memory."""
@@ -64,9 +67,21 @@ class RowsBlock(CompressedBlock):
     """CSR."""
 
     def own_kernels(self, samples: Samples) -> bool:
-        return True
+        return not self.small
+
+    @cached_property
+    def _rows(self) -> Any:
+        return self.to_sparse()
+
+    @cached_property
+    def _columns(self) -> Any:
+        return self._rows.T
 
     def dot(self, x: np.ndarray, z: np.ndarray, lo: int = 0, hi: int | None = None) -> None:
+        if self.small:
+            whole = lo == 0 and hi in (None, self.shape[0])
+            z[...] = (self._rows if whole else self._rows[lo:hi]) @ x
+            return
         z[...] = 0
         kernels.add_rows_dot(
             *self._entries, _thin(x), lo, self.shape[0] if hi is None else hi, _thin(z)
@@ -77,6 +92,10 @@ class RowsBlock(CompressedBlock):
     ) -> None:
         if not add:
             g[...] = 0
+        if self.small:
+            whole = lo == 0 and hi in (None, self.shape[0])
+            g += (self._columns if whole else self._rows[lo:hi].T) @ r
+            return
         kernels.add_rows_tdot(
             *self._entries, _thin(r), lo, self.shape[0] if hi is None else hi, _thin(g)
         )
@@ -104,6 +123,9 @@ class ColumnsBlock(CompressedBlock):
     divisible = False
 
     def dot(self, x: np.ndarray, z: np.ndarray, lo: int = 0, hi: int | None = None) -> None:
+        if self.small:
+            z[...] = self._columns @ x
+            return
         z[...] = 0
         kernels.add_rows_tdot(*self._entries, _thin(x), 0, self.shape[1], _thin(z))
 
@@ -112,6 +134,9 @@ class ColumnsBlock(CompressedBlock):
     ) -> None:
         if not add:
             g[...] = 0
+        if self.small:
+            g += self._columns.T @ r
+            return
         kernels.add_rows_dot(*self._entries, _thin(r), 0, self.shape[1], _thin(g))
 
     def cut(self, lo: int, hi: int) -> ColumnsBlock:
@@ -129,12 +154,13 @@ class ColumnsBlock(CompressedBlock):
         return sizes
 
     def rows(self, index: np.ndarray) -> RowsBlock:
-        rows = self._columns()[index].tocsr().astype(np.float64)
+        rows = self._columns[index].tocsr().astype(np.float64)
         return RowsBlock(rows.indptr, rows.indices, rows.data, rows.shape)
 
     def to_sparse(self) -> Any:
-        return self._columns().tocsr()
+        return self._columns.tocsr()
 
+    @cached_property
     def _columns(self) -> Any:
         from scipy import sparse
 

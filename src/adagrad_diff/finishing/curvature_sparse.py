@@ -123,7 +123,8 @@ def _compressed(A: Any) -> Any:
 
 def columns_of(A: Source, weight: np.ndarray, intercept: bool) -> Columns:
     """What suits a source."""
-    if A.opaque and A.shape[1] <= FEW_PRODUCTS and A.shape[0] * A.shape[1] <= COPIED_COLUMNS:
-        A = as_source(A.to_dense())  # fewer products than steps would take
-    sparse = isinstance(A, CompressedRows | CompressedColumns)
+    sparse, size = isinstance(A, CompressedRows | CompressedColumns), A.shape[0] * A.shape[1]
+    few = A.opaque and A.shape[1] <= FEW_PRODUCTS and size <= COPIED_COLUMNS
+    if few or (sparse and kernels.is_small(size)):  # fewer products than steps would take, or small
+        A, sparse = as_source(A.to_dense()), False
     return (SparseColumns if sparse else Columns)(A, weight, intercept)
