@@ -7,6 +7,7 @@ that can be solved exactly: a linear or quadratic program for losses with kinks 
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import numpy as np
 
 from .. import _check
 from .._messages import counted
+from .._threads import one_blas_thread
 from ..certificates import Certificate, Certifier, Proof, dual_of, prove
 from ..certificates.tolerance import unit
 from ..losses import LinearModel, Loss, as_loss
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 
+ONE_THREAD_ENTRIES = 1_000_000  # of A, up to which polishing uses one thread of BLAS
 QUICK = 0.1  # seconds that all of a problem may take: then it does not matter how near x is
 
 
@@ -71,7 +74,10 @@ class Finisher:
     def attempt(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> bool:
         """Whether the tolerance is reached from here: then `x` and `proof` are the answer."""
         begin, report = perf_counter(), self.report
-        with np.errstate(all="ignore"):  # what overflows is seen in the answer
+        entries = getattr(self.loss, "A", None) or self.loss.Q  # type: ignore[attr-defined]
+        # Threads of BLAS make small factorizations slower, many times so on a busy machine.
+        limited = one_blas_thread() if entries.size <= ONE_THREAD_ENTRIES else nullcontext()
+        with np.errstate(all="ignore"), limited:  # what overflows is seen in the answer
             if (
                 whole
                 and x.any()
