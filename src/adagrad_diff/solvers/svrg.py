@@ -14,8 +14,7 @@ import numpy as np
 from .._threads import over_rows, thread_count
 from ..finishing.manifold import pieces
 from ..losses import Minibatch
-from ..losses.estimates import Estimates
-from ..losses.minibatch import STEPS_MADE
+from ..losses.minibatch import STEPS_MADE, Estimates
 from ..rules import AdaGradDiff, Rule
 from .problem import Problem
 from .proximal_gradient import Iterate, ProximalGradient, double
