@@ -30,13 +30,11 @@ class Huber(LinearModel):
 
     smoothness = 1.0
     translates = True
+    theta_name = "delta"
 
     def __init__(self, A: Any, b: Any, delta: float = 1.0, **options: Any):
         super().__init__(A, b, **options)
         self.theta = self.delta = _check.positive(delta, "delta", "Huber")
-
-    def _words(self) -> list[str]:
-        return [*super()._words(), f"delta={self.delta:g}"]
 
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:

@@ -201,13 +201,11 @@ class Estimates:
     ) -> None:
         """Write the estimate g_B(x) - g_B(y) + g(y) after n steps into `out`, B being batch n."""
         rows = self.loss.batch(n)
-        r = self.residuals(rows, x)
-        r -= self._factor * self.held[rows]
-        np.copyto(out, self.base)
-        self.add_gradient(rows, r, x - self.y, out)
+        r = self.residuals(rows, x) - self._factor * self.held[rows]
+        np.add(self.base, self.gradient(rows, r, x - self.y), out=out)
 
     def residuals(self, rows: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the residuals of some samples at x, which the gradient of their batch consists of."""
+        """Return the residuals of some samples at x, of which the gradient of their batch consists."""
         model, columns = self.loss.loss, x.reshape(len(x), -1)
         r = np.empty((len(rows), columns.shape[1]), model.dtype)
         weight = self._factor * model.weight[rows]
@@ -220,14 +218,14 @@ class Estimates:
             batch.residuals()(0, len(r), np.zeros(len(r[0])))  # predictions become residuals
         return r
 
-    def add_gradient(self, rows: np.ndarray, r: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
-        """Add the gradient of residuals r of some samples, and that of the ridge term at x."""
-        model, columns, features = self.loss.loss, out.reshape(len(out), -1), self._features
-        if model.l2:
-            out[:features] += model.l2 * x[:features]
+    def gradient(self, rows: np.ndarray, r: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the gradient from residuals r of some samples, with the ridge term at x."""
+        model, features = self.loss.loss, self._features
+        g = np.zeros_like(x)
+        columns = g.reshape(len(x), -1)
         self.loss.rows.tdot(rows, r, columns[:features])
         if model.intercept:
-            total = r.sum(axis=0)
-            columns[features] += total
-            if model.center.size:
-                columns[:features] -= np.outer(model.center, total)
+            kernels.intercept_gradient(r, model.center, columns)
+        if model.l2:
+            g[:features] += model.l2 * x[:features]
+        return g

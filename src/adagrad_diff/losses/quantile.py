@@ -29,6 +29,7 @@ class Quantile(LinearModel):
     """
 
     translates = True
+    theta_name = "tau"
 
     def __init__(self, A: Any, b: Any, tau: float = 0.5, **options: Any):
         super().__init__(A, b, **options)
@@ -37,9 +38,6 @@ class Quantile(LinearModel):
                 f"The 'tau' parameter of Quantile must lie strictly between 0 and 1. Got {tau!r} instead."
             )
         self.theta = self.tau = float(tau)
-
-    def _words(self) -> list[str]:
-        return [*super()._words(), f"tau={self.tau:g}"]
 
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:

@@ -108,8 +108,7 @@ class Stream:
             self.n += 1
             keep = 1.0 - self.n**-FORGET if smooth else 0.0  # 1 - a
             r = batches.residuals(rows, x) - keep * batches.residuals(rows, x_prev)
-            v = keep * v
-            batches.add_gradient(rows, r, x - keep * x_prev, v)
+            v = keep * v + batches.gradient(rows, r, x - keep * x_prev)
             flat, direction = double(problem.flat(x)), double(problem.flat(v))
             memory, point, step = metric.update(
                 memory or metric.init(flat, direction), self.n, flat, direction
