@@ -94,6 +94,10 @@ class Loss(ABC):
         """The loss of all samples, which certificates and polishing use instead of minibatches."""
         return self
 
+    def passes(self, n: Any, memory: dict[str, np.ndarray]) -> Any:
+        """Return the number of passes over the data that n iterations take."""
+        return n + 1
+
 
 class FunctionLoss(Loss):
     """Any function x -> (value, gradient), or object with value_and_grad(x)."""
@@ -122,13 +126,8 @@ class FunctionOracle(Oracle):
                 "The loss must return a pair (value, gradient). "
                 f"Got {type(answer).__name__} instead."
             )
-        try:
-            value = _check.real_array(answer[0], "the value").astype(np.float64)
-            g = _check.real_array(answer[1], "the gradient")
-        except ValueError as error:
-            raise ValueError(
-                f"The loss must return a real value and a real gradient: {error}"
-            ) from None
+        value = _check.real_array(answer[0], "The value that the loss returns").astype(np.float64)
+        g = _check.real_array(answer[1], "The gradient that the loss returns")
         if x.ndim == 1 and value.size == 1:
             value = value.reshape(())
         if g.shape != x.shape:

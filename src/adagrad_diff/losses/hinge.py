@@ -25,14 +25,12 @@ class Hinge(BinaryModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         slack = 1.0 - b * z
-        active = (
-            1.0 if slack > 0.0 else 0.0
-        )  # factors instead of branches: half of the samples are either way
+        active = 1.0 * (slack > 0.0)  # a factor, because a branch would be hard to predict
         return active * slack, -active * b
 
     @staticmethod
     def jump(b: np.ndarray, theta: float) -> tuple[Any, Any]:
-        """The kink is where b z = 1, that is z = b."""
+        """The nonsmooth point is z = b, where b z = 1."""
         return np.minimum(0.0, -b), np.maximum(0.0, -b)
 
     @staticmethod

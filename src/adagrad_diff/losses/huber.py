@@ -48,7 +48,7 @@ class Huber(LinearModel):
         return np.where(np.abs(z - b) <= theta, 1.0, 0.0)
 
     @staticmethod
-    def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
+    def slopes(b: np.ndarray, theta: float) -> tuple[float, float]:
         return -theta, theta
 
     @staticmethod

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .linear import LinearModel
@@ -27,12 +25,11 @@ class LAD(LinearModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = z - b
-        sign = (1.0 if t > 0.0 else 0.0) - (1.0 if t < 0.0 else 0.0)  # zero at the kink
-        return abs(t), sign
+        return abs(t), 1.0 * (t > 0.0) - 1.0 * (t < 0.0)  # zero at the nonsmooth point
 
     @staticmethod
-    def jump(b: np.ndarray, theta: float) -> tuple[Any, Any]:
-        """The kink is at z = b."""
+    def jump(b: np.ndarray, theta: float) -> tuple[float, float]:
+        """The nonsmooth point is z = b."""
         return -1.0, 1.0
 
     @staticmethod

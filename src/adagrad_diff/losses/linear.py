@@ -215,9 +215,7 @@ class LinearOracle(Oracle):
     """The evaluations of one run: z = A x, residuals r = weight * l'(z, b), gradient A' r."""
 
     def __init__(self, loss: LinearModel, batch: tuple[int, ...]):
-        self.loss, self._columns = loss, (-1, batch[0] if batch else 1)
-        self._value = np.zeros(self._columns[1])
-        self._offset = np.zeros(self._columns[1], loss.dtype)
+        self.loss, self._width = loss, batch[0] if batch else 1
         self._pass = loss.A.linear_pass(loss.samples(batch))
 
     @property
@@ -230,20 +228,18 @@ class LinearOracle(Oracle):
         return self.r if column is None else self._pass.residuals(column)
 
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
-        loss, value, offset = self.loss, self._value, self._offset
+        loss, columns = self.loss, (-1, self._width)
         weights, g = (x[:-1], out[:-1]) if loss.intercept else (x, out)
-        value.fill(0)
+        value, offset = np.zeros(self._width), np.zeros(self._width, loss.dtype)
         if loss.intercept:
-            kernels.intercept_offset(x.reshape(self._columns), loss.center, offset)
+            kernels.intercept_offset(x.reshape(columns), loss.center, offset)
         if ridge := loss.l2 > 0:  # first, because it overwrites the gradient
             kernels.ridge(weights, loss.l2, g, value)
         # z = A weights + offset, r = weight * l'(z, b), g += A' r
         r = self._pass(weights, offset, g, value, ridge)
         if loss.intercept:
-            kernels.intercept_gradient(
-                r.reshape(self._columns), loss.center, out.reshape(self._columns)
-            )
-        return float(value[0]) if x.ndim == 1 else value.copy()
+            kernels.intercept_gradient(r.reshape(columns), loss.center, out.reshape(columns))
+        return float(value[0]) if x.ndim == 1 else value
 
 
 class BinaryModel(LinearModel):

@@ -88,9 +88,10 @@ class Minibatch(Loss):
             raise ValueError(
                 f"The 'seed' parameter of Minibatch must be less than 2**63. Got {seed} instead."
             )
-        self.loss, self._rows = loss, picked(loss.A)
+        self.loss, self.samples, self._rows = loss, loss.A.shape[0], picked(loss.A)
         self.size = min(_check.count(size, "size", "Minibatch", least=1), self.samples)
         self.shape, self.dtype, self.intercept = loss.shape, loss.dtype, loss.intercept
+        self.smoothness, self.differentiable = loss.smoothness, loss.differentiable
         self.predictions = loss.predictions
 
     def __repr__(self) -> str:
@@ -102,19 +103,6 @@ class Minibatch(Loss):
     def whole(self) -> LinearModel:
         """The loss of all samples."""
         return self.loss
-
-    @property
-    def smoothness(self) -> float | None:
-        return self.loss.smoothness
-
-    @property
-    def differentiable(self) -> bool:
-        return self.loss.differentiable
-
-    @property
-    def samples(self) -> int:
-        """The number of samples of all batches together."""
-        return int(self.loss.A.shape[0])
 
     # The names of the next two are private where they are stored: a fingerprint has the public ones.
 
@@ -144,6 +132,7 @@ class Minibatch(Loss):
 
     def coordinates(self) -> Coordinates:
         known, other = self.loss.coordinates(), copy.copy(self)
+        assert isinstance(known.loss, LinearModel)
         other.loss = known.loss
         return replace(known, loss=other)
 

@@ -42,12 +42,12 @@ class Quantile(LinearModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = b - z
-        slope = (theta if t > 0.0 else 0.0) - (1.0 - theta if t < 0.0 else 0.0)  # zero at the kink
+        slope = theta * (t > 0.0) - (1.0 - theta) * (t < 0.0)  # zero at the nonsmooth point
         return slope * t, -slope
 
     @staticmethod
-    def jump(b: np.ndarray, theta: float) -> tuple[Any, Any]:
-        """The kink is at z = b."""
+    def jump(b: np.ndarray, theta: float) -> tuple[float, float]:
+        """The nonsmooth point is z = b."""
         return -theta, 1.0 - theta
 
     @staticmethod

@@ -27,8 +27,8 @@ class SquaredHinge(BinaryModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         slack = 1.0 - b * z
-        active = 1.0 if slack > 0.0 else 0.0
-        return active * slack * slack, -2.0 * active * b * slack
+        slack *= slack > 0.0
+        return slack * slack, -2.0 * b * slack
 
     @staticmethod
     def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
