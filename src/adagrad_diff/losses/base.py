@@ -49,8 +49,8 @@ class Loss(ABC):
 
     shape: tuple[int, ...] | None = None  # of x without trajectories; None accepts every shape
     dtype: np.dtype | None = None  # of the iterates; None if x decides
-    intercept: bool = False  # whether the last coordinate (or row) of x is an unpenalized intercept
-    predictions: int = 0  # numbers that an oracle stores per trajectory besides x and its gradient
+    intercept = False  # whether the last coordinate (or row) of x is an unpenalized intercept
+    predictions = 0  # numbers that an oracle stores per trajectory besides x and its gradient
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._words())})"

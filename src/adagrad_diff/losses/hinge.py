@@ -12,7 +12,7 @@ from .linear import BinaryModel
 class Hinge(BinaryModel):
     r"""The mean of :math:`\max(0, 1 - b_j z_j)`, z = A x, b in {-1, +1}. Not smooth.
 
-    Parameters are those of `LinearModel`.
+    `LinearModel` explains the parameters.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Hinge(BinaryModel):
         return np.minimum(0.0, -b), np.maximum(0.0, -b)
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """b u for b u in [-1, 0]"""
         p = b * u

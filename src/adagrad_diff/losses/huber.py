@@ -18,7 +18,7 @@ class Huber(LinearModel):
     Parameters
     ----------
     delta : float
-        Where the loss turns linear. The other parameters are those of `LinearModel`.
+        Where the loss turns linear. `LinearModel` explains the other parameters.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Huber(LinearModel):
         return -theta, theta
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """u^2 / 2 + b u for |u| <= delta"""
         return np.where(np.abs(u) <= theta, u * (0.5 * u + b), np.inf)

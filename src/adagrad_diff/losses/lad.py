@@ -10,7 +10,7 @@ from .linear import LinearModel
 class LAD(LinearModel):
     r"""The mean of :math:`|z_j - b_j|`, z = A x. Not smooth.
 
-    Parameters are those of `LinearModel`.
+    `LinearModel` explains the parameters.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class LAD(LinearModel):
         return -1.0, 1.0
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """b u for |u| <= 1"""
         return np.where(np.abs(u) <= 1.0, b * u, np.inf)

@@ -68,12 +68,12 @@ class LinearModel(Loss):
     curvature: ClassVar[Callable[..., Any] | None] = None
     #: jump(b, theta) -> (slope left, slope right) of a loss that consists of two lines which meet at z = b, else None.
     jump: ClassVar[Any] = None
-    translates: ClassVar[bool] = False  # whether only z - b matters: the targets may be centered
-    predicts_b: ClassVar[bool] = True  # whether z is in the units of b, unlike log-odds and margins
-    differentiable: bool = False  # set it for a differentiable loss without a finite `smoothness`
+    translates = False  # whether only z - b matters: the targets may be centered
+    predicts_b = True  # whether z is in the units of b, unlike log-odds and margins
+    differentiable = False  # set it for a differentiable loss without a finite `smoothness`
     smoothness: float | None = None
-    theta: float = 0.0  # the parameter of the scalar loss, if it has one
-    theta_name: ClassVar[str] = ""  # shown in `repr`
+    theta = 0.0  # the parameter of the scalar loss, if it has one
+    theta_name = ""  # shown in `repr`
     shape: tuple[int, ...]
     dtype: np.dtype
     center: np.ndarray  # subtracted from the columns of A, with an intercept; may be empty

@@ -104,7 +104,7 @@ class Minibatch(Loss):
         """The loss of all samples."""
         return self.loss
 
-    # The names of the next two are private where they are stored: a fingerprint has the public ones.
+    # The next two are stored under private names, because fingerprints describe public attributes.
 
     @property
     def rows(self) -> Picked:
@@ -167,9 +167,10 @@ class Minibatch(Loss):
 
 
 class Estimates:
-    """The estimates of one run, for any number of trajectories, and for classes.
+    """The estimates g_B(x) - g_B(y) + g(y) of one run, for any number of trajectories or classes.
 
-    Without a snapshot, an estimate is the gradient of its batch: `y`, `base` and `held` are zero.
+    `y` is the snapshot, `base` its gradient and `held` its residuals. They are zero before the first
+    snapshot, so the estimate is the gradient of the batch.
     """
 
     def __init__(self, loss: Minibatch, x: np.ndarray):
@@ -180,15 +181,13 @@ class Estimates:
         self.held = np.zeros((loss.samples, columns), loss.dtype)
 
     def snapshot(self, x: np.ndarray, g: np.ndarray, r: np.ndarray) -> None:
-        """Take a point, its gradient and the residuals of all samples there."""
-        np.copyto(self.y, x)
-        np.copyto(self.base, g)
-        self.held = r.reshape(len(r), -1)
+        """Set the snapshot: a point, its gradient and the residuals of all samples there."""
+        self.y, self.base, self.held = x, g, r.reshape(len(r), -1)
 
     def __call__(
         self, n: int, x: np.ndarray, x_prev: np.ndarray, v_prev: np.ndarray, out: np.ndarray
     ) -> None:
-        """Write the estimate g_B(x) - g_B(y) + g(y) after n steps into `out`, B being batch n."""
+        """Write the estimate at x after n steps, from batch n, into `out`."""
         rows = self.loss.batch(n)
         r = self.residuals(rows, x) - self._factor * self.held[rows]
         np.add(self.base, self.gradient(rows, r, x - self.y), out=out)
@@ -210,7 +209,7 @@ class Estimates:
     def gradient(self, rows: np.ndarray, r: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the gradient from residuals r of some samples, with the ridge term at x."""
         model, features = self.loss.loss, self._features
-        g = np.zeros_like(x)
+        g = np.zeros(x.shape, x.dtype)
         columns = g.reshape(len(x), -1)
         self.loss.rows.tdot(rows, r, columns[:features])
         if model.intercept:

@@ -28,7 +28,7 @@ class Multinomial(LinearModel):
     b : array of int (N,)
         Classes 0, 1, ...
     classes : int, optional
-        The number of classes, by default one more than the largest. For the other parameters see `LinearModel`.
+        The number of classes, by default one more than the largest. `LinearModel` explains the other parameters.
 
     Examples
     --------
@@ -63,14 +63,12 @@ class Multinomial(LinearModel):
 
     def _class_count(self, given: int | None) -> int:
         least = max(int(self.b.max()) + 1, 2)
-        if given is None:
-            if least > max(MANY_CLASSES, 10 * len(self.b)):
-                raise ValueError(
-                    f"The largest class in b is {least - 1}, but there are only {len(self.b)} "
-                    f"samples. {NUMBER_THEM}, or give 'classes' if so many are meant."
-                )
-            return least
-        count = _check.count(given, "classes", "Multinomial", least)
+        if given is None and least > max(MANY_CLASSES, 10 * len(self.b)):
+            raise ValueError(
+                f"The largest class in b is {least - 1}, but there are only {len(self.b)} "
+                f"samples. {NUMBER_THEM}, or give 'classes' if so many are meant."
+            )
+        count = _check.count(least if given is None else given, "classes", "Multinomial", least)
         if count > LARGEST_CLASS:
             raise ValueError(
                 "The 'classes' parameter of Multinomial must be at most "

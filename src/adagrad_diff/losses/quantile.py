@@ -18,7 +18,7 @@ class Quantile(LinearModel):
     Parameters
     ----------
     tau : float
-        The quantile, strictly between 0 and 1. The other parameters are those of `LinearModel`.
+        The quantile, strictly between 0 and 1. `LinearModel` explains the other parameters.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Quantile(LinearModel):
         return -theta, 1.0 - theta
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """b u for -tau <= u <= 1 - tau"""
         return np.where((u >= -theta) & (u <= 1.0 - theta), b * u, np.inf)
