@@ -16,8 +16,10 @@ from .base import Coordinates, Loss, Oracle
 from .linear import LinearModel
 
 STEPS_MADE = "minibatch.steps"  # the name under which a state has the number of steps made so far
-RANDOM_ROW_COST = 2.0  # of a row of a batch, relative to a row in a pass over all rows (measured)
-LENGTH_STREAM = 0x5EED  # added to the seed: lengths of epochs and batches are independent
+RANDOM_ROW_COST = (
+    2.0  # of a row of a batch, scattered over the memory, relative to a row of a full pass
+)
+LENGTH_STREAM = 0x5EED  # XORed with the seed, so that lengths of epochs are independent of batches
 
 
 class Minibatch(Loss):
