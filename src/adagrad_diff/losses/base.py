@@ -72,7 +72,7 @@ class Loss(ABC):
         g = np.empty_like(x)
         return self.oracle(x)(x, g), g
 
-    def check_shape(self, x: np.ndarray, wanted: str) -> None:
+    def _check_shape(self, x: np.ndarray, wanted: str) -> None:
         """Raise an error that says what is wanted unless x has the shape of an iterate."""
         shape = self.shape or ()
         if x.shape[: len(shape)] != shape or x.ndim > len(shape) + 1:

@@ -16,8 +16,8 @@ from ..data.source import CONSTANT_PART
 from .base import Coordinates, Loss, Oracle
 
 # How close a prediction must be to a nonsmooth point to be there, see `at_kinks`.
-KINK_WIDTH = 1e-7  # in units of the spread of the targets
-KINK_ROUNDING = 8.0  # in units of the rounding error of the target
+NONSMOOTH_WIDTH = 1e-7  # in units of the spread of the targets
+NONSMOOTH_ROUNDING = 8.0  # in units of the rounding error of the target
 LARGE_TARGET = 1e140  # above this size, targets are scaled before they are squared
 
 
@@ -124,7 +124,7 @@ class LinearModel(Loss):
 
     def oracle(self, x: np.ndarray) -> LinearOracle:
         extra = " (features and intercept)" if self.intercept else ""
-        self.check_shape(x, f"{self.shape[0]} coordinates{extra}")
+        self._check_shape(x, f"{self.shape[0]} coordinates{extra}")
         name, theta = type(self).__name__, self.theta
         if self.scalar is None:
             raise TypeError(
@@ -207,8 +207,8 @@ class LinearModel(Loss):
         There, every slope from left to right is a subgradient. The distance is compared with the spread of the targets,
         independent of their distance from zero, and with what rounding lets one distinguish.
         """
-        rounding = KINK_ROUNDING * float(np.finfo(self.dtype).eps) * np.abs(self.b)
-        return np.flatnonzero(self.kink_distances(z) <= KINK_WIDTH * self.unit() + rounding)
+        rounding = NONSMOOTH_ROUNDING * float(np.finfo(self.dtype).eps) * np.abs(self.b)
+        return np.flatnonzero(self.kink_distances(z) <= NONSMOOTH_WIDTH * self.unit() + rounding)
 
 
 class LinearOracle(Oracle):

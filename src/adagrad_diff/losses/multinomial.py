@@ -77,7 +77,7 @@ class Multinomial(LinearModel):
         return count
 
     def oracle(self, x: np.ndarray) -> MultinomialOracle:
-        self.check_shape(x, f"shape {self.shape} (features, classes)")
+        self._check_shape(x, f"shape {self.shape} (features, classes)")
         return MultinomialOracle(self, x.shape[2:])
 
     def samples(self, batch: tuple[int, ...]) -> MultinomialSamples:

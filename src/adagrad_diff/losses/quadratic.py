@@ -76,7 +76,7 @@ class Quadratic(Loss):
             )
 
     def oracle(self, x: np.ndarray) -> QuadraticOracle:
-        self.check_shape(x, f"{self.shape[0]} coordinates")
+        self._check_shape(x, f"{self.shape[0]} coordinates")
         return QuadraticOracle(self)
 
     def lipschitz(self) -> float:
