@@ -68,7 +68,7 @@ losses: list[Loss] = [
     Huber(A, b, delta=0.5),
     KernelSVMDual(A, b, lam=1.0),
     Logistic(A, b, intercept=True, l2=0.1, sample_weight=[1.0, 1.0, 2.0]),
-    Minibatch(Logistic(A, b), 1, seed=1, reduce="storm"),
+    Minibatch(Logistic(A, b), 1, seed=1, reduce=None),
     Multinomial(A, [0, 1, 2], classes=3),
     Poisson(A, b),
     Quadratic(A, b),

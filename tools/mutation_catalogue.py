@@ -83,8 +83,8 @@ MUTATIONS = (
     Mutation(
         "Quantile confuses tau and 1 - tau",
         LOSSES,
-        "slope = (theta if t > 0.0 else 0.0) - (1.0 - theta if t < 0.0 else 0.0)",
-        "slope = (1.0 - theta if t > 0.0 else 0.0) - (theta if t < 0.0 else 0.0)",
+        "slope = theta * (t > 0.0) - (1.0 - theta) * (t < 0.0)",
+        "slope = (1.0 - theta) * (t > 0.0) - theta * (t < 0.0)",
     ),
     Mutation(
         "Huber loses the factor 1/2 of its quadratic part",

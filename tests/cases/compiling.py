@@ -69,7 +69,7 @@ def walks(share, shares):
         for layout in (np.asarray, sparse.csr_array):
             loss = make(kind, layout(A.astype(dtype)), np.arange(8), intercept=True)
             for batch in ((), (3,)):
-                for reduce in ("svrg", "storm"):
+                for reduce in ("svrg", None):
                     x0 = np.zeros((*loss.shape, *batch), dtype)
                     minimize(
                         Minibatch(loss, 1, reduce=reduce),

@@ -37,9 +37,8 @@ class Estimates:
     """A loss whose gradients are estimated: called at x^1, x^2, ... in turn, as the naive rules do.
 
     v_n is the full gradient at the ends of rounds. In between, from batch B of number n,
-    svrg:  v_n = g_B(x_n) - g_B(y) + g(y), where y is the point at the last end of a round
-    storm: v_n = g_B(x_n) + (1 - |B| / N) (v_{n-1} - g_B(x_{n-1}))
-    None:  v_n = g_B(x_n)
+    svrg: v_n = g_B(x_n) - g_B(y) + g(y), where y is the point at the last end of a round
+    None: v_n = g_B(x_n)
     """
 
     def __init__(self, batches, batch, length, reduce, asked_twice=False):
@@ -70,10 +69,6 @@ class Estimates:
         g_B = self.batches.gradient
         if self.reduce == "svrg":
             return g_B(rows, x) - g_B(rows, self.y) + self.g
-        if self.reduce == "storm":
-            return g_B(rows, x) + (1 - len(rows) / self.batches.samples) * (
-                self.v - g_B(rows, self.x)
-            )
         return g_B(rows, x)
 
 

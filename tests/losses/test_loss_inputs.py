@@ -148,15 +148,15 @@ CASES = [
     ),
     (
         lambda: Multinomial(A, [0, 1, 2, 3], classes=3),
-        r"The 'classes' parameter of Multinomial must be at least 4. Got 3",
+        r"The 'classes' parameter of Multinomial must be an integer >= 4. Got 3",
     ),
     (
         lambda: Multinomial(A, [0, 0, 0, 0], classes=1),
-        r"The 'classes' parameter of Multinomial must be at least 2. Got 1",
+        r"The 'classes' parameter of Multinomial must be an integer >= 2. Got 1",
     ),
     (
         lambda: Multinomial(A, [0, 1, 0, 1], classes=-2),
-        r"The 'classes' parameter of Multinomial must be at least 2. Got -2",
+        r"The 'classes' parameter of Multinomial must be an integer >= 2. Got -2",
     ),
     (
         lambda: Multinomial(A, [0, 1, 0, 1], classes=2.5),

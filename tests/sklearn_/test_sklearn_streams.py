@@ -150,7 +150,7 @@ def test_columns_whose_means_move():
 
 @pytest.mark.parametrize(("piece", "seed"), [(1, 0), (10, 1), (200, 2)])
 def test_losses_with_kinks_come_to_rest(piece, seed):
-    """Directions of "storm" run away there: ten times the samples were a larger error."""
+    """Directions of STORM diverge there: ten times the samples were a larger error."""
     X, y = numbers(1000, seed=seed)
     X, y = X + 5.0, y + 5.0 * WEIGHTS.sum()
     regressor = in_pieces(LADRegressor(alpha=1e-5), X, y, piece)

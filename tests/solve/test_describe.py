@@ -71,7 +71,7 @@ OTHERS = {  # another value of a parameter, where it is not a number that can be
     "sample_weight": np.arange(1.0, 13.0),
     "classes": 5,
     "loss": Logistic(CHANGED, LABELS),
-    "reduce": "storm",
+    "reduce": None,
     "penalty": L1(0.2),
     "groups": [0, 1, 1, 0],
     "weights": [1.0, 2.0],

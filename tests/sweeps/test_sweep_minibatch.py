@@ -30,8 +30,7 @@ from sweeping import (
 CASES = {
     "dense": lambda: Minibatch(Logistic(A, LABELS), 2),
     "CSR": lambda: Minibatch(Logistic(sparse.csr_array(HALF), LABELS, intercept=True), 2, seed=7),
-    "storm": lambda: Minibatch(Logistic(sparse.csr_array(HALF), LABELS), 2, reduce="storm"),
-    "noise": lambda: Minibatch(Logistic(A, LABELS), 2, reduce=None),
+    "noise": lambda: Minibatch(Logistic(sparse.csr_array(HALF), LABELS), 2, reduce=None),
     "classes": lambda: Minibatch(Multinomial(A, CLASSES), 2),
 }
 TWO = {"Diff": AdaGradDiff, "AdaGrad": AdaGrad}

@@ -168,8 +168,8 @@ WRONG = {
         r"gradient of the shape of x, \(3,\). Got \(2,\)",
     ),
     "no pair": (squares, r"must return a pair \(value, gradient\)"),
-    "text": (lambda x: ("a", x), "real value"),
-    "complex": (lambda x: (squares(x), x + 1j), "real gradient"),
+    "text": (lambda x: ("a", x), "value that the loss returns must be real"),
+    "complex": (lambda x: (squares(x), x + 1j), "gradient that the loss returns must be real"),
     "NaN": (lambda x: (np.nan, x), "must be one finite number. It is nan"),
     "NaN elsewhere": (
         lambda x: (np.nan if x.ravel()[0] != 0.3 else 1.0, x),

@@ -1,4 +1,4 @@
-"""Losses: convex functions f with a (sub)gradient, one per file, most of them in a shared linear model."""
+"""Losses: convex functions f with a (sub)gradient, one per file; most are linear models."""
 
 from .base import Loss
 from .base import Oracle as Oracle

@@ -1,4 +1,4 @@
-"""The contract of a loss, and the adapter that makes one of any function x -> (value, gradient)."""
+"""The contract of a loss, and the adapter for functions x -> (value, gradient)."""
 
 from __future__ import annotations
 
@@ -13,69 +13,58 @@ import numpy as np
 from .. import _check
 from .._messages import counted
 
-STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
 
 class Oracle(ABC):
-    """A loss with the memory one run needs: calling it at x writes the gradient into `out` and returns the value."""
+    """A loss with the memory of one run: a call at x writes the gradient into `out` and returns the value."""
 
     @abstractmethod
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
-        """f(x), a number or one per trajectory; the gradient goes into `out`."""
+        """Return f(x), a number or one per trajectory, and write the gradient into `out`."""
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Those in which a loss is easiest, for step sizes that suit all of them."""
+    """Scaled and centered coordinates of a loss, in which one step size suits all of them."""
 
-    loss: Loss  # for several trajectories side by side; with an intercept, its columns may be centered
+    loss: Loss  # accepts several trajectories; with an intercept, its columns may be centered
     scale: np.ndarray | None = None  # one over the size of each column, if known
     center: np.ndarray | None = None  # what was subtracted from each column
     unit: float = 1.0  # typical size of a scaled coordinate
-    flat: np.ndarray | None = (
-        None  # which columns are zero, or with an intercept constant: they add nothing to the others
-    )
+    flat: np.ndarray | None = None  # columns that are zero, or constant with an intercept
 
-    def forward(self, x: np.ndarray) -> np.ndarray:
-        """x in these coordinates: z = A w + c = (A - center) w + (c + center w)."""
-        return self._shift(x, 1.0)
-
-    def back(self, x: np.ndarray) -> np.ndarray:
-        """The inverse."""
-        return self._shift(x, -1.0)
-
-    def _shift(self, x: np.ndarray, sign: float) -> np.ndarray:
+    def forward(self, x: np.ndarray, sign: float = 1.0) -> np.ndarray:
+        """Return x in these coordinates: z = A w + c = (A - center) w + (c + center w)."""
         x = x.copy()
         if self.center is not None:
             x[-1] += sign * (self.center @ x[:-1])
         return x
 
+    def back(self, x: np.ndarray) -> np.ndarray:
+        """Return the inverse of `forward`."""
+        return self.forward(x, sign=-1.0)
+
 
 class Loss(ABC):
-    """A convex function f of an x of shape `shape`, or of that shape and a trailing axis of trajectories."""
+    """A convex function f of an x of shape `shape`, or of that shape and a last axis of trajectories."""
 
-    shape: tuple[int, ...] | None = (
-        None  # of x without the trajectory axis; None if any shape will do
-    )
+    shape: tuple[int, ...] | None = None  # of x without trajectories; None accepts every shape
     dtype: np.dtype | None = None  # of the iterates; None if x decides
-    intercept: bool = (
-        False  # whether the last coordinate (or row) of x is an intercept no penalty touches
-    )
-    predictions: int = 0  # numbers that an oracle keeps per trajectory beside x and its gradient
+    intercept = False  # whether the last coordinate (or row) of x is an unpenalized intercept
+    predictions = 0  # numbers that an oracle stores per trajectory besides x and its gradient
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._words())})"
 
     def _words(self) -> list[str]:
-        """What there is to say about it, in a few words each."""
+        """Return what `repr` shows."""
         return [] if self.shape is None else [counted(int(np.prod(self.shape)), "unknown")]
 
     @abstractmethod
     def oracle(self, x: np.ndarray) -> Oracle:
-        """A fresh oracle for iterates like x. Two oracles share no memory, so they may run in two threads."""
+        """Return a new oracle for iterates like x. Oracles share no memory: each may have a thread."""
 
     def value_and_grad(self, x: Any) -> tuple[Any, np.ndarray]:
-        """(f(x), a subgradient of f at x)."""
+        """Return f(x) and a subgradient of f at x."""
         x = _check.real_array(x, "x")
         if x.size == 0:
             raise ValueError(f"x is empty: it has shape {x.shape}.")
@@ -83,27 +72,30 @@ class Loss(ABC):
         g = np.empty_like(x)
         return self.oracle(x)(x, g), g
 
+    def _check_shape(self, x: np.ndarray, wanted: str) -> None:
+        """Raise an error that says what is wanted unless x has the shape of an iterate."""
+        shape = self.shape or ()
+        if x.shape[: len(shape)] != shape or x.ndim > len(shape) + 1:
+            raise ValueError(f"x must have {wanted}. Got shape {x.shape} instead.")
+
     def lipschitz(self) -> float:
-        """L such that the gradient is L-Lipschitz."""
+        """Return L such that the gradient is L-Lipschitz."""
         raise ValueError(
-            f"{type(self).__name__} has no known Lipschitz constant: its gradient is not Lipschitz continuous."
+            f"{type(self).__name__} has no known Lipschitz constant: "
+            "its gradient is not Lipschitz continuous."
         )
 
     def coordinates(self) -> Coordinates:
-        """By default those that it has."""
+        """Return scaled and centered coordinates if they are known, else those of x."""
         return Coordinates(self)
 
     @property
     def whole(self) -> Loss:
-        """The loss of all samples, which certificates and the finish are about: itself, unless it has minibatches."""
+        """The loss of all samples, which certificates and polishing use instead of minibatches."""
         return self
 
-    def remember(self, batch: tuple[int, ...]) -> dict[str, np.ndarray]:
-        """What a state keeps for this loss, by name, before the first iteration; `batch` is the shape of a value."""
-        return {}
-
     def passes(self, n: Any, memory: dict[str, np.ndarray]) -> Any:
-        """Passes over the data that n iterations have taken."""
+        """Return the number of passes over the data that n iterations take."""
         return n + 1
 
 
@@ -120,33 +112,30 @@ class FunctionLoss(Loss):
         return FunctionOracle(self.function)
 
     def coordinates(self) -> Coordinates:
-        return Coordinates(Columns(self))
+        return Coordinates(Columns(self.function))
 
 
+@dataclass
 class FunctionOracle(Oracle):
-    def __init__(self, function: Callable[..., Any]):
-        self.function = function
+    function: Callable[..., Any]
 
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
-        answer = self.function(x.copy())  # a copy: what the function keeps or changes is its own
+        answer = self.function(x.copy())  # a copy, because the function may keep or change it
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise TypeError(
-                f"The loss must return a pair (value, gradient). Got {type(answer).__name__} instead."
+                "The loss must return a pair (value, gradient). "
+                f"Got {type(answer).__name__} instead."
             )
-        try:
-            value = _check.real_array(answer[0], "the value").astype(np.float64)
-            g = _check.real_array(answer[1], "the gradient")
-        except ValueError as error:
-            raise ValueError(
-                f"The loss must return a real value and a real gradient: {error}"
-            ) from None
+        value = _check.real_array(answer[0], "The value that the loss returns").astype(np.float64)
+        g = _check.real_array(answer[1], "The gradient that the loss returns")
         if x.ndim == 1 and value.size == 1:
             value = value.reshape(())
         if g.shape != x.shape:
             raise ValueError(
-                f"The loss must return a gradient of the shape of x, {x.shape}. Got {g.shape} instead."
+                f"The loss must return a gradient of the shape of x, {x.shape}. "
+                f"Got {g.shape} instead."
             )
-        if value.shape not in ((), *([x.shape[-1:]] if x.ndim > 1 else [])):
+        if value.shape not in ((), x.shape[1:][-1:]):
             raise ValueError(
                 "The loss must return one value, or one per trajectory (column of x). "
                 f"Got shape {value.shape} for x of shape {x.shape}."
@@ -155,45 +144,37 @@ class FunctionOracle(Oracle):
         return value if value.ndim else float(value)
 
 
-class Columns(Loss):
-    """A function of one x, applied to every trajectory by itself."""
-
-    def __init__(self, loss: FunctionLoss):
-        self.loss = loss
+class Columns(FunctionLoss):
+    """A function of one x, applied to each trajectory separately."""
 
     def oracle(self, x: np.ndarray) -> ColumnsOracle:
-        return ColumnsOracle(self.loss.oracle(x[..., 0]))
+        return ColumnsOracle(self.function)
 
 
-class ColumnsOracle(Oracle):
-    def __init__(self, oracle: Oracle):
-        self.oracle = oracle
-
-    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
+class ColumnsOracle(FunctionOracle):
+    def __call__(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         values, g = np.empty(x.shape[-1]), np.empty(x.shape[:-1], out.dtype)
         for k in range(x.shape[-1]):
-            values[k] = self.oracle(np.ascontiguousarray(x[..., k]), g)
+            values[k] = super().__call__(np.ascontiguousarray(x[..., k]), g)
             out[..., k] = g
         return values
 
 
 def as_loss(loss: Any) -> Loss:
-    """A `Loss`: anything callable as x -> (value, gradient), or with a method value_and_grad(x), is one."""
+    """Return a `Loss`; a function x -> (value, gradient) or an object with value_and_grad(x) becomes one."""
     if isinstance(loss, Loss):
         return loss
-    if not isinstance(loss, type):
-        function = getattr(loss, "value_and_grad", loss)
-        if callable(function):
-            return FunctionLoss(function)
-    elif hasattr(loss, "value_and_grad"):
+    function = getattr(loss, "value_and_grad", loss)
+    if callable(function) and not isinstance(loss, type):
+        return FunctionLoss(function)
+    if isinstance(loss, type) and function is not loss:
         needed = [
             p.name
             for p in inspect.signature(loss).parameters.values()
-            if p.default is p.empty and p.kind not in STARRED
+            if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
         ]
-        raise TypeError(
-            f"'loss' is the class {loss.__name__}. Did you mean {loss.__name__}({', '.join(needed)})?"
-        )
+        call = f"{loss.__name__}({', '.join(needed)})"
+        raise TypeError(f"'loss' is the class {loss.__name__}. Did you mean {call}?")
     raise TypeError(
         f"'loss' must be a loss, or a function x -> (value, gradient). Got {loss!r} instead."
     )

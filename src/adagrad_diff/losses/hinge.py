@@ -12,7 +12,7 @@ from .linear import BinaryModel
 class Hinge(BinaryModel):
     r"""The mean of :math:`\max(0, 1 - b_j z_j)`, z = A x, b in {-1, +1}. Not smooth.
 
-    Parameters are those of `LinearModel`.
+    `LinearModel` explains the parameters.
 
     Examples
     --------
@@ -25,16 +25,16 @@ class Hinge(BinaryModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         slack = 1.0 - b * z
-        active = (slack > 0.0) * 1.0  # factors instead of branches: half of the samples are either way
+        active = 1.0 * (slack > 0.0)  # a factor, because a branch would be hard to predict
         return active * slack, -active * b
 
     @staticmethod
     def jump(b: np.ndarray, theta: float) -> tuple[Any, Any]:
-        """The kink is where b z = 1, that is z = b."""
+        """The nonsmooth point is z = b, where b z = 1."""
         return np.minimum(0.0, -b), np.maximum(0.0, -b)
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """b u for b u in [-1, 0]"""
         p = b * u

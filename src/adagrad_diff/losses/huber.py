@@ -18,7 +18,7 @@ class Huber(LinearModel):
     Parameters
     ----------
     delta : float
-        Where the loss turns linear. The other parameters are those of `LinearModel`.
+        Where the loss turns linear. `LinearModel` explains the other parameters.
 
     Examples
     --------
@@ -30,13 +30,11 @@ class Huber(LinearModel):
 
     smoothness = 1.0
     translates = True
+    theta_name = "delta"
 
     def __init__(self, A: Any, b: Any, delta: float = 1.0, **options: Any):
         super().__init__(A, b, **options)
         self.theta = self.delta = _check.positive(delta, "delta", "Huber")
-
-    def _words(self) -> list[str]:
-        return [*super()._words(), f"delta={self.delta:g}"]
 
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
@@ -50,11 +48,11 @@ class Huber(LinearModel):
         return np.where(np.abs(z - b) <= theta, 1.0, 0.0)
 
     @staticmethod
-    def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
+    def slopes(b: np.ndarray, theta: float) -> tuple[float, float]:
         return -theta, theta
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """u^2 / 2 + b u for |u| <= delta"""
         return np.where(np.abs(u) <= theta, u * (0.5 * u + b), np.inf)

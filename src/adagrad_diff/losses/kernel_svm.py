@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _check
 from ..penalties import Box
-from ._labels import signs
+from .linear import signs
 from .quadratic import Quadratic
 
 
@@ -27,7 +27,7 @@ class KernelSVMDual(Quadratic):
     b : array (N,)
         Labels -1 and +1.
     lam : float
-        Strength of the primal ridge term.
+        Strength of the ridge term of the primal problem.
 
     Examples
     --------
@@ -50,9 +50,9 @@ class KernelSVMDual(Quadratic):
         self.b = self.c
 
     def check_linear_term(self, c: Any) -> np.ndarray:
-        return signs(c, "KernelSVMDual", self.shape[0], "one value per row of K")
+        return signs(c, "KernelSVMDual", self.shape[0], "K")
 
     def box(self) -> Box:
-        """The constraint 0 <= b_j alpha_j <= 1/N as a penalty."""
+        """Return the constraint 0 <= b_j alpha_j <= 1/N as a penalty."""
         bound = self.b.astype(np.float64) / len(self.b)
         return Box(np.minimum(bound, 0.0), np.maximum(bound, 0.0))

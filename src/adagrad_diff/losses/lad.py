@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .linear import LinearModel
@@ -12,7 +10,7 @@ from .linear import LinearModel
 class LAD(LinearModel):
     r"""The mean of :math:`|z_j - b_j|`, z = A x. Not smooth.
 
-    Parameters are those of `LinearModel`.
+    `LinearModel` explains the parameters.
 
     Examples
     --------
@@ -27,15 +25,15 @@ class LAD(LinearModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = z - b
-        return abs(t), (t > 0.0) * 1.0 - (t < 0.0) * 1.0  # zero at the kink
+        return abs(t), 1.0 * (t > 0.0) - 1.0 * (t < 0.0)  # zero at the nonsmooth point
 
     @staticmethod
-    def jump(b: np.ndarray, theta: float) -> tuple[Any, Any]:
-        """The kink is at z = b."""
+    def jump(b: np.ndarray, theta: float) -> tuple[float, float]:
+        """The nonsmooth point is z = b."""
         return -1.0, 1.0
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """b u for |u| <= 1"""
         return np.where(np.abs(u) <= 1.0, b * u, np.inf)

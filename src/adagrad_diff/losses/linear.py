@@ -1,4 +1,4 @@
-"""The linear model that most losses share: a scalar loss of <a_j, x> and b_j, averaged over samples j."""
+"""The linear model of most losses: a scalar loss of <a_j, x> and b_j, averaged over samples j."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from .._messages import counted
 from ..data import Samples, as_source
 from ..data.eigen import largest_eigenvalue
 from ..data.source import CONSTANT_PART
-from ._labels import signs
 from .base import Coordinates, Loss, Oracle
 
-KINK_WIDTH, KINK_ROUNDING = (
-    1e-7,
-    8.0,
-)  # how close a prediction must be to its kink to count as being there, see `at_kinks`
-LARGE_TARGET = 1e140  # whose square is not added up as it is
+# How close a prediction must be to a nonsmooth point to be there, see `at_kinks`.
+NONSMOOTH_WIDTH = 1e-7  # in units of the spread of the targets
+NONSMOOTH_ROUNDING = 8.0  # in units of the rounding error of the target
+LARGE_TARGET = 1e140  # above this size, targets are scaled before they are squared
 
 
 class LinearModel(Loss):
@@ -28,22 +26,22 @@ class LinearModel(Loss):
 
     .. math:: f(x) = \sum_j \omega_j\, \ell(\langle a_j, x\rangle + c, b_j) + \tfrac{l_2}{2}\|x\|^2
 
-    A loss of this kind is a subclass with `scalar`, written for numbers (it is compiled), and where known
+    A loss of this kind is a subclass with `scalar`, written for numbers (it is compiled). Where they are known, it also has
     `smoothness`, the largest second derivative, and `conjugate`, written for arrays.
 
     Parameters
     ----------
     A : array (N, d), sparse matrix, LinearOperator or Source
         One sample per row. Dense arrays of any order, float32 or float64, CSR and CSC are used in place, never copied. A
-        subclass of `adagrad_diff.data.Source` computes or reads its rows when they are asked for.
+        subclass of `adagrad_diff.data.Source` computes or reads its rows on demand.
     b : array (N,)
         Targets; for classification, labels -1 and +1.
     sample_weight : array (N,), optional
-        Weights >= 0, normalised to sum to one; equal by default.
+        Weights >= 0, normalized to sum to one; equal by default.
     l2 : float
-        Strength of a ridge term that is part of f.
+        Strength of the ridge term of f.
     intercept : bool
-        Whether x has one more, last coordinate c, added to every prediction, that neither l2 nor any penalty touches.
+        Whether x has one more, last coordinate c, which is added to every prediction. Neither l2 nor penalties apply to it.
 
     Examples
     --------
@@ -62,25 +60,23 @@ class LinearModel(Loss):
     (0.0, [0.0, 0.0])
     """
 
-    #: scalar(z, b, theta) -> (value, derivative with respect to z), at a kink the subgradient of smallest absolute value.
+    #: scalar(z, b, theta) -> (value, derivative with respect to z); at a nonsmooth point the smallest subgradient.
     scalar: ClassVar[Any] = None
     #: conjugate(u, b, theta) = sup_z u z - value(z, b), elementwise, infinite outside its domain.
     conjugate: ClassVar[Callable[..., Any] | None] = None
-    #: curvature(z, b, theta): the second derivative, elementwise; where there are two, either. None if it is not known.
+    #: curvature(z, b, theta): the second derivative, elementwise (either one where there are two), or None.
     curvature: ClassVar[Callable[..., Any] | None] = None
-    #: jump(b, theta) -> (slope left, slope right) of a loss that is two lines which meet at z = b; None for other losses.
+    #: jump(b, theta) -> (slope left, slope right) of a loss that consists of two lines which meet at z = b, else None.
     jump: ClassVar[Any] = None
-    translates: ClassVar[bool] = False  # whether only z - b matters: the targets may be centered
-    predicts_b: ClassVar[bool] = (
-        True  # whether z is in the units of b: not if it is a log-odds, a log rate or a margin
-    )
-    differentiable: bool = False  # to be set if it is so although `smoothness` is infinite
-    shape: tuple[int, ...]
+    translates = False  # whether only z - b matters: the targets may be centered
+    predicts_b = True  # whether z is in the units of b, unlike log-odds and margins
+    differentiable = False  # set it for a differentiable loss without a finite `smoothness`
     smoothness: float | None = None
-    center: (
-        np.ndarray
-    )  # what is subtracted from each column of A, with an intercept; empty: nothing
-    theta: float = 0.0  # the parameter of the scalar loss, if it has one
+    theta = 0.0  # the parameter of the scalar loss, if it has one
+    theta_name = ""  # shown in `repr`
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    center: np.ndarray  # subtracted from the columns of A, with an intercept; may be empty
 
     def __init__(
         self, A: Any, b: Any, *, sample_weight: Any = None, l2: float = 0.0, intercept: bool = False
@@ -89,25 +85,23 @@ class LinearModel(Loss):
         samples, features = self.A.shape
         self.dtype = np.dtype(self.A.dtype)
         self.b = self.check_targets(b, samples)
-        self.weight = self._normalised(sample_weight, samples)
+        self.weight = self._normalized(sample_weight, samples)
         self.l2 = _check.nonnegative(l2, "l2", type(self).__name__)
         self.intercept, self.center = bool(intercept), np.empty(0, self.dtype)
         self.shape, self.predictions = (features + self.intercept,), samples
 
     def _words(self) -> list[str]:
         samples, features = self.A.shape
-        words = [
-            counted(samples, "sample"),
-            counted(features, "feature"),
-            f"{self.A.kind} {self.dtype}",
-        ]
-        return words + ["intercept"] * self.intercept + [f"l2={self.l2:g}"] * (self.l2 > 0)
+        source = f"{self.A.kind} {self.dtype}"
+        words = [counted(samples, "sample"), counted(features, "feature"), source]
+        words += ["intercept"] * self.intercept + [f"l2={self.l2:g}"] * (self.l2 > 0)
+        return [*words, f"{self.theta_name}={self.theta:g}"] if self.theta_name else words
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
-        """b as this loss wants it, or an error that names the first entry it does not accept."""
+        """Return b in the precision of A, or raise an error that names the first invalid entry."""
         return _check.cast(_check.vector(b, "b", samples), self.dtype, "b", copy=False)
 
-    def _normalised(self, sample_weight: Any, samples: int) -> np.ndarray:
+    def _normalized(self, sample_weight: Any, samples: int) -> np.ndarray:
         if sample_weight is None:
             return np.full(samples, 1.0 / samples, self.dtype)
         weight = _check.vector(sample_weight, "sample_weight", samples).astype(np.float64)
@@ -125,19 +119,17 @@ class LinearModel(Loss):
 
     @classmethod
     def slopes(cls, b: np.ndarray, theta: float) -> tuple[Any, Any]:
-        """(smallest, largest) derivative of the scalar loss: the domain of its conjugate. Any, unless a loss knows better."""
+        """Return bounds of the derivative of the scalar loss: the domain of its conjugate."""
         return (-np.inf, np.inf) if cls.jump is None else cls.jump(b, theta)
 
     def oracle(self, x: np.ndarray) -> LinearOracle:
-        if x.ndim not in (1, 2) or x.shape[0] != self.shape[0]:
-            extra = " (features and intercept)" if self.intercept else ""
-            raise ValueError(
-                f"x must have {self.shape[0]} coordinates{extra}. Got shape {x.shape} instead."
-            )
+        extra = " (features and intercept)" if self.intercept else ""
+        self._check_shape(x, f"{self.shape[0]} coordinates{extra}")
         name, theta = type(self).__name__, self.theta
         if self.scalar is None:
             raise TypeError(
-                f"{name} has no 'scalar': write a static method scalar(z, b, theta) -> (value, derivative)."
+                f"{name} has no 'scalar': write a static method "
+                "scalar(z, b, theta) -> (value, derivative)."
             )
         if isinstance(theta, str | bytes) or np.ndim(theta):
             raise TypeError(
@@ -146,44 +138,40 @@ class LinearModel(Loss):
         return LinearOracle(self, x.shape[1:])
 
     def samples(self, batch: tuple[int, ...]) -> Samples:
-        """What belongs to the samples."""
+        """Return targets, weights and scalar loss of the samples, for the kernels."""
         return Samples(self.b, self.weight, batch, self.theta, self.scalar, self.intercept)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """z = A x, with an intercept of x added in the precision of x; x is one vector or several columns."""
+        """Return z = A x, plus the intercept in the precision of x, for one or several columns x."""
         samples, features = self.A.shape
         z = np.empty((samples, *x.shape[1:]), self.dtype)
         self.A.dot(np.ascontiguousarray(x[:features], self.dtype), z)
         return z + x[features:] if self.intercept else z
 
     def lipschitz(self) -> float:
-        """L = smoothness * largest eigenvalue of sum_j weight_j a_j a_j' + l2 (with the intercept as a column of ones)."""
+        """Return smoothness * largest eigenvalue of sum_j weight_j a_j a_j' + l2.
+
+        The intercept counts as a column of ones.
+        """
         if self.smoothness is None:
             return super().lipschitz()
-        return self.smoothness * self._largest_curvature() + self.l2
-
-    def _largest_curvature(self) -> float:
-        samples, features = self.A.shape
-        size = features + self.intercept
+        features = self.A.shape[1]
 
         def product(v: np.ndarray) -> np.ndarray:
-            v = v.astype(self.dtype)
-            z, out = np.empty((samples, v.shape[1]), self.dtype), np.zeros(v.shape, self.dtype)
-            self.A.dot(v[:features], z)
-            if self.intercept:
-                z += v[features:]
+            out = np.zeros(v.shape, self.dtype)
+            z = self.predict(v.astype(self.dtype))
             z *= self.weight[:, None]
             self.A.tdot(z, out[:features])
-            if self.intercept:
-                out[features] = z.sum(axis=0)
+            out[features:] = z.sum(axis=0)  # nothing without an intercept
             return out
 
-        return largest_eigenvalue(product, size)
-
-    # ------------------------------------------------------------ coordinates, for step sizes that suit all of them
+        return self.smoothness * largest_eigenvalue(product, features + self.intercept) + self.l2
 
     def coordinates(self) -> Coordinates:
-        """Columns of size one and, with an intercept, of mean zero; unless the data do not show their entries."""
+        """Return coordinates with columns of size one and, with an intercept, of mean zero.
+
+        If the data do not show their entries, only the unit is known.
+        """
         moments = self.A.moments(self.weight)
         if moments is None:
             return Coordinates(self, unit=self.unit())
@@ -191,77 +179,67 @@ class LinearModel(Loss):
         if self.intercept:
             loss = copy.copy(self)
             loss.center = center = moments.mean.astype(self.dtype)
+        scale = np.repeat(scale, int(np.prod(self.shape[1:])))  # the same for every class
         return Coordinates(loss, scale, center, self.unit(), flat)
 
     def unit(self) -> float:
-        """What scaled coefficients are measured in: the spread of the targets, if z is in their units."""
+        """Return the unit of scaled coefficients: the spread of the targets, if z is in their units."""
         if not self.predicts_b:
             return 1.0
         b = self.b.astype(np.float64)
         center = np.einsum("i,i->", self.weight, b) if self.intercept else 0.0
         b -= center
         largest = float(np.abs(b).max())
-        size = largest if largest > LARGE_TARGET else 1.0  # so that its square is a number
+        size = largest if largest > LARGE_TARGET else 1.0  # so that its square is finite
         spread = size * float(np.sqrt(np.einsum("i,i->", self.weight, (b / size) ** 2)))
         return spread if spread > CONSTANT_PART * abs(center) else abs(center) or 1.0
 
-    # ------------------------------------------------------------ kinks
-
     def kink_distances(self, z: np.ndarray) -> np.ndarray:
-        """How far predictions are from the kinks of a loss that has a `jump`; infinite for samples without a weight."""
-        distance: np.ndarray = z - self.b
-        np.abs(distance, out=distance)
-        distance[self.weight == 0] = np.inf
-        return distance
+        """Return the distances of predictions from the nonsmooth points of a loss that has a `jump`.
+
+        They are infinite for samples without a weight.
+        """
+        return np.where(self.weight == 0, np.inf, np.abs(z - self.b))
 
     def at_kinks(self, z: np.ndarray) -> np.ndarray:
-        """The samples whose predictions are at a kink, where any slope from left to right is a subgradient.
+        """Return the samples whose predictions are at a nonsmooth point.
 
-        This is what the package means by "at a kink": as close as a solver that gives x can be asked to come, in units of the
-        targets' spread, so that it does not matter how far from zero they are, or as close as rounding lets one see.
+        There, every slope from left to right is a subgradient. The distance is compared with the spread of the targets,
+        independent of their distance from zero, and with what rounding lets one distinguish.
         """
-        rounding = KINK_ROUNDING * float(np.finfo(self.dtype).eps)
-        return np.flatnonzero(
-            self.kink_distances(z) <= KINK_WIDTH * self.unit() + rounding * np.abs(self.b)
-        )
+        rounding = NONSMOOTH_ROUNDING * float(np.finfo(self.dtype).eps) * np.abs(self.b)
+        return np.flatnonzero(self.kink_distances(z) <= NONSMOOTH_WIDTH * self.unit() + rounding)
 
 
 class LinearOracle(Oracle):
-    """One run's evaluations of a linear model: z = A x, residuals r = weight * l'(z, b), gradient A' r."""
+    """The evaluations of one run: z = A x, residuals r = weight * l'(z, b), gradient A' r."""
 
     def __init__(self, loss: LinearModel, batch: tuple[int, ...]):
-        self.loss, self._columns = loss, (-1, batch[0] if batch else 1)
-        self._value, self._offset = (
-            np.zeros(self._columns[1]),
-            np.zeros(self._columns[1], loss.dtype),
-        )
+        self.loss, self._width = loss, batch[0] if batch else 1
         self._pass = loss.A.linear_pass(loss.samples(batch))
 
     @property
     def r(self) -> np.ndarray:
-        """After a call: the residuals at x, shape (N,) or (N, trajectories)."""
+        """The residuals at the last x, shape (N,) or (N, trajectories)."""
         return self._pass.residuals()
 
     def residuals(self, column: int | None) -> np.ndarray:
-        """Those of one trajectory."""
-        return self._pass.residuals() if column is None else self._pass.residuals(column)
+        """Return the residuals of one trajectory."""
+        return self.r if column is None else self._pass.residuals(column)
 
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
-        loss, value, offset = self.loss, self._value, self._offset
+        loss, columns = self.loss, (-1, self._width)
         weights, g = (x[:-1], out[:-1]) if loss.intercept else (x, out)
-        value.fill(0)
+        value, offset = np.zeros(self._width), np.zeros(self._width, loss.dtype)
         if loss.intercept:
-            kernels.intercept_offset(x.reshape(self._columns), loss.center, offset)
-        if ridge := loss.l2 > 0:  # first of all, so that the gradient need not be set to zero
+            kernels.intercept_offset(x.reshape(columns), loss.center, offset)
+        if ridge := loss.l2 > 0:  # first, because it overwrites the gradient
             kernels.ridge(weights, loss.l2, g, value)
-        r = self._pass(
-            weights, offset, g, value, ridge
-        )  # z = A weights + offset, r = weight * l'(z, b), g += A' r
+        # z = A weights + offset, r = weight * l'(z, b), g += A' r
+        r = self._pass(weights, offset, g, value, ridge)
         if loss.intercept:
-            kernels.intercept_gradient(
-                r.reshape(self._columns), loss.center, out.reshape(self._columns)
-            )
-        return float(value[0]) if x.ndim == 1 else value.copy()
+            kernels.intercept_gradient(r.reshape(columns), loss.center, out.reshape(columns))
+        return float(value[0]) if x.ndim == 1 else value
 
 
 class BinaryModel(LinearModel):
@@ -270,9 +248,44 @@ class BinaryModel(LinearModel):
     predicts_b = False
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
-        return _check.cast(
-            signs(b, type(self).__name__, samples, "one value per row of A"),
-            self.dtype,
-            "b",
-            copy=False,
+        labels = signs(b, type(self).__name__, samples)
+        return _check.cast(labels, self.dtype, "b", copy=False)
+
+
+def signs(b: Any, owner: str, samples: int, matrix: str = "A") -> np.ndarray:
+    """Return labels -1 and +1, or raise an error that shows how to get them."""
+    labels, numbers = labels_and_numbers(b, samples, matrix)
+    _check.first_where(
+        np.abs(numbers) != 1,
+        labels,
+        lambda j, v: (
+            f"{owner} needs labels -1 and +1 in b, but b[{j}] is {v!r}. {_remedy(labels)} "
+            "(The classifiers of adagrad_diff.sklearn take any labels.)"
+        ),
+    )
+    return numbers
+
+
+def _remedy(labels: np.ndarray) -> str:
+    found = np.unique(labels).tolist()
+    if len(found) == 1:
+        return "There is only one class."
+    if len(found) > 2:
+        return (
+            f"There are {len(found)} classes: choose one of them, "
+            f"b = np.where(y == {found[0]!r}, 1, -1), or use Multinomial."
         )
+    formula = "2.0 * y - 1" if found == [0.0, 1.0] else f"np.where(y == {found[1]!r}, 1, -1)"
+    return f"Take b = {formula}."
+
+
+def labels_and_numbers(b: Any, samples: int, matrix: str = "A") -> tuple[np.ndarray, np.ndarray]:
+    """Return labels as messages show them, and as numbers: NaN for text."""
+    try:
+        numbers = _check.vector(b, "b", samples, what=f"one value per row of {matrix}")
+        return numbers, numbers
+    except ValueError:
+        labels = np.array(b, dtype=object)
+        if labels.ndim != 1 or _check.first_text(labels) is None:
+            raise
+        return labels.astype(str), np.full(len(labels), np.nan)

@@ -13,7 +13,7 @@ from .linear import BinaryModel
 class Logistic(BinaryModel):
     r"""Logistic regression: the mean of :math:`\log(1 + \exp(-b_j z_j))`, z = A x, b in {-1, +1}.
 
-    Parameters are those of `LinearModel`.
+    `LinearModel` explains the parameters.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Logistic(BinaryModel):
         return np.minimum(0.0, -b), np.maximum(0.0, -b)
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> Any:
         """p log p + (1 - p) log(1 - p), p = -b u in [0, 1]"""
         from scipy.special import entr

@@ -16,42 +16,44 @@ from .base import Coordinates, Loss, Oracle
 from .linear import LinearModel
 
 STEPS_MADE = "minibatch.steps"  # the name under which a state has the number of steps made so far
-RANDOM_ROW = 2.0  # times what a row costs in a pass over all of them: rows of a batch are all over the memory
-LENGTHS = 0x5EED  # tells the numbers that lengths of rounds are made of from those of batches
+RANDOM_ROW_COST = (
+    2.0  # of a row of a batch, scattered over the memory, relative to a row of a full pass
+)
+LENGTH_STREAM = 0x5EED  # XORed with the seed, so that lengths of epochs are independent of batches
 
 
 class Minibatch(Loss):
-    r"""Estimate gradients from minibatches, with their noise reduced: differences then show the gradient's changes again.
+    r"""Estimate gradients from minibatches, with reduced noise: differences show how the gradient changes.
 
     .. math:: v_n = g_B(x_n) - g_B(y) + g(y) \qquad \text{("svrg", y: a snapshot)}
 
-    .. math:: v_n = g_B(x_n) + (1 - a)\,(v_{n-1} - g_B(x_{n-1})), \quad a = \text{size} / N \qquad \text{("storm")}
-
     where :math:`g_B` is the gradient of a batch B of `size` samples, weighted so that its mean over batches is the gradient.
 
-    An iteration of `minimize` is then a round: steps with estimates, and a last one that ends with the value and the
-    gradient of all samples, from which the next round begins (it is the snapshot). The number of steps is geometric (loopless
-    SVRG), of mean N / (2 size): so the estimates, whose rows are all over the memory and cost twice as much there, take as
-    long as the full gradient, and see half as many samples. Objectives, certificates, tolerances and the finish are those of
-    all samples; a state has nothing but a count of the steps beside what it has anyway, and `history.passes` tells what was
-    spent. Averages are over ends of rounds.
+    An iteration of `minimize` is then an epoch: steps with estimates, and a last step that ends with the value and the
+    gradient of all samples, from which the next epoch begins (it is the snapshot). The number of steps is geometric
+    (loopless SVRG), of mean N / (2 size). The rows of a batch are scattered over the memory and cost twice as much, so the
+    estimates take as long as the full gradient and see half as many samples. Objectives, certificates, tolerances and the
+    exact solution are about all samples. Compared with a run without minibatches, a state has one more number, the count of
+    steps, and `history.passes` shows what was spent. Averages are over the ends of epochs.
 
     Parameters
     ----------
     loss : LinearModel
-        Any loss of a linear model, `Multinomial` included, over data in memory: an array, or a SciPy matrix. Arrays in C order
-        and CSR are used in place; anything else is copied once, into one of these.
+        Any loss of a linear model, including `Multinomial`, over data in memory: an array, or a SciPy matrix. Arrays in C
+        order and CSR are used in place. Other data are copied once, into one of these.
     size : int
-        Samples of a batch. With half of all samples or more, a run is the one without minibatches: that costs less.
+        Number of samples of a batch. With at least half of all samples, a run equals the one without minibatches, which
+        costs less.
     seed : int
-        Batch n of a run depends on the seed and n only: a run that is resumed sees the same batches, and so do all the
+        Batch n of a run depends on the seed and n only: a run that resumes sees the same batches, and so do all the
         trajectories of a sweep.
-    reduce : {"svrg", "storm", None}
-        How the noise is reduced; None takes :math:`v_n = g_B(x_n)`, whose differences are mostly noise.
+    reduce : {"svrg", None}
+        How the noise is reduced. None takes :math:`v_n = g_B(x_n)`, whose differences are mostly noise.
 
     Notes
     -----
     Every rule works with it. One that compares values of the loss (`FISTA`) gets the full gradient in every step.
+    For samples that arrive in a stream, without a full gradient, see `partial_fit` of the estimators.
 
     Examples
     --------
@@ -68,69 +70,63 @@ class Minibatch(Loss):
     References
     ----------
     Johnson, Zhang: Accelerating Stochastic Gradient Descent using Predictive Variance Reduction. Kovalev, Horvath, Richtarik:
-    Don't Jump Through Hoops and Remove Those Loops. Cutkosky, Orabona: Momentum-Based Variance Reduction in Non-Convex SGD.
+    Don't Jump Through Hoops and Remove Those Loops.
     """
-
-    loss: LinearModel
 
     def __init__(self, loss: LinearModel, size: int, seed: int = 0, reduce: str | None = "svrg"):
         if not isinstance(loss, LinearModel):
             raise TypeError(
-                f"The 'loss' parameter of Minibatch must be the loss of a linear model, such as Logistic(A, b). "
-                f"Got {_check.shown(loss)} instead."
+                "The 'loss' parameter of Minibatch must be the loss of a linear model, such as "
+                f"Logistic(A, b). Got {_check.shown(loss)} instead."
             )
-        self.loss, samples = loss, loss.A.shape[0]
-        self.size = min(_check.count(size, "size", "Minibatch", least=1), samples)
+        if reduce == "storm":
+            raise ValueError(
+                "The 'reduce' parameter of Minibatch must be one of 'svrg', None. "
+                "STORM is available in partial_fit of the estimators only."
+            )
+        self.reduce = _check.one_of(reduce, ("svrg", None), "reduce", "Minibatch")
         self.seed = _check.count(seed, "seed", "Minibatch")
         if self.seed >= 2**63:
             raise ValueError(
                 f"The 'seed' parameter of Minibatch must be less than 2**63. Got {seed} instead."
             )
-        if reduce is not None:
-            _check.one_of(reduce, ("svrg", "storm", None), "reduce", "Minibatch")
-        self.reduce = reduce
-        self.shape, self.dtype, self.intercept, self.predictions = (
-            loss.shape,
-            loss.dtype,
-            loss.intercept,
-            loss.predictions,
+        self.loss, self.samples, self._rows = loss, loss.A.shape[0], picked(loss.A)
+        self.size = min(_check.count(size, "size", "Minibatch", least=1), self.samples)
+        self.shape, self.dtype, self.intercept = loss.shape, loss.dtype, loss.intercept
+        self.smoothness, self.differentiable = loss.smoothness, loss.differentiable
+        self.predictions = loss.predictions
+
+    def __repr__(self) -> str:
+        return (
+            f"Minibatch({self.loss!r}, size={self.size}, seed={self.seed}, reduce={self.reduce!r})"
         )
-        self._rows = picked(loss.A)  # an error now, if there are none
 
     @property
-    def whole(self) -> Loss:
+    def whole(self) -> LinearModel:
         """The loss of all samples."""
         return self.loss
 
-    @property
-    def smoothness(self) -> float | None:
-        return self.loss.smoothness
-
-    @property
-    def differentiable(self) -> bool:
-        return self.loss.differentiable
+    # The next two are stored under private names, because fingerprints describe public attributes.
 
     @property
     def rows(self) -> Picked:
         """The rows of A."""
         return self._rows
 
+    @property
+    def order(self) -> np.ndarray:
+        """All samples in a random order.
+
+        A batch is `size` of them in a row, from a random place on. The first follows the last.
+        """
+        return self._order
+
     @cached_property
     def _order(self) -> np.ndarray:
         return np.random.default_rng(self.seed).permutation(self.samples)
 
-    @property
-    def order(self) -> np.ndarray:
-        """All samples in a random order: a batch is `size` of them in a row, from a random place on, round the end."""
-        return self._order
-
-    @property
-    def estimates(self) -> bool:
-        """Whether there are any: a round of one step is the full gradient."""
-        return RANDOM_ROW * self.size < self.samples
-
     def oracle(self, x: np.ndarray) -> Oracle:
-        """That of all samples."""
+        """Return the oracle of all samples."""
         return self.loss.oracle(x)
 
     def lipschitz(self) -> float:
@@ -138,50 +134,88 @@ class Minibatch(Loss):
 
     def coordinates(self) -> Coordinates:
         known, other = self.loss.coordinates(), copy.copy(self)
-        if isinstance(known.loss, LinearModel):
-            other.loss = known.loss
+        assert isinstance(known.loss, LinearModel)
+        other.loss = known.loss
         return replace(known, loss=other)
 
-    @property
-    def samples(self) -> int:
-        """Of all batches together."""
-        return int(self.loss.A.shape[0])
-
     def batch(self, n: int) -> np.ndarray:
-        """The samples of batch n = 1, 2, ...: those of the n-th estimate of a run."""
+        """Return the samples of batch n = 1, 2, ..., which the n-th estimate of a run uses."""
         kernels.batch(self.seed, n, self.order, rows := np.empty(self.size, np.int64))
         return rows
 
     def length(self, first: int) -> int:
-        """Steps of the round that begins after `first` steps: geometric, so that they cost what a full gradient does."""
-        if not self.estimates:
+        """Return the number of steps of the epoch that begins after `first` steps.
+
+        It is geometric, and its mean is such that the steps cost as much as a full gradient.
+        """
+        last = RANDOM_ROW_COST * self.size / self.samples  # the probability to be the last step
+        if last >= 1.0:
             return 1
-        stop = (
-            RANDOM_ROW * self.size / self.samples
-        )  # the probability that a step is the last one of its round
-        return 1 + int(math.log1p(-kernels.uniform(self.seed ^ LENGTHS, first)) / math.log1p(-stop))
+        uniform = kernels.uniform(self.seed ^ LENGTH_STREAM, first)
+        return 1 + int(math.log1p(-uniform) / math.log1p(-last))
 
     def schedule(self, iterations: int) -> np.ndarray:
-        """Passes over the data that 1, 2, ... iterations take: they do not depend on what happens there."""
+        """Return the passes over the data that 1, 2, ... iterations take, which only the seed decides."""
         steps = [0]
         for _ in range(iterations):
             steps.append(steps[-1] + self.length(steps[-1]))
-        return np.asarray(
-            self.passes(np.arange(1, iterations + 1), {STEPS_MADE: np.array(steps[1:], float)})
-        )
-
-    def remember(self, batch: tuple[int, ...]) -> dict[str, np.ndarray]:
-        """The number of steps so far."""
-        return {STEPS_MADE: np.zeros(batch)}
+        n = np.arange(1, iterations + 1)
+        return np.asarray(self.passes(n, {STEPS_MADE: np.array(steps[1:], float)}))
 
     def passes(self, n: Any, memory: dict[str, np.ndarray]) -> Any:
-        """One for each full gradient, and what the estimates in between have seen of the data."""
-        share = self.size / self.samples * (2 if self.reduce == "storm" else 1)
-        return (
-            n + 1 + share * np.maximum(memory[STEPS_MADE] - n, 0.0)
-        )  # of a rule without estimates nothing is counted
+        """Return the passes over the data of n iterations: full gradients, and samples of estimates."""
+        estimates = np.maximum(memory[STEPS_MADE] - n, 0.0)  # zero for a rule without estimates
+        return n + 1 + self.size / self.samples * estimates
 
-    def __repr__(self) -> str:
-        return (
-            f"Minibatch({self.loss!r}, size={self.size}, seed={self.seed}, reduce={self.reduce!r})"
-        )
+
+class Estimates:
+    """The estimates g_B(x) - g_B(y) + g(y) of one run, for any number of trajectories or classes.
+
+    `y` is the snapshot, `base` its gradient and `held` its residuals. They are zero before the first
+    snapshot, so the estimate is the gradient of the batch.
+    """
+
+    def __init__(self, loss: Minibatch, x: np.ndarray):
+        model, columns = loss.loss, x.size // len(x)
+        self.loss, self._samples = loss, model.samples((columns,))
+        self._features, self._factor = model.A.shape[1], loss.samples / loss.size
+        self.y, self.base = np.zeros_like(x), np.zeros_like(x)
+        self.held = np.zeros((loss.samples, columns), loss.dtype)
+
+    def snapshot(self, x: np.ndarray, g: np.ndarray, r: np.ndarray) -> None:
+        """Set the snapshot: a point, its gradient and the residuals of all samples there."""
+        self.y, self.base, self.held = x, g, r.reshape(len(r), -1)
+
+    def __call__(
+        self, n: int, x: np.ndarray, x_prev: np.ndarray, v_prev: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Write the estimate at x after n steps, from batch n, into `out`."""
+        rows = self.loss.batch(n)
+        r = self.residuals(rows, x) - self._factor * self.held[rows]
+        np.add(self.base, self.gradient(rows, r, x - self.y), out=out)
+
+    def residuals(self, rows: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the residuals of some samples at x, of which the gradient of their batch consists."""
+        model, columns = self.loss.loss, x.reshape(len(x), -1)
+        r = np.empty((len(rows), columns.shape[1]), model.dtype)
+        weight = self._factor * model.weight[rows]
+        batch = replace(self._samples, b=model.b[rows], weight=weight, r=r)
+        with np.errstate(all="ignore"):  # overflows show in the value at the end of the epoch
+            self.loss.rows.dot(rows, columns[: self._features], r)
+            if model.intercept:
+                kernels.intercept_offset(columns, model.center, offset := np.empty_like(r[0]))
+                r += offset
+            batch.residuals()(0, len(r), np.zeros(len(r[0])))  # predictions become residuals
+        return r
+
+    def gradient(self, rows: np.ndarray, r: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the gradient from residuals r of some samples, with the ridge term at x."""
+        model, features = self.loss.loss, self._features
+        g = np.zeros(x.shape, x.dtype)
+        columns = g.reshape(len(x), -1)
+        self.loss.rows.tdot(rows, r, columns[:features])
+        if model.intercept:
+            kernels.intercept_gradient(r, model.center, columns)
+        if model.l2:
+            g[:features] += model.l2 * x[:features]
+        return g

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .. import kernels
+from .. import _check, kernels
 from ..data import Samples
-from ._labels import class_count, classes
-from .base import Coordinates
-from .linear import LinearModel, LinearOracle
+from .linear import LinearModel, LinearOracle, labels_and_numbers
+
+MANY_CLASSES = 1000  # up to this number, there may be far fewer samples than classes
+LARGEST_CLASS = 2**31 - 1
+NUMBER_THEM = "Number them first, names, b = np.unique(y, return_inverse=True)"
 
 
 class Multinomial(LinearModel):
     r"""The mean of :math:`\log \sum_c \exp(z_{jc}) - z_{j b_j}`, Z = A X, X of shape (features, classes).
 
-    Penalties see X read row by row; `blocks="row"` gives every feature one weight of the metric. With an intercept, X has
-    one more row.
+    Penalties see the entries of X row by row. `blocks="row"` gives every feature one weight of the metric. With an intercept,
+    X has one more row.
 
     Parameters
     ----------
     b : array of int (N,)
         Classes 0, 1, ...
     classes : int, optional
-        Their number, by default one more than the largest. The other parameters are those of `LinearModel`.
+        The number of classes, by default one more than the largest. `LinearModel` explains the other parameters.
 
     Examples
     --------
@@ -41,20 +43,41 @@ class Multinomial(LinearModel):
 
     def __init__(self, A: Any, b: Any, classes: int | None = None, **options: Any):
         super().__init__(A, b, **options)
-        self.classes = class_count(self.b, classes, "Multinomial")
+        self.classes = self._class_count(classes)
         self.shape, self.predictions = (*self.shape, self.classes), self.predictions * self.classes
 
     def _words(self) -> list[str]:
         return [*super()._words(), f"{self.classes} classes"]
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
-        return classes(b, "Multinomial", samples)
+        labels, numbers = labels_and_numbers(b, samples)
+        valid = (numbers >= 0) & (numbers <= LARGEST_CLASS) & (numbers == np.floor(numbers))
+        _check.first_where(
+            ~valid,
+            labels,
+            lambda j, v: (
+                f"Multinomial needs classes 0, 1, ... in b, but b[{j}] is {v!r}. {NUMBER_THEM}."
+            ),
+        )
+        return numbers.astype(np.int64)
+
+    def _class_count(self, given: int | None) -> int:
+        least = max(int(self.b.max()) + 1, 2)
+        if given is None and least > max(MANY_CLASSES, 10 * len(self.b)):
+            raise ValueError(
+                f"The largest class in b is {least - 1}, but there are only {len(self.b)} "
+                f"samples. {NUMBER_THEM}, or give 'classes' if so many are meant."
+            )
+        count = _check.count(least if given is None else given, "classes", "Multinomial", least)
+        if count > LARGEST_CLASS:
+            raise ValueError(
+                "The 'classes' parameter of Multinomial must be at most "
+                f"{LARGEST_CLASS}. Got {given} instead."
+            )
+        return count
 
     def oracle(self, x: np.ndarray) -> MultinomialOracle:
-        if x.shape[:2] != self.shape or x.ndim > 3:
-            raise ValueError(
-                f"x must have shape {self.shape} (features, classes). Got shape {x.shape} instead."
-            )
+        self._check_shape(x, f"shape {self.shape} (features, classes)")
         return MultinomialOracle(self, x.shape[2:])
 
     def samples(self, batch: tuple[int, ...]) -> MultinomialSamples:
@@ -62,18 +85,10 @@ class Multinomial(LinearModel):
             self.b, self.weight, batch, self.theta, None, self.intercept, classes=self.classes
         )
 
-    def coordinates(self) -> Coordinates:
-        known = super().coordinates()
-        return (
-            known
-            if known.scale is None
-            else replace(known, scale=np.repeat(known.scale, self.classes))
-        )
-
 
 @dataclass(frozen=True)
 class MultinomialSamples(Samples):
-    """Samples whose loss is that of one number per class."""
+    """Samples with one prediction per class."""
 
     classes: int = 2
 
@@ -90,18 +105,17 @@ class MultinomialOracle(LinearOracle):
     loss: Multinomial
 
     def __init__(self, loss: Multinomial, batch: tuple[int, ...]):
-        self._batch, self._trajectories = batch, batch[0] if batch else 1
+        self._trajectories = batch[0] if batch else 1
         super().__init__(loss, (loss.classes * self._trajectories,))
 
     def residuals(self, column: int | None) -> np.ndarray:
-        """Those of one trajectory, (N, classes)."""
-        return self._pass.residuals(
-            (column or 0) + self._trajectories * np.arange(self.loss.classes)
-        )
+        """Return the residuals of one trajectory, (N, classes)."""
+        columns = (column or 0) + self._trajectories * np.arange(self.loss.classes)
+        return self._pass.residuals(columns)
 
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         columns = (len(x), -1)
         total = super().__call__(x.reshape(columns), out.reshape(columns))
-        # The kernel puts the loss into the places of the first class; the ridge term has one place per column.
-        value = total.reshape(self.loss.classes, self._trajectories).sum(axis=0)
-        return value if self._batch else float(value[0])
+        # The kernel adds the loss to the column of the first class, and each column has a ridge term.
+        value = total.reshape(-1, self._trajectories).sum(axis=0)
+        return value if x.ndim > 2 else float(value[0])

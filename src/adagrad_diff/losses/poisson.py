@@ -14,7 +14,7 @@ class Poisson(LinearModel):
     r"""The mean of :math:`e^{z_j} - b_j z_j`, z = A x, b >= 0: the Poisson deviance up to a constant of b.
 
     Its gradient is not Lipschitz continuous, and where e^z overflows the value is inf, which ends a run with a status.
-    Parameters are those of `LinearModel`.
+    `LinearModel` explains the parameters.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Poisson(LinearModel):
         return rate - b * z, rate - b
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """exp(z)"""
         return np.asarray(np.exp(z))

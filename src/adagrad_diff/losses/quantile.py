@@ -18,7 +18,7 @@ class Quantile(LinearModel):
     Parameters
     ----------
     tau : float
-        The quantile, strictly between 0 and 1. The other parameters are those of `LinearModel`.
+        The quantile, strictly between 0 and 1. `LinearModel` explains the other parameters.
 
     Examples
     --------
@@ -29,6 +29,7 @@ class Quantile(LinearModel):
     """
 
     translates = True
+    theta_name = "tau"
 
     def __init__(self, A: Any, b: Any, tau: float = 0.5, **options: Any):
         super().__init__(A, b, **options)
@@ -38,22 +39,19 @@ class Quantile(LinearModel):
             )
         self.theta = self.tau = float(tau)
 
-    def _words(self) -> list[str]:
-        return [*super()._words(), f"tau={self.tau:g}"]
-
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         t = b - z
-        slope = theta * (t > 0.0) - (1.0 - theta) * (t < 0.0)  # zero at the kink
+        slope = theta * (t > 0.0) - (1.0 - theta) * (t < 0.0)  # zero at the nonsmooth point
         return slope * t, -slope
 
     @staticmethod
-    def jump(b: np.ndarray, theta: float) -> tuple[Any, Any]:
-        """The kink is at z = b."""
+    def jump(b: np.ndarray, theta: float) -> tuple[float, float]:
+        """The nonsmooth point is z = b."""
         return -theta, 1.0 - theta
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """b u for -tau <= u <= 1 - tau"""
         return np.where((u >= -theta) & (u <= 1.0 - theta), b * u, np.inf)

@@ -12,7 +12,7 @@ from .linear import LinearModel
 class Squared(LinearModel):
     r"""The mean of :math:`\tfrac12 (z_j - b_j)^2`, z = A x.
 
-    Parameters are those of `LinearModel`.
+    `LinearModel` explains the parameters.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Squared(LinearModel):
         return np.ones_like(z)
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> Any:
         """u^2 / 2 + b u"""
         return u * (0.5 * u + b)

@@ -12,7 +12,7 @@ from .linear import BinaryModel
 class SquaredHinge(BinaryModel):
     r"""The mean of :math:`\max(0, 1 - b_j z_j)^2`, z = A x, b in {-1, +1}.
 
-    Parameters are those of `LinearModel`.
+    `LinearModel` explains the parameters.
 
     Examples
     --------
@@ -27,8 +27,8 @@ class SquaredHinge(BinaryModel):
     @staticmethod
     def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
         slack = 1.0 - b * z
-        active = (slack > 0.0) * 1.0
-        return active * slack * slack, -2.0 * active * b * slack
+        slack *= slack > 0.0
+        return slack * slack, -2.0 * b * slack
 
     @staticmethod
     def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
@@ -40,7 +40,7 @@ class SquaredHinge(BinaryModel):
         return np.where(b > 0, -np.inf, 0.0), np.where(b > 0, 0.0, np.inf)
 
     @staticmethod
-    @np.errstate(over="ignore")  # infinite is the answer, then
+    @np.errstate(over="ignore")  # an overflow to infinity is correct
     def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
         """p + p^2 / 4, p = b u <= 0"""
         p = b * u

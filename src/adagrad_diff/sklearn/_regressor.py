@@ -43,9 +43,10 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Go through these samples once, from where the last call (or `fit`) has ended: for data that come piece by piece.
 
-        Steps are those of AdaGrad-Diff with minibatches of `batch_size` samples (32 by default); of a smooth loss the noise is
-        reduced as by "storm" (see docs/stochastic.md). Nothing is proven of the result: `stop_reason_` is "partial_fit". If the
-        loss, the intercept or the kind of penalty were changed since the last call, steps begin anew at the coefficients.
+        Steps are those of AdaGrad-Diff with minibatches of `batch_size` samples (32 by default). For a smooth loss, the
+        recursion STORM reduces their noise (see docs/stochastic.md). Nothing is proven about the result: `stop_reason_` is
+        "partial_fit". If the loss, the intercept or the kind of penalty were changed since the last call, steps begin anew at
+        the coefficients.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What `partial_fit` has seen: AdaGrad-Diff on a stream, where no sample comes twice and no full gradient is to be had."""
+"""`partial_fit`: AdaGrad-Diff on a stream, where no sample comes twice and there is no full gradient."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import numpy as np
 from ..data.source import CONSTANT_PART, Moments
 from ..losses import LinearModel, Minibatch
 from ..losses.base import Coordinates
-from ..losses.estimates import Estimates
+from ..losses.minibatch import Estimates
 from ..penalties import Penalty
 from ..rules import AdaGradDiff
 from ..solvers.problem import Problem
 from ..solvers.proximal_gradient import double
 
-BATCH = 32  # samples of a step, if nobody says how many
-ETA = 0.1  # in units of the targets' spread and of the columns' sizes, if nobody says which
-FORGET = (
-    2 / 3
-)  # a = n^(-2/3): how much of the direction before a new batch replaces; the rate of STORM's theory
+BATCH = 32  # default number of samples of a step
+ETA = 0.1  # default step size, in units of the spread of the targets and the sizes of the columns
+FORGET = 2 / 3  # exponent of a = n^(-2/3), the weight of a new batch: the rate of STORM's theory
 
 
 class Stream:
-    r"""One problem of a model that is fitted piece by piece.
+    r"""One problem of a model that is fitted piece by piece, with directions by the recursion STORM.
 
     .. math:: v_n = g_B(x_n) + (1 - a_n) (v_{n-1} - g_B(x_{n-1})), \qquad a_n = n^{-2/3}
 
-    Both gradients are those of the batch that has just come, so differences of v show how the gradient changes, and not the
-    noise. Of a loss with kinks they do not: at most samples both gradients are the same, at some they jump, and v would run
-    after jumps of long ago. There v is the gradient of the batch (a = 1).
+    Both gradients are of the batch that has just arrived, so differences of v show how the gradient changes, and not the
+    noise. This fails for a nonsmooth loss. For most samples both gradients are the same, for a few they differ by a jump,
+    and v would accumulate old jumps. There v is the gradient of the batch (a = 1).
 
-    Columns are centered and scaled by what was seen of them so far, and steps are measured in the spread of all targets
-    so far. One sample alone has none: it makes no step, unless `eta` is a number.
+    Columns are centered and scaled by their moments so far, and steps are measured in the spread of all targets so far.
+    A single sample has no spread: it makes no step, unless `eta` is a number.
+
+    Reference: Cutkosky, Orabona: Momentum-Based Variance Reduction in Non-Convex SGD.
     """
 
     def __init__(self, x: np.ndarray, loss: LinearModel, penalty: Penalty):
@@ -46,13 +46,13 @@ class Stream:
         self.about = _about(loss, penalty)
 
     def continues(self, loss: LinearModel, penalty: Penalty) -> bool:
-        """Whether its directions and its memory are about such a problem: somebody may have changed the parameters."""
+        """Return whether the parameters that direction and memory depend on are still the same."""
         return self.about == _about(loss, penalty)
 
     def see(
         self, loss: LinearModel, penalty: Penalty, eta: Any, size: int | None, weight: float
     ) -> Stream:
-        """The stream after these samples, which weigh so much, were gone through once, in batches."""
+        """Return the stream after one pass over these samples, in batches; `weight` is their total weight."""
         after = copy(self)
         after._measure(loss, weight)
         step = after.unit * ETA if isinstance(eta, str) else eta
@@ -69,9 +69,9 @@ class Stream:
         return after
 
     def _measure(self, loss: LinearModel, weight: float) -> None:
-        """What is known of the columns and of the targets, with these samples."""
+        """Update the moments of the columns and of the targets with these samples."""
         new = loss.A.moments(loss.weight)
-        assert new is not None  # rows in memory are seen
+        assert new is not None  # known for rows in memory
         self.samples += weight
         share = weight / self.samples
         self.moments = Moments(
@@ -83,7 +83,7 @@ class Stream:
         self.unit = self._spread(loss, share) if loss.predicts_b else 1.0
 
     def _spread(self, loss: LinearModel, share: float) -> float:
-        """Of all targets, of which these are a share; zero, if they are all the same."""
+        """Return the spread of all targets so far, zero if they are all the same; `share` is the part of these."""
         b = loss.b.astype(np.float64)
         mean = float(np.average(b, weights=loss.weight))
         variance, apart = float(np.average((b - mean) ** 2, weights=loss.weight)), mean - self.mean
@@ -93,39 +93,30 @@ class Stream:
         return spread if spread > CONSTANT_PART * abs(self.mean) else 0.0
 
     def _go(self, loss: LinearModel, penalty: Penalty, rule: AdaGradDiff, size: int | None) -> None:
-        samples, coordinates = (
-            loss.A.shape[0],
-            Coordinates(loss, center=loss.center if loss.intercept else None),
-        )
+        coordinates = Coordinates(loss, center=loss.center if loss.intercept else None)
+        x, x_prev, v = coordinates.forward(self.x), coordinates.forward(self.x_prev), self.v
+        samples = loss.A.shape[0]
         count = max(1, samples // (size or BATCH))
-        x, x_prev, v_prev, v = (
-            *map(coordinates.forward, (self.x, self.x_prev)),
-            self.v.copy(),
-            np.empty_like(self.v),
-        )
-        estimates = Estimates(Minibatch(loss, ceil(samples / count), reduce="storm"), x)
+        batches = Estimates(Minibatch(loss, ceil(samples / count), reduce=None), x)
         order = np.random.default_rng(self.n).permutation(samples)
+        within_batch = np.arange(batches.loss.size)
         metric = rule.prepared(x.shape, x.dtype, None, loss.intercept)
         problem, memory = Problem(loss, penalty, x, None), self.memory
         smooth = loss.smoothness is not None or loss.differentiable
         for k in range(count):
-            np.take(
-                order,
-                k * samples // count + np.arange(len(estimates.rows)),
-                mode="wrap",
-                out=estimates.rows,
-            )
+            rows = np.take(order, k * samples // count + within_batch, mode="wrap")
             self.n += 1
-            estimates.of_rows(x, x_prev, v_prev, v, keep=1.0 - self.n**-FORGET if smooth else 0.0)
-            flat, direction = double(problem.flat(x)), double(problem.flat(v.copy()))
+            keep = 1.0 - self.n**-FORGET if smooth else 0.0  # 1 - a
+            r = batches.residuals(rows, x) - keep * batches.residuals(rows, x_prev)
+            v = keep * v + batches.gradient(rows, r, x - keep * x_prev)
+            flat, direction = double(problem.flat(x)), double(problem.flat(v))
             memory, point, step = metric.update(
                 memory or metric.init(flat, direction), self.n, flat, direction
             )
             x_prev = x
             x = problem.for_caller(problem.prox(point.astype(x.dtype, copy=False), step))
-            v, v_prev = v_prev, v
         self.memory = memory
-        self.x, self.x_prev, self.v = coordinates.back(x), coordinates.back(x_prev), v_prev
+        self.x, self.x_prev, self.v = coordinates.back(x), coordinates.back(x_prev), v
 
 
 def _about(loss: LinearModel, penalty: Penalty) -> tuple[Any, ...]:

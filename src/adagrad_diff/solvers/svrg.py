@@ -15,8 +15,7 @@ from .._threads import over_rows, thread_count
 from ..data.stored import Dense
 from ..finishing.manifold import pieces
 from ..losses import LinearModel, Loss, Minibatch, Squared
-from ..losses.estimates import Estimates
-from ..losses.minibatch import STEPS_MADE
+from ..losses.minibatch import STEPS_MADE, Estimates
 from ..rules import AdaGradDiff, Rule
 from .problem import Problem
 from .proximal_gradient import Iterate, ProximalGradient, double
