@@ -195,11 +195,11 @@ class Raises(Mine):
 
 
 WRONG = {
-    NaNs: "total.* nan",
-    Negative: "total.* negative",
-    Infinite: "total.* inf[,\\]]",
-    ChangesG: "update changes g,",
-    ChangesMemory: r"update changes memory\['total'\],",
+    NaNs: "'total'.* is .*nan",
+    Negative: "'total'.* negative",
+    Infinite: "'total'.* is .*inf",
+    ChangesG: "update changes its argument g:",
+    ChangesMemory: r"update changes its argument memory\['total'\]:",
     Remembers: "run that is repeated gives another result.*memory",
     NoBlocks: "blocks=",
     MixesColumns: "side by side",
@@ -207,7 +207,7 @@ WRONG = {
     SelectsAnother: "select",
     Uphill: "does not go down",
     NegativeSteps: "step must be positive",
-    ChangesX: "update changes x,",
+    ChangesX: "update changes its argument x:",
     MovesToNowhere: "must be finite",
     Forgets: r"The method update must return a memory with the names of init, \['total'\]\. It has \[\]",
     WithoutColumns: "'count' must end in the axis of trajectories",

@@ -70,7 +70,9 @@ class Report:
         except Fault as fault:
             finding = Finding(False, str(fault))
         except Exception as error:  # user code may raise anything
-            finding = Finding(False, f"{statement[:-1]}: the check raised {describe(error)}.")
+            message = str(error).partition("\n")[0].rstrip(".")
+            found = f"the check raised {type(error).__name__}: {message}"
+            finding = Finding(False, f"{statement[:-1]}: {found}.")
         self.findings.append(finding)
         return finding.ok is not False
 
@@ -84,13 +86,18 @@ def run_checks(subject: str, required: Checks, others: Checks) -> Report:
     return report
 
 
-def describe(error: Exception) -> str:
-    """Return the type of an exception and the first line of its message."""
-    message = (str(error).splitlines() or [""])[0]
-    return f"{type(error).__name__}: {message.rstrip('.')}"
-
-
 def show(value: Any) -> str:
     """Return an array, or None or a string, in a short form in one line."""
     options: dict[str, Any] = {"precision": 4, "threshold": 6, "edgeitems": 2, "separator": ", "}
     return np.array2string(np.asarray(value), **options).replace("\n", "")
+
+
+def call_unchanged(name: str, call: Callable[[], Any], arguments: dict[str, Any]) -> Any:
+    """Return the result of a call, or raise a `Fault` if it changes one of its arguments."""
+    before = {key: np.copy(argument) for key, argument in arguments.items()}
+    result = call()
+    for key, argument in arguments.items():
+        if not np.array_equal(argument, before[key], equal_nan=True):
+            change = f"{show(before[key])} becomes {show(argument)}"
+            raise Fault(f"{name} changes its argument {key}: {change}. Use a copy.")
+    return result

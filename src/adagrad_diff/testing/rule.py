@@ -16,7 +16,7 @@ from ..rules import Rule
 from ..solvers.minimize import as_solver, iterate, minimize
 from ..solvers.proximal_gradient import ProximalGradient
 from ..solvers.state import State, load_state
-from ._report import Checks, Fault, Report, run_checks, show
+from ._report import Checks, Fault, Report, call_unchanged, run_checks, show
 
 CHECKED_UPDATES = 6  # direct calls of `update`
 CHECKED_ITERATIONS = 20  # of a run
@@ -53,8 +53,8 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
     ...         return {"total": 0.0 * g}
     ...     def update(self, memory, n, x, g):
     ...         return {"total": memory["total"] - g**2}, x - 0.1 * g, 0.1
-    >>> print(check_rule(Careless(eta=0.1)).failures[0])
-    The memory entry 'total' is negative after iteration 1.
+    >>> print(check_rule(Careless(eta=0.1)).failures[0])  # doctest: +ELLIPSIS
+    After iteration 1, memory['total'] is ... It must be finite, and a total not negative.
     """
     solver = as_solver(rule)
     checks = RuleChecks(rule, np.random.default_rng(seed))
@@ -65,7 +65,7 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
         statement = "The methods init and update return valid results and change no argument."
         required[statement] = checks.update
     others: Checks = {
-        "A run that is repeated, or saved and resumed, gives the same result.": checks.resume,
+        "A run that is repeated, or saved and resumed, gives the same result.": checks.repeat,
         "Several trajectories side by side equal each alone, also by select.": checks.trajectories,
         "The rule decreases a quadratic function.": checks.decrease,
     }
@@ -81,9 +81,10 @@ class RuleChecks:
         self.rule, self.rng = rule, rng
         self.shape = _shape_for(rule)
         self.batch = () if rule.trajectories is None else (rule.trajectories,)
-        scale = np.ones(self.shape) if rule.scale is None else rule.scale.reshape(self.shape)
-        self.curvature = 10.0 ** rng.uniform(-1, 1, self.shape) / scale.astype(float) ** 2
-        self.center = scale * (1.0 + 3.0 * rng.random(self.shape))  # in units of the step size
+        size = int(np.prod(self.shape))
+        scale = np.ones(size) if rule.scale is None else rule.scale.astype(float)
+        self.curvature = (10.0 ** rng.uniform(-1, 1, size) / scale**2)[:, None]
+        self.center = (scale * (1.0 + 3.0 * rng.random(size)))[:, None]  # in units of the step size
 
     @cached_property
     def unit(self) -> float:
@@ -98,10 +99,10 @@ class RuleChecks:
 
     def loss(self, x: np.ndarray, factor: float = 1.0) -> tuple[Any, np.ndarray]:
         """Return the quadratic function and its gradient for one x or several side by side."""
-        columns = (..., *[None] * (x.ndim - len(self.shape)))
-        distance = x - self.unit * self.center[columns]
-        g = factor * self.curvature[columns] * distance
-        return 0.5 * np.sum(g * distance, axis=tuple(range(len(self.shape)))), g
+        distance = x.reshape(self.center.size, -1) - self.unit * self.center
+        g = factor * self.curvature * distance
+        value = 0.5 * np.sum(g * distance, axis=0)
+        return value.reshape(x.shape[len(self.shape) :]), g.reshape(x.shape)
 
     def run(
         self,
@@ -126,53 +127,47 @@ class RuleChecks:
 
     def update(self) -> None:
         rule = self.rule.prepared(self.shape, np.float64, self.rule.trajectories)
-        x, g = self.random_point()
-        memory = rule.init(x.copy(), g.copy())
-        self.check_memory(memory, "init")
-        for n in range(1, CHECKED_UPDATES + 1):
+        points = self.unit * self.rng.standard_normal((CHECKED_UPDATES, *self.shape, *self.batch))
+        memory = None
+        for n, point in enumerate(points, 1):
+            _, slope = self.loss(point)
+            x, g = point.reshape(-1, *self.batch), slope.reshape(-1, *self.batch)
+            if memory is None:
+                memory = rule.init(x.copy(), g.copy())
+                self.check_memory(memory, "init")
             arguments = {f"memory[{name!r}]": array for name, array in memory.items()}
             arguments |= {"x": x, "g": g}
-            before = {name: np.copy(array) for name, array in arguments.items()}
-            counts = np.full(self.batch, n) if self.batch else n
-            new_memory, point, step = rule.update(memory, counts, x, g)
-            for name, array in arguments.items():
-                if not np.array_equal(array, before[name], equal_nan=True):
-                    raise Fault(f"The method update changes {name}, which it should only read.")
-            self.check_memory(new_memory, "update")
-            if set(new_memory) != set(memory):
-                names = f"the names of init, {sorted(memory)}. It has {sorted(new_memory)}"
-                raise Fault(f"The method update must return a memory with {names}.")
-            for name, array in new_memory.items():
-                if not np.isfinite(array).all():
-                    found = f"It is {show(array)} after iteration {n}"
+            call = partial(rule.update, memory, np.full(self.batch, n)[()], x, g)
+            new, moved, step = call_unchanged("The method update", call, arguments)
+            self.check_memory(new, "update")
+            if new.keys() != memory.keys():
+                raise Fault(
+                    "The method update must return a memory with the names of init, "
+                    f"{sorted(memory)}. It has {sorted(new)}."
+                )
+            for name, array in new.items():
+                if not np.isfinite(array).all() or (name == "total" and np.any(array < 0)):
                     raise Fault(
-                        f"The memory entry {name!r} must not become NaN or infinite. {found}."
+                        f"After iteration {n}, memory[{name!r}] is {show(array)}. It must be "
+                        "finite, and a total not negative."
                     )
-                if name == "total" and np.any(array < 0):
-                    raise Fault(f"The memory entry 'total' is negative after iteration {n}.")
-            if not (np.isfinite(step).all() and np.all(step > 0)):
-                raise Fault(f"Every step must be positive and finite. It is {show(step)}.")
-            if np.shape(point) != x.shape or not np.isfinite(point).all():
-                found = f"must be finite and have the shape of x, {x.shape}. It is {show(point)}"
-                raise Fault(f"The point that update returns {found}.")
-            memory = new_memory
-            x, g = self.random_point()
-
-    def random_point(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return a random x and the gradient there, as rules get them."""
-        x = self.unit * self.rng.standard_normal((*self.shape, *self.batch))
-        _, g = self.loss(x)
-        return x.reshape(-1, *self.batch), g.reshape(-1, *self.batch)
+            finite = np.isfinite(moved).all() and np.isfinite(step).all()
+            if np.shape(moved) != x.shape or not finite or np.any(step <= 0):
+                raise Fault(
+                    "The point that update returns must be finite and have the shape of x, and "
+                    "every step must be positive and finite. It returned the point "
+                    f"{show(moved)} and the step {show(step)}."
+                )
+            memory = new
 
     def check_memory(self, memory: Any, method: str) -> None:
         if not isinstance(memory, dict):
             raise Fault(f"The method {method} must return a dict of arrays first, not {memory!r}.")
         for name, array in memory.items():
-            shape = np.shape(array)
-            if shape[len(shape) - len(self.batch) :] != self.batch:
+            if self.batch and np.shape(array)[-1:] != self.batch:
                 raise Fault(
                     f"The memory entry {name!r} must end in the axis of trajectories, {self.batch}. "
-                    f"It has shape {shape}."
+                    f"It has shape {np.shape(array)}."
                 )
 
     def blocks(self, blocks: Any) -> None:
@@ -182,25 +177,15 @@ class RuleChecks:
                 where = f"With blocks={show(blocks)} and eta={eta}"
                 raise Fault(f"{where}, a run on a quadratic function is not finite.")
 
-    def resume(self) -> None:
+    def repeat(self) -> None:
         rule, twice = self.rule, 2 * CHECKED_ITERATIONS
-        whole, again, half = self.run(rule, twice), self.run(rule, twice), self.run(rule)
-        self.compare_states(whole, again, "repeated")
+        whole, repeated, half = self.run(rule, twice), self.run(rule, twice), self.run(rule)
+        _compare_states(whole, repeated, "repeated")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "state.npz")
             half.save(path)
             resumed = self.run(rule, state=load_state(path))
-        self.compare_states(whole, resumed, "saved and resumed")
-
-    def compare_states(self, first: State, second: State, what: str) -> None:
-        expected, found = (
-            {"x": state.x, "g": state.g, "f": state.f, **state.memory} for state in (first, second)
-        )
-        if not all(np.array_equal(array, found[name]) for name, array in expected.items()):
-            raise Fault(
-                f"A run that is {what} gives another result. Put all that the rule keeps between "
-                "iterations into the memory: only that is saved."
-            )
+        _compare_states(whole, resumed, "saved and resumed")
 
     def trajectories(self) -> None:
         rule = self.with_parameters(eta=self.etas)
@@ -246,3 +231,14 @@ def _shape_for(rule: Any) -> tuple[int, ...]:
 
 def _close(x: np.ndarray, expected: np.ndarray) -> bool:
     return np.allclose(x, expected, rtol=1e-9, atol=1e-12 * float(np.abs(expected).max()))
+
+
+def _compare_states(first: State, second: State, action: str) -> None:
+    for name, array in {"x": first.x, **first.memory}.items():
+        other = {"x": second.x, **second.memory}[name]
+        if not np.array_equal(array, other):
+            raise Fault(
+                f"A run that is {action} gives another result: {name} is {show(other)} instead of "
+                f"{show(array)}. Keep everything that `update` needs in the memory: only that is "
+                "saved."
+            )
