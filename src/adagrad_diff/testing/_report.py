@@ -88,8 +88,8 @@ def run_checks(subject: str, required: Checks, others: Checks) -> Report:
 
 def show(value: Any) -> str:
     """Return an array, or None or a string, in a short form in one line."""
-    options: dict[str, Any] = {"precision": 4, "threshold": 6, "edgeitems": 2, "separator": ", "}
-    return np.array2string(np.asarray(value), **options).replace("\n", "")
+    line = np.array2string(np.asarray(value), precision=4, threshold=6, edgeitems=2, separator=", ")
+    return line.replace("\n", "")
 
 
 def call_unchanged(name: str, call: Callable[[], Any], arguments: dict[str, Any]) -> Any:

@@ -186,7 +186,7 @@ class LossChecks:
 
     def trajectories(self) -> None:
         points, is_function = self.points[-3:], isinstance(self.loss, FunctionLoss)
-        values = None
+        values: Any = None
         try:
             _, values, g = self.evaluate(np.stack([x for x, _, _ in points], axis=-1))
         except Exception:  # a function of one x may raise anything

@@ -92,11 +92,6 @@ class RuleChecks:
         eta = self.rule.eta(1) if callable(self.rule.eta) else self.rule.eta
         return 1.0 if eta is None else float(np.min(eta))
 
-    @property
-    def etas(self) -> np.ndarray:
-        """The step sizes of the rule if they are several, or else two step sizes."""
-        return np.array([self.unit, 3 * self.unit]) if self.batch == () else self.rule.eta
-
     def loss(self, x: np.ndarray, factor: float = 1.0) -> tuple[Any, np.ndarray]:
         """Return the quadratic function and its gradient for one x or several side by side."""
         distance = x.reshape(self.center.size, -1) - self.unit * self.center
@@ -162,7 +157,7 @@ class RuleChecks:
 
     def check_memory(self, memory: Any, method: str) -> None:
         if not isinstance(memory, dict):
-            raise Fault(f"The method {method} must return a dict of arrays first, not {memory!r}.")
+            raise Fault(f"The memory from the method {method} must be a dict, not {memory!r}.")
         for name, array in memory.items():
             if self.batch and np.shape(array)[-1:] != self.batch:
                 raise Fault(
@@ -188,21 +183,23 @@ class RuleChecks:
         _compare_states(whole, resumed, "saved and resumed")
 
     def trajectories(self) -> None:
-        rule = self.with_parameters(eta=self.etas)
-        together = self.run(rule, batch=self.etas.shape).x
-        for k, eta in enumerate(self.etas):
-            where = f"with eta = {eta:g} x is {show(together[..., k])}"
-            alone = self.run(self.with_parameters(eta=float(eta))).x
-            if not _close(together[..., k], alone):
-                found = f"{where}, and {show(alone)} alone"
-                raise Fault(f"Trajectories side by side differ from each alone: {found}.")
+        etas = self.rule.eta if self.batch else np.array([self.unit, 3 * self.unit])
+        rule = self.with_parameters(eta=etas)
+        together = self.run(rule, batch=etas.shape).x
+        for k, eta in enumerate(etas):
             selected = rule.select(np.array([k]))
-            x = self.run(selected, batch=(1,)).x
-            if type(selected) is not type(rule) or not _close(together[..., [k]], x):
-                raise Fault(
-                    "The method select must return the same rule for the chosen trajectories: "
-                    f"{where}, but select returned {selected!r}, which gives {show(x[..., 0])}."
-                )
+            if type(selected) is not type(rule):
+                raise Fault(f"The method select must return the same rule, not {selected!r}.")
+            results = {
+                "alone": self.run(self.with_parameters(eta=float(eta))).x,
+                "alone after select": self.run(selected, batch=(1,)).x[..., 0],
+            }
+            for how, x in results.items():
+                if not _close(together[..., k], x):
+                    raise Fault(
+                        f"Trajectories side by side must equal each of them {how}: with "
+                        f"eta = {eta:g} x is {show(together[..., k])} and {show(x)}."
+                    )
 
     def decrease(self) -> None:
         rule = self.with_parameters(eta=self.unit) if self.batch else self.rule
@@ -222,11 +219,10 @@ class RuleChecks:
 
 def _shape_for(rule: Any) -> tuple[int, ...]:
     """Return a shape of x that fits the scale and the blocks of the rule."""
-    if isinstance(rule.blocks, str) and rule.blocks == "row":
-        return (3, 2) if rule.scale is None else (rule.scale.size, 1)
-    if rule.blocks is not None and not isinstance(rule.blocks, str):
+    if np.ndim(rule.blocks):
         return np.shape(rule.blocks)
-    return (6,) if rule.scale is None else rule.scale.shape
+    size, columns = (6, 2) if rule.scale is None else (rule.scale.size, 1)
+    return (size, columns) if rule.blocks == "row" else (size,)
 
 
 def _close(x: np.ndarray, expected: np.ndarray) -> bool:
