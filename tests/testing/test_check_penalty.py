@@ -213,7 +213,7 @@ class NoNorm(Ridge):
     properties = frozenset({"norm"})
 
 
-CONDITION = "prox is not the minimiser"
+CONDITION = "prox is not the minimizer"
 WRONG = {
     NoStep: CONDITION,
     TwiceTheStep: CONDITION,
@@ -221,7 +221,7 @@ WRONG = {
     TwiceTheValue: CONDITION,
     MeanStep: rf"{CONDITION}.*steps that differ.*accepts = .scalar.",
     Ball: rf"{CONDITION}.*steps that differ.*accepts = .scalar.",
-    NotConvex: "not convex|minimiser|farther apart",
+    NotConvex: "not convex|minimizer",
     ChangesZ: "changes its argument z",
     ChangesStep: "changes its argument step",
     ForgetsOut: "`out`",

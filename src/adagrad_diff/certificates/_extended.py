@@ -17,7 +17,10 @@ from ..penalties import ElasticNet
 from ._rounding import EPS, factor
 
 KINDS = (LAD, Quantile, Hinge, Squared, Huber, SquaredHinge, Logistic, Poisson)
-ROUNDING, ROUNDING_SQUARED = 2.0**-52, 2.0**-100  # of an operation, and of one on pairs, with a margin
+ROUNDING, ROUNDING_SQUARED = (
+    2.0**-52,
+    2.0**-100,
+)  # of an operation, and of one on pairs, with a margin
 BLOCK_SAMPLES = 4096  # whose losses are computed together, in the cache
 PAIR_ROUNDING, UNDERFLOW = (
     2.0**-104,
@@ -197,7 +200,11 @@ def pair_conjugates(
             more = (logarithm - rest) * f
             off = 8.0 * ROUNDING * np.abs(s) + 2.0 * f * f / p
         inside = ~outside
-        return np.where(inside, s, edge), np.where(inside, g + more, 0.0), np.where(inside, off, 0.0)
+        return (
+            np.where(inside, s, edge),
+            np.where(inside, g + more, 0.0),
+            np.where(inside, off, 0.0),
+        )
     p, q = two_product_arrays(b, u)
     q = q + b * low
     if kind in (LAD, Quantile, Hinge):

@@ -18,7 +18,9 @@ def residuals(scalar: Any) -> Any:
     out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b);  both for samples
     lo..hi, where those of weight zero count as zero.
     """
-    own = getattr(scalar, "__module__", "").startswith("adagrad_diff.losses")  # it takes arrays, too
+    own = getattr(scalar, "__module__", "").startswith(
+        "adagrad_diff.losses"
+    )  # it takes arrays, too
 
     def function(z: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, out: Any) -> None:
         if own and is_small(z.size):

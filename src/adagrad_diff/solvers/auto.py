@@ -209,7 +209,11 @@ class Portfolio(Run):
         progress = old.progress.advanced(old.solver.step(old.problem, old.progress.iterate))
         old.problem.put_back(progress.iterate.x)
         values, count = progress.fun_best.tolist(), len(old.etas)
-        changes: dict[str, Any] = {"progress": progress, "evaluations": old.evaluations + count, "norm": nan}
+        changes: dict[str, Any] = {
+            "progress": progress,
+            "evaluations": old.evaluations + count,
+            "norm": nan,
+        }
         n, best, fun = old.n + 1, old.best, min(values)
         all_failed = np.count_nonzero(progress.failed) == count
         if all_failed and len(old.past) == 1 and not fun < old.fun and not old.warm_up:
@@ -401,7 +405,11 @@ class Portfolio(Run):
     @classmethod
     def resume(cls, solver: Any, problem: Problem, state: State) -> Portfolio:
         run = cls(solver, problem)
-        own = {k.removeprefix(AUTO_PREFIX): v for k, v in state.notes.items() if k.startswith(AUTO_PREFIX)}
+        own = {
+            k.removeprefix(AUTO_PREFIX): v
+            for k, v in state.notes.items()
+            if k.startswith(AUTO_PREFIX)
+        }
         try:
             saved = {name: own.pop(name) for name in SAVED}
             values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in saved.items()}

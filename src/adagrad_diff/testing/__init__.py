@@ -1,4 +1,4 @@
-"""For those who write their own losses, penalties and rules: they are tried on random points, and the answer is sentences."""
+"""Checks of user-defined losses, penalties and rules, with reports in plain sentences."""
 
 from ._report import Finding as Finding
 from ._report import Report as Report

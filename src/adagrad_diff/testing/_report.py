@@ -1,20 +1,31 @@
-"""What a check found, in sentences."""
+"""Run a table of checks and report the results in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+# A statement, which ends in a period, and the function that raises `Fault` if it is false.
+Checks = dict[str, Callable[[], None]]
 
-class NotTried(Exception):
-    """Raised by a check that has nothing to look at; its message says why."""
+
+class Fault(Exception):
+    """Raised by a check whose statement is false. The message says what is wrong."""
+
+
+class NotApplicable(Exception):
+    """Raised by a check that cannot be made for this object. The message says why."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One statement: whether it holds as far as tried (None: it was not tried), and the sentence about it."""
+    """The result of one check.
+
+    `ok` is True if the statement held in all trials, False if not, and None if it does not apply.
+    """
 
     ok: bool | None
     sentence: str
@@ -22,9 +33,10 @@ class Finding:
 
 @dataclass(repr=False)
 class Report:
-    """The findings of `check_loss`, `check_penalty` or `check_rule`: true if nothing is wrong, and printed as sentences.
+    """The findings of `check_loss`, `check_penalty` or `check_rule`.
 
-    ``assert check_loss(mine)`` in a test fails with the sentences about what is wrong.
+    A report is true if no check failed, and prints as one sentence per check. So a test can say
+    ``assert check_loss(my_loss)``, and a failure of the test shows what is wrong.
     """
 
     subject: str
@@ -40,38 +52,52 @@ class Report:
 
     def __repr__(self) -> str:
         count, wrong = len(self.findings), len(self.failures)
-        verdict = (
-            f"{wrong} of {count} statements {'is' if wrong == 1 else 'are'} false."
-            if wrong
-            else f"{count} statements, all of them true as far as tried."
-        )
-        words = {True: "yes", False: "NO ", None: " - "}
-        return "\n".join(
-            [
-                f"{self.subject}: {verdict}",
-                *(f"  {words[f.ok]} {f.sentence}" for f in self.findings),
-            ]
-        )
+        verdict = f"{count} statements, all of them true as far as tried."
+        if wrong:
+            verdict = f"{wrong} of {count} statements {'is' if wrong == 1 else 'are'} false."
+        marks = {True: "yes", False: "NO ", None: " - "}
+        lines = [f"  {marks[finding.ok]} {finding.sentence}" for finding in self.findings]
+        return "\n".join([f"{self.subject}: {verdict}", *lines])
 
-    def look(self, statement: str, find: Callable[[], str | None]) -> bool:
-        """Add the statement, or what `find` says against it. Returns whether it holds."""
+    def add(self, statement: str, check: Callable[[], None]) -> bool:
+        """Add the result of a check, and return False if it failed."""
+        finding = Finding(True, statement)
         try:
             with np.errstate(all="ignore"):
-                fault = find()
-        except NotTried as reason:
-            self.findings.append(Finding(None, str(reason)))
-            return True
-        except Exception as error:
-            said = (str(error).splitlines() or [""])[0].rstrip(".")
-            fault = (
-                f"{statement.rstrip('.')}: it could not be tried, {type(error).__name__}: {said}."
-            )
-        self.findings.append(Finding(fault is None, statement if fault is None else fault))
-        return fault is None
+                check()
+        except NotApplicable as reason:
+            finding = Finding(None, str(reason))
+        except Fault as fault:
+            finding = Finding(False, str(fault))
+        except Exception as error:  # user code may raise anything
+            message = str(error).partition("\n")[0].rstrip(".")
+            found = f"the check raised {type(error).__name__}: {message}"
+            finding = Finding(False, f"{statement[:-1]}: {found}.")
+        self.findings.append(finding)
+        return finding.ok is not False
 
 
-def show(x: np.ndarray) -> str:
-    """A point in a sentence."""
-    return np.array2string(
-        np.asarray(x), precision=4, threshold=6, edgeitems=2, separator=", "
-    ).replace("\n", "")
+def run_checks(subject: str, required: Checks, others: Checks) -> Report:
+    """Run the required checks until one fails. If none fails, run all others."""
+    report = Report(subject)
+    if all(report.add(*check) for check in required.items()):
+        for check in others.items():
+            report.add(*check)
+    return report
+
+
+def show(value: Any) -> str:
+    """Return an array, or None or a string, in a short form in one line."""
+    line = np.array2string(np.asarray(value), precision=4, threshold=6, edgeitems=2, separator=", ")
+    return line.replace("\n", "")
+
+
+def call_unchanged(name: str, call: Callable[[], Any], arguments: dict[str, Any]) -> Any:
+    """Return the result of a call, or raise a `Fault` if it changes one of its arguments."""
+    before = {key: np.copy(argument) for key, argument in arguments.items()}
+    result = call()
+    for key, argument in arguments.items():
+        if not np.array_equal(argument, before[key], equal_nan=True):
+            change = f"{show(before[key])} becomes {show(argument)}"
+            raise Fault(f"{name} changes its argument {key}: {change}. Use a copy.")
+    return result

@@ -1,9 +1,10 @@
-"""Is it a rule: positive steps, nothing remembered but its memory, and trajectories that do not know of each other?"""
+"""Check a user-defined step-size rule: its memory, its steps, and runs that are saved and resumed."""
 
 from __future__ import annotations
 
 import tempfile
 from dataclasses import fields, replace
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,28 +16,30 @@ from ..rules import Rule
 from ..solvers.minimize import as_solver, iterate, minimize
 from ..solvers.proximal_gradient import ProximalGradient
 from ..solvers.state import State, load_state
-from ._report import Report, show
+from ._report import Checks, Fault, Report, call_unchanged, run_checks, show
 
-TRIED_ITERATIONS = 20
-Memory = dict[str, Any]
+CHECKED_UPDATES = 6  # direct calls of `update`
+CHECKED_ITERATIONS = 20  # of a run
 
 
 def check_rule(rule: Any, *, seed: int = 0) -> Report:
-    """Try a rule on random quadratic functions: its steps, blocks, trajectories, and whether runs can be continued.
+    """Check a user-defined step-size rule on random quadratic functions.
 
-    For those who write their own. It says what is wrong, and cannot prove that nothing is.
+    Its memory, steps, blocks and trajectories are checked, and whether runs can be saved and
+    resumed. Passing these checks does not prove correctness.
 
     Parameters
     ----------
     rule : Rule
         The rule.
     seed : int
-        Of the functions.
+        Seed of the random functions.
 
     Returns
     -------
     Report
-        True if nothing is wrong. Printed, it is one sentence per statement; `failures` are those about what is wrong.
+        True if nothing is wrong. It prints as one sentence per check. `failures` lists the
+        sentences about what is wrong.
 
     Examples
     --------
@@ -50,270 +53,188 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
     ...         return {"total": 0.0 * g}
     ...     def update(self, memory, n, x, g):
     ...         return {"total": memory["total"] - g**2}, x - 0.1 * g, 0.1
-    >>> print(check_rule(Careless(eta=0.1)).failures[0])
-    What it remembers as "total" must not become negative: after 1 gradients it is so.
+    >>> print(check_rule(Careless(eta=0.1)).failures[0])  # doctest: +ELLIPSIS
+    After iteration 1, memory['total'] is ... It must be finite, and a total not negative.
     """
     solver = as_solver(rule)
-    report = Report(solver.name)
-    if callable(rule.eta) and not report.look(
-        "Its schedule gives positive numbers.", lambda: _schedule(rule)
-    ):
-        return report
-    trial = RuleTrial(rule, np.random.default_rng(seed))
-    own = isinstance(solver, ProximalGradient)  # else there is a solver with a memory of its own
-    if own and not report.look(
-        "What it remembers is finite, and a total is not negative.", trial.remembers
-    ):
-        return report
-    if own:
-        report.look("update does not change what it is given.", trial.leaves_arguments_alone)
-        report.look("Steps are positive, and moves are finite.", trial.steps)
-    report.look("It works with blocks of every kind.", trial.blocks)
-    report.look("The same run gives the same answer twice.", trial.repeats)
-    report.look(
-        "A run that is saved and continued goes on as if it had never stopped.", trial.resumes
-    )
-    report.look("Trajectories side by side are what each is alone.", trial.columns)
-    report.look("select keeps the chosen trajectories, and all else.", trial.selects)
-    report.look("A quadratic function goes down.", trial.goes_down)
-    return report
+    checks = RuleChecks(rule, np.random.default_rng(seed))
+    required: Checks = {}
+    if callable(rule.eta):
+        required["The schedule eta(n) gives positive numbers."] = checks.schedule
+    if isinstance(solver, ProximalGradient):  # other solvers keep a memory of their own
+        statement = "The methods init and update return valid results and change no argument."
+        required[statement] = checks.update
+    others: Checks = {
+        "A run that is repeated, or saved and resumed, gives the same result.": checks.repeat,
+        "Several trajectories side by side equal each alone, also by select.": checks.trajectories,
+        "The rule decreases a quadratic function.": checks.decrease,
+    }
+    for blocks in (None, "all", np.arange(checks.curvature.size) // 2):
+        others[f"The rule works with blocks={show(blocks)}."] = partial(checks.blocks, blocks)
+    return run_checks(solver.name, required, others)
 
 
-class RuleTrial:
-    """A rule and a quadratic function of a size that fits it. Each method returns what is wrong, or None."""
+class RuleChecks:
+    """The checks of a rule, and a quadratic function of a size that fits it."""
 
     def __init__(self, rule: Any, rng: np.random.Generator):
         self.rule, self.rng = rule, rng
-        self.shape = self._shape()
-        self.etas = rule.eta if isinstance(rule.eta, np.ndarray) else None
-        eta = rule.eta(1) if callable(rule.eta) else rule.eta
-        self.unit = 1.0 if eta is None else float(np.min(eta))  # distances that suit the step size
-        scale = (
-            np.ones(int(np.prod(self.shape)))
-            if rule.scale is None
-            else rule.scale.astype(np.float64)
-        )
-        self.curvature = (10.0 ** rng.uniform(-1, 1, self.shape)) / scale.reshape(self.shape) ** 2
-        self.target = self.unit * scale.reshape(self.shape) * (1.0 + 3.0 * rng.random(self.shape))
+        self.shape = _shape_for(rule)
+        self.batch = () if rule.trajectories is None else (rule.trajectories,)
+        size = int(np.prod(self.shape))
+        scale = np.ones(size) if rule.scale is None else rule.scale.astype(float)
+        self.curvature = (10.0 ** rng.uniform(-1, 1, size) / scale**2)[:, None]
+        self.center = (scale * (1.0 + 3.0 * rng.random(size)))[:, None]  # in units of the step size
 
-    def _shape(self) -> tuple[int, ...]:
-        """Of x, as the scale and the blocks of the rule have it."""
-        rule = self.rule
-        if isinstance(rule.blocks, str) and rule.blocks == "row":
-            return (3, 2) if rule.scale is None else (rule.scale.size, 1)
-        if rule.blocks is not None and not isinstance(rule.blocks, str):
-            return np.shape(rule.blocks)
-        return (6,) if rule.scale is None else rule.scale.shape
+    @cached_property
+    def unit(self) -> float:
+        """A step size of the rule, or 1 if it has none."""
+        eta = self.rule.eta(1) if callable(self.rule.eta) else self.rule.eta
+        return 1.0 if eta is None else float(np.min(eta))
 
-    def loss(self, x: np.ndarray) -> tuple[Any, np.ndarray]:
-        """sum(c (x - target)^2) / 2 for one x or several side by side."""
-        extra = (1,) * (x.ndim - len(self.shape))
-        away = x - self.target.reshape(*self.shape, *extra)
-        slope = self.curvature.reshape(*self.shape, *extra) * away
-        return 0.5 * np.sum(slope * away, axis=tuple(range(len(self.shape)))), slope
+    def loss(self, x: np.ndarray, factor: float = 1.0) -> tuple[Any, np.ndarray]:
+        """Return the quadratic function and its gradient for one x or several side by side."""
+        distance = x.reshape(self.center.size, -1) - self.unit * self.center
+        g = factor * self.curvature * distance
+        value = 0.5 * np.sum(g * distance, axis=0)
+        return value.reshape(x.shape[len(self.shape) :]), g.reshape(x.shape)
 
     def run(
         self,
         rule: Rule,
-        iterations: int = TRIED_ITERATIONS,
+        iterations: int = CHECKED_ITERATIONS,
+        batch: tuple[int, ...] = (),
         state: State | None = None,
-        width: tuple[int, ...] = (),
     ) -> State:
-        """The state after some iterations."""
-        width = width if rule.trajectories is None else (rule.trajectories,)
-        x0 = None if state is not None else np.zeros((*self.shape, *width))
-        return next(
-            islice(iterate(self.loss, x0, None, rule, state=state), iterations - 1, None)
-        ).copy()
+        """Return the state after some iterations from zero or from another state."""
+        batch = batch if rule.trajectories is None else (rule.trajectories,)
+        x0 = None if state is not None else np.zeros((*self.shape, *batch))
+        return next(islice(iterate(self.loss, x0, None, rule, state=state), iterations - 1, None))
 
-    def begun(self) -> tuple[Rule, Memory, np.ndarray, np.ndarray]:
-        """Return the rule for the shape of x, its first memory, a random point and a random gradient."""
-        width = () if self.etas is None else (len(self.etas),)
-        rule = self.rule.prepared(self.shape, np.float64, *(width or (None,)))
-        x, g = self.rng.standard_normal((2, int(np.prod(self.shape)), *width))
-        return rule, self._memory(rule.init(x.copy(), g.copy()), "init"), x, g
-
-    def counted(self, n: int) -> Any:
-        """Return n as rules get it."""
-        return n if self.etas is None else np.full(len(self.etas), n)
-
-    def _memory(self, memory: Any, method: str) -> Memory:
-        """Return a memory, or raise if it is not one."""
-        if not isinstance(memory, dict):
-            raise TypeError(
-                f"{method} must return a dict of arrays as memory. It returned {memory!r}"
-            )
-        for name, values in memory.items():
-            batch = () if self.etas is None else self.etas.shape
-            shape = np.shape(values)
-            if not isinstance(name, str) or shape[len(shape) - len(batch) :] != batch:
-                raise ValueError(
-                    f"What it remembers as {name!r} must end in the axis of trajectories, {batch}. It has shape {shape}"
-                )
-        return memory
-
-    def remembers(self) -> str | None:
-        """Return what is wrong with the memory after some gradients."""
-        rule, memory, x, g = self.begun()
-        kinds = set(memory)
-        for n in range(1, 7):
-            memory = self._memory(
-                rule.update(memory, self.counted(n), x.copy(), g.copy())[0], "update"
-            )
-            if set(memory) != kinds:
-                names = f"the names of init, {sorted(kinds)}. It has {sorted(memory)}"
-                return f"The method update must return a memory with {names}."
-            for name, array in memory.items():
-                for word, bad in (
-                    ("NaN", np.isnan),
-                    ("infinite", np.isinf),
-                    ("negative", lambda total: total < 0),
-                ):
-                    if np.any(bad(array)) and (name == "total" or word != "negative"):
-                        return f'What it remembers as "{name}" must not become {word}: after {n} gradients it is so.'
-            x, g = x + self.rng.standard_normal(x.shape), self.rng.standard_normal(x.shape)
-        return None
-
-    def leaves_arguments_alone(self) -> str | None:
-        """Return which argument `update` changes."""
-        rule, memory, x, g = self.begun()
-        for n in (1, 2):
-            given = {
-                "x": x,
-                "g": g,
-                **{f"memory[{name!r}]": array for name, array in memory.items()},
-            }
-            kept = {name: np.copy(array) for name, array in given.items()}
-            new = rule.update(memory, self.counted(n), x, g)[0]
-            for name, array in given.items():
-                if not np.array_equal(array, kept[name], equal_nan=True):
-                    return f"The method update changes {name}, which it should only read."
-            memory, x, g = new, x + 1.0, self.rng.standard_normal(x.shape)
-        return None
-
-    def steps(self) -> str | None:
-        """Return what is wrong with the first step."""
-        rule, memory, x, g = self.begun()
-        _, point, step = rule.update(memory, self.counted(1), x, g)
-        if not (np.isfinite(step).all() and np.all(step > 0)):
-            return f"Every step must be positive and finite. The method update makes them {show(np.asarray(step))}."
-        if np.shape(point) != x.shape or not np.isfinite(point).all():
-            return f"The point that update leads to must be finite, and of the shape of x. It is {show(np.asarray(point))}."
-        return None
-
-    def with_(self, **parameters: Any) -> Any:
-        """The rule with other parameters, as far as it has them."""
+    def with_parameters(self, **parameters: Any) -> Any:
+        """Return the rule with other values of those parameters that it has."""
         known = {field.name for field in fields(self.rule) if field.init}
-        return replace(
-            self.rule, **{name: value for name, value in parameters.items() if name in known}
-        )
+        return replace(self.rule, **{k: v for k, v in parameters.items() if k in known})
 
-    def blocks(self) -> str | None:
-        size = int(np.prod(self.shape))
-        for blocks in (None, "all", np.arange(size) // 2):
-            for eta in (self.unit, np.array([self.unit, 2 * self.unit])):
-                rule = self.with_(eta=eta, blocks=blocks)
-                try:
-                    state = self.run(rule, 5)
-                except Exception as error:
-                    words, many = (
-                        repr(blocks) if not isinstance(blocks, np.ndarray) else show(blocks),
-                        np.ndim(eta),
+    def schedule(self) -> None:
+        for n in range(1, 2 * CHECKED_ITERATIONS + 1):
+            _check.positive(self.rule.eta(n), f"eta({n})", type(self.rule).__name__)
+
+    def update(self) -> None:
+        rule = self.rule.prepared(self.shape, np.float64, self.rule.trajectories)
+        points = self.unit * self.rng.standard_normal((CHECKED_UPDATES, *self.shape, *self.batch))
+        memory = None
+        for n, point in enumerate(points, 1):
+            _, slope = self.loss(point)
+            x, g = point.reshape(-1, *self.batch), slope.reshape(-1, *self.batch)
+            if memory is None:
+                memory = rule.init(x.copy(), g.copy())
+                self.check_memory(memory, "init")
+            arguments = {f"memory[{name!r}]": array for name, array in memory.items()}
+            arguments |= {"x": x, "g": g}
+            call = partial(rule.update, memory, np.full(self.batch, n)[()], x, g)
+            new, moved, step = call_unchanged("The method update", call, arguments)
+            self.check_memory(new, "update")
+            if new.keys() != memory.keys():
+                raise Fault(
+                    "The method update must return a memory with the names of init, "
+                    f"{sorted(memory)}. It has {sorted(new)}."
+                )
+            for name, array in new.items():
+                if not np.isfinite(array).all() or (name == "total" and np.any(array < 0)):
+                    raise Fault(
+                        f"After iteration {n}, memory[{name!r}] is {show(array)}. It must be "
+                        "finite, and a total not negative."
                     )
-                    where = f"With blocks={words} and {'several eta' if many else 'one eta'}"
-                    return (
-                        f"{where} it raises {type(error).__name__}: {str(error).splitlines()[0]}."
-                    )
-                if not np.isfinite(state.x).all():
-                    return f"With blocks={blocks!r} a run on a quadratic function is not finite."
-        return None
+            finite = np.isfinite(moved).all() and np.isfinite(step).all()
+            if np.shape(moved) != x.shape or not finite or np.any(step <= 0):
+                raise Fault(
+                    "The point that update returns must be finite and have the shape of x, and "
+                    "every step must be positive and finite. It returned the point "
+                    f"{show(moved)} and the step {show(step)}."
+                )
+            memory = new
 
-    def repeats(self) -> str | None:
-        first, second = self.run(self.rule), self.run(self.rule)
-        return (
-            None if _same(first, second) else f"The same run gives different answers. {ON_MEMORY}"
-        )
+    def check_memory(self, memory: Any, method: str) -> None:
+        if not isinstance(memory, dict):
+            raise Fault(f"The memory from the method {method} must be a dict, not {memory!r}.")
+        for name, array in memory.items():
+            if self.batch and np.shape(array)[-1:] != self.batch:
+                raise Fault(
+                    f"The memory entry {name!r} must end in the axis of trajectories, {self.batch}. "
+                    f"It has shape {np.shape(array)}."
+                )
 
-    def resumes(self) -> str | None:
-        whole, half = self.run(self.rule, 2 * TRIED_ITERATIONS), self.run(self.rule)
+    def blocks(self, blocks: Any) -> None:
+        for eta in (self.unit, np.array([self.unit, 2 * self.unit])):
+            x = self.run(self.with_parameters(eta=eta, blocks=blocks), 5).x
+            if not np.isfinite(x).all():
+                where = f"With blocks={show(blocks)} and eta={eta}"
+                raise Fault(f"{where}, a run on a quadratic function is not finite.")
+
+    def repeat(self) -> None:
+        rule, twice = self.rule, 2 * CHECKED_ITERATIONS
+        whole, repeated, half = self.run(rule, twice), self.run(rule, twice), self.run(rule)
+        _compare_states(whole, repeated, "repeated")
         with tempfile.TemporaryDirectory() as folder:
-            half.save(Path(folder) / "state.npz")
-            continued = self.run(self.rule, state=load_state(Path(folder) / "state.npz"))
-        return (
-            None
-            if _same(whole, continued)
-            else f"A run that is saved and loaded goes on differently. {ON_MEMORY}"
-        )
+            path = Path(folder, "state.npz")
+            half.save(path)
+            resumed = self.run(rule, state=load_state(path))
+        _compare_states(whole, resumed, "saved and resumed")
 
-    def columns(self) -> str | None:
-        etas = np.array([self.unit, 3 * self.unit]) if self.etas is None else self.etas
-        together = self.run(self.with_(eta=etas), width=(2,))
+    def trajectories(self) -> None:
+        etas = self.rule.eta if self.batch else np.array([self.unit, 3 * self.unit])
+        rule = self.with_parameters(eta=etas)
+        together = self.run(rule, batch=etas.shape).x
         for k, eta in enumerate(etas):
-            alone = self.run(self.with_(eta=float(eta)))
-            if not np.allclose(
-                together.x[..., k], alone.x, rtol=1e-9, atol=1e-12 * float(np.abs(alone.x).max())
-            ):
-                found = f"{show(together.x[..., k])}, and {show(alone.x)}"
-                return f"Trajectories side by side differ from each alone: with eta = {eta:g} x is {found}."
-        return None
+            selected = rule.select(np.array([k]))
+            if type(selected) is not type(rule):
+                raise Fault(f"The method select must return the same rule, not {selected!r}.")
+            results = {
+                "alone": self.run(self.with_parameters(eta=float(eta))).x,
+                "alone after select": self.run(selected, batch=(1,)).x[..., 0],
+            }
+            for how, x in results.items():
+                if not _close(together[..., k], x):
+                    raise Fault(
+                        f"Trajectories side by side must equal each of them {how}: with "
+                        f"eta = {eta:g} x is {show(together[..., k])} and {show(x)}."
+                    )
 
-    def selects(self) -> str | None:
-        rule = (
-            self.rule
-            if self.etas is not None
-            else self.with_(eta=np.array([self.unit, 2 * self.unit]))
-        )
-        if rule.trajectories is None:
-            return (
-                None
-                if rule.select(np.array([0])) is rule
-                else "The method select must return the rule: it has no eta."
-            )
-        last = rule.trajectories - 1
-        part = rule.select(np.array([last]))
-        if type(part) is not type(rule) or part.trajectories != 1:
-            return f"The method select must return a {type(rule).__name__} for the chosen trajectories. It returned {part!r}."
-        together, alone = self.run(rule), self.run(part)
-        if not np.allclose(
-            together.x[..., last],
-            alone.x[..., 0],
-            rtol=1e-9,
-            atol=1e-12 * float(np.abs(alone.x).max()),
-        ):
-            return "The method select must keep everything but the other eta: the chosen trajectory alone runs differently."
-        return None
-
-    def goes_down(self) -> str | None:
-        """Of some curvatures, one has to suit the step size: what that means is not the same for all rules."""
-        rule, zero, curvature = (
-            self.with_(eta=self.unit) if self.etas is not None else self.rule,
-            np.zeros(self.shape),
-            self.curvature,
-        )
+    def decrease(self) -> None:
+        rule = self.with_parameters(eta=self.unit) if self.batch else self.rule
+        x0 = np.zeros(self.shape)
+        # Rules differ in what their step size means: it suits one of these functions.
         for factor in (1.0, 1.0 / self.unit, 0.1 / self.unit):
-            self.curvature = factor * curvature
-            start = float(self.loss(zero)[0])
-            end = minimize(self.loss, zero, rule=rule, max_iter=200, on_failure="ignore").fun_best
+            loss = partial(self.loss, factor=factor)
+            start, _ = loss(x0)
+            end = minimize(loss, x0, rule=rule, max_iter=200, on_failure="ignore").fun_best
             if end < start:
-                return None
-        return f"A quadratic function does not go down: from {start:.6g} to {end:.6g} at best, in 200 steps."
+                return
+        raise Fault(
+            f"A quadratic function does not go down: from {start:.6g} to {end:.6g} at best, in 200 "
+            "iterations."
+        )
 
 
-def _schedule(rule: Any) -> None:
-    """Raises if the first values of eta(n) are no step sizes."""
-    for n in range(1, 2 * TRIED_ITERATIONS + 1):
-        _check.positive(rule.eta(n), f"eta({n})", type(rule).__name__)
+def _shape_for(rule: Any) -> tuple[int, ...]:
+    """Return a shape of x that fits the scale and the blocks of the rule."""
+    if np.ndim(rule.blocks):
+        return np.shape(rule.blocks)
+    size, columns = (6, 2) if rule.scale is None else (rule.scale.size, 1)
+    return (size, columns) if rule.blocks == "row" else (size,)
 
 
-ON_MEMORY = (
-    "Whatever a rule remembers must be in the memory that update returns: only that is saved."
-)
+def _close(x: np.ndarray, expected: np.ndarray) -> bool:
+    return np.allclose(x, expected, rtol=1e-9, atol=1e-12 * float(np.abs(expected).max()))
 
 
-def _same(first: State, second: State) -> bool:
-    same = all(
-        np.array_equal(getattr(first, name), getattr(second, name)) for name in ("x", "g", "f")
-    )
-    return same and all(
-        np.array_equal(array, second.memory[name]) for name, array in first.memory.items()
-    )
+def _compare_states(first: State, second: State, action: str) -> None:
+    for name, array in {"x": first.x, **first.memory}.items():
+        other = {"x": second.x, **second.memory}[name]
+        if not np.array_equal(array, other):
+            raise Fault(
+                f"A run that is {action} gives another result: {name} is {show(other)} instead of "
+                f"{show(array)}. Keep everything that `update` needs in the memory: only that is "
+                "saved."
+            )
