@@ -1,4 +1,4 @@
-"""Rules: how gradients become steps, one per file."""
+"""Step-size rules: how gradients become steps, one rule per file."""
 
 from .ada_pg import AdaPG
 from .adadelta import AdaDelta
@@ -9,8 +9,8 @@ from .adam import Adam
 from .adam_diff import AdamDiff
 from .base import Rule
 from .base import as_rule as as_rule
+from .base import block_labels as block_labels
 from .base import has_eta as has_eta
-from .blocks import block_labels as block_labels
 from .constant import Constant
 from .d_adaptation import DAdaptation
 from .delayed_adagrad import DelayedAdaGrad

@@ -1,4 +1,4 @@
-"""AdaGrad in the same composite form: the paper's baseline."""
+"""AdaGrad with a prox: the baseline of the paper."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Arrays, Rule
+from .base import Arrays, Rule, Update
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +16,7 @@ class AdaGrad(Rule):
 
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k\|^2}, \qquad \text{step}_i = \eta\, \text{scale}_i / w_i^n
 
-    Parameters are those of `AdaGradDiff`. The prox is proved (in the reference, for regret).
+    Parameters are those of `AdaGradDiff`. The reference proves regret bounds with the proximal step.
 
     Examples
     --------
@@ -33,10 +33,9 @@ class AdaGrad(Rule):
     def init(self, x: Any, g: Any) -> Arrays:
         return {"total": self.block_sums(np.zeros_like(g))}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
         if self.large(g):
-            total, point, step = self.compiled_update(None, memory["total"], n, x, g)
-            return {"total": total}, point, step
+            return self.compiled_update(memory, x, g)
         total = memory["total"] + self.block_sums(g**2)
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
         return {"total": total}, x - step * g, step

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _check
-from .base import Arrays, Rule
+from .base import Arrays, UnscaledRule, Update
 
 
 @dataclass(frozen=True, eq=False)
-class Constant(Rule):
-    r"""Proximal (sub)gradient descent with one step for all coordinates. It remembers nothing.
+class Constant(UnscaledRule):
+    r"""Proximal (sub)gradient descent with one step for all coordinates.
 
     .. math:: x^{n+1} = \text{prox}_{\eta\varphi}(x^n - \eta g^n)
 
-    The prox is proved, for a smooth f with eta <= 1/L (`Constant.smooth`; the objective then never grows), and for the average
-    of N iterates with a Lipschitz f (`Constant.nonsmooth`).
+    The references prove convergence with the proximal step: for a smooth f with eta <= 1/L (`Constant.smooth`; the objective
+    then never grows), and for the average of N iterates with a Lipschitz f (`Constant.nonsmooth`).
 
     Parameters
     ----------
@@ -41,7 +41,6 @@ class Constant(Rule):
 
     eps: float = field(default=0.0, init=False)
     blocks: Any = field(default="all", init=False)
-    scale: Any = field(default=None, init=False)
 
     @classmethod
     def smooth(cls, L: float) -> Constant:
@@ -61,12 +60,12 @@ class Constant(Rule):
 
     @property
     def least_weight(self) -> tuple[str, float]:
-        """There is one weight, and it is 1."""
+        """The only weight is 1."""
         return "1", 1.0
 
     def init(self, x: Any, g: Any) -> Arrays:
         return {}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
         step = self.step_size(n)
         return {}, x - step * g, step
