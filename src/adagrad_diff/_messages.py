@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,15 +46,17 @@ def _scalar(value: np.ndarray) -> str:
     return repr(value.item()) if value.ndim == 0 else f"array of shape {value.shape}"
 
 
-PACKAGE = str(Path(__file__).parents[1])
+PACKAGE = os.path.join(os.path.dirname(__file__), "")
 
 
 def warn(message: str, category: type[Warning], through: str = PACKAGE) -> None:
-    """Warn at the line that led here, outside this package and the directory `through`, which may be in between."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, through)):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    """Warn at the line of the user: outside this package, the directory `through` and imports."""
+    frame, inner = sys._getframe(1), (PACKAGE, through, "<frozen importlib")
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(inner):
+        frame = frame.f_back
+    place, names = (frame.f_code.co_filename, frame.f_lineno), frame.f_globals
+    registry = names.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, category, *place, names["__name__"], registry)
 
 
 def require(module: str, extra: str) -> Any:

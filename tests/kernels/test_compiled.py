@@ -61,9 +61,7 @@ def test_no_two_losses_share_a_symbol(name):
 
 def test_no_two_processes_write_to_one_file():
     """The contract of `kernels._compile.plain`: two processes that compile a function write to different files."""
-    first, second = (
-        kernels.compiled(kernels.metric_update.py_func)._cache._cache_file for _ in range(2)
-    )
+    first, second = (kernels.compiled(kernels.metric_update.py_func)._cache._cache_file for _ in range(2))
     assert first._index_path == second._index_path
     assert first._data_name(1) != second._data_name(1)
 

@@ -1,5 +1,7 @@
 """Step-size rules: how gradients become steps, one rule per file."""
 
+from typing import TYPE_CHECKING
+
 from .ada_pg import AdaPG
 from .adadelta import AdaDelta
 from .adagrad import AdaGrad
@@ -44,3 +46,10 @@ __all__ = [
     "RMSProp",
     "Rule",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        from .._deprecated import lookup
+
+        return lookup(__name__, name)
