@@ -1,13 +1,11 @@
 """Adaptive proximal gradient: one step for all coordinates, from the local curvature."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .base import Arrays, StepSizeFreeRule, Update
+from .base import StepSizeFreeRule, squared_norm
 
 SHORT = 1e-3  # length of the first step, in units of 1 + ||x||
 
@@ -41,14 +39,14 @@ class AdaPG(StepSizeFreeRule):
     eps: float = field(default=0.0, init=False)
     blocks: Any = field(default="all", init=False)
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         step = first_step(x, g)
         return {"x": x, "g": g, "step": step, "before": step}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         gamma, before = memory["step"], memory["before"]
         dx, dg = x - memory["x"], g - memory["g"]
-        moved, changed = np.sum(dx**2, axis=0), np.sum(dg**2, axis=0)
+        moved, changed = squared_norm(dx), squared_norm(dg)
         # gamma l (gamma c - 1)
         excess = (gamma**2 * changed - gamma * np.sum(dx * dg, axis=0)) / moved
         longest = gamma * np.sqrt(1.0 + gamma / before)
@@ -64,8 +62,8 @@ class AdaPG(StepSizeFreeRule):
 def first_step(x: np.ndarray, g: np.ndarray) -> np.ndarray:
     """Return the step of length SHORT * (1 + ||x||), or 1 where the gradient gives none."""
     with np.errstate(all="ignore"):
-        size, slope = (np.sqrt(np.sum(values**2, axis=0)) for values in (x, g))
-        return _positive_or(1.0, SHORT * (1.0 + size) / slope)
+        step = SHORT * (1.0 + np.sqrt(squared_norm(x))) / np.sqrt(squared_norm(g))
+    return _positive_or(1.0, step)
 
 
 def second_step(step: np.ndarray, moved: np.ndarray, changed: np.ndarray) -> np.ndarray:
@@ -74,8 +72,7 @@ def second_step(step: np.ndarray, moved: np.ndarray, changed: np.ndarray) -> np.
     It is bounded by the step of length 1 + ||x||: where a loss is almost linear, gradients hardly
     change, and without a bound the second step would be far too long.
     """
-    with np.errstate(all="ignore"):
-        return _positive_or(step, np.minimum(np.sqrt(moved / changed), step / SHORT))
+    return _positive_or(step, np.minimum(np.sqrt(moved / changed), step / SHORT))
 
 
 def _positive_or(fallback: Any, values: np.ndarray) -> np.ndarray:

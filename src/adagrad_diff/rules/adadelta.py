@@ -1,14 +1,12 @@
 """AdaDelta: steps as long as recent steps, in the units of x."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._check import fraction
-from .base import Arrays, UnscaledRule, Update, moving_average
+from .base import UnscaledRule, moving_average
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +50,11 @@ class AdaDelta(UnscaledRule):
     eps: float = 1e-6
     rho: float = 0.9
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = self.block_sums(np.zeros_like(g))
         return {"last": x, "total": zeros, "moved": zeros}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         total = moving_average(memory["total"], self.block_sums(g**2), self.rho)  # v
         squares = self.block_sums((x - memory["last"]) ** 2)
         moved = moving_average(memory["moved"], squares, self.rho)  # eta^2 u

@@ -1,13 +1,10 @@
 """AdaGrad with a prox: the baseline of the paper."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from .base import Arrays, Rule, Update
+from .base import Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +27,10 @@ class AdaGrad(Rule):
     Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and stochastic optimization, 2011.
     """
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         return {"total": self.block_sums(np.zeros_like(g))}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         if self.large(g):
             return self.compiled_update(memory, x, g)
         total = memory["total"] + self.block_sums(g**2)

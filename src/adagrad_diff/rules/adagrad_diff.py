@@ -1,13 +1,10 @@
 """AdaGrad-Diff: the metric of Algorithm 1."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from .base import Arrays, Rule, Update
+from .base import Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +41,11 @@ class AdaGradDiff(Rule):
     Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive Gradient Algorithm, Algorithm 1.
     """
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = np.zeros_like(g)  # g^0 = 0
         return {"previous": zeros, "total": self.block_sums(zeros)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         if self.large(g):
             return self.compiled_update(memory, x, g)
         total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)

@@ -1,14 +1,12 @@
 """AdaGrad-Norm: one weight for all coordinates, from the norms of gradients."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._check import positive
-from .base import Arrays, UnscaledRule, Update
+from .base import UnscaledRule, squared_norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +48,10 @@ class AdaGradNorm(UnscaledRule):
         """The weight is at least b0."""
         return "b0", self.b0
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         return {"total": np.full(g.shape[1:], self.b0**2)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
-        total = memory["total"] + np.sum(g**2, axis=0)
+    def update(self, memory, n, x, g):
+        total = memory["total"] + squared_norm(g)
         step = self.step_size(n) / np.sqrt(total)
         return {"total": total}, x - step * g, step

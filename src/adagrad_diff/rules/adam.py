@@ -1,14 +1,12 @@
 """Adam: steps along an average of gradients, divided by the root of an average of their squares."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._check import fraction
-from .base import Arrays, UnscaledRule, Update, moving_average, unbiased
+from .base import UnscaledRule, moving_average, unbiased
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +49,11 @@ class Adam(UnscaledRule):
     beta1: float = 0.9
     beta2: float = 0.999
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = np.zeros_like(g)
         return {"mean": zeros, "total": self.block_sums(zeros)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         mean = moving_average(memory["mean"], g, self.beta1)
         total = moving_average(memory["total"], self.block_sums(g**2), self.beta2)
         root = np.sqrt(unbiased(total, self.beta2, n))

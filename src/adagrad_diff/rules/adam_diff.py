@@ -1,14 +1,11 @@
 """Adam with differences of gradients, which the paper names as future work."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._check import fraction, positive
-from .base import MAX_MOVE, Arrays, UnscaledRule, Update, moving_average, unbiased
+from .base import MAX_MOVE, UnscaledRule, moving_average, unbiased
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +48,11 @@ class AdamDiff(UnscaledRule):
     beta2: float = 0.999
     max_move: float = MAX_MOVE
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = np.zeros_like(g)  # g^0 = 0
         return {"previous": zeros, "mean": zeros, "total": self.block_sums(zeros)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         mean = moving_average(memory["mean"], g, self.beta1)
         squares = self.block_sums((g - memory["previous"]) ** 2)
         total = moving_average(memory["total"], squares, self.beta2)

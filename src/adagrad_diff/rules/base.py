@@ -92,10 +92,8 @@ class Rule(ABC):
 
     def __repr__(self) -> str:
         """Return the call that makes this rule, without parameters at their defaults."""
-        usual = {field.name: field.default for field in fields(self) if field.init}
-        own = {name: getattr(self, name) for name in usual}
-        changed = {k: v for k, v in own.items() if np.ndim(v) or v != usual[k]}
-        return call(self, **changed)
+        values = {f.name: (getattr(self, f.name), f.default) for f in fields(self) if f.init}
+        return call(self, **{k: v for k, (v, usual) in values.items() if np.ndim(v) or v != usual})
 
     def __post_init__(self) -> None:
         owner, values = type(self).__name__, vars(self)
@@ -181,7 +179,7 @@ class Rule(ABC):
         from .. import kernels
 
         total, step, point = np.empty_like(g), np.empty_like(g), np.empty_like(g)
-        eta = np.array(np.broadcast_to(self.eta, g.shape[1:] or (1,)), float)  # type: ignore[arg-type]
+        eta = np.full(g.shape[1:] or (1,), self.eta, float)
         weights = (memory.get("previous"), memory["total"], self.eps, eta, self.scales())
         kernels.metric_update(*weights, x, g, total, step, point)
         return {name: g if name == "previous" else total for name in memory}, point, step
@@ -299,6 +297,11 @@ def as_rule(rule: Any) -> Rule:
         example = f"{rule.__name__}({'eta=0.1' if has_eta(rule) else ''})"
         raise TypeError(f"'rule' is the class {rule.__name__}. Did you mean {example}?")
     raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
+
+
+def squared_norm(values: Any) -> Any:
+    """Return ||values||^2, of each trajectory."""
+    return np.sum(values**2, axis=0)
 
 
 def moving_average(average: Any, values: Any, decay: float) -> Any:

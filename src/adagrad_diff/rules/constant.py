@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _check
-from .base import Arrays, UnscaledRule, Update
+from .base import UnscaledRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,9 @@ class Constant(UnscaledRule):
         """The only weight is 1."""
         return "1", 1.0
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         return {}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         step = self.step_size(n)
         return {}, x - step * g, step

@@ -1,14 +1,12 @@
 """D-Adaptation: dual averaging with a lower bound on the distance to a solution as step size."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._check import positive
-from .base import Arrays, StepSizeFreeRule, Update
+from .base import StepSizeFreeRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +50,18 @@ class DAdaptation(StepSizeFreeRule):
     d0: float = 1e-6
     start: float = 1e-6
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros, number = np.zeros_like(g), np.zeros(g.shape[1:])
-        memory = {"total": np.full_like(g, self.start), "sum": zeros, "first": x}
-        return memory | {"d": np.full_like(number, self.d0), "weight": number, "squares": number}
+        return {
+            "total": zeros + self.start,
+            "sum": zeros,
+            "first": x,
+            "d": number + self.d0,
+            "weight": number,
+            "squares": number,
+        }
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         d, total = memory["d"], memory["total"] + g**2
         gradients, weight = memory["sum"] + d * g, memory["weight"] + d
         inverse = 1.0 / (self.eps + np.sqrt(total))

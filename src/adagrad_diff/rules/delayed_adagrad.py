@@ -1,14 +1,12 @@
 """AdaGrad with a delay: the step does not depend on the newest gradient."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._check import number, positive
-from .base import Arrays, UnscaledRule, Update
+from .base import UnscaledRule
 
 
 def half_to_one(value: Any, name: str, owner: str) -> float:
@@ -58,10 +56,10 @@ class DelayedAdaGrad(UnscaledRule):
         """The sums are at least beta."""
         return "beta", self.beta**self.power
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         return {"total": np.full_like(self.block_sums(g), self.beta)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         step = self.step_size(n) / self.spread(memory["total"]) ** self.power
         total = memory["total"] + self.block_sums(g**2)  # for the next step
         return {"total": total}, x - step * g, step

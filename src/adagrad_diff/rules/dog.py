@@ -1,14 +1,12 @@
 """DoG: distance over gradients. There is no step size."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._check import positive
-from .base import Arrays, StepSizeFreeRule, Update
+from .base import StepSizeFreeRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,18 +52,18 @@ class DoG(StepSizeFreeRule):
     first: float = 1e-6
     gamma: float = 8.0
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         far = self.first * (1.0 + np.sqrt(self.block_sums(x**2)))
         return {"total": np.full_like(far, self.eps), "far": far, "first": x, "average": x}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         total = memory["total"] + self.block_sums(g**2)
         far = np.maximum(memory["far"], np.sqrt(self.block_sums((x - memory["first"]) ** 2)))
         step = self.spread(far / np.sqrt(total))
         new = {"total": total, "far": far, "average": self.average(memory, n, x)}
         return memory | new, x - step * g, step
 
-    def average(self, memory: Arrays, n: Any, x: Any) -> Any:
+    def average(self, memory, n, x):
         """Return the average of x^2, ..., x^n with weights that grow like a power of n."""
         t = n - 1
         share = np.where(t > 0, (1.0 + self.gamma) / (t + self.gamma), 0.0)  # c_t

@@ -1,13 +1,10 @@
 """AdaGrad by dual averaging: steps from the first iterate along the sum of all gradients."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from .base import Arrays, UnscaledRule, Update
+from .base import UnscaledRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +36,11 @@ class DualAveraging(UnscaledRule):
     Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and stochastic optimization, 2011, equation (3).
     """
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = np.zeros_like(g)
         return {"first": x, "sum": zeros, "total": self.block_sums(zeros)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         total, gradients = memory["total"] + self.block_sums(g**2), memory["sum"] + g
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
         new = {"sum": gradients, "total": total}

@@ -1,7 +1,5 @@
 """FISTA among the rules: its parameters. The steps are those of a solver, because it may take a step back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,4 +42,4 @@ class FISTA(StepSizeFreeRule):
     def init(self, *_: Any) -> Any:
         raise NotImplementedError("FISTA is not a step-size rule: solvers/fista.py has its steps.")
 
-    update = init
+    update = init  # type: ignore[assignment]

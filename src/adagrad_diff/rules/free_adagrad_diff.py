@@ -1,13 +1,11 @@
 """AdaGrad-Diff without a step size: the distance from the start replaces it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .base import Arrays, Update
+from .base import squared_norm
 from .dog import DoG
 
 
@@ -56,15 +54,22 @@ class FreeAdaGradDiff(DoG):
 
     blocks: Any = None
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros, number = np.zeros_like(g), np.zeros(g.shape[1:])
-        far = self.first * (1.0 + np.sqrt(np.sum(x**2, axis=0)))
-        memory = {"previous": zeros, "total": self.block_sums(zeros), "far": far, "weight": number}
-        return memory | {"sum": zeros, "first": x, "average": x}
+        far = self.first * (1.0 + np.sqrt(squared_norm(x)))
+        return {
+            "previous": zeros,
+            "total": self.block_sums(zeros),
+            "far": far,
+            "weight": number,
+            "sum": zeros,
+            "first": x,
+            "average": x,
+        }
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)
-        far = np.maximum(memory["far"], np.sqrt(np.sum((x - memory["first"]) ** 2, axis=0)))
+        far = np.maximum(memory["far"], np.sqrt(squared_norm(x - memory["first"])))
         share = far / np.sqrt(len(total))  # the weight of g^n: len(total) is the number of blocks
         gradients, weight = memory["sum"] + share * g, memory["weight"] + share
         inverse = 1.0 / (self.eps + self.spread(np.sqrt(total)))

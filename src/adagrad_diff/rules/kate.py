@@ -1,14 +1,12 @@
 """KATE: AdaGrad without the root, with a numerator that compensates for it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._check import nonnegative
-from .base import Arrays, UnscaledRule, Update
+from .base import UnscaledRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +47,11 @@ class KATE(UnscaledRule):
     eta: Any = 1e-3
     delta: float = 0.9
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = self.block_sums(np.zeros_like(g))
         return {"total": zeros, "ratios": zeros}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         squares = self.block_sums(g**2)
         total = memory["total"] + squares  # b_n^2
         ratios = memory["ratios"] + self.delta * squares + squares / (total + self.eps)  # m_n^2

@@ -1,14 +1,12 @@
 """Prodigy: D-Adaptation for Adam, with a faster estimate of the distance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._check import fraction, positive
-from .base import Arrays, StepSizeFreeRule, Update, moving_average
+from .base import StepSizeFreeRule, moving_average
 from .d_adaptation import larger_distance
 
 
@@ -53,12 +51,18 @@ class Prodigy(StepSizeFreeRule):
     beta2: float = 0.999
     d0: float = 1e-6
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros, number = np.zeros_like(g), np.zeros(g.shape[1:])
-        memory = {"mean": zeros, "total": zeros, "sum": zeros, "first": x}
-        return memory | {"d": np.full_like(number, self.d0), "gain": number}
+        return {
+            "mean": zeros,
+            "total": zeros,
+            "sum": zeros,
+            "first": x,
+            "d": number + self.d0,
+            "gain": number,
+        }
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         d, beta3 = memory["d"], self.beta2**0.5
         mean = self.beta1 * memory["mean"] + (1 - self.beta1) * d * g  # m
         total = moving_average(memory["total"], (d * g) ** 2, self.beta2)  # v

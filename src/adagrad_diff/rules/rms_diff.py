@@ -1,14 +1,11 @@
 """RMSProp with differences of gradients: AdaGrad-Diff with an exponential average."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._check import fraction, positive
-from .base import MAX_MOVE, Arrays, UnscaledRule, Update, moving_average, unbiased
+from .base import MAX_MOVE, UnscaledRule, moving_average, unbiased
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +46,11 @@ class RMSDiff(UnscaledRule):
     beta: float = 0.99
     max_move: float = MAX_MOVE
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = np.zeros_like(g)  # g^0 = 0
         return {"previous": zeros, "total": self.block_sums(zeros)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         squares = self.block_sums((g - memory["previous"]) ** 2)
         total = moving_average(memory["total"], squares, self.beta)
         root = np.sqrt(unbiased(total, self.beta, n))

@@ -1,14 +1,12 @@
 """RMSProp: AdaGrad with an exponential average of squared gradients."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._check import fraction
-from .base import Arrays, Rule, Update, moving_average
+from .base import Rule, moving_average
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +46,10 @@ class RMSProp(Rule):
     eta: Any = 0.01
     beta: float = 0.99
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         return {"total": self.block_sums(np.zeros_like(g))}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
+    def update(self, memory, n, x, g):
         total = moving_average(memory["total"], self.block_sums(g**2), self.beta)
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
         return {"total": total}, x - step * g, step
