@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from .base import StepSizeFreeRule, squared_norm
+from .base import OneStepRule, squared_norm
 
 SHORT = 1e-3  # length of the first step, in units of 1 + ||x||
 
 
 @dataclass(frozen=True, eq=False)
-class AdaPG(StepSizeFreeRule):
+class AdaPG(OneStepRule):
     r"""Proximal gradient steps that fit the local curvature, without a line search. For smooth f; there is no step size.
 
     .. math:: \gamma_{n+1} = \min\Big(\gamma_n \sqrt{1 + \gamma_n / \gamma_{n-1}},
@@ -36,8 +36,7 @@ class AdaPG(StepSizeFreeRule):
     of the gradient, 2024. There the first step comes from a trial; here it does not.
     """
 
-    eps: float = field(default=0.0, init=False)
-    blocks: Any = field(default="all", init=False)
+    eta: Any = field(default=None, init=False)
 
     def init(self, x, g):
         step = first_step(x, g)
@@ -50,8 +49,7 @@ class AdaPG(StepSizeFreeRule):
         # gamma l (gamma c - 1)
         excess = (gamma**2 * changed - gamma * np.sum(dx * dg, axis=0)) / moved
         longest = gamma * np.sqrt(1.0 + gamma / before)
-        shorter = np.minimum(longest, gamma / (2.0 * np.sqrt(excess)))
-        step = np.where(excess > 0, shorter, longest)
+        step = np.fmin(longest, gamma / (2.0 * np.sqrt(excess)))  # ignores the root if excess < 0
         known = (moved > 0) & (step > 0) & (step < np.inf)  # else x has not moved: keep the step
         second = second_step(gamma, moved, changed)
         step = np.where(n == 2, second, np.where(known, step, gamma))
@@ -59,14 +57,14 @@ class AdaPG(StepSizeFreeRule):
         return {"x": x, "g": g, "step": step, "before": before}, x - step * g, step
 
 
-def first_step(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+def first_step(x: Any, g: Any) -> Any:
     """Return the step of length SHORT * (1 + ||x||), or 1 where the gradient gives none."""
     with np.errstate(all="ignore"):
         step = SHORT * (1.0 + np.sqrt(squared_norm(x))) / np.sqrt(squared_norm(g))
     return _positive_or(1.0, step)
 
 
-def second_step(step: np.ndarray, moved: np.ndarray, changed: np.ndarray) -> np.ndarray:
+def second_step(step: Any, moved: Any, changed: Any) -> Any:
     """Return ||dx|| / ||dg|| of the first step, or the first step where the quotient is not positive.
 
     It is bounded by the step of length 1 + ||x||: where a loss is almost linear, gradients hardly
@@ -75,6 +73,6 @@ def second_step(step: np.ndarray, moved: np.ndarray, changed: np.ndarray) -> np.
     return _positive_or(step, np.minimum(np.sqrt(moved / changed), step / SHORT))
 
 
-def _positive_or(fallback: Any, values: np.ndarray) -> np.ndarray:
+def _positive_or(fallback, values):
     """Return the values that are positive and finite, and the fallback for the others."""
     return np.where((values > 0) & (values < np.inf), values, fallback)

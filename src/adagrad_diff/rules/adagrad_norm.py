@@ -1,16 +1,15 @@
 """AdaGrad-Norm: one weight for all coordinates, from the norms of gradients."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from .._check import positive
-from .base import UnscaledRule, squared_norm
+from .base import OneStepRule, squared_norm
 
 
 @dataclass(frozen=True, eq=False)
-class AdaGradNorm(UnscaledRule):
+class AdaGradNorm(OneStepRule):
     r"""Accumulate the squared norms of gradients: one step for all coordinates.
 
     .. math:: b_n^2 = b_{n-1}^2 + \|g^n\|^2, \qquad x^{n+1} = \text{prox}_{\eta\varphi / b_n}(x^n - \eta\, g^n / b_n)
@@ -40,11 +39,9 @@ class AdaGradNorm(UnscaledRule):
     _constraints = {"b0": positive}
 
     b0: float = 1e-8
-    eps: float = field(default=0.0, init=False)
-    blocks: Any = field(default="all", init=False)
 
     @property
-    def least_weight(self) -> tuple[str, float]:
+    def least_weight(self):
         """The weight is at least b0."""
         return "b0", self.b0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -195,8 +195,8 @@ class Rule(ABC):
         """Return the same rule for some of the trajectories."""
         if not isinstance(self.eta, np.ndarray):
             return self
-        chosen = replace(self, eta=self.eta[columns])
-        vars(chosen).update({k: v for k, v in vars(self).items() if k.startswith("_")})
+        chosen = copy.copy(self)
+        vars(chosen)["eta"] = self.eta[columns]
         return chosen
 
     def prepared(
@@ -223,8 +223,7 @@ class Rule(ABC):
                     f"'scale' must hold one value per coordinate: {size}. Got {self.scale.size}."
                 )
             rule._check_representable(self.scale, "scale")
-            scale = np.ones(size)
-            scale[: self.scale.size] = self.scale
+            scale = np.append(self.scale, np.ones(size - self.scale.size))
             private["_scale"] = scale if trajectories is None else scale[:, None]
         if self.eta is not None and not callable(self.eta):
             rule._check_eta(self.eta, "eta")
@@ -251,11 +250,11 @@ class Rule(ABC):
         values = np.asarray(values, np.float64)
         with np.errstate(over="ignore", under="ignore"):
             cast = values.astype(self._dtype)
-        bad = ~(np.isfinite(cast) & (cast > 0))
-        if bad.any():
+        bad = values[~(np.isfinite(cast) & (cast > 0))]
+        if bad.size:
             raise ValueError(
                 f"The {name!r} parameter of {type(self).__name__} must be a positive number of "
-                f"{self._dtype}. Got {values[bad].flat[0].item()!r} instead."
+                f"{self._dtype}. Got {bad.tolist()[0]!r} instead."
             )
 
     def _check_eta(self, eta: Any, name: str) -> None:
@@ -275,6 +274,14 @@ class UnscaledRule(Rule):
     """A rule without the parameter `scale`."""
 
     scale: Any = field(default=None, init=False)
+
+
+@dataclass(frozen=True, eq=False)
+class OneStepRule(UnscaledRule):
+    """A rule with one step for all coordinates."""
+
+    eps: float = field(default=0.0, init=False)
+    blocks: Any = field(default="all", init=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,17 +306,17 @@ def as_rule(rule: Any) -> Rule:
     raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
 
 
-def squared_norm(values: Any) -> Any:
+def squared_norm(values):
     """Return ||values||^2, of each trajectory."""
     return np.sum(values**2, axis=0)
 
 
-def moving_average(average: Any, values: Any, decay: float) -> Any:
+def moving_average(average, values, decay):
     """Return an exponential average with new values; `decay` is how much of the old one stays."""
     return decay * average + (1 - decay) * values
 
 
-def unbiased(average: Any, decay: float, n: Any) -> Any:
+def unbiased(average, decay, n):
     """Return an exponential average of n values, corrected for its start at zero."""
     return average / (1 - decay**n)
 
@@ -330,7 +337,7 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
 
     Returns
     -------
-    labels : array of int64 or None
+    labels : array of integers or None
         One label per coordinate of x, read row by row. None stands for blocks of single coordinates.
 
     Examples
@@ -341,16 +348,14 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
     [0, 0, 0, 1, 1, 1]
     """
     size = int(np.prod(shape))
-    if blocks is None:
-        return None
-    if isinstance(blocks, str):
-        if blocks == "element":
+    if blocks is None or isinstance(blocks, str):
+        if blocks in (None, "element"):
             return None
         if blocks == "all":
             return np.zeros(size, np.int64)
-        if blocks == "row" and len(shape) == 2:
-            return np.repeat(np.arange(shape[0]), shape[1])
         if blocks == "row":
+            if len(shape) == 2:
+                return np.repeat(np.arange(shape[0]), shape[1])
             raise ValueError(
                 f"blocks='row' needs a two-dimensional x. Got x of shape {shape} instead."
             )
@@ -370,5 +375,5 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
             f"'blocks' must hold one label per coordinate: {size} for x of shape {shape}. Got "
             f"labels of shape {labels.shape}."
         )
-    codes = np.unique(labels.ravel(), return_inverse=True)[1].astype(np.int64)
+    codes = np.unique(labels.ravel(), return_inverse=True)[1]
     return np.append(codes, np.full(size - codes.size, codes.max(initial=-1) + 1))

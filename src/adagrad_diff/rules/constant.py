@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from .. import _check
-from .base import UnscaledRule
+from .._check import count, positive
+from .base import OneStepRule
 
 
 @dataclass(frozen=True, eq=False)
-class Constant(UnscaledRule):
+class Constant(OneStepRule):
     r"""Proximal (sub)gradient descent with one step for all coordinates.
 
     .. math:: x^{n+1} = \text{prox}_{\eta\varphi}(x^n - \eta g^n)
@@ -39,13 +38,10 @@ class Constant(UnscaledRule):
     Introductory lectures on convex optimization, 2004, section 3.2.3.
     """
 
-    eps: float = field(default=0.0, init=False)
-    blocks: Any = field(default="all", init=False)
-
     @classmethod
     def smooth(cls, L: float) -> Constant:
         """Return the rule with the step 1 / L, for a gradient with Lipschitz constant L."""
-        return cls(1.0 / _check.positive(L, "L", cls.__name__))
+        return cls(1.0 / positive(L, "L", "Constant"))
 
     @classmethod
     def nonsmooth(cls, distance: float, bound: float, iterations: int) -> Constant:
@@ -53,13 +49,13 @@ class Constant(UnscaledRule):
 
         D bounds the distance to a solution, G the norms of subgradients, N is the number of iterations.
         """
-        distance = _check.positive(distance, "distance", cls.__name__)
-        bound = _check.positive(bound, "bound", cls.__name__)
-        iterations = _check.count(iterations, "iterations", cls.__name__, least=1)
+        distance = positive(distance, "distance", "Constant")
+        bound = positive(bound, "bound", "Constant")
+        iterations = count(iterations, "iterations", "Constant", least=1)
         return cls(distance / (bound * math.sqrt(iterations)))
 
     @property
-    def least_weight(self) -> tuple[str, float]:
+    def least_weight(self):
         """The only weight is 1."""
         return "1", 1.0
 

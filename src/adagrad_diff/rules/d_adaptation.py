@@ -71,6 +71,6 @@ class DAdaptation(StepSizeFreeRule):
         return memory | new, memory["first"] - inverse * gradients, weight * inverse
 
 
-def larger_distance(d: Any, gain: Any, gradients: Any) -> Any:
+def larger_distance(d, gain, gradients):
     """Return max(d, gain / ||gradients||_1), or d while all gradients are zero."""
     return np.fmax(d, gain / np.sum(np.abs(gradients), axis=0))  # 0 / 0 is NaN, which fmax ignores

@@ -1,7 +1,6 @@
 """AdaGrad with a delay: the step does not depend on the newest gradient."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from .._check import number, positive
 from .base import UnscaledRule
 
 
-def half_to_one(value: Any, name: str, owner: str) -> float:
+def half_to_one(value, name, owner):
     """Return a number from 0.5 to 1, or raise."""
     return number(value, name, owner, "a number from 0.5 to 1", lambda power: 0.5 <= power <= 1)
 
@@ -52,7 +51,7 @@ class DelayedAdaGrad(UnscaledRule):
     eps: float = field(default=0.0, init=False)
 
     @property
-    def least_weight(self) -> tuple[str, float]:
+    def least_weight(self):
         """The sums are at least beta."""
         return "beta", self.beta**self.power
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from .base import StepSizeFreeRule
+from .base import OneStepRule
 
 
 @dataclass(frozen=True, eq=False)
-class FISTA(StepSizeFreeRule):
+class FISTA(OneStepRule):
     r"""The accelerated proximal gradient method. For smooth f; there is no step size.
 
     .. math:: x^{k+1} = \text{prox}_{\gamma\varphi}(y^k - \gamma \nabla f(y^k)), \qquad
@@ -36,8 +36,7 @@ class FISTA(StepSizeFreeRule):
     Adaptive restart for accelerated gradient schemes, 2015. The first step is ours.
     """
 
-    eps: float = field(default=0.0, init=False)
-    blocks: Any = field(default="all", init=False)
+    eta: Any = field(default=None, init=False)
 
     def init(self, *_: Any) -> Any:
         raise NotImplementedError("FISTA is not a step-size rule: solvers/fista.py has its steps.")

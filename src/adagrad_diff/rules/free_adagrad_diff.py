@@ -73,6 +73,12 @@ class FreeAdaGradDiff(DoG):
         share = far / np.sqrt(len(total))  # the weight of g^n: len(total) is the number of blocks
         gradients, weight = memory["sum"] + share * g, memory["weight"] + share
         inverse = 1.0 / (self.eps + self.spread(np.sqrt(total)))
-        new = {"previous": g, "total": total, "far": far, "weight": weight, "sum": gradients}
-        new["average"] = self.average(memory, n, x)
+        new = {
+            "previous": g,
+            "total": total,
+            "far": far,
+            "weight": weight,
+            "sum": gradients,
+            "average": self.average(memory, n, x),
+        }
         return memory | new, memory["first"] - inverse * gradients, weight * inverse
