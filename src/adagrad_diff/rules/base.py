@@ -146,8 +146,10 @@ class Rule(ABC):
         """Return eta_n, times the scale of the coordinates if there is one."""
         if not callable(self.eta):
             return self._scale * self.eta
-        owner = type(self).__name__
-        values = [_check.positive(self.eta(int(k)), f"eta({k})", owner) for k in np.atleast_1d(n)]
+        values = [
+            _check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__)
+            for k in np.atleast_1d(n)
+        ]
         self._check_eta(values, "eta" if np.ndim(n) else f"eta({n})")
         return self._scale * (np.array(values) if np.ndim(n) else values[0])
 
@@ -212,10 +214,9 @@ class Rule(ABC):
                 f"'eta' has {self.trajectories} values, one per trajectory, but x has "
                 f"{trajectories or 1} trajectories. Give x0 one column per value."
             )
-        rule, size = copy.copy(self), int(np.prod(shape))
+        rule, size = copy.copy(self), np.prod(shape)
         private = vars(rule)
-        private["_dtype"] = np.dtype(dtype)
-        private["_labels"] = block_labels(self.blocks, shape, intercept)
+        private.update(_dtype=np.dtype(dtype), _labels=block_labels(self.blocks, shape, intercept))
         if self.scale is not None:
             last = size // shape[0] if intercept else 0  # an intercept that is left out has scale 1
             if self.scale.size not in (size, size - last):
@@ -370,10 +371,10 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
             f"labels. Got {_check.shown(blocks)} instead."
         )
     rest = (shape[0] - 1, *shape[1:]) if intercept else shape  # without the intercept
-    if labels.shape not in (shape, (size,), rest, (int(np.prod(rest)),)):
+    if labels.shape not in (shape, (size,), rest, (np.prod(rest),)):
         raise ValueError(
             f"'blocks' must hold one label per coordinate: {size} for x of shape {shape}. Got "
             f"labels of shape {labels.shape}."
         )
-    codes = np.unique(labels.ravel(), return_inverse=True)[1]
+    codes = np.unique(labels, return_inverse=True)[1]
     return np.append(codes, np.full(size - codes.size, codes.max(initial=-1) + 1))

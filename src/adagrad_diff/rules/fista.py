@@ -38,7 +38,7 @@ class FISTA(OneStepRule):
 
     eta: Any = field(default=None, init=False)
 
-    def init(self, *_: Any) -> Any:
+    def init(self, *_):
         raise NotImplementedError("FISTA is not a step-size rule: solvers/fista.py has its steps.")
 
-    update = init  # type: ignore[assignment]
+    update = init
