@@ -22,7 +22,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch.nn.functional import cross_entropy
 
-from adagrad_diff.rules.moves import MAX_MOVE
+from adagrad_diff.rules.base import MAX_MOVE
 from adagrad_diff.study.style import line_of, style
 from adagrad_diff.torch import AdaGradDiff, AdamDiff
 

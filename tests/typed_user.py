@@ -47,7 +47,7 @@ from adagrad_diff import (
     sweep,
 )
 from adagrad_diff.data import Source
-from adagrad_diff.rules.blocks import block_labels
+from adagrad_diff.rules import block_labels
 from adagrad_diff.sklearn import (
     KernelSVC,
     Lasso,

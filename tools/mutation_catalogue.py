@@ -48,9 +48,9 @@ MUTATIONS = (
     Mutation(
         "Adam's bias corrections are one iteration late",
         RULES,
-        "root = np.sqrt(total / (1 - self.beta2**n))",
-        "root = np.sqrt(total / (1 - self.beta2 ** (n + 1)))",
-        "rules/adam.py",
+        "return average / (1 - decay**n)",
+        "return average / (1 - decay ** (n + 1))",
+        "rules/base.py",
     ),
     Mutation(
         "DoG uses the current distance from the start instead of the largest so far",

@@ -9,14 +9,13 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
+from ._deprecated import lookup
 from ._version import __version__ as __version__
 
-TYPE_CHECKING = (
-    False  # what type checkers take for true; `typing` would take longer to load than all of this
-)
+TYPE_CHECKING = False  # type checkers read it as True
 
-# Whose names are ours, too.
-_ROOMS = (
+# Subpackages whose public names are re-exported here.
+_EXPORTED = (
     "solvers",
     "finishing",
     "sweeps",
@@ -39,41 +38,38 @@ if TYPE_CHECKING:
     from .sweeps import *
     from .testing import *
 
-else:  # the same, when a name is first used: SciPy and Numba take a second, this module does not
+else:  # the same at the first use of a name: loading SciPy and Numba takes a second
 
     @cache
     def _contents():
-        """The public names and their rooms: what each room lists as `__all__`, which is read, not imported."""
+        """Return the subpackage of each public name. Their `__all__` are parsed, not imported."""
         import ast
         import pkgutil
 
         contents = {}
-        for room in _ROOMS:
-            for node in ast.parse(pkgutil.get_data(__name__, f"{room}/__init__.py")).body:
+        for package in _EXPORTED:
+            for node in ast.parse(pkgutil.get_data(__name__, f"{package}/__init__.py")).body:
                 if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
-                    contents |= dict.fromkeys(ast.literal_eval(node.value), room)
+                    contents |= dict.fromkeys(ast.literal_eval(node.value), package)
         return contents
 
     def _modules():
         import pkgutil
 
-        return [
-            module.name
-            for module in pkgutil.iter_modules(__path__)
-            if not module.name.startswith("_")
-        ]
+        modules = [module.name for module in pkgutil.iter_modules(__path__)]
+        return [name for name in modules if not name.startswith("_")]
 
     def __getattr__(name):
         if name == "__all__":
             value = [*_contents(), "__version__"]
-        elif not name.startswith("_") and name in _contents():
+        elif name in _contents():
             value = getattr(import_module(f".{_contents()[name]}", __name__), name)
         elif name in _modules():
             value = import_module(f".{name}", __name__)
         else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return lookup(__name__, name)
         globals()[name] = value
         return value
 
-    def __dir__():  # without the doors: whoever looks at everything, as help() does, would open them all
-        return sorted({*globals(), *_contents(), "__all__", *_ROOMS})
+    def __dir__():  # without the integrations, which help() would import
+        return sorted({*globals(), *_contents(), "__all__", *_EXPORTED})

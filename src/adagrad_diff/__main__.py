@@ -6,8 +6,8 @@ from . import _interrupt
 
 
 def main() -> None:
-    """Run the command, or say what it needs. Its version and `info` need nothing: they are for those with a problem."""
-    _interrupt.take_over()  # first of all: libraries take a second to load
+    """Run the command, or say which package is missing. `--version` and `info` work without any."""
+    _interrupt.take_over()  # first, because libraries take a second to load
     try:
         from .cli import main as command
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Versions, and what this machine has: to be pasted into a bug report."""
+"""What bug reports need to know: versions of this package and its dependencies, and the machine."""
 
 from __future__ import annotations
 
@@ -8,31 +8,22 @@ from importlib import metadata
 from . import _threads
 from ._version import __version__
 
-LIBRARIES = (
-    "numpy",
-    "scipy",
-    "numba",
-    "xarray",
-    "pandas",
-    "scikit-learn",
-    "matplotlib",
-    "pooch",
-    "click",
-    "tqdm",
+PACKAGES = (
+    *("numpy", "scipy", "numba", "xarray", "pandas", "scikit-learn", "matplotlib", "pooch"),
+    *("click", "tqdm", "torch", "jax", "optax", "dask", "distributed"),
 )
-FRAMEWORKS = ("torch", "jax", "optax", "dask", "distributed")
 
 
 def version_line() -> str:
-    """What `adagrad-diff --version` prints."""
+    """Return what `adagrad-diff --version` prints."""
     return f"adagrad-diff, version {__version__}"
 
 
 def report() -> str:
-    """What `adagrad-diff info` prints."""
+    """Return what `adagrad-diff info` prints."""
     python, system = platform.python_version(), platform.platform(terse=True)
     lines = [f"adagrad-diff {__version__}, Python {python}, {system}, {_threads.cores()} cores"]
-    for package in (*LIBRARIES, *FRAMEWORKS):
+    for package in PACKAGES:
         try:
             found = metadata.version(package)
         except metadata.PackageNotFoundError:

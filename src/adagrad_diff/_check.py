@@ -1,4 +1,4 @@
-"""Checks of what users pass in. Every error is a sentence: which argument, what is wrong with it, what to do."""
+"""Argument checks: each returns a usable value, or raises an error that says what is wrong and how to fix it."""
 
 from __future__ import annotations
 
@@ -11,78 +11,97 @@ import numpy as np
 
 MISSING = "remove or impute missing and infinite entries first"
 SHOWN_WIDTH = 100  # characters of a value that a message shows
-CHECKED_AT_ONCE = (
-    1 << 18
-)  # entries looked at together, so that checking a large array needs little memory
+CHECKED_AT_ONCE = 1 << 18  # entries checked together, so that large arrays need little extra memory
 
 
 class InputError(ValueError):
-    """What was given cannot be used, and the message says what to do: a mistake of the user's, and none of ours."""
+    """An argument cannot be used, and the message says what to do: a mistake of the user, not a bug."""
 
 
 def shown(value: Any) -> str:
-    """A value as it is shown in a message: in one line, and not all of a large one."""
+    """Return a value as messages show it: in one line of limited width."""
     line = " ".join(repr(value).split())
     return line if len(line) <= SHOWN_WIDTH else f"{line[:SHOWN_WIDTH]}..."
 
 
-def _number(value: Any) -> float:
-    """The number, or NaN if it is none: a truth value, a text, a complex number or an array is none."""
+def _wrong(name: str, owner: str, wanted: str, value: Any) -> InputError:
+    return InputError(
+        f"The {name!r} parameter of {owner} must be {wanted}. Got {shown(value)} instead."
+    )
+
+
+# ------------------------------------------------------------------------------ single values
+
+
+def number(
+    value: Any,
+    name: str,
+    owner: str,
+    wanted: str = "a finite number",
+    accepts: Callable[[float], bool] = np.isfinite,
+) -> float:
+    """Return a finite number that is accepted. Booleans, text, complex numbers and arrays are not numbers."""
     kind = getattr(getattr(value, "dtype", None), "kind", "f")
-    if isinstance(value, bool | str | bytes | list | tuple) or kind not in "fiu" or np.ndim(value):
-        return np.nan
-    try:
-        with np.errstate(over="ignore"):  # of extended precision
-            return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return np.nan
-
-
-def positive(value: Any, name: str, owner: str) -> float:
-    """A positive finite number, or a sentence saying what it is instead."""
-    number = _number(value)
-    if not (np.isfinite(number) and number > 0):
-        raise InputError(
-            f"The {name!r} parameter of {owner} must be a positive number. Got {shown(value)} instead."
-        )
-    return number
-
-
-def nonnegative(value: Any, name: str, owner: str) -> float:
-    """A finite number >= 0."""
-    number = _number(value)
-    if not (np.isfinite(number) and number >= 0):
-        raise InputError(
-            f"The {name!r} parameter of {owner} must be a number >= 0. Got {shown(value)} instead."
-        )
-    return number
-
-
-def number(value: Any, name: str, owner: str) -> float:
-    """A finite number."""
-    result = _number(value)
-    if not np.isfinite(result):
-        raise InputError(
-            f"The {name!r} parameter of {owner} must be a finite number. Got {shown(value)} instead."
-        )
+    result = np.nan
+    if (
+        not (isinstance(value, bool | str | bytes | list | tuple) or np.ndim(value))
+        and kind in "fiu"
+    ):
+        try:
+            with np.errstate(over="ignore"):  # of extended precision
+                result = float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    if not (np.isfinite(result) and accepts(result)):
+        raise _wrong(name, owner, wanted, value)
     return result
 
 
+def positive(value: Any, name: str, owner: str) -> float:
+    """Return a positive finite number."""
+    return number(value, name, owner, "a positive number", lambda x: x > 0)
+
+
+def nonnegative(value: Any, name: str, owner: str) -> float:
+    """Return a finite number >= 0."""
+    return number(value, name, owner, "a number >= 0", lambda x: x >= 0)
+
+
+def fraction(value: Any, name: str, owner: str) -> float:
+    """Return a number in [0, 1)."""
+    return number(value, name, owner, "a number in [0, 1)", lambda x: 0 <= x < 1)
+
+
 def count(value: Any, name: str, owner: str, least: int = 0) -> int:
-    """An integer that is not too small."""
+    """Return an integer that is at least `least`."""
     try:
-        number = least - 1 if isinstance(value, bool | np.ndarray) else operator.index(value)
+        result = operator.index(value)
     except TypeError:
-        number = least - 1
-    if number < least:
-        raise InputError(
-            f"The {name!r} parameter of {owner} must be an integer >= {least}. Got {shown(value)} instead."
-        )
-    return number
+        result = least - 1
+    if isinstance(value, bool | np.ndarray) or result < least:
+        raise _wrong(name, owner, f"an integer >= {least}", value)
+    return result
+
+
+def one_of(value: Any, allowed: tuple[Any, ...], name: str, owner: str) -> Any:
+    """Return a member of a short list of strings."""
+    if value not in allowed:
+        raise _wrong(name, owner, f"one of {', '.join(map(repr, allowed))}", value)
+    return value
+
+
+def flag(value: Any, name: str, owner: str) -> bool:
+    """Return True or False. Other values, such as 1, are not accepted."""
+    if not isinstance(value, bool | np.bool_):
+        raise _wrong(name, owner, "True or False", value)
+    return bool(value)
+
+
+# ------------------------------------------------------------------------------ arrays
 
 
 def real_array(value: Any, name: str) -> np.ndarray:
-    """An array of real numbers; float32 and float64 are kept as they are, everything else becomes float64."""
+    """Return an array of real numbers: float32 and float64 as they are, everything else as float64."""
     refuse_masked(value, name)
     text = None
     try:
@@ -100,19 +119,16 @@ def real_array(value: Any, name: str) -> np.ndarray:
         )
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name} must be real numbers. Got dtype {array.dtype} instead.")
-    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
-        with np.errstate(over="ignore"):  # of extended precision
-            array = array.astype(
-                np.float32 if array.dtype.newbyteorder("=") == np.float32 else np.float64
-            )
-    return array
+    single = array.dtype.newbyteorder("=") == np.float32
+    with np.errstate(over="ignore"):  # of extended precision
+        return array.astype(np.float32 if single else np.float64, copy=False)
 
 
 def refuse_masked(value: Any, name: str) -> None:
-    """Raise if something is masked: NumPy would take what is under the mask."""
+    """Raise if entries are masked. NumPy would use the values under the mask."""
     parts = value if isinstance(value, list | tuple) else (value,)
     masked = sum(
-        int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray)
+        int(np.ma.getmaskarray(p).sum()) for p in parts if isinstance(p, np.ma.MaskedArray)
     )
     if masked:
         raise InputError(
@@ -121,18 +137,15 @@ def refuse_masked(value: Any, name: str) -> None:
 
 
 def first_text(array: np.ndarray) -> str | bytes | None:
-    """The first text in an array of objects."""
-    return (
-        next((v for v in array.flat if isinstance(v, str | bytes)), None)
-        if array.dtype == object
-        else None
-    )
+    """Return the first text in an array of objects, or None."""
+    values = array.flat if array.dtype == object else ()
+    return next((value for value in values if isinstance(value, str | bytes)), None)
 
 
 def refuse_text_columns(frame: Any, name: str) -> None:
-    """Raise with the name of the first column of a data frame that holds text, or anything else that is no number.
+    """Raise if a column of a data frame holds text or missing values, with the name of the column.
 
-    Missing entries that are no NaN (None, pandas.NA) count as such, too. What is no data frame is left alone.
+    Anything that is not a data frame is accepted, and so are NaN.
     """
     if not hasattr(frame, "columns"):
         return
@@ -140,22 +153,18 @@ def refuse_text_columns(frame: Any, name: str) -> None:
     if array.ndim != 2 or array.dtype.kind in "fiub":
         return
     for column, values in zip(frame.columns, array.T, strict=True):
-        known = [(row, v) for row, v in enumerate(values.tolist()) if not isinstance(v, Real)]
-        wrong = next((pair for pair in known if not _missing(pair[1])), None)
-        if wrong is not None:
-            row, v = wrong
-            what = (
-                f"text ({v!r} in row {row})"
-                if isinstance(v, str | bytes)
-                else f"{type(v).__name__} ({v} in row {row})"
-            )
+        others = [(row, v) for row, v in enumerate(values.tolist()) if not isinstance(v, Real)]
+        present = [(row, v) for row, v in others if not _missing(v)]
+        if present:
+            row, v = present[0]
+            what = f"text ({v!r}" if isinstance(v, str | bytes) else f"{type(v).__name__} ({v}"
             raise InputError(
-                f"Column {column!r} of {name} holds {what}: encode it as numbers, or drop it."
+                f"Column {column!r} of {name} holds {what} in row {row}): encode it as numbers, or "
+                "drop it."
             )
-        if known:
-            raise InputError(
-                f"Column {column!r} of {name} contains {known[0][1]} in row {known[0][0]}: {MISSING}."
-            )
+        if others:
+            row, v = others[0]
+            raise InputError(f"Column {column!r} of {name} contains {v} in row {row}: {MISSING}.")
 
 
 def _missing(value: Any) -> bool:
@@ -163,37 +172,37 @@ def _missing(value: Any) -> bool:
 
 
 def numbers(value: Any, sentence: str) -> np.ndarray:
-    """An array of real numbers in float64, or the sentence: truth values and texts are no numbers."""
+    """Return an array of real numbers in float64, or raise with this sentence. Booleans are not numbers."""
     try:
         array = real_array(value, "it")
-        if np.asarray(value).dtype.kind == "b":
-            raise ValueError
     except ValueError:
         raise InputError(sentence) from None
+    if np.asarray(value).dtype.kind == "b":
+        raise InputError(sentence)
     return array.astype(np.float64)
 
 
 def finite(array: np.ndarray, name: str, columns: Any = None) -> np.ndarray:
-    """Raise with the place of the first NaN or infinite entry, if there is one, by the names of its columns if it has any."""
+    """Return the array, or raise with the place of the first entry that is NaN or infinite."""
     rows = max(1, CHECKED_AT_ONCE // max(1, array[:1].size))
     for lo in range(0, len(array), rows):
-        bad = ~np.isfinite(array[lo : lo + rows])
+        part = array[lo : lo + rows]
+        bad = ~np.isfinite(part)
         if bad.any():
-            place = tuple(int(i) for i in np.argwhere(bad)[0])
-            place = (place[0] + lo, *place[1:])
-            found = (
-                f"{name} contains {array[place]} at index {place if len(place) > 1 else place[0]}"
-            )
+            row, *rest = place = _first(bad)
+            found, row = f"contains {part[place]}", row + lo
             if columns is not None:
-                found = f"Column {list(columns)[place[1]]!r} of {name} contains {array[place]} in row {place[0]}"
-            raise InputError(f"{found}: {MISSING}.")
+                where = f"Column {list(columns)[rest[0]]!r} of {name} {found} in row {row}"
+            else:
+                where = f"{name} {found} at index {(row, *rest) if rest else row}"
+            raise InputError(f"{where}: {MISSING}.")
     return array
 
 
 def vector(
     value: Any, name: str, length: int, *, what: str = "one value per row of A"
 ) -> np.ndarray:
-    """A finite one-dimensional array of the given length."""
+    """Return a finite one-dimensional array of the given length."""
     array = real_array(value, name)
     if array.shape != (length,):
         raise InputError(
@@ -203,34 +212,29 @@ def vector(
 
 
 def cast(array: np.ndarray, dtype: Any, name: str, copy: bool = True) -> np.ndarray:
-    """A contiguous copy in another precision, or a sentence if a number is too large for it.
+    """Return a contiguous copy in another precision, or raise if a number is too large for it.
 
-    Without `copy`, an array that is contiguous, writeable (as kernels want it) and of that precision is taken as it is.
+    Without `copy`, an array that is contiguous, writeable (as kernels need it) and already of that
+    precision is returned itself.
     """
+    always = True if copy or not array.flags.writeable else None
     with np.errstate(over="ignore", under="ignore"):
-        result = np.array(
-            array, dtype=dtype, order="C", copy=True if copy or not array.flags.writeable else None
-        )
+        result = np.array(array, dtype=dtype, order="C", copy=always)
     if result.dtype == array.dtype:
         return result
-    places = np.argwhere(np.isinf(result) & ~np.isinf(array))
-    if len(places):
-        place = tuple(places[0].tolist())
-        where = ", ".join(map(str, place))
+    bad = np.isinf(result) & ~np.isinf(array)
+    if bad.any():
+        place = _first(bad)
         raise InputError(
-            f"{name}[{where}] is {array[place]}, too large for {dtype}, the precision of the loss."
+            f"{name}[{', '.join(map(str, place))}] is {array[place]}, too large for {dtype}, the "
+            "precision of the loss."
         )
     return result
 
 
-def one_of(value: Any, allowed: tuple[Any, ...], name: str, owner: str) -> Any:
-    """A member of a short list of strings."""
-    if value not in allowed:
-        options = ", ".join(repr(a) for a in allowed)
-        raise InputError(
-            f"The {name!r} parameter of {owner} must be one of {options}. Got {shown(value)} instead."
-        )
-    return value
+def _first(bad: np.ndarray) -> tuple[int, ...]:
+    """Return the index of the first True."""
+    return tuple(np.argwhere(bad)[0].tolist())
 
 
 def first_where(bad: np.ndarray, array: np.ndarray, sentence: Callable[[int, Any], str]) -> None:
@@ -238,12 +242,3 @@ def first_where(bad: np.ndarray, array: np.ndarray, sentence: Callable[[int, Any
     if bad.any():
         j = int(np.argmax(bad))
         raise InputError(sentence(j, array[j].item()))
-
-
-def flag(value: Any, name: str, owner: str) -> bool:
-    """True or False, and nothing that merely looks like it."""
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(
-            f"The {name!r} parameter of {owner} must be True or False. Got {shown(value)} instead."
-        )
-    return bool(value)

@@ -1,4 +1,4 @@
-"""Write files atomically, lock them, and read arrays without pickle and without memory beyond the size of the file."""
+"""Atomic files and locks, and arrays read without pickle and without more memory than the file has bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import errno
 import glob
 import math
 import os
-import re
 import secrets
 import stat
 import zipfile
@@ -22,14 +21,15 @@ from ._interrupt import half_written
 
 try:
     import fcntl as locks
-except ImportError:  # on Windows, an open file can neither be moved nor deleted, which is lock enough for a half-written one
+except ImportError:  # on Windows, where an open file can be neither moved nor deleted
     locks = None  # type: ignore[assignment]
 
-TOKEN = 8  # random bytes in the name of a half-written file: no two writers share one, be they threads or processes
-NPY_HEADER = re.compile(
-    rb"\{'descr': '([<>|][biufU]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n"
+TOKEN = (
+    8  # random bytes in the name of a partial file, so that no two threads or processes share one
 )
-READ_AT_ONCE = 1 << 20
+READ_AT_ONCE = 1 << 20  # bytes
+HEADER_BYTES = 256  # NumPy writes 118 for plain arrays
+PLAIN_KINDS = "biufU"  # of NumPy dtypes: numbers and text
 SPECIAL_FILES = {
     stat.S_ISFIFO: "a FIFO",
     stat.S_ISSOCK: "a socket",
@@ -39,7 +39,7 @@ SPECIAL_FILES = {
 
 
 def as_path(value: Any, name: str) -> Path:
-    """A path, or a sentence: a number would be taken for an open file, which reading it closes."""
+    """Return a path, or raise. `open` would take a number for an open file, and close it afterwards."""
     try:
         path = os.fsdecode(value)
     except TypeError:
@@ -52,11 +52,11 @@ def as_path(value: Any, name: str) -> Path:
 
 
 class NotRegularFileError(OSError):
-    """A FIFO, a device or a socket in the place of a file: opening it may wait forever, and reading it may not end."""
+    """The path is a FIFO, a device or a socket: opening it may wait forever, and reading it may not end."""
 
 
 def check_regular(status: os.stat_result) -> None:
-    """Raise if a status is not that of a regular file."""
+    """Raise unless the status is that of a regular file."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(status.st_mode):
@@ -67,7 +67,7 @@ def check_regular(status: os.stat_result) -> None:
 
 
 def open_regular(path: str | os.PathLike[str], mode: str = "rb") -> Any:
-    """Open a regular file for reading ("rb") or appending ("ab", which creates it). Other kinds of files are not opened."""
+    """Open a regular file for reading ("rb") or appending ("ab", which creates it), or raise."""
     flags = os.O_RDONLY if mode == "rb" else os.O_WRONLY | os.O_APPEND | os.O_CREAT
     with suppress(FileNotFoundError):
         check_regular(os.stat(path))
@@ -89,14 +89,14 @@ def read_text(path: Path) -> str:
 
 
 def write(path: Path, fill: Callable[[Any], Any]) -> None:
-    """Write a file in one step: `fill(file)` fills it under another name first."""
+    """Replace a file in one step: `fill(file)` writes to another name first."""
     try:
         with partial(path) as file:
             fill(file)
             file.flush()
             os.fsync(
                 file.fileno()
-            )  # what the disk does not take must be known before the old file goes
+            )  # errors of the disk must appear before the old file is replaced
             put(file, path)
     except OSError as error:
         failure = type(error)(
@@ -107,21 +107,21 @@ def write(path: Path, fill: Callable[[Any], Any]) -> None:
 
 
 def reason(error: OSError) -> str:
-    """What the system says, without number and name."""
+    """Return the description of an error, without its number and path."""
     return os.strerror(error.errno) if error.errno else str(error)
 
 
 @contextmanager
 def partial(path: Path) -> Iterator[Any]:
-    """A new file beside `path` to write to, which is gone in the end, unless `put` has given it its name.
+    """Open a new file in the directory of `path`, and delete it afterwards unless `put` has renamed it.
 
-    It is held while it is open, so that those of other processes can be told from what a kill has left.
+    It is locked while it is open, which distinguishes it from the files that killed processes leave.
     """
     with suppress(FileNotFoundError, NotADirectoryError):
         check_regular(os.stat(path))  # a device must not be replaced
     clear(path.parent, path.name)
     name = str(path.with_name(f"{path.name}.{secrets.token_hex(TOKEN)}.partial"))
-    half_written.add(name)  # before it is there: Ctrl-C may come at any moment
+    half_written.add(name)  # before it exists, because Ctrl-C may come at any moment
     try:
         with _held(name) as file:
             yield file
@@ -132,28 +132,28 @@ def partial(path: Path) -> Iterator[Any]:
 
 
 def _held(name: str) -> Any:
-    """A new file of that name, held."""
+    """Create a file and lock it."""
     while True:
         file = open(name, "xb")  # noqa: SIM115
-        with suppress(OSError):  # a file system without locks: nobody will clear it away there
+        with suppress(OSError):  # a file system without locks, where `clear` deletes nothing
             hold(file)
         if os.path.exists(name):
             return file
-        file.close()  # somebody took it for a leftover in the moment before it was held
+        file.close()  # another process deleted it before it was locked
 
 
 def put(file: Any, path: Path) -> None:
-    """Give a partial file its name."""
+    """Rename a partial file to its final path."""
     if locks is None:
         file.close()
     os.replace(file.name, path)
 
 
 def clear(directory: Path, name: str = "") -> None:
-    """Remove what killed processes have left half-written in a directory: of one file, or of any."""
+    """Delete the partial files that killed processes have left in a directory, of one file or of all."""
     pattern = f"{glob.escape(name) or '*'}.{'[0-9a-f]' * 2 * TOKEN}.partial"
     for path in directory.glob(pattern):
-        with suppress(OSError):  # somebody is writing it
+        with suppress(OSError):  # another process is writing it
             if locks is None:
                 path.unlink()
                 continue
@@ -163,13 +163,13 @@ def clear(directory: Path, name: str = "") -> None:
 
 
 def hold(file: Any, *, wait: bool = True) -> None:
-    """Hold an open file until it is closed, be it by a kill. BlockingIOError if somebody else does, and we do not wait."""
+    """Lock an open file until it is closed. Raise BlockingIOError if it is locked and `wait` is False."""
     if locks is not None:
         locks.flock(file, locks.LOCK_EX | (0 if wait else locks.LOCK_NB))
         return
     import msvcrt
 
-    file.seek(1 << 30)  # a byte behind everything that anybody reads
+    file.seek(1 << 30)  # a byte beyond the end of every file, so that reading is not blocked
     try:
         msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
     except PermissionError as error:
@@ -179,11 +179,11 @@ def hold(file: Any, *, wait: bool = True) -> None:
 
 
 def read_arrays(path: str | os.PathLike[str], limit: int | None = None) -> dict[str, np.ndarray]:
-    """The arrays of a file that `np.savez` wrote: without pickle, and without memory beyond the size of the file.
+    """Return the arrays of a file that `np.savez` wrote.
 
-    Sizes and headers are compared with each other, and with `limit` (bytes that the whole file may have), before anything is
-    allocated; the checksums tell whether the rest is as it was written. An OSError says that there is no such file, a
-    ValueError what is wrong with it, without its name.
+    Sizes and headers are compared with each other, and with `limit` (bytes of the whole file), before
+    memory is allocated. Checksums verify the contents. An OSError means that the file cannot be opened;
+    a ValueError says what is wrong with it, without its name.
     """
     with open_regular(path) as raw:
         size = os.fstat(raw.fileno()).st_size
@@ -196,12 +196,12 @@ def read_arrays(path: str | os.PathLike[str], limit: int | None = None) -> dict[
                 }
                 _check_members(archive.infolist(), len(members), size)
                 return {name: _read_array(archive, member) for name, member in members.items()}
-        except Exception as error:  # zipfile has many ways to say that a file is damaged
+        except Exception as error:  # zipfile and NumPy raise many kinds for damaged files
             raise ValueError(str(error) or type(error).__name__) from error
 
 
 def _check_members(members: list[zipfile.ZipInfo], names: int, size: int) -> None:
-    """What `np.savez` writes is not compressed, and no two members share a name or bytes."""
+    """Raise if members share a name or bytes, or are compressed: `np.savez` does not write such files."""
     if names < len(members):
         raise ValueError("it has two arrays of one name")
     if any(
@@ -213,35 +213,27 @@ def _check_members(members: list[zipfile.ZipInfo], names: int, size: int) -> Non
 
 
 def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
-    """An array of plain numbers or text, whose header must be as NumPy writes it."""
+    """Return an array of plain numbers or text."""
     with archive.open(member) as file:
-        magic = file.read(10)
-        length = int.from_bytes(magic[8:], "little")
-        header = (
-            NPY_HEADER.fullmatch(file.read(length)) if magic[:8] == b"\x93NUMPY\x01\x00" else None
-        )
-        if header is None:
-            raise ValueError(f"{member.filename!r} is not an array of numbers")
-        dtype, shape = (
-            np.dtype(header[1].decode()),
-            tuple(int(n) for n in header[3].decode().split(",") if n.strip()),
-        )
-        left = member.file_size - 10 - length
-        if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != left:
+        np.lib.format.read_magic(file)
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file, HEADER_BYTES)
+        size = member.file_size - file.tell()
+        if dtype.kind not in PLAIN_KINDS or math.prod(shape) * dtype.itemsize != size:
             raise ValueError(
-                f"{member.filename!r} does not have as many bytes as shape {shape} and dtype {dtype} need"
+                f"{member.filename!r} has {size} bytes of data, which do not make an array of shape "
+                f"{shape} and dtype {dtype}"
             )
-        content = np.empty(left, np.uint8)
-        for low in range(0, left, READ_AT_ONCE):
-            high = min(low + READ_AT_ONCE, left)
-            content[low:high] = np.frombuffer(file.read(high - low), np.uint8)
-        return content.view(dtype).reshape(shape, order="F" if header[2] == b"True" else "C")
+        content = np.empty(size, np.uint8)
+        for low in range(0, size, READ_AT_ONCE):
+            part = file.read(READ_AT_ONCE)
+            content[low : low + len(part)] = np.frombuffer(part, np.uint8)
+        return content.view(dtype).reshape(shape, order="F" if fortran else "C")
 
 
 def take(path: Path, in_use: str) -> Any:
-    """The file, held. BlockingIOError, with this sentence, if somebody else has it.
+    """Open a lock file and lock it. Raise BlockingIOError with this message if it is locked already.
 
-    None where none can be had: nothing can be written there, or the file system has no locks.
+    Return None where files cannot be written, or the file system has no locks.
     """
     while True:
         try:
@@ -264,16 +256,14 @@ def take(path: Path, in_use: str) -> Any:
         except OSError:
             file.close()
             return None
-        file.close()  # who had it has removed it in the moment before it was held
+        file.close()  # its owner deleted it before it was locked here
 
 
 def release(file: Any) -> None:
-    """Remove it, while nobody else can take it."""
+    """Delete a lock file while it is still locked, and close it."""
     if file is None or file.closed:
         return
-    with suppress(
-        OSError
-    ):  # Windows removes nothing that is open: then it stays, and belongs to nobody
-        if os.fstat(file.fileno()).st_size == 0:  # else it is somebody's file of that name
+    with suppress(OSError):  # Windows cannot delete an open file: there it stays, unlocked
+        if os.fstat(file.fileno()).st_size == 0:  # else it is a file of the user with that name
             os.unlink(file.name)
     file.close()

@@ -1,8 +1,8 @@
-"""Ctrl-C on the command line: one sentence and exit code 130, in whatever second it comes.
+"""Ctrl-C on the command line: one sentence and exit code 130, at any time.
 
-While libraries load, arguments are read, and the interpreter ends, an exception would be lost in somebody else's code, or
-come out as a traceback: there the process ends at once. While a command works, Ctrl-C is the usual KeyboardInterrupt, so that
-what is finished can be kept.
+While libraries load, arguments are read, and the interpreter ends, other code might swallow an exception or print a
+traceback, so the process ends immediately. While a command works, Ctrl-C is the usual KeyboardInterrupt, so that finished
+results can be kept.
 """
 
 import atexit
@@ -11,16 +11,14 @@ import signal
 import sys
 from contextlib import suppress
 
-EXIT_CODE = 130  # the usual one
+EXIT_CODE = 130  # of processes that end by Ctrl-C
 SENTENCE = "Interrupted. The same command begins again."
-half_written: set[str] = (
-    set()
-)  # files that are being written: whatever ends the process takes them along
+half_written: set[str] = set()  # files that must be deleted if the process ends here
 _said = False
 
 
 def _leave(*_: object) -> None:
-    """End now, and leave no half-written file behind."""
+    """End the process now, without half-written files."""
     for name in tuple(half_written):
         with suppress(OSError):
             os.unlink(name)
@@ -30,14 +28,14 @@ def _leave(*_: object) -> None:
 
 
 def _lost(unraisable: "sys.UnraisableHookArgs") -> None:
-    """An interrupt in a callback or a destructor, from where no exception comes out."""
+    """End the process after an interrupt in a callback or a destructor, which swallow exceptions."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         _leave()
     sys.__unraisablehook__(unraisable)
 
 
 def take_over() -> None:
-    """From here on, unless the process was told to ignore it, as by nohup, or a program around us has its own way."""
+    """Handle Ctrl-C from now on, unless it is ignored (nohup) or the calling program handles it."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
         sys.unraisablehook = _lost
@@ -45,9 +43,9 @@ def take_over() -> None:
 
 
 def _last() -> None:
-    """Once a KeyboardInterrupt has passed through `exec`, Python ends by the signal, whatever the exit code was to be.
+    """Set the exit code: after a KeyboardInterrupt in `exec`, Python would end by the signal.
 
-    Else the command is done, and nothing is left to interrupt: from here on the signal would be deadly again.
+    Otherwise the command is done, and from now on the signal is ignored.
     """
     if _said:
         sys.stdout.flush()
@@ -56,7 +54,7 @@ def _last() -> None:
 
 
 class Working:
-    """Inside, Ctrl-C is a KeyboardInterrupt, if it has been taken over."""
+    """A context in which Ctrl-C is a KeyboardInterrupt, if `take_over` handles it."""
 
     def __enter__(self) -> None:
         if signal.getsignal(signal.SIGINT) is _leave:
@@ -68,7 +66,7 @@ class Working:
 
 
 def last_words(sentence: str) -> None:
-    """Say what Ctrl-C has left. Whoever presses it again hears nothing more."""
+    """Print the message about an interrupt. Another Ctrl-C prints nothing."""
     global _said
     Working().__exit__()
     _said = True

@@ -1,38 +1,39 @@
-"""How values appear in messages and reprs, warnings at the line of the caller, and missing optional packages."""
+"""Values in messages and reprs, warnings at the line of the user, and missing optional packages."""
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-SHOWN_NUMBERS = 6  # of an array, at most
+SHOWN_NUMBERS = 6  # the longest array that is shown with its entries
 
 
 def short(value: Any) -> str:
-    """A value as its owner's `repr` shows it.
+    """Return a value as the repr of its owner shows it.
 
     Examples
     --------
     >>> short(np.float64(0.1)), short(np.array([0, 1])), short(np.zeros((3, 4)))
     ('0.1', 'array([0, 1])', 'array of shape (3, 4)')
     """
-    if isinstance(value, np.ndarray):
-        return repr(value) if 0 < value.ndim < 2 and value.size <= SHOWN_NUMBERS else _scalar(value)
-    return repr(value.item()) if isinstance(value, np.generic) else repr(value)
+    if isinstance(value, np.ndarray) and (value.ndim > 1 or value.size > SHOWN_NUMBERS):
+        return f"array of shape {value.shape}"
+    scalar = isinstance(value, np.generic | np.ndarray) and value.ndim == 0
+    return repr(value.item() if scalar else value)
 
 
 def call(owner: Any, **fields: Any) -> str:
-    """As the call that makes such an object: L1(lam=0.1)."""
+    """Return the call that makes such an object, such as L1(lam=0.1)."""
     return f"{type(owner).__name__}({', '.join(f'{name}={short(value)}' for name, value in fields.items())})"
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things.
+    """Return a number of things.
 
     Examples
     --------
@@ -42,28 +43,26 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _scalar(value: np.ndarray) -> str:
-    return repr(value.item()) if value.ndim == 0 else f"array of shape {value.shape}"
-
-
-PACKAGE = str(Path(__file__).parents[1])
+PACKAGE = os.path.join(os.path.dirname(__file__), "")
 
 
 def warn(message: str, category: type[Warning], through: str = PACKAGE) -> None:
-    """Warn at the line that led here, outside this package and the directory `through`, which may be in between."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, through)):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    """Warn at the line of the user: outside this package, the directory `through` and imports."""
+    frame, inner = sys._getframe(1), (PACKAGE, through, "<frozen importlib")
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(inner):
+        frame = frame.f_back
+    place, names = (frame.f_code.co_filename, frame.f_lineno), frame.f_globals
+    registry = names.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, category, *place, names["__name__"], registry)
 
 
 def require(module: str, extra: str) -> Any:
-    """The module, or an error that says which extra of this package brings it."""
+    """Import a module, or raise an error that says which extra of this package installs it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name or module}."):
-            raise  # the package is there, but something it needs is not
+            raise  # the package is installed, but one of its dependencies is not
         package = module.partition(".")[0]
         raise ModuleNotFoundError(
             f"This needs {package}, which is not installed: pip install 'adagrad-diff[{extra}]'",

@@ -1,4 +1,4 @@
-"""Row ranges in threads: the kernels release the GIL, so plain Python threads share the rows of A among the cores."""
+"""Threads for ranges of rows, and limits on the threads of BLAS. Compiled kernels release the GIL."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-WORK_PER_THREAD = 200_000  # multiplications below which a second thread costs more than it brings
+WORK_PER_THREAD = 200_000  # multiplications below which a second thread does not pay
 
 
 @cache
 def cores() -> int:
-    """What the environment allows: NUMBA_NUM_THREADS, else OMP_NUM_THREADS, else every core of this process."""
+    """Return the limit of NUMBA_NUM_THREADS, else OMP_NUM_THREADS, else the cores of this process."""
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "").split(",")[0].strip()
         if value.isdigit() and int(value) > 0:
@@ -26,13 +26,13 @@ def cores() -> int:
 
 
 def _blas() -> list[Any]:
-    """The BLAS libraries that threadpoolctl can limit, if it is installed (otherwise nobody is limiting them)."""
+    """Return the BLAS libraries that threadpoolctl can limit; none if it is not installed."""
     return _found("scipy.linalg" in sys.modules)
 
 
 @cache
 def _found(with_scipy: bool) -> list[Any]:
-    """To look for them takes milliseconds. NumPy has one, and SciPy another as soon as it is loaded."""
+    """Search for them, which takes milliseconds. SciPy brings its own when it is loaded."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -41,7 +41,7 @@ def _found(with_scipy: bool) -> list[Any]:
 
 
 def thread_count(work: float) -> int:
-    """Threads worth using for `work` multiplications, within the limits of the environment and of threadpoolctl."""
+    """Return how many threads pay for `work` multiplications, within the limits of the environment."""
     wanted = min(cores(), int(work // WORK_PER_THREAD))
     if wanted <= 1:
         return 1
@@ -50,26 +50,26 @@ def thread_count(work: float) -> int:
 
 
 _LIMITED = threading.Lock()
-_wanting = 0  # those who want one thread now
-_before: list[tuple[Any, int]] = []  # libraries, and the threads they had
+_users = 0  # how many `one_blas_thread` are active
+_before: list[tuple[Any, int]] = []  # libraries, and their numbers of threads before
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS with a single thread, until the last of those who want that is through: limits hold for the whole process."""
-    global _wanting
+    """Limit BLAS to one thread until the last active context ends: limits hold for the process."""
+    global _users
     with _LIMITED:
-        if _wanting == 0:
+        if _users == 0:
             _before[:] = [(library, library.get_num_threads()) for library in _blas()]
             for library, _ in _before:
                 library.set_num_threads(1)
-        _wanting += 1
+        _users += 1
     try:
         yield
     finally:
         with _LIMITED:
-            _wanting -= 1
-            if _wanting == 0:
+            _users -= 1
+            if _users == 0:
                 for library, threads in _before:
                     library.set_num_threads(threads)
 
@@ -80,10 +80,11 @@ def _pool(pid: int) -> ThreadPoolExecutor:
 
 
 def over_rows(worker: Callable[[int, int, int], None], rows: int, threads: int) -> None:
-    """Call worker(part, lo, hi) for `threads` equal ranges of rows, the last one in this thread."""
+    """Call worker(part, lo, hi) for `threads` equal ranges of rows, the first one in this thread."""
     cuts = [part * rows // threads for part in range(threads + 1)]
-    pool = _pool(os.getpid())  # a forked child has no threads of its parent's pool
-    jobs = [pool.submit(worker, part, cuts[part], cuts[part + 1]) for part in range(1, threads)]
-    worker(0, cuts[0], cuts[1])
+    pool = _pool(os.getpid())  # a forked process does not inherit the threads of a pool
+    first, *others = [(part, cuts[part], cuts[part + 1]) for part in range(threads)]
+    jobs = [pool.submit(worker, *part) for part in others]
+    worker(*first)
     for job in jobs:
         job.result()

@@ -1,3 +1,3 @@
-"""The version, which every room may write down."""
+"""The version of this package."""
 
 __version__ = "0.2.0"

@@ -8,7 +8,7 @@ import numpy as np
 import naive
 from adagrad_diff.penalties import GroupL2
 from adagrad_diff.penalties import six_penalties as six
-from adagrad_diff.rules.moves import MAX_MOVE
+from adagrad_diff.rules.base import MAX_MOVE
 
 NO_STEP = 1e-30  # the core's prox wants positive steps
 

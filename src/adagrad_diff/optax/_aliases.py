@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import optax
 
-from ..rules.moves import MAX_MOVE
+from ..rules.base import MAX_MOVE
 from ._diagonal import DiagonalTransformation, of_part
 from ._differences import scale_by_gradient_differences
 from ._moments import scale_by_adamdiff

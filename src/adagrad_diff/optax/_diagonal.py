@@ -77,7 +77,7 @@ def root(total: jax.Array) -> jax.Array:
 
 
 def bounded(size: jax.Array, direction: jax.Array, blocks: str, max_move: Any) -> jax.Array:
-    """max(size, ||direction|| / max_move), with the norms of blocks: see `adagrad_diff.rules.moves`."""
+    """max(size, ||direction|| / max_move), with the norms of blocks: see MAX_MOVE in `adagrad_diff.rules.base`."""
     if isinstance(max_move, float) and max_move == math.inf:
         return size
     norm = (

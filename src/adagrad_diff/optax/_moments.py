@@ -10,7 +10,7 @@ import optax
 
 from .. import _check
 from ..penalties.group_root import block_sum
-from ..rules.moves import MAX_MOVE
+from ..rules.base import MAX_MOVE
 from . import _options
 from ._coordinates import block_full, like, real
 from ._diagonal import DiagonalTransformation, after, bounded, root

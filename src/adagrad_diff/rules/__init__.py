@@ -1,4 +1,6 @@
-"""Rules: how gradients become steps, one per file."""
+"""Step-size rules: how gradients become steps, one rule per file."""
+
+from typing import TYPE_CHECKING
 
 from .ada_pg import AdaPG
 from .adadelta import AdaDelta
@@ -9,8 +11,8 @@ from .adam import Adam
 from .adam_diff import AdamDiff
 from .base import Rule
 from .base import as_rule as as_rule
+from .base import block_labels as block_labels
 from .base import has_eta as has_eta
-from .blocks import block_labels as block_labels
 from .constant import Constant
 from .d_adaptation import DAdaptation
 from .delayed_adagrad import DelayedAdaGrad
@@ -44,3 +46,10 @@ __all__ = [
     "RMSProp",
     "Rule",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        from .._deprecated import lookup
+
+        return lookup(__name__, name)

@@ -1,35 +1,33 @@
-"""AdaDelta: moves as large as moves have lately been, in the units of x."""
+"""AdaDelta: steps as long as recent steps, in the units of x."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ._parameters import fraction
-from .base import Arrays, Rule
+from .._check import fraction
+from .base import UnscaledRule, moving_average
 
 
 @dataclass(frozen=True, eq=False)
-class AdaDelta(Rule):
-    r"""Averages of squared gradients, and of the squared moves that were made.
+class AdaDelta(UnscaledRule):
+    r"""Average squared gradients and squared steps, with exponentially decreasing weights.
 
     .. math:: v_i^n = \rho v_i^{n-1} + (1 - \rho) \|g_i^n\|^2, \qquad
               u_i^n = \rho u_i^{n-1} + (1 - \rho) \|(x_i^n - x_i^{n-1}) / \eta\|^2, \qquad
               w_i^n = \frac{\sqrt{v_i^n + \varepsilon}}{\sqrt{u_i^n + \varepsilon}}, \quad \text{step}_i = \eta / w_i^n
 
-    The prox is our extension: the reference has f alone, and no theory. Moves are those that were made, prox included. (While
-    eta is a number that is what PyTorch does; if it is a function of n, all moves are measured by the newest.)
+    The prox is our extension: the reference has f alone, and no theory. The steps x^n - x^{n-1} include the prox. (If eta is a
+    number, this is what PyTorch does. If it is a function of n, all steps are divided by the newest eta.)
 
     Parameters
     ----------
     eta : float, array or callable
         The step size, as for `AdaGradDiff`. Published: 1.
     rho : float
-        How much of the averages stays, in [0, 1).
+        The weight of the old average, in [0, 1).
     eps : float
-        Inside both roots: what moves begin with.
+        Added inside both roots. It determines the first steps.
     blocks
         As for `AdaGradDiff`.
 
@@ -45,27 +43,21 @@ class AdaDelta(Rule):
     Zeiler: ADADELTA: an adaptive learning rate method, 2012. The constants are those of torch.optim.Adadelta.
     """
 
-    published: ClassVar[float | None] = 1.0
+    published = 1.0
+    _constraints = {"rho": fraction}
 
     eta: Any = 1.0
     eps: float = 1e-6
     rho: float = 0.9
-    scale: Any = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        fraction(self, "rho")
-
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = self.block_sums(np.zeros_like(g))
         return {"last": x, "total": zeros, "moved": zeros}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
-        total = self.rho * memory["total"] + (1 - self.rho) * self.block_sums(g**2)
-        moves = self.block_sums(
-            (x - memory["last"]) ** 2
-        )  # that is eta^2 times the moves of the formula
-        moved = self.rho * memory["moved"] + (1 - self.rho) * moves
-        step = np.sqrt((moved + self.step_size(n) ** 2 * self.eps) / (total + self.eps))
-        step = self.spread(step)
+    def update(self, memory, n, x, g):
+        total = moving_average(memory["total"], self.block_sums(g**2), self.rho)  # v
+        squares = self.block_sums((x - memory["last"]) ** 2)
+        moved = moving_average(memory["moved"], squares, self.rho)  # eta^2 u
+        ratio = (moved + self.step_size(n) ** 2 * self.eps) / (total + self.eps)
+        step = self.spread(np.sqrt(ratio))
         return {"last": x, "total": total, "moved": moved}, x - step * g, step

@@ -1,13 +1,10 @@
-"""AdaGrad in the same composite form: the paper's baseline."""
-
-from __future__ import annotations
+"""AdaGrad with a prox: the baseline of the paper."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from .base import Arrays, Rule
+from .base import Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +13,7 @@ class AdaGrad(Rule):
 
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k\|^2}, \qquad \text{step}_i = \eta\, \text{scale}_i / w_i^n
 
-    Parameters are those of `AdaGradDiff`. The prox is proved (in the reference, for regret).
+    Parameters are those of `AdaGradDiff`. The reference proves regret bounds with the proximal step.
 
     Examples
     --------
@@ -30,13 +27,12 @@ class AdaGrad(Rule):
     Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and stochastic optimization, 2011.
     """
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         return {"total": self.block_sums(np.zeros_like(g))}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory, n, x, g):
         if self.large(g):
-            total, point, step = self.compiled_update(None, memory["total"], n, x, g)
-            return {"total": total}, point, step
+            return self.compiled_update(memory, x, g)
         total = memory["total"] + self.block_sums(g**2)
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
         return {"total": total}, x - step * g, step

@@ -1,13 +1,10 @@
 """AdaGrad-Diff: the metric of Algorithm 1."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from .base import Arrays, Rule
+from .base import Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,8 +14,8 @@ class AdaGradDiff(Rule):
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k - g_i^{k-1}\|^2}, \quad g^0 = 0,
               \qquad \text{step}_i = \eta\, \text{scale}_i / w_i^n
 
-    While gradients stay the same the step stays large; when they fluctuate it shrinks. The prox is proved: it is part of the
-    paper's algorithm and of its theorems.
+    While gradients stay the same, the step stays large; when they fluctuate, it shrinks. The paper proves convergence with the
+    proximal step.
 
     Parameters
     ----------
@@ -44,14 +41,13 @@ class AdaGradDiff(Rule):
     Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive Gradient Algorithm, Algorithm 1.
     """
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = np.zeros_like(g)  # g^0 = 0
         return {"previous": zeros, "total": self.block_sums(zeros)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory, n, x, g):
         if self.large(g):
-            total, point, step = self.compiled_update(memory["previous"], memory["total"], n, x, g)
-            return {"previous": g, "total": total}, point, step
+            return self.compiled_update(memory, x, g)
         total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
         return {"previous": g, "total": total}, x - step * g, step

@@ -1,31 +1,28 @@
-"""AdaGrad with one weight for all: the norms of gradients."""
+"""AdaGrad-Norm: one weight for all coordinates, from the norms of gradients."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from ._parameters import positive
-from .base import Arrays, Rule
+from .._check import positive
+from .base import OneStepRule, squared_norm
 
 
 @dataclass(frozen=True, eq=False)
-class AdaGradNorm(Rule):
+class AdaGradNorm(OneStepRule):
     r"""Accumulate the squared norms of gradients: one step for all coordinates.
 
     .. math:: b_n^2 = b_{n-1}^2 + \|g^n\|^2, \qquad x^{n+1} = \text{prox}_{\eta\varphi / b_n}(x^n - \eta\, g^n / b_n)
 
-    The prox is our extension: the reference has f alone. For a nonsmooth f the last iterate is known to be within O(n^{-1/4})
-    only; look at `x_avg` and `x_best`, too.
+    The prox is our extension: the reference has f alone. For a nonsmooth f the last iterate is only known to be within
+    O(n^{-1/4}), so also look at `x_avg` and `x_best`.
 
     Parameters
     ----------
     eta : float, array or callable
         The step size, as for `AdaGradDiff`.
     b0 : float
-        What the weight begins with; positive. If it is small, the first step has length eta.
+        The weight before the first gradient; positive. If it is small, the first step has length eta.
 
     Examples
     --------
@@ -39,24 +36,19 @@ class AdaGradNorm(Rule):
     Ward, Wu, Bottou: AdaGrad stepsizes: sharp convergence over nonconvex landscapes, 2020.
     """
 
-    b0: float = 1e-8
-    eps: float = field(default=0.0, init=False)
-    blocks: Any = field(default="all", init=False)
-    scale: Any = field(default=None, init=False)
+    _constraints = {"b0": positive}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive(self, "b0")
+    b0: float = 1e-8
 
     @property
-    def least_weight(self) -> tuple[str, float]:
-        """The weight begins with b0."""
+    def least_weight(self):
+        """The weight is at least b0."""
         return "b0", self.b0
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         return {"total": np.full(g.shape[1:], self.b0**2)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
-        total = memory["total"] + np.sum(g**2, axis=0)
+    def update(self, memory, n, x, g):
+        total = memory["total"] + squared_norm(g)
         step = self.step_size(n) / np.sqrt(total)
         return {"total": total}, x - step * g, step

@@ -1,21 +1,30 @@
-"""What every rule has in common: its parameters, step-size schedules, blocks and scales."""
+"""What step-size rules share: parameters, schedules, blocks, scales and exponential averages."""
 
 from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import _check
 from .._messages import call
-from .blocks import block_labels
 
 Arrays = dict[str, np.ndarray]
+Update = tuple[Arrays, Any, Any]  # the new memory, the point for the prox, the step of the prox
 COMPILED_SIZE = 10_000  # entries of g from which on one compiled pass is faster than NumPy's eight
+
+# How far one step may go, in learning rates, where differences of gradients are averaged.
+#
+# The sum of AdaGrad-Diff never shrinks, so its steps never grow. An exponential average v does
+# shrink while a gradient m stays the same, and m / (sqrt(v) + eps) would grow without end. `RMSDiff`,
+# `AdamDiff` and the optimizers for PyTorch and optax therefore have weights of at least
+# ||m|| / MAX_MOVE, with the norm over the block that shares the weight. This value keeps nearly all
+# that small learning rates gain: docs/learning_rates.md has the study.
+MAX_MOVE = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +36,11 @@ class Rule(ABC):
     of the prox. So a state that holds the memory can be saved and resumed without knowing the rule.
 
     Arrays are float64. Iterates and gradients have shape (coordinates,), or (coordinates,
-    trajectories) if there are several trajectories; then every array of a memory ends in the axis
-    of trajectories, too. `n` = 1, 2, ... counts iterations, and is an array for several
+    trajectories) if there are several trajectories; then every array of a memory also ends in the
+    axis of trajectories. `n` = 1, 2, ... counts iterations, and is an array for several
     trajectories. Nothing that is passed in may be changed.
 
-    A rule uses the parameters below as far as it needs them; one that has no step size, for example,
+    A rule uses the parameters below as far as it needs them. One that has no step size, for example,
     declares ``eta: Any = field(default=None, init=False)``. `step_size` returns eta_n, `block_sums`
     and `spread` convert between coordinates and blocks. A rule whose answer is an average of its
     own sets `averages` and defines `average`.
@@ -57,6 +66,8 @@ class Rule(ABC):
 
     published: ClassVar[float | None] = None  # the step size that its authors recommend, if any
     averages: ClassVar[bool] = False  # whether the answer is an average that the rule keeps itself
+    # Checks of parameters that a rule has in addition to eta, eps, blocks and scale.
+    _constraints: ClassVar[Mapping[str, Callable[[Any, str, str], float]]] = {}
     # Set by `prepared`; these values are those of single coordinates without a scale.
     _labels: ClassVar[np.ndarray | None] = None
     _scale: ClassVar[Any] = 1.0
@@ -76,42 +87,41 @@ class Rule(ABC):
                 "update(self, memory, n, x, g), which returns the new memory, the point for the prox "
                 "and its step: see help(adagrad_diff.Rule) for an example."
             )
-        if "__repr__" not in vars(cls):  # dataclasses give each class another one
+        if "__repr__" not in vars(cls):  # `dataclass` would add another one
             cls.__repr__ = Rule.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         """Return the call that makes this rule, without parameters at their defaults."""
-        usual = {field.name: field.default for field in fields(self) if field.init}
-        own = {name: getattr(self, name) for name in usual}
-        changed = {k: v for k, v in own.items() if np.ndim(v) or v != usual[k]}
-        return call(self, **changed)
+        values = {f.name: (getattr(self, f.name), f.default) for f in fields(self) if f.init}
+        return call(self, **{k: v for k, (v, usual) in values.items() if np.ndim(v) or v != usual})
 
     def __post_init__(self) -> None:
-        name, own = type(self).__name__, {field.name for field in fields(self) if field.init}
-        if callable(self.eta):
-            pass  # checked each time it is called
-        elif self.eta is None and "eta" not in own:
-            pass  # this rule has no step size
+        owner, values = type(self).__name__, vars(self)
+        own = {field.name for field in fields(self) if field.init}
+        if callable(self.eta) or (self.eta is None and "eta" not in own):
+            pass  # a schedule is checked whenever it is called; some rules have no step size
         elif np.ndim(self.eta) == 0:
-            object.__setattr__(self, "eta", _check.positive(self.eta, "eta", name))
+            values["eta"] = _check.positive(self.eta, "eta", owner)
         else:
-            eta = [_check.positive(e, "eta", name) for e in np.ravel(self.eta)]
+            eta = [_check.positive(value, "eta", owner) for value in np.ravel(self.eta)]
             if np.ndim(self.eta) != 1 or not eta:
                 raise ValueError(
-                    f"The 'eta' parameter of {name} must be a number, a function of n, or a "
+                    f"The 'eta' parameter of {owner} must be a number, a function of n, or a "
                     "one-dimensional array with one value per trajectory. Got an array of shape "
                     f"{np.shape(self.eta)} instead."
                 )
-            object.__setattr__(self, "eta", np.array(eta))
+            values["eta"] = np.array(eta)
         if "eps" in own:
-            object.__setattr__(self, "eps", _check.positive(self.eps, "eps", name))
+            values["eps"] = _check.positive(self.eps, "eps", owner)
         if self.scale is not None:
-            scale = _check.real_array(self.scale, "scale")
-            if scale.ndim != 1 or not (np.isfinite(scale).all() and (scale > 0).all()):
+            scale = values["scale"] = _check.real_array(self.scale, "scale")
+            if scale.ndim != 1 or not (np.isfinite(scale) & (scale > 0)).all():
                 raise ValueError(
-                    f"The 'scale' parameter of {name} must be a one-dimensional array of positive numbers, one per coordinate."
+                    f"The 'scale' parameter of {owner} must be a one-dimensional array of positive "
+                    "numbers, one per coordinate."
                 )
-            object.__setattr__(self, "scale", scale)
+        for name, check in self._constraints.items():
+            values[name] = check(values[name], name, owner)
 
     # ------------------------------------------------------------------ what a rule defines
 
@@ -120,7 +130,7 @@ class Rule(ABC):
         """Return the memory before the first iteration, given x^1 and g^1."""
 
     @abstractmethod
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
         """Return the memory with g^n, the point that the prox is applied to, and the step of the prox.
 
         The step is a number, or an array that broadcasts to the shape of x.
@@ -135,7 +145,7 @@ class Rule(ABC):
     def step_size(self, n: Any) -> Any:
         """Return eta_n, times the scale of the coordinates if there is one."""
         if not callable(self.eta):
-            return self.eta if self.scale is None else self._scale * self.eta
+            return self._scale * self.eta
         values = [
             _check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__)
             for k in np.atleast_1d(n)
@@ -154,32 +164,27 @@ class Rule(ABC):
         return total
 
     def spread(self, values: Any) -> Any:
-        """Return what belongs to the blocks for each of their coordinates."""
+        """Return the value of its block for each coordinate."""
         if self._labels is None or len(values) == 1:  # one row broadcasts
             return values
         return values[self._labels]
 
     def large(self, g: np.ndarray) -> bool:
-        """Return whether `compiled_update` can be used for such a gradient, and is faster than NumPy."""
+        """Return whether `compiled_update` can be used for this gradient, and is faster than NumPy."""
         return g.size >= COMPILED_SIZE and self._labels is None and not callable(self.eta)
 
-    def compiled_update(
-        self, previous: Any, total: Any, n: Any, x: Any, g: Any
-    ) -> tuple[Any, Any, Any]:
-        """Return total + (g - previous)^2, the point and the step in that metric, in one pass.
+    def compiled_update(self, memory: Arrays, x: Any, g: Any) -> Update:
+        """Return the update of `AdaGradDiff`, or of `AdaGrad`, whose memory has no "previous".
 
-        This is what `AdaGradDiff` and, without `previous`, `AdaGrad` compute. It saves a tenth of the
-        time of a sweep over sparse data.
+        One compiled pass saves a tenth of the time of a sweep over sparse data.
         """
         from .. import kernels
 
-        new_total, step, point = np.empty_like(g), np.empty_like(g), np.empty_like(g)
-        eta = np.ascontiguousarray(
-            np.broadcast_to(np.asarray(self.eta, float), g.shape[1:] or (1,))
-        )
-        arrays = (previous, total, self.eps, eta, self.scales(), x, g, new_total, step, point)
-        kernels.metric_update(*arrays)
-        return new_total, point, step
+        total, step, point = np.empty_like(g), np.empty_like(g), np.empty_like(g)
+        eta = np.full(g.shape[1:] or (1,), self.eta, float)
+        weights = (memory.get("previous"), memory["total"], self.eps, eta, self.scales())
+        kernels.metric_update(*weights, x, g, total, step, point)
+        return {name: g if name == "previous" else total for name in memory}, point, step
 
     # ------------------------------------------------------------------ what solvers use
 
@@ -192,8 +197,8 @@ class Rule(ABC):
         """Return the same rule for some of the trajectories."""
         if not isinstance(self.eta, np.ndarray):
             return self
-        chosen = replace(self, eta=self.eta[columns])
-        vars(chosen).update({k: v for k, v in vars(self).items() if k.startswith("_")})
+        chosen = copy.copy(self)
+        vars(chosen)["eta"] = self.eta[columns]
         return chosen
 
     def prepared(
@@ -204,26 +209,23 @@ class Rule(ABC):
         `trajectories` is None if iterates have no axis of trajectories. The last coordinate of x, or
         its last row, is an intercept if `intercept` says so: blocks and scales may leave it out.
         """
-        rule, size, dtype = copy.copy(self), int(np.prod(shape)), np.dtype(dtype)
         if self.trajectories not in (None, trajectories):
             raise ValueError(
                 f"'eta' has {self.trajectories} values, one per trajectory, but x has "
                 f"{trajectories or 1} trajectories. Give x0 one column per value."
             )
-        own = vars(rule)
-        own["_dtype"] = dtype
-        own["_labels"] = (
-            None if self.blocks is None else block_labels(self.blocks, shape, intercept)
-        )
+        rule, size = copy.copy(self), np.prod(shape)
+        private = vars(rule)
+        private.update(_dtype=np.dtype(dtype), _labels=block_labels(self.blocks, shape, intercept))
         if self.scale is not None:
             last = size // shape[0] if intercept else 0  # an intercept that is left out has scale 1
             if self.scale.size not in (size, size - last):
                 raise ValueError(
                     f"'scale' must hold one value per coordinate: {size}. Got {self.scale.size}."
                 )
-            scale = np.ones(size)
-            scale[: self.scale.size] = rule._representable(self.scale, "scale")
-            own["_scale"] = scale if trajectories is None else scale[:, None]
+            rule._check_representable(self.scale, "scale")
+            scale = np.append(self.scale, np.ones(size - self.scale.size))
+            private["_scale"] = scale if trajectories is None else scale[:, None]
         if self.eta is not None and not callable(self.eta):
             rule._check_eta(self.eta, "eta")
         return rule
@@ -239,38 +241,59 @@ class Rule(ABC):
         labels = self._labels[:size]
         return labels, bool((labels == labels[:1]).all()) and self.scale is None
 
-    def _representable(self, values: Any, name: str) -> Any:
-        """Return positive numbers; raise if one of them is zero or infinite in the precision of x."""
-        values = np.asarray(values, np.float64)
-        with np.errstate(over="ignore", under="ignore"):
-            cast = values.astype(self._dtype)
-        bad = ~(np.isfinite(cast) & (cast > 0))
-        if bad.any():
-            raise ValueError(
-                f"The {name!r} parameter of {type(self).__name__} must be a positive number of "
-                f"{self._dtype}. Got {values[bad].flat[0].item()!r} instead."
-            )
-        return values
-
-    def _check_eta(self, eta: Any, name: str) -> Any:
-        """Return step sizes; raise if a coordinate whose gradient is zero would get an infinite step."""
-        eta, (weight, least) = self._representable(eta, name), self.least_weight
-        if eta.max() > float(np.finfo(self._dtype).max) * least:
-            raise ValueError(
-                f"{name} / {weight}, the longest step of {type(self).__name__}, is too large for "
-                f"{self._dtype}: {name} is {eta.max():g} and {weight} is {least:g}. Use a smaller eta, "
-                f"or a larger {weight}."
-            )
-        return eta
-
     @property
     def least_weight(self) -> tuple[str, float]:
         """The name of the parameter that bounds weights from below, and that bound."""
         return "eps", self.eps
 
+    def _check_representable(self, values: Any, name: str) -> None:
+        """Raise if one of these positive numbers is zero or infinite in the precision of x."""
+        values = np.asarray(values, np.float64)
+        with np.errstate(over="ignore", under="ignore"):
+            cast = values.astype(self._dtype)
+        bad = values[~(np.isfinite(cast) & (cast > 0))]
+        if bad.size:
+            raise ValueError(
+                f"The {name!r} parameter of {type(self).__name__} must be a positive number of "
+                f"{self._dtype}. Got {bad.tolist()[0]!r} instead."
+            )
+
+    def _check_eta(self, eta: Any, name: str) -> None:
+        """Raise if a coordinate whose gradient is zero would get an infinite step."""
+        self._check_representable(eta, name)
+        largest, (weight, least) = np.max(eta), self.least_weight
+        if largest > float(np.finfo(self._dtype).max) * least:
+            raise ValueError(
+                f"{name} / {weight}, the longest step of {type(self).__name__}, is too large for "
+                f"{self._dtype}: {name} is {largest:g} and {weight} is {least:g}. Use a smaller eta, "
+                f"or a larger {weight}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class UnscaledRule(Rule):
+    """A rule without the parameter `scale`."""
+
+    scale: Any = field(default=None, init=False)
+
+
+@dataclass(frozen=True, eq=False)
+class OneStepRule(UnscaledRule):
+    """A rule with one step for all coordinates."""
+
+    eps: float = field(default=0.0, init=False)
+    blocks: Any = field(default="all", init=False)
+
+
+@dataclass(frozen=True, eq=False)
+class StepSizeFreeRule(UnscaledRule):
+    """A rule without a step size."""
+
+    eta: Any = field(default=None, init=False)
+
 
 def has_eta(kind: Any) -> bool:
-    """Whether rules of this class have a step size."""
+    """Return whether rules of this class have a step size."""
     return any(field.name == "eta" and field.init for field in fields(kind))
 
 
@@ -282,3 +305,76 @@ def as_rule(rule: Any) -> Rule:
         example = f"{rule.__name__}({'eta=0.1' if has_eta(rule) else ''})"
         raise TypeError(f"'rule' is the class {rule.__name__}. Did you mean {example}?")
     raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
+
+
+def squared_norm(values):
+    """Return ||values||^2, of each trajectory."""
+    return np.sum(values**2, axis=0)
+
+
+def moving_average(average, values, decay):
+    """Return an exponential average with new values; `decay` is how much of the old one stays."""
+    return decay * average + (1 - decay) * values
+
+
+def unbiased(average, decay, n):
+    """Return an exponential average of n values, corrected for its start at zero."""
+    return average / (1 - decay**n)
+
+
+def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -> np.ndarray | None:
+    """Return the labels 0, 1, ... of the blocks of all coordinates of an x of the given shape.
+
+    The space of the paper is X = X_1 + ... + X_d, and the metric has one weight w_i per block X_i.
+
+    Parameters
+    ----------
+    blocks : None or "element", "all", "row", or an array of integers
+        Single coordinates; one block; the rows of a two-dimensional x; or any partition, as one label per coordinate.
+    shape : tuple
+        Shape of x, without the trajectory axis.
+    intercept : bool
+        Whether the last coordinate (or row) of x is an intercept. If labels leave it out, it is a block of its own.
+
+    Returns
+    -------
+    labels : array of integers or None
+        One label per coordinate of x, read row by row. None stands for blocks of single coordinates.
+
+    Examples
+    --------
+    >>> block_labels([7, 7, 3], (3,)).tolist()
+    [1, 1, 0]
+    >>> block_labels("row", (2, 3)).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    size = int(np.prod(shape))
+    if blocks is None or isinstance(blocks, str):
+        if blocks in (None, "element"):
+            return None
+        if blocks == "all":
+            return np.zeros(size, np.int64)
+        if blocks == "row":
+            if len(shape) == 2:
+                return np.repeat(np.arange(shape[0]), shape[1])
+            raise ValueError(
+                f"blocks='row' needs a two-dimensional x. Got x of shape {shape} instead."
+            )
+    _check.refuse_masked(blocks, "'blocks'")
+    try:
+        labels = np.asarray(blocks)
+    except ValueError:
+        labels = np.asarray("ragged")
+    if labels.dtype.kind not in "iu":
+        raise ValueError(
+            "The 'blocks' parameter must be None, 'element', 'all', 'row' or an array of integer "
+            f"labels. Got {_check.shown(blocks)} instead."
+        )
+    rest = (shape[0] - 1, *shape[1:]) if intercept else shape  # without the intercept
+    if labels.shape not in (shape, (size,), rest, (np.prod(rest),)):
+        raise ValueError(
+            f"'blocks' must hold one label per coordinate: {size} for x of shape {shape}. Got "
+            f"labels of shape {labels.shape}."
+        )
+    codes = np.unique(labels, return_inverse=True)[1]
+    return np.append(codes, np.full(size - codes.size, codes.max(initial=-1) + 1))

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from .. import _check
-from .base import Arrays, Rule
+from .._check import count, positive
+from .base import OneStepRule
 
 
 @dataclass(frozen=True, eq=False)
-class Constant(Rule):
-    r"""Proximal (sub)gradient descent with one step for all coordinates. It remembers nothing.
+class Constant(OneStepRule):
+    r"""Proximal (sub)gradient descent with one step for all coordinates.
 
     .. math:: x^{n+1} = \text{prox}_{\eta\varphi}(x^n - \eta g^n)
 
-    The prox is proved, for a smooth f with eta <= 1/L (`Constant.smooth`; the objective then never grows), and for the average
-    of N iterates with a Lipschitz f (`Constant.nonsmooth`).
+    The references prove convergence with the proximal step: for a smooth f with eta <= 1/L (`Constant.smooth`; the objective
+    then never grows), and for the average of N iterates with a Lipschitz f (`Constant.nonsmooth`).
 
     Parameters
     ----------
@@ -39,14 +38,10 @@ class Constant(Rule):
     Introductory lectures on convex optimization, 2004, section 3.2.3.
     """
 
-    eps: float = field(default=0.0, init=False)
-    blocks: Any = field(default="all", init=False)
-    scale: Any = field(default=None, init=False)
-
     @classmethod
     def smooth(cls, L: float) -> Constant:
         """Return the rule with the step 1 / L, for a gradient with Lipschitz constant L."""
-        return cls(1.0 / _check.positive(L, "L", cls.__name__))
+        return cls(1.0 / positive(L, "L", "Constant"))
 
     @classmethod
     def nonsmooth(cls, distance: float, bound: float, iterations: int) -> Constant:
@@ -54,19 +49,19 @@ class Constant(Rule):
 
         D bounds the distance to a solution, G the norms of subgradients, N is the number of iterations.
         """
-        distance = _check.positive(distance, "distance", cls.__name__)
-        bound = _check.positive(bound, "bound", cls.__name__)
-        iterations = _check.count(iterations, "iterations", cls.__name__, least=1)
+        distance = positive(distance, "distance", "Constant")
+        bound = positive(bound, "bound", "Constant")
+        iterations = count(iterations, "iterations", "Constant", least=1)
         return cls(distance / (bound * math.sqrt(iterations)))
 
     @property
-    def least_weight(self) -> tuple[str, float]:
-        """There is one weight, and it is 1."""
+    def least_weight(self):
+        """The only weight is 1."""
         return "1", 1.0
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         return {}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory, n, x, g):
         step = self.step_size(n)
         return {}, x - step * g, step

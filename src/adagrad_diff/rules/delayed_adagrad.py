@@ -1,30 +1,32 @@
-"""AdaGrad whose step does not know the newest gradient."""
-
-from __future__ import annotations
+"""AdaGrad with a delay: the step does not depend on the newest gradient."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from ._parameters import positive, within
-from .base import Arrays, Rule
+from .._check import number, positive
+from .base import UnscaledRule
+
+
+def half_to_one(value, name, owner):
+    """Return a number from 0.5 to 1, or raise."""
+    return number(value, name, owner, "a number from 0.5 to 1", lambda power: 0.5 <= power <= 1)
 
 
 @dataclass(frozen=True, eq=False)
-class DelayedAdaGrad(Rule):
-    r"""Accumulate squared gradients, but for the newest: the step and the gradient that it multiplies are then independent.
+class DelayedAdaGrad(UnscaledRule):
+    r"""Accumulate squared gradients except the newest, so that a step is independent of the gradient that it multiplies.
 
     .. math:: w_i^n = \Big(\beta + \sum_{k=1}^{n-1} \|g_i^k\|^2\Big)^{p}, \qquad \text{step}_i = \eta / w_i^n
 
-    The prox is our extension: the reference has f alone. The first step knows nothing, and is eta / beta^p.
+    The prox is our extension: the reference has f alone. The first step is eta / beta^p, whatever the gradient is.
 
     Parameters
     ----------
     eta : float, array or callable
         The step size, as for `AdaGradDiff`: the reference's alpha.
     beta : float
-        What the sums begin with; positive.
+        The first value of the sums; positive.
     power : float
         p, from 1/2 to 1: the reference's 1/2 + epsilon.
     blocks
@@ -42,25 +44,21 @@ class DelayedAdaGrad(Rule):
     Li, Orabona: On the convergence of stochastic gradient descent with adaptive stepsizes, 2019.
     """
 
+    _constraints = {"beta": positive, "power": half_to_one}
+
     beta: float = 1.0
     power: float = 0.5
     eps: float = field(default=0.0, init=False)
-    scale: Any = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive(self, "beta")
-        within(self, ("power",), 0.5, 1.0, "a number from 0.5 to 1")
 
     @property
-    def least_weight(self) -> tuple[str, float]:
-        """The sums begin with beta."""
+    def least_weight(self):
+        """The sums are at least beta."""
         return "beta", self.beta**self.power
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         return {"total": np.full_like(self.block_sums(g), self.beta)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory, n, x, g):
         step = self.step_size(n) / self.spread(memory["total"]) ** self.power
         total = memory["total"] + self.block_sums(g**2)  # for the next step
         return {"total": total}, x - step * g, step

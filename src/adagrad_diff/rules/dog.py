@@ -1,26 +1,24 @@
 """DoG: distance over gradients. There is no step size."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ._parameters import positive
-from .base import Arrays, Rule
+from .._check import positive
+from .base import StepSizeFreeRule
 
 
 @dataclass(frozen=True, eq=False)
-class DoG(Rule):
-    r"""The distance from the start over the accumulated size of gradients, and an average of the iterates as its answer.
+class DoG(StepSizeFreeRule):
+    r"""Steps of the distance from the start over the root of the sum of squared gradients, and an average as answer.
 
     .. math:: \text{step}^n = \frac{\bar r_n}{\sqrt{\varepsilon + \sum_{k=1}^n \|g^k\|^2}}, \qquad
               \bar r_n = \max\Big(\rho (1 + \|x^1\|), \max_{k \le n} \|x^k - x^1\|\Big)
 
     The answer is `result.x_avg`, :math:`\bar x_t = (1 - c_t) \bar x_{t-1} + c_t x^{t+1}` with
     :math:`c_t = (1 + \gamma) / (t + \gamma)`, t = 1, 2, ...: an average with weights that grow like :math:`t^\gamma`. The last
-    iterate may be much worse. Projections onto sets are proved, other penalties are our extension.
+    iterate may be much worse. The reference proves convergence for projections onto sets; other penalties are our extension.
 
     Parameters
     ----------
@@ -30,7 +28,7 @@ class DoG(Rule):
         "all", or blocks as for `AdaGradDiff`: each then has its own distance and its own gradients, which is the reference's
         LDoG.
     first : float
-        rho, by which the first move is small.
+        rho: the first step has about this length, relative to 1 + ||x||.
     gamma : float
         The power of the average's weights.
 
@@ -47,36 +45,26 @@ class DoG(Rule):
     gradient descent for non-smooth optimization, 2013 (the average).
     """
 
-    averages: ClassVar[bool] = True
+    averages = True
+    _constraints = {"first": positive, "gamma": positive}
 
-    eta: Any = field(default=None, init=False)
     blocks: Any = "all"
-    scale: Any = field(default=None, init=False)
     first: float = 1e-6
     gamma: float = 8.0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive(self, "first", "gamma")
-
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         far = self.first * (1.0 + np.sqrt(self.block_sums(x**2)))
         return {"total": np.full_like(far, self.eps), "far": far, "first": x, "average": x}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory, n, x, g):
         total = memory["total"] + self.block_sums(g**2)
         far = np.maximum(memory["far"], np.sqrt(self.block_sums((x - memory["first"]) ** 2)))
         step = self.spread(far / np.sqrt(total))
         new = {"total": total, "far": far, "average": self.average(memory, n, x)}
         return memory | new, x - step * g, step
 
-    def average(self, memory: Arrays, n: Any, x: Any) -> Any:
+    def average(self, memory, n, x):
         """Return the average of x^2, ..., x^n with weights that grow like a power of n."""
-        return polynomial_average(memory["average"], self.gamma, n, x)
-
-
-def polynomial_average(average: Any, gamma: float, n: Any, x: Any) -> Any:
-    """Return the average with x^n, whose share is c_t = (1 + gamma) / (t + gamma), t = n - 1 > 0."""
-    t = n - 1
-    share = np.where(t > 0, (1.0 + gamma) / (t + gamma), 0.0)
-    return (1.0 - share) * average + share * x
+        t = n - 1
+        share = np.where(t > 0, (1.0 + self.gamma) / (t + self.gamma), 0.0)  # c_t
+        return (1.0 - share) * memory["average"] + share * x

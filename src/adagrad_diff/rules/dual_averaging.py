@@ -1,17 +1,14 @@
-"""AdaGrad by dual averaging: always from the start, along all gradients."""
+"""AdaGrad by dual averaging: steps from the first iterate along the sum of all gradients."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from .base import Arrays, Rule
+from .base import UnscaledRule
 
 
 @dataclass(frozen=True, eq=False)
-class DualAveraging(Rule):
+class DualAveraging(UnscaledRule):
     r"""AdaGrad's metric, and a step from the first iterate along the sum of all gradients.
 
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k\|^2}, \qquad
@@ -19,7 +16,8 @@ class DualAveraging(Rule):
               + \tfrac12 \langle x - x^1, W_n (x - x^1) \rangle
 
     That is the prox, with n times the step, at :math:`x^1 - \eta W_n^{-1} \sum_k g^k`. It gives more zeros than `AdaGrad`
-    does. The prox is proved, for the average of the iterates, if eps is at least as large as every entry of the gradients.
+    does. The reference proves convergence with the proximal step for the average of the iterates, if eps is at least as large
+    as every entry of the gradients.
 
     Parameters
     ----------
@@ -38,13 +36,11 @@ class DualAveraging(Rule):
     Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and stochastic optimization, 2011, equation (3).
     """
 
-    scale: Any = field(default=None, init=False)
-
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = np.zeros_like(g)
         return {"first": x, "sum": zeros, "total": self.block_sums(zeros)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory, n, x, g):
         total, gradients = memory["total"] + self.block_sums(g**2), memory["sum"] + g
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
         new = {"sum": gradients, "total": total}

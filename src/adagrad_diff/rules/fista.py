@@ -1,15 +1,13 @@
-"""FISTA among the rules: it has no step size, and takes steps back, so it is a solver of its own."""
-
-from __future__ import annotations
+"""FISTA among the rules: its parameters. The steps are those of a solver, because it may take a step back."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from .base import Arrays, Rule
+from .base import OneStepRule
 
 
 @dataclass(frozen=True, eq=False)
-class FISTA(Rule):
+class FISTA(OneStepRule):
     r"""The accelerated proximal gradient method. For smooth f; there is no step size.
 
     .. math:: x^{k+1} = \text{prox}_{\gamma\varphi}(y^k - \gamma \nabla f(y^k)), \qquad
@@ -17,8 +15,8 @@ class FISTA(Rule):
 
     The step is halved until f(x^{k+1}) is not above the quadratic model
     :math:`f(y^k) + \langle \nabla f(y^k), x^{k+1} - y^k \rangle + \|x^{k+1} - y^k\|^2 / 2\gamma`. Momentum is lost (t = 1, y =
-    x) when it leads uphill: :math:`\langle y^k - x^{k+1}, x^{k+1} - x^k \rangle > 0`. The prox is proved; the restart is a rule
-    of thumb, and a good one.
+    x) when it leads uphill: :math:`\langle y^k - x^{k+1}, x^{k+1} - x^k \rangle > 0`. The reference proves convergence with the
+    proximal step; the restart is a heuristic that works well.
 
     An iteration is one evaluation of f and its gradient. The first makes a short step, a thousandth of :math:`1 + \|x^1\|`,
     and the local :math:`\|\Delta x\| / \|\Delta g\|` (at most a thousand first steps) is where FISTA begins. Then each of
@@ -39,12 +37,8 @@ class FISTA(Rule):
     """
 
     eta: Any = field(default=None, init=False)
-    eps: float = field(default=0.0, init=False)
-    blocks: Any = field(default="all", init=False)
-    scale: Any = field(default=None, init=False)
 
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, *_):
         raise NotImplementedError("FISTA is not a step-size rule: solvers/fista.py has its steps.")
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
-        raise NotImplementedError("FISTA is not a step-size rule: solvers/fista.py has its steps.")
+    update = init

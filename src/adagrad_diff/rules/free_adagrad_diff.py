@@ -1,19 +1,16 @@
-"""AdaGrad-Diff without a step size: the distance from the start takes its place."""
+"""AdaGrad-Diff without a step size: the distance from the start replaces it."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ._parameters import positive
-from .base import Arrays, Rule
-from .dog import polynomial_average
+from .base import squared_norm
+from .dog import DoG
 
 
 @dataclass(frozen=True, eq=False)
-class FreeAdaGradDiff(Rule):
+class FreeAdaGradDiff(DoG):
     r"""Dual averaging in the metric of gradient differences, each gradient weighted by the distance from the start.
 
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k - g_i^{k-1}\|^2}, \qquad
@@ -21,15 +18,15 @@ class FreeAdaGradDiff(Rule):
               x^{n+1} = \text{argmin}_x\ \Big\langle \sum_{k=1}^n \bar r_k g^k, x \Big\rangle + \sum_{k=1}^n \bar r_k \varphi(x)
               + \tfrac12 \langle x - x^1, W_n (x - x^1) \rangle
 
-    d is the number of blocks. The distance is that of DoG, divided by the root of d as in AdaGrad++, and the move is that of
-    DADA. There is no theory for it, with a prox or without. `result.x_avg` is an average as that of `DoG`; for smooth f the
+    d is the number of blocks. The distance is that of DoG, divided by the root of d as in AdaGrad++, and the step is that of
+    DADA. There is no theory for it, with a prox or without. `result.x_avg` is the same average as that of `DoG`; for smooth f the
     last iterate is about as good.
 
     On the paper's problems, on which it was chosen (four starts, one on news20; 1000 iterations; 2moons 400, news20 300),
     the average comes within 1% of the objective that AdaGradDiff reaches with the best of nine eta on hinge, LAD and
     splice, 3% on 2moons, and below it on news20 (AdaGrad was not in that comparison); `first` does not matter. In gaps,
-    docs/rules.md shows it far behind rules whose step size is tuned. What was tried beside it: the same distance in
-    AdaGradDiff's own move is better on news20, and 12% worse on splice (last iterate); a distance per coordinate is worse
+    docs/rules.md shows it far behind rules whose step size is tuned. Variants that were tried: the same distance in
+    the step of AdaGradDiff is better on news20, and 12% worse on splice (last iterate); a distance per coordinate is worse
     than that. What does not work: the distance not divided by the root of d, and the largest coordinate of x - x^1 as the
     distance (both diverge, or all but do, on some problems); one weight for all coordinates on news20.
 
@@ -38,7 +35,7 @@ class FreeAdaGradDiff(Rule):
     eps, blocks
         As for `AdaGradDiff`.
     first : float
-        rho, by which the first move is small.
+        rho, as for `DoG`.
     gamma : float
         The power of the average's weights, as for `DoG`.
 
@@ -55,33 +52,33 @@ class FreeAdaGradDiff(Rule):
     Yuan, Gu: Towards simple and provable parameter-free adaptive gradient methods, 2024 (AdaGrad++).
     """
 
-    averages: ClassVar[bool] = True
+    blocks: Any = None
 
-    eta: Any = field(default=None, init=False)
-    scale: Any = field(default=None, init=False)
-    first: float = 1e-6
-    gamma: float = 8.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive(self, "first", "gamma")
-
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros, number = np.zeros_like(g), np.zeros(g.shape[1:])
-        far = self.first * (1.0 + np.sqrt(np.sum(x**2, axis=0)))
-        memory = {"previous": zeros, "total": self.block_sums(zeros), "far": far, "weight": number}
-        return memory | {"sum": zeros, "first": x, "average": x}
+        far = self.first * (1.0 + np.sqrt(squared_norm(x)))
+        return {
+            "previous": zeros,
+            "total": self.block_sums(zeros),
+            "far": far,
+            "weight": number,
+            "sum": zeros,
+            "first": x,
+            "average": x,
+        }
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory, n, x, g):
         total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)
-        far = np.maximum(memory["far"], np.sqrt(np.sum((x - memory["first"]) ** 2, axis=0)))
+        far = np.maximum(memory["far"], np.sqrt(squared_norm(x - memory["first"])))
         share = far / np.sqrt(len(total))  # the weight of g^n: len(total) is the number of blocks
         gradients, weight = memory["sum"] + share * g, memory["weight"] + share
         inverse = 1.0 / (self.eps + self.spread(np.sqrt(total)))
-        new = {"previous": g, "total": total, "far": far, "weight": weight, "sum": gradients}
-        new["average"] = self.average(memory, n, x)
+        new = {
+            "previous": g,
+            "total": total,
+            "far": far,
+            "weight": weight,
+            "sum": gradients,
+            "average": self.average(memory, n, x),
+        }
         return memory | new, memory["first"] - inverse * gradients, weight * inverse
-
-    def average(self, memory: Arrays, n: Any, x: Any) -> Any:
-        """Return the average of x^2, ..., x^n with weights that grow like a power of n."""
-        return polynomial_average(memory["average"], self.gamma, n, x)

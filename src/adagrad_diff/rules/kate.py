@@ -1,25 +1,23 @@
-"""KATE: AdaGrad without the root, and with a numerator that makes up for it."""
+"""KATE: AdaGrad without the root, with a numerator that compensates for it."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .. import _check
-from .base import Arrays, Rule
+from .._check import nonnegative
+from .base import UnscaledRule
 
 
 @dataclass(frozen=True, eq=False)
-class KATE(Rule):
+class KATE(UnscaledRule):
     r"""A version of AdaGrad that, for linear models and delta = 0, does not depend on the scales of the columns.
 
     .. math:: b_n^2 = b_{n-1}^2 + g_n^2, \quad m_n^2 = m_{n-1}^2 + \delta g_n^2 + \frac{g_n^2}{b_n^2 + \varepsilon}, \qquad
               w^n = \frac{b_n^2 + \varepsilon}{m_n}, \quad \text{step} = \eta / w^n
 
-    The prox is our extension: the reference has f alone. A coordinate whose gradient was never anything but zero has weight 1:
-    the formula has infinity, and what the prox does there would never be done.
+    The prox is our extension: the reference has f alone. A coordinate whose gradients have all been zero has weight 1. The
+    formula gives an infinite weight, with which the prox would never change it.
 
     Parameters
     ----------
@@ -43,23 +41,17 @@ class KATE(Rule):
     AdaGrad, 2024, and the authors' code.
     """
 
-    published: ClassVar[float | None] = 1e-3
+    published = 1e-3
+    _constraints = {"delta": nonnegative}
 
     eta: Any = 1e-3
     delta: float = 0.9
-    scale: Any = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(
-            self, "delta", _check.nonnegative(self.delta, "delta", type(self).__name__)
-        )
-
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = self.block_sums(np.zeros_like(g))
         return {"total": zeros, "ratios": zeros}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory, n, x, g):
         squares = self.block_sums(g**2)
         total = memory["total"] + squares  # b_n^2
         ratios = memory["ratios"] + self.delta * squares + squares / (total + self.eps)  # m_n^2

@@ -1,37 +1,33 @@
-"""RMSProp with differences: AdaGrad-Diff that forgets."""
+"""RMSProp with differences of gradients: AdaGrad-Diff with an exponential average."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from ._parameters import fraction, positive
-from .base import Arrays, Rule
-from .moves import MAX_MOVE
+from .._check import fraction, positive
+from .base import MAX_MOVE, UnscaledRule, moving_average, unbiased
 
 
 @dataclass(frozen=True, eq=False)
-class RMSDiff(Rule):
-    r"""Average squared differences of gradients, the older the less, with bounded moves. The paper has no theory for it.
+class RMSDiff(UnscaledRule):
+    r"""Exponential averages of squared gradient differences, and bounded steps. The paper has no theory for it.
 
     .. math:: v_i^n = \beta v_i^{n-1} + (1 - \beta) \|g_i^n - g_i^{n-1}\|^2, \quad g^0 = 0, \qquad
               w_i^n = \varepsilon + \max\Big(\sqrt{\hat v_i^n}, \frac{\|g_i^n\|}{\text{max\_move}}\Big), \quad \text{step}_i =
               \eta / w_i^n
 
-    with :math:`\hat v = v / (1 - \beta^n)`: the first step is that of `AdaGradDiff`. The average forgets differences: while
-    gradients stay the same, the step would grow without end. So no block moves farther than max_move * eta at once (before the
-    prox).
+    with :math:`\hat v = v / (1 - \beta^n)`: the first step is that of `AdaGradDiff`. While gradients stay the same, the average
+    of differences decays, and the step would grow without end. So no block moves farther than max_move * eta in one iteration
+    (before the prox).
 
     Parameters
     ----------
     eta, eps, blocks
         As for `AdaGradDiff`.
     beta : float
-        How much of the average stays, in [0, 1).
+        The weight of the old average, in [0, 1).
     max_move : float
-        How far a block may move, in units of eta.
+        How far a block may move in one iteration, in units of eta.
 
     Examples
     --------
@@ -45,23 +41,19 @@ class RMSDiff(Rule):
     `RMSProp` and `AdaGradDiff`. The prox and the bound are ours.
     """
 
+    _constraints = {"beta": fraction, "max_move": positive}
+
     beta: float = 0.99
     max_move: float = MAX_MOVE
-    scale: Any = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        fraction(self, "beta")
-        positive(self, "max_move")
-
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         zeros = np.zeros_like(g)  # g^0 = 0
         return {"previous": zeros, "total": self.block_sums(zeros)}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
+    def update(self, memory, n, x, g):
         squares = self.block_sums((g - memory["previous"]) ** 2)
-        total = self.beta * memory["total"] + (1 - self.beta) * squares
-        root = np.sqrt(total / (1 - self.beta**n))
+        total = moving_average(memory["total"], squares, self.beta)
+        root = np.sqrt(unbiased(total, self.beta, n))
         least = np.sqrt(self.block_sums(g**2)) / self.max_move
         step = self.step_size(n) / (self.eps + self.spread(np.maximum(root, least)))
         return {"previous": g, "total": total}, x - step * g, step

@@ -1,32 +1,30 @@
-"""RMSProp: AdaGrad that forgets."""
-
-from __future__ import annotations
+"""RMSProp: AdaGrad with an exponential average of squared gradients."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from ._parameters import fraction
-from .base import Arrays, Rule
+from .._check import fraction
+from .base import Rule, moving_average
 
 
 @dataclass(frozen=True, eq=False)
 class RMSProp(Rule):
-    r"""Average squared gradients, the older the less.
+    r"""Exponential averages of squared gradients.
 
     .. math:: v_i^n = \beta v_i^{n-1} + (1 - \beta) \|g_i^n\|^2, \qquad \text{step}_i = \eta\, \text{scale}_i / (\varepsilon +
               \sqrt{v_i^n})
 
-    The prox is our extension: the reference has f alone, and no theory. Steps do not shrink, so with a constant eta it ends in
-    a neighbourhood of a solution.
+    The prox is our extension: the reference has f alone, and no theory. Steps do not shrink, so with a constant eta it
+    only reaches a neighborhood of a solution.
 
     Parameters
     ----------
     eta : float, array or callable
         The step size, as for `AdaGradDiff`. Published: 0.01, the default of PyTorch.
     beta : float
-        How much of the average stays, in [0, 1): PyTorch's alpha.
+        The weight of the old average, in [0, 1): PyTorch's alpha.
     eps, blocks, scale
         As for `AdaGradDiff`.
 
@@ -42,19 +40,16 @@ class RMSProp(Rule):
     Tieleman, Hinton: Lecture 6.5 of Neural networks for machine learning, 2012. The constants are those of torch.optim.RMSprop.
     """
 
-    published: ClassVar[float | None] = 0.01
+    published = 0.01
+    _constraints = {"beta": fraction}
 
     eta: Any = 0.01
     beta: float = 0.99
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        fraction(self, "beta")
-
-    def init(self, x: Any, g: Any) -> Arrays:
+    def init(self, x, g):
         return {"total": self.block_sums(np.zeros_like(g))}
 
-    def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> tuple[Arrays, Any, Any]:
-        total = self.beta * memory["total"] + (1 - self.beta) * self.block_sums(g**2)
+    def update(self, memory, n, x, g):
+        total = moving_average(memory["total"], self.block_sums(g**2), self.beta)
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
         return {"total": total}, x - step * g, step

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..penalties.group_root import block_sum, group_norms
-from ..rules.moves import MAX_MOVE
+from ..rules.base import MAX_MOVE
 from . import _kernels
 from ._optimizer import DifferenceOptimizer
 from ._options import rate, refuse_amsgrad

@@ -1,0 +1,56 @@
+"""Old public names. Renamed ones work for one more release, with a DeprecationWarning (docs/policy.md)."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+RENAMED = {  # old name -> new name, of modules and of names in modules
+    "adagrad_diff.checks": "adagrad_diff.testing",
+    "adagrad_diff.solve": "adagrad_diff.solvers",
+}
+REMOVED = dict.fromkeys(  # old name -> what to do instead
+    [f"adagrad_diff.rules.{name}" for name in ("BLOCK", "NUMBER", "POINT", "Memory", "View")],
+    "Rules now define init and update: see help(adagrad_diff.Rule)",
+)
+
+
+def lookup(module: str, name: str) -> object:
+    """Return what replaces an old name of a module, with a warning, or raise: for `__getattr__`."""
+    old = f"{module}.{name}"
+    if old in RENAMED:
+        return _replacement(old)
+    if old in REMOVED:  # `from module import name` would drop the text of an AttributeError
+        raise ImportError(f"{old} was removed in version 0.3. {REMOVED[old]}.")
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def _replacement(old: str) -> object:
+    from ._messages import warn
+
+    warn(f"{old} is now {RENAMED[old]}. The old name will be removed.", DeprecationWarning)
+    module, _, name = RENAMED[old].rpartition(".")
+    return getattr(import_module(module), name)
+
+
+class RenamedModules:
+    """An importer of renamed modules, for `import adagrad_diff.solve` and the like."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> ModuleSpec | None:
+        return ModuleSpec(name, RenamedModules) if name in RENAMED else None  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> None:
+        """Use the default, an empty module."""
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Copy the public names, so that submodules are not loaded twice under two names."""
+        new = vars(_replacement(module.__name__))
+        vars(module).update({name: new[name] for name in ["__all__", *new["__all__"]]})
+
+
+sys.meta_path.append(RenamedModules)
