@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, _clone_parametrized
 
-from ..sweeps.cluster import Cluster
+from ..sweeps.workers import Cluster
 from ._folds import along_fold
 
 LOOK_AT_FOLDS = 0.3  # seconds between two looks at a cluster
