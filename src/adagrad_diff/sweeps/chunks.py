@@ -143,37 +143,37 @@ class Trajectories:
                 chunks += [Chunk(name, first + low, first + high) for low, high in pairwise(cuts)]
         return chunks
 
-    def layout(self, width: int) -> dict[str, tuple[tuple[int, ...], Any]]:
-        """Return the shape and dtype of each array that `run` returns for `width` columns."""
-        real, integer = np.dtype(np.float64), np.dtype(np.int64)
+    def empty(self, width: int) -> Arrays:
+        """Return the results of `width` trajectories that have not begun."""
         rows = self.iterations.size
-        layout = {
-            "objective": ((rows, width), real),
-            "mean_step": ((rows, width), real),
-            "objective_best": ((width,), real),
-            "objective_average": ((width,), real),
-            "nit": ((width,), integer),
-            "status": ((width,), integer),
+        arrays = {
+            "objective": np.full((rows, width), np.nan),
+            "mean_step": np.full((rows, width), np.nan),
+            "objective_best": np.full(width, np.nan),
+            "objective_average": np.full(width, np.nan),
+            "nit": np.zeros(width, np.int64),
+            "status": np.full(width, Status.INTERRUPTED, np.int64),
         }
-        return layout | ({"x": ((*self.shape, width), self.dtype)} if self.keep_x else {})
+        if self.keep_x:
+            arrays["x"] = np.full((*self.shape, width), np.nan, self.dtype)
+        return arrays
 
     def fits(self, chunk: Chunk, arrays: Arrays) -> bool:
         """Return whether arrays from a file can be the results of a chunk."""
-        found = {name: (array.shape, array.dtype) for name, array in arrays.items()}
-        if found != self.layout(chunk.width):
+        found, wanted = (
+            {name: (array.shape, array.dtype) for name, array in each.items()}
+            for each in (arrays, self.empty(chunk.width))
+        )
+        if found != wanted:
             return False
         ends, nit = np.isin(arrays["status"], CHUNK_ENDS), arrays["nit"]
         return bool(np.all(ends & (nit >= 0) & (nit <= self.n_iter)))
 
-    def run(
-        self,
-        chunk: Chunk,
-        cancelled: Callable[[], bool] | None = None,
-        watch: Callable[[Loop], None] | None = None,
-    ) -> Arrays:
-        """Return the results of a chunk. Trajectories that `cancelled` stops have status INTERRUPTED.
+    def run(self, chunk: Chunk, stop: Callable[[], bool] | None = None) -> Arrays:
+        """Return the results of a chunk.
 
-        `watch` is called with the loop before it begins.
+        `stop` is called after each iteration. If it returns True, the trajectories that are still
+        running get the status INTERRUPTED.
         """
         columns = np.arange(chunk.low, chunk.high)
         rules, etas = self.rules[chunk.rule], columns // self.starts
@@ -181,42 +181,28 @@ class Trajectories:
         with add_note(chunk.rule, self.etas[etas]):
             solver, x0 = as_solver(rule, self.loss), self.x0s[..., columns % self.starts]
             problem, x = problem_at(self.loss, x0, self.penalty, solver.trajectories)
-            run = Run.begin(solver, problem, x, averages=self.averages)
+            averages = self.averages or solver.averages
+            run = Run.begin(solver, problem, x, averages=averages)
             options: dict[str, Any] = {"record": self.record, "record_end": True, "norms": False}
-            loop = Loop(run, max_iter=self.n_iter, cancelled=cancelled, **options)
-            if watch is not None:
-                watch(loop)
+            loop = Loop(run, max_iter=self.n_iter, cancelled=stop, **options)
             loop.iterate()
         if loop.interrupted:
             raise KeyboardInterrupt
-        history, reached, arrays = loop.record.history(), run.all, Arrays()
+        loop.codes[loop.codes == Status.MAX_TIME] = Status.INTERRUPTED
+        history, state, arrays = loop.record.history(), run.state(), self.empty(chunk.width)
         rows = np.searchsorted(self.iterations, history.iteration)
         for name in RECORDED:
-            arrays[name] = np.full((self.iterations.size, columns.size), np.nan)
             arrays[name][rows] = getattr(history, name)
-        arrays["objective_best"] = reached.fun_best
-        arrays["objective_average"] = self._at_average(run)
-        arrays["nit"] = reached.iterate.n
-        arrays["status"] = status = loop.codes.astype(np.int64)
-        status[status == Status.MAX_TIME] = Status.INTERRUPTED
+        arrays |= {"objective_best": state.fun_best, "nit": state.n, "status": loop.codes}
+        if averages:
+            problem = problem.narrowed(chunk.width)
+            x = problem.flat(state.x_avg)
+            with np.errstate(all="ignore"):  # an overflow shows in the value
+                values = problem.evaluate(x)[0] + problem.phi(x)
+            arrays["objective_average"] = np.where(state.failed, np.nan, values)
         if self.keep_x:
-            arrays["x"] = reached.iterate.x.reshape(*self.shape, -1)
+            arrays["x"] = state.x
         return arrays
-
-    def _at_average(self, run: Run) -> np.ndarray:
-        """Return F at the average iterates; NaN without averages and for failed trajectories."""
-        reached = run.all
-        if run.solver.averages:
-            x = run.solver.average(reached.iterate)
-        elif self.averages:
-            x = run.state().x_avg
-        else:
-            return np.full(reached.failed.shape, np.nan)
-        problem = run.problem.narrowed(reached.failed.size)
-        x = problem.flat(x.astype(problem.dtype))
-        with np.errstate(all="ignore"):  # an overflow shows in the value
-            values = problem.evaluate(x)[0] + problem.phi(x)
-        return np.where(reached.failed, np.nan, values)
 
 
 def _step_sizes(etas: Any) -> np.ndarray:

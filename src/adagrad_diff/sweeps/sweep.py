@@ -18,8 +18,8 @@ from .._threads import cores
 from .._version import __version__
 from ..losses import Minibatch
 from ..solvers.status import Interrupted, Status
-from .chunks import RECORDED, Arrays, Chunk, Trajectories
-from .workers import ChunkRunner, SweepCheckpoint, workers_of
+from .chunks import RECORDED, Arrays, Trajectories
+from .workers import SweepCheckpoint, run_chunks, workers_of
 
 if TYPE_CHECKING:
     import xarray
@@ -138,9 +138,8 @@ def sweep(
         budget = _bytes(memory)
         plan, store = trajectories.plan(budget, jobs), None
         if checkpoint is not None:
-            store = SweepCheckpoint(checkpoint, trajectories, budget, jobs)
-            stack.enter_context(closing(store))
-            plan = store.plan
+            store = stack.enter_context(closing(SweepCheckpoint(checkpoint, trajectories)))
+            plan = store.resume(budget, jobs)
         widest = max(chunk.width for chunk in plan)
         jobs = max(1, min(jobs, int(budget / (widest * trajectories.column_bytes))))
         bar = progress_bar.tqdm(
@@ -151,9 +150,10 @@ def sweep(
             dynamic_ncols=True,
             disable=None if progress is None else not progress,
         )
-        runner = ChunkRunner(trajectories, plan, jobs, store)
-        runner.run(client, stack.enter_context(bar), interrupts)
-        result = _dataset(trajectories, plan, runner.results)
+        stack.enter_context(bar)
+        results = run_chunks(trajectories, plan, jobs, store, client, bar, interrupts)
+        chunks = [results.get(chunk) or trajectories.empty(chunk.width) for chunk in plan]
+        result = _dataset(trajectories, chunks)
         if interrupts:
             finished = int((result.status != Status.INTERRUPTED).sum())
             resume = "With a directory as 'checkpoint', the same call would resume from here."
@@ -205,29 +205,24 @@ def _bytes(memory: Any) -> float:
     return value
 
 
-def _dataset(
-    trajectories: Trajectories, plan: list[Chunk], results: dict[Chunk, Arrays]
-) -> xarray.Dataset:
-    """Return the results of all chunks with labels, and remove them from `results`."""
+def _dataset(trajectories: Trajectories, chunks: list[Arrays]) -> xarray.Dataset:
+    """Return the results of all chunks with labels; they are removed from the chunks."""
     import xarray
 
-    t, names, dims = trajectories, list(trajectories.rules), ("rule", "eta", "seed")
+    t, dims = trajectories, ("rule", "eta", "seed")
+    shape = len(t.rules), t.etas.size, t.starts
     coordinate = ("coordinate", *(f"coordinate_{axis}" for axis in range(1, t.x0s.ndim - 1)))
     variables: dict[str, Any] = {}
-    for key, ((*leading, _), dtype) in t.layout(1).items():
-        whole = np.empty((*leading, len(names), t.etas.size * t.starts), dtype)
-        missing = {"nit": 0, "status": Status.INTERRUPTED}.get(key, np.nan)
-        for chunk in plan:
-            values = results[chunk].pop(key) if chunk in results else missing
-            whole[..., names.index(chunk.rule), chunk.low : chunk.high] = values
-        whole = whole.reshape(*leading, len(names), t.etas.size, t.starts)
-        if key in RECORDED:
-            variables[key] = ((*dims, "iteration"), np.moveaxis(whole, 0, -1))
+    for name in tuple(chunks[0]):
+        values = np.concatenate([arrays.pop(name) for arrays in chunks], axis=-1)
+        values = values.reshape(*values.shape[:-1], *shape)
+        if name in RECORDED:
+            variables[name] = ((*dims, "iteration"), np.moveaxis(values, 0, -1))
         else:
-            variables[key] = ((*(coordinate if key == "x" else ()), *dims), whole)
+            variables[name] = ((*(coordinate if name == "x" else ()), *dims), values)
     variables["objective_start"] = ("seed", t.objective_start)
     variables["start"] = ((*coordinate, "seed"), t.x0s)
-    coords: dict[str, Any] = {"rule": names, "eta": t.etas, "seed": np.arange(t.starts)}
+    coords: dict[str, Any] = {"rule": list(t.rules), "eta": t.etas, "seed": np.arange(t.starts)}
     coords["iteration"] = t.iterations
     if isinstance(t.loss, Minibatch):
         coords["passes"] = ("iteration", t.loss.schedule(t.n_iter)[t.iterations - 1])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from functools import partial
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from signal import SIGINT
 from typing import Any
 
@@ -17,79 +16,69 @@ from .._files import as_path, reason
 from .._threads import cores, one_blas_thread
 from ..solvers.checkpoint import Checkpoint, load, save
 from ..solvers.fingerprint import difference, known_by_name
-from ..solvers.loop import Loop
 from ..solvers.status import Status
 from .chunks import Arrays, Chunk, Trajectories
 
 SWEEP_FORMAT = "adagrad-diff sweep 5"
+#: Errors by which Dask, and executors, report that a worker died.
+LOST_WORKER = ("CancelledError", "KilledWorker", "FutureCancelledError", "FuturesCancelledError")
 MAX_RETRIES = 5  # times that a task is submitted again because its worker died
 PROGRESS_SECONDS = 0.3  # between two updates of the progress bar, and checks for Ctrl-C
 
+UNNAMED = (
+    "'checkpoint' needs a name for {}, a function or an object that this package does not know: "
+    "without one, a later call cannot check that it continues the same sweep. Give it a name with "
+    "adagrad_diff.named('a name', it), or define the function at the top level of a module."
+)
 
-class SweepCheckpoint:
-    """A directory with one file that identifies the sweep, and one for each finished chunk.
 
-    Chunks are cut as in the first call, so that the results are bitwise identical.
-    """
+class SweepCheckpoint(Checkpoint):
+    """A directory with a file `sweep.npz` that identifies the sweep, and one file per finished chunk."""
 
-    def __init__(self, directory: Any, trajectories: Trajectories, budget: float, jobs: int):
+    def __init__(self, directory: Any, trajectories: Trajectories):
         self.directory, self.trajectories = as_path(directory, "checkpoint"), trajectories
-        self.fingerprint = trajectories.fingerprint()
+        self.fingerprint, self.chunks = trajectories.fingerprint(), list[Chunk]()
         for where, name in known_by_name(self.fingerprint):
             if name is None:
-                raise InputError(
-                    f"'checkpoint' needs a name for {where}, a function or an object that this "
-                    "package does not know: without one, a later call cannot check that it "
-                    "continues the same sweep. Give it a name with "
-                    "adagrad_diff.named('a name', it), or define the function at the top level of "
-                    "a module."
-                )
+                raise InputError(UNNAMED.format(where))
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OSError(
                 f"'checkpoint' cannot be written: {self.directory}: {reason(error)}."
             ) from error
-        self._index = Checkpoint(self.directory / "sweep.npz", SWEEP_FORMAT)
-        try:
-            self.plan = trajectories.plan(**self._planned(budget, jobs))
-        except BaseException:
-            self.close()
-            raise
+        super().__init__(self.directory / "sweep.npz", SWEEP_FORMAT)
 
-    def _planned(self, budget: float, jobs: int) -> dict[str, Any]:
-        """Return the memory budget and the jobs of the first call, which may be this one."""
-        index, planned = self._index, {"budget": budget, "jobs": jobs}
-        if index.content is None:
+    def resume(self, budget: float, jobs: int) -> list[Chunk]:
+        """Return the chunks of the first call, which may be this one with this budget and jobs."""
+        header = {"sweep": self.fingerprint, "planned": {"budget": budget, "jobs": jobs}}
+        if self.content is None:
             for path in self.directory.iterdir():
-                if path.name != index.lock_path.name:
+                if path != self.lock_path:
                     raise InputError(
                         "'checkpoint' must be an empty or new directory, or one that a sweep has "
-                        f"written. {self.directory} holds {path.name!r} and no {index.path.name}."
+                        f"written. {self.directory} holds {path.name!r} and no {self.path.name}."
                     )
-            index.write({"sweep": self.fingerprint, "planned": planned}, {})
-            return planned
-        header, _ = index.content
-        if header["sweep"] != self.fingerprint:
-            where = difference(header["sweep"], self.fingerprint)
-            raise index.refusal(f"it belongs to another sweep, for {where} is not the same")
-        return dict(header["planned"])
+            self.write(header, {})
+        else:
+            header, _ = self.content
+            if header["sweep"] != self.fingerprint:
+                where = difference(header["sweep"], self.fingerprint)
+                raise self.refusal(f"it belongs to another sweep, for {where} is not the same")
+        self.chunks = self.trajectories.plan(**header["planned"])
+        return self.chunks
 
-    def close(self) -> None:
-        """Let other sweeps use the directory."""
-        self._index.close()
-
-    def _file(self, chunk: Chunk) -> tuple[Any, dict[str, Any]]:
+    def _file(self, chunk: Chunk) -> tuple[Path, dict[str, Any]]:
         """Return the path and the header of the file of a chunk."""
-        path = self.directory / f"chunk-{self.plan.index(chunk):04d}.npz"
+        path = self.directory / f"chunk-{self.chunks.index(chunk):04d}.npz"
         return path, {"sweep": self.fingerprint, "chunk": list(chunk)}
 
-    def write(self, chunk: Chunk, arrays: Arrays) -> None:
+    def write_chunk(self, chunk: Chunk, arrays: Arrays) -> None:
         """Store the results of a finished chunk."""
         path, header = self._file(chunk)
         save(path, {"format": SWEEP_FORMAT, **header}, arrays)
 
-    def read(self, chunk: Chunk) -> Arrays | None:
+    def read_chunk(self, chunk: Chunk) -> Arrays | None:
         """Return the results of a chunk if they are stored."""
         path, header = self._file(chunk)
         try:
@@ -106,76 +95,66 @@ class SweepCheckpoint:
             ) from error
 
 
-class ChunkRunner:
-    """Runs the chunks of a sweep, at most `jobs` at the same time; their arrays are in `results`."""
+def run_chunks(
+    trajectories: Trajectories,
+    plan: list[Chunk],
+    jobs: int,
+    store: SweepCheckpoint | None,
+    client: Any,
+    bar: Any,
+    interrupts: list[int],
+) -> dict[Chunk, Arrays]:
+    """Return the results of all chunks, or of some of them after Ctrl-C.
 
-    def __init__(
-        self,
-        trajectories: Trajectories,
-        plan: list[Chunk],
-        jobs: int,
-        checkpoint: SweepCheckpoint | None,
-    ):
-        self.trajectories, self.plan, self.jobs = trajectories, plan, jobs
-        self.checkpoint = checkpoint
-        self.results: dict[Chunk, Arrays] = {}
-        self._loops: dict[Chunk, Loop] = {}  # of the chunks that are running in threads
-        self._stopping = False
+    At most `jobs` chunks run at the same time, in threads or on a client. `interrupts` holds the
+    signals of Ctrl-C so far.
+    """
+    results: dict[Chunk, Arrays] = {}
+    iterations = dict.fromkeys(plan, 0)
+    stopping = threading.Event()
 
-    def run(self, client: Any, bar: Any, interrupts: list[int]) -> None:
-        """Run all chunks, or until Ctrl-C or an error. Every Ctrl-C is appended to `interrupts`."""
-        if client is not None:
-            cluster = Cluster(client, "sweep", self.trajectories)
-            self._run(cluster, compute_chunk, bar, interrupts)
-            return
-        with (
-            one_blas_thread(),
-            ThreadPoolExecutor(self.jobs, thread_name_prefix="adagrad_diff.sweep") as pool,
-        ):
-            self._run(Cluster(pool, "sweep"), self._compute, bar, interrupts)
+    def finish(chunk: Chunk, arrays: Arrays) -> None:
+        if store is not None and Status.INTERRUPTED not in arrays["status"]:
+            store.write_chunk(chunk, arrays)
+        results[chunk], iterations[chunk] = arrays, trajectories.n_iter
 
-    def _run(
-        self, cluster: Cluster, function: Callable[..., Any], bar: Any, interrupts: list[int]
-    ) -> None:
-        waiting = deque(self.plan)
+    def compute_here(chunk: Chunk) -> None:
+        def stop() -> bool:
+            iterations[chunk] += 1
+            return stopping.is_set()
+
+        finish(chunk, trajectories.run(chunk, stop))
+
+    with ExitStack() as stack:
+        if client is None:
+            stack.enter_context(one_blas_thread())
+            pool = ThreadPoolExecutor(jobs, thread_name_prefix="adagrad_diff.sweep")
+            stack.enter_context(pool)
+            cluster = Cluster(pool, "sweep")
+        else:
+            cluster = Cluster(client, "sweep", trajectories)
+        stack.callback(cluster.cancel)
+        stack.callback(stopping.set)
+        waiting = deque(plan)
         try:
             while (waiting or cluster.running) and not interrupts:
-                while waiting and len(cluster.running) < self.jobs:
+                while waiting and len(cluster.running) < jobs:
                     chunk = waiting.popleft()
-                    stored = self.checkpoint.read(chunk) if self.checkpoint else None
+                    stored = None if store is None else store.read_chunk(chunk)
                     if stored is None:
-                        cluster.submit(chunk, function, chunk)
+                        cluster.submit(chunk, compute_here if client is None else compute, chunk)
                     else:
-                        self.results[chunk] = stored
+                        results[chunk], iterations[chunk] = stored, trajectories.n_iter
                 for chunk, arrays in cluster.completed(PROGRESS_SECONDS):
-                    if arrays is not None:
-                        self._finish(chunk, arrays)
-                bar.update(self._iterations() - bar.n)
+                    if client is not None:
+                        finish(chunk, arrays)
+                bar.update(sum(chunk.width * n for chunk, n in iterations.items()) - bar.n)
         except KeyboardInterrupt:  # from a loss, or because Ctrl-C has another handler
             interrupts.append(SIGINT)
-        finally:
-            self._stopping = True
-            cluster.cancel()
-
-    def _compute(self, chunk: Chunk) -> None:
-        """Compute a chunk in this thread; stop after an iteration if the sweep is stopping."""
-        watch = partial(self._loops.__setitem__, chunk)
-        self._finish(chunk, self.trajectories.run(chunk, lambda: self._stopping, watch))
-
-    def _finish(self, chunk: Chunk, arrays: Arrays) -> None:
-        if self.checkpoint and Status.INTERRUPTED not in arrays["status"]:
-            self.checkpoint.write(chunk, arrays)
-        self.results[chunk] = arrays
-        self._loops.pop(chunk, None)
-
-    def _iterations(self) -> int:
-        """Return the number of iterations of all trajectories so far."""
-        done = {chunk: loop.n for chunk, loop in tuple(self._loops.items())}
-        done |= dict.fromkeys(tuple(self.results), self.trajectories.n_iter)
-        return sum(chunk.width * n for chunk, n in done.items())
+    return results
 
 
-def compute_chunk(trajectories: Trajectories, chunk: Chunk) -> Arrays:
+def compute(trajectories: Trajectories, chunk: Chunk) -> Arrays:
     """Return the results of a chunk; the task of a worker."""
     with one_blas_thread():
         return trajectories.run(chunk)
@@ -193,12 +172,12 @@ class Cluster:
             )
         self.client, self.data = client, data
         self._is_dask = hasattr(client, "scatter")
-        self._event, self._failures = threading.Event(), dict[Any, int]()
+        self._event, self._failures = threading.Event(), Counter[Any]()
         self.running = dict[Any, Any]()  # task: (future, function, arguments)
         self._scatter()
 
     def _scatter(self) -> None:
-        """Send the data to the workers, or keep them for an executor."""
+        """Send the data to the workers of Dask."""
         self._shared: Any = self.data
         if self._is_dask:
             self._shared = self.client.scatter(list(self.data), broadcast=True, hash=False)
@@ -211,7 +190,7 @@ class Cluster:
         future.add_done_callback(lambda _: self._event.set())
 
     def completed(self, seconds: float) -> Iterator[tuple[Any, Any]]:
-        """Wait up to so many seconds for a running task; yield those that are done, and their results.
+        """Wait up to so many seconds for running tasks; yield those that are done, and their results.
 
         A task whose worker died is submitted again.
         """
@@ -225,8 +204,9 @@ class Cluster:
             try:
                 result = future.result()
             except Exception as error:
-                self._failures[task] = self._failures.get(task, 0) + 1
-                if not _is_lost(error) or self._failures[task] > MAX_RETRIES:
+                self._failures[task] += 1
+                names = {kind.__name__ for kind in type(error).__mro__}
+                if names.isdisjoint(LOST_WORKER) or self._failures[task] > MAX_RETRIES:
                     raise
                 self._scatter()
                 self.submit(task, function, *arguments)
@@ -239,17 +219,6 @@ class Cluster:
             with suppress(Exception):  # the result is not needed
                 future.cancel()
         self.running.clear()
-
-
-def _is_lost(error: BaseException) -> bool:
-    """Return whether an error says that a worker died, not that its task failed."""
-    kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(error).__mro__}
-    lost = {
-        "distributed.KilledWorker",
-        "distributed.FutureCancelledError",
-        "distributed.FuturesCancelledError",
-    }
-    return isinstance(error, concurrent.futures.CancelledError) or bool(kinds & lost)
 
 
 def workers_of(client: Any) -> int:
