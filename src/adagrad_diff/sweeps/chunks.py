@@ -217,9 +217,10 @@ def _step_sizes(etas: Any) -> np.ndarray:
 def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:
     """Return a copy of the starts, one per column."""
     x0s = np.array(_check.finite(np.atleast_1d(_check.real_array(x0s, "x0s")), "x0s"))
-    columns: np.ndarray = x0s if x0s.ndim > len(shape or "d") else x0s[..., None]
+    dims = shape or ("d",)
+    columns: np.ndarray = x0s if x0s.ndim > len(dims) else x0s[..., None]
     if columns.size == 0 or shape not in (None, columns.shape[:-1]):
-        wanted = "d" if shape is None else ", ".join(map(str, shape))
+        wanted = ", ".join(map(str, dims))
         raise _check.InputError(
             f"'x0s' must have shape ({wanted}, starts). Got shape {x0s.shape} instead."
         )

@@ -6,7 +6,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from signal import SIGINT
 from typing import Any
@@ -16,14 +16,13 @@ from .._files import as_path, reason
 from .._threads import cores, one_blas_thread
 from ..solvers.checkpoint import Checkpoint, load, save
 from ..solvers.fingerprint import difference, known_by_name
-from ..solvers.status import Status
 from .chunks import Arrays, Chunk, Trajectories
 
 SWEEP_FORMAT = "adagrad-diff sweep 5"
 #: Errors by which Dask, and executors, report that a worker died.
 LOST_WORKER = ("CancelledError", "KilledWorker", "FutureCancelledError", "FuturesCancelledError")
 MAX_RETRIES = 5  # times that a task is submitted again because its worker died
-PROGRESS_SECONDS = 0.3  # between two updates of the progress bar, and checks for Ctrl-C
+PROGRESS_SECONDS = 0.3  # at most, between two updates of the progress bar and checks for Ctrl-C
 
 UNNAMED = (
     "'checkpoint' needs a name for {}, a function or an object that this package does not know: "
@@ -109,46 +108,38 @@ def run_chunks(
     At most `jobs` chunks run at the same time, in threads or on a client. `interrupts` holds the
     signals of Ctrl-C so far.
     """
-    results: dict[Chunk, Arrays] = {}
-    iterations = dict.fromkeys(plan, 0)
+    read = {chunk: store.read_chunk(chunk) for chunk in plan} if store else {}
+    results = {chunk: arrays for chunk, arrays in read.items() if arrays is not None}
+    iterations = {chunk: trajectories.n_iter if chunk in results else 0 for chunk in plan}
+    tasks = {chunk: (chunk,) for chunk in plan if not (chunk in results or interrupts)}
     stopping = threading.Event()
 
-    def finish(chunk: Chunk, arrays: Arrays) -> None:
-        if store is not None and Status.INTERRUPTED not in arrays["status"]:
-            store.write_chunk(chunk, arrays)
-        results[chunk], iterations[chunk] = arrays, trajectories.n_iter
-
-    def compute_here(chunk: Chunk) -> None:
+    def compute_here(chunk: Chunk) -> Arrays:
         def stop() -> bool:
             iterations[chunk] += 1
             return stopping.is_set()
 
-        finish(chunk, trajectories.run(chunk, stop))
+        results[chunk] = trajectories.run(chunk, stop)
+        return results[chunk]
 
+    data, function = (trajectories,), compute
     with ExitStack() as stack:
         if client is None:
             stack.enter_context(one_blas_thread())
             pool = ThreadPoolExecutor(jobs, thread_name_prefix="adagrad_diff.sweep")
-            stack.enter_context(pool)
-            cluster = Cluster(pool, "sweep")
-        else:
-            cluster = Cluster(client, "sweep", trajectories)
-        stack.callback(cluster.cancel)
+            client, data, function = stack.enter_context(pool), (), compute_here
+        done = run_tasks(client, "sweep", data, function, tasks, jobs)
+        stack.enter_context(closing(done))
         stack.callback(stopping.set)
-        waiting = deque(plan)
         try:
-            while (waiting or cluster.running) and not interrupts:
-                while waiting and len(cluster.running) < jobs:
-                    chunk = waiting.popleft()
-                    stored = None if store is None else store.read_chunk(chunk)
-                    if stored is None:
-                        cluster.submit(chunk, compute_here if client is None else compute, chunk)
-                    else:
-                        results[chunk], iterations[chunk] = stored, trajectories.n_iter
-                for chunk, arrays in cluster.completed(PROGRESS_SECONDS):
-                    if client is not None:
-                        finish(chunk, arrays)
+            for finished in done:
+                for chunk, arrays in finished.items():
+                    if store:
+                        store.write_chunk(chunk, arrays)
+                    results[chunk], iterations[chunk] = arrays, trajectories.n_iter
                 bar.update(sum(chunk.width * n for chunk, n in iterations.items()) - bar.n)
+                if interrupts:
+                    break
         except KeyboardInterrupt:  # from a loss, or because Ctrl-C has another handler
             interrupts.append(SIGINT)
     return results
@@ -160,65 +151,56 @@ def compute(trajectories: Trajectories, chunk: Chunk) -> Arrays:
         return trajectories.run(chunk)
 
 
-class Cluster:
-    """Tasks on a Dask client or an executor, with data that all tasks share. Dask is not imported."""
+def run_tasks(
+    client: Any,
+    owner: str,
+    data: tuple[Any, ...],
+    function: Callable[..., Any],
+    tasks: dict[Any, tuple[Any, ...]],
+    limit: int,
+) -> Iterator[dict[Any, Any]]:
+    """Yield what has finished since the last time: function(*data, *arguments) by the key of the task.
 
-    def __init__(self, client: Any, owner: str, *data: Any):
-        if not callable(getattr(client, "submit", None)):
-            raise TypeError(
-                f"The 'client' parameter of {owner} must be a distributed.Client, or an object "
-                "with a method submit as the executors of concurrent.futures have it. Got "
-                f"{shown(client)} instead."
-            )
-        self.client, self.data = client, data
-        self._is_dask = hasattr(client, "scatter")
-        self._event, self._failures = threading.Event(), Counter[Any]()
-        self.running = dict[Any, Any]()  # task: (future, function, arguments)
-        self._scatter()
-
-    def _scatter(self) -> None:
-        """Send the data to the workers of Dask."""
-        self._shared: Any = self.data
-        if self._is_dask:
-            self._shared = self.client.scatter(list(self.data), broadcast=True, hash=False)
-
-    def submit(self, task: Any, function: Callable[..., Any], *arguments: Any) -> None:
-        """Let a worker compute function(*data, *arguments)."""
-        options = {"pure": False} if self._is_dask else {}  # no key from a hash of all arguments
-        future = self.client.submit(function, *self._shared, *arguments, **options)
-        self.running[task] = future, function, arguments
-        future.add_done_callback(lambda _: self._event.set())
-
-    def completed(self, seconds: float) -> Iterator[tuple[Any, Any]]:
-        """Wait up to so many seconds for running tasks; yield those that are done, and their results.
-
-        A task whose worker died is submitted again.
-        """
-        if self.running:
-            self._event.wait(seconds)
-        self._event.clear()
-        for task, (future, function, arguments) in list(self.running.items()):
-            if not future.done():
-                continue
-            del self.running[task]
-            try:
-                result = future.result()
-            except Exception as error:
-                self._failures[task] += 1
-                names = {kind.__name__ for kind in type(error).__mro__}
-                if names.isdisjoint(LOST_WORKER) or self._failures[task] > MAX_RETRIES:
-                    raise
-                self._scatter()
-                self.submit(task, function, *arguments)
-            else:
-                yield task, result
-
-    def cancel(self) -> None:
-        """Cancel all tasks that are not done."""
-        for future, *_ in self.running.values():
+    The client is one of Dask, which is not imported here, or an executor of concurrent.futures. At
+    most `limit` tasks are submitted at the same time, and again if their worker dies.
+    """
+    if not callable(getattr(client, "submit", None)):
+        raise TypeError(
+            f"The 'client' parameter of {owner} must be a distributed.Client, or an object with a "
+            "method submit as the executors of concurrent.futures have it. Got "
+            f"{shown(client)} instead."
+        )
+    is_dask = hasattr(client, "scatter")
+    options = {"pure": False} if is_dask else {}  # no key from a hash of all arguments
+    waiting, running, failures = deque(tasks), dict[Any, Any](), Counter[Any]()
+    event, shared = threading.Event(), None
+    try:
+        while waiting or running:
+            if shared is None:
+                scatter = {"broadcast": True, "hash": False}
+                shared = client.scatter(list(data), **scatter) if is_dask else data
+            while waiting and len(running) < limit:
+                key = waiting.popleft()
+                future = running[key] = client.submit(function, *shared, *tasks[key], **options)
+                future.add_done_callback(lambda _: event.set())
+            event.wait(PROGRESS_SECONDS)
+            event.clear()
+            results = {}
+            for key in [key for key, future in running.items() if future.done()]:
+                try:
+                    results[key] = running.pop(key).result()
+                except Exception as error:
+                    failures[key] += 1
+                    names = {kind.__name__ for kind in type(error).__mro__}
+                    if names.isdisjoint(LOST_WORKER) or failures[key] > MAX_RETRIES:
+                        raise
+                    shared = None  # the data may be lost, too
+                    waiting.append(key)
+            yield results
+    finally:
+        for future in running.values():
             with suppress(Exception):  # the result is not needed
                 future.cancel()
-        self.running.clear()
 
 
 def workers_of(client: Any) -> int:
