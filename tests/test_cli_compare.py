@@ -320,8 +320,8 @@ def test_interrupted_and_resumed(run, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    manifests = "cut.results/*/checkpoint/*/manifest.json"
-    wait_until(lambda: list(tmp_path.glob(manifests)) or process.poll() is not None, seconds=300)
+    sweeps = "cut.results/*/checkpoint/*/sweep.npz"
+    wait_until(lambda: list(tmp_path.glob(sweeps)) or process.poll() is not None, seconds=300)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err

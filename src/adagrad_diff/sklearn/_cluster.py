@@ -41,9 +41,8 @@ def on_cluster(
 ) -> list[tuple[np.ndarray, list[str]]]:
     """`along_fold` of every fold, by a client; in order."""
     tasks = {k: (estimator, *fold, alphas, scorer) for k, fold in enumerate(folds)}
-    found = dict[int, tuple[np.ndarray, list[str]]]()
-    for finished in run_tasks(client, owner, (X, y, weight), _fold, tasks, len(tasks)):
-        found |= finished
+    finished = run_tasks(client, owner, (X, y, weight), _fold, tasks, len(tasks))
+    found = dict(pair for pair in finished if pair is not None)
     return [found[k] for k in range(len(folds))]
 
 

@@ -52,6 +52,7 @@ class SweepCheckpoint(Checkpoint):
         """Return the chunks of the first call, which may be this one with this budget and jobs."""
         header = {"sweep": self.fingerprint, "planned": {"budget": budget, "jobs": jobs}}
         if self.content is None:
+            self.check_writable()
             for path in self.directory.iterdir():
                 if path != self.lock_path:
                     raise InputError(
@@ -133,7 +134,8 @@ def run_chunks(
         stack.callback(stopping.set)
         try:
             for finished in done:
-                for chunk, arrays in finished.items():
+                if finished is not None:
+                    chunk, arrays = finished
                     if store:
                         store.write_chunk(chunk, arrays)
                     results[chunk], iterations[chunk] = arrays, trajectories.n_iter
@@ -158,8 +160,8 @@ def run_tasks(
     function: Callable[..., Any],
     tasks: dict[Any, tuple[Any, ...]],
     limit: int,
-) -> Iterator[dict[Any, Any]]:
-    """Yield what has finished since the last time: function(*data, *arguments) by the key of the task.
+) -> Iterator[tuple[Any, Any] | None]:
+    """Yield the key and function(*data, *arguments) of each finished task; None while all are running.
 
     The client is one of Dask, which is not imported here, or an executor of concurrent.futures. At
     most `limit` tasks are submitted at the same time, and again if their worker dies.
@@ -185,10 +187,9 @@ def run_tasks(
                 future.add_done_callback(lambda _: event.set())
             event.wait(PROGRESS_SECONDS)
             event.clear()
-            results = {}
             for key in [key for key, future in running.items() if future.done()]:
                 try:
-                    results[key] = running.pop(key).result()
+                    result = running.pop(key).result()
                 except Exception as error:
                     failures[key] += 1
                     names = {kind.__name__ for kind in type(error).__mro__}
@@ -196,7 +197,9 @@ def run_tasks(
                         raise
                     shared = None  # the data may be lost, too
                     waiting.append(key)
-            yield results
+                else:
+                    yield key, result
+            yield None
     finally:
         for future in running.values():
             with suppress(Exception):  # the result is not needed
