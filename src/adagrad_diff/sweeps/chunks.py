@@ -27,7 +27,7 @@ CHUNK_COLUMNS = 32  # preferred columns of a chunk: sparse products are slow wit
 FEWEST_COLUMNS = 4  # columns that a chunk keeps when it is cut to occupy another core
 LARGE_COLUMN = 1e4  # coordinates and predictions of a trajectory that is worth a core of its own
 FLOAT64_BYTES = 8
-STATE_ARRAYS, AVERAGES_ARRAYS = 16, 4  # arrays like x in a running trajectory, and with averages
+RUNNING_ARRAYS, AVERAGES_ARRAYS = 16, 4  # arrays like x in a running trajectory, and with averages
 RECORD_ARRAYS = 8  # arrays of recorded values: as they are collected, and in the result
 RECORDED = ("objective", "mean_step")
 CHUNK_ENDS = (Status.MAX_ITER, Status.NOT_FINITE, Status.DIVERGED)
@@ -108,7 +108,7 @@ class Trajectories:
     @property
     def column_bytes(self) -> int:
         """The memory of a trajectory while it runs."""
-        arrays = STATE_ARRAYS + (AVERAGES_ARRAYS if self.averages else 0)
+        arrays = RUNNING_ARRAYS + (AVERAGES_ARRAYS if self.averages else 0)
         numbers = arrays * self.size + RECORD_ARRAYS * self.iterations.size
         return 2 * self.loss.predictions * self.dtype.itemsize + FLOAT64_BYTES * numbers
 

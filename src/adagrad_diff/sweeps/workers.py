@@ -175,12 +175,14 @@ def run_tasks(
     is_dask = hasattr(client, "scatter")
     options = {"pure": False} if is_dask else {}  # no key from a hash of all arguments
     waiting, running, failures = deque(tasks), dict[Any, Any](), Counter[Any]()
-    event, shared = threading.Event(), None
+    event = threading.Event()
+
+    def send() -> Any:
+        return client.scatter(list(data), broadcast=True, hash=False) if is_dask else data
+
+    shared = send()
     try:
         while waiting or running:
-            if shared is None:
-                scatter = {"broadcast": True, "hash": False}
-                shared = client.scatter(list(data), **scatter) if is_dask else data
             while waiting and len(running) < limit:
                 key = waiting.popleft()
                 future = running[key] = client.submit(function, *shared, *tasks[key], **options)
@@ -195,7 +197,7 @@ def run_tasks(
                     names = {kind.__name__ for kind in type(error).__mro__}
                     if names.isdisjoint(LOST_WORKER) or failures[key] > MAX_RETRIES:
                         raise
-                    shared = None  # the data may be lost, too
+                    shared = send()  # the data may be lost as well
                     waiting.append(key)
                 else:
                     yield key, result
