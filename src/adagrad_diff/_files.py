@@ -178,17 +178,14 @@ def hold(file: Any, *, wait: bool = True) -> None:
         file.seek(0)
 
 
-def read_arrays(path: str | os.PathLike[str], limit: int | None = None) -> dict[str, np.ndarray]:
+def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """The arrays of a file that `np.savez` wrote: without pickle, and without memory beyond the size of the file.
 
-    Sizes and headers are compared with each other, and with `limit` (bytes that the whole file may have), before anything is
-    allocated; the checksums tell whether the rest is as it was written. An OSError says that there is no such file, a
-    ValueError what is wrong with it, without its name.
+    Sizes and headers are compared with each other before anything is allocated; the checksums tell whether the rest is as
+    it was written. An OSError says that there is no such file, a ValueError what is wrong with it, without its name.
     """
     with open_regular(path) as raw:
         size = os.fstat(raw.fileno()).st_size
-        if limit is not None and size > limit:
-            raise ValueError(f"it has {size:,} bytes, and can have {limit:,} at most")
         try:
             with zipfile.ZipFile(raw) as archive:
                 members = {

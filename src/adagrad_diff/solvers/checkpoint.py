@@ -30,12 +30,9 @@ def save(path: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
     write(as_path(path, "path"), lambda file: np.savez(file, **arrays, **about))  # type: ignore[arg-type]
 
 
-def load(path: Path, file_format: str, limit: int | None = None) -> Content:
-    """Return what a file of this format holds, or raise a ValueError that says what is wrong with it.
-
-    `limit` is the number of bytes that the file can have at most.
-    """
-    arrays: dict[str, Any] = dict(read_arrays(path, limit))
+def load(path: Path, file_format: str) -> Content:
+    """Return what a file of this format holds, or raise a ValueError that says what is wrong with it."""
+    arrays: dict[str, Any] = dict(read_arrays(path))
     text, sha256 = str(arrays.pop("header")), str(arrays.pop("sha256", ""))
     header = json.loads(text)
     if (found := header.pop("format")) != file_format:

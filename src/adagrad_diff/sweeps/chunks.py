@@ -91,19 +91,13 @@ class Trajectories:
             f, g = problem.evaluate(x)
             phi = problem.phi(x)
             self.objective_start = f + phi
-        self.start_values = {"loss": f, "penalty": phi, "gradient": np.abs(g).max(axis=0)}
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Return the description and values at the starts, which reveal edited functions.
-
-        Values have half of their digits, because other machines round differently.
-        """
-        digits = np.finfo(self.dtype).precision // 2
-        values = {
+        digits = np.finfo(self.dtype).precision // 2  # other machines round the rest differently
+        starts = {
             name: [f"{value:.{digits}g}" for value in np.ravel(array)]
-            for name, array in self.start_values.items()
+            for name, array in (("loss", f), ("penalty", phi), ("gradient", abs(g).max(axis=0)))
         }
-        return {**self.description, "starts": values}
+        #: The description and values at the starts, which reveal edited functions.
+        self.fingerprint = {**self.description, "starts": starts}
 
     @property
     def column_bytes(self) -> int:
@@ -145,29 +139,23 @@ class Trajectories:
 
     def empty(self, width: int) -> Arrays:
         """Return the results of `width` trajectories that have not begun."""
-        rows = self.iterations.size
-        arrays = {
-            "objective": np.full((rows, width), np.nan),
-            "mean_step": np.full((rows, width), np.nan),
+        arrays: Arrays = {
             "objective_best": np.full(width, np.nan),
             "objective_average": np.full(width, np.nan),
             "nit": np.zeros(width, np.int64),
             "status": np.full(width, Status.INTERRUPTED, np.int64),
         }
+        recorded = {name: np.full((self.iterations.size, width), np.nan) for name in RECORDED}
         if self.keep_x:
             arrays["x"] = np.full((*self.shape, width), np.nan, self.dtype)
-        return arrays
+        return {**recorded, **arrays}
 
     def fits(self, chunk: Chunk, arrays: Arrays) -> bool:
         """Return whether arrays from a file can be the results of a chunk."""
-        found, wanted = (
-            {name: (array.shape, array.dtype) for name, array in each.items()}
-            for each in (arrays, self.empty(chunk.width))
-        )
-        if found != wanted:
+        if _signature(arrays) != _signature(self.empty(chunk.width)):
             return False
         ends, nit = np.isin(arrays["status"], CHUNK_ENDS), arrays["nit"]
-        return bool(np.all(ends & (nit >= 0) & (nit <= self.n_iter)))
+        return bool(np.all(ends & (nit == nit.clip(0, self.n_iter))))
 
     def run(self, chunk: Chunk, stop: Callable[[], bool] | None = None) -> Arrays:
         """Return the results of a chunk.
@@ -183,8 +171,14 @@ class Trajectories:
             problem, x = problem_at(self.loss, x0, self.penalty, solver.trajectories)
             averages = self.averages or solver.averages
             run = Run.begin(solver, problem, x, averages=averages)
-            options: dict[str, Any] = {"record": self.record, "record_end": True, "norms": False}
-            loop = Loop(run, max_iter=self.n_iter, cancelled=stop, **options)
+            loop = Loop(
+                run,
+                max_iter=self.n_iter,
+                cancelled=stop,
+                record=self.record,
+                record_end=True,
+                norms=False,
+            )
             loop.iterate()
         if loop.interrupted:
             raise KeyboardInterrupt
@@ -203,6 +197,10 @@ class Trajectories:
         if self.keep_x:
             arrays["x"] = state.x
         return arrays
+
+
+def _signature(arrays: Arrays) -> dict[str, Any]:
+    return {name: (array.shape, array.dtype) for name, array in arrays.items()}
 
 
 def _step_sizes(etas: Any) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -36,7 +36,7 @@ class SweepCheckpoint(Checkpoint):
 
     def __init__(self, directory: Any, trajectories: Trajectories):
         self.directory, self.trajectories = as_path(directory, "checkpoint"), trajectories
-        self.fingerprint, self.chunks = trajectories.fingerprint(), list[Chunk]()
+        self.fingerprint, self.chunks = trajectories.fingerprint, list[Chunk]()
         for where, name in known_by_name(self.fingerprint):
             if name is None:
                 raise InputError(UNNAMED.format(where))
@@ -78,21 +78,23 @@ class SweepCheckpoint(Checkpoint):
         path, header = self._file(chunk)
         save(path, {"format": SWEEP_FORMAT, **header}, arrays)
 
-    def read_chunk(self, chunk: Chunk) -> Arrays | None:
-        """Return the results of a chunk if they are stored."""
-        path, header = self._file(chunk)
-        try:
-            found, arrays = load(path, SWEEP_FORMAT)
-            if found != header or not self.trajectories.fits(chunk, arrays):
-                raise ValueError("it does not hold the results of this chunk")
-            return arrays
-        except FileNotFoundError:
-            return None
-        except Exception as error:  # a damaged file can raise anything
-            raise InputError(
-                f"{path} cannot be used: {error}. Delete it and call again: only this chunk is "
-                "computed again."
-            ) from error
+    def read_chunks(self) -> dict[Chunk, Arrays]:
+        """Return the results of all chunks that are stored."""
+        results = {}
+        for chunk in self.chunks:
+            path, header = self._file(chunk)
+            try:
+                found, results[chunk] = load(path, SWEEP_FORMAT)
+                if found != header or not self.trajectories.fits(chunk, results[chunk]):
+                    raise ValueError("it does not hold the results of this chunk")
+            except FileNotFoundError:
+                continue
+            except Exception as error:  # a damaged file can raise anything
+                raise InputError(
+                    f"{path} cannot be used: {error}. Delete it and call again: only this chunk "
+                    "is computed again."
+                ) from error
+        return results
 
 
 def run_chunks(
@@ -109,10 +111,9 @@ def run_chunks(
     At most `jobs` chunks run at the same time, in threads or on a client. `interrupts` holds the
     signals of Ctrl-C so far.
     """
-    read = {chunk: store.read_chunk(chunk) for chunk in plan} if store else {}
-    results = {chunk: arrays for chunk, arrays in read.items() if arrays is not None}
-    iterations = {chunk: trajectories.n_iter if chunk in results else 0 for chunk in plan}
-    tasks = {chunk: (chunk,) for chunk in plan if not (chunk in results or interrupts)}
+    results = store.read_chunks() if store else {}
+    iterations = dict.fromkeys(plan, 0) | dict.fromkeys(results, trajectories.n_iter)
+    tasks = {chunk: (chunk,) for chunk in plan if chunk not in results}
     stopping = threading.Event()
 
     def compute_here(chunk: Chunk) -> Arrays:
@@ -123,13 +124,13 @@ def run_chunks(
         results[chunk] = trajectories.run(chunk, stop)
         return results[chunk]
 
-    data, function = (trajectories,), compute
     with ExitStack() as stack:
         if client is None:
             stack.enter_context(one_blas_thread())
             pool = ThreadPoolExecutor(jobs, thread_name_prefix="adagrad_diff.sweep")
-            client, data, function = stack.enter_context(pool), (), compute_here
-        done = run_tasks(client, "sweep", data, function, tasks, jobs)
+            done = run_tasks(stack.enter_context(pool), "sweep", (), compute_here, tasks, jobs)
+        else:
+            done = run_tasks(client, "sweep", (trajectories,), compute, tasks, jobs)
         stack.enter_context(closing(done))
         stack.callback(stopping.set)
         try:
@@ -160,7 +161,7 @@ def run_tasks(
     function: Callable[..., Any],
     tasks: dict[Any, tuple[Any, ...]],
     limit: int,
-) -> Iterator[tuple[Any, Any] | None]:
+) -> Generator[tuple[Any, Any] | None, None, None]:
     """Yield the key and function(*data, *arguments) of each finished task; None while all are running.
 
     The client is one of Dask, which is not imported here, or an executor of concurrent.futures. At
@@ -182,6 +183,7 @@ def run_tasks(
 
     shared = send()
     try:
+        yield None
         while waiting or running:
             while waiting and len(running) < limit:
                 key = waiting.popleft()
