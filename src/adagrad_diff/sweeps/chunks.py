@@ -77,7 +77,7 @@ class Trajectories:
         recorded = np.arange(self.record, self.n_iter + 1, self.record)
         self.iterations = np.union1d(recorded, [self.n_iter])
         names = ("loss", "penalty", "etas", "x0s", "rules", "n_iter", "record", "keep_x")
-        #: Everything that decides about the results. A stateful loss is described before it is called.
+        #: Everything that determines the results. A stateful loss is described before it is called.
         self.description: dict[str, Any] = describe({name: getattr(self, name) for name in names})
         if self.averages:
             self.description["averages"] = True
@@ -125,9 +125,8 @@ class Trajectories:
         fewest = 1 if is_large else min(FEWEST_COLUMNS, width)
         chunks = []
         for name, rule in self.rules.items():
-            groups = (
-                self.etas.size if isinstance(rule, list) else 1
-            )  # a list runs one eta at a time
+            # A list of rules runs one eta at a time.
+            groups = self.etas.size if isinstance(rule, list) else 1
             columns = self.etas.size * self.starts // groups
             needed = ceil(columns / width)
             share = ceil(jobs / (len(self.rules) * groups))  # jobs for each group of columns
@@ -200,6 +199,7 @@ class Trajectories:
 
 
 def _signature(arrays: Arrays) -> dict[str, Any]:
+    """Return the shapes and dtypes of arrays."""
     return {name: (array.shape, array.dtype) for name, array in arrays.items()}
 
 
