@@ -290,11 +290,11 @@ def test_damaged_results(run):
     assert run(*arguments).exit_code == 0
 
 
-def test_ctrl_c_when_the_first_part_is_kept(run, monkeypatch):
+def test_ctrl_c_when_the_first_chunk_is_stored(run, monkeypatch):
     replace = os.replace
 
     def interrupted(source, target):
-        if "part-" in str(target):
+        if "chunk-" in str(target):
             raise KeyboardInterrupt
         replace(source, target)
 
