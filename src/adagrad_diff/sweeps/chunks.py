@@ -36,7 +36,10 @@ Arrays = dict[str, np.ndarray]
 
 
 class Chunk(NamedTuple):
-    """Columns low, ..., high - 1 of one rule. A column is a pair (eta, start); starts vary fastest."""
+    """Columns low, ..., high - 1 of one rule.
+
+    A column is a pair (eta, start), and starts vary fastest.
+    """
 
     rule: str
     low: int
@@ -259,7 +262,7 @@ def make_rule(name: str, factory: Callable[..., Any], eta: float) -> Rule:
 
 
 def stack_rules(rules: list[Any]) -> Any:
-    """Return one rule for all step sizes, or the list if the rules differ in more than a number eta."""
+    """Return one rule for all etas, or the list if the rules differ in more than a number eta."""
     first = rules[0]
 
     def equal(one: Any, other: Any) -> bool:

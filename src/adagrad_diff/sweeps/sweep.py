@@ -55,8 +55,8 @@ def sweep(
         gradients (d, B). It is called in `n_jobs` threads at the same time.
     rules : Rule class, callable, or several of them
         Functions that make a rule from a number eta: `AdaGradDiff`, or
-        `lambda eta: AdaGradDiff(eta, blocks="all")`. A rule class without a step size, such as `DoG`,
-        runs for every eta all the same. Rules that differ in eta only run side by side. Others, such as
+        `lambda eta: AdaGradDiff(eta, blocks="all")`. A rule class without a step size, such as
+        `DoG`, runs for every eta all the same. Rules that differ in eta only run side by side. Others, such as
         schedules (a callable eta), run one eta at a time. A dict gives names to the rules.
     etas : array
         Step sizes.
@@ -68,11 +68,11 @@ def sweep(
         Record every k-th iteration (and always the last).
     checkpoint : path, optional
         A directory for finished chunks. The same call resumes from there with bitwise identical
-        results, also after a kill. Unfinished chunks are computed again. One sweep at a time uses the
-        directory. The checkpoint identifies data by their content and code by its name: give a name
-        with `named` to a lambda, a function inside another one, an operator or an object of a foreign
-        class, whether it is the loss, the penalty or the eta of a schedule. After a change of the code,
-        use another name or another directory.
+        results, also after a kill. Unfinished chunks are computed again. One sweep at a time uses
+        the directory. The checkpoint identifies data by their content and code by its name: give a
+        name with `named` to a lambda, a function inside another one, an operator or an object of a
+        foreign class, whether it is the loss, the penalty or the eta of a schedule. After a change
+        of the code, use another name or another directory.
     memory : str or number
         What the trajectories that run at the same time may use: "2GB", or a number of bytes.
     n_jobs : int, optional
@@ -80,26 +80,27 @@ def sweep(
     keep_x : bool
         Whether to return the final iterates.
     averages : bool
-        Whether to keep the average iterates (`x_avg` of `minimize`) of all rules, which takes memory
-        and some time.
+        Whether to keep the average iterates (`x_avg` of `minimize`) of all rules, which takes
+        memory and some time.
     progress : bool, optional
         Whether to show a progress bar on stderr; by default, if that is a terminal.
     label : str
         The title of the progress bar.
     client : distributed.Client, optional
-        A Dask cluster that computes the chunks (or an executor of `concurrent.futures`). Data are sent
-        once. `n_jobs` is by default the number of its threads, and `memory` is for all of them together.
-        The process that calls writes the checkpoint. The chunks of workers that die are computed again.
+        A Dask cluster that computes the chunks (or an executor of `concurrent.futures`). Data are
+        sent once. `n_jobs` is by default the number of its threads, and `memory` is for all of them
+        together. The process that calls writes the checkpoint. The chunks of workers that die are
+        computed again.
 
     Returns
     -------
     xarray.Dataset
-        objective :math:`F(x^{n+1})` and mean_step (mean over coordinates of :math:`\eta / w^n`) with
-        dims rule, eta, seed, iteration, NaN after a trajectory has ended. objective_best is the smallest
-        objective of all iterations and the start. objective_average is the objective at the average
-        iterate: of rules that return an average (`DoG`), with `averages` of all rules, otherwise NaN.
-        Furthermore status (see `Status`) and nit, the starts and their objective, and the final
-        iterates x. The attributes describe the problem and the versions.
+        objective :math:`F(x^{n+1})` and mean_step (mean over coordinates of :math:`\eta / w^n`)
+        with dims rule, eta, seed, iteration, NaN after a trajectory has ended. objective_best is
+        the smallest objective of all iterations and the start. objective_average is the objective
+        at the average iterate: of rules that return an average (`DoG`), with `averages` of all
+        rules, otherwise NaN. Furthermore status (see `Status`) and nit, the starts and their
+        objective, and the final iterates x. The attributes describe the problem and the versions.
 
     Raises
     ------

@@ -32,7 +32,7 @@ UNNAMED = (
 
 
 class SweepCheckpoint(Checkpoint):
-    """A directory with a file `sweep.npz` that identifies the sweep, and one file per finished chunk."""
+    """A directory with a file that identifies the sweep, and one file per finished chunk."""
 
     def __init__(self, directory: Any, trajectories: Trajectories):
         self.directory, self.trajectories = as_path(directory, "checkpoint"), trajectories
@@ -162,7 +162,7 @@ def run_tasks(
     tasks: dict[Any, tuple[Any, ...]],
     limit: int,
 ) -> Generator[tuple[Any, Any] | None, None, None]:
-    """Yield the key and function(*data, *arguments) of each finished task; None while all are running.
+    """Yield the key and function(*data, *arguments) of each finished task, and None in between.
 
     The client is one of Dask, which is not imported here, or an executor of concurrent.futures. At
     most `limit` tasks are submitted at the same time, and again if their worker dies.
