@@ -56,8 +56,9 @@ def sweep(
     rules : Rule class, callable, or several of them
         Functions that make a rule from a number eta: `AdaGradDiff`, or
         `lambda eta: AdaGradDiff(eta, blocks="all")`. A rule class without a step size, such as
-        `DoG`, runs for every eta all the same. Rules that differ in eta only run side by side. Others, such as
-        schedules (a callable eta), run one eta at a time. A dict gives names to the rules.
+        `DoG`, runs for every eta all the same. Rules that differ in eta only run side by side.
+        Others, such as schedules (a callable eta), run one eta at a time. A dict gives names to
+        the rules.
     etas : array
         Step sizes.
     x0s : array (d, starts)
