@@ -290,11 +290,11 @@ def test_damaged_results(run):
     assert run(*arguments).exit_code == 0
 
 
-def test_ctrl_c_when_the_first_part_is_kept(run, monkeypatch):
+def test_ctrl_c_when_the_first_chunk_is_stored(run, monkeypatch):
     replace = os.replace
 
     def interrupted(source, target):
-        if "part-" in str(target):
+        if "chunk-" in str(target):
             raise KeyboardInterrupt
         replace(source, target)
 
@@ -320,8 +320,8 @@ def test_interrupted_and_resumed(run, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    manifests = "cut.results/*/checkpoint/*/manifest.json"
-    wait_until(lambda: list(tmp_path.glob(manifests)) or process.poll() is not None, seconds=300)
+    sweeps = "cut.results/*/checkpoint/*/sweep.npz"
+    wait_until(lambda: list(tmp_path.glob(sweeps)) or process.poll() is not None, seconds=300)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err

@@ -255,8 +255,8 @@ MUTATIONS = (
     Mutation(
         "A sweep continues the checkpoint of another sweep",
         SWEEPS,
-        'if where:\n            raise InputError(\n                f"The checkpoint in {self.directory}',
-        'if where is False:\n            raise InputError(\n                f"The checkpoint in {self.directory}',
+        'if header["sweep"] != self.fingerprint:',
+        "if False:",
     ),
     # ------------------------------------------------------------ scikit-learn
     Mutation(

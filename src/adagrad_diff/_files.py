@@ -178,17 +178,15 @@ def hold(file: Any, *, wait: bool = True) -> None:
         file.seek(0)
 
 
-def read_arrays(path: str | os.PathLike[str], limit: int | None = None) -> dict[str, np.ndarray]:
+def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the arrays of a file that `np.savez` wrote.
 
-    Sizes and headers are compared with each other, and with `limit` (bytes of the whole file), before
-    memory is allocated. Checksums verify the contents. An OSError means that the file cannot be opened;
-    a ValueError says what is wrong with it, without its name.
+    Sizes and headers are compared with each other before memory is allocated. Checksums verify the
+    contents. An OSError means that the file cannot be opened; a ValueError says what is wrong with it,
+    without its name.
     """
     with open_regular(path) as raw:
         size = os.fstat(raw.fileno()).st_size
-        if limit is not None and size > limit:
-            raise ValueError(f"it has {size:,} bytes, and can have {limit:,} at most")
         try:
             with zipfile.ZipFile(raw) as archive:
                 members = {

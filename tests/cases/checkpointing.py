@@ -42,6 +42,12 @@ def digest(result):
     return content | {"attrs": hashlib.sha256(json.dumps(result.attrs).encode()).hexdigest()}
 
 
+def header(path):
+    """The JSON header of a file."""
+    with np.load(path) as file:
+        return json.loads(str(file["header"]))
+
+
 def snapshot(directory):
     """Every byte of it."""
     return {

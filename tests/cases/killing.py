@@ -64,7 +64,9 @@ def resumed(directory, compute, kills, wanted, seconds, progress=lambda place: {
             done += 1
             before, far = far, progress(place)
             assert all(far.get(name, -1) >= n for name, n in before.items()), (before, far)
-            seen |= {kind for kind in (".partial", "sweep.lock") if kind in " ".join(names(place))}
+            seen |= {
+                kind for kind in (".partial", "sweep.npz.lock") if kind in " ".join(names(place))
+            }
             continue
         if not answer.exists():
             assert os.waitpid(os.fork() or child(work), 0)[1] == 0
@@ -156,9 +158,7 @@ def compare(directory, kills, wanted):
 
     import mixed_table
     from adagrad_diff.cli import main
-    from adagrad_diff.sweeps import run as _sweep
 
-    _sweep.SAVE = 0.01
     table = mixed_table.write(directory / "mixed.csv", mixed_table.columns(80))
     small = [
         "--rules",
@@ -196,9 +196,7 @@ def compare(directory, kills, wanted):
 
 def sweep(directory, kills, wanted):
     import checkpointing as t
-    from adagrad_diff.sweeps import run as _sweep
 
-    _sweep.SAVE = 0.01
     t.uninterrupted()  # everything is compiled now
     return resumed(
         directory,
@@ -214,7 +212,6 @@ def reproduce(directory, kills, wanted):
     from matplotlib.figure import Figure
 
     from adagrad_diff.paper import reproduce
-    from adagrad_diff.sweeps import run as _sweep
 
     def savefig(figure, path, **options):
         with open(path, "wb") as file:
@@ -222,7 +219,7 @@ def reproduce(directory, kills, wanted):
                 file.write(bytes(10_000))
                 time.sleep(1e-3)
 
-    _sweep.SAVE, Figure.savefig, Figure.draw_without_rendering = 0.01, savefig, lambda figure: None
+    Figure.savefig, Figure.draw_without_rendering = savefig, lambda figure: None
 
     def compute(place):
         options = {

@@ -16,7 +16,6 @@ from adagrad_diff.datasets import Dataset
 from adagrad_diff.losses.linear import LinearOracle
 from adagrad_diff.paper import PROBLEMS, Problem, hinge, lad, protocol, study
 from adagrad_diff.penalties import Zero
-from adagrad_diff.sweeps import run as _sweep
 
 pytestmark = pytest.mark.peer  # xarray, and scikit-learn for the moons
 
@@ -248,7 +247,7 @@ def test_a_stopped_study_continues_to_the_same_result(tiny, name, stage, tmp_pat
         return real(*args, checkpoint=checkpoint, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_sweep, "sweep", stopped)
+        patch.setattr(adagrad_diff.sweeps, "sweep", stopped)
         with pytest.raises(KeyboardInterrupt):
             study(problem, etas=6, checkpoint=tmp_path, progress=False)
     done = ("grid", "refine", "curves").index(stage)
@@ -267,7 +266,7 @@ def test_a_finished_study_is_only_read(tmp_path, monkeypatch):
     problem = hinge(**TINY["hinge"], starts=3)
     first = study(problem, etas=6, checkpoint=tmp_path, progress=False)
     assert len(evaluations) > 12 + 120 + 12
-    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
     assert {path.name for path in tmp_path.iterdir()} == {"grid", "refine", "curves"}
 
     evaluations.clear()
@@ -275,7 +274,7 @@ def test_a_finished_study_is_only_read(tmp_path, monkeypatch):
         study(hinge(**TINY["hinge"], starts=3), etas=6, checkpoint=tmp_path, progress=False), first
     )
     assert len(evaluations) <= 3  # of the starts
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")} == files
 
 
 @pytest.mark.parametrize(
@@ -299,7 +298,7 @@ def test_options_reach_the_sweep(tmp_path, monkeypatch):
         calls.append((args, options))
         return sweep(*args, **{**options, "progress": False})
 
-    monkeypatch.setattr(_sweep, "sweep", watched)
+    monkeypatch.setattr(adagrad_diff.sweeps, "sweep", watched)
     problem = hinge(**TINY["hinge"], starts=3)
     study(problem, etas=4, checkpoint=tmp_path, memory="100MB", n_jobs=1, progress=True)
     assert [options["checkpoint"] for _, options in calls] == [

@@ -58,7 +58,7 @@ def assert_refused(path, content, *, harmless=False):
         assert result.gap == pytest.approx(EXPECTED.gap, rel=1e-9)
         return
     assert sentence.startswith(
-        (f"{path} is no readable checkpoint of minimize: ", f"The checkpoint {path} cannot be")
+        (f"{path} is no readable checkpoint: ", f"The checkpoint {path} cannot be")
     )
     assert sentence.endswith(
         ("another 'checkpoint'.", "another 'checkpoint'; nothing was changed in this one.")

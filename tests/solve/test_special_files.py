@@ -75,7 +75,7 @@ def test_checkpoint(special, tmp_path):
     sentence = special(path := tmp_path / "run.npz")
     with pytest.raises(
         OSError,
-        match=f"The checkpoint .*run.npz cannot be read: {sentence}. Delete it to begin anew",
+        match=f"The checkpoint .*run.npz cannot be read: {sentence}. Delete the checkpoint to begin again",
     ):
         run(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
@@ -114,9 +114,9 @@ def swept(directory):
     )
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "sweep.lock", "part-0000.npz"])
+@pytest.mark.parametrize("name", ["sweep.npz", "sweep.npz.lock", "chunk-0000.npz"])
 def test_sweep(special, tmp_path, name):
-    if name == "part-0000.npz":
+    if name == "chunk-0000.npz":
         swept(tmp_path)
         (tmp_path / name).unlink()
     sentence = special(tmp_path / name)

@@ -277,7 +277,7 @@ def test_a_comparison_goes_on(tmp_path, monkeypatch, default_handler):
     with pytest.raises(KeyboardInterrupt):
         sensitivity(LOSS, PENALTY, **options, checkpoint=tmp_path / "here")
     assert stages == ["rules with a step size", "rules without a step size"]
-    kept = sorted((tmp_path / "here" / "stage-rules-with-a-step-size").glob("part-*.npz"))
+    kept = sorted((tmp_path / "here" / "stage-rules-with-a-step-size").glob("chunk-*.npz"))
     before = [path.stat().st_mtime_ns for path in kept]
     monkeypatch.setattr(_runs, "sweep", run)
     monkeypatch.setattr(_optimum, "minimize", None)
@@ -310,7 +310,7 @@ def test_checkpoints_of_others(tmp_path):
     sensitivity(LOSS, PENALTY, [AdaGrad], ETAS, 1, 5, checkpoint=ours)
     with pytest.raises(ValueError, match="belongs to another comparison: penalty"):
         sensitivity(LOSS, L1(0.5), [AdaGrad], ETAS, 1, 5, checkpoint=ours)
-    with pytest.raises(ValueError, match="belongs to another sweep: etas"):
+    with pytest.raises(ValueError, match="belongs to another sweep, for etas"):
         sensitivity(LOSS, PENALTY, [AdaGrad], [0.1], 1, 5, checkpoint=ours)
     (ours / "optimum.json").write_text("{")
     with pytest.raises(ValueError, match=r"optimum.json cannot be used: .* Delete it"):

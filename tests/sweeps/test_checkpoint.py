@@ -1,7 +1,6 @@
-"""A sweep that is killed, interrupted or fails goes on from its checkpoint, and gives the same bits."""
+"""A sweep that is killed, interrupted or fails resumes from its checkpoint with bitwise identical results."""
 
 import io
-import json
 import re
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from checkpointing import (
     Crash,
     crash_at,
     digest,
+    header,
     problem,
     snapshot,
     uninterrupted,
@@ -35,14 +35,9 @@ def test_what_is_written(tmp_path):
     directory = tmp_path / "a" / "new one"
     assert digest(sweep(*problem(), **OPTIONS, checkpoint=directory)) == uninterrupted()
     names = sorted(path.name for path in directory.iterdir())
-    manifest = json.loads((directory / "manifest.json").read_text())
-    assert names == [
-        "manifest.json",
-        *(f"part-{k:04d}.npz" for k in range(len(manifest["plan"]))),
-        "sweep.lock",
-    ]
-    assert len(manifest["plan"]) > 6
-    assert manifest["description"]["n_iter"] == 60
+    assert names == [*(f"chunk-{k:04d}.npz" for k in range(len(names) - 1)), "sweep.npz"]
+    assert len(names) > 7
+    assert header(directory / "sweep.npz")["sweep"]["n_iter"] == 60
 
 
 def test_what_is_finished_is_not_computed_again(tmp_path):
@@ -87,7 +82,7 @@ def test_a_crash_at_any_file(tmp_path, monkeypatch, before):
                 result = sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
             except Crash:
                 crashes += 1
-                assert (tmp_path / "manifest.json").exists() or before
+                assert (tmp_path / "sweep.npz").exists() or before
     assert crashes == 4
     assert digest(result) == uninterrupted()
     assert not list(tmp_path.glob("*.partial"))
@@ -124,7 +119,7 @@ import checkpointing as t
 t.sweep(*t.problem(10**8), record=10**7, n_jobs=2, checkpoint=sys.argv[2])
 print("finished")
 """
-IN_USE = r"^The checkpoint in {} is in use by another sweep\. Wait for its end, or choose another directory\.$"
+IN_USE = r"^The checkpoint {} is in use by another run\. Wait for its end, or choose another 'checkpoint'\.$"
 
 
 class Terminal(io.StringIO):
@@ -150,10 +145,12 @@ def test_another_process(tmp_path, how, monkeypatch):
     ) as process:
         try:
             wait_until(
-                lambda: (tmp_path / "manifest.json").exists() or process.poll() is not None,
+                lambda: (tmp_path / "sweep.npz").exists() or process.poll() is not None,
                 seconds=300,
             )
-            with pytest.raises(BlockingIOError, match=IN_USE.format(re.escape(str(tmp_path)))):
+            with pytest.raises(
+                BlockingIOError, match=IN_USE.format(re.escape(str(tmp_path / "sweep.npz")))
+            ):
                 go_on()
             assert process.poll() is None
         finally:

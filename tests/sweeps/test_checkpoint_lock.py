@@ -41,7 +41,7 @@ def test_another_thread(tmp_path):
     try:
         wait_until(lambda: inside.is_set() or not thread.is_alive())
         before = snapshot(tmp_path)
-        with pytest.raises(BlockingIOError, match="in use by another sweep"):
+        with pytest.raises(BlockingIOError, match="in use by another run"):
             run()
         assert snapshot(tmp_path) == before
     finally:
@@ -52,13 +52,13 @@ def test_another_thread(tmp_path):
 
 @pytest.mark.peer
 def test_what_kills_leave_is_removed(tmp_path, monkeypatch):
-    """Half-written files, before there is a manifest and after."""
-    (tmp_path / f"manifest.json.{TOKEN}.partial").write_text("{")
-    (tmp_path / "sweep.lock").touch()
+    """Half-written files, before there is an index and after."""
+    (tmp_path / f"sweep.npz.{TOKEN}.partial").write_text("{")
+    (tmp_path / "sweep.npz.lock").touch()
     assert digest(sweep(*problem(), **OPTIONS, checkpoint=tmp_path)) == uninterrupted()
     names = sorted(path.name for path in tmp_path.iterdir())
     assert not [name for name in names if "partial" in name]
-    (tmp_path / "part-0001.npz").rename(tmp_path / f"part-0001.npz.{TOKEN}.partial")
+    (tmp_path / "chunk-0001.npz").rename(tmp_path / f"chunk-0001.npz.{TOKEN}.partial")
     assert digest(sweep(*problem(), **OPTIONS, checkpoint=tmp_path)) == uninterrupted()
     assert sorted(path.name for path in tmp_path.iterdir()) == names
 
@@ -72,7 +72,7 @@ def test_what_is_not_of_a_sweep_stays(tmp_path, monkeypatch):
             sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
     theirs = [
         tmp_path / "film.partial",
-        tmp_path / "part-0000.npz.bak",
+        tmp_path / "chunk-0000.npz.bak",
         tmp_path / f"notes.{TOKEN}",
     ]
     for path in theirs:

@@ -62,11 +62,9 @@ def assert_refused(directory, where, **changes):
     with pytest.raises(ValueError, match="belongs to another sweep") as caught:
         run(directory, **changes)
     sentence = str(caught.value)
-    assert f"another sweep: {where}" in sentence
-    assert f"The checkpoint in {directory} belongs" in sentence
-    assert sentence.endswith(
-        "is not the same. Choose another directory; nothing was changed in this one."
-    )
+    assert f"belongs to another sweep, for {where}" in sentence
+    assert sentence.startswith(f"The checkpoint {directory / 'sweep.npz'} cannot be continued")
+    assert sentence.endswith("or choose another 'checkpoint'; nothing was changed in this one.")
     assert snapshot(directory) == before
 
 
@@ -164,7 +162,8 @@ def test_a_directory_of_something_else(tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
     before = snapshot(tmp_path)
     with pytest.raises(
-        ValueError, match=r"'checkpoint' must be an empty or new directory.* holds 'thesis\.tex'"
+        ValueError,
+        match=r"'checkpoint' must be an empty or new directory.* holds 'thesis\.tex' and no sweep",
     ):
         run(tmp_path)
     assert snapshot(tmp_path) == before
@@ -189,7 +188,7 @@ def test_an_unwritable_directory(tmp_path):
     try:
         for directory in (tmp_path, tmp_path / "inside"):
             with pytest.raises(
-                OSError, match=r"'checkpoint' cannot be written: .*: Permission denied\.$"
+                OSError, match=r"checkpoint.* cannot be written: .*Permission denied\."
             ):
                 run(directory)
     finally:
@@ -197,7 +196,7 @@ def test_an_unwritable_directory(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("target", "code"), [("manifest.json", errno.EROFS), ("part-0000.npz", errno.ENOSPC)]
+    ("target", "code"), [("sweep.npz", errno.EROFS), ("chunk-0000.npz", errno.ENOSPC)]
 )
 def test_nothing_can_be_written(tmp_path, monkeypatch, target, code):
     """A disk that is full, or a directory that is not ours: a sentence, and what was there stays."""
@@ -209,9 +208,7 @@ def test_nothing_can_be_written(tmp_path, monkeypatch, target, code):
         replace(source, destination)
 
     monkeypatch.setattr(os, "replace", failing)
-    with pytest.raises(
-        OSError, match=rf"'checkpoint' cannot be written: .*: {os.strerror(code)}\.$"
-    ):
+    with pytest.raises(OSError, match=rf"{target} cannot be written: {os.strerror(code)}\. "):
         run(tmp_path)
     assert not list(tmp_path.glob("*.partial"))
     monkeypatch.undo()

@@ -20,7 +20,12 @@ FEW = {
     "reproduce": 1,
     "save": 2,
 }  # or more, until these files have been seen half done
-SEEN = {"minimize": set(), "sweep": {"sweep.lock"}, "compare": set(), "reproduce": {"sweep.lock"}}
+SEEN = {
+    "minimize": set(),
+    "sweep": {"sweep.npz.lock"},
+    "compare": set(),
+    "reproduce": set(),
+}
 SEEN |= {"save": {".partial"}}
 CORE = ("minimize", "save")  # which need nothing beside the core dependencies
 

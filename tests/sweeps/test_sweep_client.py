@@ -94,7 +94,7 @@ def test_checkpoints(tmp_path, monkeypatch):
             t.crash_at(patch, 4)
             with pytest.raises(t.Crash):
                 t.sweep(*t.problem(), **t.OPTIONS, checkpoint=place, client=first)
-        assert list(place.glob("part-*.npz"))
+        assert list(place.glob("chunk-*.npz"))
         assert (
             t.digest(t.sweep(*t.problem(), **t.OPTIONS, checkpoint=place, client=second))
             == t.uninterrupted()

@@ -139,7 +139,7 @@ def study(
     etas = _check.count(etas, "etas", "study", least=2)
 
     def run(stage: str, rules: Any, values: Any, n_iter: int, record: int) -> xr.Dataset:
-        from ..sweeps.run import sweep
+        from ..sweeps import sweep
 
         return sweep(
             problem.loss,

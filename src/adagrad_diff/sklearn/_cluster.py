@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, _clone_parametrized
 
-from ..sweeps.cluster import Cluster
+from ..sweeps.workers import run_tasks
 from ._folds import along_fold
-
-LOOK_AT_FOLDS = 0.3  # seconds between two looks at a cluster
 
 
 class WithClient(BaseEstimator):
@@ -42,15 +40,9 @@ def on_cluster(
     scorer: Any,
 ) -> list[tuple[np.ndarray, list[str]]]:
     """`along_fold` of every fold, by a client; in order."""
-    cluster = Cluster(client, owner, X, y, weight)
-    found = dict[int, tuple[np.ndarray, list[str]]]()
-    try:
-        for k, fold in enumerate(folds):
-            cluster.submit(k, _fold, estimator, *fold, alphas, scorer)
-        while cluster.running:
-            found |= dict(cluster.completed(LOOK_AT_FOLDS))
-    finally:
-        cluster.cancel()
+    tasks = {k: (estimator, *fold, alphas, scorer) for k, fold in enumerate(folds)}
+    finished = run_tasks(client, owner, (X, y, weight), _fold, tasks, len(tasks))
+    found = dict(pair for pair in finished if pair is not None)
     return [found[k] for k in range(len(folds))]
 
 

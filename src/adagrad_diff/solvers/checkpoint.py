@@ -19,7 +19,7 @@ import numpy as np
 
 from .._files import as_path, partial, read_arrays, reason, release, take, write
 
-RESTART = "Delete it to begin anew, or choose another 'checkpoint'"
+RESTART = "Delete the checkpoint to begin again, or choose another 'checkpoint'"
 Content = tuple[dict[str, Any], dict[str, np.ndarray]]  # a header, and arrays by name
 
 
@@ -30,12 +30,9 @@ def save(path: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
     write(as_path(path, "path"), lambda file: np.savez(file, **arrays, **about))  # type: ignore[arg-type]
 
 
-def load(path: Path, file_format: str, limit: int | None = None) -> Content:
-    """Return what a file of this format holds, or raise a ValueError that says what is wrong with it.
-
-    `limit` is the number of bytes that the file can have at most.
-    """
-    arrays: dict[str, Any] = dict(read_arrays(path, limit))
+def load(path: Path, file_format: str) -> Content:
+    """Return what a file of this format holds, or raise a ValueError that says what is wrong with it."""
+    arrays: dict[str, Any] = dict(read_arrays(path))
     text, sha256 = str(arrays.pop("header")), str(arrays.pop("sha256", ""))
     header = json.loads(text)
     if (found := header.pop("format")) != file_format:
@@ -55,22 +52,28 @@ def checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
 
 
 class Checkpoint:
-    """The checkpoint file of a run: locked, and checked to be writable, before anything is computed."""
+    """The checkpoint file of a run, locked until it is closed."""
 
-    def __init__(self, path: Any, every: float, file_format: str):
+    def __init__(self, path: Any, file_format: str, every: float = 0.0):
+        """`every` is the number of seconds after which `due` says that it is time to write."""
         self.path, self.every, self.format = as_path(path, "checkpoint"), every, file_format
+        self.lock_path = self.path.with_name(f"{self.path.name}.lock")
         self._lock = take(
-            self.path.with_name(f"{self.path.name}.lock"),
-            f"The checkpoint {self.path} is in use by another run. Wait for its end, or choose another 'checkpoint'.",
+            self.lock_path,
+            f"The checkpoint {self.path} is in use by another run. Wait for its end, or choose "
+            "another 'checkpoint'.",
         )
         try:
             self.content = self._read()
-            with self._explained(), partial(self.path):
-                pass  # a file can be created here, and what a kill has left half-written is removed
         except BaseException:
             self.close()
             raise
         self.due = perf_counter() + every  # when to write next
+
+    def check_writable(self) -> None:
+        """Raise if the file cannot be created, and remove what a kill has left half-written."""
+        with self._explained(), partial(self.path):
+            pass
 
     def close(self) -> None:
         """Let other runs use the file."""
@@ -92,7 +95,7 @@ class Checkpoint:
     def unreadable(self, error: Exception) -> ValueError:
         """Return the error for a file whose content cannot be used."""
         why = str(error)[:200]
-        return ValueError(f"{self.path} is no readable checkpoint of minimize: {why}. {RESTART}.")
+        return ValueError(f"{self.path} is no readable checkpoint: {why}. {RESTART}.")
 
     def _read(self) -> Content | None:
         try:

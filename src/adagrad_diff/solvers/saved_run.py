@@ -42,8 +42,9 @@ class RunCheckpoint:
     """The checkpoint of one call of `minimize`."""
 
     def __init__(self, path: Any, every: float, x0: Any, state: State | None, **call: Any):
-        self.file, self.call = Checkpoint(path, every, SAVED_RUN_FORMAT), call
+        self.file, self.call = Checkpoint(path, SAVED_RUN_FORMAT, every), call
         try:
+            self.file.check_writable()
             n = 0 if state is None else int(np.max(state.n))
             given = None if state is None else [n, state.x]
             x0 = None if x0 is None else _check.real_array(x0, "x0")

@@ -13,7 +13,7 @@ import numpy as np
 from ..losses import Loss
 from ..penalties import Penalty
 from ..solvers.result import Interrupted
-from ..sweeps.run import sweep
+from ..sweeps import sweep
 from ._contenders import Contender
 from ._optimum import STAGE
 from .style import SHOWN_POINTS, thin

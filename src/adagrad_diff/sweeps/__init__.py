@@ -1,6 +1,6 @@
-"""Many trajectories at once: `sweep`, and `named`, for what its checkpoint is to know again."""
+"""Many trajectories in one call: `sweep`, and `named` for functions in its checkpoint."""
 
 from ..solvers.fingerprint import named
-from .run import sweep
+from .sweep import sweep
 
 __all__ = ["named", "sweep"]

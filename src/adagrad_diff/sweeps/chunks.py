@@ -1,55 +1,58 @@
-"""The trajectories of a sweep: columns of one matrix, cut into chunks, and put together again with labels."""
+"""The trajectories of a sweep: checked, cut into chunks, and computed one chunk at a time."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from math import ceil
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import _check
-from ..losses import Minibatch, as_loss
+from ..losses import as_loss
 from ..penalties import as_penalty
-from ..solvers.fingerprint import describe
+from ..rules import Rule, has_eta
+from ..solvers.fingerprint import describe, known_by_name
 from ..solvers.loop import Loop
 from ..solvers.minimize import as_solver
 from ..solvers.problem import problem_at
 from ..solvers.result import Status
 from ..solvers.run import Run
-from .checkpoint import Expected
-from .makers import by_names, made, noted, together
 
-if TYPE_CHECKING:
-    import xarray
-
-CHUNK_BYTES = 1 << 21  # bytes that the predictions, or the iterates, of one chunk may have
-CHUNK_COLUMNS = 32  # columns that a chunk has at least, if memory and their number allow: a sparse product needs so many
-FEWEST_COLUMNS = 4  # columns that it keeps when it is cut for the sake of another core,
-LARGE_COLUMN = (
-    1e4  # unless a single one has so many coordinates or predictions that it is worth a core
-)
+CHUNK_BYTES = 1 << 21  # size of the predictions, or of the iterates, of a chunk that fits the cache
+CHUNK_COLUMNS = 32  # preferred columns of a chunk: sparse products are slow with fewer
+FEWEST_COLUMNS = 4  # columns that a chunk keeps when it is cut to occupy another core
+LARGE_COLUMN = 1e4  # coordinates and predictions of a trajectory that is worth a core of its own
+FLOAT64_BYTES = 8
+RUNNING_ARRAYS, AVERAGES_ARRAYS = 16, 4  # arrays like x in a running trajectory, and with averages
+RECORD_ARRAYS = 8  # arrays of recorded values: as they are collected, and in the result
 RECORDED = ("objective", "mean_step")
-SINGLE_DIGITS, DOUBLE_DIGITS = (
-    3,
-    6,
-)  # of values at the starts: later ones are others on another machine
-ENDS = (Status.MAX_ITER, Status.NOT_FINITE, Status.DIVERGED)
-
+CHUNK_ENDS = (Status.MAX_ITER, Status.NOT_FINITE, Status.DIVERGED)
 
 Arrays = dict[str, np.ndarray]
 
 
 class Chunk(NamedTuple):
-    """Columns low..high of one rule. A column is one (eta, start); the starts run fastest."""
+    """Columns low, ..., high - 1 of one rule.
+
+    A column is a pair (eta, start), and starts vary fastest.
+    """
 
     rule: str
     low: int
     high: int
 
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.high - self.low
+
 
 class Trajectories:
-    """Every rule with every eta from every start: what is to be computed, checked."""
+    """Every rule with every eta from every start, after all arguments have been checked."""
 
     def __init__(
         self,
@@ -61,259 +64,232 @@ class Trajectories:
         n_iter: int,
         record: int,
         keep_x: bool,
-        averages: bool = False,
+        averages: bool,
     ):
-        self.loss, self.penalty, makers = as_loss(loss), as_penalty(penalty), by_names(rules)
-        _check.refuse_masked(etas, "'etas'")
-        self.etas = np.array([_check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
-        if np.ndim(etas) > 1 or not self.etas.size or np.unique(self.etas).size != self.etas.size:
-            raise _check.InputError(
-                "'etas' must be one or more positive numbers, each of them once."
-            )
-        self.x0s = _starts(x0s, self.loss.shape)
+        self.loss, self.penalty = as_loss(loss), as_penalty(penalty)
+        factories = rule_factories(rules)
+        self.etas, self.x0s = _step_sizes(etas), _starts(x0s, self.loss.shape)
+        self.starts = self.x0s.shape[-1]
         self.n_iter = _check.count(n_iter, "n_iter", "sweep", least=1)
         self.record = _check.count(record, "record", "sweep", least=1)
         self.keep_x, self.averages = bool(keep_x), bool(averages)
-        several = {
-            name: [made(name, make, float(eta)) for eta in self.etas]
-            for name, make in makers.items()
+        self.rules = {
+            name: stack_rules([make_rule(name, factory, eta) for eta in self.etas.tolist()])
+            for name, factory in factories.items()
         }
-        self.rules = {name: together(rules) for name, rules in several.items()}
-        problem = {
-            "loss": self.loss,
-            "penalty": self.penalty,
-            "etas": self.etas,
-            "x0s": self.x0s,
-            "rules": self.rules,
-        }
-        #: Everything the results depend on, before a loss that remembers something has seen the first x.
-        self.description = {
-            **describe(problem),
-            "n_iter": self.n_iter,
-            "record": self.record,
-            "keep_x": self.keep_x,
-        }
-        if (
-            self.averages
-        ):  # said only then: checkpoints of sweeps without them are older than this line
+        recorded = np.arange(self.record, self.n_iter + 1, self.record)
+        self.iterations = np.union1d(recorded, [self.n_iter])
+        names = ("loss", "penalty", "etas", "x0s", "rules", "n_iter", "record", "keep_x")
+        #: Everything that determines the results. A stateful loss is described before it is called.
+        self.description: dict[str, Any] = describe({name: getattr(self, name) for name in names})
+        if self.averages:
             self.description["averages"] = True
-        started, x = problem_at(self.loss, self.x0s, self.penalty, None)
-        if started.trajectories is None:
+        problem, x = problem_at(self.loss, self.x0s, self.penalty, None)
+        if problem.trajectories is None:
             raise _check.InputError(
                 "The loss must return one value per column of x, as 'x0s' has one start per column."
             )
-        self.starts, self.shape, self.dtype = self.x0s.shape[-1], started.shape, started.dtype
-        self.first = Run.begin(
-            as_solver(next(iter(several.values()))[0]), started, x, averages=False
-        ).progress.iterate
-        recorded = np.arange(self.record, self.n_iter + 1, self.record)
-        self.iterations = np.union1d(recorded, [self.n_iter])  # the last one always
-
-    def at_starts(self) -> dict[str, Any]:
-        """The values at the starts, roughly, and the size of the gradient: code that was edited still has its old name."""
-        digits = SINGLE_DIGITS if self.dtype == np.float32 else DOUBLE_DIGITS
-        gradient = np.abs(self.first.g).max(axis=0)
-        values = {"loss": self.first.f, "penalty": self.first.phi, "gradient": gradient}
-        return {
-            name: [f"{number:.{digits}g}" for number in np.ravel(array)]
-            for name, array in values.items()
+        self.size, self.shape, self.dtype = len(x), problem.shape, problem.dtype
+        with np.errstate(all="ignore"):  # values that overflow are recorded as they are
+            f, g = problem.evaluate(x)
+            phi = problem.phi(x)
+            self.objective_start = f + phi
+        digits = np.finfo(self.dtype).precision // 2  # other machines round the rest differently
+        starts = {
+            name: [f"{value:.{digits}g}" for value in np.ravel(array)]
+            for name, array in (("loss", f), ("penalty", phi), ("gradient", abs(g).max(axis=0)))
         }
+        #: The description and values at the starts, which reveal edited functions.
+        self.fingerprint = {**self.description, "starts": starts}
 
     @property
-    def column(self) -> int:
-        """Bytes that a trajectory takes while it runs."""
-        size, predictions = len(self.first.x), self.loss.predictions * self.dtype.itemsize
-        # The predictions and what is computed of them, the state and its scratch, and the record as it grows and is kept.
-        return (
-            2 * predictions
-            + (20 if self.averages else 16) * 8 * size
-            + 8 * 8 * self.iterations.size
-        )
+    def column_bytes(self) -> int:
+        """The memory of a trajectory while it runs."""
+        arrays = RUNNING_ARRAYS + (AVERAGES_ARRAYS if self.averages else 0)
+        numbers = arrays * self.size + RECORD_ARRAYS * self.iterations.size
+        return 2 * self.loss.predictions * self.dtype.itemsize + FLOAT64_BYTES * numbers
 
     def plan(self, budget: float, jobs: int) -> list[Chunk]:
-        """Chunks of which `jobs` at once stay within the budget (bytes), and each of them in the cache if that is possible."""
-        if self.column > budget:
+        """Return chunks of which `jobs` at the same time stay within the budget (in bytes).
+
+        If possible, each of them fits the cache, and there are enough of them for all jobs.
+        """
+        if self.column_bytes > budget:
             raise _check.InputError(
-                f"The 'memory' parameter of sweep is too small: a trajectory needs {-(-self.column // 10_000) / 100:g} MB. "
-                "Give at least that for each that is to run at the same time."
+                "The 'memory' parameter of sweep is too small: a trajectory needs "
+                f"{ceil(self.column_bytes / 1e4) / 100:g} MB. Give at least that for each that is "
+                "to run at the same time."
             )
-        jobs = min(jobs, int(budget / self.column))
-        in_cache = CHUNK_BYTES / (
-            self.dtype.itemsize * max(self.loss.predictions, len(self.first.x))
-        )
-        width = int(min(budget / jobs / self.column, max(CHUNK_COLUMNS, in_cache)))
-        least = (
-            1
-            if len(self.first.x) + self.loss.predictions > LARGE_COLUMN
-            else min(FEWEST_COLUMNS, width)
-        )
+        jobs = min(jobs, int(budget / self.column_bytes))
+        largest = self.dtype.itemsize * max(self.loss.predictions, self.size)
+        preferred = max(CHUNK_COLUMNS, CHUNK_BYTES / largest)
+        width = int(min(budget / jobs / self.column_bytes, preferred))
+        is_large = self.size + self.loss.predictions > LARGE_COLUMN
+        fewest = 1 if is_large else min(FEWEST_COLUMNS, width)
         chunks = []
         for name, rule in self.rules.items():
-            groups = self.etas.size if isinstance(rule, list) else 1  # or one eta at a time
+            # A list of rules runs one eta at a time.
+            groups = self.etas.size if isinstance(rule, list) else 1
             columns = self.etas.size * self.starts // groups
-            equal = -(
-                -jobs // (len(self.rules) * groups)
-            )  # as many chunks as occupy all cores, or a multiple of that
-            pieces = max(
-                1,
-                min(-(-columns // width // equal) * equal, columns // least),
-                -(-columns // width),
-            )
-            cuts = np.linspace(0, columns, pieces + 1).round().astype(int)
-            for offset in range(0, groups * columns, columns):
-                chunks += [
-                    Chunk(name, *map(int, pair))
-                    for pair in zip(offset + cuts[:-1], offset + cuts[1:], strict=True)
-                ]
+            needed = ceil(columns / width)
+            share = ceil(jobs / (len(self.rules) * groups))  # jobs for each group of columns
+            pieces = max(needed, min(ceil(needed / share) * share, columns // fewest))
+            cuts = np.linspace(0, columns, pieces + 1).round().astype(int).tolist()
+            for first in range(0, groups * columns, columns):
+                chunks += [Chunk(name, first + low, first + high) for low, high in pairwise(cuts)]
         return chunks
 
-    def check_plan(self, plan: Any) -> list[Chunk]:
-        """The plan that was read from somewhere, if each column of each rule is in one chunk, in order."""
-        if not isinstance(plan, list) or not all(
-            isinstance(chunk, list) and len(chunk) == 3 for chunk in plan
-        ):
-            raise ValueError("its plan is not a list of chunks (rule, low, high)")
-        wanted = [(name, 0) for name in self.rules]  # where the chunks of the rules have to begin
-        for rule, low, high in plan:
-            if (
-                not wanted
-                or [rule, low] != list(wanted[0])
-                or any(type(end) is not int for end in (low, high))
-            ):
-                break
-            columns = self.etas.size * self.starts
-            one_eta = isinstance(self.rules[rule], list)
-            end = (low // self.starts + 1) * self.starts if one_eta else columns
-            if not low < high <= end:
-                break
-            wanted[:1] = [(rule, high)] if high < columns else []
-        else:
-            if not wanted:
-                return [Chunk(*chunk) for chunk in plan]
-        raise ValueError("its plan does not have every trajectory once")
-
-    def layout(self, width: int) -> dict[str, Expected]:
-        """The results of a chunk."""
-        layout = {
-            name: Expected((self.iterations.size, width), np.dtype(np.float64)) for name in RECORDED
+    def empty(self, width: int) -> Arrays:
+        """Return the results of `width` trajectories that have not begun."""
+        arrays: Arrays = {
+            "objective_best": np.full(width, np.nan),
+            "objective_average": np.full(width, np.nan),
+            "nit": np.zeros(width, np.int64),
+            "status": np.full(width, Status.INTERRUPTED, np.int64),
         }
-        for name in ("objective_best", "objective_average"):
-            layout[name] = Expected((width,), np.dtype(np.float64))
-        layout["nit"] = Expected((width,), np.dtype(np.int64), range(self.n_iter + 1))
-        layout["status"] = Expected((width,), np.dtype(np.int64), ENDS)
+        recorded = {name: np.full((self.iterations.size, width), np.nan) for name in RECORDED}
         if self.keep_x:
-            layout["x"] = Expected((*self.shape, width), self.dtype)
-        return layout
+            arrays["x"] = np.full((*self.shape, width), np.nan, self.dtype)
+        return {**recorded, **arrays}
 
-    def run(
-        self, chunk: Chunk, cancelled: Callable[[], bool], watched: Callable[[Loop], None]
-    ) -> tuple[Arrays, bool]:
-        """Return the results of a chunk, and whether it is finished: `cancelled` may stop it.
+    def fits(self, chunk: Chunk, arrays: Arrays) -> bool:
+        """Return whether arrays from a file can be the results of a chunk."""
+        if _signature(arrays) != _signature(self.empty(chunk.width)):
+            return False
+        ends, nit = np.isin(arrays["status"], CHUNK_ENDS), arrays["nit"]
+        return bool(np.all(ends & (nit == nit.clip(0, self.n_iter))))
 
-        `watched` gets the loop, which knows how far it is.
+    def run(self, chunk: Chunk, stop: Callable[[], bool] | None = None) -> Arrays:
+        """Return the results of a chunk.
+
+        `stop` is called after each iteration. If it returns True, the trajectories that are still
+        running get the status INTERRUPTED.
         """
         columns = np.arange(chunk.low, chunk.high)
         rules, etas = self.rules[chunk.rule], columns // self.starts
         rule = rules[etas[0]] if isinstance(rules, list) else rules.select(etas)
-        with noted(chunk.rule, self.etas[etas]):
+        with add_note(chunk.rule, self.etas[etas]):
             solver, x0 = as_solver(rule, self.loss), self.x0s[..., columns % self.starts]
-            run = Run.begin(
-                solver,
-                *problem_at(self.loss, x0, self.penalty, solver.trajectories),
-                averages=self.averages,
+            problem, x = problem_at(self.loss, x0, self.penalty, solver.trajectories)
+            averages = self.averages or solver.averages
+            run = Run.begin(solver, problem, x, averages=averages)
+            loop = Loop(
+                run,
+                max_iter=self.n_iter,
+                cancelled=stop,
+                record=self.record,
+                record_end=True,
+                norms=False,
             )
-            options: dict[str, Any] = {"record": self.record, "record_end": True, "norms": False}
-            loop = Loop(run, max_iter=self.n_iter, cancelled=cancelled, **options)
-            watched(loop)
             loop.iterate()
         if loop.interrupted:
             raise KeyboardInterrupt
-        history, p = loop.record.history(), run.all
-        arrays = {name: np.full((self.iterations.size, columns.size), np.nan) for name in RECORDED}
+        loop.codes[loop.codes == Status.MAX_TIME] = Status.INTERRUPTED
+        history, state, arrays = loop.record.history(), run.state(), self.empty(chunk.width)
+        rows = np.searchsorted(self.iterations, history.iteration)
         for name in RECORDED:
-            arrays[name][np.searchsorted(self.iterations, history.iteration)] = getattr(
-                history, name
-            )
-        status = np.where(loop.codes == Status.MAX_TIME, Status.INTERRUPTED, loop.codes)
-        finished = not (status == Status.INTERRUPTED).any()
-        arrays |= {
-            "objective_best": p.fun_best,
-            "nit": p.iterate.n,
-            "status": status.astype(np.int64),
-        }
-        arrays["objective_average"] = self.at_average(run)
-        return arrays | (
-            {"x": p.iterate.x.reshape(*self.shape, -1)} if self.keep_x else {}
-        ), finished
+            arrays[name][rows] = getattr(history, name)
+        arrays |= {"objective_best": state.fun_best, "nit": state.n, "status": loop.codes}
+        if averages:
+            problem = problem.narrowed(chunk.width)
+            x = problem.flat(state.x_avg)
+            with np.errstate(all="ignore"):  # an overflow shows in the value
+                values = problem.evaluate(x)[0] + problem.phi(x)
+            arrays["objective_average"] = np.where(state.failed, np.nan, values)
+        if self.keep_x:
+            arrays["x"] = state.x
+        return arrays
 
-    def at_average(self, run: Run) -> np.ndarray:
-        """Return F at the average iterate; NaN where it is not known, and where a trajectory has failed."""
-        p = run.all
-        if run.solver.averages:
-            x = run.solver.average(p.iterate)
-        elif p.x_sum is not None:
-            n = np.maximum(p.iterate.n, 1)
-            x = np.where(p.iterate.n == 0, p.iterate.x, p.x_sum / n)
-        else:
-            return np.full(p.failed.shape, np.nan)
-        problem = run.problem.narrowed(p.failed.size)
-        x = x.astype(problem.dtype)
-        with np.errstate(all="ignore"):  # what overflows is seen in the value
-            values = problem.evaluate(x)[0] + problem.phi(x)
-        return np.where(p.failed, np.nan, values)
 
-    def dataset(
-        self, plan: list[Chunk], parts: list[dict[str, np.ndarray] | None]
-    ) -> xarray.Dataset:
-        """The results of all chunks, labelled. None is a chunk that was not begun."""
-        import xarray
+def _signature(arrays: Arrays) -> dict[str, Any]:
+    """Return the shapes and dtypes of arrays."""
+    return {name: (array.shape, array.dtype) for name, array in arrays.items()}
 
-        from .._version import __version__
 
-        names, trajectory = list(self.rules), ("rule", "eta", "seed")
-        coordinate = ("coordinate", *(f"coordinate_{axis}" for axis in range(1, self.x0s.ndim - 1)))
-        variables: dict[str, Any] = {}
-        for key, ((*leading, _), dtype, _) in self.layout(1).items():
-            whole = np.empty((*leading, len(names), self.etas.size * self.starts), dtype)
-            absent = {"nit": 0, "status": Status.INTERRUPTED}.get(key, np.nan)
-            for chunk, part in zip(plan, parts, strict=True):
-                values = absent if part is None else part.pop(key)  # so that it exists once only
-                whole[..., names.index(chunk.rule), chunk.low : chunk.high] = values
-            whole = whole.reshape(*leading, len(names), self.etas.size, self.starts)
-            if key in RECORDED:
-                variables[key] = ((*trajectory, "iteration"), np.moveaxis(whole, 0, -1))
-            else:
-                variables[key] = ((*(coordinate if key == "x" else ()), *trajectory), whole)
-        variables |= {
-            "objective_start": ("seed", self.first.f + self.first.phi),
-            "start": ((*coordinate, "seed"), self.x0s),
-        }
-        coords: dict[str, Any] = {
-            "rule": names,
-            "eta": self.etas,
-            "seed": np.arange(self.starts),
-            "iteration": self.iterations,
-        }
-        if isinstance(self.loss, Minibatch):
-            coords["passes"] = ("iteration", self.loss.schedule(self.n_iter)[self.iterations - 1])
-        versions = {"adagrad_diff": __version__, "numpy": np.__version__}
-        data = xarray.Dataset(
-            variables, coords, {**versions, "problem": json.dumps(self.description)}
-        )
-        data.status.attrs = {
-            "flag_values": [int(s) for s in Status],
-            "flag_meanings": " ".join(s.name for s in Status),
-        }
-        return data
+def _step_sizes(etas: Any) -> np.ndarray:
+    """Return the step sizes as an array."""
+    _check.refuse_masked(etas, "'etas'")
+    sizes = np.array([_check.positive(eta, "etas", "sweep") for eta in np.ravel(etas)])
+    if np.ndim(etas) > 1 or not sizes.size or np.unique(sizes).size != sizes.size:
+        raise _check.InputError("'etas' must be one or more positive numbers, each of them once.")
+    return sizes
 
 
 def _starts(x0s: Any, shape: tuple[int, ...] | None) -> np.ndarray:
-    """A copy of the starts, one per column."""
+    """Return a copy of the starts, one per column."""
     x0s = np.array(_check.finite(np.atleast_1d(_check.real_array(x0s, "x0s")), "x0s"))
-    columns: np.ndarray = x0s if x0s.ndim > len(shape or "d") else x0s[..., None]
-    if columns.size == 0 or columns.shape[:-1] != (columns.shape[:-1] if shape is None else shape):
-        wanted = "d" if shape is None else ", ".join(map(str, shape))
+    dims = shape or ("d",)
+    columns: np.ndarray = x0s if x0s.ndim > len(dims) else x0s[..., None]
+    if columns.size == 0 or shape not in (None, columns.shape[:-1]):
+        wanted = ", ".join(map(str, dims))
         raise _check.InputError(
             f"'x0s' must have shape ({wanted}, starts). Got shape {x0s.shape} instead."
         )
     return columns
+
+
+# ---------------------------------------------------------------------------------- rule factories
+
+
+def rule_factories(rules: Any) -> dict[str, Callable[..., Any]]:
+    """Return functions eta -> rule by name: the keys of a dict, or the names of the functions."""
+    if not isinstance(rules, Mapping):
+        factories = list(rules) if isinstance(rules, Iterable) else [rules]
+        names = [getattr(factory, "__name__", type(factory).__name__) for factory in factories]
+        if len(set(names)) < len(names) or "<lambda>" in names:
+            names = [f"rule {k}" for k in range(len(names))]
+        rules = dict(zip(names, factories, strict=True))
+    if not rules or not all(callable(factory) for factory in rules.values()):
+        raise TypeError(
+            "'rules' must be rule classes, such as AdaGradDiff, or functions eta -> rule."
+        )
+    by_name = {str(name): factory for name, factory in rules.items()}
+    if len(by_name) < len(rules):
+        raise ValueError(f"'rules' must have different names. Got {list(rules)} instead.")
+    return by_name
+
+
+def make_rule(name: str, factory: Callable[..., Any], eta: float) -> Rule:
+    """Return the rule for one eta. A class without a step size makes the same rule for each."""
+    free = isinstance(factory, type) and issubclass(factory, Rule) and not has_eta(factory)
+    with add_note(name, eta):
+        rule = factory() if free else factory(eta)
+    if not isinstance(rule, Rule):
+        raise TypeError(
+            f"'rules' must be rule classes or functions eta -> rule, but {name} made {rule!r}."
+        )
+    return rule
+
+
+def stack_rules(rules: list[Any]) -> Any:
+    """Return one rule for all etas, or the list if the rules differ in more than a number eta."""
+    first = rules[0]
+
+    def equal(one: Any, other: Any) -> bool:
+        described = describe(one)  # equal names do not make functions equal
+        same = described == describe(other) and not any(known_by_name(described))
+        return one is other or same
+
+    def matches(rule: Any) -> bool:
+        pairs = [(value, vars(rule).get(k)) for k, value in vars(first).items() if k != "eta"]
+        return type(rule) is type(first) and all(equal(*pair) for pair in pairs)
+
+    if all(map(matches, rules)):
+        etas = [rule.eta for rule in rules]
+        if all(eta is None for eta in etas):
+            return first
+        if all(isinstance(eta, float) for eta in etas):
+            return replace(first, eta=etas)
+    return rules
+
+
+@contextmanager
+def add_note(name: str, etas: Any) -> Iterator[None]:
+    """Add to errors for which rule and step sizes of the sweep they were raised."""
+    try:
+        yield
+    except Exception as error:
+        low, high = float(np.min(etas)), float(np.max(etas))
+        span = f"{low} to {high}" if low < high else low
+        error.add_note(f"This was rule {name!r} of the sweep, eta = {span}.")
+        raise
