@@ -58,10 +58,9 @@ def test_losses_have_the_names_of_the_package():
         array = kind(A, target, sample_weight=weights(60), **PARAMETER.get(kind, {}))
         point = np.full(array.shape, 0.1)
         same(loss.value_and_grad(point), array.value_and_grad(point))
-    assert (
-        on_dask.Quantile(dense(A), b, 0.9).value_and_grad(x)[0]
-        == losses.Quantile(A, b, 0.9).value_and_grad(x)[0]
-    )
+    value, _ = losses.Quantile(A, b, 0.9).value_and_grad(x)
+    found, _ = on_dask.Quantile(dense(A), b, 0.9).value_and_grad(x)
+    assert found == pytest.approx(value, rel=1e-14)
 
 
 # ------------------------------------------------------------ runs

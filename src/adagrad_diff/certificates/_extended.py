@@ -77,6 +77,7 @@ class Extended:
     @np.errstate(all="ignore")
     def _sum(self, function: Any, *arrays: np.ndarray) -> tuple[float, float, float]:
         """Return sum_j w_j function(...)_j as a pair, and how far it may be off."""
+        s: Any
         s = c = off = size = 0.0
         used = self.weight != 0
         for lo in range(0, self.samples, BLOCK_SAMPLES):

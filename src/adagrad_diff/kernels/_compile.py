@@ -6,10 +6,12 @@ is imported by `_numba` only.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable
 from functools import cache, cached_property, partial, update_wrapper
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Any, overload
 
 import numpy as np
 
@@ -58,11 +60,11 @@ class Kernel:
         """The loop as machine code."""
         from . import _numba
 
-        options = {"fastmath": _numba.FASTMATH} if self.fastmath else {}
-        return _numba.plain(_numba.linked(self.py_func), **options)
+        options: Any = {"fastmath": _numba.FASTMATH} if self.fastmath else {}
+        return _numba.plain(_linked(self.py_func), **options)
 
     def __reduce__(self) -> str:
-        return self.__qualname__
+        return self.py_func.__qualname__  # type: ignore[no-any-return]
 
 
 def is_small(size: int, square: bool = False) -> bool:
@@ -70,9 +72,25 @@ def is_small(size: int, square: bool = False) -> bool:
     return size <= min(MAX_SQUARE_SIZE if square else MAX_NUMPY_SIZE, largest_small)
 
 
+@overload
+def compiled(loop: Callable[..., Any]) -> Kernel: ...
+
+
+@overload
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
+
+
 def compiled(loop: Any = None, **options: Any) -> Any:
     """Declare a kernel whose sums may be reordered. Where numbers are gathered that makes them slower."""
     return partial(compiled, **options) if loop is None else Kernel(loop, True, **options)
+
+
+@overload
+def plain(loop: Callable[..., Any]) -> Kernel: ...
+
+
+@overload
+def plain(**options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
 
 
 def plain(loop: Any = None, **options: Any) -> Any:
@@ -87,6 +105,35 @@ def scalar_kernel(template: Callable[..., Any]) -> Any:
     def specialize(scalar: Any) -> Any:
         from . import _numba
 
-        return _numba.specialized(template, scalar)
+        return _numba.specialized(template, scalar, _linked, named)
 
     return specialize
+
+
+def _linked(function: Any) -> Any:
+    """Return the function with the kernels that it calls compiled."""
+    names, codes = set[str](), [function.__code__]
+    while codes:
+        code = codes.pop()
+        names.update(code.co_names)
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    called = {k: v for k in names if isinstance(v := function.__globals__.get(k), Kernel)}
+    if not called:
+        return function
+    scope = function.__globals__ | {name: kernel.compiled for name, kernel in called.items()}
+    copy = FunctionType(
+        function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+    return copy
+
+
+def named(function: Callable[..., Any], content: bytes) -> Callable[..., Any]:
+    """The function under a name of its own, made of what it depends on.
+
+    Numba's symbols are made of a name and a number, and its files are found by the name. Without this, kernels of two losses
+    that two processes have put on disk might be one and the same to a third one, and so might two versions of a kernel when a
+    function that it calls is edited.
+    """
+    function.__qualname__ = f"{function.__qualname__}_{hashlib.sha256(content).hexdigest()[:16]}"
+    return function

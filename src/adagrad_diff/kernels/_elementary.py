@@ -12,9 +12,8 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
-from .elementary import decay, log1p_unit
+from .elementary import INLINE, decay, log1p_unit
 
-INLINE: Any = {"forceinline": True}  # also a long function, or the loop around it is not vectorised
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = (
     6.93147180369123816490e-01,

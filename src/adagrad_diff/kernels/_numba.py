@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Timer
-from types import CodeType, FunctionType
 from typing import Any
 from uuid import uuid4
 
@@ -19,9 +17,8 @@ from numba.extending import register_jitable
 
 from .._messages import warn
 from . import _elementary, elementary
-from ._compile import Kernel
-from ._elementary import INLINE
 from ._scalar import checked
+from .elementary import INLINE
 
 FASTMATH = {"reassoc", "contract", "nsz"}
 
@@ -85,25 +82,9 @@ def _warn_once(problem: str, error: Exception) -> None:
         )
 
 
-def linked(function: Any) -> Any:
-    """Return the function with the kernels that it calls compiled."""
-    names, codes = set[str](), [function.__code__]
-    while codes:
-        code = codes.pop()
-        names.update(code.co_names)
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    called = {k: v for k in names if isinstance(v := function.__globals__.get(k), Kernel)}
-    if not called:
-        return function
-    scope = function.__globals__ | {name: kernel.compiled for name, kernel in called.items()}
-    copy = FunctionType(
-        function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
-    )
-    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
-    return copy
-
-
-def specialized(template: Callable[..., Any], scalar: Any) -> Any:
+def specialized(
+    template: Callable[..., Any], scalar: Any, linked: Callable[..., Any], named: Callable[..., Any]
+) -> Any:
     """Return one compiled copy of `template(scalar, residuals)`, cached on disk if the loss is ours."""
     scalar = checked(scalar)
     code = scalar.__code__
@@ -130,17 +111,6 @@ def _over_samples(scalar: Callable[..., Any]) -> Callable[..., Any]:
         return total
 
     return residuals
-
-
-def named(function: Callable[..., Any], content: bytes) -> Callable[..., Any]:
-    """The function under a name of its own, made of what it depends on.
-
-    Numba's symbols are made of a name and a number, and its files are found by the name. Without this, kernels of two losses
-    that two processes have put on disk might be one and the same to a third one, and so might two versions of a kernel when a
-    function that it calls is edited.
-    """
-    function.__qualname__ = f"{function.__qualname__}_{hashlib.sha256(content).hexdigest()[:16]}"
-    return function
 
 
 class _Notice(event.Listener):
@@ -170,4 +140,4 @@ def _print_notice() -> None:
 
 
 if sys.stderr is not None and sys.stderr.isatty():
-    event.register("numba:compile", _Notice())
+    event.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+INLINE: Any = {"forceinline": True}  # also a long function, or the loop around it is not vectorized
+
 
 def decay(t: Any) -> Any:
     """exp(t) for t <= 0; zero below -708."""

@@ -15,9 +15,7 @@ import numpy as np
 from numba import carray, types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic, register_jitable
 
-from ..kernels import compiled
-from ..kernels._elementary import INLINE
-from ..kernels._numba import named
+from ..kernels import INLINE, compiled, named
 
 NO_PROX, SHRINK_ONLY, FULL_PROX = range(3)  # what the proximal step consists of
 NO_DECAY, COUPLED, DECOUPLED = range(
