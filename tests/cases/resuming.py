@@ -38,9 +38,8 @@ def crash_at(n):
 def assert_same_run(found, expected, history=True):
     """All numbers of the results are bitwise identical, except for times, certificates and polishing."""
     pairs = {name: (found[name], expected[name]) for name in RESULT if name in expected}
-    pairs |= {
-        name: (found.state.memory[name], array) for name, array in expected.state.memory.items()
-    }
+    arrays = found.state.arrays()
+    pairs |= {name: (arrays[name], array) for name, array in expected.state.arrays().items()}
     if history:
         pairs |= {
             name: (getattr(found.history, name), getattr(expected.history, name))

@@ -164,7 +164,7 @@ def test_certified_stalled_or_out_of_budget():
     assert certified.status == Status.CONVERGED
     assert certified.gap <= 1e-3 * certified.fun
     with pytest.warns(
-        RuntimeWarning, match="nothing proves that it is optimal"
+        RuntimeWarning, match="no certificate shows that it is optimal"
     ):  # no conjugate, no certificate
         stalled = minimize(
             lambda x: (np.abs(A @ x - b).sum(), A.T @ np.sign(A @ x - b)),

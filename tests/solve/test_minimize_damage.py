@@ -55,7 +55,7 @@ def assert_refused(path, content, *, harmless=False):
     if sentence is None:
         assert harmless
         assert np.array_equal(result.x, EXPECTED.x)
-        assert result.gap == pytest.approx(EXPECTED.gap, rel=1e-9)
+        assert result.fun - OPTIMUM <= result.gap < np.inf
         return
     assert sentence.startswith(
         (f"{path} is no readable checkpoint: ", f"The checkpoint {path} cannot be")
@@ -186,13 +186,8 @@ def test_lies(tmp_path, original, lie):
 
 CLAIMS = {
     "converged": {"codes": np.array([int(Status.CONVERGED)])},
-    "a small subgradient": {"codes": np.array([int(Status.CONVERGED)]), "norm": np.array(0.0)},
-    "a high bound": {
-        "notes.certifier.value": np.array(0.5),
-        "notes.certifier.bound": np.array(0.5),
-    },
+    "a small objective": {"fun_best": np.array(0.0), "f": np.array(0.0)},
     "another dual point": {"dual_point": np.ones(30)},
-    "a higher value of the dual function": {"dual_value": np.array(0.5)},
     "a dual point of another problem": {"dual_point": np.ones(3)},
 }
 
@@ -202,8 +197,6 @@ CLAIMS = {
 def test_claims_are_computed_again(tmp_path, original, ended, claim, which):
     """With a checksum that is right: a run is as good as its point, whatever the file says."""
     changes, path = CLAIMS[claim], tmp_path / "run.npz"
-    if which == "original" and changes.keys() & {"dual_point", "dual_value"}:
-        return
     path.write_bytes(rewritten({"original": original, "ended": ended}[which], **changes))
     result = run(path)
     assert not result.success

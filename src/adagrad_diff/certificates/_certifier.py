@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import ceil, isfinite
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -17,22 +17,10 @@ from ._extended import Known
 from ._objective import Certificate, is_provable, objective
 from ._refine import EVALUATIONS, ROUNDS, refined, samples_nearest_kinks
 
-LOOKS, REFINEMENTS, AUTO = (
-    0.02,
-    0.025,
-    0.5,
-)  # of a run's time: for plain candidates, for refinements, and these with eta="auto"
-ROUND_LOOKS, ROUND = (
-    0.2,
-    8,
-)  # of a run with minibatches, which may end after a few rounds; iterations that one takes as long as
+REFINEMENTS, AUTO = 0.025, 0.5  # of a run's time, for refinements, and the same with eta="auto"
 # A model of the machine, in seconds, so that two runs of one problem look at the same iterations.
 CALL, MULTIPLICATION = 4e-6, 1.2e-10  # one iteration: what it costs at least
-FAR_STRIDE, FAR_FOLDS = (
-    7,
-    3,
-)  # iterations between residuals that have to be fetched, and how often a look goes there
-LOOK_SECONDS, SAMPLE_SECONDS = 2e-4, 3e-8  # one evaluation of the dual function
+FAR_STRIDE = 7  # iterations between residuals that have to be fetched
 TRIAL = 3e-5  # one evaluation inside the refinement
 EXACT_PASS, CORRECTION = (
     10.0,
@@ -47,17 +35,6 @@ LOST, SMOOTH_SHARE = (
 )  # part of a dual point that scaling has cost, so that a correction is tried; of its seconds
 KEPT = 8  # additions that the mean before a restart counts for
 FINAL = 8e-3  # seconds that a refinement may take in the end, however short the run was
-CERTIFIER_PREFIX = "certifier."
-REMEMBERED = (
-    "tried",
-    "value",
-    "noise",
-    "bound",
-    "n",
-    "refined_at",
-    "next",
-    "spent",
-)  # the numbers among what it remembers
 LARGEST_FLOAT = np.finfo(np.float64).max
 
 
@@ -67,7 +44,7 @@ class Certifier:
     `dual` may be a phrase that says why there is no dual function: then nothing is ever known.
     """
 
-    def __init__(self, dual: Dual | str, trajectories: int = 1, rounds: bool = False):
+    def __init__(self, dual: Dual | str, trajectories: int = 1):
         self.dual: Any = dual
         self.value: float = -np.inf  # of the dual function, the best so far
         self.noise = 0.0  # how precisely the run knows its objective, as of the last look
@@ -85,12 +62,6 @@ class Certifier:
         self._evaluated: tuple[np.ndarray, Known] | None = (
             None  # the last x whose objective was evaluated
         )
-        self._kept: dict[str, np.ndarray] | None = (
-            None  # the memory before the last look: a run that goes on has not taken it
-        )
-        self.back: Callable[[np.ndarray], np.ndarray] = lambda x: (
-            x
-        )  # from the run's coordinates to the loss's own
         if isinstance(dual, str):
             return
         self.mean: Any = None  # of the residuals over the last half to three quarters of the run
@@ -98,9 +69,6 @@ class Certifier:
         matrix = getattr(loss, "A", None) or loss.Q
         samples, far = matrix.shape[0], matrix.overhead
         self.work = trajectories * (CALL + MULTIPLICATION * matrix.size) + far
-        look = FAR_FOLDS * far + LOOK_SECONDS + SAMPLE_SECONDS * samples + self.work * dual.kinked
-        look += 0.5 * MULTIPLICATION * matrix.size * dual.products
-        self.every = ceil(look / (ROUND_LOOKS * ROUND * self.work if rounds else LOOKS * self.work))
         # Adding up residuals takes time as well; an odd stride does not fall into step with an oscillation.
         self.stride = FAR_STRIDE if matrix.far else 1 if self.work > 50 * CALL else 3
         # Rows that may be copied: a fiftieth of A, or as many as a vertex of a polyhedral problem has samples at their kinks.
@@ -109,10 +77,7 @@ class Certifier:
         )
         self.n = self.refined_at = 0
         self.share, self.final = (REFINEMENTS, FINAL) if trajectories == 1 else (AUTO, 3 * FINAL)
-        self.next, self.spent = (
-            1,
-            0.0,
-        )  # the iteration of the next look, the seconds refinements have taken
+        self.spent = 0.0  # seconds that refinements have taken
         self.known_samples, self.known_multipliers = (
             np.empty(0, int),
             np.empty(0),
@@ -163,10 +128,6 @@ class Certifier:
             self.dual.loss, self.dual.penalty, x
         )
 
-    def doubt(self) -> None:
-        """The guess was too good: make none until the next look."""
-        self.bound = -np.inf
-
     def message(self, fun: float, found: Certificate | None = None) -> str:
         """One sentence about what is certified."""
         if isinstance(self.dual, str):
@@ -180,129 +141,49 @@ class Certifier:
             return f"{known}: {self.dual.reason}." if self.dual.reason else f"{known}."
         return f"The objective {fun:.6g} is within {found.gap:.2e} of the optimum ({found.relative:.1e} relative)."
 
-    def follow(self, state: Any) -> None:
-        """One more iteration is complete."""
+    def observe(self, oracle: Callable[[], tuple[Any, int | None]]) -> None:
+        """One more iteration is complete; `oracle` returns its residuals' oracle and column."""
         if isinstance(self.dual, str):
             return
         self.n += 1
         if self.dual.kinked and self.n % self.stride == 0:
             # Of the leading trajectory: a mean over several of them is as good.
-            r = state.oracle.residuals(state.ahead() if state.batched else None)
+            at, column = oracle()
+            r = at.residuals(column)
             if self.mean is None:
                 self.mean = LateMean(r)
             self.mean.add(r)
-        if self.n >= self.next:
-            self._look(state, self._affordable(last=False))
-            self.next = self.n + self.every
-        if state.turning:
-            self._look(state, 0.0)
-            if self.dual.kinked and self.mean is not None:
-                self.mean.restart()
 
-    def look_closely(self, state: Any) -> None:
-        """At the last iterate."""
-        if not isinstance(self.dual, str):
-            self._kept = self._memory()
-            self._look(state, self._affordable(last=True))
+    def restart(self) -> None:
+        """The iterates begin anew from another point."""
+        if not isinstance(self.dual, str) and self.mean is not None:
+            self.mean.restart()
 
-    def finish(self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None) -> None:
-        """The last look, at the best of several trajectories: an iterate, its gradient and residuals."""
-        self._kept = self._memory()
-        self.back = lambda x: x
-        self._consider(x, g, r, x, self._affordable(last=True))
+    @np.errstate(all="ignore")
+    def check(
+        self, x: np.ndarray, g: np.ndarray, r: np.ndarray | None, best: np.ndarray, last: bool
+    ) -> None:
+        """Improve the bound with an iterate, its gradient and residuals, and the best iterate."""
+        self._consider(x, g, r, best, self._affordable(last))
 
-    def memory(self) -> dict[str, np.ndarray]:
-        """What it takes to go on as if the run had never stopped, by name."""
-        return {} if isinstance(self.dual, str) else self._kept or self._memory()
-
-    def _memory(self) -> dict[str, np.ndarray]:
-        known = {name: np.array(getattr(self, name)) for name in REMEMBERED}
-        known |= {"known_samples": self.known_samples, "known_multipliers": self.known_multipliers}
-        known["reason"] = np.array(self.dual.reason)  # it decides whether there is hope
-        if self.point is not None:
-            known["point"] = self.point
-        if self.mean is not None:
-            known |= {"latest": self.mean.latest, "before": self.mean.before}
-            known |= {
-                "count": np.array(self.mean.count),
-                "count_before": np.array(self.mean.count_before),
-            }
-        return {f"{CERTIFIER_PREFIX}{name}": value for name, value in known.items()}
-
-    def remember(self, memory: dict[str, np.ndarray], x: np.ndarray) -> None:
-        """The inverse of `memory`; nothing, if the run had no certifier. The bound is computed again, perhaps for x."""
-        ours = (name for name in memory if name.startswith(CERTIFIER_PREFIX))
-        known = {name.removeprefix(CERTIFIER_PREFIX): memory[name] for name in ours}
-        if isinstance(self.dual, str) or not known:
+    @np.errstate(all="ignore")
+    def recall(self, point: np.ndarray, x: np.ndarray) -> None:
+        """Try the dual point of a run that had ended at x, which was read from a file."""
+        if not (self.known and self._fits(point)):
             return
-        try:
-            numbers = {name: type(getattr(self, name))(known[name].item()) for name in REMEMBERED}
-            samples, multipliers, point = (
-                known["known_samples"],
-                known["known_multipliers"],
-                known.get("point"),
-            )
-            reason = str(known["reason"].item())
-            like, mean = (
-                (np.empty_like(self.dual.loss.b) if self.dual.kinked else np.empty(0)),
-                None,
-            )
-            fits = (
-                samples.ndim == 1
-                and samples.shape == multipliers.shape
-                and samples.dtype.kind == "i"
-            )
-            fits &= samples.size == 0 or (samples.min() >= 0 and samples.max() < like.size)
-            if "latest" in known:
-                mean = LateMean(like)
-                mean.count, mean.count_before = int(known["count"]), int(known["count_before"])
-                fits &= (
-                    known["latest"].shape == known["before"].shape == like.shape
-                    and mean.count >= 0 < mean.count_before
-                )
-                mean.latest[...], mean.before[...] = known["latest"], known["before"]
-            fits &= numbers["noise"] >= 0 and numbers["bound"] <= numbers["value"]
-            fits &= point is None or self._fits(point)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"'state' has a memory of its duality gap that does not fit: {error}."
-            ) from None
-        if not fits:
-            raise ValueError(
-                "'state' has a memory of its duality gap that does not fit this problem."
-            )
-        self.__dict__.update(numbers)
-        self.dual.reason = reason
-        self.known_samples, self.known_multipliers, self.mean = samples, multipliers, mean
-        self.value, self.point = self._proven(point, numbers["value"], x)
-        self.bound = min(self.bound, self.value - self.noise)
-
-    def recall(self, point: np.ndarray, value: float, x: np.ndarray) -> None:
-        """Offer the dual point of a run that had ended at x, with at most the value that it is said to have."""
-        if self.known and self._fits(point):
-            self.offer(*self._proven(point, value, x))  # type: ignore[arg-type]
+        if isinstance(self.dual, LinearDual):
+            self.offer(*self.dual.value(point))
+            if is_provable(self.dual):
+                self.offer(*lower_bound(self.dual, point))
+        else:
+            g = np.empty_like(x)
+            self.dual.loss.oracle(x)(x, g)
+            self.offer(*self.dual.bound(x, g, None))
 
     def _fits(self, point: np.ndarray) -> bool:
         """Whether a dual point that was read from a file can be one."""
         shape = self.dual.b.shape if isinstance(self.dual, LinearDual) else self.dual.loss.shape
         return point.shape == shape and point.dtype.kind == "f" and bool(np.isfinite(point).all())
-
-    @np.errstate(all="ignore")
-    def _proven(
-        self, point: np.ndarray | None, value: float, x: np.ndarray
-    ) -> tuple[float, np.ndarray | None]:
-        """At most `value`: what the dual function is at a point that was read from a file."""
-        if point is None:
-            return -np.inf, None
-        if isinstance(self.dual, LinearDual):
-            again = self.dual.value(point)
-            if value > again[0] and is_provable(self.dual):
-                again = max(again, lower_bound(self.dual, point, value), key=lambda pair: pair[0])
-        else:
-            g = np.empty_like(x)
-            self.dual.loss.oracle(x)(x, g)
-            again = self.dual.bound(x, g, None)
-        return (value, point) if value <= again[0] else again
 
     def _affordable(self, last: bool) -> float:
         """How many seconds a refinement may take now."""
@@ -314,16 +195,6 @@ class Certifier:
             if self.n >= LATER * self.refined_at
             else 0.0
         )
-
-    def _look(self, state: Any, seconds: float) -> None:
-        """Improve the bound by the candidates at hand, and by a refinement if there is time for one."""
-        column = state.ahead() if state.batched else None
-        x, g, best = (
-            a if a is None or column is None else a[..., column]
-            for a in (state.x, state.g, state.x_best)
-        )
-        r = self.dual.residuals(state.oracle, column)
-        self._consider(x, g, r, x if best is None else best, seconds)
 
     @np.errstate(all="ignore")  # a bound that overflows is infinite, and proves nothing
     def _consider(self, x: Any, g: Any, r: Any, best: np.ndarray, seconds: float) -> None:
@@ -339,8 +210,8 @@ class Certifier:
             v = self.dual.product(u)
             self.try_(u, v)
             if seconds > ROUNDS * LEAST_EVALUATIONS * TRIAL:
-                self._refine(self.back(best), u, v, seconds)
-        self.measure(self.back(x), r)
+                self._refine(best, u, v, seconds)
+        self.measure(x, r)
 
     def _refine(self, x: np.ndarray, u: np.ndarray, v: np.ndarray, seconds: float) -> None:
         """A refinement of the mean u, v = A'(w u), from where the last one has ended if that is better."""

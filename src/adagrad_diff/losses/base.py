@@ -50,6 +50,7 @@ class Loss(ABC):
     shape: tuple[int, ...] | None = None  # of x without trajectories; None accepts every shape
     dtype: np.dtype | None = None  # of the iterates; None if x decides
     intercept = False  # whether the last coordinate (or row) of x is an unpenalized intercept
+    matrix: Any = None  # the data matrix, if the loss has one
     predictions = 0  # numbers that an oracle stores per trajectory besides x and its gradient
 
     def __repr__(self) -> str:

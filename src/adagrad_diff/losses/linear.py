@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _check, kernels
 from .._messages import counted
-from ..data import Samples, as_source
+from ..data import Samples, Source, as_source
 from ..data.eigen import largest_eigenvalue
 from ..data.source import CONSTANT_PART
 from .base import Coordinates, Loss, Oracle
@@ -89,6 +89,10 @@ class LinearModel(Loss):
         self.l2 = _check.nonnegative(l2, "l2", type(self).__name__)
         self.intercept, self.center = bool(intercept), np.empty(0, self.dtype)
         self.shape, self.predictions = (features + self.intercept,), samples
+
+    @property
+    def matrix(self) -> Source:
+        return self.A
 
     def _words(self) -> list[str]:
         samples, features = self.A.shape

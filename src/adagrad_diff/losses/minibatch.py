@@ -15,7 +15,7 @@ from ..data.picked import Picked, picked
 from .base import Coordinates, Loss, Oracle
 from .linear import LinearModel
 
-STEPS_MADE = "minibatch.steps"  # the name under which a state has the number of steps made so far
+STEPS_MADE = "steps_made"  # the name under which a state has the number of steps made so far
 RANDOM_ROW_COST = (
     2.0  # of a row of a batch, scattered over the memory, relative to a row of a full pass
 )

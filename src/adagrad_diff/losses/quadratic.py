@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from ..data import as_source
+from ..data import Source, as_source
 from ..data.eigen import extreme_eigenvalues, largest_eigenvalue
 from .base import Coordinates, Loss, Oracle
 
@@ -74,6 +74,10 @@ class Quadratic(Loss):
                 "A kernel must be positive semidefinite. If it is not because of rounding, add a "
                 "small multiple of the identity."
             )
+
+    @property
+    def matrix(self) -> Source:
+        return self.Q
 
     def oracle(self, x: np.ndarray) -> QuadraticOracle:
         self._check_shape(x, f"{self.shape[0]} coordinates")

@@ -42,8 +42,8 @@ class Rule(ABC):
 
     A rule uses the parameters below as far as it needs them. One that has no step size, for example,
     declares ``eta: Any = field(default=None, init=False)``. `step_size` returns eta_n, `block_sums`
-    and `spread` convert between coordinates and blocks. A rule whose answer is an average of its
-    own sets `averages` and defines `average`.
+    and `spread` convert between coordinates and blocks. A rule whose answer is the average of its
+    iterates, with weights that grow like a power of n, defines `average_power`.
 
     Examples
     --------
@@ -65,7 +65,6 @@ class Rule(ABC):
     """
 
     published: ClassVar[float | None] = None  # the step size that its authors recommend, if any
-    averages: ClassVar[bool] = False  # whether the answer is an average that the rule keeps itself
     # Checks of parameters that a rule has in addition to eta, eps, blocks and scale.
     _constraints: ClassVar[Mapping[str, Callable[[Any, str, str], float]]] = {}
     # Set by `prepared`; these values are those of single coordinates without a scale.
@@ -136,9 +135,10 @@ class Rule(ABC):
         The step is a number, or an array that broadcasts to the shape of x.
         """
 
-    def average(self, memory: Arrays, n: Any, x: Any) -> Any:
-        """Return the rule's own average of x^2, ..., x^n, where x = x^n. Only if `averages` is set."""
-        raise NotImplementedError
+    @property
+    def average_power(self) -> float:
+        """The weights of x_avg grow like this power of n. If it is positive, x_avg is the answer."""
+        return 0.0
 
     # ------------------------------------------------------------------ what a rule can use
 

@@ -45,7 +45,6 @@ class DoG(StepSizeFreeRule):
     gradient descent for non-smooth optimization, 2013 (the average).
     """
 
-    averages = True
     _constraints = {"first": positive, "gamma": positive}
 
     blocks: Any = "all"
@@ -54,17 +53,15 @@ class DoG(StepSizeFreeRule):
 
     def init(self, x, g):
         far = self.first * (1.0 + np.sqrt(self.block_sums(x**2)))
-        return {"total": np.full_like(far, self.eps), "far": far, "first": x, "average": x}
+        return {"total": np.full_like(far, self.eps), "far": far, "first": x}
 
     def update(self, memory, n, x, g):
         total = memory["total"] + self.block_sums(g**2)
         far = np.maximum(memory["far"], np.sqrt(self.block_sums((x - memory["first"]) ** 2)))
         step = self.spread(far / np.sqrt(total))
-        new = {"total": total, "far": far, "average": self.average(memory, n, x)}
+        new = {"total": total, "far": far}
         return memory | new, x - step * g, step
 
-    def average(self, memory, n, x):
-        """Return the average of x^2, ..., x^n with weights that grow like a power of n."""
-        t = n - 1
-        share = np.where(t > 0, (1.0 + self.gamma) / (t + self.gamma), 0.0)  # c_t
-        return (1.0 - share) * memory["average"] + share * x
+    @property
+    def average_power(self):
+        return self.gamma

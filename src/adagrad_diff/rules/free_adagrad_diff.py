@@ -64,7 +64,6 @@ class FreeAdaGradDiff(DoG):
             "weight": number,
             "sum": zeros,
             "first": x,
-            "average": x,
         }
 
     def update(self, memory, n, x, g):
@@ -79,6 +78,5 @@ class FreeAdaGradDiff(DoG):
             "far": far,
             "weight": weight,
             "sum": gradients,
-            "average": self.average(memory, n, x),
         }
         return memory | new, memory["first"] - inverse * gradients, weight * inverse

@@ -14,7 +14,7 @@ from ..losses.base import Coordinates
 from ..losses.minibatch import Estimates
 from ..penalties import Penalty
 from ..rules import AdaGradDiff
-from ..solvers.problem import Problem
+from ..solvers.problem import Layout, Problem
 from ..solvers.proximal_gradient import double
 
 BATCH = 32  # default number of samples of a step
@@ -101,7 +101,8 @@ class Stream:
         order = np.random.default_rng(self.n).permutation(samples)
         within_batch = np.arange(batches.loss.size)
         metric = rule.prepared(x.shape, x.dtype, None, loss.intercept)
-        problem, memory = Problem(loss, penalty, x, None), self.memory
+        layout, memory = Layout(x.shape), self.memory
+        problem = Problem(loss, penalty, layout, x.dtype, None)
         smooth = loss.smoothness is not None or loss.differentiable
         for k in range(count):
             rows = np.take(order, k * samples // count + within_batch, mode="wrap")
@@ -109,12 +110,12 @@ class Stream:
             keep = 1.0 - self.n**-FORGET if smooth else 0.0  # 1 - a
             r = batches.residuals(rows, x) - keep * batches.residuals(rows, x_prev)
             v = keep * v + batches.gradient(rows, r, x - keep * x_prev)
-            flat, direction = double(problem.flat(x)), double(problem.flat(v))
+            flat, direction = double(layout.flat(x)), double(layout.flat(v))
             memory, point, step = metric.update(
                 memory or metric.init(flat, direction), self.n, flat, direction
             )
             x_prev = x
-            x = problem.for_caller(problem.prox(point.astype(x.dtype, copy=False), step))
+            x = layout.shaped(problem.prox(point.astype(x.dtype, copy=False), step))
         self.memory = memory
         self.x, self.x_prev, self.v = coordinates.back(x), coordinates.back(x_prev), v
 

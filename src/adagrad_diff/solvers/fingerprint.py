@@ -1,6 +1,6 @@
-"""What a problem consists of, as plain data: to write down with results, and to tell one problem from another.
+"""Fingerprints: what a problem consists of, as plain data, to check that two problems are the same.
 
-Data are known by what is in them, and code by its name: nobody can tell two functions apart by looking into them.
+Data are identified by their content, and code by its name, because functions cannot be compared.
 """
 
 from __future__ import annotations
@@ -11,37 +11,40 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from types import MethodType, ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..losses import Loss
+if TYPE_CHECKING:
+    from .problem import Problem
+    from .proximal_gradient import Iterate
 
 T = TypeVar("T")
 WRITTEN_OUT = 8  # entries up to which an array is written out,
-TELLING = (np.float64, np.int64, np.bool_)  # if it is of a dtype that its entries tell
-OURS = __name__.partition(".")[0]
-SEEN_IN_VALUES = (
-    "A",
-    "Q",
-    "center",
-    "predictions",
-    "function",
-)  # the data of a loss, and what is derived from them
-NAME = "_adagrad_diff_name"  # where an object keeps the name that `named` gave it
+READABLE_DTYPES = (np.float64, np.int64, np.bool_)  # if it has one of these dtypes
+BUFFER_ENTRIES = 1 << 14  # of an array that are hashed together
+PACKAGE = __name__.partition(".")[0]
+DATA = ("A", "Q", "center", "predictions", "function")  # attributes of losses that are not described
+NAME = "_adagrad_diff_name"  # the attribute that holds the name given by `named`
+MAX_ULPS = 1e4  # units in the last place by which values may differ: sums may be ordered differently
+MAX_GRADIENT_CHANGE = 1e-3  # relative difference of gradients, which jump at nonsmooth points
+OTHER_PROBLEM = (
+    "'state' belongs to another problem: {}. Give what the state was made with, or start a new run "
+    "from its iterate with x0=state.x."
+)
 
 
 def named(name: str, thing: T) -> T:
-    """Give a name to a function or an object that is none of this package's, so that a checkpoint can know it again.
+    """Give a name to a function or an object of another package, so that checkpoints can identify it.
 
-    Whoever changes what the function computes gives it another name, or takes another checkpoint.
+    After a change of what the function computes, use another name or another checkpoint.
 
     Parameters
     ----------
     name : str
-        A name of your own.
+        Any text.
     thing : function or object
-        A loss, a penalty, an operator or a schedule. It is returned, and knows its name from now on.
+        A loss, a penalty, an operator or a schedule. It is returned with the name attached.
 
     Examples
     --------
@@ -54,20 +57,21 @@ def named(name: str, thing: T) -> T:
         )
     if isinstance(thing, MethodType) or not isinstance(getattr(thing, "__dict__", None), dict):
         raise TypeError(
-            f"{type(thing).__name__} cannot keep a name: put it into a function, such as lambda x: it(x), and name that."
+            f"{type(thing).__name__} cannot keep a name: put it into a function, such as "
+            "lambda x: it(x), and name that."
         )
     vars(thing)[NAME] = name
     return thing
 
 
 def describe(value: Any, leave_out: tuple[str, ...] = ()) -> Any:
-    """Numbers, strings, lists and dicts that say what `value` is: JSON can hold it.
+    """Return numbers, strings, lists and dicts, for JSON, that say what `value` is.
 
-    - Arrays: dtype, shape and sha256; small ones are written out.
-    - Objects of this package's classes, and of classes derived from them: the class and the public attributes, but for those
-      to `leave_out`.
-    - Other objects, and functions: {"named": the name that `named` gave them}; those that a module knows, module.name;
-      {"unnamed": what they look like} else.
+    - Arrays: dtype, shape and SHA-256; small ones are written out.
+    - Objects of classes of this package, and of their subclasses: the class and the public
+      attributes, except for those to `leave_out`.
+    - Other objects, and functions: {"named": the name that `named` gave them}, or the name by which
+      a module knows them, or else {"unnamed": their kind}.
 
     Examples
     --------
@@ -81,15 +85,6 @@ def describe(value: Any, leave_out: tuple[str, ...] = ()) -> Any:
     return _describe(value, (), leave_out)
 
 
-def describe_problem(loss: Any, penalty: Any, rule: Any) -> dict[str, Any]:
-    """A problem and a rule, but for the data: whether these are the same is seen in values and gradients."""
-    return {
-        "loss": describe(loss, leave_out=SEEN_IN_VALUES),
-        "penalty": describe(penalty),
-        "rule": describe(rule),
-    }
-
-
 def _describe(value: Any, above: tuple[int, ...], leave_out: tuple[str, ...] = ()) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -97,12 +92,12 @@ def _describe(value: Any, above: tuple[int, ...], leave_out: tuple[str, ...] = (
         return float(value) if math.isfinite(value) else str(value)  # JSON has finite numbers only
     if isinstance(value, np.dtype | range | slice | complex | os.PathLike):
         return str(value)
-    if isinstance(value, np.generic | bytes | bytearray):
-        value = (
-            np.asarray(value) if isinstance(value, np.generic) else np.frombuffer(value, np.uint8)
-        )
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    if isinstance(value, bytes | bytearray):
+        value = np.frombuffer(value, np.uint8)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        written = 0 < value.size <= WRITTEN_OUT and value.dtype in TELLING
+        written = 0 < value.size <= WRITTEN_OUT and value.dtype in READABLE_DTYPES
         return _describe(value.tolist(), above) if written else _digest(value)
     if id(value) in above:
         return "..."  # it contains itself
@@ -117,25 +112,19 @@ def _describe(value: Any, above: tuple[int, ...], leave_out: tuple[str, ...] = (
         return {"method": value.__name__, "of": _describe(value.__self__, above)}
     if hasattr(value, "tocsr") and hasattr(value, "nnz"):  # a sparse matrix
         rows = value.tocsr()
-        return {
-            name: _describe(getattr(rows, name), above)
-            for name in ("shape", "data", "indices", "indptr")
-        }
-    if any(kind.__module__.partition(".")[0] == OURS for kind in type(value).__mro__):
-        public = {
-            name: item for name, item in sorted(vars(value).items()) if not name.startswith("_")
-        }
-        kept = {
+        parts = ("shape", "data", "indices", "indptr")
+        return {name: _describe(getattr(rows, name), above) for name in parts}
+    if any(kind.__module__.partition(".")[0] == PACKAGE for kind in type(value).__mro__):
+        return {"class": _name(value, type(value))} | {
             name: _describe(item, above, leave_out)
-            for name, item in public.items()
-            if name not in leave_out
+            for name, item in sorted(vars(value).items())
+            if not name.startswith("_") and name not in leave_out
         }
-        return {"class": _name(value, type(value)), **kept}
     return _name(value, value)
 
 
 def _name(value: Any, known: Any) -> Any:
-    """The name that `value` was given, or else the one by which a module knows `known`."""
+    """Return the name that `value` was given, or else the one by which a module knows `known`."""
     if NAME in getattr(value, "__dict__", {}):
         return {"named": vars(value)[NAME]}
     if isinstance(known, ModuleType):
@@ -146,21 +135,22 @@ def _name(value: Any, known: Any) -> Any:
         found = getattr(found, part, None)
     if found is None or found is not known:
         return {"unnamed": name.rpartition(".")[2].strip("<>") or type(known).__qualname__}
-    return name if home.partition(".")[0] == OURS else f"{home}.{name}"
+    return name if home.partition(".")[0] == PACKAGE else f"{home}.{name}"
 
 
 def _digest(array: np.ndarray) -> dict[str, Any]:
-    digest = hashlib.sha256()
-    pieces: Any = np.nditer(
-        array, ["external_loop", "buffered", "zerosize_ok"], order="C", buffersize=1 << 14
-    )
-    for piece in pieces:  # without a copy of the whole, whatever its strides
-        digest.update(piece.tobytes())
+    digest, flags = hashlib.sha256(), ["external_loop", "buffered", "zerosize_ok"]
+    parts: Any = np.nditer(array, flags, order="C", buffersize=BUFFER_ENTRIES)  # type: ignore[call-overload]
+    for part in parts:  # without a copy of the whole array, whatever its strides
+        digest.update(part.tobytes())
     return {"dtype": str(array.dtype), "shape": list(array.shape), "sha256": digest.hexdigest()}
 
 
 def known_by_name(description: Any, path: str = "") -> Iterator[tuple[str, str | None]]:
-    """Where a description has functions or foreign objects, as a path such as loss.function, and their name or None."""
+    """Yield where a description has functions or foreign objects, and their name or None.
+
+    Places are paths such as loss.function.
+    """
     if isinstance(description, dict):
         if description.keys() in ({"named"}, {"unnamed"}):
             yield path, description.get("named")
@@ -173,89 +163,91 @@ def known_by_name(description: Any, path: str = "") -> Iterator[tuple[str, str |
 
 
 def difference(one: Any, other: Any, path: str = "") -> str | None:
-    """Where two descriptions first differ, as a path such as loss.A.sha256; None if they are the same."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in [*one, *(key for key in other if key not in one)]:
-            inner = f"{path}.{key}" if path else key
-            if key not in one or key not in other:
-                return inner
-            if found := difference(one[key], other[key], inner):
-                return found
-        return None
+    """Return where two descriptions first differ, as a path such as loss.A.sha256, or None."""
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        pairs = zip(one, other, strict=True)
-        return next(
-            (
-                found
-                for i, (a, b) in enumerate(pairs)
-                if (found := difference(a, b, f"{path}[{i}]"))
-            ),
-            None,
-        )
-    return None if one == other else path
+        one, other = dict(enumerate(one)), dict(enumerate(other))
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return None if one == other else path
+    for key in one | other:
+        inner = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}" if path else key
+        if key not in one or key not in other:
+            return inner
+        if found := difference(one[key], other[key], inner):
+            return found
+    return None
 
 
-LAST_PLACES = (
-    1e4  # in the last place, by which values may differ: another machine adds in another order
-)
-SMOOTH_NEAR, KINKED_NEAR = (
-    1e-8,
-    1e-3,
-)  # part of itself by which a gradient may differ, and the same if there may be kinks
-OTHER_PROBLEM = "'state' belongs to another problem: {}. Give what the state was made with, or start anew from its iterate with x0=state.x."
+class Description:
+    """A problem and a rule as plain data, for states. It is computed when it is needed."""
+
+    def __init__(self, loss: Any, penalty: Any, rule: Any):
+        self._parts = loss, penalty, rule
+        self._values: dict[str, Any] | None = None
+
+    @classmethod
+    def of_file(cls, values: dict[str, Any]) -> Description:
+        """Return the description that a file holds."""
+        if not isinstance(values, dict):
+            raise TypeError("it is not a dict")
+        description = cls(None, None, None)
+        description._values = values
+        return description
+
+    def __reduce__(self) -> Any:
+        return Description.of_file, (self.values,)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The description of loss, penalty, rule and data."""
+        if self._values is None:
+            loss, penalty, rule = self._parts
+            self._values = {
+                "loss": describe(loss, leave_out=DATA),
+                "penalty": describe(penalty),
+                "rule": describe(rule),
+                "data": probe(loss.whole),
+            }
+        return self._values
+
+    def check_same(self, now: Description) -> None:
+        """Raise if a state of this problem is to be continued on another one."""
+        same_objects = all(a is b for a, b in zip(self._parts, now._parts, strict=True))
+        if not same_objects and (where := difference(self.values, now.values)):
+            what = "the data of the loss are" if where.startswith("data") else f"{where} is"
+            raise ValueError(OTHER_PROBLEM.format(f"{what} not the same"))
 
 
-def check_same(kept: dict[str, Any], now: dict[str, Any]) -> None:
-    """Raise if a state of the one problem is to be continued on the other."""
-    if kept and (where := difference(kept, now)):
-        raise ValueError(OTHER_PROBLEM.format(f"{where} is not the same"))
+def probe(loss: Any) -> list[str] | None:
+    """Return two sums over A x for a pseudo-random x, to two thirds of their digits; None without a matrix."""
+    if loss.matrix is None:
+        return None
+    samples, features = loss.matrix.shape
+    rng, dtype = np.random.default_rng(0), loss.matrix.dtype
+    x, z = rng.standard_normal(features).astype(dtype), np.empty(samples, dtype)
+    with np.errstate(all="ignore"):  # overflows show in the sums
+        loss.matrix.dot(x, z)
+        sums = rng.standard_normal(samples) @ z, np.linalg.norm(z.astype(np.float64))
+    return [f"{value:.{2 * np.finfo(dtype).precision // 3}g}" for value in sums]
 
 
-def recognise(loss: Loss, state: Any, phi: Any) -> None:
-    """Raise if f, its gradient or phi are not at the state's x what the state says: then data or penalty are others.
+def check_values(problem: Problem, s: Iterate, f_first: Any, g_first: Any) -> None:
+    """Raise if f, its gradient or phi have other values at s.x than the iterate of a state.
 
-    With kinks the gradient need agree to a few digits only, and samples at theirs may have any slope: rounding decides.
+    Gradients are compared only where the data were not: at nonsmooth points, rounding decides.
     """
-    g = np.empty_like(state.x)
     with np.errstate(all="ignore"):
-        f = loss.oracle(state.x)(state.x, out=g)
-        exact = LAST_PLACES * float(np.finfo(state.x.dtype).eps)
-        size = np.maximum(np.abs(state.f), np.abs(state.f_first))
-        change, gradient = (
-            np.abs(state.flat(array)).max(axis=0) for array in (g - state.g, state.g)
-        )
-        smooth = (
-            getattr(loss, "differentiable", False) or getattr(loss, "smoothness", None) is not None
-        )
-        near = max(SMOOTH_NEAR, exact) if smooth else KINKED_NEAR
-        like = change <= near * np.maximum(gradient, state.g_first)
-        if not np.all(like) and getattr(loss.whole, "jump", None) is not None:
-            like = change <= near * np.maximum(gradient, state.g_first) + _open(loss.whole, state.x)
-        same_data = (np.abs(f - state.f) <= exact * size) & like
-        same_penalty = (np.abs(phi - state.phi) <= exact * (size + np.abs(state.phi))) | (
-            phi == state.phi
-        )
-        parts = {"the data of the loss are": same_data, "the penalty is": same_penalty}
+        f, g = problem.evaluate(s.x)
+        phi = problem.phi(s.x)
+        relative = MAX_ULPS * float(np.finfo(s.x.dtype).eps)
+        size = np.maximum(np.abs(s.f), np.abs(f_first))
+        same_data = np.abs(f - s.f) <= relative * size
+        if problem.loss.whole.matrix is None:
+            change, gradient = np.abs(g - s.g).max(axis=0), np.abs(s.g).max(axis=0)
+            same_data &= change <= MAX_GRADIENT_CHANGE * np.maximum(gradient, g_first)
+        same_penalty = (np.abs(phi - s.phi) <= relative * (size + np.abs(s.phi))) | (phi == s.phi)
+    parts = {"the data of the loss are": same_data, "the penalty is": same_penalty}
     for what, same in parts.items():
-        if not np.all(same | np.asarray(state.failed)):
+        if not np.all(same | ~np.isfinite(s.f)):
             raise ValueError(
-                OTHER_PROBLEM.format(
-                    f"{what} not the same, for at the state's x there is another value or gradient"
-                )
+                OTHER_PROBLEM.format(f"{what} not the same: there is another value or gradient at x")
             )
-
-
-def _open(loss: Any, x: np.ndarray) -> Any:
-    """By how much gradients at the columns of x can differ at most, if samples at their kinks take another slope."""
-    columns = x.reshape(len(x), -1)
-    z = loss.predict(columns) - (loss.center @ columns[:-1] if loss.center.size else 0.0)
-    most = np.zeros(columns.shape[1])
-    for k, predicted in enumerate(z.T):
-        kinks, free = loss.at_kinks(predicted), np.zeros_like(loss.weight)
-        left, right = loss.jump(loss.b[kinks], loss.theta)
-        free[kinks] = loss.weight[kinks] * (right - left)
-        sizes = loss.A.column_sizes(free) + free.sum() * (
-            np.abs(loss.center) if loss.center.size else 0.0
-        )
-        most[k] = max(sizes.max(), free.sum() if loss.intercept else 0.0)
-    return most if x.ndim > 1 else most[0]

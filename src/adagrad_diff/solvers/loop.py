@@ -1,6 +1,6 @@
 """The loop around every solver: when a run ends, what is recorded, and what an interrupt leaves.
 
-An iteration replaces the run's `progress` as a whole, so Ctrl-C loses at most one iteration.
+An iteration replaces the state as a whole, so Ctrl-C loses at most one iteration.
 """
 
 from __future__ import annotations
@@ -13,197 +13,235 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificates.tolerance import NOTHING, unit
-from .gap import GapCriterion
+from ..certificates.tolerance import unit
+from .problem import Problem
+from .proximal_gradient import Solver
 from .result import RUNNING, UNFINISHED, Status
-from .run import Run
+from .state import State, map_arrays
+from .stopping import SubgradientCriterion
 
 if TYPE_CHECKING:
     from .polishing import PolishingSchedule
 
-ACCUMULATION_PERIOD = 16  # iterations between two looks at how much gradients have changed
+DIVERGENCE_FACTOR = 1e30  # factor by which |f| exceeds 1 + |f(x^1)| when a run has diverged
 
 
 class Loop:
-    """Iterates a run until every trajectory has ended, and records its history."""
+    """Iterates a solver until every trajectory has ended, and records the history.
+
+    Trajectories that have ended are stored and removed from the arrays of `state`: `columns` are the
+    places of those that remain. A single trajectory without an axis of its own stays.
+    """
 
     def __init__(
         self,
-        run: Run,
+        solver: Solver,
+        problem: Problem,
+        state: State,
+        criterion: SubgradientCriterion,
         *,
         max_iter: int,
-        deadline: float = np.inf,
-        tol: float | None = None,
-        gap: GapCriterion | None = None,
+        deadline: float = inf,
         callback: Callable[[Loop], Any] | None = None,
         record: int = 1,
-        record_end: bool = False,
+        record_last: bool = False,
         norms: bool = True,
-        history: History | None = None,
         polish: PolishingSchedule | None = None,
-        codes: np.ndarray | None = None,
-        begin: float | None = None,
         save: Callable[[Loop], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ):
         """`save` writes a checkpoint when due, `cancelled` says whether to stop.
 
-        Every `record`-th iteration is recorded, also the last one of the budget with `record_end`, and
-        with subgradient norms if `norms` says so.
+        Every `record`-th iteration is recorded, also the last one of the budget with `record_last`,
+        and with subgradient norms if `norms` says so.
         """
-        self.run, self.left, self.deadline, self.tol, self.gap = run, max_iter, deadline, tol, gap
-        self.callback, self.every, self.record_end, self.norms = callback, record, record_end, norms
-        self.save, self.cancelled, self.polish = save, cancelled, polish
-        self.codes = np.full(np.size(run.f_first), RUNNING) if codes is None else codes
-        self.n, self.begin = (
-            int(np.max(run.progress.iterate.n)),
-            perf_counter() if begin is None else begin,
-        )
-        self.record = Record(np.shape(run.f_first), history)
-        self.interrupted, self.errors = (
-            False,
-            np.geterr(),
-        )  # the caller's way to be warned of overflows
+        self.solver, self.problem, self.state = solver, problem, state
+        self.criterion: Any = criterion
+        self.left, self.deadline, self.callback, self.cancelled = max_iter, deadline, callback, cancelled
+        self.every, self.record_last, self.norms = record, record_last, norms
+        self.polish, self.save = polish, save
+        self.columns, self.ended = np.arange(np.size(state.f)), list[tuple[np.ndarray, State]]()
+        self.codes = np.full(np.size(state.f), RUNNING)
+        self.n, self.begin = int(np.max(state.n)), perf_counter()
+        self.rows, self.past = list[tuple[Any, ...]](), History.empty(np.shape(state.f))
+        self.interrupted = False
+        self.polished: np.ndarray | None = None  # the answer, as the caller sees x, if it was polished
+        self._norm: tuple[Any, Any] = None, nan  # the last state whose norm was computed
+        self._errors = np.geterr()  # how the caller wants to be warned of overflows
 
-    def iterate(self) -> None:
-        """Run to the end; the status codes are in `codes`."""
-        run = self.run
+    # ------------------------------------------------------------------ iterations
+
+    def run(self) -> None:
+        """Run to the end. The status codes are in `codes`."""
         try:
-            if not np.any(self.codes == RUNNING):
+            if (self.codes != RUNNING).all():
                 return
-            if np.any(self.codes != RUNNING):  # some had ended before the run was resumed
-                run.end(self.codes != RUNNING)
-            if self.polish is not None and self.polish.before_iterations():
-                self.codes[:] = Status.CONVERGED
-                return
-            with np.errstate(all="ignore"):  # what overflows is seen in f, g and phi
+            if (self.codes != RUNNING).any():  # some had ended before the run was resumed
+                self._remove(self.codes != RUNNING)
+            with np.errstate(all="ignore"):  # overflows show in f, g and phi
+                if self.polish is not None and self.polish.before_iterations(self):
+                    self.codes[:] = Status.CONVERGED
+                    return
                 over = self._judge(RUNNING if self.left else Status.MAX_ITER)
                 while not over:
-                    run.advance()
-                    self._count()
-                    over = self._judge(self._look())
+                    self._iterate()
+                    over = self._judge(self._stop())
                     if self.save is not None and not over:
                         self.save(self)
-                if self.polish is not None and self.codes[0] in UNFINISHED and self.polish.at_end():
-                    self.codes[:] = Status.CONVERGED
+                if self.polish is not None and self.codes[0] in UNFINISHED:
+                    if self.polish.at_end(self):
+                        self.codes[:] = Status.CONVERGED
         except KeyboardInterrupt:
             self.interrupted = True
-            if (
-                np.max(run.progress.iterate.n) > self.n
-            ):  # Ctrl-C came between an iteration and its record
-                self._count()
             self.codes[self.codes == RUNNING] = Status.INTERRUPTED
 
-    def _count(self) -> None:
-        self.left -= 1
-        self.n += 1
-        if self.every and (self.n % self.every == 0 or (self.record_end and self.left == 0)):
-            self._record()
+    def _iterate(self) -> None:
+        state = self.state.advanced(self.solver.step(self.problem, self.state.iterate))
+        n, left = self.n + 1, self.left - 1
+        if self.every and (n % self.every == 0 or (self.record_last and left == 0)):
+            self._record(state, n)
+        vars(self).update(state=state, n=n, left=left)  # an interrupt must not come in between
+        self.criterion.observe(self)
 
-    def _look(self) -> int:
+    def _stop(self) -> int:
         """Return the status that ends all trajectories after this iteration, or RUNNING."""
-        if self.gap is not None:
-            self.gap.observe(self.run)
-        stop: int = RUNNING
-        if self.polish is not None and self.polish.after_iteration():
-            stop = Status.CONVERGED
-        elif self.callback is not None and self.callback(self):
-            stop = Status.CALLBACK
-        elif self.left == 0:
-            stop = Status.MAX_ITER
-        elif perf_counter() > self.deadline or (self.cancelled is not None and self.cancelled()):
-            stop = Status.MAX_TIME
-        if self.gap is not None and stop not in (RUNNING, Status.CONVERGED):
-            self.gap.check(self.run)
-        return stop
+        if self.polish is not None and self.polish.after_iteration(self):
+            return Status.CONVERGED
+        if self.callback is not None and self.callback(self):
+            return Status.CALLBACK
+        if self.left == 0:
+            return Status.MAX_ITER
+        if perf_counter() > self.deadline or (self.cancelled is not None and self.cancelled()):
+            return Status.MAX_TIME
+        tol, state = self.criterion.tol, self.state
+        gain = inf if tol is None else self.solver.gain(state.iterate)
+        if gain < inf and gain <= tol * unit(state.fun_best, self.criterion.usual(state.f_first)):
+            return Status.STALLED
+        return RUNNING
 
     def _judge(self, stop: int) -> bool:
-        """End trajectories that have converged or failed, and all if `stop` says so. Return if none is left."""
-        run, s = self.run, self.run.progress.iterate
-        away, failed = abs(s.f) > run.active(run.limit), run.progress.failed
-        reached = None if self.tol is None or stop == Status.CONVERGED else self._reached(self.tol)
-        if stop == RUNNING and run.gain < inf and self.tol is not None:
-            usual = 0.0 if self.gap is None else self.gap.usual(run.f_first)
-            if run.gain <= self.tol * unit(s.f + s.phi, usual or np.abs(run.f_first)):
-                stop = Status.STALLED
-        if stop == RUNNING and reached is None and not _any(away) and not _any(failed):
+        """End trajectories that have converged or failed, and all if `stop` says so.
+
+        Return whether none is left.
+        """
+        state = self.state
+        diverged = abs(state.f) > DIVERGENCE_FACTOR * (1.0 + abs(state.f_first))
+        reached: Any = False
+        if stop != Status.CONVERGED:
+            reached = self.criterion.reached(self, last=stop != RUNNING)
+        if stop == RUNNING and not (_any(reached) or _any(diverged) or _any(state.failed)):
             return False
-        codes = np.full(len(run.columns), int(stop))
-        if reached is not None:
-            codes[reached] = Status.CONVERGED
-        codes[away | (self.gap is not None and self.gap.no_minimizer)] = Status.DIVERGED
-        codes[failed] = Status.NOT_FINITE
+        codes = np.full(len(self.columns), int(stop))
+        codes[reached] = Status.CONVERGED
+        codes[diverged | self.criterion.no_minimizer] = Status.DIVERGED
+        codes[state.failed] = Status.NOT_FINITE
         ends = codes != RUNNING
         if ends.any():
-            run.subgradient_norm()
-            self.codes[run.columns] = codes
+            self.codes[self.columns] = codes
             if not ends.all():
-                run.end(ends)
+                self._remove(ends)
         return bool(ends.all())
 
-    def _reached(self, tol: float) -> np.ndarray | None:
-        """Return which trajectories are within the tolerance, by the gap or by a subgradient; None if none."""
-        run, gap, s = self.run, self.gap, self.run.progress.iterate
-        reached, usual, fun = None, 0.0, s.f + s.phi
-        if gap is not None:
-            usual = run.active(gap.usual(run.f_first))
-            if _any(gap.promises(tol, fun, usual)):
-                reached = gap.reached(tol, fun, run.points(), usual)
-        if gap is None or gap.hopeless:
-            small = self._small_subgradient(tol, self.n % ACCUMULATION_PERIOD == 0)
-            if _any(small):
-                small = np.atleast_1d(small)
-                if gap is not None:
-                    norm = run.progress.norm + run.subgradient_rounding()
-                    small = small & gap.meaningful(tol, self.n, fun, norm, run, usual)
-                reached = small if reached is None else reached | small
-        return reached
+    def _remove(self, ends: np.ndarray) -> None:
+        """Store the trajectories that `ends` marks among the `columns`, and remove them."""
+        stays = np.flatnonzero(~ends)
+        vars(self).update(  # at once, so that an interrupt cannot leave half of it
+            ended=[*self.ended, (self.columns[ends], self.state.select(np.flatnonzero(ends)))],
+            state=self.state.select(stays),
+            columns=self.columns[stays],
+            problem=self.problem.narrowed(len(stays)),
+            solver=self.solver.select(stays),
+        )
 
-    def _small_subgradient(self, tol: float, changes: bool) -> Any:
-        """Return where the subgradient is small relative to the first gradient.
+    # ------------------------------------------------------------------ what others ask
 
-        With `changes`, also where it is next to nothing relative to the sum of all that gradients have
-        changed by: the first one may vanish.
-        """
-        run = self.run
-        norm, g_first = run.subgradient_norm(), run.active(run.g_first)
-        with np.errstate(all="ignore"):  # gradients may be infinite
-            small = norm <= tol * g_first
-            if changes:
-                small = small | (norm <= tol * NOTHING * run.gradient_change())
-        return small & (norm < np.inf)
+    def norm(self, state: State | None = None) -> Any:
+        """Return the norm of a subgradient of each trajectory in `columns`."""
+        state = self.state if state is None else state
+        if self._norm[0] is not state:
+            self._norm = state, state.iterate.subgradient_norm(self.problem.scale)
+        return self._norm[1]
+
+    def leading(self) -> int:
+        """Return the trajectory with the smallest objective."""
+        return int(np.argmin(np.where(self.state.failed, inf, self.state.fun)))
+
+    def oracle(self) -> tuple[Any, int | None]:
+        """Return the oracle of the loss at the leading trajectory, and which of its columns that is."""
+        column = self.leading() if self.state.batched else None
+        return self.solver.oracle(self.problem, self.state.iterate, column)
+
+    def answer(self, state: State) -> np.ndarray:
+        """Return the answer, as the caller sees x."""
+        return state.x_best if self.solver.answers_best else state.x
+
+    def points(self) -> list[np.ndarray]:
+        """Return the answer of each trajectory in `columns`."""
+        x = self.answer(self.state) if self.polished is None else self.polished
+        return [x[..., k].copy() for k in range(x.shape[-1])] if self.state.batched else [x]
 
     def holds(self) -> bool:
-        """Return whether a run that is said to have converged is as good as that; files are not believed."""
+        """Return whether trajectories that are said to have converged have; files are not believed."""
         converged = self.codes == Status.CONVERGED
-        if self.tol is None or not converged.any():
+        if not converged.any() or self.criterion.tol is None:
             return not converged.any()
-        good = np.zeros(converged.shape, bool)
-        if self.gap is not None:
-            good |= self.gap.within(self.tol, self.run.points(), self.gap.usual(self.run.f_first))
-        if self.gap is None or self.gap.hopeless:
-            good |= self._small_subgradient(self.tol, changes=True)
-        return bool(np.all(good | ~converged))
+        with np.errstate(all="ignore"):
+            return bool(np.all(self.criterion.reached(self, last=True) | ~converged))
 
-    def _record(self) -> None:
-        run, failed = self.run, self.run.progress.failed
-        if failed is True:  # the only trajectory has not moved
-            return
-        row = run.row(self.norms)
-        if run.several:
-            row = tuple(self._widen(np.where(failed, nan, values)) for values in row)  # type: ignore[assignment]
-        self.record.add(self.n, *row, self.seconds, run.passes())
+    def whole_state(self) -> State:
+        """Return the state of all trajectories, also of those that have ended."""
+        if not self.ended:
+            return self.state
+        parts = [*self.ended, (self.columns, self.state)]
 
-    def _widen(self, values: np.ndarray) -> np.ndarray:
+        def joined(*arrays: np.ndarray) -> np.ndarray:
+            whole = np.empty((*arrays[0].shape[:-1], len(self.codes)), arrays[0].dtype)
+            for (columns, _), array in zip(parts, arrays, strict=True):
+                whole[..., columns] = array
+            return whole
+
+        state: State = map_arrays(joined, *(part for _, part in parts))
+        return state
+
+    def call_back(self, callback: Callable[[Any], Any]) -> bool:
+        """Call a user's callback with a result; return whether it ends the run."""
+        from scipy.optimize import OptimizeResult
+
+        state = self.whole_state()
+        fun = state.fun_best if self.solver.answers_best else state.fun
+        now = OptimizeResult(x=self.answer(state).copy(), fun=fun, fun_best=state.fun_best)
+        now.update(nit=state.n, subgradient_norm=self.norm(), mean_step=state.mean_step, state=state)
+        try:
+            with np.errstate(**self._errors):
+                callback(now)
+        except StopIteration:
+            return True
+        return False
+
+    # ------------------------------------------------------------------ the history
+
+    def _record(self, state: State, n: int) -> None:
+        failed, passes = state.failed, self.solver.passes(self.problem, state.iterate)
+        values = state.fun, state.mean_step, self.norm(state) if self.norms else nan
+        if state.batched:
+            values = tuple(self._widened(np.where(failed, nan, value)) for value in values)  # type: ignore[assignment]
+        if failed is not True:  # else the only trajectory has not moved
+            self.rows.append((n, *values, self.seconds, passes))
+
+    def _widened(self, values: np.ndarray) -> np.ndarray:
         """Return values of the trajectories that run among NaN for the others."""
         full = np.full(len(self.codes), nan)
-        full[self.run.columns] = values
+        full[self.columns] = values
         return full
 
     @property
     def seconds(self) -> float:
         """Since the run began; with a checkpoint, of all calls together."""
         return perf_counter() - self.begin
+
+    def history(self) -> History:
+        """Return what was recorded, without an iteration that an interrupt has undone."""
+        return self.past.extended([row for row in self.rows if row[0] <= self.n])
 
 
 def _any(values: Any) -> bool:
@@ -213,51 +251,37 @@ def _any(values: Any) -> bool:
 
 @dataclass(repr=False)
 class History:
-    """What was recorded, one entry per recorded iteration; with trajectories, (entries, B), NaN after one has ended."""
+    """What was recorded, one entry per recorded iteration.
+
+    With trajectories, arrays have shape (entries, B), and NaN after a trajectory has ended.
+    """
 
     iteration: np.ndarray  # n, counted from the very first start
     objective: np.ndarray  # F(x^{n+1})
     mean_step: np.ndarray  # mean over coordinates of eta / w^n
     subgradient_norm: np.ndarray  # ||u^{n+1}||
-    time: (
-        np.ndarray
-    )  # seconds since this call began; with a checkpoint, of all the calls that have worked on it
-    passes: np.ndarray  # over the data: one for each gradient, of all trajectories at once; with minibatches, a part of one
+    time: np.ndarray  # seconds since the call began; with a checkpoint, of all its calls together
+    passes: np.ndarray  # passes over the data: one per gradient, with minibatches a part of one
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...]) -> History:
+        """Return a history without entries; `shape` is that of the trajectories, () without."""
+        arrays = [np.empty((0, *s)) for s in ((), shape, shape, shape, (), ())]
+        return cls(arrays[0].astype(np.int64), *arrays[1:])
+
+    def extended(self, rows: list[tuple[Any, ...]]) -> History:
+        """Return a history with further entries."""
+        if not rows:
+            return self
+        columns = zip(self.arrays().values(), zip(*rows, strict=True), strict=True)
+        return History(*(np.concatenate([past, np.array(c, past.dtype)]) for past, c in columns))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __repr__(self) -> str:
         if not len(self.iteration):
             return "History(nothing recorded)"
-        return f"History({len(self.iteration)} entries, iterations {self.iteration[0]} to {self.iteration[-1]})"
-
-
-class Record:
-    """The history of a run as it grows. `shape` is that of the trajectories, () without."""
-
-    def __init__(self, shape: tuple[int, ...], past: History | None = None):
-        self.shape, self.rows = shape, list[tuple[Any, ...]]()
-        self._past = past  # what is packed already: a long record is not packed anew each time somebody looks at it
-
-    def add(self, *row: Any) -> None:
-        """One more row: iteration, objective, mean step, subgradient norm, time, passes."""
-        self.rows.append(row)
-
-    def history(self) -> History:
-        """All of it, as arrays."""
-        if self.rows or self._past is None:
-            columns = list(zip(*self.rows, strict=True)) or [()] * 6
-            shapes = [(), self.shape, self.shape, self.shape, (), ()]
-            arrays = [
-                np.array(c, np.float64).reshape(-1, *s)
-                for c, s in zip(columns, shapes, strict=True)
-            ]
-            arrays[0] = arrays[0].astype(np.int64)
-            if self._past is not None:
-                pairs = zip(
-                    (getattr(self._past, field.name) for field in fields(History)),
-                    arrays,
-                    strict=True,
-                )
-                arrays = [np.concatenate(pair) for pair in pairs]
-            self._past = History(*arrays)
-            self.rows.clear()
-        return self._past
+        first, last = self.iteration[0], self.iteration[-1]
+        return f"History({len(self.iteration)} entries, iterations {first} to {last})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +15,17 @@ from ..finishing import Finish
 from ..losses import Loss, Minibatch, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
-from .auto import Auto, Portfolio
-from .fingerprint import check_same, describe_problem
+from .auto import Auto, settled
+from .fingerprint import Description
 from .fista import FISTASolver
-from .gap import GapCriterion, PortfolioGap
 from .loop import Loop
-from .polishing import PolishingSchedule, settle
-from .problem import Problem, problem_at
+from .polishing import PolishingSchedule
+from .problem import Layout, Problem
 from .proximal_gradient import ProximalGradient, Solver
 from .result import RUNNING, Interrupted, Status, result_of, warned
-from .run import Run
 from .saved_run import RunCheckpoint
 from .state import State
+from .stopping import GapCriterion, SubgradientCriterion
 from .svrg import SVRG
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 DEFAULT_TOL = (
     1e-4  # relative gap of runs without a rule, eta or budget; the estimators have the same
 )
+PORTFOLIO_GRADIENTS = 3  # of an iteration without eta, after the first stage
 AUTO_MAX_ITER, MAX_ITER = 10_000, 1000  # iterations without and with a given rule or eta
 
 
@@ -74,26 +74,42 @@ def iterate(
     [0.5, 0.276, 0.155]
     """
     loss, penalty = as_loss(loss), as_penalty(penalty)
-    return _states(begin(loss, x0, penalty, as_solver(rule, loss), state))
+    return _states(*begin(loss, x0, penalty, as_solver(rule, loss), state))
 
 
-def _states(run: Run) -> Iterator[State]:
+def _states(solver: Solver, problem: Problem, state: State) -> Iterator[State]:
     while True:
         with np.errstate(all="ignore"):
-            run.advance()
-        yield run.state()
+            state = state.advanced(solver.step(problem, state.iterate))
+        yield state
 
 
-def begin(loss: Loss, x0: Any, penalty: Penalty, solver: Solver, state: State | None) -> Run:
-    """Return a run from x0, or from a state that is checked to belong to this problem and solver."""
-    kind = Portfolio if isinstance(solver, Auto) else Run
+def begin(
+    loss: Loss, x0: Any, penalty: Penalty, solver: Solver, state: State | None
+) -> tuple[Solver, Problem, State]:
+    """Return what a run consists of, from x0 or from a state that is checked to belong to it."""
     if state is None:
-        run = kind.begin(solver, *problem_at(loss, x0, penalty, solver.trajectories))
-        run.described = describe_problem(loss, penalty, solver.rule)
-        return run
+        problem, x = Problem.at(loss, penalty, x0, solver.trajectories)
+    else:
+        _check_state(state, loss, x0)
+        state.origin.problem.check_same(Description(loss, penalty, solver.rule))
+        layout, width = Layout(state.origin.layout.shape), np.shape(state.f)
+        problem = Problem(loss, penalty, layout, state.x.dtype, *(width or (None,)))
+    if solver.answers_best:
+        problem = problem.standardized()
+    solver = solver.prepared(problem)
+    if state is None:
+        if problem.layout.center is not None:
+            x = problem.layout.forward(problem.layout.shaped(x))
+        return solver, problem, State.first(solver, problem, x)
+    return solver, problem, solver.resumed(problem, state)
+
+
+def _check_state(state: Any, loss: Loss, x0: Any) -> None:
     if not isinstance(state, State):
         raise TypeError(
-            f"'state' must be a State, such as result.state or load_state(path). Got {type(state).__name__} instead."
+            "'state' must be a State, such as result.state or load_state(path). Got "
+            f"{type(state).__name__} instead."
         )
     if loss.dtype is not None and state.x.dtype != loss.dtype:
         raise ValueError(
@@ -107,12 +123,6 @@ def begin(loss: Loss, x0: Any, penalty: Penalty, solver: Solver, state: State | 
         raise ValueError(
             f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}."
         )
-    described = describe_problem(loss, penalty, solver.rule)
-    check_same(state.problem, described)
-    problem = Problem(loss, penalty, state.x, state.x.shape[-1] if state.batched else None)
-    run = kind.resume(solver, problem, state)
-    run.described = described
-    return run
 
 
 def minimize(
@@ -274,58 +284,54 @@ def minimize(
     with ExitStack() as stack:
         saved: RunCheckpoint | None = None
         if checkpoint is not None:
-            call = {
-                "tol": tol,
-                "stop": stop,
-                "finish": finish,
-                "max_iter": max_iter,
-                "max_time": seconds,
-            }
-            saved = stack.enter_context(
-                closing(RunCheckpoint(checkpoint, every, x0, state, **call))
-            )
-            state = saved.saved.state if saved.saved else state
+            ends = {"tol": tol, "stop": stop, "finish": finish}
+            budgets = {"max_iter": max_iter, "max_time": seconds}
+            saved = RunCheckpoint(checkpoint, every, x0, state, **ends, **budgets)
+            stack.enter_context(closing(saved))
         try:
-            gap: GapCriterion | None = None
+            criterion = SubgradientCriterion(tol)
             if stop == "gap":
-                gap = (PortfolioGap if automatic else GapCriterion)(loss, penalty, tol)
-            with _about_the_file(saved):
-                run = begin(loss, x0, penalty, solver, state)
-                if gap is not None:
-                    gap.start(run, state)
-                polish = _schedule(run, gap, tol, started + seconds, finish, state)
+                criterion = GapCriterion(
+                    loss, penalty, tol, gradients=PORTFOLIO_GRADIENTS if automatic else 1
+                )
+            with nullcontext() if saved is None else saved.explained():
+                solver, problem, state = begin(
+                    loss, x0, penalty, solver, state if saved is None else saved.state
+                )
             loop = Loop(
-                run,
-                max_iter=max_iter if saved is None else saved.left(run.state(), max_iter),
-                deadline=started + seconds - (saved.seconds if saved else 0.0),
-                tol=tol,
-                gap=gap,
-                polish=polish,
-                callback=None if callback is None else lambda loop: _called_off(loop, callback),
+                solver,
+                problem,
+                state,
+                criterion,
+                max_iter=max_iter,
+                deadline=started + seconds,
+                callback=None if callback is None else lambda loop: loop.call_back(callback),
                 record=history,
-                history=saved.saved.history if saved and saved.saved else None,
-                codes=saved.codes() if saved else None,
-                begin=started - (saved.seconds if saved else 0.0),
-                save=None if saved is None else lambda loop: _save_when_due(loop, saved),
+                save=None if saved is None else saved.write_when_due,
             )
+            loop.begin = started
+            if automatic and finish and isinstance(criterion, GapCriterion) and tol is not None:
+                if criterion.certifier.known:
+                    loop.polish = PolishingSchedule(problem, criterion, loop.deadline)
+            if saved is not None:
+                saved.restore(loop)
+                if saved.finished(loop):
+                    return warned(_result(loop, _final(loop), finish), on_failure)
+                if not loop.holds():  # trajectories that have converged, says the file
+                    loop.codes[:] = RUNNING
         except KeyboardInterrupt as error:
             raise Interrupted("The run was interrupted before its first iteration.") from error
-        if saved is not None:
-            if saved.finished(loop):
-                return warned(_result(loop, finish), on_failure)
-            if (
-                not loop.holds()
-            ):  # the file says that trajectories have converged, but they have not
-                loop.codes[:] = RUNNING
-        loop.iterate()
+        loop.run()
         try:
-            result = _result(loop, finish, settled=False)
+            final = _final(loop)
+            result = _result(loop, final, finish)
         except KeyboardInterrupt:  # at the very end: let the result be completed
             loop.interrupted = True
-            result = _result(loop, finish, settled=False)
+            final = _final(loop)
+            result = _result(loop, final, finish)
         loop.codes = np.atleast_1d(result.status)
         if saved is not None and (np.any(result.nit) or Status.CONVERGED in loop.codes):
-            saved.write(loop, ended=True)
+            saved.write(loop, final)
         if loop.interrupted:
             text = result.message
             if saved is not None:
@@ -336,31 +342,33 @@ def minimize(
         return warned(result, on_failure)
 
 
-def _result(loop: Loop, finish: bool, settled: bool = True) -> OptimizeResult:
-    """Return the result of a run, and what polishing has done or why it was not tried."""
-    if not settled and isinstance(loop.run, Portfolio):
-        settle(loop)
-    result = result_of(loop)
-    if isinstance(loop.run, Portfolio):
+def _final(loop: Loop) -> State:
+    """Return the state at the answer."""
+    return settled(loop) if loop.solver.answers_best else loop.whole_state()
+
+
+def _result(loop: Loop, final: State, finish: bool) -> OptimizeResult:
+    """Return the result of a run; without a step size, with its eta and what polishing has done."""
+    result = result_of(loop, final)
+    if isinstance(loop.solver, Auto):
+        result.update(loop.solver.found(loop.state))
         if loop.polish is not None:
             result["finish"] = loop.polish.report
-        elif not finish or loop.tol is None:
+        elif not finish or loop.criterion.tol is None:
             reason = "it was turned off" if not finish else "no tolerance was asked for"
             result["finish"] = Finish(reason=reason)
+        elif isinstance(loop.criterion, GapCriterion):
+            result["finish"] = Finish(reason=loop.criterion.certifier.dual)
         else:
-            reason = "the run was to stop by its subgradient"
-            result["finish"] = Finish(
-                reason=reason if loop.gap is None else loop.gap.certifier.dual
-            )
+            result["finish"] = Finish(reason="the run was to stop by its subgradient")
     return result
 
 
 def _given_solver(
     loss: Loss, rule: Any, eta: Any, eps: Any, blocks: Any, penalty: Penalty
 ) -> Solver:
-    if (
-        loss.shape is not None
-    ):  # a user's penalty may have to know it to tell which metrics it accepts
+    if loss.shape is not None:
+        # A user's penalty may need to know the size to tell which metrics it accepts.
         features = loss.shape[0] - loss.intercept
         penalty.check_size(int(np.prod(loss.shape)) // loss.shape[0] * features)
     if rule is None:
@@ -375,53 +383,3 @@ def _given_solver(
                 f"{name!r} belongs to the rule: give either 'rule' or {name!r}, not both."
             )
     return solver
-
-
-def _schedule(
-    run: Run, gap: Any, tol: float | None, deadline: float, finish: bool, state: State | None
-) -> PolishingSchedule | None:
-    """Return when to polish a run, if it can be."""
-    if not (isinstance(run, Portfolio) and finish and tol is not None and gap is not None):
-        return None
-    if not gap.certifier.known:
-        return None
-    polish = PolishingSchedule(run, gap, tol, deadline)
-    if state is not None:
-        polish.resume(state.notes)
-    run.notes = lambda: gap.certifier.memory() | polish.notes()
-    return polish
-
-
-def _save_when_due(loop: Loop, saved: RunCheckpoint) -> None:
-    if perf_counter() >= saved.file.due:
-        saved.write(loop)
-
-
-@contextmanager
-def _about_the_file(saved: RunCheckpoint | None) -> Iterator[None]:
-    """Where a state is compared with the problem: if it is that of a file, the error is about the file."""
-    try:
-        yield
-    except ValueError as error:
-        if saved is None or saved.saved is None:
-            raise
-        what = str(error).partition(". ")[0].rstrip(".").replace("'state' ", "it ")
-        raise saved.file.refusal(what) from error
-
-
-def _called_off(loop: Loop, callback: Callable[[OptimizeResult], Any]) -> bool:
-    """Call the callback with a result; return whether it ends the run."""
-    from scipy.optimize import OptimizeResult
-
-    loop.run.subgradient_norm()
-    state = loop.run.state()
-    now = OptimizeResult(
-        x=state.x.copy(), fun=state.fun, fun_best=state.fun_best, nit=state.n, state=state
-    )
-    now.update(subgradient_norm=state.norm, mean_step=state.mean_step)
-    try:
-        with np.errstate(**loop.errors):
-            callback(now)
-    except StopIteration:
-        return True
-    return False

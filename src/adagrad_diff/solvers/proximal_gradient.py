@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from math import sqrt
-from typing import Any, NamedTuple
+from math import inf, nan, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._check import shown
 from ..rules import Rule
+from .fingerprint import check_values
 from .problem import Problem
+
+if TYPE_CHECKING:
+    from .state import State
 
 DOUBLE = np.dtype(np.float64)
 
@@ -31,25 +35,36 @@ class Iterate(NamedTuple):
     point: Any = None  # what the prox was applied to that led to x,
     step: Any = None  # and its step: None at the start, NaN if x has not moved
 
-    def subgradient_norm(self) -> Any:
-        """Return ||u|| of a subgradient u of F at x: the prox leaves one of phi. NaN if x has not moved."""
+    def subgradient_norm(self, scale: Any = 1.0) -> Any:
+        """Return ||scale * u|| of a subgradient u of F at x; NaN if x has not moved.
+
+        The prox leaves one of phi: (point - x) / step.
+        """
         if self.step is None:
-            return np.full(np.shape(self.f), np.nan)[()]
+            return np.full(np.shape(self.f), nan)[()]
         u = double((self.point - self.x) / self.step + self.g)
+        u = u * scale if np.ndim(scale) else u
         return sqrt(np.vdot(u, u)) if u.ndim == 1 else np.sqrt(np.einsum("ik,ik->k", u, u))
+
+    def mean_step(self) -> Any:
+        """Return the mean over coordinates of the step that led to x; NaN at the start."""
+        if self.step is None:
+            return np.full(np.shape(self.f), nan)[()]
+        step = np.asarray(self.step)  # a step for all coordinates has no axis for them
+        return np.add.reduce(step) / len(step) if step.ndim == self.x.ndim else step[()]
 
 
 class Solver(ABC):
     """An iterative method: what its first iterate is, and how one leads to the next.
 
     A solver is free of stopping, history, averages and files, which belong to `loop`. Overflows are
-    ignored while it works: the loop looks at the values that come out.
+    ignored while it works: the loop checks the values that come out.
     """
 
     rule: Rule
     name: str  # what results and messages call it
     trajectories: int | None = None  # the number of its step sizes; None if trajectories share one
-    averages = False  # whether its answer is an average of its own; see `Rule.average`
+    answers_best = False  # whether its answer is the best iterate, and not the last one
 
     @abstractmethod
     def prepared(self, problem: Problem) -> Solver:
@@ -63,21 +78,45 @@ class Solver(ABC):
     def step(self, problem: Problem, s: Iterate) -> Iterate:
         """Return the iterate n + 1."""
 
+    @abstractmethod
+    def memory_like(self, x: np.ndarray) -> dict[str, Any]:
+        """Return a memory with the names and shapes that it has for iterates like x."""
+
+    def resumed(self, problem: Problem, state: State) -> State:
+        """Return a state to continue from; raise if it belongs to another solver or problem."""
+        wanted = self.memory_like(state.iterate.x)
+        if wanted.keys() != state.memory.keys():
+            raise ValueError(
+                f"'state' was made with another rule than {self.name}: it remembers other things."
+            )
+        if any(np.shape(state.memory[name]) != np.shape(array) for name, array in wanted.items()):
+            raise ValueError("'state' was made with other blocks than this rule's.")
+        check_values(problem, state.iterate, state.f_first, state.g_first)
+        return state
+
     def select(self, columns: np.ndarray) -> Solver:
         """Return the same solver for some of the trajectories."""
         return self
 
-    def memory_like(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return a memory with the names and shapes that it has for iterates like x."""
-        raise NotImplementedError
-
-    def average(self, s: Iterate) -> Any:
-        """Return the solver's own average of the iterates. Only if `averages` is set."""
-        raise NotImplementedError
-
     def passes(self, problem: Problem, s: Iterate) -> float:
         """Return the number of passes over the data so far: one for each gradient."""
-        return (s.n if isinstance(s.n, int) else float(s.n.max())) + 1.0
+        return float(np.max(s.n)) + 1.0
+
+    def evaluations(self, s: Iterate) -> Any:
+        """Return the number of evaluations of the loss so far."""
+        return s.n + 1
+
+    def oracle(self, problem: Problem, s: Iterate, column: int | None) -> tuple[Any, int | None]:
+        """Return the oracle of the loss at this trajectory of s, and the trajectory in the oracle."""
+        return problem.oracle_at(s.x), column
+
+    def suggests_check(self, s: Iterate) -> bool:
+        """Return whether the duality gap should be evaluated after this iteration."""
+        return False
+
+    def gain(self, s: Iterate) -> float:
+        """Return how much the objective has improved lately; inf if the solver cannot tell."""
+        return inf
 
 
 @dataclass(frozen=True)
@@ -130,10 +169,6 @@ class ProximalGradient(Solver):
     def trajectories(self) -> int | None:  # type: ignore[override]
         return self.rule.trajectories
 
-    @property
-    def averages(self) -> bool:  # type: ignore[override]
-        return self.rule.averages
-
     def prepared(self, problem: Problem) -> ProximalGradient:
         rule = self.rule.prepared(
             problem.shape, problem.dtype, problem.trajectories, problem.loss.intercept
@@ -144,11 +179,8 @@ class ProximalGradient(Solver):
     def select(self, columns: np.ndarray) -> ProximalGradient:
         return replace(self, rule=self.rule.select(columns))
 
-    def memory_like(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        return self.rule.init(double(x), double(x))
-
-    def average(self, s: Iterate) -> Any:
-        return self.rule.average(s.memory, s.n + 1, double(s.x))
+    def memory_like(self, x: np.ndarray) -> dict[str, Any]:
+        return dict(self.rule.init(double(x), double(x)))
 
 
 def double(x: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How a run ends: status codes, what counts as success, the result, and the sentences that explain it."""
+"""How a run ends: status codes, what counts as success, the result, and the messages that explain it."""
 
 from __future__ import annotations
 
@@ -12,75 +12,84 @@ from scipy.optimize import OptimizeResult
 from .._messages import counted, warn
 from ..certificates.tolerance import NOTHING
 from ..finishing.finish import describe_finish
-from .state import State
 
 if TYPE_CHECKING:
     from ..certificates import Certificate
     from .loop import Loop
+    from .state import State
 
 
 class Status(IntEnum):
     """The codes of `OptimizeResult.status`."""
 
-    CONVERGED = 0  #: the tolerance asked for was reached: by the duality gap, or by a subgradient
+    CONVERGED = 0  #: the tolerance was reached, by the duality gap or by a subgradient
     MAX_ITER = 1  #: the budget of iterations is used up
     MAX_TIME = 2  #: the budget of time is used up
     CALLBACK = 3  #: the callback raised StopIteration
     INTERRUPTED = 4  #: the user interrupted the run (Ctrl-C)
     NOT_FINITE = 5  #: the loss, its gradient or the penalty turned NaN or infinite
-    DIVERGED = 6  #: the loss has left its starting value by a factor of 1e30, or by 1e6 down a straight line
-    STALLED = 7  #: the best objective does not improve any more, and nothing proves that it is good (eta = "auto" only)
+    DIVERGED = 6  #: the loss exceeded 1e30 times its initial value, or is unbounded below
+    STALLED = 7  #: the best objective has stopped improving, but no certificate shows that it is good
 
 
 RUNNING = -1  # no end yet
-#: Ends that are somebody's decision: a success if no tolerance was asked for, for then the run ended as told.
+#: Ends that the user chose. They are a success if no tolerance was given.
 BUDGETS = (Status.MAX_ITER, Status.MAX_TIME, Status.CALLBACK)
 UNFINISHED = (*BUDGETS, Status.STALLED)  # ends after which polishing is tried once more
-#: Ends that need no warning: whoever ended the run knows.
-DECIDED = (Status.CALLBACK, Status.INTERRUPTED)
+SILENT = (Status.CALLBACK, Status.INTERRUPTED)  # ends without a warning, as the user caused them
 
 
 def succeeded(codes: Any, tol: float | None) -> np.ndarray:
-    """Which of these ends are a success. (The table in docs/ends.md.)"""
-    return np.asarray(
-        (np.asarray(codes) == Status.CONVERGED) | (np.isin(codes, BUDGETS) & (tol is None))
-    )
+    """Return which of these ends are a success (the table in docs/ends.md)."""
+    used_up = np.isin(codes, BUDGETS) & (tol is None)
+    return np.asarray((np.asarray(codes) == Status.CONVERGED) | used_up)
 
-
-SUBGRADIENT = "Converged: the subgradient of the objective at x is within the tolerance, relative to the first gradient"
-CERTIFIED = "Converged: the duality gap is within the tolerance, relative to the objective"
-CERTIFIED_SMALL = "Converged: the duality gap is within the tolerance, relative to a millionth of the objective's usual size"
 
 EXPLANATIONS = {
+    Status.CONVERGED: (
+        "Converged: the subgradient of the objective at x is within the tolerance, relative to the "
+        "first gradient"
+    ),
     Status.MAX_ITER: "The budget of iterations (max_iter) is used up",
     Status.MAX_TIME: "The budget of time (max_time) is used up",
     Status.CALLBACK: "The callback stopped the run",
     Status.INTERRUPTED: "The run was interrupted; pass state=result.state to continue it exactly",
     Status.NOT_FINITE: (
-        "The loss, its gradient or the penalty turned NaN or infinite at the next iterate; x is the last good one. Likely "
-        "causes: (a) the step size eta is too large for a loss that overflows (Poisson, your own); (b) the loss or the penalty "
-        "is not defined at the iterate; (c) x0 is far too large. Try a smaller eta, another x0 or a box penalty"
+        "The loss, its gradient or the penalty turned NaN or infinite at the next iterate; x is the "
+        "last good one. Likely causes: (a) the step size eta is too large for a loss that overflows "
+        "(Poisson, your own); (b) the loss or the penalty is not defined at the iterate; (c) x0 is "
+        "far too large. Try a smaller eta, another x0 or a box penalty"
     ),
     Status.DIVERGED: (
-        "The loss runs away: it has left its starting value by a factor of 1e30, or falls and falls along a straight line. "
-        "Likely causes: (a) the objective is unbounded below; (b) the step size eta is too large. x_best is the best iterate "
-        "seen"
+        "The run diverged: the loss exceeded 1e30 times its initial value, or decreases without bound "
+        "along a straight line. Likely causes: (a) the objective is unbounded below; (b) the step "
+        "size eta is too large. x_best is the best iterate seen"
     ),
     Status.STALLED: (
-        "The best objective has improved by less than the tolerance over the last three quarters of the run, but nothing "
-        "proves that it is optimal: progress may just be slow. Scale the features, use a larger tolerance or a stronger "
-        "penalty, or go on with state=result.state"
+        "The best objective has improved by less than the tolerance over the last three quarters of "
+        "the run, but no certificate shows that it is optimal: progress may just be slow. Scale the "
+        "features, use a larger tolerance or a stronger penalty, or continue with state=result.state"
     ),
 }
-
+CERTIFIED = "Converged: the duality gap is within the tolerance, relative to the objective"
+CERTIFIED_SMALL = (
+    "Converged: the duality gap is within the tolerance, relative to a millionth of the objective's "
+    "usual size"
+)
 NO_MINIMIZER = (
     "There is no minimizer: the objective keeps decreasing along x toward its infimum. The classes can be "
     "separated, or all counts are zero, and nothing limits the coefficients. Add a penalty"
 )
-MISSED = " before the tolerance was reached. The run can go on with state=result.state; if it makes no progress, try {}"
+MISSED = (
+    " before the tolerance was reached. The run can continue with state=result.state; if it makes no "
+    "progress, try {}"
+)
 REMEDIES = {
     "gap": "a larger tol, another eta, or eta='auto'",
-    "subgradient": "another eta, a larger tol, or stop='gap': for a nonsmooth loss the subgradient need not become small",
+    "subgradient": (
+        "another eta, a larger tol, or stop='gap': for a nonsmooth loss the subgradient need not "
+        "become small"
+    ),
     "auto": "a larger tol, scaled features or a stronger penalty",
 }
 
@@ -98,30 +107,16 @@ class ConvergenceError(RuntimeError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user pressed Ctrl-C. What was reached until then is `error.result`, with the state to go on from."""
+    """The user pressed Ctrl-C. The result so far is `error.result`, with the state to continue from."""
 
     def __init__(self, message: str, result: Any = None):
         super().__init__(message)
         self.result = result
 
 
-SUMMARY_WIDTH = 100  # of the lines
-SHOWN_OF_X = 5  # of x
-NAME_WIDTH = 14  # characters that the names take
-TOLD = (
-    "message",
-    "success",
-    "status",
-    "fun",
-    "fun_best",
-    "gap",
-    "bound",
-    "nit",
-    "nfev",
-    "x",
-    "rule",
-    "eta",
-)
+SUMMARY_WIDTH, NAME_WIDTH = 100, 14  # characters of a line, and of the names at its beginning
+SHOWN_ENTRIES = 5  # entries of x in a summary
+SUMMARIZED = "message success status fun fun_best gap bound nit nfev x rule eta".split()
 
 
 class Result(OptimizeResult):  # type: ignore[misc]
@@ -156,7 +151,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
         if "gap" in self and not np.isfinite(np.max(self.gap)):
             lines["gap"] = "nothing is proven"
         shown = [_line(name, text) for name, text in lines.items() if text]
-        others = sorted(name for name in self if name not in TOLD)
+        others = sorted(name for name in self if name not in SUMMARIZED)
         return "\n".join([*shown, "", _line("and by name", ", ".join(others))])
 
     def _polished(self) -> str:
@@ -164,11 +159,11 @@ class Result(OptimizeResult):  # type: ignore[misc]
         return f", {counted(rounds, 'polishing round')}" if rounds else ""
 
     def _each(self, name: str) -> str:
-        """One value, or of several trajectories how many have which."""
+        """Return one value, or how many of several trajectories have which."""
         values, counts = np.unique(np.atleast_1d(self.get(name, np.nan)), return_counts=True)
         if len(values) == 1:
             return str(values[0])
-        if len(values) > SHOWN_OF_X:
+        if len(values) > SHOWN_ENTRIES:
             return f"{values[0]} to {values[-1]}"
         return ", ".join(
             f"{value} ({count} of {counts.sum()})"
@@ -187,14 +182,14 @@ class Result(OptimizeResult):  # type: ignore[misc]
         x = np.asarray(self.get("x", ()))
         zeros = int((x == 0).sum())
         about = counted(x.size, "number") if x.ndim == 1 else f"an array of shape {x.shape}"
-        first = ", ".join(f"{value:.6g}" for value in x.ravel()[:SHOWN_OF_X]) + (
-            ", ..." if x.size > SHOWN_OF_X else ""
+        first = ", ".join(f"{value:.6g}" for value in x.ravel()[:SHOWN_ENTRIES]) + (
+            ", ..." if x.size > SHOWN_ENTRIES else ""
         )
         return f"{about}{f', {zeros} of them zero' if zeros else ''}: {first}"
 
 
 def _line(name: str, text: Any) -> str:
-    """A name, right-aligned, and a text that goes on below itself."""
+    """Return a right-aligned name and a text with a hanging indent."""
     indent = " " * (NAME_WIDTH + 2)
     return fill(
         text,
@@ -208,76 +203,56 @@ def _line(name: str, text: Any) -> str:
 STRAIGHT_FALL = 1e6  # factor by which an objective may fall along a straight line
 
 
-def result_of(loop: Loop) -> Result:
-    """Return the result of a run that has ended, with the status codes that its end point deserves."""
-    state, gap, tol = loop.run.state(), loop.gap, loop.tol
-    codes, certified = _final_codes(loop.codes, state), np.zeros(loop.codes.shape, bool)
-    points = [state.x[..., k] for k in range(codes.size)] if state.batched else [state.x]
-    found = [] if gap is None else gap.certificates(points)
-    if gap is not None and tol is not None:
-        certified = gap.within(tol, points, gap.usual(state.f_first))
+def result_of(loop: Loop, state: State) -> Result:
+    """Return the result of a run that has ended, at its final state."""
+    criterion, tol = loop.criterion, loop.criterion.tol
+    points = [state.x[..., k] for k in range(loop.codes.size)] if state.batched else [state.x]
+    found = criterion.certificates(points)
+    codes, certified = _final_codes(loop, state), np.zeros(loop.codes.shape, bool)
+    if found and tol is not None:
+        certified = criterion.within(tol, points, criterion.usual(state.f_first))
         codes = np.where(certified & np.isin(codes, UNFINISHED), int(Status.CONVERGED), codes)
-        if not state.batched and codes[0] == Status.CONVERGED and not _relative(found, tol).all():
-            gap.no_minimizer = gap.certifier.has_no_minimizer(state.x)
-            codes = np.where(gap.no_minimizer, int(Status.DIVERGED), codes)
-        certified &= codes == Status.CONVERGED
+    if criterion.bounds and not state.batched and codes[0] == Status.CONVERGED:
+        if not _is_relative(found, tol).all() and criterion.has_no_minimizer(state.x):
+            codes[:] = Status.DIVERGED
+    certified = certified & (codes == Status.CONVERGED)
     good = succeeded(codes, tol)
-    result = Result(
-        **of_state(state),
-        nfev=loop.run.evaluations,
-        status=codes if state.batched else int(codes[0]),
-        success=good if state.batched else bool(good[0]),
-        message=_message(codes, certified, state, loop, found),
-        history=loop.record.history(),
-    )
-    result.update(loop.run.extra())
-    if gap is not None:
-        result.update(certified=certified if state.batched else bool(certified[0]))
-        result.update(
-            gap=np.full(np.shape(state.f), np.inf)[()],
-            bound=-np.inf,
-            dual_point=gap.certifier.point,
-        )
-    if found and gap is not None:  # the objectives of the certificates, not those of the iteration
+    values: dict[str, Any] = {"status": codes, "success": good}
+    if criterion.bounds:
+        values |= {"certified": certified, "gap": np.full(codes.shape, np.inf)}
+    if found:  # objectives at exactly x and x_best, and not those of the iteration
         least = min(c.bound for c in found)
-        best = (
-            [state.x_best[..., k] for k in range(codes.size)] if state.batched else [state.x_best]
-        )
-        numbers = {
-            "fun": [c.fun for c in found],
-            "fun_best": [gap.certifier.objective(x).value for x in best],
-        }
-        numbers["gap"] = [c.fun - least if c.gap < np.inf else c.gap for c in found]
-        result.update(
-            {k: np.array(values) if state.batched else values[0] for k, values in numbers.items()}
-        )
-        result["bound"] = least
+        x_best = state.x_best
+        best = [x_best[..., k] for k in range(codes.size)] if state.batched else [x_best]
+        values["fun"] = np.array([c.fun for c in found])
+        values["fun_best"] = np.array([criterion.objective(x) for x in best])
+        values["gap"] = np.array([c.fun - least if c.gap < np.inf else np.inf for c in found])
+    # The answer of a portfolio may be another point than the iterate with the subgradient.
+    norms = loop.norm() if loop.solver.answers_best else state.subgradient_norm
+    result = Result(
+        x=state.x.copy(),
+        fun=state.fun,
+        jac=state.g.copy(),
+        x_avg=state.x_avg,
+        x_best=state.x_best.copy(),
+        fun_best=state.fun_best,
+        subgradient_norm=norms,
+        nit=state.n,
+        nfev=loop.solver.evaluations(state.iterate),
+        message=_message(codes, certified, state, norms, loop, found),
+        history=loop.history(),
+        state=state,
+    )
+    result.update({k: v if state.batched else v[0].item() for k, v in values.items()})
+    if criterion.bounds:
+        bound = min((c.bound for c in found), default=-np.inf)
+        result.update(bound=bound, dual_point=criterion.dual_point)
     return result
-
-
-def _relative(found: list[Certificate], tol: float | None) -> np.ndarray:
-    """Return where the gap is within the tolerance relative to the objective, and not to its usual size."""
-    return np.array([c.gap <= (tol or 0.0) * abs(c.fun) < np.inf for c in found])
-
-
-def of_state(state: State) -> dict[str, Any]:
-    """Return the fields of a result that its state determines."""
-    return {
-        "x": state.x.copy(),
-        "fun": state.fun,
-        "jac": state.g.copy(),
-        "x_avg": state.x_avg,
-        "x_best": state.x_best.copy(),
-        "fun_best": state.fun_best,
-        "subgradient_norm": state.norm,
-        "nit": state.n,
-        "state": state,
-    }
 
 
 def warned(result: OptimizeResult, on_failure: str) -> OptimizeResult:
     """Return the result, after a warning or instead of it an error if the run was no success."""
-    alarming = ~np.atleast_1d(result.success) & ~np.isin(result.status, DECIDED)
+    alarming = ~np.atleast_1d(result.success) & ~np.isin(result.status, SILENT)
     if alarming.any() and on_failure == "raise":
         raise ConvergenceError(result.message, result)
     if alarming.any() and on_failure == "warn":
@@ -285,54 +260,52 @@ def warned(result: OptimizeResult, on_failure: str) -> OptimizeResult:
     return result
 
 
-def _final_codes(codes: np.ndarray, state: State) -> np.ndarray:
+def _is_relative(found: list[Certificate], tol: float | None) -> np.ndarray:
+    """Return where the gap is within the tolerance relative to the objective, not to its usual size."""
+    return np.array([c.gap <= (tol or 0.0) * abs(c.fun) < np.inf for c in found])
+
+
+def _final_codes(loop: Loop, state: State) -> np.ndarray:
     """Return status codes that take into account where the run has ended."""
-    g, x = state.flat(state.g), state.flat(state.x)
-    norm = np.sqrt(np.einsum("i...,i...->...", g, g, dtype=np.float64))
-    with np.errstate(over="ignore", invalid="ignore"):  # where both are infinite
+    g, x = state.iterate.g, state.iterate.x
+    with np.errstate(over="ignore", invalid="ignore"):
+        norm = loop.problem.norm(loop.whole_state().iterate.g)
         straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
         falls = straight & (state.fun < -STRAIGHT_FALL * (1.0 + np.abs(state.f_first)))
-    broken = (
-        ~(np.isfinite(g) & np.isfinite(x)).all(axis=0) | ~np.isfinite(state.f) | np.isnan(state.phi)
-    )
-    codes = np.where(np.atleast_1d(falls) & np.isin(codes, BUDGETS), int(Status.DIVERGED), codes)
-    return np.where(
-        np.atleast_1d(broken) & (codes != Status.INTERRUPTED), int(Status.NOT_FINITE), codes
-    )
+    broken = ~(np.isfinite(g) & np.isfinite(x)).all(axis=0) | ~np.isfinite(state.f)
+    broken = np.atleast_1d(broken | np.isnan(state.phi))
+    codes = np.where(np.atleast_1d(falls) & np.isin(loop.codes, BUDGETS), Status.DIVERGED, loop.codes)
+    return np.where(broken & (codes != Status.INTERRUPTED), Status.NOT_FINITE, codes)
 
 
 def _message(
-    codes: np.ndarray, certified: np.ndarray, state: State, loop: Loop, found: list[Certificate]
+    codes: np.ndarray, certified: np.ndarray, state: State, norms: Any, loop: Loop, found: Any
 ) -> str:
     """Return what happened, what it means, and what to do."""
-    gap, tol = loop.gap, loop.tol
-    by_gap = gap is not None and not gap.hopeless
-    automatic = loop.run.solver.name == "auto"
-    remedy = REMEDIES["auto" if automatic else "gap" if by_gap else "subgradient"]
+    criterion, tol = loop.criterion, loop.criterion.tol
+    kind = "gap" if criterion.bounds and not criterion.hopeless else "subgradient"
+    remedy = REMEDIES["auto" if loop.solver.answers_best else kind]
+    polished = loop.polish is not None and loop.polish.report.done
     sentences = []
     for code in np.unique(codes):
         here = codes == code
-        sentence = EXPLANATIONS.get(Status(code)) or SUBGRADIENT
+        sentence = EXPLANATIONS[Status(code)]
         if code == Status.CONVERGED and certified[here].all():
-            sentence = CERTIFIED if _relative(found, tol)[here].all() else CERTIFIED_SMALL
-        if code == Status.DIVERGED and gap is not None and gap.no_minimizer:
+            sentence = CERTIFIED if _is_relative(found, tol)[here].all() else CERTIFIED_SMALL
+        if code == Status.DIVERGED and criterion.no_minimizer:
             sentence = NO_MINIMIZER
         if tol is not None and code in BUDGETS:
             sentence += MISSED.format(remedy)
-        values = (state.n, state.norm, state.g_first)
-        n, u, first = (np.max(np.atleast_1d(value)[here]) for value in values)
-        subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
-        norms = ""
-        if not np.isnan(u):
-            norms = f"; norm of the subgradient {u:.2e}, of the first gradient {first:.2e}"
-        if code == Status.CONVERGED and loop.polish is not None and loop.polish.report.done:
-            norms = f", {describe_finish(loop.polish.report)}"
-        sentences.append(f"{subject}{sentence} ({counted(n, 'iteration')}{norms}).")
-    if gap is not None:
-        proven = (
-            min(found, key=lambda c: c.fun).message
-            if found
-            else gap.certifier.message(np.min(state.fun))
+        n, norm, first = (
+            np.max(np.atleast_1d(value)[here]) for value in (state.n, norms, state.g_first)
         )
-        sentences.append(proven)
+        subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
+        details = counted(n, "iteration")
+        if code == Status.CONVERGED and polished:
+            details += f", {describe_finish(loop.polish.report)}"  # type: ignore[union-attr]
+        elif not np.isnan(norm):
+            details += f"; norm of the subgradient {norm:.2e}, of the first gradient {first:.2e}"
+        sentences.append(f"{subject}{sentence} ({details}).")
+    if criterion.bounds:
+        sentences.append(criterion.message(found, float(np.min(state.fun))))
     return " ".join(sentences)

@@ -1,63 +1,153 @@
-"""The state of a run as callers see it: what it takes to continue the run, bit for bit."""
+"""The state of a run: everything that one iteration changes, and all it takes to continue the run."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._files import as_path
 from .._messages import counted
 from . import checkpoint
+from .fingerprint import Description
+from .problem import Layout, Problem
+from .proximal_gradient import Iterate, Solver, double
 
-STATE_FORMAT = "adagrad-diff state 4"
-STATE_HEADER = ("rule", "batched", "problem")  # fields that are stored as JSON
-STATE_NUMBERS = ("n", "f", "phi", "fun_best", "f_first", "g_first", "norm", "failed")
-STATE_ARRAYS = ("x", "g", "x_sum", "x_best", "average")  # of the shape of x
-STATE_DICTS = ("memory", "notes")  # arrays by name
-NONNEGATIVE = ("n", "g_first", "norm", "total")
-FINITE = ("x", "x_best", "x_sum", "average")
-DTYPE_KINDS = {"n": "iu", "failed": "b"}  # kinds of dtype; all other arrays are floating-point
+STATE_FORMAT = "adagrad-diff state 5"
+BLAS_THREADS = 10_000  # entries from which on BLAS uses threads, which disturb those of products
+LARGEST_ROOT = float(np.sqrt(np.finfo(np.float64).max))
+MEMORY, CENTER = "memory.", "center"  # names in a file: a prefix, and the center of the layout
+NUMBERS = ("n", "f", "phi", "fun_best", "f_first", "g_first", "failed")
+ARRAYS = ("x", "g", "point", "step", "x_sum", "x_best")
 
 
-@dataclass(frozen=True, repr=False, eq=False, init=False)
-class State:
+@dataclass(frozen=True)
+class Origin:
+    """What a run was begun with, and what all its states have in common."""
+
+    rule: str  # the name of the rule or solver
+    layout: Layout  # of x
+    average_power: float  # see `Rule.average_power`
+    problem: Description
+
+
+class State(NamedTuple):
     """A run after n iterations: x is x^{n+1}, g the (sub)gradient there.
 
     Arrays have the shape of x0. If that ends in an axis of trajectories, so do all arrays, and
-    numbers are arrays with one entry per trajectory.
+    numbers are arrays with one entry per trajectory. States are never modified.
     """
 
-    n: Any  # iterations done
-    x: np.ndarray
-    f: Any  # loss at x
-    phi: Any  # penalty at x
-    g: np.ndarray
-    memory: dict[str, np.ndarray]  # what the rule remembers, by name
-    x_best: Any  # the iterate with the smallest objective, and that objective
-    fun_best: Any
-    f_first: Any  # f(x^1), against which divergence is judged
-    g_first: Any  # ||g^1||, against which subgradients are judged
-    norm: Any  # ||u||, u a subgradient of F at x; NaN if it is not known
-    failed: Any  # whether a value at the next iterate was not finite
-    rule: str
-    batched: bool  # whether there is an axis of trajectories
-    problem: dict[str, Any]  # describes the problem and the rule
-    notes: dict[str, np.ndarray]  # what the certificate remembers
-    x_sum: Any = None  # x^2 + ... + x^{n+1}
-    average: Any = None  # or the average that the rule keeps itself
-    iterate: Any = None  # how x was reached, for subgradients and steps; not stored in files
+    iterate: Iterate  # with one axis of coordinates, as solvers see it
+    x_sum: Any  # weighted sum of x^2, ..., x^{n+1}; None if it is not kept
+    best: Any  # the iterate with the smallest objective; None if it is not kept
+    fun_best: Any  # its objective
+    failed: Any  # whether the next iterate was not finite: then x stays the last good one
+    f_first: Any  # f(x^1), relative to which divergence is measured
+    g_first: Any  # ||g^1||, relative to which subgradients are measured
+    origin: Origin
 
-    def __init__(self, **values: Any):
-        vars(self).update(values)  # several times as fast as one assignment for each field
+    @classmethod
+    def first(cls, solver: Solver, problem: Problem, x: np.ndarray, averages: bool = True) -> State:
+        """Return the state before the first iteration; `averages` keeps the average and the best x."""
+        origin = Origin(
+            solver.name,
+            problem.layout,
+            solver.rule.average_power,
+            Description(problem.original.loss, problem.penalty, solver.rule),
+        )
+        with np.errstate(all="ignore"):
+            s = solver.init(problem, x)
+            norm = problem.norm(double(s.g))
+            failed = ~np.isfinite(s.f + norm)
+            x_sum = np.zeros(x.shape) if averages else None
+            return cls(s, x_sum, x if averages else None, s.f + s.phi, failed, s.f, norm, origin)
 
-    def __repr__(self) -> str:
-        several = f", {self.x.shape[-1]} trajectories" if self.batched else ""
-        size = counted(self.x.size // (self.x.shape[-1] if self.batched else 1), "coordinate")
-        done = counted(int(np.max(self.n)), "iteration")
-        return f"State(after {done} of {self.rule}, {size}{several})"
+    def advanced(self, new: Iterate) -> State:
+        """Return the state after one more iteration. Trajectories that fail stay where they are."""
+        if isinstance(new.f, np.ndarray):
+            return self._several_advanced(new)
+        fun, best, fun_best = new.f + new.phi, self.best, self.fun_best
+        if not (isfinite(fun) and _has_finite_squares(new.g)):
+            return self._replace(failed=True)
+        if fun < fun_best:
+            best, fun_best = None if best is None else new.x, fun
+        x_sum = None if self.x_sum is None else self._decayed_sum(new.n) + new.x
+        return State(new, x_sum, best, fun_best, False, *self[5:])
+
+    def _several_advanced(self, new: Iterate) -> State:
+        fun = new.f + new.phi
+        failed, best, fun_best = self.failed, self.best, self.fun_best
+        finite = np.isfinite(fun)
+        if not finite.all() or not _has_finite_squares(new.g):
+            failed = failed | ~finite | ~(np.abs(double(new.g)) < LARGEST_ROOT).all(axis=0)
+        added = new.x
+        if failed.any():
+            old = _with_step(self.iterate, new)
+            new = map_arrays(lambda a, b: np.where(failed, b, a), new, old)
+            added, fun = np.where(failed, 0.0, new.x), np.where(failed, np.inf, fun)
+        x_sum = None if self.x_sum is None else self._decayed_sum(new.n) + added
+        better = fun < fun_best
+        if better.any():
+            fun_best = np.where(better, fun, fun_best)
+            best = None if best is None else np.where(better, new.x, best)
+        return State(new, x_sum, best, fun_best, failed, *self[5:])
+
+    def _decayed_sum(self, n: Any) -> Any:
+        """Return the sum so far, with the weights that it has in an average with x^{n+1}."""
+        power = self.origin.average_power
+        return self.x_sum * ((n - 1) / (n - 1 + power)) if power else self.x_sum
+
+    # ------------------------------------------------------------------ for users
+
+    @property
+    def batched(self) -> bool:
+        """Whether there is an axis of trajectories."""
+        return np.ndim(self.f) == 1
+
+    @property
+    def rule(self) -> str:
+        """The name of the rule."""
+        return self.origin.rule
+
+    @property
+    def n(self) -> Any:
+        """The number of iterations."""
+        return self.iterate.n
+
+    @property
+    def f(self) -> Any:
+        """The loss at x."""
+        return self.iterate.f
+
+    @property
+    def phi(self) -> Any:
+        """The penalty at x."""
+        return self.iterate.phi
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What the rule remembers, by name."""
+        return self.iterate.memory
+
+    @property
+    def x(self) -> np.ndarray:
+        """The iterate x^{n+1}."""
+        return self.origin.layout.back(self.iterate.x)
+
+    @property
+    def g(self) -> np.ndarray:
+        """The (sub)gradient of the loss at x."""
+        return self.origin.layout.gradient(self.iterate.g)
+
+    @property
+    def x_best(self) -> Any:
+        """The iterate with the smallest objective."""
+        return None if self.best is None else self.origin.layout.back(self.best)
 
     @property
     def fun(self) -> Any:
@@ -67,113 +157,166 @@ class State:
 
     @property
     def x_avg(self) -> np.ndarray:
-        """The paper's average of x^2, ..., x^{n+1} (x itself if n = 0), or the one that the rule keeps."""
-        if self.average is not None:
-            return np.asarray(self.average.astype(self.x.dtype))
-        average = self.x_sum / np.maximum(self.n, 1)
-        return np.where(np.equal(self.n, 0), self.x, average).astype(self.x.dtype, copy=False)
+        """The paper's average of x^2, ..., x^{n+1} (x itself if n = 0), or that of the rule."""
+        if self.x_sum is None:
+            return self.x
+        weights = (self.n + self.origin.average_power) / (1.0 + self.origin.average_power)
+        average = np.where(np.equal(self.n, 0), self.iterate.x, self.x_sum / np.maximum(weights, 1))
+        return self.origin.layout.back(average.astype(self.iterate.x.dtype, copy=False))
 
     @property
     def subgradient_norm(self) -> Any:
-        """||u|| of a subgradient u of F at x; NaN if it is not known."""
-        if self.iterate is None or not np.any(np.isnan(self.norm)):
-            return self.norm
+        """||u|| of a subgradient u of F at x; NaN if x has not moved."""
         with np.errstate(all="ignore"):
-            return np.where(self.failed, self.norm, self.iterate.subgradient_norm())[()]
+            return self.iterate.subgradient_norm()
 
     @property
     def step(self) -> np.ndarray | None:
-        """The steps eta / w^n that led to x, of the shape of x; None if they are not known."""
-        if self.iterate is None or self.iterate.step is None:
+        """The steps eta / w^n that led to x, of the shape of x; None before the first iteration."""
+        x, step = self.iterate.x, self.iterate.step
+        if step is None:
             return None
-        x = self.iterate.x
-        return np.broadcast_to(self.iterate.step, x.shape).astype(x.dtype).reshape(self.x.shape)
+        return self.origin.layout.shaped(np.broadcast_to(step, x.shape).astype(x.dtype))
 
     @property
     def mean_step(self) -> Any:
         """The mean over coordinates of eta / w^n; NaN before the first iteration."""
-        if (step := self.step) is None:
-            return np.full(np.shape(self.f), np.nan)[()]
-        return self.flat(step.astype(np.float64)).mean(axis=0)[()]
-
-    def flat(self, array: np.ndarray) -> np.ndarray:
-        """Return the same memory with one axis of coordinates: (d,), or (d, trajectories)."""
-        return array.reshape(-1, array.shape[-1]) if self.batched else array.reshape(-1)
+        return self.iterate.mean_step()
 
     def copy(self) -> State:
         """Return an independent copy."""
-        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name, value in values.items():
-            if isinstance(value, np.ndarray):
-                values[name] = value.copy()
-        for name in STATE_DICTS:
-            values[name] = {key: array.copy() for key, array in values[name].items()}
-        return State(**values)
+        copied: State = map_arrays(np.copy, self)
+        return copied
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a file of arrays and JSON (no pickle), replacing an older one in one step."""
+        """Write the state to a file of arrays and JSON (no pickle), replacing an older one."""
         header, arrays = self.pack()
         checkpoint.save(path, {"format": STATE_FORMAT, **header}, arrays)
 
+    def __repr__(self) -> str:
+        several = f", {self.x.shape[-1]} trajectories" if self.batched else ""
+        size = counted(int(np.prod(self.origin.layout.shape)), "coordinate")
+        done = counted(int(np.max(self.n)), "iteration")
+        return f"State(after {done} of {self.rule}, {size}{several})"
+
+    # ------------------------------------------------------------------ for solvers
+
+    def select(self, columns: np.ndarray) -> State:
+        """Return the state of some of the trajectories."""
+        chosen: State = map_arrays(lambda a: np.ascontiguousarray(a[..., columns]), self)
+        return chosen
+
     def pack(self) -> checkpoint.Content:
         """Return what a file holds: values for JSON, and arrays by name."""
-        header = {name: getattr(self, name) for name in STATE_HEADER}
-        values = {name: getattr(self, name) for name in (*STATE_NUMBERS, *STATE_ARRAYS)}
-        arrays = {name: np.asarray(value) for name, value in values.items() if value is not None}
-        for name in STATE_DICTS:
-            arrays |= {f"{name}.{key}": np.asarray(v) for key, v in getattr(self, name).items()}
-        return header, arrays
+        origin = self.origin
+        header = {"rule": origin.rule, "power": origin.average_power}
+        header |= {"shape": list(origin.layout.shape), "problem": origin.problem.values}
+        center = {} if origin.layout.center is None else {CENTER: origin.layout.center}
+        return header, self.arrays() | center
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return all arrays and numbers by name; names in memory have a prefix."""
+        values = {**self.iterate._asdict(), **self._asdict(), "x_best": self.best}
+        arrays = {name: values[name] for name in (*NUMBERS, *ARRAYS)}
+        for name, value in self.memory.items():
+            inner = value.arrays() if isinstance(value, State) else {"": value}
+            arrays |= {f"{MEMORY}{name}{f'.{key}' if key else ''}": a for key, a in inner.items()}
+        return {name: np.asarray(value) for name, value in arrays.items() if value is not None}
+
+
+def map_arrays(function: Callable[..., Any], *trees: Any) -> Any:
+    """Apply a function to the arrays at the same place of named tuples and dicts of arrays."""
+    first = trees[0]
+    if isinstance(first, np.ndarray):
+        return function(*trees)
+    if isinstance(first, dict):
+        return {k: map_arrays(function, *(tree[k] for tree in trees)) for k in first}
+    if isinstance(first, tuple):
+        return type(first)(*(map_arrays(function, *parts) for parts in zip(*trees, strict=True)))
+    return first
+
+
+def _has_finite_squares(g: np.ndarray) -> bool:
+    """Return whether the square of every entry is finite; rules add up squares."""
+    if g.size < BLAS_THREADS and isfinite(np.vdot(g, g)):
+        return True
+    return float(np.abs(g).max()) < LARGEST_ROOT
+
+
+def _with_step(old: Iterate, new: Iterate) -> Iterate:
+    """Return the iterate with a point and a step, which it lacks before the first iteration."""
+    if old.step is not None:
+        return old
+    return old._replace(point=old.x, step=np.full_like(new.step, np.nan))
+
+
+# ---------------------------------------------------------------------- reading files
 
 
 def unpack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     """Return the state that `State.pack` has taken apart; a ValueError says what does not fit."""
-    values: dict[str, Any] = {name: {} for name in STATE_DICTS}
+    try:
+        layout = Layout(tuple(map(int, header["shape"])), arrays.pop(CENTER, None))
+        problem, power = Description.of_file(header["problem"]), float(header["power"])
+        origin = Origin(str(header["rule"]), layout, power, problem)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError("its header is not that of a state") from error
+    if layout.center is not None and layout.center.shape != (layout.shape[0] - 1,):
+        raise ValueError(f"{CENTER} is of shape {layout.center.shape}, which does not fit the rest")
+    return from_arrays(arrays, origin)
+
+
+def from_arrays(arrays: dict[str, np.ndarray], origin: Origin) -> State:
+    """Return a state, or raise if shapes or dtypes do not fit: compiled code trusts them."""
+    values: dict[str, Any] = dict.fromkeys(ARRAYS)
+    memory: dict[str, Any] = {}
     for name, array in arrays.items():
-        group, _, key = name.partition(".")
-        if key and group in STATE_DICTS:
-            values[group][key] = array
-        elif name in (*STATE_NUMBERS, *STATE_ARRAYS):
+        if name.startswith(MEMORY):
+            first, _, inner = name.removeprefix(MEMORY).partition(".")
+            if inner:
+                memory.setdefault(first, {})[inner] = array
+            else:
+                memory[first] = array
+        elif name in NUMBERS or name in ARRAYS:
             values[name] = array.item() if array.ndim == 0 else array
         else:
             raise ValueError(f"it has {name!r}, which is not part of a state")
-    if header.keys() != set(STATE_HEADER):
-        raise ValueError(f"its header has {sorted(header)}")
-    state = State(**values, **header)
-    _check(state)
-    return state
+    if missing := {*NUMBERS, "x", "g"} - {name for name, v in values.items() if v is not None}:
+        raise ValueError(f"it has no {sorted(missing)[0]!r}")
+    _check(values, origin)
+    for name, value in memory.items():
+        if isinstance(value, dict):
+            memory[name] = from_arrays(value, origin)
+    values = {name: values.get(name) for name in (*NUMBERS, *ARRAYS)} | {"memory": memory}
+    iterate = Iterate(*(values[name] for name in Iterate._fields))
+    kept = [values[k] for k in ("x_sum", "x_best", "fun_best", "failed", "f_first", "g_first")]
+    return State(iterate, *kept, origin)  # type: ignore[call-arg]
 
 
-def _check(state: State) -> None:
-    """Raise if a state from a file is not consistent: compiled code trusts shapes and dtypes."""
-    types = {"batched": bool, "rule": str, "problem": dict}
-    if not all(isinstance(getattr(state, name), kind) for name, kind in types.items()):
-        raise ValueError("its header is not that of a state")
-    if state.x.dtype not in (np.float32, np.float64):
-        raise ValueError(f"x is of dtype {state.x.dtype}")
-    batch = state.x.shape[-1:] if state.batched else ()
-    for name in (*STATE_NUMBERS, *STATE_ARRAYS):
-        value = getattr(state, name)
-        if value is None and name in ("x_sum", "average"):
+def _check(values: dict[str, Any], origin: Origin) -> None:
+    x, numbers = values["x"], np.shape(values["f"])
+    if x.dtype not in (np.float32, np.float64):
+        raise ValueError(f"x is of dtype {x.dtype}")
+    if x.shape != (int(np.prod(origin.layout.shape)), *numbers):
+        raise ValueError(f"x is of shape {x.shape}, which does not fit the rest")
+    for name, value in values.items():
+        if value is None:
             continue
-        dtype = state.x.dtype if name in ("x", "g", "x_best") else np.dtype(np.float64)
-        shape = batch if name in STATE_NUMBERS else state.x.shape
-        _check_array(name, np.asarray(value), shape, DTYPE_KINDS.get(name, dtype))
-        if name in FINITE and not np.isfinite(value).all():
+        array = np.asarray(value)
+        kinds = {"n": "iu", "failed": "b"}.get(name, "f")
+        shape = numbers if name in NUMBERS else x.shape
+        fits = array.shape == shape
+        if name == "step":  # rules may share one step among coordinates
+            fits |= array.shape in ((), (1,), numbers, (1, *numbers))
+        own_dtype = name not in ("x", "g", "x_best") or array.dtype == x.dtype
+        if not fits or array.dtype.kind not in kinds or not own_dtype:
+            raise ValueError(
+                f"{name} is of shape {array.shape} and dtype {array.dtype}, which does not fit the rest"
+            )
+        if name in ("x", "x_best", "x_sum") and not np.isfinite(array).all():
             raise ValueError(f"{name} is not finite")
-    for name, array in state.memory.items():  # of any shape per trajectory
-        shape = (*array.shape[: array.ndim - len(batch)], *batch)
-        _check_array(name, array, shape, np.dtype(np.float64))
-
-
-def _check_array(name: str, array: np.ndarray, shape: tuple[int, ...], dtype: Any) -> None:
-    """Raise if an array is not of this shape, or not of this dtype or kind of dtype."""
-    right = array.dtype.kind in dtype if isinstance(dtype, str) else array.dtype == dtype
-    if not right or array.shape != shape:
-        raise ValueError(
-            f"{name} is of shape {array.shape} and dtype {array.dtype}, which does not fit the rest"
-        )
-    if name in NONNEGATIVE and (array < 0).any():
-        raise ValueError(f"{name} is negative")
+        if name in ("n", "g_first") and (array < 0).any():
+            raise ValueError(f"{name} is negative")
 
 
 def load_state(path: str | os.PathLike[str]) -> State:

@@ -24,7 +24,7 @@ from .proximal_gradient import Iterate, ProximalGradient, double
 # even on raw columns, from 1e5 x 50 on. Smaller problems are polished in less time than some epochs take.
 WARM_UP_ENTRIES, WARM_UP_SAMPLES, WARM_UP_SAMPLES_PER_FEATURE = 5_000_000, 50_000, 100
 WARM_UP_EPOCHS = 16  # at most: about 24 passes over the data
-FIRST_CHECK, CHECK_PERIOD = 6, 2  # epochs after which the duality gap is evaluated
+WARM_UP_CHECKS = range(6, WARM_UP_EPOCHS, 2)  # epochs after which the duality gap is evaluated
 BATCHES_PER_PASS, MIN_BATCH = 2000, 32  # more and smaller batches cost more than they bring
 
 
@@ -40,38 +40,34 @@ class SVRG(ProximalGradient):
         return super().memory_like(x) | {STEPS_MADE: np.zeros(x.shape[1:])}
 
     def step(self, problem: Problem, s: Iterate) -> Iterate:
-        loss, steps = problem.loss, s.memory[STEPS_MADE]
-        assert isinstance(loss, Minibatch)
-        first, n = int(np.max(steps)), steps.astype(np.int64) + 1
+        loss: Any = problem.loss
+        steps = s.memory[STEPS_MADE]
+        first = int(np.max(steps))
         count = loss.length(first)  # steps of this epoch, the last of which ends at a full gradient
-        inner = s._replace(n=n, memory={k: v for k, v in s.memory.items() if k != STEPS_MADE})
+        memory = {name: value for name, value in s.memory.items() if name != STEPS_MADE}
+        inner = s._replace(n=steps.astype(np.int64), memory=memory)
         if count > 1:
             inner = self._epoch(problem, inner, first, count - 1)
-        memory, point, step = self.rule.update(
-            inner.memory, inner.n, double(inner.x), double(inner.g)
-        )
-        point = point.astype(problem.dtype, copy=False)
-        x = problem.prox(point, step)
-        f, g = problem.evaluate(x)
-        memory = memory | {STEPS_MADE: steps + count}
-        return Iterate(s.n + 1, x, f, g, problem.phi(x), memory, point, step)
+        new = super().step(problem, inner)
+        return new._replace(n=s.n + 1, memory=new.memory | {STEPS_MADE: steps + count})
 
     def _epoch(self, problem: Problem, s: Iterate, first: int, count: int) -> Iterate:
         """Return the iterate after so many steps with estimates."""
         loss: Any = problem.loss
-        estimates = Estimates(loss, problem.for_caller(s.x))
+        shaped = problem.layout.shaped
+        estimates = Estimates(loss, shaped(s.x))
         if loss.reduce == "svrg":
-            r = problem.oracle_at(s.x).r
-            estimates.snapshot(problem.for_caller(s.x), problem.for_caller(s.g), r)
+            estimates.snapshot(shaped(s.x), shaped(s.g), problem.oracle_at(s.x).r)
         terms = _separable_terms(self.rule, problem)
         if terms is not None:
             return self._compiled_epoch(problem, s, first, count, estimates, terms)
         n, x, g, memory = s.n, s.x, s.g, s.memory
         for k in range(1, count + 1):
+            n = n + 1
             memory, point, step = self.rule.update(memory, n, double(x), double(g))
             new, v = problem.prox(point.astype(problem.dtype, copy=False), step), np.empty_like(g)
-            estimates(first + k, *(problem.for_caller(a) for a in (new, x, g, v)))
-            n, x, g = n + 1, new, v
+            estimates(first + k, *map(shaped, (new, x, g, v)))
+            x, g = new, v
         return s._replace(n=n, x=x, g=g, memory=memory)
 
     def _compiled_epoch(
@@ -117,11 +113,6 @@ class SVRG(ProximalGradient):
         over_rows(some, width, min(thread_count(work), width))
         x, g, total = (np.ascontiguousarray(a.T).reshape(s.x.shape) for a in columns[:3])
         return s._replace(n=s.n + count, x=x, g=g, memory={"previous": double(g), "total": total})
-
-    def average(self, s: Iterate) -> Any:
-        memory = dict(s.memory)
-        steps = memory.pop(STEPS_MADE)
-        return self.rule.average(memory, steps.astype(np.int64) + 1, double(s.x))
 
     def passes(self, problem: Problem, s: Iterate) -> float:
         return float(np.max(problem.loss.passes(s.n, s.memory)))

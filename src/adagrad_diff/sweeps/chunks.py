@@ -18,9 +18,10 @@ from ..rules import Rule, has_eta
 from ..solvers.fingerprint import describe, known_by_name
 from ..solvers.loop import Loop
 from ..solvers.minimize import as_solver
-from ..solvers.problem import problem_at
+from ..solvers.problem import Problem
 from ..solvers.result import Status
-from ..solvers.run import Run
+from ..solvers.state import State
+from ..solvers.stopping import SubgradientCriterion
 
 CHUNK_BYTES = 1 << 21  # size of the predictions, or of the iterates, of a chunk that fits the cache
 CHUNK_COLUMNS = 32  # preferred columns of a chunk: sparse products are slow with fewer
@@ -84,7 +85,7 @@ class Trajectories:
         self.description: dict[str, Any] = describe({name: getattr(self, name) for name in names})
         if self.averages:
             self.description["averages"] = True
-        problem, x = problem_at(self.loss, self.x0s, self.penalty, None)
+        problem, x = Problem.at(self.loss, self.penalty, self.x0s, None)
         if problem.trajectories is None:
             raise _check.InputError(
                 "The loss must return one value per column of x, as 'x0s' has one start per column."
@@ -107,7 +108,7 @@ class Trajectories:
         """The memory of a trajectory while it runs."""
         arrays = RUNNING_ARRAYS + (AVERAGES_ARRAYS if self.averages else 0)
         numbers = arrays * self.size + RECORD_ARRAYS * self.iterations.size
-        return 2 * self.loss.predictions * self.dtype.itemsize + FLOAT64_BYTES * numbers
+        return int(2 * self.loss.predictions * self.dtype.itemsize + FLOAT64_BYTES * numbers)
 
     def plan(self, budget: float, jobs: int) -> list[Chunk]:
         """Return chunks of which `jobs` at the same time stay within the budget (in bytes).
@@ -170,29 +171,31 @@ class Trajectories:
         rule = rules[etas[0]] if isinstance(rules, list) else rules.select(etas)
         with add_note(chunk.rule, self.etas[etas]):
             solver, x0 = as_solver(rule, self.loss), self.x0s[..., columns % self.starts]
-            problem, x = problem_at(self.loss, x0, self.penalty, solver.trajectories)
-            averages = self.averages or solver.averages
-            run = Run.begin(solver, problem, x, averages=averages)
+            problem, x = Problem.at(self.loss, self.penalty, x0, solver.trajectories)
+            averages, solver = self.averages or rule.average_power > 0, solver.prepared(problem)
             loop = Loop(
-                run,
+                solver,
+                problem,
+                State.first(solver, problem, x, averages=averages),
+                SubgradientCriterion(None),
                 max_iter=self.n_iter,
                 cancelled=stop,
                 record=self.record,
-                record_end=True,
+                record_last=True,
                 norms=False,
             )
-            loop.iterate()
+            loop.run()
         if loop.interrupted:
             raise KeyboardInterrupt
         loop.codes[loop.codes == Status.MAX_TIME] = Status.INTERRUPTED
-        history, state, arrays = loop.record.history(), run.state(), self.empty(chunk.width)
+        history, state, arrays = loop.history(), loop.whole_state(), self.empty(chunk.width)
         rows = np.searchsorted(self.iterations, history.iteration)
         for name in RECORDED:
             arrays[name][rows] = getattr(history, name)
         arrays |= {"objective_best": state.fun_best, "nit": state.n, "status": loop.codes}
         if averages:
             problem = problem.narrowed(chunk.width)
-            x = problem.flat(state.x_avg)
+            x = problem.layout.flat(state.x_avg)
             with np.errstate(all="ignore"):  # an overflow shows in the value
                 values = problem.evaluate(x)[0] + problem.phi(x)
             arrays["objective_average"] = np.where(state.failed, np.nan, values)

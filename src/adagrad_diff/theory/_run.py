@@ -145,8 +145,8 @@ def record(
         raise ValueError(
             "The paper's metric has no 'scale': record a run without it, on columns that are scaled instead."
         )
-    begun = begin(loss, x0, penalty, as_solver(rule), None)
-    first, prepared = begun.state(), begun.solver.rule
+    solver, _, first = begin(loss, x0, penalty, as_solver(rule), None)
+    prepared = solver.rule
     if first.batched:
         raise ValueError(
             "The statements are about one trajectory: give x0 no trajectory axis and the rule one eta."
