@@ -147,11 +147,7 @@ def test_iterate_continues_and_leaves_the_state_alone():
         state = next(states)
         np.testing.assert_array_equal(state.x, minimize(loss, eta=0.3, max_iter=n).x)
     np.testing.assert_array_equal(first.x, before.x)
-    assert (
-        first.memory["steps_made"]
-        == before.memory["steps_made"]
-        < state.memory["steps_made"]
-    )
+    assert first.memory["steps_made"] == before.memory["steps_made"] < state.memory["steps_made"]
 
 
 # ------------------------------------------------------------ Ctrl-C

@@ -1,7 +1,5 @@
 """A run that is stopped, saved, loaded and continued is the run that was never stopped, bit for bit."""
 
-import functools
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -353,7 +351,9 @@ def test_data_changed_in_place():
 @pytest.mark.parametrize(("intercept", "batch"), [(False, (2,)), (True, ())])
 def test_rounding_may_decide_about_samples_at_nonsmooth_points(intercept, batch):
     """If x interpolates samples, another order of additions finds another subgradient."""
-    loss = LAD(A, np.r_[A[:3].sum(axis=1), REAL[3:]], intercept=intercept)  # x = 1 interpolates three
+    loss = LAD(
+        A, np.r_[A[:3].sum(axis=1), REAL[3:]], intercept=intercept
+    )  # x = 1 interpolates three
     x = np.r_[np.ones(A.shape[1]), np.zeros(int(intercept))]
     x0 = np.tile(x[:, None], batch) if batch else x
     rule = AdaGradDiff(np.full(batch, 0.1) if batch else 0.1)

@@ -79,7 +79,9 @@ class Auto(Solver):
             "trajectories": trajectories,
             "etas": self._representable(problem, etas),
             "warm_up": warm_up,
-            "end": WARM_UP_EPOCHS if warm_up else FIRST_STAGE,  # the iteration at which the stage ends
+            "end": WARM_UP_EPOCHS
+            if warm_up
+            else FIRST_STAGE,  # the iteration at which the stage ends
             "start": x,  # the incumbent at the beginning of the stage
             "best": x,  # the incumbent, its objective, and the eta that found it
             "fun": float(trajectories.fun_best[0]),
@@ -101,7 +103,11 @@ class Auto(Solver):
         k, failed = _leading(memory), new.failed.all()
         fun = float(new.iterate.f[k] + new.iterate.phi[k])
         if not failed and fun < memory["fun"]:
-            memory |= {"best": new.iterate.x[:, k].copy(), "fun": fun, "eta": float(memory["etas"][k])}
+            memory |= {
+                "best": new.iterate.x[:, k].copy(),
+                "fun": fun,
+                "eta": float(memory["etas"][k]),
+            }
         elif failed and len(memory["past"]) == 1 and not memory["warm_up"]:
             return s._replace(f=nan)  # no iterate near the start is finite
         if failed or s.n + 1 >= memory["end"]:
@@ -180,7 +186,14 @@ class Auto(Solver):
         k, s = _leading(memory), memory["trajectories"].iterate
         point, step = (None, None) if s.step is None else (s.point[:, k], s.step[:, k])
         return Iterate(
-            n, s.x[:, k].copy(), float(s.f[k]), s.g[:, k].copy(), float(s.phi[k]), memory, point, step
+            n,
+            s.x[:, k].copy(),
+            float(s.f[k]),
+            s.g[:, k].copy(),
+            float(s.phi[k]),
+            memory,
+            point,
+            step,
         )
 
     # ------------------------------------------------------------------ what the loop asks

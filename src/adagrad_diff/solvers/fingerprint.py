@@ -23,10 +23,18 @@ T = TypeVar("T")
 WRITTEN_OUT = 8  # entries up to which an array is written out,
 READABLE_DTYPES = (np.float64, np.int64, np.bool_)  # if it has one of these dtypes
 BUFFER_ENTRIES = 1 << 14  # of an array that are hashed together
-PACKAGE = __name__.partition(".")[0]
-DATA = ("A", "Q", "center", "predictions", "function")  # attributes of losses that are not described
+PACKAGE_NAME = __name__.partition(".")[0]
+DATA = (
+    "A",
+    "Q",
+    "center",
+    "predictions",
+    "function",
+)  # attributes of losses that are not described
 NAME = "_adagrad_diff_name"  # the attribute that holds the name given by `named`
-MAX_ULPS = 1e4  # units in the last place by which values may differ: sums may be ordered differently
+MAX_ULPS = (
+    1e4  # units in the last place by which values may differ: sums may be ordered differently
+)
 MAX_GRADIENT_CHANGE = 1e-3  # relative difference of gradients, which jump at nonsmooth points
 OTHER_PROBLEM = (
     "'state' belongs to another problem: {}. Give what the state was made with, or start a new run "
@@ -114,7 +122,7 @@ def _describe(value: Any, above: tuple[int, ...], leave_out: tuple[str, ...] = (
         rows = value.tocsr()
         parts = ("shape", "data", "indices", "indptr")
         return {name: _describe(getattr(rows, name), above) for name in parts}
-    if any(kind.__module__.partition(".")[0] == PACKAGE for kind in type(value).__mro__):
+    if any(kind.__module__.partition(".")[0] == PACKAGE_NAME for kind in type(value).__mro__):
         return {"class": _name(value, type(value))} | {
             name: _describe(item, above, leave_out)
             for name, item in sorted(vars(value).items())
@@ -135,7 +143,7 @@ def _name(value: Any, known: Any) -> Any:
         found = getattr(found, part, None)
     if found is None or found is not known:
         return {"unnamed": name.rpartition(".")[2].strip("<>") or type(known).__qualname__}
-    return name if home.partition(".")[0] == PACKAGE else f"{home}.{name}"
+    return name if home.partition(".")[0] == PACKAGE_NAME else f"{home}.{name}"
 
 
 def _digest(array: np.ndarray) -> dict[str, Any]:
@@ -249,5 +257,7 @@ def check_values(problem: Problem, s: Iterate, f_first: Any, g_first: Any) -> No
     for what, same in parts.items():
         if not np.all(same | ~np.isfinite(s.f)):
             raise ValueError(
-                OTHER_PROBLEM.format(f"{what} not the same: there is another value or gradient at x")
+                OTHER_PROBLEM.format(
+                    f"{what} not the same: there is another value or gradient at x"
+                )
             )

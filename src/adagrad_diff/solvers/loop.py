@@ -57,7 +57,12 @@ class Loop:
         """
         self.solver, self.problem, self.state = solver, problem, state
         self.criterion: Any = criterion
-        self.left, self.deadline, self.callback, self.cancelled = max_iter, deadline, callback, cancelled
+        self.left, self.deadline, self.callback, self.cancelled = (
+            max_iter,
+            deadline,
+            callback,
+            cancelled,
+        )
         self.every, self.record_last, self.norms = record, record_last, norms
         self.polish, self.save = polish, save
         self.columns, self.ended = np.arange(np.size(state.f)), list[tuple[np.ndarray, State]]()
@@ -65,7 +70,9 @@ class Loop:
         self.n, self.begin = int(np.max(state.n)), perf_counter()
         self.rows, self.past = list[tuple[Any, ...]](), History.empty(np.shape(state.f))
         self.interrupted = False
-        self.polished: np.ndarray | None = None  # the answer, as the caller sees x, if it was polished
+        self.polished: np.ndarray | None = (
+            None  # the answer, as the caller sees x, if it was polished
+        )
         self._norm: tuple[Any, Any] = None, nan  # the last state whose norm was computed
         self._errors = np.geterr()  # how the caller wants to be warned of overflows
 
@@ -164,7 +171,7 @@ class Loop:
 
     def leading(self) -> int:
         """Return the trajectory with the smallest objective."""
-        return int(np.argmin(np.where(self.state.failed, inf, self.state.fun)))
+        return int(np.argmin(np.where(self.state.failed, inf, self.state.iterate.fun)))
 
     def oracle(self) -> tuple[Any, int | None]:
         """Return the oracle of the loss at the leading trajectory, and which of its columns that is."""
@@ -210,7 +217,9 @@ class Loop:
         state = self.whole_state()
         fun = state.fun_best if self.solver.answers_best else state.fun
         now = OptimizeResult(x=self.answer(state).copy(), fun=fun, fun_best=state.fun_best)
-        now.update(nit=state.n, subgradient_norm=self.norm(), mean_step=state.mean_step, state=state)
+        now.update(
+            nit=state.n, subgradient_norm=self.norm(), mean_step=state.mean_step, state=state
+        )
         try:
             with np.errstate(**self._errors):
                 callback(now)
@@ -222,7 +231,8 @@ class Loop:
 
     def _record(self, state: State, n: int) -> None:
         failed, passes = state.failed, self.solver.passes(self.problem, state.iterate)
-        values = state.fun, state.mean_step, self.norm(state) if self.norms else nan
+        s, norm = state.iterate, self.norm(state) if self.norms else nan
+        values = s.fun, s.mean_step(), norm
         if state.batched:
             values = tuple(self._widened(np.where(failed, nan, value)) for value in values)  # type: ignore[assignment]
         if failed is not True:  # else the only trajectory has not moved

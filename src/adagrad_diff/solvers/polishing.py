@@ -33,9 +33,7 @@ class PolishingSchedule:
         loss: Any = problem.original.loss.whole
         self.certifier, self.tol = criterion.certifier, criterion.tol or 0.0
         self.stop = lambda: perf_counter() > deadline
-        self.finisher = Finisher(
-            loss, problem.penalty, self.certifier.dual, problem.coordinates
-        )
+        self.finisher = Finisher(loss, problem.penalty, self.certifier.dual, problem.coordinates)
         matrix = loss.matrix
         self.iteration = SECONDS_PER_ITERATION + SECONDS_PER_ENTRY * matrix.size + matrix.overhead
         self.spent = 0.0  # seconds of unsuccessful attempts, by the model
@@ -84,6 +82,8 @@ class PolishingSchedule:
         self.spent += finisher.solver.spent
         if proof is not None and np.isfinite(proof.fun):
             assert isinstance(solver, Auto)
-            loop.state = solver.adopt(loop.state, loop.problem.layout.forward(finisher.x), proof.fun)
+            loop.state = solver.adopt(
+                loop.state, loop.problem.layout.forward(finisher.x), proof.fun
+            )
             self.certifier.offer_proof(proof, finisher.x)
         return False

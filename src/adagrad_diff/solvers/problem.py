@@ -82,7 +82,10 @@ class Problem:
         self._set_trajectories(trajectories)
 
     def _set_trajectories(self, trajectories: int | None) -> None:
-        self.trajectories, self._width = trajectories, () if trajectories is None else (trajectories,)
+        self.trajectories, self._width = (
+            trajectories,
+            () if trajectories is None else (trajectories,),
+        )
         rows = 1 if self.penalty.accepts == "scalar" else self.size
         self._step_shape = (rows, *self._width)
         self._oracle: Any = None

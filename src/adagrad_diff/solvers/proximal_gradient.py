@@ -35,6 +35,11 @@ class Iterate(NamedTuple):
     point: Any = None  # what the prox was applied to that led to x,
     step: Any = None  # and its step: None at the start, NaN if x has not moved
 
+    @property
+    def fun(self) -> Any:
+        """The objective at x."""
+        return self.f + self.phi
+
     def subgradient_norm(self, scale: Any = 1.0) -> Any:
         """Return ||scale * u|| of a subgradient u of F at x; NaN if x has not moved.
 
@@ -50,8 +55,9 @@ class Iterate(NamedTuple):
         """Return the mean over coordinates of the step that led to x; NaN at the start."""
         if self.step is None:
             return np.full(np.shape(self.f), nan)[()]
-        step = np.asarray(self.step)  # a step for all coordinates has no axis for them
-        return np.add.reduce(step) / len(step) if step.ndim == self.x.ndim else step[()]
+        if np.ndim(self.step) < self.x.ndim:  # all coordinates share a step
+            return self.step
+        return np.add.reduce(self.step) / len(self.step)
 
 
 class Solver(ABC):
@@ -100,7 +106,7 @@ class Solver(ABC):
 
     def passes(self, problem: Problem, s: Iterate) -> float:
         """Return the number of passes over the data so far: one for each gradient."""
-        return float(np.max(s.n)) + 1.0
+        return (s.n if isinstance(s.n, int) else float(s.n.max())) + 1.0
 
     def evaluations(self, s: Iterate) -> Any:
         """Return the number of evaluations of the loss so far."""

@@ -29,7 +29,9 @@ class Status(IntEnum):
     INTERRUPTED = 4  #: the user interrupted the run (Ctrl-C)
     NOT_FINITE = 5  #: the loss, its gradient or the penalty turned NaN or infinite
     DIVERGED = 6  #: the loss exceeded 1e30 times its initial value, or is unbounded below
-    STALLED = 7  #: the best objective has stopped improving, but no certificate shows that it is good
+    STALLED = (
+        7  #: the best objective has stopped improving, but no certificate shows that it is good
+    )
 
 
 RUNNING = -1  # no end yet
@@ -274,7 +276,9 @@ def _final_codes(loop: Loop, state: State) -> np.ndarray:
         falls = straight & (state.fun < -STRAIGHT_FALL * (1.0 + np.abs(state.f_first)))
     broken = ~(np.isfinite(g) & np.isfinite(x)).all(axis=0) | ~np.isfinite(state.f)
     broken = np.atleast_1d(broken | np.isnan(state.phi))
-    codes = np.where(np.atleast_1d(falls) & np.isin(loop.codes, BUDGETS), Status.DIVERGED, loop.codes)
+    codes = np.where(
+        np.atleast_1d(falls) & np.isin(loop.codes, BUDGETS), Status.DIVERGED, loop.codes
+    )
     return np.where(broken & (codes != Status.INTERRUPTED), Status.NOT_FINITE, codes)
 
 

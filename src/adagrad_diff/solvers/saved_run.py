@@ -75,14 +75,20 @@ class RunCheckpoint:
             if column.shape != (rows, *empty.shape[1:]) or column.dtype != empty.dtype:
                 raise ValueError(f"{name} has shape {column.shape} and dtype {column.dtype}")
         self.history = History(*columns)
-        if self.codes.shape != (np.size(self.state.f),) or not np.isin(
-            self.codes, [RUNNING, *Status]
-        ).all():
+        if (
+            self.codes.shape != (np.size(self.state.f),)
+            or not np.isin(self.codes, [RUNNING, *Status]).all()
+        ):
             raise ValueError("its status codes are not those of a run")
         numbers = header["seconds"], header["call"]["max_iter"], header["call"]["max_time"]
         keys = {*self.header, "state"}
         fits = header.keys() == keys and header["start"].keys() == self.header["start"].keys()
-        fits = fits and header["ended"] in (False, True) and 0 <= header["begun"] <= np.max(self.state.n) and all(v >= 0 for v in numbers)
+        fits = (
+            fits
+            and header["ended"] in (False, True)
+            and 0 <= header["begun"] <= np.max(self.state.n)
+            and all(v >= 0 for v in numbers)
+        )
         if not fits or header["seconds"] == math.inf or header["call"].keys() != self.call.keys():
             raise ValueError("its header is not that of a checkpoint")
 
