@@ -95,9 +95,9 @@ class Loop:
                     over = self._judge(self._stop())
                     if self.save is not None and not over:
                         self.save(self)
-                if self.polish is not None and self.codes[0] in UNFINISHED:
-                    if self.polish.at_end(self):
-                        self.codes[:] = Status.CONVERGED
+                polish = self.polish if self.codes[0] in UNFINISHED else None
+                if polish is not None and polish.at_end(self):
+                    self.codes[:] = Status.CONVERGED
         except KeyboardInterrupt:
             self.interrupted = True
             self.codes[self.codes == RUNNING] = Status.INTERRUPTED

@@ -310,9 +310,9 @@ def minimize(
                 save=None if saved is None else saved.write_when_due,
             )
             loop.begin = started
-            if automatic and finish and isinstance(criterion, GapCriterion) and tol is not None:
-                if criterion.certifier.known:
-                    loop.polish = PolishingSchedule(problem, criterion, loop.deadline)
+            known = isinstance(criterion, GapCriterion) and criterion.certifier.known
+            if automatic and finish and known and tol is not None:
+                loop.polish = PolishingSchedule(problem, criterion, loop.deadline)
             if saved is not None:
                 saved.restore(loop)
                 if saved.finished(loop):

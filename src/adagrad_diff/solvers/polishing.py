@@ -10,7 +10,6 @@ import numpy as np
 from ..finishing import Finish, Finisher
 from .auto import Auto
 from .problem import Problem
-from .stopping import GapCriterion
 
 if TYPE_CHECKING:
     from .loop import Loop
@@ -29,7 +28,7 @@ SMALL_PROBLEM_SECONDS, SMALL_PROBLEM_ITERATIONS = 0.03, 128
 class PolishingSchedule:
     """Polishes the incumbent of a portfolio now and then; ends the run when the gap is small."""
 
-    def __init__(self, problem: Problem, criterion: GapCriterion, deadline: float):
+    def __init__(self, problem: Problem, criterion: Any, deadline: float):
         loss: Any = problem.original.loss.whole
         self.certifier, self.tol = criterion.certifier, criterion.tol or 0.0
         self.stop = lambda: perf_counter() > deadline

@@ -118,7 +118,7 @@ class Interrupted(KeyboardInterrupt):
 
 SUMMARY_WIDTH, NAME_WIDTH = 100, 14  # characters of a line, and of the names at its beginning
 SHOWN_ENTRIES = 5  # entries of x in a summary
-SUMMARIZED = "message success status fun fun_best gap bound nit nfev x rule eta".split()
+SUMMARIZED = ("message", "success", "status", "fun", "fun_best", "gap", "bound", "nit", "nfev", "x")
 
 
 class Result(OptimizeResult):  # type: ignore[misc]
@@ -153,7 +153,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
         if "gap" in self and not np.isfinite(np.max(self.gap)):
             lines["gap"] = "nothing is proven"
         shown = [_line(name, text) for name, text in lines.items() if text]
-        others = sorted(name for name in self if name not in SUMMARIZED)
+        others = sorted(name for name in self if name not in (*SUMMARIZED, "rule", "eta"))
         return "\n".join([*shown, "", _line("and by name", ", ".join(others))])
 
     def _polished(self) -> str:
@@ -214,9 +214,9 @@ def result_of(loop: Loop, state: State) -> Result:
     if found and tol is not None:
         certified = criterion.within(tol, points, criterion.usual(state.f_first))
         codes = np.where(certified & np.isin(codes, UNFINISHED), int(Status.CONVERGED), codes)
-    if criterion.bounds and not state.batched and codes[0] == Status.CONVERGED:
-        if not _is_relative(found, tol).all() and criterion.has_no_minimizer(state.x):
-            codes[:] = Status.DIVERGED
+    doubtful = codes[0] == Status.CONVERGED and not _is_relative(found, tol).all()
+    if criterion.bounds and not state.batched and doubtful and criterion.has_no_minimizer(state.x):
+        codes[:] = Status.DIVERGED
     certified = certified & (codes == Status.CONVERGED)
     good = succeeded(codes, tol)
     values: dict[str, Any] = {"status": codes, "success": good}
