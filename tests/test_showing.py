@@ -106,7 +106,7 @@ def test_a_result_is_a_summary(kind):
     lines = text.splitlines()
     assert len(lines) <= 14, text
     assert max(map(len, lines)) <= 100, text
-    for name in ("message", "success", "fun", "nit", "x", "and by name"):
+    for name in ("message", "success", "fun", "nit", "x", "others"):
         assert any(line.strip().startswith(f"{name}  ") for line in lines), (name, text)
     assert ("gap  " in text) == ("gap" in result)
     told = text.replace("\n", " ")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import glob
+import hashlib
+import json
 import math
 import os
 import secrets
@@ -265,3 +267,36 @@ def release(file: Any) -> None:
         if os.fstat(file.fileno()).st_size == 0:  # else it is a file of the user with that name
             os.unlink(file.name)
     file.close()
+
+
+# ------------------------------------------------------------------------------ arrays and a header
+
+Content = tuple[dict[str, Any], dict[str, np.ndarray]]  # a JSON header, and arrays by name
+
+
+def save_arrays(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write a header with a "format", and arrays. The old file stays until the new one is complete."""
+    text = json.dumps(header)
+    about = {"header": np.array(text), "sha256": np.array(checksum(text, arrays))}
+    write(path, lambda file: np.savez(file, **arrays, **about))  # type: ignore[arg-type]
+
+
+def load_arrays(path: Path, file_format: str) -> Content:
+    """Return what a file of this format holds, or raise a ValueError that says what is wrong with it."""
+    arrays: dict[str, Any] = dict(read_arrays(path))
+    text, sha256 = str(arrays.pop("header")), str(arrays.pop("sha256", ""))
+    header = json.loads(text)
+    if (found := header.pop("format")) != file_format:
+        raise ValueError(f"its format is {str(found)[:80]!r}, not {file_format!r}")
+    if sha256 != checksum(text, arrays):
+        raise ValueError("its checksum is not that of its content")
+    return header, arrays
+
+
+def checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
+    """Return a SHA-256 of everything in a file, names and shapes included."""
+    digest = hashlib.sha256(text.encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()

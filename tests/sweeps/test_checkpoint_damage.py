@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adagrad_diff import L1, AdaGrad, AdaGradDiff, Squared, sweep
-from adagrad_diff.solvers.checkpoint import save
+from adagrad_diff._files import save_arrays as save
 from adagrad_diff.sweeps.workers import SWEEP_FORMAT
 from checkpointing import REAL, X0S, A, digest, header, schedule, snapshot
 from damage import at_most, attempt, damaged

@@ -16,14 +16,14 @@ from ..losses import Loss, Minibatch, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
 from .auto import Auto, settled
+from .checkpoint import RunCheckpoint
 from .fingerprint import Description
 from .fista import FISTASolver
 from .loop import Loop
 from .polishing import PolishingSchedule
 from .problem import Layout, Problem
 from .proximal_gradient import ProximalGradient, Solver
-from .result import RUNNING, Interrupted, Status, result_of, warned
-from .saved_run import RunCheckpoint
+from .result import Interrupted, Status, result_of, warned
 from .state import State
 from .stopping import GapCriterion, SubgradientCriterion
 from .svrg import SVRG
@@ -294,7 +294,7 @@ def minimize(
                 criterion = GapCriterion(
                     loss, penalty, tol, gradients=PORTFOLIO_GRADIENTS if automatic else 1
                 )
-            with nullcontext() if saved is None else saved.explained():
+            with nullcontext() if saved is None else saved.about_file():
                 solver, problem, state = begin(
                     loss, x0, penalty, solver, state if saved is None else saved.state
                 )
@@ -307,18 +307,14 @@ def minimize(
                 deadline=started + seconds,
                 callback=None if callback is None else lambda loop: loop.call_back(callback),
                 record=history,
-                save=None if saved is None else saved.write_when_due,
+                save=None if saved is None else saved.save_when_due,
             )
             loop.begin = started
             known = isinstance(criterion, GapCriterion) and criterion.certifier.known
             if automatic and finish and known and tol is not None:
                 loop.polish = PolishingSchedule(problem, criterion, loop.deadline)
-            if saved is not None:
-                saved.restore(loop)
-                if saved.finished(loop):
-                    return warned(_result(loop, _final(loop), finish), on_failure)
-                if not loop.holds():  # trajectories that have converged, says the file
-                    loop.codes[:] = RUNNING
+            if saved is not None and saved.restore(loop):
+                return warned(_result(loop, _final(loop), finish), on_failure)
         except KeyboardInterrupt as error:
             raise Interrupted("The run was interrupted before its first iteration.") from error
         loop.run()
@@ -331,13 +327,11 @@ def minimize(
             result = _result(loop, final, finish)
         loop.codes = np.atleast_1d(result.status)
         if saved is not None and (np.any(result.nit) or Status.CONVERGED in loop.codes):
-            saved.write(loop, final)
+            saved.save(loop, final)
         if loop.interrupted:
             text = result.message
             if saved is not None:
-                text += (
-                    f" The same call with checkpoint={str(saved.file.path)!r} resumes from here."
-                )
+                text += f" The same call with checkpoint={str(saved.path)!r} resumes from here."
             raise Interrupted(text, result)
         return warned(result, on_failure)
 

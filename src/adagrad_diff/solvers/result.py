@@ -118,7 +118,19 @@ class Interrupted(KeyboardInterrupt):
 
 SUMMARY_WIDTH, NAME_WIDTH = 100, 14  # characters of a line, and of the names at its beginning
 SHOWN_ENTRIES = 5  # entries of x in a summary
-SUMMARIZED = ("message", "success", "status", "fun", "fun_best", "gap", "bound", "nit", "nfev", "x")
+SUMMARIZED = (
+    "message",
+    "success",
+    "status",
+    "fun",
+    "fun_best",
+    "gap",
+    "nit",
+    "nfev",
+    "x",
+    "rule",
+    "eta",
+)
 
 
 class Result(OptimizeResult):  # type: ignore[misc]
@@ -134,33 +146,39 @@ class Result(OptimizeResult):  # type: ignore[misc]
                fun  1.87094e-11; the smallest seen: 1.87094e-11
                nit  50 iterations, 51 evaluations
                  x  2 numbers: 3.48015e-08, -6.11699e-06
-    <BLANKLINE>
-       and by name  history, jac, state, subgradient_norm, x_avg, x_best
+            others  history, jac, state, subgradient_norm, x_avg, x_best
     """
 
     def __repr__(self) -> str:
         lines = {
             "message": str(self.get("message", "")),
-            "success": f"{self._each('success')} (status {self._each('status')})",
-            "fun": f"{self._numbers('fun')}; the smallest seen: {self._numbers('fun_best')}",
-            "gap": f"{self._numbers('gap')}: no point has a smaller objective by more than that"
-            if "gap" in self
-            else "",
-            "nit": f"{self._each('nit')} iterations, {self._each('nfev')} evaluations{self._polished()}",
-            "x": self._point(),
-            "rule": repr(self.rule) if "rule" in self else "",
+            "success": f"{self._values('success')} (status {self._values('status')})",
+            "fun": f"{self._range('fun')}; the smallest seen: {self._range('fun_best')}",
+            "nit": f"{self._values('nit')} iterations, {self._values('nfev')} evaluations",
+            "x": self._summary_of_x(),
         }
-        if "gap" in self and not np.isfinite(np.max(self.gap)):
-            lines["gap"] = "nothing is proven"
-        shown = [_line(name, text) for name, text in lines.items() if text]
-        others = sorted(name for name in self if name not in (*SUMMARIZED, "rule", "eta"))
-        return "\n".join([*shown, "", _line("and by name", ", ".join(others))])
+        if "gap" in self:
+            gap = f"{self._range('gap')}: no point has a smaller objective by more than that"
+            lines["gap"] = gap if np.isfinite(np.max(self.gap)) else "nothing is proven"
+        if "finish" in self and self.finish.rounds:
+            lines["nit"] += f", {counted(self.finish.rounds, 'polishing round')}"
+        if "rule" in self:
+            lines["rule"] = repr(self.rule)
+        lines["others"] = ", ".join(sorted(name for name in self if name not in SUMMARIZED))
+        indent = " " * (NAME_WIDTH + 2)
+        return "\n".join(
+            fill(
+                lines[name],
+                SUMMARY_WIDTH,
+                initial_indent=f"{name:>{NAME_WIDTH}}  ",
+                subsequent_indent=indent,
+                break_on_hyphens=False,
+            )
+            for name in (*SUMMARIZED, "others")
+            if lines.get(name)
+        )
 
-    def _polished(self) -> str:
-        rounds = self.finish.rounds if "finish" in self else 0
-        return f", {counted(rounds, 'polishing round')}" if rounds else ""
-
-    def _each(self, name: str) -> str:
+    def _values(self, name: str) -> str:
         """Return one value, or how many of several trajectories have which."""
         values, counts = np.unique(np.atleast_1d(self.get(name, np.nan)), return_counts=True)
         if len(values) == 1:
@@ -168,38 +186,21 @@ class Result(OptimizeResult):  # type: ignore[misc]
         if len(values) > SHOWN_ENTRIES:
             return f"{values[0]} to {values[-1]}"
         return ", ".join(
-            f"{value} ({count} of {counts.sum()})"
-            for value, count in zip(values, counts, strict=True)
+            f"{v} ({n} of {counts.sum()})" for v, n in zip(values, counts, strict=True)
         )
 
-    def _numbers(self, name: str) -> str:
-        values = np.atleast_1d(np.asarray(self.get(name, np.nan), float))
-        return (
-            f"{values[0]:.6g}"
-            if values.size == 1
-            else f"{np.min(values):.6g} to {np.max(values):.6g}"
-        )
+    def _range(self, name: str) -> str:
+        values = np.asarray(self.get(name, np.nan), float)
+        low, high = f"{np.min(values):.6g}", f"{np.max(values):.6g}"
+        return low if values.size == 1 else f"{low} to {high}"
 
-    def _point(self) -> str:
+    def _summary_of_x(self) -> str:
         x = np.asarray(self.get("x", ()))
         zeros = int((x == 0).sum())
         about = counted(x.size, "number") if x.ndim == 1 else f"an array of shape {x.shape}"
-        first = ", ".join(f"{value:.6g}" for value in x.ravel()[:SHOWN_ENTRIES]) + (
-            ", ..." if x.size > SHOWN_ENTRIES else ""
-        )
-        return f"{about}{f', {zeros} of them zero' if zeros else ''}: {first}"
-
-
-def _line(name: str, text: Any) -> str:
-    """Return a right-aligned name and a text with a hanging indent."""
-    indent = " " * (NAME_WIDTH + 2)
-    return fill(
-        text,
-        SUMMARY_WIDTH,
-        initial_indent=f"{name:>{NAME_WIDTH}}  ",
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
+        about += f", {zeros} of them zero" if zeros else ""
+        first = ", ".join(f"{value:.6g}" for value in x.ravel()[:SHOWN_ENTRIES])
+        return f"{about}: {first}{', ...' if x.size > SHOWN_ENTRIES else ''}"
 
 
 STRAIGHT_FALL = 1e6  # factor by which an objective may fall along a straight line

@@ -63,40 +63,26 @@ def scipy_method(
         raise ValueError(
             "'bounds' and a 'penalty' cannot be combined: give one of them (Box is the penalty for bounds)."
         )
-    calls = Calls(fun, jac, args)
     penalty = penalty if bounds is None else _box(bounds, len(x0))
+    calls = 0
+
+    def loss(x: np.ndarray) -> tuple[Any, np.ndarray]:
+        nonlocal calls
+        calls += 1
+        return fun(x.copy(), *args), np.copy(jac(x.copy(), *args))
+
+    def with_conventions(result: OptimizeResult) -> OptimizeResult:
+        success = bool(result.success and result.status not in BUDGETS)
+        result.update(nfev=calls, njev=calls, success=success)
+        return result
+
     try:
-        result = minimize(
-            calls, x0, penalty, callback=callback and _as_scipy_calls(callback), **options
-        )
+        called = callback and _as_scipy_calls(callback)
+        return with_conventions(minimize(loss, x0, penalty, callback=called, **options))
     except (Interrupted, ConvergenceError) as ended:
         if ended.result is not None:  # there is one, unless Ctrl-C came before the first iteration
-            calls.tell(ended.result)
+            with_conventions(ended.result)
         raise
-    calls.tell(result)
-    return result
-
-
-class Calls:
-    """SciPy's two functions as one of ours. It counts how often they are called: not for the same x twice in a row."""
-
-    def __init__(self, fun: Callable[..., Any], jac: Callable[..., Any], args: tuple[Any, ...]):
-        self.fun, self.jac, self.args, self.count = fun, jac, args, 0
-        self._last: tuple[np.ndarray, Any] | None = None
-
-    def __call__(self, x: np.ndarray) -> tuple[Any, Any]:
-        if self._last is None or not np.array_equal(self._last[0], x):
-            self.count += 1
-            self._last = (
-                x.copy(),
-                (self.fun(x.copy(), *self.args), np.copy(self.jac(x.copy(), *self.args))),
-            )
-        return self._last[1]
-
-    def tell(self, result: OptimizeResult) -> None:
-        """What SciPy's conventions ask of a result."""
-        success = bool(result.success and result.status not in BUDGETS)
-        result.update(nfev=self.count, njev=self.count, success=success)
 
 
 def _as_scipy_calls(callback: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._files import as_path
+from .._files import Content, as_path, load_arrays, save_arrays
 from .._messages import counted
-from . import checkpoint
 from .fingerprint import Description
 from .problem import Layout, Problem
 from .proximal_gradient import Iterate, Solver, double
@@ -191,7 +190,7 @@ class State(NamedTuple):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file of arrays and JSON (no pickle), replacing an older one."""
         header, arrays = self.pack()
-        checkpoint.save(path, {"format": STATE_FORMAT, **header}, arrays)
+        save_arrays(as_path(path, "path"), {"format": STATE_FORMAT, **header}, arrays)
 
     def __repr__(self) -> str:
         several = f", {self.x.shape[-1]} trajectories" if self.batched else ""
@@ -206,7 +205,7 @@ class State(NamedTuple):
         chosen: State = map_arrays(lambda a: np.ascontiguousarray(a[..., columns]), self)
         return chosen
 
-    def pack(self) -> checkpoint.Content:
+    def pack(self) -> Content:
         """Return what a file holds: values for JSON, and arrays by name."""
         origin = self.origin
         header = {"rule": origin.rule, "power": origin.average_power}
@@ -333,7 +332,7 @@ def load_state(path: str | os.PathLike[str]) -> State:
     """
     source = as_path(path, "path")
     try:
-        return unpack(*checkpoint.load(source, STATE_FORMAT))
+        return unpack(*load_arrays(source, STATE_FORMAT))
     except FileNotFoundError:
         raise
     except Exception as error:

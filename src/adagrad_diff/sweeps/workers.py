@@ -12,9 +12,9 @@ from signal import SIGINT
 from typing import Any
 
 from .._check import InputError, shown
-from .._files import as_path, reason
+from .._files import as_path, load_arrays, reason, save_arrays
 from .._threads import cores, one_blas_thread
-from ..solvers.checkpoint import Checkpoint, load, save
+from ..solvers.checkpoint import Checkpoint
 from ..solvers.fingerprint import difference, known_by_name
 from .chunks import Arrays, Chunk, Trajectories
 
@@ -76,7 +76,7 @@ class SweepCheckpoint(Checkpoint):
     def write_chunk(self, chunk: Chunk, arrays: Arrays) -> None:
         """Store the results of a finished chunk."""
         path, header = self._file(chunk)
-        save(path, {"format": SWEEP_FORMAT, **header}, arrays)
+        save_arrays(path, {"format": SWEEP_FORMAT, **header}, arrays)
 
     def read_chunks(self) -> dict[Chunk, Arrays]:
         """Return the results of all chunks that are stored."""
@@ -84,7 +84,7 @@ class SweepCheckpoint(Checkpoint):
         for chunk in self.chunks:
             path, header = self._file(chunk)
             try:
-                found, results[chunk] = load(path, SWEEP_FORMAT)
+                found, results[chunk] = load_arrays(path, SWEEP_FORMAT)
                 if found != header or not self.trajectories.fits(chunk, results[chunk]):
                     raise ValueError("it does not hold the results of this chunk")
             except FileNotFoundError:
