@@ -24,7 +24,7 @@ from .state import State, unpack
 if TYPE_CHECKING:
     from .._files import Content
 
-RUN_FORMAT = "adagrad-diff run 4"
+MINIMIZE_FORMAT = "adagrad-diff run 4"
 HISTORY, DUAL_POINT = "history.", "dual_point"  # a prefix of names in the file of a run, and a name
 RESTART = "Delete the checkpoint to begin again, or choose another 'checkpoint'"
 
@@ -110,7 +110,7 @@ class RunCheckpoint(Checkpoint):
 
     def __init__(self, path: Any, every: float, x0: Any, state: State | None, **call: Any):
         """Open the file. `state` becomes that of the file, if there is one."""
-        super().__init__(path, RUN_FORMAT)
+        super().__init__(path, MINIMIZE_FORMAT)
         try:
             self.check_writable()
             begun = None if state is None else int(np.max(state.n))
