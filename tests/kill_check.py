@@ -1,8 +1,8 @@
 """A hundred kills (SIGKILL) at random moments, and what became of them: make kills.
 
-Every run that was killed is called again until it is through. Its answer must be, bit for bit, that of a run in one go; no
-file may ever fall back behind an earlier one, and nothing may be left beside what a run in one go leaves. Otherwise this ends
-with an error. tests/cases/killing.py does it, tests/sweeps/test_kills.py does a few of them in the suite.
+Every run that was killed is called again until it ends. Its iterates, averages and history must be bitwise identical to those of
+an uninterrupted run (gaps are computed again). No file may ever go back to an earlier iteration, and no other files may remain.
+Otherwise this ends with an error. tests/cases/killing.py does it, tests/sweeps/test_kills.py does a few of them in the suite.
 
     python tests/kill_check.py [KILLS] [SEED]
 """
