@@ -11,7 +11,7 @@ from scipy.sparse.linalg import aslinearoperator
 from adagrad_diff import LAD, AdaGradDiff, Penalty, Rule, minimize, named
 from adagrad_diff.losses import as_loss
 from adagrad_diff.penalties import as_penalty
-from adagrad_diff.solvers.fingerprint import Description, describe, known_by_name
+from adagrad_diff.solvers.fingerprint import describe, describe_problem, known_by_name
 from describing import CHANGED, REAL, A, text
 
 
@@ -134,12 +134,12 @@ def without_class(thing):
 
 
 def test_the_identity_of_a_problem_leaves_the_data_out():
-    about = Description(LAD(A, REAL), as_penalty(None), AdaGradDiff(0.1)).values
+    about = describe_problem(LAD(A, REAL), as_penalty(None), AdaGradDiff(0.1))
     assert "A" not in about["loss"]
     assert about["loss"]["b"] == describe(REAL)
     assert about["rule"] == describe(AdaGradDiff(0.1))
     functions = [
-        Description(as_loss(loss), as_penalty(None), None).values
+        describe_problem(as_loss(loss), as_penalty(None), None)
         for loss in (quadratic, lambda x: quadratic(2 * x))
     ]
     assert functions[0] == functions[1]  # told apart by their values

@@ -52,7 +52,11 @@ ENDS = {  # options that lead to each end
 
 
 def rows():
-    text = (Path(__file__).parents[2] / "docs" / "ends.md").read_text().partition("## Going on")[0]
+    text = (
+        (Path(__file__).parents[2] / "docs" / "ends.md")
+        .read_text()
+        .partition("## Continuing a run")[0]
+    )
     cells = [
         re.split(r"\s*\|\s*", line.strip("| \n"))
         for line in text.splitlines()

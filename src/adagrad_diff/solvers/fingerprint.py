@@ -185,44 +185,21 @@ def difference(one: Any, other: Any, path: str = "") -> str | None:
     return None
 
 
-class Description:
-    """A problem and a rule as plain data, for states. It is computed when it is needed."""
+def describe_problem(loss: Any, penalty: Any, rule: Any) -> dict[str, Any]:
+    """Return the description of a problem and a rule; of the data, only what `probe` returns."""
+    return {
+        "loss": describe(loss, leave_out=DATA),
+        "penalty": describe(penalty),
+        "rule": describe(rule),
+        "data": probe(loss.whole),
+    }
 
-    def __init__(self, loss: Any, penalty: Any, rule: Any):
-        self._parts = loss, penalty, rule
-        self._values: dict[str, Any] | None = None
 
-    @classmethod
-    def of_file(cls, values: dict[str, Any]) -> Description:
-        """Return the description that a file holds."""
-        if not isinstance(values, dict):
-            raise TypeError("it is not a dict")
-        description = cls(None, None, None)
-        description._values = values
-        return description
-
-    def __reduce__(self) -> Any:
-        return Description.of_file, (self.values,)
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The description of loss, penalty, rule and data."""
-        if self._values is None:
-            loss, penalty, rule = self._parts
-            self._values = {
-                "loss": describe(loss, leave_out=DATA),
-                "penalty": describe(penalty),
-                "rule": describe(rule),
-                "data": probe(loss.whole),
-            }
-        return self._values
-
-    def check_same(self, now: Description) -> None:
-        """Raise if a state of this problem is to be continued on another one."""
-        same_objects = all(a is b for a, b in zip(self._parts, now._parts, strict=True))
-        if not same_objects and (where := difference(self.values, now.values)):
-            what = "the data of the loss are" if where.startswith("data") else f"{where} is"
-            raise ValueError(OTHER_PROBLEM.format(f"{what} not the same"))
+def check_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """Raise if a state of the one problem is to be continued on the other."""
+    if where := difference(one, other):
+        what = "the data of the loss are" if where.startswith("data") else f"{where} is"
+        raise ValueError(OTHER_PROBLEM.format(f"{what} not the same"))
 
 
 def probe(loss: Any) -> list[str] | None:

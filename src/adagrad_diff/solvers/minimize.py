@@ -17,7 +17,7 @@ from ..penalties import Penalty, as_penalty
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
 from .auto import Auto, settled
 from .checkpoint import RunCheckpoint
-from .fingerprint import Description
+from .fingerprint import check_same, describe_problem
 from .fista import FISTASolver
 from .loop import Loop
 from .polishing import PolishingSchedule
@@ -92,7 +92,11 @@ def begin(
         problem, x = Problem.at(loss, penalty, x0, solver.trajectories)
     else:
         _check_state(state, loss, x0)
-        state.origin.problem.check_same(Description(loss, penalty, solver.rule))
+        if state.origin.parts is None or any(
+            a is not b
+            for a, b in zip(state.origin.parts, (loss, penalty, solver.rule), strict=True)
+        ):
+            check_same(state.origin.problem, describe_problem(loss, penalty, solver.rule))
         layout, width = Layout(state.origin.layout.shape), np.shape(state.f)
         problem = Problem(loss, penalty, layout, state.x.dtype, *(width or (None,)))
     if solver.answers_best:

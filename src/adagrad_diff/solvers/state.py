@@ -12,7 +12,6 @@ import numpy as np
 
 from .._files import Content, as_path, load_arrays, save_arrays
 from .._messages import counted
-from .fingerprint import Description
 from .problem import Layout, Problem
 from .proximal_gradient import Iterate, Solver, double
 
@@ -24,14 +23,28 @@ NUMBERS = ("n", "f", "phi", "fun_best", "f_first", "g_first", "failed")
 ARRAYS = ("x", "g", "point", "step", "x_sum", "x_best")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Origin:
     """What a run was begun with, and what all its states have in common."""
 
     rule: str  # the name of the rule or solver
     layout: Layout  # of x
     average_power: float  # see `Rule.average_power`
-    problem: Description
+    parts: Any = None  # loss, penalty and rule; None if the state comes from a file
+    description: Any = None  # of these parts, once it was needed
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        """The description of the problem and the rule, which identifies them in files."""
+        if self.description is None:
+            from .fingerprint import describe_problem
+
+            self.description = describe_problem(*self.parts)
+        known: dict[str, Any] = self.description
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"description": self.problem, "parts": None}
 
 
 class State(NamedTuple):
@@ -53,12 +66,9 @@ class State(NamedTuple):
     @classmethod
     def first(cls, solver: Solver, problem: Problem, x: np.ndarray, averages: bool = True) -> State:
         """Return the state before the first iteration; `averages` keeps the average and the best x."""
-        origin = Origin(
-            solver.name,
-            problem.layout,
-            solver.rule.average_power,
-            Description(problem.original.loss, problem.penalty, solver.rule),
-        )
+        rule = solver.rule
+        parts = problem.original.loss, problem.penalty, rule
+        origin = Origin(solver.name, problem.layout, rule.average_power, parts)
         with np.errstate(all="ignore"):
             s = solver.init(problem, x)
             norm = problem.norm(double(s.g))
@@ -209,7 +219,7 @@ class State(NamedTuple):
         """Return what a file holds: values for JSON, and arrays by name."""
         origin = self.origin
         header = {"rule": origin.rule, "power": origin.average_power}
-        header |= {"shape": list(origin.layout.shape), "problem": origin.problem.values}
+        header |= {"shape": list(origin.layout.shape), "problem": origin.problem}
         center = {} if origin.layout.center is None else {CENTER: origin.layout.center}
         return header, self.arrays() | center
 
@@ -256,8 +266,8 @@ def unpack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     """Return the state that `State.pack` has taken apart; a ValueError says what does not fit."""
     try:
         layout = Layout(tuple(map(int, header["shape"])), arrays.pop(CENTER, None))
-        problem, power = Description.of_file(header["problem"]), float(header["power"])
-        origin = Origin(str(header["rule"]), layout, power, problem)
+        rule, power = str(header["rule"]), float(header["power"])
+        origin = Origin(rule, layout, power, description=dict(header["problem"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError("its header is not that of a state") from error
     if layout.center is not None and layout.center.shape != (layout.shape[0] - 1,):
