@@ -11,7 +11,6 @@ import numpy as np
 
 MISSING = "remove or impute missing and infinite entries first"
 SHOWN_WIDTH = 100  # characters of a value that a message shows
-CHECKED_AT_ONCE = 1 << 18  # entries checked together, so that large arrays need little extra memory
 
 
 class InputError(ValueError):
@@ -41,17 +40,10 @@ def number(
     accepts: Callable[[float], bool] = np.isfinite,
 ) -> float:
     """Return a finite number that is accepted. Booleans, text, complex numbers and arrays are not numbers."""
-    kind = getattr(getattr(value, "dtype", None), "kind", "f")
-    result = np.nan
-    if (
-        not (isinstance(value, bool | str | bytes | list | tuple) or np.ndim(value))
-        and kind in "fiu"
-    ):
-        try:
-            with np.errstate(over="ignore"):  # of extended precision
-                result = float(value)
-        except (TypeError, ValueError, OverflowError):
-            pass
+    array, result = np.asarray(None if isinstance(value, list | tuple) else value), np.nan
+    if array.ndim == 0 and array.dtype.kind in "fiu":
+        with np.errstate(over="ignore"):  # of extended precision
+            result = float(array)
     if not (np.isfinite(result) and accepts(result)):
         raise _wrong(name, owner, wanted, value)
     return result
@@ -72,14 +64,15 @@ def fraction(value: Any, name: str, owner: str) -> float:
     return number(value, name, owner, "a number in [0, 1)", lambda x: 0 <= x < 1)
 
 
-def count(value: Any, name: str, owner: str, least: int = 0) -> int:
-    """Return an integer that is at least `least`."""
+def count(value: Any, name: str, owner: str, least: int = 0, most: float = np.inf) -> int:
+    """Return an integer from `least` to `most`."""
     try:
         result = operator.index(value)
     except TypeError:
         result = least - 1
-    if isinstance(value, bool | np.ndarray) or result < least:
-        raise _wrong(name, owner, f"an integer >= {least}", value)
+    if isinstance(value, bool) or not least <= result <= most:
+        wanted = f"an integer >= {least}" if most == np.inf else f"an integer from {least} to {most}"
+        raise _wrong(name, owner, wanted, value)
     return result
 
 
@@ -103,22 +96,20 @@ def flag(value: Any, name: str, owner: str) -> bool:
 def real_array(value: Any, name: str) -> np.ndarray:
     """Return an array of real numbers: float32 and float64 as they are, everything else as float64."""
     refuse_masked(value, name)
-    text = None
+    found = type(value).__name__
     try:
         array = np.asarray(value)
-        text = first_text(array)
-        if array.dtype == object and text is None:
-            array = np.array(array.tolist() if array.ndim else float(value), dtype=np.float64)
+        if array.dtype == object:
+            texts = (entry for entry in array.flat if isinstance(entry, str | bytes))
+            if (text := next(texts, None)) is not None:
+                found = f"text, such as {text!r},"
+                raise TypeError
+            array = array.astype(np.float64) if array.ndim else np.asarray(float(value))
+        if array.dtype.kind not in "fiub":
+            found = f"dtype {array.dtype}"
+            raise TypeError
     except (TypeError, ValueError, OverflowError):
-        raise InputError(
-            f"{name} must be an array of real numbers. Got {type(value).__name__} instead."
-        ) from None
-    if text is not None:
-        raise InputError(
-            f"{name} must be an array of real numbers. It holds text, such as {text!r}."
-        )
-    if array.dtype.kind not in "fiub":
-        raise InputError(f"{name} must be real numbers. Got dtype {array.dtype} instead.")
+        raise InputError(f"{name} must be real numbers. Got {found} instead.") from None
     single = array.dtype.newbyteorder("=") == np.float32
     with np.errstate(over="ignore"):  # of extended precision
         return array.astype(np.float32 if single else np.float64, copy=False)
@@ -126,76 +117,45 @@ def real_array(value: Any, name: str) -> np.ndarray:
 
 def refuse_masked(value: Any, name: str) -> None:
     """Raise if entries are masked. NumPy would use the values under the mask."""
-    parts = value if isinstance(value, list | tuple) else (value,)
-    masked = sum(
-        int(np.ma.getmaskarray(p).sum()) for p in parts if isinstance(p, np.ma.MaskedArray)
-    )
-    if masked:
-        raise InputError(
-            f"{name} has {masked} masked {'entry' if masked == 1 else 'entries'}: {MISSING}."
-        )
-
-
-def first_text(array: np.ndarray) -> str | bytes | None:
-    """Return the first text in an array of objects, or None."""
-    values = array.flat if array.dtype == object else ()
-    return next((value for value in values if isinstance(value, str | bytes)), None)
+    if any(map(np.ma.is_masked, value if isinstance(value, list | tuple) else [value])):
+        raise InputError(f"{name} has masked entries: {MISSING}.")
 
 
 def refuse_text_columns(frame: Any, name: str) -> None:
-    """Raise if a column of a data frame holds text or missing values, with the name of the column.
-
-    Anything that is not a data frame is accepted, and so are NaN.
-    """
+    """Raise if an entry of a data frame is not a number, with its column. NaN are accepted."""
     if not hasattr(frame, "columns"):
         return
     array = np.asarray(frame)
     if array.ndim != 2 or array.dtype.kind in "fiub":
         return
     for column, values in zip(frame.columns, array.T, strict=True):
-        others = [(row, v) for row, v in enumerate(values.tolist()) if not isinstance(v, Real)]
-        present = [(row, v) for row, v in others if not _missing(v)]
-        if present:
-            row, v = present[0]
-            what = f"text ({v!r}" if isinstance(v, str | bytes) else f"{type(v).__name__} ({v}"
-            raise InputError(
-                f"Column {column!r} of {name} holds {what} in row {row}): encode it as numbers, or "
-                "drop it."
-            )
-        if others:
-            row, v = others[0]
-            raise InputError(f"Column {column!r} of {name} contains {v} in row {row}: {MISSING}.")
-
-
-def _missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
+        for row, entry in enumerate(values.tolist()):
+            if not isinstance(entry, Real):
+                raise InputError(
+                    f"Column {column!r} of {name} holds {entry!r} in row {row}: encode text as "
+                    "numbers, and impute missing entries, or drop the column."
+                )
 
 
 def numbers(value: Any, sentence: str) -> np.ndarray:
     """Return an array of real numbers in float64, or raise with this sentence. Booleans are not numbers."""
     try:
-        array = real_array(value, "it")
+        if np.asarray(value).dtype.kind != "b":
+            return real_array(value, "it").astype(np.float64)
     except ValueError:
-        raise InputError(sentence) from None
-    if np.asarray(value).dtype.kind == "b":
-        raise InputError(sentence)
-    return array.astype(np.float64)
+        pass
+    raise InputError(sentence)
 
 
 def finite(array: np.ndarray, name: str, columns: Any = None) -> np.ndarray:
     """Return the array, or raise with the place of the first entry that is NaN or infinite."""
-    rows = max(1, CHECKED_AT_ONCE // max(1, array[:1].size))
-    for lo in range(0, len(array), rows):
-        part = array[lo : lo + rows]
-        bad = ~np.isfinite(part)
-        if bad.any():
-            row, *rest = place = _first(bad)
-            found, row = f"contains {part[place]}", row + lo
-            if columns is not None:
-                where = f"Column {list(columns)[rest[0]]!r} of {name} {found} in row {row}"
-            else:
-                where = f"{name} {found} at index {(row, *rest) if rest else row}"
-            raise InputError(f"{where}: {MISSING}.")
+    if array.size and not np.isfinite([array.min(), array.max()]).all():  # without a copy
+        row, *rest = place = _first(~np.isfinite(array))
+        where = f"{name} contains {array[place]} at index {place if rest else row}"
+        if columns is not None:
+            column = list(columns)[rest[0]]
+            where = f"Column {column!r} of {name} contains {array[place]} in row {row}"
+        raise InputError(f"{where}: {MISSING}.")
     return array
 
 
@@ -219,9 +179,7 @@ def cast(array: np.ndarray, dtype: Any, name: str, copy: bool = True) -> np.ndar
     """
     always = True if copy or not array.flags.writeable else None
     with np.errstate(over="ignore", under="ignore"):
-        result = np.array(array, dtype=dtype, order="C", copy=always)
-    if result.dtype == array.dtype:
-        return result
+        result = np.array(array, dtype, order="C", copy=always)
     bad = np.isinf(result) & ~np.isinf(array)
     if bad.any():
         place = _first(bad)
@@ -237,8 +195,8 @@ def _first(bad: np.ndarray) -> tuple[int, ...]:
     return tuple(np.argwhere(bad)[0].tolist())
 
 
-def first_where(bad: np.ndarray, array: np.ndarray, sentence: Callable[[int, Any], str]) -> None:
-    """Raise `sentence(index, value)` for the first entry that is bad."""
-    if bad.any():
-        j = int(np.argmax(bad))
-        raise InputError(sentence(j, array[j].item()))
+def entries(good: np.ndarray, array: np.ndarray, name: str, wanted: str) -> None:
+    """Raise with the place of the first entry that is not good, and what is wanted."""
+    if not good.all():
+        j = int(np.argmin(good))
+        raise InputError(f"{name}[{j}] is {array[j].item()}. {wanted}.")

@@ -89,7 +89,7 @@ WEIGHTS = {
     "inf": (put(np.ones(4), 0, np.inf), r"sample_weight contains inf at index 0"),
     "negative": (
         [1.0, 1.0, -0.5, 1.0],
-        r"sample_weight must not be negative. sample_weight\[2\] is -0.5",
+        r"sample_weight\[2\] is -0.5. Weights must not be negative",
     ),
     "zero": (np.zeros(4), r"sample_weight is zero for every sample: at least one must be positive"),
     "too short": (
@@ -137,26 +137,26 @@ def test_l2(kind, bad):
 
 POSITIVE = [0.0, -1.0, np.nan, np.inf, "wide", None]
 CASES = [
-    (lambda: Poisson(A, [0, 1, -2, -3]), r"Poisson needs targets b >= 0, but b\[2\] is -2.0"),
+    (lambda: Poisson(A, [0, 1, -2, -3]), r"b\[2\] is -2.0. Poisson needs targets >= 0."),
     (
         lambda: Multinomial(A, [0, 1, -1, 2]),
-        r"Multinomial needs classes 0, 1, \.\.\. in b, but b\[2\] is -1",
+        r"b\[2\] is -1.0. Multinomial needs classes 0, 1, \.\.\.,",
     ),
     (
         lambda: Multinomial(A, [0, 1, 1, 0.5]),
-        r"Multinomial needs classes 0, 1, \.\.\. in b, but b\[3\] is 0.5",
+        r"b\[3\] is 0.5. Multinomial needs classes 0, 1, \.\.\.,",
     ),
     (
         lambda: Multinomial(A, [0, 1, 2, 3], classes=3),
-        r"The 'classes' parameter of Multinomial must be an integer >= 4. Got 3",
+        r"The 'classes' parameter of Multinomial must be an integer from 4 to \d+. Got 3",
     ),
     (
         lambda: Multinomial(A, [0, 0, 0, 0], classes=1),
-        r"The 'classes' parameter of Multinomial must be an integer >= 2. Got 1",
+        r"The 'classes' parameter of Multinomial must be an integer from 2 to \d+. Got 1",
     ),
     (
         lambda: Multinomial(A, [0, 1, 0, 1], classes=-2),
-        r"The 'classes' parameter of Multinomial must be an integer >= 2. Got -2",
+        r"The 'classes' parameter of Multinomial must be an integer from 2 to \d+. Got -2",
     ),
     (
         lambda: Multinomial(A, [0, 1, 0, 1], classes=2.5),
@@ -190,7 +190,7 @@ CASES = [
     ),
     (
         lambda: KernelSVMDual(Q, [1, 0, 1], 1.0),
-        r"KernelSVMDual needs labels -1 and \+1 in b, but b\[1\] is 0.0",
+        r"b\[1\] is 0.0. KernelSVMDual needs labels -1 and \+1, such as np.where\(y == 1, 1, -1\)",
     ),
     (lambda: KernelSVMDual(Q, [1, -1], 1.0), r"\bb must have shape \(3,\), .* Got shape \(2,\)"),
     (lambda: KernelSVMDual(Q, [1, -1, np.nan], 1.0), r"\bb contains nan at index 2"),
@@ -303,11 +303,11 @@ class Mine:
 @looped(
     ("kind", "call"),
     [
-        (LAD, "LAD(A, b)"),
-        (Huber, "Huber(A, b)"),
-        (Quadratic, "Quadratic(Q, c)"),
-        (KernelSVMDual, "KernelSVMDual(K, b, lam)"),
-        (Mine, "Mine()"),
+        (LAD, "LAD(...)"),
+        (Huber, "Huber(...)"),
+        (Quadratic, "Quadratic(...)"),
+        (KernelSVMDual, "KernelSVMDual(...)"),
+        (Mine, "Mine(...)"),
     ],
 )
 def test_a_class_instead_of_a_loss(kind, call):

@@ -112,7 +112,7 @@ ARGUMENTS = [
     (
         {"loss": Logistic},
         TypeError,
-        r"'loss' is the class Logistic. Did you mean Logistic\(A, b\)\?",
+        r"'loss' is the class Logistic. Did you mean Logistic\(...\)\?",
     ),
     (
         {"penalty": 0.1},

@@ -211,7 +211,10 @@ WRONG = {
         mine(slopes=lambda b, theta: (-0.1, 0.1)),
         "outside its 'slopes'",
     ),
-    "a jump that is none": (mine(jump=lambda b, theta: (-1.0, 1.0)), "'jump'"),
+    "two lines that are none": (
+        mine(piecewise_linear=True, slopes=lambda b, theta: (-1.0, 1.0)),
+        "outside its 'slopes'",
+    ),
 }
 
 

@@ -40,7 +40,7 @@ def least_curvature(loss: Any, x: np.ndarray, scale: np.ndarray | None = None) -
         matrix, square = loss.A, True
     else:
         return np.inf
-    if square and loss.jump is not None:
+    if square and loss.piecewise_linear:
         return 0.0
     if matrix.opaque or (square and loss.smoothness is None and loss.curvature is None):
         return np.inf

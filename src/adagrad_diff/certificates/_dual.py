@@ -62,7 +62,7 @@ class LinearDual(Dual):
 
     def __init__(self, loss: LinearModel, penalty: Penalty):
         self.loss, self.penalty = loss, penalty
-        self.kinked, self.single = loss.jump is not None, loss.dtype != np.float64
+        self.kinked, self.single = loss.piecewise_linear, loss.dtype != np.float64
         self.products = (
             3 if self.single else 0
         )  # one for A'(w u), and two to see how precise predictions are

@@ -39,7 +39,7 @@ def samples_nearest_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndar
 
     Those nearest to their kinks at x, somewhat more than x has degrees of freedom: a vertex of a polyhedron has as many.
     """
-    distance = dual.loss.kink_distances(dual.loss.predict(x))
+    distance = dual.loss.nonsmooth_distances(dual.loss.predict(x))
     number = min(
         int(NEAR_PER_COEFFICIENT * np.count_nonzero(x)) + NEAR_AT_LEAST,
         int(np.count_nonzero(dual.weight)),

@@ -118,7 +118,7 @@ def _minimise_over(loss: Any, basis: np.ndarray) -> np.ndarray:
     """The minimiser of f over the span of a few vectors, to full precision."""
     from scipy.optimize import brentq, minimize
 
-    if isinstance(loss, LinearModel) and loss.jump is not None:
+    if isinstance(loss, LinearModel) and loss.piecewise_linear:
         return _minimise_piecewise_linear(loss, basis)
 
     def value_and_slope(c: np.ndarray) -> tuple[float, np.ndarray]:
@@ -162,7 +162,7 @@ def _minimise_piecewise_linear(loss: LinearModel, basis: np.ndarray) -> np.ndarr
         loss.weight.astype(np.float64),
     )
     left, right = (
-        np.asarray(s, dtype=np.float64) * np.ones(len(b)) for s in loss.jump(b, loss.theta)
+        np.asarray(s, dtype=np.float64) * np.ones(len(b)) for s in loss.slopes(b, loss.theta)
     )
     if basis.shape[1] == 1:
         z = Z[:, 0]

@@ -22,8 +22,8 @@ def best_intercept(loss: LinearModel) -> Any:
         offsets = np.log(share)
         return offsets - offsets.mean()
     b = loss.b.astype(np.float64)
-    if loss.jump is not None:
-        left, right = loss.jump(b, loss.theta)
+    if loss.piecewise_linear:
+        left, right = loss.slopes(b, loss.theta)
         return balance(b, left, right, weight)
     # Around the target nearest to the mean: exact if all are equal, and precise however large they are.
     center = (

@@ -17,7 +17,7 @@ def smallest_polar(loss: Any, penalty: Penalty, x: np.ndarray) -> tuple[float, n
 
     With it, if there are kinks, one residual per sample that makes up this subgradient.
     """
-    if isinstance(loss, LinearModel) and loss.jump is not None:
+    if isinstance(loss, LinearModel) and loss.piecewise_linear:
         return _smallest_polar_at_kinks(loss, penalty, x)
     if isinstance(loss, LinearModel) and loss.smoothness is None and not loss.differentiable:
         raise ValueError(
@@ -40,7 +40,7 @@ def _smallest_polar_at_kinks(
 
     samples, features = loss.A.shape
     z = loss.predict(x)
-    kinks = loss.at_kinks(z)
+    kinks = loss.at_nonsmooth_points(z)
     r = z.astype(loss.dtype)
     kernels.residuals(loss.scalar)(r, loss.b, loss.weight, loss.theta, 0, samples, np.zeros(1))
     r = r.astype(np.float64)
@@ -54,7 +54,7 @@ def _smallest_polar_at_kinks(
     weight = loss.weight[kinks].astype(np.float64)
     left, right = (
         np.asarray(s, dtype=np.float64) * np.ones(kinks.size)
-        for s in loss.jump(loss.b[kinks], loss.theta)
+        for s in loss.slopes(loss.b[kinks], loss.theta)
     )
     rows = _weighted_rows(loss, kinks, weight)  # column k: what slope 1 at the k-th kink adds to g
     balance = (

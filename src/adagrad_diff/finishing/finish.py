@@ -131,7 +131,7 @@ class Finisher:
 
 def solver_for(loss: Loss, penalty: Penalty, coordinates: Coordinates | None = None) -> Any:
     """A solver that suits, or a phrase that says why there is none."""
-    if not isinstance(loss, LinearModel) or loss.jump is None:
+    if not isinstance(loss, LinearModel) or not loss.piecewise_linear:
         return smooth_solver(loss, penalty)
     terms = kinked_terms(loss, penalty)
     return (

@@ -54,7 +54,7 @@ class Kinked(Solver):
         self.unit = coordinates.unit  # of predictions
         self.weight, self.b = loss.weight.astype(np.float64), loss.b.astype(np.float64)
         self.low, self.high = (
-            self.weight * np.asarray(end, np.float64) for end in loss.jump(loss.b, loss.theta)
+            self.weight * np.asarray(end, np.float64) for end in loss.slopes(loss.b, loss.theta)
         )
         self.terms, self.movable = (
             terms,

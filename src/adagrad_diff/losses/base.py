@@ -1,12 +1,11 @@
-"""The contract of a loss, and the adapter for functions x -> (value, gradient)."""
+"""The interface of a loss, and the adapter for functions x -> (value, gradient)."""
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,10 +13,9 @@ from .. import _check
 from .._messages import counted
 
 
-class Oracle(ABC):
-    """A loss with the memory of one run: a call at x writes the gradient into `out` and returns the value."""
+class Oracle(Protocol):
+    """Evaluations of a loss in one run. An oracle may keep arrays from one call to the next."""
 
-    @abstractmethod
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         """Return f(x), a number or one per trajectory, and write the gradient into `out`."""
 
@@ -95,10 +93,6 @@ class Loss(ABC):
         """The loss of all samples, which certificates and polishing use instead of minibatches."""
         return self
 
-    def passes(self, n: Any, memory: dict[str, np.ndarray]) -> Any:
-        """Return the number of passes over the data that n iterations take."""
-        return n + 1
-
 
 class FunctionLoss(Loss):
     """Any function x -> (value, gradient), or object with value_and_grad(x)."""
@@ -109,18 +103,11 @@ class FunctionLoss(Loss):
     def _words(self) -> list[str]:
         return [getattr(self.function, "__qualname__", None) or repr(self.function)]
 
-    def oracle(self, x: np.ndarray) -> FunctionOracle:
-        return FunctionOracle(self.function)
+    def oracle(self, x: np.ndarray) -> Oracle:
+        return self.evaluate
 
-    def coordinates(self) -> Coordinates:
-        return Coordinates(Columns(self.function))
-
-
-@dataclass
-class FunctionOracle(Oracle):
-    function: Callable[..., Any]
-
-    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
+    def evaluate(self, x: np.ndarray, out: np.ndarray) -> Any:
+        """Call the function, and check what it returns."""
         answer = self.function(x.copy())  # a copy, because the function may keep or change it
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise TypeError(
@@ -129,53 +116,46 @@ class FunctionOracle(Oracle):
             )
         value = _check.real_array(answer[0], "The value that the loss returns").astype(np.float64)
         g = _check.real_array(answer[1], "The gradient that the loss returns")
-        if x.ndim == 1 and value.size == 1:
-            value = value.reshape(())
         if g.shape != x.shape:
             raise ValueError(
                 f"The loss must return a gradient of the shape of x, {x.shape}. "
                 f"Got {g.shape} instead."
             )
-        if value.shape not in ((), x.shape[1:][-1:]):
+        np.copyto(out, g)
+        if value.size == 1 and (x.ndim == 1 or value.ndim == 0):
+            return value.item()
+        if value.shape != x.shape[1:][-1:]:
             raise ValueError(
                 "The loss must return one value, or one per trajectory (column of x). "
                 f"Got shape {value.shape} for x of shape {x.shape}."
             )
-        np.copyto(out, g)
-        return value if value.ndim else float(value)
+        return value
+
+    def coordinates(self) -> Coordinates:
+        return Coordinates(Columns(self.function))
 
 
 class Columns(FunctionLoss):
     """A function of one x, applied to each trajectory separately."""
 
-    def oracle(self, x: np.ndarray) -> ColumnsOracle:
-        return ColumnsOracle(self.function)
-
-
-class ColumnsOracle(FunctionOracle):
-    def __call__(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+    def evaluate(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         values, g = np.empty(x.shape[-1]), np.empty(x.shape[:-1], out.dtype)
         for k in range(x.shape[-1]):
-            values[k] = super().__call__(np.ascontiguousarray(x[..., k]), g)
+            values[k] = super().evaluate(np.ascontiguousarray(x[..., k]), g)
             out[..., k] = g
         return values
 
 
 def as_loss(loss: Any) -> Loss:
-    """Return a `Loss`; a function x -> (value, gradient) or an object with value_and_grad(x) becomes one."""
+    """Return a `Loss`, made of a function x -> (value, gradient) or an object with value_and_grad(x)."""
     if isinstance(loss, Loss):
         return loss
     function = getattr(loss, "value_and_grad", loss)
-    if callable(function) and not isinstance(loss, type):
-        return FunctionLoss(function)
     if isinstance(loss, type) and function is not loss:
-        needed = [
-            p.name
-            for p in inspect.signature(loss).parameters.values()
-            if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
-        ]
-        call = f"{loss.__name__}({', '.join(needed)})"
-        raise TypeError(f"'loss' is the class {loss.__name__}. Did you mean {call}?")
-    raise TypeError(
-        f"'loss' must be a loss, or a function x -> (value, gradient). Got {loss!r} instead."
-    )
+        name = loss.__name__
+        raise TypeError(f"'loss' is the class {name}. Did you mean {name}(...)?")
+    if isinstance(loss, type) or not callable(function):
+        raise TypeError(
+            f"'loss' must be a loss, or a function x -> (value, gradient). Got {loss!r} instead."
+        )
+    return FunctionLoss(function)

@@ -1,9 +1,5 @@
 """The hinge loss of support vector machines."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from .linear import BinaryModel
@@ -22,20 +18,20 @@ class Hinge(BinaryModel):
     (0.5, [-1.0])
     """
 
+    piecewise_linear = True
+
     @staticmethod
-    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
+    def scalar(z, b, theta):
         slack = 1.0 - b * z
         active = 1.0 * (slack > 0.0)  # a factor, because a branch would be hard to predict
         return active * slack, -active * b
 
     @staticmethod
-    def jump(b: np.ndarray, theta: float) -> tuple[Any, Any]:
-        """The nonsmooth point is z = b, where b z = 1."""
+    def slopes(b, theta):
         return np.minimum(0.0, -b), np.maximum(0.0, -b)
 
     @staticmethod
-    @np.errstate(over="ignore")  # an overflow to infinity is correct
-    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+    def conjugate(u, b, theta):
         """b u for b u in [-1, 0]"""
         p = b * u
         return np.where((p >= -1.0) & (p <= 0.0), p, np.inf)

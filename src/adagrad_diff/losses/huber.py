@@ -37,22 +37,21 @@ class Huber(LinearModel):
         self.theta = self.delta = _check.positive(delta, "delta", "Huber")
 
     @staticmethod
-    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
+    def scalar(z, b, theta):
         t = z - b
         slope = np.maximum(-theta, np.minimum(t, theta))
         return slope * (t - 0.5 * slope), slope
 
     @staticmethod
-    def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+    def curvature(z, b, theta):
         """1 where the loss is quadratic, else 0"""
         return np.where(np.abs(z - b) <= theta, 1.0, 0.0)
 
     @staticmethod
-    def slopes(b: np.ndarray, theta: float) -> tuple[float, float]:
+    def slopes(b, theta):
         return -theta, theta
 
     @staticmethod
-    @np.errstate(over="ignore")  # an overflow to infinity is correct
-    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+    def conjugate(u, b, theta):
         """u^2 / 2 + b u for |u| <= delta"""
         return np.where(np.abs(u) <= theta, u * (0.5 * u + b), np.inf)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .. import _check
+from ..data import as_source
 from ..penalties import Box
-from .linear import signs
+from .linear import check_labels
 from .quadratic import Quadratic
 
 
@@ -18,7 +19,8 @@ class KernelSVMDual(Quadratic):
     .. math:: f(\alpha) = \tfrac{1}{2\lambda}\alpha^\top K \alpha - \langle\alpha, b\rangle,
               \qquad 0 \le b_j \alpha_j \le 1/N
 
-    The constraint is the penalty `box()`, and the classifier is :math:`h = \tfrac1\lambda \sum_j \alpha_j k(a_j, \cdot)`.
+    The constraint is the penalty `box()`, and the classifier is
+    :math:`h = \tfrac1\lambda \sum_j \alpha_j k(a_j, \cdot)`.
 
     Parameters
     ----------
@@ -37,8 +39,6 @@ class KernelSVMDual(Quadratic):
     [0.5, -0.5]
     """
 
-    names = ("K", "b")
-
     def __init__(self, K: Any, b: Any, lam: float):
         self.lam = _check.positive(lam, "lam", "KernelSVMDual")
         self.factor = 1.0 / self.lam
@@ -46,11 +46,10 @@ class KernelSVMDual(Quadratic):
             raise ValueError(
                 f"The 'lam' parameter of KernelSVMDual is too small: 1 / {self.lam} is infinite."
             )
-        super().__init__(K, b)
+        K = as_source(K, "K")
+        labels = _check.vector(b, "b", K.shape[0], what="one value per row of K")
+        super().__init__(K, check_labels(labels, "KernelSVMDual"))
         self.b = self.c
-
-    def check_linear_term(self, c: Any) -> np.ndarray:
-        return signs(c, "KernelSVMDual", self.shape[0], "K")
 
     def box(self) -> Box:
         """Return the constraint 0 <= b_j alpha_j <= 1/N as a penalty."""

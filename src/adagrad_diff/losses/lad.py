@@ -1,7 +1,5 @@
 """Least absolute deviations."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .linear import LinearModel
@@ -21,19 +19,18 @@ class LAD(LinearModel):
     """
 
     translates = True
+    piecewise_linear = True
 
     @staticmethod
-    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
+    def scalar(z, b, theta):
         t = z - b
         return abs(t), 1.0 * (t > 0.0) - 1.0 * (t < 0.0)  # zero at the nonsmooth point
 
     @staticmethod
-    def jump(b: np.ndarray, theta: float) -> tuple[float, float]:
-        """The nonsmooth point is z = b."""
+    def slopes(b, theta):
         return -1.0, 1.0
 
     @staticmethod
-    @np.errstate(over="ignore")  # an overflow to infinity is correct
-    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+    def conjugate(u, b, theta):
         """b u for |u| <= 1"""
         return np.where(np.abs(u) <= 1.0, b * u, np.inf)

@@ -9,16 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import _check, kernels
-from .._messages import counted
+from .._messages import counted, warn
 from ..data import Samples, Source, as_source
 from ..data.eigen import largest_eigenvalue
 from ..data.source import CONSTANT_PART
 from .base import Coordinates, Loss, Oracle
 
-# How close a prediction must be to a nonsmooth point to be there, see `at_kinks`.
+# How close a prediction must be to a nonsmooth point to be there, see `at_nonsmooth_points`.
 NONSMOOTH_WIDTH = 1e-7  # in units of the spread of the targets
 NONSMOOTH_ROUNDING = 8.0  # in units of the rounding error of the target
-LARGE_TARGET = 1e140  # above this size, targets are scaled before they are squared
 
 
 class LinearModel(Loss):
@@ -26,14 +25,16 @@ class LinearModel(Loss):
 
     .. math:: f(x) = \sum_j \omega_j\, \ell(\langle a_j, x\rangle + c, b_j) + \tfrac{l_2}{2}\|x\|^2
 
-    A loss of this kind is a subclass with `scalar`, written for numbers (it is compiled). Where they are known, it also has
-    `smoothness`, the largest second derivative, and `conjugate`, written for arrays.
+    A loss of this kind is a subclass with `scalar`, written for numbers (it is compiled). Where
+    they are known, it also has `smoothness`, the largest second derivative, and `conjugate`,
+    written for arrays.
 
     Parameters
     ----------
     A : array (N, d), sparse matrix, LinearOperator or Source
-        One sample per row. Dense arrays of any order, float32 or float64, CSR and CSC are used in place, never copied. A
-        subclass of `adagrad_diff.data.Source` computes or reads its rows on demand.
+        One sample per row. Dense arrays of any order, float32 or float64, CSR and CSC are used in
+        place, never copied. A subclass of `adagrad_diff.data.Source` computes or reads its rows on
+        demand.
     b : array (N,)
         Targets; for classification, labels -1 and +1.
     sample_weight : array (N,), optional
@@ -41,7 +42,8 @@ class LinearModel(Loss):
     l2 : float
         Strength of the ridge term of f.
     intercept : bool
-        Whether x has one more, last coordinate c, which is added to every prediction. Neither l2 nor penalties apply to it.
+        Whether x has one more, last coordinate c, which is added to every prediction. Neither l2
+        nor penalties apply to it.
 
     Examples
     --------
@@ -60,14 +62,14 @@ class LinearModel(Loss):
     (0.0, [0.0, 0.0])
     """
 
-    #: scalar(z, b, theta) -> (value, derivative with respect to z); at a nonsmooth point the smallest subgradient.
+    #: scalar(z, b, theta) -> (value, derivative with respect to z), the smallest subgradient where
+    #: the loss is nonsmooth.
     scalar: ClassVar[Any] = None
     #: conjugate(u, b, theta) = sup_z u z - value(z, b), elementwise, infinite outside its domain.
     conjugate: ClassVar[Callable[..., Any] | None] = None
-    #: curvature(z, b, theta): the second derivative, elementwise (either one where there are two), or None.
+    #: curvature(z, b, theta): the second derivative, elementwise (either one where there are two).
     curvature: ClassVar[Callable[..., Any] | None] = None
-    #: jump(b, theta) -> (slope left, slope right) of a loss that consists of two lines which meet at z = b, else None.
-    jump: ClassVar[Any] = None
+    piecewise_linear = False  # whether it consists of two lines, of the given `slopes`, through z = b
     translates = False  # whether only z - b matters: the targets may be centered
     predicts_b = True  # whether z is in the units of b, unlike log-odds and margins
     differentiable = False  # set it for a differentiable loss without a finite `smoothness`
@@ -78,6 +80,13 @@ class LinearModel(Loss):
     dtype: np.dtype
     center: np.ndarray  # subtracted from the columns of A, with an intercept; may be empty
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "jump" in vars(cls):
+            now = "Call it 'slopes', and set piecewise_linear = True."
+            warn(f"{cls.__name__} defines 'jump'. {now}", DeprecationWarning)
+            cls.slopes, cls.piecewise_linear = vars(cls)["jump"], True
+
     def __init__(
         self, A: Any, b: Any, *, sample_weight: Any = None, l2: float = 0.0, intercept: bool = False
     ):
@@ -85,7 +94,7 @@ class LinearModel(Loss):
         samples, features = self.A.shape
         self.dtype = np.dtype(self.A.dtype)
         self.b = self.check_targets(b, samples)
-        self.weight = self._normalized(sample_weight, samples)
+        self.weight = np.asarray(_normalized(sample_weight, samples), self.dtype)
         self.l2 = _check.nonnegative(l2, "l2", type(self).__name__)
         self.intercept, self.center = bool(intercept), np.empty(0, self.dtype)
         self.shape, self.predictions = (features + self.intercept,), samples
@@ -105,40 +114,15 @@ class LinearModel(Loss):
         """Return b in the precision of A, or raise an error that names the first invalid entry."""
         return _check.cast(_check.vector(b, "b", samples), self.dtype, "b", copy=False)
 
-    def _normalized(self, sample_weight: Any, samples: int) -> np.ndarray:
-        if sample_weight is None:
-            return np.full(samples, 1.0 / samples, self.dtype)
-        weight = _check.vector(sample_weight, "sample_weight", samples).astype(np.float64)
-        _check.first_where(
-            weight < 0,
-            weight,
-            lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.",
-        )
-        if weight.max() == 0:
-            raise ValueError(
-                "sample_weight is zero for every sample: at least one must be positive."
-            )
-        weight /= weight.max()  # the sum of very large weights would overflow
-        return np.asarray(weight / weight.sum(), self.dtype)
-
-    @classmethod
-    def slopes(cls, b: np.ndarray, theta: float) -> tuple[Any, Any]:
+    @staticmethod
+    def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
         """Return bounds of the derivative of the scalar loss: the domain of its conjugate."""
-        return (-np.inf, np.inf) if cls.jump is None else cls.jump(b, theta)
+        return -np.inf, np.inf
 
     def oracle(self, x: np.ndarray) -> LinearOracle:
         extra = " (features and intercept)" if self.intercept else ""
         self._check_shape(x, f"{self.shape[0]} coordinates{extra}")
-        name, theta = type(self).__name__, self.theta
-        if self.scalar is None:
-            raise TypeError(
-                f"{name} has no 'scalar': write a static method "
-                "scalar(z, b, theta) -> (value, derivative)."
-            )
-        if isinstance(theta, str | bytes) or np.ndim(theta):
-            raise TypeError(
-                f"The 'theta' of {name} must be a number. Got {_check.shown(theta)} instead."
-            )
+        _check.number(self.theta, "theta", type(self).__name__)
         return LinearOracle(self, x.shape[1:])
 
     def samples(self, batch: tuple[int, ...]) -> Samples:
@@ -163,8 +147,7 @@ class LinearModel(Loss):
 
         def product(v: np.ndarray) -> np.ndarray:
             out = np.zeros(v.shape, self.dtype)
-            z = self.predict(v.astype(self.dtype))
-            z *= self.weight[:, None]
+            z = self.weight[:, None] * self.predict(v.astype(self.dtype))
             self.A.tdot(z, out[:features])
             out[features:] = z.sum(axis=0)  # nothing without an intercept
             return out
@@ -172,10 +155,7 @@ class LinearModel(Loss):
         return self.smoothness * largest_eigenvalue(product, features + self.intercept) + self.l2
 
     def coordinates(self) -> Coordinates:
-        """Return coordinates with columns of size one and, with an intercept, of mean zero.
-
-        If the data do not show their entries, only the unit is known.
-        """
+        """Return coordinates with columns of size one, centered if there is an intercept."""
         moments = self.A.moments(self.weight)
         if moments is None:
             return Coordinates(self, unit=self.unit())
@@ -192,30 +172,40 @@ class LinearModel(Loss):
             return 1.0
         b = self.b.astype(np.float64)
         center = np.einsum("i,i->", self.weight, b) if self.intercept else 0.0
-        b -= center
-        largest = float(np.abs(b).max())
-        size = largest if largest > LARGE_TARGET else 1.0  # so that its square is finite
-        spread = size * float(np.sqrt(np.einsum("i,i->", self.weight, (b / size) ** 2)))
+        largest = float(np.abs(b - center).max()) or 1.0  # so that squares do not overflow
+        squares = np.einsum("i,i->", self.weight, ((b - center) / largest) ** 2)
+        spread = largest * float(np.sqrt(squares))
         return spread if spread > CONSTANT_PART * abs(center) else abs(center) or 1.0
 
-    def kink_distances(self, z: np.ndarray) -> np.ndarray:
-        """Return the distances of predictions from the nonsmooth points of a loss that has a `jump`.
+    def nonsmooth_distances(self, z: np.ndarray) -> np.ndarray:
+        """Return the distances of predictions from the nonsmooth points of a piecewise linear loss.
 
         They are infinite for samples without a weight.
         """
         return np.where(self.weight == 0, np.inf, np.abs(z - self.b))
 
-    def at_kinks(self, z: np.ndarray) -> np.ndarray:
-        """Return the samples whose predictions are at a nonsmooth point.
+    def at_nonsmooth_points(self, z: np.ndarray) -> np.ndarray:
+        """Return the samples whose predictions are at a nonsmooth point, up to rounding.
 
-        There, every slope from left to right is a subgradient. The distance is compared with the spread of the targets,
-        independent of their distance from zero, and with what rounding lets one distinguish.
+        The spread of the targets is the unit, so their distance from zero does not matter.
         """
         rounding = NONSMOOTH_ROUNDING * float(np.finfo(self.dtype).eps) * np.abs(self.b)
-        return np.flatnonzero(self.kink_distances(z) <= NONSMOOTH_WIDTH * self.unit() + rounding)
+        return np.flatnonzero(self.nonsmooth_distances(z) <= NONSMOOTH_WIDTH * self.unit() + rounding)
 
 
-class LinearOracle(Oracle):
+def _normalized(sample_weight: Any, samples: int) -> np.ndarray:
+    """Return weights that sum to one."""
+    if sample_weight is None:
+        return np.full(samples, 1.0 / samples)
+    weight = _check.vector(sample_weight, "sample_weight", samples).astype(np.float64)
+    _check.entries(weight >= 0, weight, "sample_weight", "Weights must not be negative")
+    if weight.max() == 0:
+        raise ValueError("sample_weight is zero for every sample: at least one must be positive.")
+    weight /= weight.max()  # the sum of very large weights would overflow
+    return weight / weight.sum()
+
+
+class LinearOracle:
     """The evaluations of one run: z = A x, residuals r = weight * l'(z, b), gradient A' r."""
 
     def __init__(self, loss: LinearModel, batch: tuple[int, ...]):
@@ -252,44 +242,13 @@ class BinaryModel(LinearModel):
     predicts_b = False
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
-        labels = signs(b, type(self).__name__, samples)
-        return _check.cast(labels, self.dtype, "b", copy=False)
+        return check_labels(super().check_targets(b, samples), type(self).__name__)
 
 
-def signs(b: Any, owner: str, samples: int, matrix: str = "A") -> np.ndarray:
+def check_labels(labels: np.ndarray, owner: str) -> np.ndarray:
     """Return labels -1 and +1, or raise an error that shows how to get them."""
-    labels, numbers = labels_and_numbers(b, samples, matrix)
-    _check.first_where(
-        np.abs(numbers) != 1,
-        labels,
-        lambda j, v: (
-            f"{owner} needs labels -1 and +1 in b, but b[{j}] is {v!r}. {_remedy(labels)} "
-            "(The classifiers of adagrad_diff.sklearn take any labels.)"
-        ),
-    )
-    return numbers
-
-
-def _remedy(labels: np.ndarray) -> str:
-    found = np.unique(labels).tolist()
-    if len(found) == 1:
-        return "There is only one class."
-    if len(found) > 2:
-        return (
-            f"There are {len(found)} classes: choose one of them, "
-            f"b = np.where(y == {found[0]!r}, 1, -1), or use Multinomial."
-        )
-    formula = "2.0 * y - 1" if found == [0.0, 1.0] else f"np.where(y == {found[1]!r}, 1, -1)"
-    return f"Take b = {formula}."
-
-
-def labels_and_numbers(b: Any, samples: int, matrix: str = "A") -> tuple[np.ndarray, np.ndarray]:
-    """Return labels as messages show them, and as numbers: NaN for text."""
-    try:
-        numbers = _check.vector(b, "b", samples, what=f"one value per row of {matrix}")
-        return numbers, numbers
-    except ValueError:
-        labels = np.array(b, dtype=object)
-        if labels.ndim != 1 or _check.first_text(labels) is None:
-            raise
-        return labels.astype(str), np.full(len(labels), np.nan)
+    example = f"such as np.where(y == {labels.max():g}, 1, -1)"
+    hint = "The classifiers of adagrad_diff.sklearn accept any labels"
+    needed = f"{owner} needs labels -1 and +1, {example}. {hint}"
+    _check.entries(np.abs(labels) == 1, labels, "b", needed)
+    return labels

@@ -1,9 +1,5 @@
 """The logistic loss."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from ..kernels.elementary import decay, log1p_unit
@@ -26,25 +22,24 @@ class Logistic(BinaryModel):
     smoothness = 0.25
 
     @staticmethod
-    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
+    def scalar(z, b, theta):
         margin = b * z
         small = decay(-abs(margin))  # at most 1: no overflow
         value = log1p_unit(small) - np.minimum(margin, 0.0)
         return value, -b * (small + (1.0 - small) * (margin <= 0.0)) / (1.0 + small)
 
     @staticmethod
-    def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+    def curvature(z, b, theta):
         """s (1 - s), s = 1 / (1 + exp(-z))"""
         small = np.exp(-np.abs(z))
-        return np.asarray(small / (1.0 + small) ** 2)
+        return small / (1.0 + small) ** 2
 
     @staticmethod
-    def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
+    def slopes(b, theta):
         return np.minimum(0.0, -b), np.maximum(0.0, -b)
 
     @staticmethod
-    @np.errstate(over="ignore")  # an overflow to infinity is correct
-    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> Any:
+    def conjugate(u, b, theta):
         """p log p + (1 - p) log(1 - p), p = -b u in [0, 1]"""
         from scipy.special import entr
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,8 @@ from .base import Coordinates, Loss, Oracle
 from .linear import LinearModel
 
 STEPS_MADE = "steps_made"  # the name under which a state has the number of steps made so far
-RANDOM_ROW_COST = (
-    2.0  # of a row of a batch, scattered over the memory, relative to a row of a full pass
-)
+# Time for a row of a batch, scattered over the memory, relative to a row of a full pass. An estimate.
+RANDOM_ROW_COST = 2.0
 LENGTH_STREAM = 0x5EED  # XORed with the seed, so that lengths of epochs are independent of batches
 
 
@@ -27,26 +25,29 @@ class Minibatch(Loss):
 
     .. math:: v_n = g_B(x_n) - g_B(y) + g(y) \qquad \text{("svrg", y: a snapshot)}
 
-    where :math:`g_B` is the gradient of a batch B of `size` samples, weighted so that its mean over batches is the gradient.
+    where :math:`g_B` is the gradient of a batch B of `size` samples, weighted so that its mean over
+    batches is the gradient.
 
-    An iteration of `minimize` is then an epoch: steps with estimates, and a last step that ends with the value and the
-    gradient of all samples, from which the next epoch begins (it is the snapshot). The number of steps is geometric
-    (loopless SVRG), of mean N / (2 size). The rows of a batch are scattered over the memory and cost twice as much, so the
-    estimates take as long as the full gradient and see half as many samples. Objectives, certificates, tolerances and the
-    exact solution are about all samples. Compared with a run without minibatches, a state has one more number, the count of
-    steps, and `history.passes` shows what was spent. Averages are over the ends of epochs.
+    An iteration of `minimize` is then an epoch: steps with estimates, and a last step that ends with
+    the value and the gradient of all samples. There the next epoch begins (it is the snapshot). The
+    number of steps is geometric (loopless SVRG), of mean N / (2 size). The rows of a batch are
+    scattered over the memory and cost twice as much, so the estimates take as long as the full
+    gradient and see half as many samples. Objectives, certificates, tolerances and the exact solution
+    are about all samples. Compared with a run without minibatches, a state has one more number, the
+    count of steps, and `history.passes` counts passes over the data. Averages are over the ends of
+    epochs.
 
     Parameters
     ----------
     loss : LinearModel
-        Any loss of a linear model, including `Multinomial`, over data in memory: an array, or a SciPy matrix. Arrays in C
-        order and CSR are used in place. Other data are copied once, into one of these.
+        Any loss of a linear model, including `Multinomial`, over data in memory: an array, or a SciPy
+        matrix. Arrays in C order and CSR are used in place. Other data are copied once.
     size : int
-        Number of samples of a batch. With at least half of all samples, a run equals the one without minibatches, which
-        costs less.
+        Number of samples of a batch. With at least half of all samples, a run equals the one without
+        minibatches, which costs less.
     seed : int
-        Batch n of a run depends on the seed and n only: a run that resumes sees the same batches, and so do all the
-        trajectories of a sweep.
+        A non-negative integer. Batch n of a run depends on the seed and n only, so a run that resumes
+        sees the same batches, and so do all the trajectories of a sweep.
     reduce : {"svrg", None}
         How the noise is reduced. None takes :math:`v_n = g_B(x_n)`, whose differences are mostly noise.
 
@@ -69,8 +70,8 @@ class Minibatch(Loss):
 
     References
     ----------
-    Johnson, Zhang: Accelerating Stochastic Gradient Descent using Predictive Variance Reduction. Kovalev, Horvath, Richtarik:
-    Don't Jump Through Hoops and Remove Those Loops.
+    Johnson, Zhang: Accelerating Stochastic Gradient Descent using Predictive Variance Reduction.
+    Kovalev, Horvath, Richtarik: Don't Jump Through Hoops and Remove Those Loops.
     """
 
     def __init__(self, loss: LinearModel, size: int, seed: int = 0, reduce: str | None = "svrg"):
@@ -79,34 +80,24 @@ class Minibatch(Loss):
                 "The 'loss' parameter of Minibatch must be the loss of a linear model, such as "
                 f"Logistic(A, b). Got {_check.shown(loss)} instead."
             )
-        if reduce == "storm":
-            raise ValueError(
-                "The 'reduce' parameter of Minibatch must be one of 'svrg', None. "
-                "STORM is available in partial_fit of the estimators only."
-            )
         self.reduce = _check.one_of(reduce, ("svrg", None), "reduce", "Minibatch")
-        self.seed = _check.count(seed, "seed", "Minibatch")
-        if self.seed >= 2**63:
-            raise ValueError(
-                f"The 'seed' parameter of Minibatch must be less than 2**63. Got {seed} instead."
-            )
-        self.loss, self.samples, self._rows = loss, loss.A.shape[0], picked(loss.A)
+        self.seed = _check.count(seed, "seed", "Minibatch", most=2**63 - 1)
+        self.loss, self.samples = loss, loss.A.shape[0]
         self.size = min(_check.count(size, "size", "Minibatch", least=1), self.samples)
         self.shape, self.dtype, self.intercept = loss.shape, loss.dtype, loss.intercept
         self.smoothness, self.differentiable = loss.smoothness, loss.differentiable
         self.predictions = loss.predictions
+        # Private, because fingerprints describe public attributes.
+        self._rows = picked(loss.A)
+        self._order = np.random.default_rng(self.seed).permutation(self.samples)
 
-    def __repr__(self) -> str:
-        return (
-            f"Minibatch({self.loss!r}, size={self.size}, seed={self.seed}, reduce={self.reduce!r})"
-        )
+    def _words(self) -> list[str]:
+        return [repr(self.loss), f"size={self.size}, seed={self.seed}, reduce={self.reduce!r}"]
 
     @property
     def whole(self) -> LinearModel:
         """The loss of all samples."""
         return self.loss
-
-    # The next two are stored under private names, because fingerprints describe public attributes.
 
     @property
     def rows(self) -> Picked:
@@ -120,10 +111,6 @@ class Minibatch(Loss):
         A batch is `size` of them in a row, from a random place on. The first follows the last.
         """
         return self._order
-
-    @cached_property
-    def _order(self) -> np.ndarray:
-        return np.random.default_rng(self.seed).permutation(self.samples)
 
     def oracle(self, x: np.ndarray) -> Oracle:
         """Return the oracle of all samples."""
@@ -155,17 +142,16 @@ class Minibatch(Loss):
         return 1 + int(math.log1p(-uniform) / math.log1p(-last))
 
     def schedule(self, iterations: int) -> np.ndarray:
-        """Return the passes over the data that 1, 2, ... iterations take, which only the seed decides."""
-        steps = [0]
-        for _ in range(iterations):
-            steps.append(steps[-1] + self.length(steps[-1]))
+        """Return the passes over the data that 1, 2, ... iterations take. Only the seed decides."""
+        steps = np.zeros(iterations + 1)
+        for k in range(iterations):
+            steps[k + 1] = steps[k] + self.length(int(steps[k]))
         n = np.arange(1, iterations + 1)
-        return np.asarray(self.passes(n, {STEPS_MADE: np.array(steps[1:], float)}))
+        return np.asarray(self.passes(n, {STEPS_MADE: steps[1:]}))
 
     def passes(self, n: Any, memory: dict[str, np.ndarray]) -> Any:
         """Return the passes over the data of n iterations: full gradients, and samples of estimates."""
-        estimates = np.maximum(memory[STEPS_MADE] - n, 0.0)  # zero for a rule without estimates
-        return n + 1 + self.size / self.samples * estimates
+        return n + 1 + self.size / self.samples * (memory[STEPS_MADE] - n)
 
 
 class Estimates:

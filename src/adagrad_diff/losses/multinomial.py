@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import _check, kernels
 from ..data import Samples
-from .linear import LinearModel, LinearOracle, labels_and_numbers
+from .linear import LinearModel, LinearOracle
 
-MANY_CLASSES = 1000  # up to this number, there may be far fewer samples than classes
 LARGEST_CLASS = 2**31 - 1
-NUMBER_THEM = "Number them first, names, b = np.unique(y, return_inverse=True)"
 
 
 class Multinomial(LinearModel):
     r"""The mean of :math:`\log \sum_c \exp(z_{jc}) - z_{j b_j}`, Z = A X, X of shape (features, classes).
 
-    Penalties see the entries of X row by row. `blocks="row"` gives every feature one weight of the metric. With an intercept,
-    X has one more row.
+    Penalties see the entries of X row by row. `blocks="row"` gives every feature one weight of the
+    metric. With an intercept, X has one more row.
 
     Parameters
     ----------
     b : array of int (N,)
         Classes 0, 1, ...
     classes : int, optional
-        The number of classes, by default one more than the largest. `LinearModel` explains the other parameters.
+        The number of classes, by default one more than the largest. `LinearModel` explains the other
+        parameters.
 
     Examples
     --------
@@ -43,47 +43,28 @@ class Multinomial(LinearModel):
 
     def __init__(self, A: Any, b: Any, classes: int | None = None, **options: Any):
         super().__init__(A, b, **options)
-        self.classes = self._class_count(classes)
+        least = max(int(self.b.max()) + 1, 2)
+        self.classes = least
+        if classes is not None:
+            self.classes = _check.count(classes, "classes", "Multinomial", least, LARGEST_CLASS)
         self.shape, self.predictions = (*self.shape, self.classes), self.predictions * self.classes
 
     def _words(self) -> list[str]:
         return [*super()._words(), f"{self.classes} classes"]
 
     def check_targets(self, b: Any, samples: int) -> np.ndarray:
-        labels, numbers = labels_and_numbers(b, samples)
+        numbers = _check.vector(b, "b", samples)
         valid = (numbers >= 0) & (numbers <= LARGEST_CLASS) & (numbers == np.floor(numbers))
-        _check.first_where(
-            ~valid,
-            labels,
-            lambda j, v: (
-                f"Multinomial needs classes 0, 1, ... in b, but b[{j}] is {v!r}. {NUMBER_THEM}."
-            ),
-        )
+        needed = "Multinomial needs classes 0, 1, ..., such as np.unique(y, return_inverse=True)[1]"
+        _check.entries(valid, numbers, "b", needed)
         return numbers.astype(np.int64)
-
-    def _class_count(self, given: int | None) -> int:
-        least = max(int(self.b.max()) + 1, 2)
-        if given is None and least > max(MANY_CLASSES, 10 * len(self.b)):
-            raise ValueError(
-                f"The largest class in b is {least - 1}, but there are only {len(self.b)} "
-                f"samples. {NUMBER_THEM}, or give 'classes' if so many are meant."
-            )
-        count = _check.count(least if given is None else given, "classes", "Multinomial", least)
-        if count > LARGEST_CLASS:
-            raise ValueError(
-                "The 'classes' parameter of Multinomial must be at most "
-                f"{LARGEST_CLASS}. Got {given} instead."
-            )
-        return count
 
     def oracle(self, x: np.ndarray) -> MultinomialOracle:
         self._check_shape(x, f"shape {self.shape} (features, classes)")
         return MultinomialOracle(self, x.shape[2:])
 
     def samples(self, batch: tuple[int, ...]) -> MultinomialSamples:
-        return MultinomialSamples(
-            self.b, self.weight, batch, self.theta, None, self.intercept, classes=self.classes
-        )
+        return MultinomialSamples(**vars(super().samples(batch)), classes=self.classes)
 
 
 @dataclass(frozen=True)
@@ -94,9 +75,7 @@ class MultinomialSamples(Samples):
 
     def residuals(self) -> Callable[[int, int, np.ndarray], None]:
         scores = self.r.reshape(len(self.r), self.classes, -1)
-        return lambda lo, hi, value: kernels.softmax_residuals(
-            scores, self.b, self.weight, lo, hi, value
-        )
+        return partial(kernels.softmax_residuals, scores, self.b, self.weight)
 
 
 class MultinomialOracle(LinearOracle):

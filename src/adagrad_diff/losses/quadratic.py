@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from ..data import Source, as_source
 from ..data.eigen import extreme_eigenvalues, largest_eigenvalue
 from .base import Coordinates, Loss, Oracle
 
-# How far from symmetric or semidefinite Q may be because of rounding, relative to its largest entry or eigenvalue.
+# How far from symmetric or semidefinite Q may be because of rounding, relative to its largest entry
+# or eigenvalue.
 ASYMMETRY = 1e-6
 INDEFINITENESS = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 
@@ -23,7 +23,8 @@ class Quadratic(Loss):
     Parameters
     ----------
     Q : array (d, d), sparse matrix, LinearOperator or Source
-        Symmetric and positive semidefinite. A few products with Q check this; an operator is not checked.
+        Symmetric and positive semidefinite. A few products with Q check this; an operator is not
+        checked.
     c : array (d,)
 
     Examples
@@ -38,23 +39,18 @@ class Quadratic(Loss):
     dtype: np.dtype
     differentiable = True
     factor = 1.0  # f uses factor * Q
-    names = ("Q", "c")  # of the matrix and the linear term, in messages
     skew = 0.0  # the largest |Q_ij - Q_ji|
 
     def __init__(self, Q: Any, c: Any):
-        name = type(self).__name__
-        self.Q = as_source(Q, self.names[0])
+        self.Q, name = as_source(Q, "Q"), type(self).__name__
         if self.Q.shape[0] != self.Q.shape[1]:
             raise ValueError(
                 f"The matrix of {name} must be square. Got shape {self.Q.shape} instead."
             )
         self.shape, self.dtype = self.Q.shape[:1], np.dtype(self.Q.dtype)
         self._check_convex(name)
-        self.c = _check.cast(self.check_linear_term(c), self.dtype, self.names[1])
-
-    def check_linear_term(self, c: Any) -> np.ndarray:
-        """Return c as an array, or raise an error that says what is wrong with it."""
-        return _check.vector(c, "c", self.shape[0], what="one value per row of Q")
+        c = _check.vector(c, "c", self.shape[0], what="one value per row of Q")
+        self.c = _check.cast(c, self.dtype, "c")
 
     def _check_convex(self, name: str) -> None:
         Q, diagonal = self.Q, self.Q.diagonal()
@@ -79,9 +75,19 @@ class Quadratic(Loss):
     def matrix(self) -> Source:
         return self.Q
 
-    def oracle(self, x: np.ndarray) -> QuadraticOracle:
+    def oracle(self, x: np.ndarray) -> Oracle:
         self._check_shape(x, f"{self.shape[0]} coordinates")
-        return QuadraticOracle(self)
+        return self.evaluate
+
+    @np.errstate(all="ignore")  # overflows show in the value
+    def evaluate(self, x: np.ndarray, out: np.ndarray) -> Any:
+        """Return f(x) and write the gradient Q x - c into `out`."""
+        c = self.c if x.ndim == 1 else self.c[:, None]
+        self.Q.dot(x, out)
+        out *= self.factor
+        value = np.einsum("i...,i...->...", x, 0.5 * out - c, dtype=np.float64)
+        out -= c
+        return float(value) if x.ndim == 1 else value
 
     def lipschitz(self) -> float:
         """Return the largest eigenvalue of the matrix."""
@@ -100,29 +106,3 @@ class Quadratic(Loss):
             return Coordinates(self)
         curvature = self.factor * diagonal.astype(np.float64)
         return Coordinates(self, 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0)))
-
-
-@dataclass
-class QuadraticOracle(Oracle):
-    """One product with Q per evaluation: g = Q x - c, f = <x, g - c> / 2."""
-
-    loss: Quadratic
-
-    def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
-        with np.errstate(all="ignore"):  # overflows show in the value
-            return self._evaluate(x, out)
-
-    def _evaluate(self, x: np.ndarray, out: np.ndarray) -> Any:
-        loss = self.loss
-        loss.Q.dot(x, out)
-        if loss.factor != 1.0:
-            out *= loss.factor
-        if x.ndim == 1:
-            value = 0.5 * np.dot(x, out) - np.dot(x, loss.c)
-            out -= loss.c
-            return float(value)
-        value = 0.5 * np.einsum("ik,ik->k", x, out, dtype=np.float64) - np.einsum(
-            "ik,i->k", x, loss.c, dtype=np.float64
-        )
-        out -= loss.c[:, None]
-        return value

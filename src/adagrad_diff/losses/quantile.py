@@ -29,29 +29,25 @@ class Quantile(LinearModel):
     """
 
     translates = True
+    piecewise_linear = True
     theta_name = "tau"
 
     def __init__(self, A: Any, b: Any, tau: float = 0.5, **options: Any):
         super().__init__(A, b, **options)
-        if not 0.0 < _check.positive(tau, "tau", "Quantile") < 1.0:
-            raise ValueError(
-                f"The 'tau' parameter of Quantile must lie strictly between 0 and 1. Got {tau!r} instead."
-            )
-        self.theta = self.tau = float(tau)
+        wanted = "strictly between 0 and 1"
+        self.theta = self.tau = _check.number(tau, "tau", "Quantile", wanted, lambda x: 0 < x < 1)
 
     @staticmethod
-    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
+    def scalar(z, b, theta):
         t = b - z
         slope = theta * (t > 0.0) - (1.0 - theta) * (t < 0.0)  # zero at the nonsmooth point
         return slope * t, -slope
 
     @staticmethod
-    def jump(b: np.ndarray, theta: float) -> tuple[float, float]:
-        """The nonsmooth point is z = b."""
+    def slopes(b, theta):
         return -theta, 1.0 - theta
 
     @staticmethod
-    @np.errstate(over="ignore")  # an overflow to infinity is correct
-    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+    def conjugate(u, b, theta):
         """b u for -tau <= u <= 1 - tau"""
         return np.where((u >= -theta) & (u <= 1.0 - theta), b * u, np.inf)

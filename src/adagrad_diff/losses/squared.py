@@ -1,9 +1,5 @@
 """Least squares."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from .linear import LinearModel
@@ -26,17 +22,16 @@ class Squared(LinearModel):
     translates = True
 
     @staticmethod
-    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
+    def scalar(z, b, theta):
         t = z - b
         return 0.5 * t * t, t
 
     @staticmethod
-    def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+    def curvature(z, b, theta):
         """1"""
         return np.ones_like(z)
 
     @staticmethod
-    @np.errstate(over="ignore")  # an overflow to infinity is correct
-    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> Any:
+    def conjugate(u, b, theta):
         """u^2 / 2 + b u"""
         return u * (0.5 * u + b)

@@ -1,9 +1,5 @@
 """The squared hinge loss."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from .linear import BinaryModel
@@ -25,23 +21,22 @@ class SquaredHinge(BinaryModel):
     smoothness = 2.0
 
     @staticmethod
-    def scalar(z: float, b: float, theta: float) -> tuple[float, float]:
+    def scalar(z, b, theta):
         slack = 1.0 - b * z
         slack *= slack > 0.0
         return slack * slack, -2.0 * b * slack
 
     @staticmethod
-    def curvature(z: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+    def curvature(z, b, theta):
         """2 where b z < 1, else 0"""
         return np.where(b * z < 1.0, 2.0, 0.0)
 
     @staticmethod
-    def slopes(b: np.ndarray, theta: float) -> tuple[Any, Any]:
+    def slopes(b, theta):
         return np.where(b > 0, -np.inf, 0.0), np.where(b > 0, 0.0, np.inf)
 
     @staticmethod
-    @np.errstate(over="ignore")  # an overflow to infinity is correct
-    def conjugate(u: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+    def conjugate(u, b, theta):
         """p + p^2 / 4, p = b u <= 0"""
         p = b * u
         return np.where(p <= 0.0, p * (1.0 + 0.25 * p), np.inf)

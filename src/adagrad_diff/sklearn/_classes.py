@@ -77,11 +77,7 @@ class Classes(ClassifierMixin):
         if sample_weight is None and self.class_weight is None:
             return None
         weight, owner = weights_of(sample_weight, X), type(self).__name__
-        _check.first_where(
-            weight < 0,
-            weight,
-            lambda j, v: f"sample_weight must not be negative. sample_weight[{j}] is {v}.",
-        )
+        _check.entries(weight >= 0, weight, "sample_weight", "Weights must not be negative")
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             counts = np.bincount(labels, weights=weight)
             weight = (

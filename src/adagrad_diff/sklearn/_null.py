@@ -25,7 +25,7 @@ def null_point(loss: LinearModel) -> np.ndarray:
     """Zero coefficients and the best intercept; with very many samples at kinks, or if there is none best, a rough one."""
     x = np.zeros(loss.shape, loss.dtype)
     if loss.intercept:
-        many = loss.jump is not None and len(loss.b) > SORTED
+        many = loss.piecewise_linear and len(loss.b) > SORTED
         offset = None if many else best_intercept(loss)
         if offset is None and loss.translates:
             offset = np.einsum("i,i->", loss.weight, loss.b, dtype=np.float64)
@@ -53,7 +53,7 @@ def null_gap(
         return None
     certifier = Certifier(dual)
     r: Any = dual.residuals(oracle, None)
-    kinks = _balance_kinks(loss, x, r) if loss.jump is not None else 0
+    kinks = _balance_kinks(loss, x, r) if loss.piecewise_linear else 0
 
     certifier.accuracy = tol
 
@@ -100,8 +100,8 @@ def _surely_lower(
 
 def _balance_kinks(loss: LinearModel, x: np.ndarray, r: np.ndarray) -> int:
     """How many samples are at a kink; they get one slope, such that the slope of the intercept is zero if possible."""
-    kinks = loss.at_kinks(np.full_like(loss.b, x[-1] if loss.intercept else 0.0))
-    left, right = (np.broadcast_to(s, loss.b.shape)[kinks] for s in loss.jump(loss.b, loss.theta))
+    kinks = loss.at_nonsmooth_points(np.full_like(loss.b, x[-1] if loss.intercept else 0.0))
+    left, right = (np.broadcast_to(s, loss.b.shape)[kinks] for s in loss.slopes(loss.b, loss.theta))
     r[kinks] = 0
     wanted = (
         -r.sum(dtype=np.float64) / loss.weight[kinks].sum()

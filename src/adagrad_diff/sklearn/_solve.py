@@ -55,7 +55,7 @@ def solve(
         x = null_point(loss)
         finished = (
             eta == "auto"
-            and loss.jump is not None
+            and loss.piecewise_linear
             and not isinstance(kinked_terms(loss, penalty), str)
         )
         null = null_gap(loss, penalty, x, tol, program=not finished)
@@ -66,7 +66,7 @@ def solve(
         ):
             x0 = None  # the solution of a problem in other units, say: no good start, and nothing to compare a subgradient with
         if x0 is None and (
-            loss.translates or loss.jump is None
+            loss.translates or not loss.piecewise_linear
         ):  # for the hinge it is where whole classes are at their kinks
             x0 = x
     if null is not None:

@@ -70,7 +70,7 @@ def check_loss(loss: Any, x: Any = None, *, seed: int = 0) -> Report:
         scalar = ScalarChecks(checks.loss, np.random.default_rng(seed))
         others |= {
             "The conjugate is that of the scalar loss.": scalar.conjugate,
-            "The derivative of the scalar loss agrees with 'slopes' and 'jump'.": scalar.slopes,
+            "The derivative of the scalar loss agrees with 'slopes'.": scalar.slopes,
             "The derivative of the scalar loss agrees with 'smoothness'.": scalar.smoothness,
         }
     return run_checks(name, required, others)
@@ -258,17 +258,14 @@ class ScalarChecks:
     def slopes(self) -> None:
         _, slope = self.values_and_slopes
         z, b, slack = self.z, self.b, 1e-9 * (1 + np.abs(slope))
-        bounds: dict[str, Any] = {}
-        if self.loss.jump is not None:
-            left, right = self.loss.jump(b, self.loss.theta)
-            bounds["jump"] = np.where(z > b, right, left), np.where(z < b, left, right)
-        bounds["slopes"] = self.loss.slopes(b, self.loss.theta)
-        for name, (low, high) in bounds.items():
-            for at in map(tuple, np.argwhere((slope < low - slack) | (slope > high + slack))):
-                raise Fault(
-                    f"The derivative of the scalar loss is outside its {name!r}: at "
-                    f"z = {z[at]:.6g}, b = {b[at]:.6g} it is {slope[at]:.6g}."
-                )
+        low, high = self.loss.slopes(b, self.loss.theta)
+        if self.loss.piecewise_linear:
+            low, high = np.where(z > b, high, low), np.where(z < b, low, high)
+        for at in map(tuple, np.argwhere((slope < low - slack) | (slope > high + slack))):
+            raise Fault(
+                f"The derivative of the scalar loss is outside its 'slopes': at "
+                f"z = {z[at]:.6g}, b = {b[at]:.6g} it is {slope[at]:.6g}."
+            )
 
     def smoothness(self) -> None:
         constant = self.loss.smoothness
