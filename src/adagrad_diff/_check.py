@@ -99,10 +99,10 @@ def real_array(value: Any, name: str) -> np.ndarray:
     found = type(value).__name__
     try:
         array = np.asarray(value)
-        if array.dtype == object:
+        if array.dtype.kind in "OSU":
             texts = (entry for entry in array.flat if isinstance(entry, str | bytes))
             if (text := next(texts, None)) is not None:
-                found = f"text, such as {text!r},"
+                found = f"text, such as {str(text)!r}: encode it as numbers"
                 raise TypeError
             array = array.astype(np.float64) if array.ndim else np.asarray(float(value))
         if array.dtype.kind not in "fiub":

@@ -163,7 +163,7 @@ def test_sentences():
         (da.ma.masked_greater(da.from_array(REAL), 2.0), None),
         (REAL, da.ma.masked_equal(da.ones(120), 1.0)),
     ):
-        with pytest.raises(ValueError, match=r"^(y|sample_weight) has \d+ masked entries"):
+        with pytest.raises(ValueError, match=r"^(y|sample_weight) has masked entries"):
             LADRegressor().fit(collection(), y, weight)
     model = QuantileRegressor(alpha=0.01).fit(collection(), REAL)
     with pytest.raises(

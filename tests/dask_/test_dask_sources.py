@@ -242,7 +242,7 @@ WRONG = {
     ),
     "masked": (
         lambda: da.ma.masked_greater(da.from_array(entries(), chunks=(20, 5)), 2.5),
-        r"^Block 2 of A has 3 masked entries: ",
+        r"^Block 2 of A has masked entries: ",
     ),
     "complex": (lambda: dense(entries()) * 1j, r"^A must be real numbers. Got dtype complex128"),
     "a vector": (
@@ -291,11 +291,11 @@ def test_other_sentences():
         Squared(frame(entries()), CODES)
     with pytest.raises(ValueError, match=r"^b must have shape \(60,\)"):
         on_dask.Squared(A, da.zeros(59))
-    with pytest.raises(ValueError, match=r"^b has 1 masked entry"):
+    with pytest.raises(ValueError, match=r"^b has masked entries"):
         on_dask.Squared(A, da.ma.masked_equal(da.arange(60, chunks=20), 7))
     with pytest.raises(TypeError, match=r"^'client' must be a distributed.Client. Got str instead"):
         source(A, client="tcp://127.0.0.1:8786")
-    with pytest.raises(ValueError, match=r"^Hinge needs labels -1 and \+1 in b"):
+    with pytest.raises(ValueError, match=r"Hinge needs labels -1 and \+1"):
         on_dask.Hinge(A, da.zeros(60))
     with pytest.raises(AttributeError, match="has no attribute 'KernelSVC'"):
         _ = on_dask.KernelSVC

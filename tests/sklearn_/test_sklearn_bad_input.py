@@ -60,7 +60,7 @@ def test_wrong_step_sizes(name, eta):
             "The 'epsilon' parameter of HuberRegressor must be a positive number",
         ),
         (door.GroupLasso(groups=[0, 0, 1, 1, 1], weights=[1.0]), "The 'weights' parameter"),
-        (door.PoissonRegressor(), "Poisson needs targets b >= 0"),
+        (door.PoissonRegressor(), "Poisson needs targets >= 0"),
         (
             door.LinearRegressor(Multinomial),
             "The 'loss' parameter of LinearRegressor is multinomial, which is for classes",

@@ -20,7 +20,7 @@ def test_the_place_of_a_wrong_target(samples):
     """Samples are sorted before a fit, but the message is about those that were given."""
     X, y = data("PoissonRegressor", samples)
     y[7] = -1
-    with pytest.raises(ValueError, match=r"Poisson needs targets b >= 0, but b\[7\] is -1"):
+    with pytest.raises(ValueError, match=r"b\[7\] is -1.0. Poisson needs targets >= 0"):
         door.PoissonRegressor().fit(X, y)
     weight = np.ones(samples)
     weight[11] = -2.0

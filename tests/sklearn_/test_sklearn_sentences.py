@@ -261,17 +261,17 @@ def test_targets_of_the_wrong_shape_or_without_a_value(name):
 def test_masks(name):
     X, y = data(name)
     hidden = np.ma.masked_array(X, np.abs(X) > 1)
-    with pytest.raises(ValueError, match=r"X has \d+ masked entries: remove or impute"):
+    with pytest.raises(ValueError, match=r"X has masked entries: remove or impute"):
         make(name).fit(hidden, y)
-    with pytest.raises(ValueError, match=r"y has 1 masked entry: remove or impute"):
+    with pytest.raises(ValueError, match=r"y has masked entries: remove or impute"):
         make(name).fit(X, np.ma.masked_array(y, np.arange(80) == 3))
-    with pytest.raises(ValueError, match=r"sample_weight has 80 masked entries"):
+    with pytest.raises(ValueError, match=r"sample_weight has masked entries"):
         make(name).fit(X, y, sample_weight=np.ma.masked_array(np.ones(80), True))
     model = make(name, tol=1e-2).fit(
         np.ma.masked_array(X), np.ma.masked_array(y, False)
     )  # nothing is masked
     np.testing.assert_array_equal(model.predict(X), make(name, tol=1e-2).fit(X, y).predict(X))
-    with pytest.raises(ValueError, match=r"X has \d+ masked entries"):
+    with pytest.raises(ValueError, match=r"X has masked entries"):
         model.predict(hidden)
 
 
