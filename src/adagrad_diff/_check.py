@@ -71,7 +71,9 @@ def count(value: Any, name: str, owner: str, least: int = 0, most: float = np.in
     except TypeError:
         result = least - 1
     if isinstance(value, bool) or not least <= result <= most:
-        wanted = f"an integer >= {least}" if most == np.inf else f"an integer from {least} to {most}"
+        wanted = (
+            f"an integer >= {least}" if most == np.inf else f"an integer from {least} to {most}"
+        )
         raise _wrong(name, owner, wanted, value)
     return result
 

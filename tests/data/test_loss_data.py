@@ -244,7 +244,9 @@ def test_columns_of_pandas():
 
 
 def test_text_among_objects():
-    with pytest.raises(ValueError, match=r"^A must be real numbers. Got text, such as '1.5': encode"):
+    with pytest.raises(
+        ValueError, match=r"^A must be real numbers. Got text, such as '1.5': encode"
+    ):
         Squared(np.array([["1.5", 2.0]] * 4, dtype=object), B)
     with pytest.raises(ValueError, match=r"^b must be real numbers. Got text, such as 'x': encode"):
         Squared(A, np.array([1.0, "x", 0.0, 0.0], dtype=object))

@@ -158,7 +158,10 @@ def test_predictions_at_a_kink_do_not_depend_on_units():
         b = scale * np.array([-1.0, 0.0, 0.5, 1.0, 2.0]) + shift
         z = b + scale * np.array([1e-8, 0.0, 1e-5, 1.0, 0.0])
         loss = LAD(np.ones((5, 1)), b, sample_weight=[1, 1, 1, 1, 0], intercept=True)
-        assert loss.at_nonsmooth_points(z).tolist() == [0, 1]  # a sample without a weight has no kink
+        assert loss.at_nonsmooth_points(z).tolist() == [
+            0,
+            1,
+        ]  # a sample without a weight has no kink
         np.testing.assert_allclose(
             loss.nonsmooth_distances(z)[1:], scale * np.array([0, 1e-5, 1.0, np.inf]), rtol=0.01
         )

@@ -144,7 +144,7 @@ def test_no_scalar_at_all():
 
 def test_a_parameter_that_is_no_number():
     with pytest.raises(
-        ValueError, match="'theta' parameter of Mine must be a finite number. Got 'wide' instead"
+        ValueError, match=r"'theta' parameter of Mine must be a finite number. Got 'wide' instead"
     ):
         model(lambda z, b, theta: (theta * z, theta), theta="wide")(A, B).value_and_grad(np.ones(3))
 

@@ -13,7 +13,7 @@ from .._messages import counted, warn
 from ..data import Samples, Source, as_source
 from ..data.eigen import largest_eigenvalue
 from ..data.source import CONSTANT_PART
-from .base import Coordinates, Loss, Oracle
+from .base import Coordinates, Loss
 
 # How close a prediction must be to a nonsmooth point to be there, see `at_nonsmooth_points`.
 NONSMOOTH_WIDTH = 1e-7  # in units of the spread of the targets
@@ -69,7 +69,9 @@ class LinearModel(Loss):
     conjugate: ClassVar[Callable[..., Any] | None] = None
     #: curvature(z, b, theta): the second derivative, elementwise (either one where there are two).
     curvature: ClassVar[Callable[..., Any] | None] = None
-    piecewise_linear = False  # whether it consists of two lines, of the given `slopes`, through z = b
+    piecewise_linear = (
+        False  # whether it consists of two lines, of the given `slopes`, through z = b
+    )
     translates = False  # whether only z - b matters: the targets may be centered
     predicts_b = True  # whether z is in the units of b, unlike log-odds and margins
     differentiable = False  # set it for a differentiable loss without a finite `smoothness`
@@ -85,7 +87,8 @@ class LinearModel(Loss):
         if "jump" in vars(cls):
             now = "Call it 'slopes', and set piecewise_linear = True."
             warn(f"{cls.__name__} defines 'jump'. {now}", DeprecationWarning)
-            cls.slopes, cls.piecewise_linear = vars(cls)["jump"], True
+            cls.piecewise_linear = True
+            cls.slopes = vars(cls)["jump"]  # type: ignore[method-assign]
 
     def __init__(
         self, A: Any, b: Any, *, sample_weight: Any = None, l2: float = 0.0, intercept: bool = False
@@ -190,7 +193,9 @@ class LinearModel(Loss):
         The spread of the targets is the unit, so their distance from zero does not matter.
         """
         rounding = NONSMOOTH_ROUNDING * float(np.finfo(self.dtype).eps) * np.abs(self.b)
-        return np.flatnonzero(self.nonsmooth_distances(z) <= NONSMOOTH_WIDTH * self.unit() + rounding)
+        return np.flatnonzero(
+            self.nonsmooth_distances(z) <= NONSMOOTH_WIDTH * self.unit() + rounding
+        )
 
 
 def _normalized(sample_weight: Any, samples: int) -> np.ndarray:

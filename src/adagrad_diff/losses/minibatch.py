@@ -172,9 +172,7 @@ class Estimates:
         """Set the snapshot: a point, its gradient and the residuals of all samples there."""
         self.y, self.base, self.held = x, g, r.reshape(len(r), -1)
 
-    def __call__(
-        self, n: int, x: np.ndarray, x_prev: np.ndarray, v_prev: np.ndarray, out: np.ndarray
-    ) -> None:
+    def __call__(self, n: int, x: np.ndarray, out: np.ndarray) -> None:
         """Write the estimate at x after n steps, from batch n, into `out`."""
         rows = self.loss.batch(n)
         r = self.residuals(rows, x) - self._factor * self.held[rows]

@@ -66,7 +66,7 @@ class SVRG(ProximalGradient):
             n = n + 1
             memory, point, step = self.rule.update(memory, n, double(x), double(g))
             new, v = problem.prox(point.astype(problem.dtype, copy=False), step), np.empty_like(g)
-            estimates(first + k, *map(shaped, (new, x, g, v)))
+            estimates(first + k, shaped(new), shaped(v))
             x, g = new, v
         return s._replace(n=n, x=x, g=g, memory=memory)
 
@@ -115,7 +115,8 @@ class SVRG(ProximalGradient):
         return s._replace(n=s.n + count, x=x, g=g, memory={"previous": double(g), "total": total})
 
     def passes(self, problem: Problem, s: Iterate) -> float:
-        return float(np.max(problem.loss.passes(s.n, s.memory)))
+        loss: Any = problem.loss
+        return float(np.max(loss.passes(s.n, s.memory)))
 
 
 def _separable_terms(rule: Rule, problem: Problem) -> tuple[np.ndarray, ...] | None:
