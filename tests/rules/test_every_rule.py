@@ -354,11 +354,7 @@ def test_bounded_moves():
         (lambda: Constant.nonsmooth(1.0, 1.0, 0), "'iterations' parameter of Constant"),
         (
             lambda: minimize(Bowl(), np.zeros(3), rule=DoG),
-            r"'rule' is the class DoG. Did you mean DoG\(\)\?",
-        ),
-        (
-            lambda: minimize(Bowl(), np.zeros(3, np.float32), rule=AdaGradNorm(1e35, b0=1e-8)),
-            "eta / b0, the longest step of AdaGradNorm, is too large for float32",
+            r"'rule' is the class DoG. Did you mean DoG\(...\)\?",
         ),
     ],
 )

@@ -309,68 +309,28 @@ def test_rule_is_abstract():
 
 
 EXTREMES = [
-    (
-        {"eta": 1e300},
-        np.float32,
-        r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e\+300 instead",
-    ),
-    (
-        {"eta": 1e-320},
-        np.float32,
-        r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320 instead",
-    ),
-    (
-        {"eta": [0.1, 1e-320]},
-        np.float32,
-        r"'eta' parameter of AdaGradDiff must be a positive number of float32. Got 1e-320",
-    ),
-    (
-        {"eta": lambda n: 1e300},
-        np.float32,
-        r"'eta\(1\)' parameter of AdaGradDiff must be a positive number of float32",
-    ),
-    (
-        {"eta": 0.1, "scale": [1.0, 1e300]},
-        np.float32,
-        r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e\+300",
-    ),
-    (
-        {"eta": 0.1, "scale": [1e-320, 1.0]},
-        np.float32,
-        r"'scale' parameter of AdaGradDiff must .* of float32. Got 1e-320",
-    ),
-    (
-        {"eta": 1.0, "eps": 1e-320},
-        np.float64,
-        r"eta / eps, the longest step of AdaGradDiff, is too large for float64",
-    ),
-    (
-        {"eta": 1e305},
-        np.float64,
-        r"eta / eps, the longest step of AdaGradDiff, is too large for float64",
-    ),
-    (
-        {"eta": 1e32},
-        np.float32,
-        r"eta / eps, the longest step of AdaGradDiff, is too large for float32",
-    ),
-    (
-        {"eta": lambda n: 1e305},
-        np.float64,
-        r"eta\(1\) / eps, the longest step of AdaGradDiff, is too large for float64",
-    ),
+    ({"eta": 1e300}, np.float32),
+    ({"eta": 1e-320}, np.float32),
+    ({"eta": [0.1, 1e-320]}, np.float32),
+    ({"eta": lambda n: 1e300}, np.float32),
+    ({"eta": 0.1, "scale": [1.0, 1e300]}, np.float32),
+    ({"eta": 0.1, "scale": [1e-320, 1.0]}, np.float32),
+    ({"eta": 1.0, "eps": 1e-320}, np.float64),
+    ({"eta": 1e305}, np.float64),
 ]
 
 
-@looped(("parameters", "dtype", "words"), EXTREMES)
+@looped(("parameters", "dtype"), EXTREMES)
 @looped("blocks", [None, "all"])
-def test_numbers_that_x_cannot_hold(parameters, dtype, words, blocks):
-    with pytest.raises(ValueError, match=words):
-        minimize(
-            Squared(A[:, :2].astype(dtype), REAL),
-            rule=AdaGradDiff(**parameters, blocks=blocks),
-            max_iter=3,
-        )
+def test_numbers_that_x_cannot_hold(parameters, dtype, blocks):
+    """Steps overflow or vanish: the run ends with a status and a finite x, and is no success."""
+    A_zero = np.column_stack([A[:, 0], np.zeros(len(A))]).astype(dtype)
+    for loss in (Squared(A[:, :2].astype(dtype), REAL), Squared(A_zero, REAL)):
+        rule = AdaGradDiff(**parameters, blocks=blocks)
+        x0 = np.zeros((2, rule.trajectories)) if rule.trajectories else None
+        result = minimize(loss, x0, None, rule, max_iter=3, tol=1e-3, on_failure="ignore")
+        assert np.isfinite(result.x).all()
+        assert not np.any(result.success)
 
 
 @pairwise(
@@ -420,7 +380,7 @@ def test_rules_that_break_the_contract(update, words):
 def test_rules_written_for_older_versions():
     with pytest.raises(
         TypeError,
-        match=r"Old defines learn, move, as rules did before version 0\.3\. A rule now defines init",
+        match=r"Old defines learn, move or accepts, as rules did before version 0\.3\. A rule now defines init",
     ):
 
         class Old(AdaGradDiff):

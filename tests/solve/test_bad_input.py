@@ -53,12 +53,12 @@ ARGUMENTS = [
     (
         {"rule": AdaGrad, "eta": None},
         TypeError,
-        r"'rule' is the class AdaGrad. Did you mean AdaGrad\(eta=0.1\)\?",
+        r"'rule' is the class AdaGrad. Did you mean AdaGrad\(...\)\?",
     ),
     (
         {"rule": AdaGradDiff, "eta": 0.1},
         TypeError,
-        r"'rule' is the class AdaGradDiff. Did you mean AdaGradDiff\(eta=0.1\)\?",
+        r"'rule' is the class AdaGradDiff. Did you mean AdaGradDiff\(...\)\?",
     ),
     (
         {"rule": dict, "eta": None},

@@ -40,11 +40,6 @@ class AdaGradNorm(OneStepRule):
 
     b0: float = 1e-8
 
-    @property
-    def least_weight(self):
-        """The weight is at least b0."""
-        return "b0", self.b0
-
     def init(self, x, g):
         return {"total": np.full(g.shape[1:], self.b0**2)}
 

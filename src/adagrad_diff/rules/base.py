@@ -70,7 +70,6 @@ class Rule(ABC):
     # Set by `prepared`; these values are those of single coordinates without a scale.
     _labels: ClassVar[np.ndarray | None] = None
     _scale: ClassVar[Any] = 1.0
-    _dtype: ClassVar[np.dtype] = np.dtype(np.float64)
 
     eta: float | Sequence[float] | np.ndarray | Callable[[int], float]
     eps: float = 1e-8
@@ -79,9 +78,9 @@ class Rule(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if old := {"learn", "move", "accepts"} & vars(cls).keys():
+        if {"learn", "move", "accepts"} & vars(cls).keys():
             raise TypeError(
-                f"{cls.__name__} defines {', '.join(sorted(old))}, as rules did before version 0.3. A "
+                f"{cls.__name__} defines learn, move or accepts, as rules did before version 0.3. A "
                 "rule now defines init(self, x, g), which returns its memory (a dict of arrays), and "
                 "update(self, memory, n, x, g), which returns the new memory, the point for the prox "
                 "and its step: see help(adagrad_diff.Rule) for an example."
@@ -96,22 +95,17 @@ class Rule(ABC):
 
     def __post_init__(self) -> None:
         owner, values = type(self).__name__, vars(self)
-        own = {field.name for field in fields(self) if field.init}
-        if callable(self.eta) or (self.eta is None and "eta" not in own):
-            pass  # a schedule is checked whenever it is called; some rules have no step size
-        elif np.ndim(self.eta) == 0:
-            values["eta"] = _check.positive(self.eta, "eta", owner)
-        else:
-            eta = [_check.positive(value, "eta", owner) for value in np.ravel(self.eta)]
-            if np.ndim(self.eta) != 1 or not eta:
+        if has_eta(self) and not callable(self.eta):  # a schedule is checked whenever it is called
+            axes = np.ndim(self.eta)
+            given = np.ravel(self.eta).tolist() if axes else [self.eta]
+            eta = [_check.positive(value, "eta", owner) for value in given]
+            if axes > 1 or not eta:
                 raise ValueError(
                     f"The 'eta' parameter of {owner} must be a number, a function of n, or a "
                     "one-dimensional array with one value per trajectory. Got an array of shape "
                     f"{np.shape(self.eta)} instead."
                 )
-            values["eta"] = np.array(eta)
-        if "eps" in own:
-            values["eps"] = _check.positive(self.eps, "eps", owner)
+            values["eta"] = np.array(eta) if axes else eta[0]
         if self.scale is not None:
             scale = values["scale"] = _check.real_array(self.scale, "scale")
             if scale.ndim != 1 or not (np.isfinite(scale) & (scale > 0)).all():
@@ -119,8 +113,8 @@ class Rule(ABC):
                     f"The 'scale' parameter of {owner} must be a one-dimensional array of positive "
                     "numbers, one per coordinate."
                 )
-        for name, check in self._constraints.items():
-            values[name] = check(values[name], name, owner)
+        for name, check in {"eps": _check.positive, **self._constraints}.items():
+            values[name] = check(getattr(self, name), name, owner)
 
     # ------------------------------------------------------------------ what a rule defines
 
@@ -144,14 +138,12 @@ class Rule(ABC):
 
     def step_size(self, n: Any) -> Any:
         """Return eta_n, times the scale of the coordinates if there is one."""
-        if not callable(self.eta):
-            return self._scale * self.eta
-        values = [
-            _check.positive(self.eta(int(k)), f"eta({k})", type(self).__name__)
-            for k in np.atleast_1d(n)
-        ]
-        self._check_eta(values, "eta" if np.ndim(n) else f"eta({n})")
-        return self._scale * (np.array(values) if np.ndim(n) else values[0])
+        eta: Any = self.eta
+        if callable(eta):
+            owner = type(self).__name__
+            values = [_check.positive(eta(int(k)), f"eta({k})", owner) for k in np.ravel(n)]
+            eta = np.reshape(values, np.shape(n))
+        return self._scale * eta
 
     def block_sums(self, values: Any) -> Any:
         """Return the sums of the rows (coordinates) over each block."""
@@ -176,7 +168,7 @@ class Rule(ABC):
     def compiled_update(self, memory: Arrays, x: Any, g: Any) -> Update:
         """Return the update of `AdaGradDiff`, or of `AdaGrad`, whose memory has no "previous".
 
-        One compiled pass saves a tenth of the time of a sweep over sparse data.
+        One compiled pass saves 5 to 10 percent of the time of a sweep over sparse data.
         """
         from .. import kernels
 
@@ -202,9 +194,9 @@ class Rule(ABC):
         return chosen
 
     def prepared(
-        self, shape: tuple[int, ...], dtype: Any, trajectories: int | None, intercept: bool = False
+        self, shape: tuple[int, ...], trajectories: int | None, intercept: bool = False
     ) -> Rule:
-        """Return this rule for iterates of a shape (without trajectories) and dtype, or raise.
+        """Return this rule for iterates of a shape (without trajectories), or raise.
 
         `trajectories` is None if iterates have no axis of trajectories. The last coordinate of x, or
         its last row, is an intercept if `intercept` says so: blocks and scales may leave it out.
@@ -214,20 +206,17 @@ class Rule(ABC):
                 f"'eta' has {self.trajectories} values, one per trajectory, but x has "
                 f"{trajectories or 1} trajectories. Give x0 one column per value."
             )
-        rule, size = copy.copy(self), np.prod(shape)
-        private = vars(rule)
-        private.update(_dtype=np.dtype(dtype), _labels=block_labels(self.blocks, shape, intercept))
+        rule = copy.copy(self)
+        vars(rule)["_labels"] = block_labels(self.blocks, shape, intercept)
         if self.scale is not None:
+            size = np.prod(shape)
             last = size // shape[0] if intercept else 0  # an intercept that is left out has scale 1
             if self.scale.size not in (size, size - last):
                 raise ValueError(
                     f"'scale' must hold one value per coordinate: {size}. Got {self.scale.size}."
                 )
-            rule._check_representable(self.scale, "scale")
             scale = np.append(self.scale, np.ones(size - self.scale.size))
-            private["_scale"] = scale if trajectories is None else scale[:, None]
-        if self.eta is not None and not callable(self.eta):
-            rule._check_eta(self.eta, "eta")
+            vars(rule)["_scale"] = scale if trajectories is None else scale[:, None]
         return rule
 
     def scales(self) -> np.ndarray:
@@ -241,34 +230,6 @@ class Rule(ABC):
         labels = self._labels[:size]
         return labels, bool((labels == labels[:1]).all()) and self.scale is None
 
-    @property
-    def least_weight(self) -> tuple[str, float]:
-        """The name of the parameter that bounds weights from below, and that bound."""
-        return "eps", self.eps
-
-    def _check_representable(self, values: Any, name: str) -> None:
-        """Raise if one of these positive numbers is zero or infinite in the precision of x."""
-        values = np.asarray(values, np.float64)
-        with np.errstate(over="ignore", under="ignore"):
-            cast = values.astype(self._dtype)
-        bad = values[~(np.isfinite(cast) & (cast > 0))]
-        if bad.size:
-            raise ValueError(
-                f"The {name!r} parameter of {type(self).__name__} must be a positive number of "
-                f"{self._dtype}. Got {bad.tolist()[0]!r} instead."
-            )
-
-    def _check_eta(self, eta: Any, name: str) -> None:
-        """Raise if a coordinate whose gradient is zero would get an infinite step."""
-        self._check_representable(eta, name)
-        largest, (weight, least) = np.max(eta), self.least_weight
-        if largest > float(np.finfo(self._dtype).max) * least:
-            raise ValueError(
-                f"{name} / {weight}, the longest step of {type(self).__name__}, is too large for "
-                f"{self._dtype}: {name} is {largest:g} and {weight} is {least:g}. Use a smaller eta, "
-                f"or a larger {weight}."
-            )
-
 
 @dataclass(frozen=True, eq=False)
 class UnscaledRule(Rule):
@@ -281,7 +242,7 @@ class UnscaledRule(Rule):
 class OneStepRule(UnscaledRule):
     """A rule with one step for all coordinates."""
 
-    eps: float = field(default=0.0, init=False)
+    eps: float = field(default=1e-8, init=False)
     blocks: Any = field(default="all", init=False)
 
 
@@ -292,19 +253,21 @@ class StepSizeFreeRule(UnscaledRule):
     eta: Any = field(default=None, init=False)
 
 
-def has_eta(kind: Any) -> bool:
-    """Return whether rules of this class have a step size."""
-    return any(field.name == "eta" and field.init for field in fields(kind))
+def has_eta(rule: Any) -> bool:
+    """Return whether a rule, or rules of a class, have a step size."""
+    return any(field.name == "eta" and field.init for field in fields(rule))
 
 
 def as_rule(rule: Any) -> Rule:
     """Return the rule, or raise with a hint."""
-    if isinstance(rule, Rule):
-        return rule
     if isinstance(rule, type) and issubclass(rule, Rule):
-        example = f"{rule.__name__}({'eta=0.1' if has_eta(rule) else ''})"
-        raise TypeError(f"'rule' is the class {rule.__name__}. Did you mean {example}?")
-    raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
+        name = rule.__name__
+        raise TypeError(f"'rule' is the class {name}. Did you mean {name}(...)?")
+    if not isinstance(rule, Rule):
+        raise TypeError(
+            f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead."
+        )
+    return rule
 
 
 def squared_norm(values):
@@ -330,11 +293,13 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
     Parameters
     ----------
     blocks : None or "element", "all", "row", or an array of integers
-        Single coordinates; one block; the rows of a two-dimensional x; or any partition, as one label per coordinate.
+        Single coordinates; one block; the rows of a two-dimensional x; or any partition, as one
+        label per coordinate.
     shape : tuple
         Shape of x, without the trajectory axis.
     intercept : bool
-        Whether the last coordinate (or row) of x is an intercept. If labels leave it out, it is a block of its own.
+        Whether the last coordinate (or row) of x is an intercept. If labels leave it out, it is a
+        block of its own.
 
     Returns
     -------
@@ -363,7 +328,7 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
     _check.refuse_masked(blocks, "'blocks'")
     try:
         labels = np.asarray(blocks)
-    except ValueError:
+    except ValueError:  # lists of different lengths
         labels = np.asarray("ragged")
     if labels.dtype.kind not in "iu":
         raise ValueError(

@@ -54,11 +54,6 @@ class Constant(OneStepRule):
         iterations = count(iterations, "iterations", "Constant", least=1)
         return cls(distance / (bound * math.sqrt(iterations)))
 
-    @property
-    def least_weight(self):
-        """The only weight is 1."""
-        return "1", 1.0
-
     def init(self, x, g):
         return {}
 

@@ -48,12 +48,7 @@ class DelayedAdaGrad(UnscaledRule):
 
     beta: float = 1.0
     power: float = 0.5
-    eps: float = field(default=0.0, init=False)
-
-    @property
-    def least_weight(self):
-        """The sums are at least beta."""
-        return "beta", self.beta**self.power
+    eps: float = field(default=1e-8, init=False)
 
     def init(self, x, g):
         return {"total": np.full_like(self.block_sums(g), self.beta)}

@@ -100,7 +100,7 @@ class Stream:
         batches = Estimates(Minibatch(loss, ceil(samples / count), reduce=None), x)
         order = np.random.default_rng(self.n).permutation(samples)
         within_batch = np.arange(batches.loss.size)
-        metric = rule.prepared(x.shape, x.dtype, None, loss.intercept)
+        metric = rule.prepared(x.shape, None, loss.intercept)
         layout, memory = Layout(x.shape), self.memory
         problem = Problem(loss, penalty, layout, x.dtype, None)
         smooth = loss.smoothness is not None or loss.differentiable

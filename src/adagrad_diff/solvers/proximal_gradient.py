@@ -176,9 +176,7 @@ class ProximalGradient(Solver):
         return self.rule.trajectories
 
     def prepared(self, problem: Problem) -> ProximalGradient:
-        rule = self.rule.prepared(
-            problem.shape, problem.dtype, problem.trajectories, problem.loss.intercept
-        )
+        rule = self.rule.prepared(problem.shape, problem.trajectories, problem.loss.intercept)
         problem.penalty.check_metric(*rule.metric(problem.penalized_size))
         return replace(self, rule=rule)
 

@@ -121,7 +121,7 @@ class RuleChecks:
             _check.positive(self.rule.eta(n), f"eta({n})", type(self.rule).__name__)
 
     def update(self) -> None:
-        rule = self.rule.prepared(self.shape, np.float64, self.rule.trajectories)
+        rule = self.rule.prepared(self.shape, self.rule.trajectories)
         points = self.unit * self.rng.standard_normal((CHECKED_UPDATES, *self.shape, *self.batch))
         memory = None
         for n, point in enumerate(points, 1):
