@@ -207,7 +207,8 @@ def _normalized(sample_weight: Any, samples: int) -> np.ndarray:
     if weight.max() == 0:
         raise ValueError("sample_weight is zero for every sample: at least one must be positive.")
     weight /= weight.max()  # the sum of very large weights would overflow
-    return weight / weight.sum()
+    weight /= weight.sum()
+    return weight
 
 
 class LinearOracle:

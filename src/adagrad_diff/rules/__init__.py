@@ -1,7 +1,8 @@
 """Step-size rules: how gradients become steps, one rule per file."""
 
-from typing import TYPE_CHECKING
+from functools import partial
 
+from .._deprecated import lookup
 from .ada_pg import AdaPG
 from .adadelta import AdaDelta
 from .adagrad import AdaGrad
@@ -47,9 +48,4 @@ __all__ = [
     "Rule",
 ]
 
-if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        from .._deprecated import lookup
-
-        return lookup(__name__, name)
+__getattr__ = partial(lookup, __name__)  # old names

@@ -64,7 +64,7 @@ class Prodigy(StepSizeFreeRule):
 
     def update(self, memory, n, x, g):
         d, beta3 = memory["d"], self.beta2**0.5
-        mean = self.beta1 * memory["mean"] + (1 - self.beta1) * d * g  # m
+        mean = moving_average(memory["mean"], d * g, self.beta1)  # m
         total = moving_average(memory["total"], (d * g) ** 2, self.beta2)  # v
         share = d**2 / self.d0  # r and s are divided by d0, which changes nothing but their range
         gain = beta3 * memory["gain"] + share * np.sum(g * (memory["first"] - x), axis=0)  # r
