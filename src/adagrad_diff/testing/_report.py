@@ -1,15 +1,13 @@
-"""Run a table of checks and report the results in sentences."""
+"""Collect the results of checks, and show them in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
-# A statement, which ends in a period, and the function that raises `Fault` if it is false.
-Checks = dict[str, Callable[[], None]]
 
 
 class Fault(Exception):
@@ -54,17 +52,18 @@ class Report:
         count, wrong = len(self.findings), len(self.failures)
         verdict = f"{count} statements, all of them true as far as tried."
         if wrong:
-            verdict = f"{wrong} of {count} statements {'is' if wrong == 1 else 'are'} false."
+            verdict = f"{wrong} of {count} statements false."
         marks = {True: "yes", False: "NO ", None: " - "}
         lines = [f"  {marks[finding.ok]} {finding.sentence}" for finding in self.findings]
         return "\n".join([f"{self.subject}: {verdict}", *lines])
 
-    def add(self, statement: str, check: Callable[[], None]) -> bool:
-        """Add the result of a check, and return False if it failed."""
+    @contextmanager
+    def check(self, statement: str) -> Iterator[None]:
+        """Find out whether a statement is true: the code in this context raises a `Fault` if not."""
         finding = Finding(True, statement)
         try:
             with np.errstate(all="ignore"):
-                check()
+                yield
         except NotApplicable as reason:
             finding = Finding(None, str(reason))
         except Fault as fault:
@@ -74,16 +73,11 @@ class Report:
             found = f"the check raised {type(error).__name__}: {message}"
             finding = Finding(False, f"{statement[:-1]}: {found}.")
         self.findings.append(finding)
-        return finding.ok is not False
 
 
-def run_checks(subject: str, required: Checks, others: Checks) -> Report:
-    """Run the required checks until one fails. If none fails, run all others."""
-    report = Report(subject)
-    if all(report.add(*check) for check in required.items()):
-        for check in others.items():
-            report.add(*check)
-    return report
+def first(bad: Any) -> tuple[int, ...] | None:
+    """Return the index of the first True, or None."""
+    return next(map(tuple, np.argwhere(bad)), None)
 
 
 def show(value: Any) -> str:
@@ -92,10 +86,10 @@ def show(value: Any) -> str:
     return line.replace("\n", "")
 
 
-def call_unchanged(name: str, call: Callable[[], Any], arguments: dict[str, Any]) -> Any:
-    """Return the result of a call, or raise a `Fault` if it changes one of its arguments."""
+def call_unchanged(name: str, call: Callable[..., Any], **arguments: Any) -> Any:
+    """Return call(**arguments), or raise a `Fault` if it changes one of them."""
     before = {key: np.copy(argument) for key, argument in arguments.items()}
-    result = call()
+    result = call(**arguments)
     for key, argument in arguments.items():
         if not np.array_equal(argument, before[key], equal_nan=True):
             change = f"{show(before[key])} becomes {show(argument)}"

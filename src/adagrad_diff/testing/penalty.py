@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from contextlib import suppress
-from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -13,12 +12,12 @@ import numpy as np
 from .. import _check
 from ..penalties import Foreign, Penalty, as_penalty
 from ..penalties.foreign import METRIC_KINDS
-from ._report import Checks, Fault, NotApplicable, Report, call_unchanged, run_checks, show
+from ._report import Fault, NotApplicable, Report, call_unchanged, first, show
 
-LARGEST_SIZE = 100  # the largest size that is tried if none is given
+DEFAULT_SIZE, LARGEST_SIZE = 6, 100  # of vectors that are tried if no size is given
 POINT_SCALES = (1.0, 10.0, 0.1, 3.0, 0.3)  # standard deviations of the random points
 POINT_STEPS = (0.05, 1.0, 20.0)
-DISTANCES = (0.3, 1e-3)  # from the prox to points it is compared with, relative to its size
+DISTANCES = (0.3, -0.3, 1e-3, -1e-3)  # to points that the prox is compared with, relative to it
 PROX_ERROR = 1e-6  # relative error allowed in the prox of an iterative penalty
 SET_WIDTH = 1e-7  # how far outside of a set, relative to its size, points may count as inside
 
@@ -58,239 +57,152 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
     >>> print(check_penalty(Careless()).failures[0])  # doctest: +ELLIPSIS
     The prox is not the minimizer of value(x) + sum((x - z)**2 / (2 step)), or ...
     """
-    inner = as_penalty(penalty)
-    checks = PenaltyChecks(inner, _find_size(inner, size), np.random.default_rng(seed))
-    required: Checks = {
-        "The attributes 'accepts' and 'properties' are valid.": checks.attributes,
-        "The prox has the shape of z, a finite value, and unchanged arguments.": checks.calls,
-    }
-    others: Checks = {
-        "With one step for all coordinates, the prox is the minimizer.": checks.equal_steps,
-        "With different steps, the prox is the minimizer.": checks.different_steps,
-        "The prox keeps single precision, writes into `out`, also in place, and returns it.": (
-            checks.output
-        ),
-        "Several z side by side give the same answers as each z alone.": checks.trajectories,
-        "The conjugate is that of the value.": checks.conjugate,
-        "The polar is that of the value.": checks.polar,
-        "The value agrees with 'properties'.": checks.properties,
-    }
-    return run_checks(inner.name, required, others)
+    inner, rng = as_penalty(penalty), np.random.default_rng(seed)
+    d = _find_size(inner) if size is None else _check.count(size, "size", "check_penalty", least=1)
+    inner.check_size(d)
+    report, scalar = Report(inner.name), inner.accepts == "scalar"
+    points = [scale * rng.standard_normal(d) for scale in POINT_SCALES]
+    points += [np.round(points[0]), np.zeros(d)]  # rounded, some entries are equal
 
+    def value(x: np.ndarray) -> float:
+        return _number(inner.value(x), "value")
 
-def _find_size(penalty: Penalty, size: int | None) -> int:
-    """Return the given size if the penalty accepts it, or find one."""
-    if size is not None:
-        _check_size(penalty, _check.count(size, "size", "check_penalty", least=1))
-        return size
-    accepted: list[int] = []
-    # One coordinate comes last: NumPy would broadcast it to the parameters of the penalty.
-    for candidate in [6, *range(2, LARGEST_SIZE + 1), 1]:
-        with suppress(ValueError):
-            _check_size(penalty, candidate)
-            accepted.append(candidate)
-            with suppress(Exception):  # the value may work for one size only, without saying so
-                penalty.value(np.zeros(candidate))
-                return accepted[-1]
-    if not accepted:
-        raise ValueError(
-            f"'size' is needed: {penalty.name} accepts no vector of 1 to {LARGEST_SIZE} coordinates."
-        )
-    return accepted[0]
-
-
-def _check_size(penalty: Penalty, size: int) -> None:
-    try:
-        penalty.check_size(size)
-    except ValueError:
-        raise
-    except Exception as error:
-        raise TypeError(
-            f"{penalty.name}.check_size({size}) must do nothing, or raise a ValueError. "
-            f"It raised {error!r}."
-        ) from error
-
-
-class PenaltyChecks:
-    """The checks of a penalty, and the points and steps with which they are made."""
-
-    def __init__(self, penalty: Penalty, size: int, rng: np.random.Generator):
-        self.penalty, self.size, self.rng = penalty, size, rng
-        points = [scale * rng.standard_normal(size) for scale in POINT_SCALES]
-        self.points = [*points, np.round(points[0]), np.zeros(size)]  # rounded, some are equal
-
-    def value(self, x: np.ndarray) -> float:
-        return _number(self.penalty.value(x), "value")
-
-    def prox(self, z: np.ndarray, step: Any) -> np.ndarray:
-        return self.penalty.prox(z.copy(), self.as_passed(step))
-
-    def as_passed(self, step: Any) -> np.ndarray:
+    def as_passed(step: Any) -> np.ndarray:
         """Return a step, a number or a vector, as solvers pass it to this penalty."""
-        count = 1 if self.penalty.accepts == "scalar" else self.size
-        return np.broadcast_to(step, self.size)[:count].copy()
+        return np.broadcast_to(step, d)[: 1 if scalar else d].copy()
 
-    @cached_property
-    def labels(self) -> np.ndarray:
-        """The finest of some divisions into blocks whose steps may differ; else a single block."""
-        for count in range(self.size, 1, -1):
-            labels = np.sort(np.arange(self.size) % count)
-            with suppress(ValueError):
-                self.penalty.check_metric(labels, False)
-                return labels
-        return np.zeros(self.size, int)
+    def prox(z: np.ndarray, step: Any) -> np.ndarray:
+        return inner.prox(z.copy(), as_passed(step))
 
-    def random_steps(self) -> np.ndarray:
-        steps: np.ndarray = 10.0 ** self.rng.uniform(-2, 2, self.size)[self.labels]
-        return steps
+    with report.check("The attributes 'accepts' and 'properties' are valid."):
+        if inner.accepts not in METRIC_KINDS:
+            raise Fault(f"'accepts' must be one of {METRIC_KINDS}. It is {inner.accepts!r}.")
+        if not isinstance(inner.properties, Set):
+            raise Fault(f"'properties' must be a set, such as {{'norm'}}. It is {inner.properties!r}.")
 
-    @cached_property
-    def subgradients(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Points x of the domain, each with a subgradient (z - x) / step of the penalty at x."""
-        pairs = []
-        for z, step in product(self.points, POINT_STEPS[:2]):
-            x = self.prox(z, step)
-            moved = np.where(np.isclose(x, z, rtol=1e-12, atol=0.0), 0.0, z - x)
-            pairs.append((x, moved / step))
-        return pairs
-
-    def attributes(self) -> None:
-        accepts, properties = self.penalty.accepts, self.penalty.properties
-        if accepts not in METRIC_KINDS:
-            raise Fault(f"'accepts' must be one of {METRIC_KINDS}. It is {accepts!r}.")
-        if not isinstance(properties, Set):
-            raise Fault(f"'properties' must be a set, such as {{'norm'}}. It is {properties!r}.")
-
-    def calls(self) -> None:
-        for point, number in product(self.points, POINT_STEPS):
-            z, step = point.copy(), self.as_passed(number)
-            call = partial(self.penalty.prox, z, step)
-            x = call_unchanged("The prox", call, {"z": z, "step": step})
-            if np.shape(x) != z.shape or not np.isfinite(x).all():
+    with report.check("The prox has the shape of z, a finite value, and unchanged arguments."):
+        for z, step in product(points, POINT_STEPS):
+            x = call_unchanged("The prox", inner.prox, z=z.copy(), step=as_passed(step))
+            if np.shape(x) != z.shape or not np.isfinite([*x, value(x)]).all():
                 raise Fault(
-                    f"The prox of z = {show(z)} must be finite and have shape {z.shape}. It is "
-                    f"{show(x)}."
+                    f"The prox must be finite, of shape {z.shape} like z, and have a finite value. "
+                    f"At z = {show(z)} it is {show(x)}, with value {show(inner.value(x))}."
                 )
-            value = self.value(x)
-            if not np.isfinite(value):
-                raise Fault(
-                    f"The value at the prox of z = {show(z)}, x = {show(x)}, is {value}. It must "
-                    "not be NaN or infinite, because the prox is a point of the domain."
-                )
+    if not report:
+        return report
 
-    def equal_steps(self) -> None:
-        for z, step in product(self.points, POINT_STEPS):
-            self.check_minimizer(z, np.full(self.size, step))
+    # Points x of the domain, each with a subgradient (z - x) / step of the penalty at x.
+    z, steps = np.repeat(points, 2, axis=0), np.tile(POINT_STEPS[:2], len(points))
+    xs = np.array(list(map(prox, z, steps)))
+    us = np.where(np.isclose(xs, z, rtol=1e-12, atol=0.0), 0.0, z - xs) / steps[:, None]
 
-    def different_steps(self) -> None:
-        if not self.labels.any():
-            raise NotApplicable(
-                "The prox takes one step for all coordinates: use the penalty with blocks='all', "
-                "or in NumericalProx."
-            )
-        hint = " This is with steps that differ. If the formula is for a single step, set accepts = 'scalar'."
-        for z in self.points:
-            self.check_minimizer(z, self.random_steps(), hint)
+    def competitors(x: np.ndarray, step: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield points near x, points of the domain near these, and points far from x."""
+        axes = np.eye(d)[rng.permutation(d)[:6]]
+        for distance, move in product(DISTANCES, [*axes, *rng.standard_normal((3, d))]):
+            y = x + distance * (np.abs(x).max() or 1.0) * move
+            yield y
+            yield prox(y, 1e-3 * step)
+        yield from [*points, *xs]
 
-    def check_minimizer(self, z: np.ndarray, step: np.ndarray, hint: str = "") -> None:
+    def check_minimizer(z: np.ndarray, step: np.ndarray, hint: str = "") -> None:
         """Check that u = (z - x) / step is a subgradient at the prox x.
 
         This means that value(y) >= value(x) + <u, y - x> for all y. If it holds at all x, the value
         is convex, and the prox does not move points farther apart.
         """
-        x = self.prox(z, step)
-        u, value = (z - x) / step, self.value(x)
-        for y in self.competitors(x, step):
-            other, tangent = self.value(y), value + float(u @ (y - x))
-            slack = PROX_ERROR * float(np.sum((np.abs(z) + np.abs(x)) * np.abs(y - x) / step))
-            slack += 1e-9 * (abs(value) + abs(other))
+        x = prox(z, step)
+        u, at_x = (z - x) / step, value(x)
+        for y in competitors(x, step):
+            at_y, tangent = value(y), at_x + float(u @ (y - x))
+            slack = PROX_ERROR * float((np.abs(z) + np.abs(x)) @ (np.abs(y - x) / step))
+            slack += 1e-9 * (abs(at_x) + abs(at_y))
             slack += SET_WIDTH * float(np.abs(u).sum() * np.abs([x, y]).max())
-            if other < tangent - slack:  # never for y outside of the domain
+            if at_y < tangent - slack:  # never for y outside of the domain
                 raise Fault(
                     "The prox is not the minimizer of value(x) + sum((x - z)**2 / (2 step)), or the "
                     f"value is not convex: for z = {show(z)} and step = {show(step)} the prox is "
-                    f"x = {show(x)}, but the value at y = {show(y)} is {other:.6g}, below "
+                    f"x = {show(x)}, but the value at y = {show(y)} is {at_y:.6g}, below "
                     f"value(x) + sum((z - x) (y - x) / step) = {tangent:.6g}.{hint}"
                 )
 
-    def competitors(self, x: np.ndarray, step: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield points near x, points of the domain near these, and points far from x."""
-        size = float(np.abs(x).max()) or 1.0
-        axes = np.eye(self.size)[self.rng.permutation(self.size)[:6]]
-        moves = np.concatenate([axes, self.rng.standard_normal((3, self.size))])
-        for distance, sign, move in product(DISTANCES, (1.0, -1.0), moves):
-            y = x + sign * distance * size * move
-            yield y
-            yield self.prox(y, 1e-3 * step)
-        yield from self.points
-        for inside, _ in self.subgradients:
-            yield inside
+    with report.check("With one step for all coordinates, the prox is the minimizer."):
+        for z, step in product(points, POINT_STEPS):
+            check_minimizer(z, np.full(d, step))
 
-    def output(self) -> None:
-        if isinstance(self.penalty, Foreign):
+    labels = _finest_blocks(inner, d)
+    random_steps = [10.0 ** rng.uniform(-2, 2, d)[labels] for _ in points]
+    with report.check("With different steps, the prox is the minimizer."):
+        if not labels.any():
+            raise NotApplicable(
+                "The prox takes one step for all coordinates: use the penalty with blocks='all', "
+                "or in NumericalProx."
+            )
+        for z, step in zip(points, random_steps, strict=True):
+            hint = "If the formula is for a single step, set accepts = 'scalar'."
+            check_minimizer(z, step, f" This is with steps that differ. {hint}")
+
+    with report.check(
+        "The prox keeps single precision, writes into `out`, also in place, and returns it."
+    ):
+        if isinstance(inner, Foreign):
             raise NotApplicable("The prox has no `out`: its results are copied, in any precision.")
-        for z in self.points[:3]:
-            expected, step = self.prox(z, 0.1), self.as_passed(0.1)
-            in_place = z.copy()
-            for given, out in ((z.copy(), np.full_like(z, np.nan)), (in_place, in_place)):
-                result = self.penalty.prox(given, step, out=out)
-                if result is not out or not np.array_equal(out, expected):
-                    where = "z itself (in place)" if out is given else "another array"
-                    raise Fault(
-                        f"With `out`, {where}, the prox must write {show(expected)} into `out` and "
-                        f"return it. It wrote {show(out)} and returned {show(result)}."
-                    )
-        single = self.points[0].astype(np.float32)
-        dtype = self.penalty.prox(single, self.as_passed(0.5).astype(np.float32)).dtype
+        for point, in_place in product(points[:3], (False, True)):
+            z, expected = point.copy(), prox(point, 0.1)
+            out = z if in_place else np.full_like(z, np.nan)
+            result = inner.prox(z, as_passed(0.1), out=out)
+            if result is not out or not np.array_equal(out, expected):
+                raise Fault(
+                    f"With `out` ({'z itself, in place' if in_place else 'another array'}), the prox "
+                    f"must write {show(expected)} into `out` and return it. It wrote {show(out)} and "
+                    f"returned {show(result)}."
+                )
+        single = points[0].astype(np.float32)
+        dtype = inner.prox(single, as_passed(0.5).astype(np.float32)).dtype
         if dtype != np.float32:
             raise Fault(f"The prox of z of dtype float32 must be of dtype float32, not {dtype}.")
 
-    def trajectories(self) -> None:
-        chosen = self.points[:3]
-        z = np.stack(chosen, axis=1)
-        step = np.stack([self.as_passed(self.random_steps()) for _ in chosen], axis=1)
-        x = self.penalty.prox(z.copy(), step.copy())
-        values = self.penalty.value(x)
-        if np.shape(values) != z.shape[1:]:
+    with report.check("Several z side by side give the same answers as each z alone."):
+        several = np.stack([as_passed(step) for step in random_steps[:3]], axis=1)
+        columns = inner.prox(np.stack(points[:3], axis=1), several)
+        values = inner.value(columns)
+        if np.shape(values) != (3,):
             raise Fault(
-                f"There must be one value for each of {len(chosen)} columns, shape {z.shape[1:]}. "
-                f"The shape is {np.shape(values)}."
+                "There must be one value for each of 3 columns, shape (3,). The shape is "
+                f"{np.shape(values)}."
             )
-        for k, single in enumerate(chosen):
-            alone = self.prox(single, step[:, k])
-            value = self.value(alone)
-            if not (np.allclose(x[:, k], alone) and np.isclose(values[k], value)):
-                raise Fault(
-                    f"Several z side by side and z = {show(single)} alone differ: the prox is "
-                    f"{show(x[:, k])} and {show(alone)}, its value {values[k]:.9g} and {value:.9g}."
-                )
+        alone = list(map(prox, points[:3], random_steps))
+        values_alone = list(map(value, alone))
+        if not (np.allclose(columns.T, alone) and np.allclose(values, values_alone)):
+            raise Fault(
+                f"Several z side by side and each alone differ: the prox is {show(columns.T)} and "
+                f"{show(alone)}, its values {show(values)} and {show(values_alone)}."
+            )
 
-    def conjugate(self) -> None:
+    with report.check("The conjugate is that of the value."):
         try:
-            self.penalty.conjugate(np.zeros(self.size))
+            inner.conjugate(np.zeros(d))
         except ValueError:
             raise NotApplicable("It has no conjugate, so duality gaps are not known.") from None
-        for x, subgradient in self.subgradients:
-            u = (1 - 1e-9) * subgradient  # slightly inside the domain, whose ends rounding may miss
-            conjugate = _number(self.penalty.conjugate(u), "conjugate")
-            for y, _ in self.subgradients:
-                value = self.value(y)
-                gap = conjugate + value - y @ u  # at least 0, and equal to 0 at y = x
-                slack = 1e-6 * (np.abs(y * u).sum() + abs(value) + 1e-9)
-                if gap < -slack or (y is x and not gap <= slack):
-                    raise Fault(
-                        f"The conjugate is too {'small' if gap < 0 else 'large'}: at "
-                        f"u = {show(u)} it is {conjugate:.6g}, but <u, y> - value(y) is "
-                        f"{conjugate - gap:.6g} at the {'point' if gap < 0 else 'maximizer'} "
-                        f"y = {show(y)}."
-                    )
+        us_inside = (1 - 1e-9) * us  # slightly inside the domain, whose ends rounding may miss
+        conjugates = np.array([_number(inner.conjugate(u), "conjugate") for u in us_inside])
+        at_xs = np.array(list(map(value, xs)))
+        differences = us_inside @ xs.T - at_xs  # at most the conjugate, and equal on the diagonal
+        slack = 1e-6 * (np.abs(us) @ np.abs(xs.T) + np.abs(at_xs) + 1e-9)
+        small = conjugates[:, None] < differences - slack
+        large = np.diag(~(conjugates <= np.diag(differences + slack)))
+        if at := first(small | large):
+            raise Fault(
+                f"The conjugate is too {'small' if small[at] else 'large'}: at "
+                f"u = {show(us[at[0]])} it is {conjugates[at[0]]:.6g}, but <u, y> - value(y) is "
+                f"{differences[at]:.6g} at y = {show(xs[at[1]])}."
+            )
 
-    def polar(self) -> None:
-        if not {"norm", "seminorm"} & self.penalty.properties:
+    with report.check("The polar is that of the value."):
+        if not {"norm", "seminorm"} & inner.properties:
             raise NotApplicable("It is not a norm or seminorm, so it has no polar.")
-        for x, u in self.subgradients:
-            polar = _number(self.penalty.polar(u), "polar")
-            least = float(self.value(x) > 0)
+        for x, u in zip(xs, us, strict=True):
+            polar, least = _number(inner.polar(u), "polar"), float(value(x) > 0)
             if not least - PROX_ERROR <= polar <= 1 + PROX_ERROR:
                 raise Fault(
                     f"The polar is too {'small' if polar < 1 else 'large'}: u = {show(u)} is a "
@@ -298,22 +210,38 @@ class PenaltyChecks:
                     f"not {polar:.6g}."
                 )
 
-    def properties(self) -> None:
-        for x, _ in self.subgradients:
-            value, double, opposite = (self.value(factor * x) for factor in (1.0, 2.0, -2.0))
-            homogeneous = np.allclose([double, opposite], 2 * value)
-            holds = {
-                "set": value == 0,
-                "cone": double == 0,
-                "norm": homogeneous,
-                "seminorm": homogeneous,
-            }
-            for name, agrees in holds.items():
-                if name in self.penalty.properties and not agrees:
-                    raise Fault(
-                        f"'properties' contains {name!r}, but at x = {show(x)} the values of x, "
-                        f"2 x and -2 x are {value:.6g}, {double:.6g} and {opposite:.6g}."
-                    )
+    with report.check("The value agrees with 'properties'."):
+        for x in xs:
+            once, double, opposite = (value(factor * x) for factor in (1.0, 2.0, -2.0))
+            even = np.allclose([double, opposite], 2 * once)
+            holds = {"set": once == 0, "cone": double == 0, "norm": even, "seminorm": even}
+            if wrong := [name for name in inner.properties if not holds.get(name, True)]:
+                raise Fault(
+                    f"'properties' contains {wrong[0]!r}, but at x = {show(x)} the values of x, 2 x "
+                    f"and -2 x are {once:.6g}, {double:.6g} and {opposite:.6g}."
+                )
+    return report
+
+
+def _find_size(penalty: Penalty) -> int:
+    """Return a size that the penalty accepts."""
+    # One coordinate comes last: NumPy would broadcast it to the parameters of the penalty.
+    for size in (DEFAULT_SIZE, *range(2, LARGEST_SIZE + 1), 1):
+        with suppress(Exception):
+            penalty.check_size(size)
+            penalty.value(np.zeros(size))  # it may work for one size only, without saying so
+            return size
+    return DEFAULT_SIZE
+
+
+def _finest_blocks(penalty: Penalty, size: int) -> np.ndarray:
+    """Return the finest of some divisions into blocks whose steps may differ; else a single block."""
+    for count in range(size, 1, -1):
+        labels = np.sort(np.arange(size) % count)
+        with suppress(ValueError):
+            penalty.check_metric(labels, False)
+            return labels
+    return np.zeros(size, int)
 
 
 def _number(result: Any, name: str) -> float:

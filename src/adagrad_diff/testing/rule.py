@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import fields, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .. import _check
 from ..rules import Rule
 from ..solvers.minimize import as_solver, iterate, minimize
 from ..solvers.proximal_gradient import ProximalGradient
 from ..solvers.state import State, load_state
-from ._report import Checks, Fault, Report, call_unchanged, run_checks, show
+from ._report import Fault, Report, call_unchanged, show
 
 CHECKED_UPDATES = 6  # direct calls of `update`
 CHECKED_ITERATIONS = 20  # of a run
@@ -56,165 +55,82 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
     >>> print(check_rule(Careless(eta=0.1)).failures[0])  # doctest: +ELLIPSIS
     After iteration 1, memory['total'] is ... It must be finite, and a total not negative.
     """
-    solver = as_solver(rule)
-    checks = RuleChecks(rule, np.random.default_rng(seed))
-    required: Checks = {}
-    if callable(rule.eta):
-        required["The schedule eta(n) gives positive numbers."] = checks.schedule
-    if isinstance(solver, ProximalGradient):  # other solvers keep a memory of their own
-        statement = "The methods init and update return valid results and change no argument."
-        required[statement] = checks.update
-    others: Checks = {
-        "A run that is repeated, or saved and resumed, gives the same result.": checks.repeat,
-        "Several trajectories side by side equal each alone, also by select.": checks.trajectories,
-        "The rule decreases a quadratic function.": checks.decrease,
-    }
-    for blocks in (None, "all", np.arange(checks.curvature.size) // 2):
-        others[f"The rule works with blocks={show(blocks)}."] = partial(checks.blocks, blocks)
-    return run_checks(solver.name, required, others)
+    solver, rng = as_solver(rule), np.random.default_rng(seed)
+    report, shape = Report(solver.name), _shape_for(rule)
+    eta = rule.eta(1) if callable(rule.eta) else rule.eta
+    unit = 1.0 if eta is None else float(np.min(eta))
+    # A quadratic function of each trajectory, the last axis of x, with a minimizer in units of eta.
+    scale = 1.0 if rule.scale is None else rule.scale.reshape(*shape, 1)
+    curvature = 10.0 ** rng.uniform(-1, 1, (*shape, 1)) / scale**2
+    center = unit * scale * (1.0 + 3.0 * rng.random((*shape, 1)))
 
+    def loss(x: np.ndarray, factor: float = 1.0) -> tuple[Any, np.ndarray]:
+        g = factor * curvature * (x - center)
+        return 0.5 * np.sum(g * (x - center), axis=tuple(range(len(shape)))), g
 
-class RuleChecks:
-    """The checks of a rule, and a quadratic function of a size that fits it."""
-
-    def __init__(self, rule: Any, rng: np.random.Generator):
-        self.rule, self.rng = rule, rng
-        self.shape = _shape_for(rule)
-        self.batch = () if rule.trajectories is None else (rule.trajectories,)
-        size = int(np.prod(self.shape))
-        scale = np.ones(size) if rule.scale is None else rule.scale.astype(float)
-        self.curvature = (10.0 ** rng.uniform(-1, 1, size) / scale**2)[:, None]
-        self.center = (scale * (1.0 + 3.0 * rng.random(size)))[:, None]  # in units of the step size
-
-    @cached_property
-    def unit(self) -> float:
-        """A step size of the rule, or 1 if it has none."""
-        eta = self.rule.eta(1) if callable(self.rule.eta) else self.rule.eta
-        return 1.0 if eta is None else float(np.min(eta))
-
-    def loss(self, x: np.ndarray, factor: float = 1.0) -> tuple[Any, np.ndarray]:
-        """Return the quadratic function and its gradient for one x or several side by side."""
-        distance = x.reshape(self.center.size, -1) - self.unit * self.center
-        g = factor * self.curvature * distance
-        value = 0.5 * np.sum(g * distance, axis=0)
-        return value.reshape(x.shape[len(self.shape) :]), g.reshape(x.shape)
-
-    def run(
-        self,
-        rule: Rule,
-        iterations: int = CHECKED_ITERATIONS,
-        batch: tuple[int, ...] = (),
-        state: State | None = None,
-    ) -> State:
+    def run(rule: Rule, iterations: int = CHECKED_ITERATIONS, state: State | None = None) -> State:
         """Return the state after some iterations from zero or from another state."""
-        batch = batch if rule.trajectories is None else (rule.trajectories,)
-        x0 = None if state is not None else np.zeros((*self.shape, *batch))
-        return next(islice(iterate(self.loss, x0, None, rule, state=state), iterations - 1, None))
+        x0 = np.zeros((*shape, rule.trajectories or 1)) if state is None else None
+        return next(islice(iterate(loss, x0, None, rule, state=state), iterations - 1, None))
 
-    def with_parameters(self, **parameters: Any) -> Any:
+    def with_parameters(**parameters: Any) -> Any:
         """Return the rule with other values of those parameters that it has."""
-        known = {field.name for field in fields(self.rule) if field.init}
-        return replace(self.rule, **{k: v for k, v in parameters.items() if k in known})
+        known = {field.name for field in fields(rule) if field.init}
+        return replace(rule, **{k: v for k, v in parameters.items() if k in known})
 
-    def schedule(self) -> None:
-        for n in range(1, 2 * CHECKED_ITERATIONS + 1):
-            _check.positive(self.rule.eta(n), f"eta({n})", type(self.rule).__name__)
+    if isinstance(solver, ProximalGradient):  # other solvers keep a memory of their own
+        with report.check(
+            "The methods init and update return valid results and change no argument."
+        ):
+            points = unit * rng.standard_normal((CHECKED_UPDATES, *shape, rule.trajectories or 1))
+            _check_updates(rule.prepared(shape, points.shape[-1]), points, loss)
+    if not report:
+        return report
 
-    def update(self) -> None:
-        rule = self.rule.prepared(self.shape, self.rule.trajectories)
-        points = self.unit * self.rng.standard_normal((CHECKED_UPDATES, *self.shape, *self.batch))
-        memory = None
-        for n, point in enumerate(points, 1):
-            _, slope = self.loss(point)
-            x, g = point.reshape(-1, *self.batch), slope.reshape(-1, *self.batch)
-            if memory is None:
-                memory = rule.init(x.copy(), g.copy())
-                self.check_memory(memory, "init")
-            arguments = {f"memory[{name!r}]": array for name, array in memory.items()}
-            arguments |= {"x": x, "g": g}
-            call = partial(rule.update, memory, np.full(self.batch, n)[()], x, g)
-            new, moved, step = call_unchanged("The method update", call, arguments)
-            self.check_memory(new, "update")
-            if new.keys() != memory.keys():
-                raise Fault(
-                    "The method update must return a memory with the names of init, "
-                    f"{sorted(memory)}. It has {sorted(new)}."
-                )
-            for name, array in new.items():
-                if not np.isfinite(array).all() or (name == "total" and np.any(array < 0)):
-                    raise Fault(
-                        f"After iteration {n}, memory[{name!r}] is {show(array)}. It must be "
-                        "finite, and a total not negative."
-                    )
-            finite = np.isfinite(moved).all() and np.isfinite(step).all()
-            if np.shape(moved) != x.shape or not finite or np.any(step <= 0):
-                raise Fault(
-                    "The point that update returns must be finite and have the shape of x, and "
-                    "every step must be positive and finite. It returned the point "
-                    f"{show(moved)} and the step {show(step)}."
-                )
-            memory = new
-
-    def check_memory(self, memory: Any, method: str) -> None:
-        if not isinstance(memory, dict):
-            raise Fault(f"The memory from the method {method} must be a dict, not {memory!r}.")
-        for name, array in memory.items():
-            if self.batch and np.shape(array)[-1:] != self.batch:
-                raise Fault(
-                    f"The memory entry {name!r} must end in the axis of trajectories, {self.batch}. "
-                    f"It has shape {np.shape(array)}."
-                )
-
-    def blocks(self, blocks: Any) -> None:
-        for eta in (self.unit, np.array([self.unit, 2 * self.unit])):
-            x = self.run(self.with_parameters(eta=eta, blocks=blocks), 5).x
-            if not np.isfinite(x).all():
-                where = f"With blocks={show(blocks)} and eta={eta}"
-                raise Fault(f"{where}, a run on a quadratic function is not finite.")
-
-    def repeat(self) -> None:
-        rule, twice = self.rule, 2 * CHECKED_ITERATIONS
-        whole, repeated, half = self.run(rule, twice), self.run(rule, twice), self.run(rule)
-        _compare_states(whole, repeated, "repeated")
+    with report.check("A run that is repeated, or saved and resumed, gives the same result."):
+        twice = 2 * CHECKED_ITERATIONS
+        whole, half = run(rule, twice), run(rule)
+        _compare_states(whole, run(rule, twice), "repeated")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "state.npz")
             half.save(path)
-            resumed = self.run(rule, state=load_state(path))
-        _compare_states(whole, resumed, "saved and resumed")
+            _compare_states(whole, run(rule, state=load_state(path)), "saved and resumed")
 
-    def trajectories(self) -> None:
-        etas = self.rule.eta if self.batch else np.array([self.unit, 3 * self.unit])
-        rule = self.with_parameters(eta=etas)
-        together = self.run(rule, batch=etas.shape).x
-        for k, eta in enumerate(etas):
-            selected = rule.select(np.array([k]))
+    with report.check("Several trajectories side by side equal each alone, also by select."):
+        etas = np.array([unit, 3 * unit]) if rule.trajectories is None else rule.eta
+        several = with_parameters(eta=etas)
+        together = run(several).x
+        for k, eta in enumerate(etas[: several.trajectories or 0]):
+            selected = several.select(np.array([k]))
             if type(selected) is not type(rule):
                 raise Fault(f"The method select must return the same rule, not {selected!r}.")
-            results = {
-                "alone": self.run(self.with_parameters(eta=float(eta))).x,
-                "alone after select": self.run(selected, batch=(1,)).x[..., 0],
-            }
-            for how, x in results.items():
-                if not _close(together[..., k], x):
+            for one in (with_parameters(eta=float(eta)), selected):
+                x, expected = run(one).x[..., 0], together[..., k]
+                if not np.allclose(x, expected, rtol=1e-9, atol=1e-12 * np.abs(x).max()):
                     raise Fault(
-                        f"Trajectories side by side must equal each of them {how}: with "
-                        f"eta = {eta:g} x is {show(together[..., k])} and {show(x)}."
+                        "Trajectories side by side must equal each of them alone, also after select: "
+                        f"with eta = {eta:g} x is {show(expected)} and {show(x)}."
                     )
 
-    def decrease(self) -> None:
-        rule = self.with_parameters(eta=self.unit) if self.batch else self.rule
-        x0 = np.zeros(self.shape)
+    with report.check("The rule decreases a quadratic function."):
+        single = with_parameters(eta=unit) if rule.trajectories else rule
+        x0 = np.zeros((*shape, 1))
+        start = loss(x0)[0]
         # Rules differ in what their step size means: it suits one of these functions.
-        for factor in (1.0, 1.0 / self.unit, 0.1 / self.unit):
-            loss = partial(self.loss, factor=factor)
-            start, _ = loss(x0)
-            end = minimize(loss, x0, rule=rule, max_iter=200, on_failure="ignore").fun_best
-            if end < start:
-                return
-        raise Fault(
-            f"A quadratic function does not go down: from {start:.6g} to {end:.6g} at best, in 200 "
-            "iterations."
-        )
+        for factor in (1.0, 1.0 / unit, 0.1 / unit):
+            scaled = partial(loss, factor=factor)
+            found = minimize(scaled, x0, rule=single, max_iter=200, on_failure="ignore")
+            if found.fun_best < factor * start:
+                break
+        else:
+            raise Fault(f"A quadratic function does not go down from {show(start)} in 200 iterations.")
+
+    for blocks in (None, "all", np.arange(center.size) // 2):
+        with report.check(f"The rule works with blocks={show(blocks)}."):
+            for eta in (unit, np.array([unit, 2 * unit])):
+                if not np.isfinite(run(with_parameters(eta=eta, blocks=blocks), 5).x).all():
+                    raise Fault(f"With blocks={show(blocks)} and eta={eta}, a run is not finite.")
+    return report
 
 
 def _shape_for(rule: Any) -> tuple[int, ...]:
@@ -225,8 +141,43 @@ def _shape_for(rule: Any) -> tuple[int, ...]:
     return (size, columns) if rule.blocks == "row" else (size,)
 
 
-def _close(x: np.ndarray, expected: np.ndarray) -> bool:
-    return np.allclose(x, expected, rtol=1e-9, atol=1e-12 * float(np.abs(expected).max()))
+def _check_updates(rule: Rule, points: np.ndarray, loss: Any) -> None:
+    """Call `update` at some points, and check what it returns."""
+    width, memory = points.shape[-1], None
+    for n, point in enumerate(points, 1):
+        x, g = point.reshape(-1, width), loss(point)[1].reshape(-1, width)
+        if memory is None:
+            memory = rule.init(x.copy(), g.copy())
+            _check_memory(memory, memory, "init", width)
+        new, moved, step = call_unchanged(
+            "The method update",
+            lambda x, g, memory=memory, n=n, **_: rule.update(memory, np.full(width, n), x, g),
+            **{"x": x, "g": g, **{f"memory[{name!r}]": memory[name] for name in memory}},
+        )
+        _check_memory(new, memory, f"update, after iteration {n}", width)
+        finite = np.isfinite(moved).all() and np.isfinite(step).all()
+        if np.shape(moved) != x.shape or not finite or np.any(step <= 0):
+            raise Fault(
+                "The point that update returns must be finite and have the shape of x, and "
+                "every step must be positive and finite. It returned the point "
+                f"{show(moved)} and the step {show(step)}."
+            )
+        memory = new
+
+
+def _check_memory(memory: Any, first: dict[str, np.ndarray], method: str, width: int) -> None:
+    if not isinstance(memory, dict) or memory.keys() != first.keys():
+        raise Fault(
+            f"The memory from the method {method} must be a dict with the names that init returns. "
+            f"It is {memory!r}."
+        )
+    for name, array in memory.items():
+        good = np.isfinite(array).all() and not (name == "total" and np.any(array < 0))
+        if not good or np.shape(array)[-1:] != (width,):
+            raise Fault(
+                f"The memory entry {name!r} from the method {method} must be finite, end in the axis "
+                f"of trajectories, ({width},), and a total must not be negative. It is {show(array)}."
+            )
 
 
 def _compare_states(first: State, second: State, action: str) -> None:
