@@ -51,7 +51,10 @@ def check_loss(loss: Any, x: Any = None, *, seed: int = 0) -> Report:
     >>> print(report.failures[0])  # doctest: +ELLIPSIS
     The gradient is not the slope of the value: along coordinate 0 at x = [1., 1., 1.] the value changes by 1 per unit, ...
     """
-    report, rng = Report(getattr(loss, "__name__", type(loss).__name__)), np.random.default_rng(seed)
+    report, rng = (
+        Report(getattr(loss, "__name__", type(loss).__name__)),
+        np.random.default_rng(seed),
+    )
     loss = as_loss(loss)
     if x is None and loss.shape is None:
         raise ValueError("'x' is needed: the loss is a function, so the size of x is not known.")
@@ -78,7 +81,7 @@ def check_loss(loss: Any, x: Any = None, *, seed: int = 0) -> Report:
         answers = [evaluate(x) for x in points]
         good = np.array([np.ndim(f) == 0 and np.isfinite(f + g).all() for f, g in answers])
         if not good[0] or np.mean(good) < MIN_FINITE_SHARE:
-            k = np.argmin(good)
+            k = int(np.argmin(good))
             raise Fault(
                 "The value must be one finite number, and the gradient finite and written into "
                 f"`out`, at points around x. At x = {show(points[k])} they are {answers[k][0]!r} and "

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from ..penalties import Foreign, Penalty, as_penalty
+from ..penalties import Penalty, as_penalty
 from ..penalties.foreign import METRIC_KINDS
 from ._report import Fault, NotApplicable, Report, call_unchanged, first, show
 
@@ -78,7 +78,11 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
         if inner.accepts not in METRIC_KINDS:
             raise Fault(f"'accepts' must be one of {METRIC_KINDS}. It is {inner.accepts!r}.")
         if not isinstance(inner.properties, Set):
-            raise Fault(f"'properties' must be a set, such as {{'norm'}}. It is {inner.properties!r}.")
+            raise Fault(
+                f"'properties' must be a set, such as {{'norm'}}. It is {inner.properties!r}."
+            )
+    if not report:
+        return report
 
     with report.check("The prox has the shape of z, a finite value, and unchanged arguments."):
         for z, step in product(points, POINT_STEPS):
@@ -131,7 +135,7 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
             check_minimizer(z, np.full(d, step))
 
     labels = _finest_blocks(inner, d)
-    random_steps = [10.0 ** rng.uniform(-2, 2, d)[labels] for _ in points]
+    random_steps = [10.0 ** rng.uniform(-2, 1, d)[labels] for _ in points]
     with report.check("With different steps, the prox is the minimizer."):
         if not labels.any():
             raise NotApplicable(
@@ -141,26 +145,6 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
         for z, step in zip(points, random_steps, strict=True):
             hint = "If the formula is for a single step, set accepts = 'scalar'."
             check_minimizer(z, step, f" This is with steps that differ. {hint}")
-
-    with report.check(
-        "The prox keeps single precision, writes into `out`, also in place, and returns it."
-    ):
-        if isinstance(inner, Foreign):
-            raise NotApplicable("The prox has no `out`: its results are copied, in any precision.")
-        for point, in_place in product(points[:3], (False, True)):
-            z, expected = point.copy(), prox(point, 0.1)
-            out = z if in_place else np.full_like(z, np.nan)
-            result = inner.prox(z, as_passed(0.1), out=out)
-            if result is not out or not np.array_equal(out, expected):
-                raise Fault(
-                    f"With `out` ({'z itself, in place' if in_place else 'another array'}), the prox "
-                    f"must write {show(expected)} into `out` and return it. It wrote {show(out)} and "
-                    f"returned {show(result)}."
-                )
-        single = points[0].astype(np.float32)
-        dtype = inner.prox(single, as_passed(0.5).astype(np.float32)).dtype
-        if dtype != np.float32:
-            raise Fault(f"The prox of z of dtype float32 must be of dtype float32, not {dtype}.")
 
     with report.check("Several z side by side give the same answers as each z alone."):
         several = np.stack([as_passed(step) for step in random_steps[:3]], axis=1)
@@ -226,6 +210,7 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
 def _find_size(penalty: Penalty) -> int:
     """Return a size that the penalty accepts."""
     # One coordinate comes last: NumPy would broadcast it to the parameters of the penalty.
+    size: int
     for size in (DEFAULT_SIZE, *range(2, LARGEST_SIZE + 1), 1):
         with suppress(Exception):
             penalty.check_size(size)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _check
 from ..rules import Rule
 from ..solvers.minimize import as_solver, iterate, minimize
 from ..solvers.proximal_gradient import ProximalGradient
@@ -57,6 +58,12 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
     """
     solver, rng = as_solver(rule), np.random.default_rng(seed)
     report, shape = Report(solver.name), _shape_for(rule)
+    if callable(rule.eta):
+        with report.check("The schedule eta(n) gives positive numbers."):
+            for n in range(1, 2 * CHECKED_ITERATIONS + 1):
+                _check.positive(rule.eta(n), f"eta({n})", solver.name)
+        if not report:
+            return report
     eta = rule.eta(1) if callable(rule.eta) else rule.eta
     unit = 1.0 if eta is None else float(np.min(eta))
     # A quadratic function of each trajectory, the last axis of x, with a minimizer in units of eta.
@@ -123,7 +130,9 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
             if found.fun_best < factor * start:
                 break
         else:
-            raise Fault(f"A quadratic function does not go down from {show(start)} in 200 iterations.")
+            raise Fault(
+                f"A quadratic function does not go down from {show(start)} in 200 iterations."
+            )
 
     for blocks in (None, "all", np.arange(center.size) // 2):
         with report.check(f"The rule works with blocks={show(blocks)}."):
