@@ -13,7 +13,7 @@ from ..losses.base import FunctionLoss
 from ._report import Fault, NotApplicable, Report, call_unchanged, first, show
 
 # Distances of the random points from x, relative to the largest entry of x.
-RADII = (0.01, 0.1, 0.1, 0.3, 0.3, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 10.0)
+RADII = (0.0, 0.01, 0.1, 0.1, 0.3, 0.3, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 10.0)
 MIN_FINITE_SHARE = 0.5  # of these points, at which a loss must be finite
 CHECKED_COORDINATES = 20  # partial derivatives that are checked at each point
 CHECKED_TARGETS = 6  # targets whose scalar loss is checked
