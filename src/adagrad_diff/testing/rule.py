@@ -54,7 +54,7 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
     ...     def update(self, memory, n, x, g):
     ...         return {"total": memory["total"] - g**2}, x - 0.1 * g, 0.1
     >>> print(check_rule(Careless(eta=0.1)).failures[0])  # doctest: +ELLIPSIS
-    After iteration 1, memory['total'] is ... It must be finite, and a total not negative.
+    The memory entry 'total' that update returns in iteration 1 must be finite, ...
     """
     solver, rng = as_solver(rule), np.random.default_rng(seed)
     report, shape = Report(solver.name), _shape_for(rule)
@@ -157,13 +157,13 @@ def _check_updates(rule: Rule, points: np.ndarray, loss: Any) -> None:
         x, g = point.reshape(-1, width), loss(point)[1].reshape(-1, width)
         if memory is None:
             memory = rule.init(x.copy(), g.copy())
-            _check_memory(memory, memory, "init", width)
+            _check_memory(memory, memory, "init returns", width)
         new, moved, step = call_unchanged(
             "The method update",
             lambda x, g, memory=memory, n=n, **_: rule.update(memory, np.full(width, n), x, g),
             **{"x": x, "g": g, **{f"memory[{name!r}]": memory[name] for name in memory}},
         )
-        _check_memory(new, memory, f"update, after iteration {n}", width)
+        _check_memory(new, memory, f"update returns in iteration {n}", width)
         finite = np.isfinite(moved).all() and np.isfinite(step).all()
         if np.shape(moved) != x.shape or not finite or np.any(step <= 0):
             raise Fault(
@@ -177,15 +177,15 @@ def _check_updates(rule: Rule, points: np.ndarray, loss: Any) -> None:
 def _check_memory(memory: Any, first: dict[str, np.ndarray], method: str, width: int) -> None:
     if not isinstance(memory, dict) or memory.keys() != first.keys():
         raise Fault(
-            f"The memory from the method {method} must be a dict with the names that init returns. "
+            f"The memory that {method} must be a dict with the names that init returns. "
             f"It is {memory!r}."
         )
     for name, array in memory.items():
         good = np.isfinite(array).all() and not (name == "total" and np.any(array < 0))
         if not good or np.shape(array)[-1:] != (width,):
             raise Fault(
-                f"The memory entry {name!r} from the method {method} must be finite, end in the axis "
-                f"of trajectories, ({width},), and a total must not be negative. It is {show(array)}."
+                f"The memory entry {name!r} that {method} must be finite, and end in the axis of "
+                f"trajectories, ({width},). A total must not be negative. It is {show(array)}."
             )
 
 
