@@ -159,8 +159,6 @@ for f in (
 
 value, gradient = losses[0].value_and_grad([1.0, 2.0, 3.0])
 constant: float = Squared(A, b).lipschitz()
-pair: tuple[float, float] = Logistic.scalar(0.5, 1.0, 0.0)
-star: NDArray[Any] = Logistic.conjugate(b, b, 0.0)
 near: NDArray[Any] = penalties[0].prox(b, 0.5)
 size: float = penalties[0].value(b)
 steps: int = sum(int(s.n) for s in iterate(Squared(A, b), None, Ball(), Constant(0.1)))

@@ -38,38 +38,24 @@ if TYPE_CHECKING:
     from .sweeps import *
     from .testing import *
 
-else:  # the same at the first use of a name: loading SciPy and Numba takes a second
+else:  # the same at the first use of a name: loading SciPy takes half a second
 
     @cache
-    def _contents():
-        """Return the subpackage of each public name. Their `__all__` are parsed, not imported."""
-        import ast
-        import pkgutil
-
-        contents = {}
-        for package in _EXPORTED:
-            for node in ast.parse(pkgutil.get_data(__name__, f"{package}/__init__.py")).body:
-                if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
-                    contents |= dict.fromkeys(ast.literal_eval(node.value), package)
-        return contents
-
-    def _modules():
-        import pkgutil
-
-        modules = [module.name for module in pkgutil.iter_modules(__path__)]
-        return [name for name in modules if not name.startswith("_")]
+    def _public():
+        modules = [import_module(f".{package}", __name__) for package in _EXPORTED]
+        return {name: getattr(module, name) for module in modules for name in module.__all__}
 
     def __getattr__(name):
-        if name == "__all__":
-            value = [*_contents(), "__version__"]
-        elif name in _contents():
-            value = getattr(import_module(f".{_contents()[name]}", __name__), name)
-        elif name in _modules():
-            value = import_module(f".{name}", __name__)
-        else:
-            return lookup(__name__, name)
-        globals()[name] = value
-        return value
+        from pkgutil import iter_modules
 
-    def __dir__():  # without the integrations, which help() would import
-        return sorted({*globals(), *_contents(), "__all__", *_EXPORTED})
+        if name in [module.name for module in iter_modules(__path__) if module.name[0] != "_"]:
+            return import_module(f".{name}", __name__)
+        if name == "__all__":
+            return [*_public(), "__version__"]
+        if name.startswith("_") or name not in _public():
+            return lookup(__name__, name)
+        globals()[name] = _public()[name]
+        return _public()[name]
+
+    def __dir__():
+        return sorted({*globals(), *_public(), "__all__"})
