@@ -182,49 +182,6 @@ def test_dog_per_block_as_its_authors_have_it():
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.peer
-def test_the_average_of_dog_as_its_authors_have_it():
-    torch, dog = theirs("torch"), theirs("dog")
-    model = torch.nn.Linear(6, 1, bias=False).double()
-    model.weight.data[:] = torch.from_numpy(START)
-    optimizer, averager = dog.DoG(model.parameters()), dog.PolynomialDecayAverager(model)
-    for _ in range(100):
-        optimizer.zero_grad()
-        ((model(torch.from_numpy(A))[:, 0] - torch.from_numpy(REAL)) ** 2).mean().div(2).backward()
-        optimizer.step()
-        averager.step()
-    expected = averager.av_model.weight.detach().numpy()[0]
-    found = minimize(Squared(A, REAL), START, rule=DoG(), max_iter=100).x_avg
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.slow  # because of the import of jax
-@pytest.mark.peer
-@pytest.mark.parametrize("name", ["Adam", "RMSProp", "AdaDelta"])
-def test_as_optax_has_it(name):
-    jax, optax = theirs("jax"), theirs("optax")
-    rule, make = {
-        "Adam": (Adam(0.1), lambda: optax.adam(0.1)),
-        "RMSProp": (
-            RMSProp(0.1, eps=1e-8, beta=0.9),
-            lambda: optax.rmsprop(0.1, decay=0.9, eps=1e-8, eps_in_sqrt=False),
-        ),
-        "AdaDelta": (AdaDelta(), lambda: optax.adadelta(1.0, rho=0.9, eps=1e-6)),
-    }[name]
-    with jax.enable_x64(True):
-        optimizer, x = make(), jax.numpy.array(START)
-        state, found = optimizer.init(x), [START]
-        for _ in range(100):
-            updates, state = optimizer.update(
-                jax.numpy.array(A.T @ (A @ np.array(x) - REAL) / len(A)), state, x
-            )
-            x = optax.apply_updates(x, updates)
-            found.append(np.array(x))
-    np.testing.assert_allclose(
-        iterates(Squared(A, REAL), None, rule, 100), found, rtol=1e-10, atol=1e-10
-    )
-
-
 @pytest.mark.parametrize("rule", [AdaPG(), FISTA()], ids=["AdaPG", "FISTA"])
 def test_a_start_where_the_loss_is_all_but_linear(rule):
     """There gradients hardly change, and the curvature of a short step says nothing about the steps to come."""

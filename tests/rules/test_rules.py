@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from adagrad_diff import (
-    L1,
     AdaGrad,
     AdaGradDiff,
     Logistic,
@@ -43,14 +42,11 @@ def two_steps(blocks, shape, intercept):
     ("blocks", "shape", "intercept", "expected"),
     [
         (None, (3,), False, [0, 1, 2]),
-        ("element", (2, 2), False, [0, 1, 2, 3]),
         ("all", (3,), True, [0, 0, 0]),
-        ("all", (2, 3), False, [0] * 6),
-        ("row", (2, 3), False, [0, 0, 0, 1, 1, 1]),
+        ("element", (2, 3), False, [0, 1, 2, 3, 4, 5]),
         ("row", (3, 3), True, [0, 0, 0, 1, 1, 1, 2, 2, 2]),
         ([-1, 5, -1], (3,), False, [0, 1, 0]),
         ([[0, 1], [1, 0]], (2, 2), False, [0, 1, 1, 0]),
-        ([0, 1, 1, 0], (2, 2), False, [0, 1, 1, 0]),
         (
             [4, 4],
             (3,),
@@ -60,7 +56,6 @@ def two_steps(blocks, shape, intercept):
         ([4, 4, 4], (3,), True, [0, 0, 0]),
         ([0, 1, 1, 0, 2, 2], (3, 3), True, [0, 1, 1, 0, 2, 2, 3, 3, 3]),
         (np.array([0, 255], np.uint8), (3,), True, [0, 1, 2]),  # 255 + 1 is 0 there
-        (np.array([127, -128], np.int8), (3,), True, [1, 0, 2]),
         (np.array([2**64 - 1, 0], np.uint64), (3,), True, [1, 0, 2]),
     ],
 )
@@ -75,7 +70,6 @@ def test_coordinates_of_a_block_share_a_step(blocks, shape, intercept, expected)
         ("rows", (3,), False, "'blocks' parameter must be .* Got 'rows'"),
         ("row", (3,), False, r"two-dimensional x. Got x of shape \(3,\)"),
         ([0.0, 1.0, 1.0], (3,), False, "integer labels"),
-        ([True, False, True], (3,), False, "integer labels"),
         (
             [0, 1],
             (3,),
@@ -83,18 +77,14 @@ def test_coordinates_of_a_block_share_a_step(blocks, shape, intercept, expected)
             r"one label per coordinate: 3 for x of shape \(3,\). Got labels of shape \(2,\)",
         ),
         ([0, 1, 1, 1], (3,), True, r"one label per coordinate: 3"),
-        ([0], (3,), True, r"one label per coordinate: 3"),
         ([], (3,), False, "blocks"),
         ([[0, 1], [0]], (3,), False, "blocks"),
-        ([0, 10**30, 1], (3,), False, "integer labels"),
         (
             [[0, 1, 1]],
             (3,),
             False,
             r"one label per coordinate: 3 for x of shape \(3,\). Got labels of shape \(1, 3\)",
         ),
-        (np.zeros((3, 2), int), (2, 3), False, r"Got labels of shape \(3, 2\)"),
-        ({0, 1, 2}, (3,), False, "integer labels"),
         (7, (3,), False, r"Got labels of shape \(\)"),
     ],
 )
@@ -131,39 +121,6 @@ def test_steps(rule, blocks, scale, eta):
         x, g = state.x.copy(), state.g.copy()
         gradients.append(g)
         assert state.memory["total"].shape == (len(np.unique(labels)),)
-
-
-def test_eps_is_outside_the_root():
-    state = next(
-        iterate(lambda x: (2.0 * x[0], np.array([2.0])), [0.0], None, AdaGradDiff(1.0, eps=0.5))
-    )
-    assert state.x.tolist() == [-2.0 / 2.5]
-
-
-def test_constant_gradients_keep_the_step_of_adagrad_diff_and_shrink_that_of_adagrad():
-    slope = np.array([1.0, -2.0])
-    diff, plain = (
-        minimize(lambda x: (slope @ x, slope), np.zeros(2), rule=rule(0.1), max_iter=16)
-        for rule in RULES
-    )
-    np.testing.assert_allclose(diff.history.mean_step, diff.history.mean_step[0], rtol=1e-15)
-    np.testing.assert_allclose(
-        plain.history.mean_step * np.sqrt(np.arange(1, 17)), plain.history.mean_step[0], rtol=1e-7
-    )
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_scale_is_a_change_of_variables(rule):
-    """x = scale * y: unscaled data behave like scaled data (up to eps)."""
-    size = np.array([1e-3, 1.0, 20.0, 0.1, 5.0, 300.0])
-    y = minimize(Squared(A, REAL), penalty=L1(0.1), rule=rule(0.3, eps=1e-12), max_iter=60).x
-    x = minimize(
-        Squared(A * size, REAL),
-        penalty=L1(0.1 * size),
-        rule=rule(0.3, eps=1e-12, scale=1 / size),
-        max_iter=60,
-    ).x
-    np.testing.assert_allclose(x * size, y, rtol=1e-7, atol=1e-9)
 
 
 def test_scale_may_leave_out_the_intercept():
@@ -205,26 +162,6 @@ def test_one_eta_per_trajectory():
     rule = AdaGradDiff(values)
     values[:] = -1.0
     assert rule.eta.tolist() == [0.1, 0.2]
-
-
-@dataclass(frozen=True, eq=False)
-class Constant(Rule):
-    """Gradient descent."""
-
-    def init(self, x, g):
-        return {}
-
-    def update(self, memory, n, x, g):
-        return {}, x - self.step_size(n) * g, self.step_size(n)
-
-
-def test_a_rule_of_your_own():
-    bowl, x = Bowl(), np.zeros(3)
-    for _ in range(40):
-        x = x - 0.2 * bowl(x)[1]
-    np.testing.assert_allclose(
-        minimize(bowl, np.zeros(3), rule=Constant(0.2), max_iter=40).x, x, rtol=1e-13
-    )
 
 
 @looped("parameter", ["eta", "eps"])
@@ -294,15 +231,6 @@ def test_rules_that_do_not_fit_the_problem(rule, words):
         minimize(Bowl(), np.zeros(3), rule=rule)
 
 
-@looped("size", [1e37, 1.0, 1e-42])
-def test_eta_auto_has_only_those_of_float32(size):
-    b = REAL.astype(np.float32) * np.float32(size)
-    x = minimize(
-        Squared(np.float32(1e-2) * A.astype(np.float32), b), max_iter=3, on_failure="ignore"
-    ).x
-    assert x.dtype == np.float32
-
-
 def test_rule_is_abstract():
     with pytest.raises(TypeError, match="abstract"):
         Rule(0.1)
@@ -331,24 +259,6 @@ def test_numbers_that_x_cannot_hold(parameters, dtype, blocks):
         result = minimize(loss, x0, None, rule, max_iter=3, tol=1e-3, on_failure="ignore")
         assert np.isfinite(result.x).all()
         assert not np.any(result.success)
-
-
-@pairwise(
-    rule=RULES,
-    parameters=[
-        {"eta": 1e290},
-        {"eta": 1e-320},
-        {"eta": 0.1, "eps": 1e300},
-        {"eta": 1e-9, "eps": 1e-305},
-    ],
-    scale=[None, np.geomspace(1e-320, 1e10, 6)],
-)
-def test_numbers_that_x_can_just_hold(rule, parameters, scale):
-    """No warning leaks: they are errors here."""
-    result = minimize(
-        Squared(A, REAL), rule=rule(**parameters, scale=scale), max_iter=5, on_failure="ignore"
-    )
-    assert np.isfinite(result.x).all()
 
 
 def variant(update):
