@@ -95,8 +95,8 @@ MUTATIONS = (
     Mutation(
         "Poisson's conjugate has a flipped sign",
         ("losses", "certificates"),
-        "np.maximum(v, 0.0)) - v, np.inf)",
-        "np.maximum(v, 0.0)) + v, np.inf)",
+        "return -entr(v) - v",
+        "return -entr(v) + v",
     ),
     Mutation(
         "The l2 term of a loss also penalizes the intercept",
@@ -107,8 +107,8 @@ MUTATIONS = (
     Mutation(
         "Sample weights are not normalized",
         LOSSES,
-        "return np.asarray(weight / weight.sum(), self.dtype)",
-        "return np.asarray(weight, self.dtype)",
+        "    weight /= weight.sum()\n",
+        "",
     ),
     Mutation(
         "The gradient of Multinomial ignores the sample weight at the true class",
@@ -119,8 +119,8 @@ MUTATIONS = (
     Mutation(
         "Poisson accepts negative targets",
         LOSSES,
-        "targets < 0, targets, lambda",
-        "targets < -np.inf, targets, lambda",
+        "_check.entries(targets >= 0, targets",
+        "_check.entries(targets >= -np.inf, targets",
     ),
     # ------------------------------------------------------------ penalties
     Mutation(
