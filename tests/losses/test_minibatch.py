@@ -190,12 +190,7 @@ def test_value_and_gradient_are_those_of_all_samples():
         np.testing.assert_array_equal(found, expected)
     assert loss.lipschitz() == whole.lipschitz()
     assert (loss.whole, whole.whole) == (whole, whole)
-    assert (loss.shape, loss.dtype, loss.intercept, loss.smoothness) == (
-        (5,),
-        np.float64,
-        True,
-        whole.smoothness,
-    )
+    assert (loss.shape, loss.dtype, loss.intercept) == ((5,), np.float64, True)
     assert repr(loss) == f"Minibatch({whole!r}, size=2, seed=0, reduce='svrg')"
     assert Minibatch(whole, 10**6).size == N
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _check, kernels
-from ..data.picked import Picked, picked
+from ..data.picked import picked
 from .base import Coordinates, Loss, Oracle
 from .linear import LinearModel
 
@@ -85,11 +85,10 @@ class Minibatch(Loss):
         self.loss, self.samples = loss, loss.A.shape[0]
         self.size = min(_check.count(size, "size", "Minibatch", least=1), self.samples)
         self.shape, self.dtype, self.intercept = loss.shape, loss.dtype, loss.intercept
-        self.smoothness, self.differentiable = loss.smoothness, loss.differentiable
         self.predictions = loss.predictions
-        # Private, because fingerprints describe public attributes.
-        self._rows = picked(loss.A)
-        self._order = np.random.default_rng(self.seed).permutation(self.samples)
+        self.rows = picked(loss.A)
+        # A batch is `size` samples in a row of this order, from a random place on, in a circle.
+        self.order = np.random.default_rng(self.seed).permutation(self.samples)
 
     def _words(self) -> list[str]:
         return [repr(self.loss), f"size={self.size}, seed={self.seed}, reduce={self.reduce!r}"]
@@ -98,19 +97,6 @@ class Minibatch(Loss):
     def whole(self) -> LinearModel:
         """The loss of all samples."""
         return self.loss
-
-    @property
-    def rows(self) -> Picked:
-        """The rows of A."""
-        return self._rows
-
-    @property
-    def order(self) -> np.ndarray:
-        """All samples in a random order.
-
-        A batch is `size` of them in a row, from a random place on. The first follows the last.
-        """
-        return self._order
 
     def oracle(self, x: np.ndarray) -> Oracle:
         """Return the oracle of all samples."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from contextlib import suppress
 from itertools import product
 from typing import Any
@@ -100,15 +100,6 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
     xs = np.array(list(map(prox, z, steps)))
     us = np.where(np.isclose(xs, z, rtol=1e-12, atol=0.0), 0.0, z - xs) / steps[:, None]
 
-    def competitors(x: np.ndarray, step: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield points near x, points of the domain near these, and points far from x."""
-        axes = np.eye(d)[rng.permutation(d)[:6]]
-        for distance, move in product(DISTANCES, [*axes, *rng.standard_normal((3, d))]):
-            y = x + distance * (np.abs(x).max() or 1.0) * move
-            yield y
-            yield prox(y, 1e-3 * step)
-        yield from [*points, *xs]
-
     def check_minimizer(z: np.ndarray, step: np.ndarray, hint: str = "") -> None:
         """Check that u = (z - x) / step is a subgradient at the prox x.
 
@@ -116,8 +107,11 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
         is convex, and the prox does not move points farther apart.
         """
         x = prox(z, step)
-        u, at_x = (z - x) / step, value(x)
-        for y in competitors(x, step):
+        u, at_x, size = (z - x) / step, value(x), np.abs(x).max() or 1.0
+        moves = [*np.eye(d)[rng.permutation(d)[:6]], *rng.standard_normal((3, d))]
+        near = [x + size * distance * move for distance, move in product(DISTANCES, moves)]
+        inside = [prox(y, 1e-3 * step) for y in near]  # points of the domain
+        for y in [*near, *inside, *points, *xs]:
             at_y, tangent = value(y), at_x + float(u @ (y - x))
             slack = PROX_ERROR * float((np.abs(z) + np.abs(x)) @ (np.abs(y - x) / step))
             slack += 1e-9 * (abs(at_x) + abs(at_y))
