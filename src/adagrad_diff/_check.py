@@ -1,4 +1,4 @@
-"""Argument checks: each returns a usable value, or raises an error that says what is wrong and how to fix it."""
+"""Argument checks: each returns a usable value, or raises an error that says what is wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHOWN_WIDTH = 100  # characters of a value that a message shows
 
 
 class InputError(ValueError):
-    """An argument cannot be used, and the message says what to do: a mistake of the user, not a bug."""
+    """An argument cannot be used, and the message says what to do. It is not a bug."""
 
 
 def shown(value: Any) -> str:
@@ -39,7 +39,7 @@ def number(
     wanted: str = "a finite number",
     accepts: Callable[[float], bool] = np.isfinite,
 ) -> float:
-    """Return a finite number that is accepted. Booleans, text, complex numbers and arrays are not numbers."""
+    """Return a finite number that is accepted. Booleans, text and arrays are not numbers."""
     array, result = np.asarray(None if isinstance(value, list | tuple) else value), np.nan
     if array.ndim == 0 and array.dtype.kind in "fiu":
         with np.errstate(over="ignore"):  # of extended precision
@@ -96,7 +96,7 @@ def flag(value: Any, name: str, owner: str) -> bool:
 
 
 def real_array(value: Any, name: str) -> np.ndarray:
-    """Return an array of real numbers: float32 and float64 as they are, everything else as float64."""
+    """Return real numbers: float32 and float64 as they are, everything else as float64."""
     refuse_masked(value, name)
     found = type(value).__name__
     try:
@@ -140,7 +140,7 @@ def refuse_text_columns(frame: Any, name: str) -> None:
 
 
 def numbers(value: Any, sentence: str) -> np.ndarray:
-    """Return an array of real numbers in float64, or raise with this sentence. Booleans are not numbers."""
+    """Return real numbers in float64, or raise with this sentence. Booleans are not numbers."""
     try:
         if np.asarray(value).dtype.kind != "b":
             return real_array(value, "it").astype(np.float64)

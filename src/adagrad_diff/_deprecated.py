@@ -1,4 +1,4 @@
-"""Old public names. Renamed ones work for one more release, with a DeprecationWarning (docs/policy.md)."""
+"""Old public names. Renamed ones work for one more release, with a DeprecationWarning."""
 
 from __future__ import annotations
 

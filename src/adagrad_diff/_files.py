@@ -1,4 +1,4 @@
-"""Atomic files and locks, and arrays read without pickle and without more memory than the file has bytes."""
+"""Atomic files, locks, and arrays that are read without pickle and within the size of the file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEADER_BYTES = 256  # the longest header of an array that is read; NumPy writes 
 
 
 def as_path(value: Any, name: str) -> Path:
-    """Return a path, or raise. `open` would take a number for an open file, and close it afterwards."""
+    """Return a path, or raise. `open` would take a number for a file that is open already."""
     try:
         path = os.fsdecode(value)
     except TypeError:
@@ -45,7 +45,7 @@ def as_path(value: Any, name: str) -> Path:
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
-    """Raise if there is a FIFO, a device or a socket: opening it may wait, and reading it may not end."""
+    """Raise for a FIFO, a device or a socket: opening may wait, and reading may not end."""
     with suppress(FileNotFoundError, NotADirectoryError):
         mode = os.stat(path).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -89,9 +89,10 @@ def reason(error: OSError) -> str:
 
 @contextmanager
 def partial(path: Path) -> Iterator[Any]:
-    """Open a new file in the directory of `path`, and delete it afterwards unless `put` has renamed it.
+    """Open a new file beside `path`, and delete it afterwards unless `put` has renamed it.
 
-    It is locked while it is open, which distinguishes it from the files that killed processes leave.
+    It is locked while it is open, which distinguishes it from the files that killed processes
+    leave.
     """
     check_regular(path)  # a device must not be replaced
     clear(path.parent, path.name)
@@ -116,7 +117,7 @@ def put(file: Any, path: Path) -> None:
 
 
 def clear(directory: Path, name: str = "") -> None:
-    """Delete the partial files that killed processes have left in a directory, of one file or of all."""
+    """Delete partial files that killed processes have left in a directory, of one file or all."""
     pattern = f"{glob.escape(name) or '*'}.{'[0-9a-f]' * 2 * TOKEN_BYTES}.partial"
     for path in directory.glob(pattern):
         with suppress(OSError):
@@ -142,13 +143,14 @@ def lock(file: Any) -> None:
 
 
 def take(path: Path, in_use: str) -> Any:
-    """Open a lock file and lock it. Raise BlockingIOError with this message if it is locked already.
+    """Open a lock file and lock it. Raise BlockingIOError with this message if it is in use.
 
     Return None where files cannot be written, or the file system has no locks.
     """
     if path.exists() and not path.is_file():
         raise OSError(
-            f"The lock file {path} cannot be used: it is not a regular file. Delete it, and call again."
+            f"The lock file {path} cannot be used: it is not a regular file. Delete it, and call "
+            "again."
         )
     while True:
         try:
@@ -189,8 +191,8 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the arrays of a file that `np.savez` wrote.
 
     Sizes and headers are compared with each other before memory is allocated. Checksums verify the
-    contents. An OSError means that the file cannot be opened; a ValueError says what is wrong with it,
-    without its name.
+    contents. An OSError means that the file cannot be opened; a ValueError says what is wrong with
+    it, without its name.
     """
     with open_regular(path) as raw:
         try:
@@ -213,22 +215,22 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
         size = member.file_size - file.tell()
         if math.prod(shape) * dtype.itemsize != size:
             raise ValueError(
-                f"{member.filename!r} has {size} bytes of data, which do not make an array of shape "
-                f"{shape} and dtype {dtype}"
+                f"{member.filename!r} has {size} bytes of data, which do not make an array of "
+                f"shape {shape} and dtype {dtype}"
             )
         file.seek(0)
         return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def save_arrays(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write a header with a "format", and arrays. The old file stays until the new one is complete."""
+    """Write a header with a "format", and arrays, into a file that is replaced in one step."""
     text = json.dumps(header)
     about = {"header": np.array(text), "sha256": np.array(checksum(text, arrays))}
     write(path, lambda file: np.savez(file, **arrays, **about))  # type: ignore[arg-type]
 
 
 def load_arrays(path: Path, file_format: str) -> Content:
-    """Return what a file of this format holds, or raise a ValueError that says what is wrong with it."""
+    """Return what a file of this format holds, or raise a ValueError that says what is wrong."""
     arrays: dict[str, Any] = dict(read_arrays(path))
     text, sha256 = str(arrays.pop("header")), str(arrays.pop("sha256", ""))
     header = json.loads(text)

@@ -1,8 +1,8 @@
 """Ctrl-C on the command line: one sentence and exit code 130, at any time.
 
-While libraries load, arguments are read, and the interpreter ends, other code might swallow an exception or print a
-traceback, so the process ends immediately. While a command works, Ctrl-C is the usual KeyboardInterrupt, so that finished
-results can be kept.
+While libraries load, arguments are read, and the interpreter ends, other code might swallow an
+exception or print a traceback, so the process ends immediately. While a command works, Ctrl-C is
+the usual KeyboardInterrupt, so that finished results can be kept.
 """
 
 import atexit
@@ -28,7 +28,7 @@ def _leave(*_: object) -> None:
 
 
 def _lost(unraisable: "sys.UnraisableHookArgs") -> None:
-    """End the process after an interrupt in a callback or a destructor, which swallow exceptions."""
+    """End the process after an interrupt in a callback or destructor, which swallow exceptions."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         _leave()
     sys.__unraisablehook__(unraisable)

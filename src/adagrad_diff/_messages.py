@@ -29,7 +29,8 @@ def short(value: Any) -> str:
 
 def call(owner: Any, **fields: Any) -> str:
     """Return the call that makes such an object, such as L1(lam=0.1)."""
-    return f"{type(owner).__name__}({', '.join(f'{name}={short(value)}' for name, value in fields.items())})"
+    arguments = ", ".join(f"{name}={short(value)}" for name, value in fields.items())
+    return f"{type(owner).__name__}({arguments})"
 
 
 def counted(number: int, what: str) -> str:

@@ -1,4 +1,4 @@
-"""Threads for ranges of rows, and limits on the threads of BLAS. Compiled kernels release the GIL."""
+"""Threads for ranges of rows, and limits on the threads of BLAS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORK_PER_THREAD = 200_000  # multiplications below which a second thread does no
 
 @cache
 def cores() -> int:
-    """Return the limit of NUMBA_NUM_THREADS, else OMP_NUM_THREADS, else the cores of this process."""
+    """Return NUMBA_NUM_THREADS, else OMP_NUM_THREADS, else the cores of this process."""
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "").split(",")[0].strip()
         if value.isdigit() and int(value) > 0:
@@ -41,7 +41,7 @@ def _found(with_scipy: bool) -> list[Any]:
 
 
 def thread_count(work: float) -> int:
-    """Return how many threads pay for `work` multiplications, within the limits of the environment."""
+    """Return how many threads pay for `work` multiplications, within the limits of BLAS."""
     wanted = min(cores(), int(work // WORK_PER_THREAD))
     if wanted <= 1:
         return 1
@@ -80,7 +80,7 @@ def _pool(pid: int) -> ThreadPoolExecutor:
 
 
 def over_rows(worker: Callable[[int, int, int], None], rows: int, threads: int) -> None:
-    """Call worker(part, lo, hi) for `threads` equal ranges of rows, the first one in this thread."""
+    """Call worker(part, lo, hi) for equal ranges of rows, the first one in this thread."""
     cuts = [part * rows // threads for part in range(threads + 1)]
     pool = _pool(os.getpid())  # a forked process does not inherit the threads of a pool
     first, *others = [(part, cuts[part], cuts[part + 1]) for part in range(threads)]

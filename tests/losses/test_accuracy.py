@@ -1,7 +1,7 @@
 """The exponential and the logarithm of compiled losses, against the mathematical library.
 
-They are seen through the logistic loss. With one sample per coordinate the gradient consists of exp(-z) / (1 + exp(-z)), and
-with one sample the value is log(1 + exp(-z)).
+They are seen through the logistic loss. With one sample per coordinate the gradient consists of
+exp(-z) / (1 + exp(-z)), and with one sample the value is log(1 + exp(-z)).
 """
 
 import math

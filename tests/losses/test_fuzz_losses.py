@@ -1,6 +1,7 @@
 """Odd data for the losses: the answer of plain arrays, or a ValueError or TypeError that is a sentence.
 
-Never a crash, a leaked warning (they are errors here) or a changed argument. Hypothesis prints the seed of what fails.
+Never a crash, a leaked warning (they are errors here) or a changed argument. Hypothesis prints the
+seed of what fails.
 """
 
 import re

@@ -43,7 +43,7 @@ class Coordinates:
 
 
 class Loss(ABC):
-    """A convex function f of an x of shape `shape`, or of that shape and a last axis of trajectories."""
+    """A convex function f of x of shape `shape`, or of that shape and an axis of trajectories."""
 
     shape: tuple[int, ...] | None = None  # of x without trajectories; None accepts every shape
     dtype: np.dtype | None = None  # of the iterates; None if x decides
@@ -60,7 +60,7 @@ class Loss(ABC):
 
     @abstractmethod
     def oracle(self, x: np.ndarray) -> Oracle:
-        """Return a new oracle for iterates like x. Oracles share no memory: each may have a thread."""
+        """Return a new oracle for iterates like x. Oracles share no memory, so threads are safe."""
 
     def value_and_grad(self, x: Any) -> tuple[Any, np.ndarray]:
         """Return f(x) and a subgradient of f at x."""
@@ -147,7 +147,7 @@ class Columns(FunctionLoss):
 
 
 def as_loss(loss: Any) -> Loss:
-    """Return a `Loss`, made of a function x -> (value, gradient) or an object with value_and_grad(x)."""
+    """Return a `Loss`, made of a function x -> (value, gradient) or an object that has one."""
     if isinstance(loss, Loss):
         return loss
     function = getattr(loss, "value_and_grad", loss)

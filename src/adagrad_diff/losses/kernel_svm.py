@@ -14,7 +14,7 @@ from .quadratic import Quadratic
 
 
 class KernelSVMDual(Quadratic):
-    r"""The dual of hinge loss + :math:`\tfrac{\lambda}{2}\|h\|^2` over a reproducing kernel space, without a bias.
+    r"""The dual of hinge loss + :math:`\tfrac{\lambda}{2}\|h\|^2` over a kernel space.
 
     .. math:: f(\alpha) = \tfrac{1}{2\lambda}\alpha^\top K \alpha - \langle\alpha, b\rangle,
               \qquad 0 \le b_j \alpha_j \le 1/N

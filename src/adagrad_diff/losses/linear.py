@@ -133,7 +133,7 @@ class LinearModel(Loss):
         return Samples(self.b, self.weight, batch, self.theta, self.scalar, self.intercept)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """Return z = A x, plus the intercept in the precision of x, for one or several columns x."""
+        """Return z = A x, plus the intercept in the precision of x, for columns x."""
         samples, features = self.A.shape
         z = np.empty((samples, *x.shape[1:]), self.dtype)
         self.A.dot(np.ascontiguousarray(x[:features], self.dtype), z)
@@ -170,7 +170,7 @@ class LinearModel(Loss):
         return Coordinates(loss, scale, center, self.unit(), flat)
 
     def unit(self) -> float:
-        """Return the unit of scaled coefficients: the spread of the targets, if z is in their units."""
+        """Return the unit of scaled coefficients: the spread of b, if z is in the units of b."""
         if not self.predicts_b:
             return 1.0
         b = self.b.astype(np.float64)

@@ -15,46 +15,46 @@ from .base import Coordinates, Loss, Oracle
 from .linear import LinearModel
 
 STEPS_MADE = "steps_made"  # the name under which a state has the number of steps made so far
-# Time for a row of a batch, scattered over the memory, relative to a row of a full pass. An estimate.
+# Time for a row of a batch, scattered over the memory, relative to a row of a full pass (estimate).
 RANDOM_ROW_COST = 2.0
 LENGTH_STREAM = 0x5EED  # XORed with the seed, so that lengths of epochs are independent of batches
 
 
 class Minibatch(Loss):
-    r"""Estimate gradients from minibatches, with reduced noise: differences show how the gradient changes.
+    r"""Estimate gradients from minibatches, with reduced noise.
 
     .. math:: v_n = g_B(x_n) - g_B(y) + g(y) \qquad \text{("svrg", y: a snapshot)}
 
-    where :math:`g_B` is the gradient of a batch B of `size` samples, weighted so that its mean over
-    batches is the gradient.
+    Then differences of estimates show how the gradient changes. Here :math:`g_B` is the gradient of
+    a batch B of `size` samples, weighted so that its mean over batches is the gradient.
 
-    An iteration of `minimize` is then an epoch: steps with estimates, and a last step that ends with
-    the value and the gradient of all samples. There the next epoch begins (it is the snapshot). The
-    number of steps is geometric (loopless SVRG), of mean N / (2 size). The rows of a batch are
-    scattered over the memory and cost twice as much, so the estimates take as long as the full
-    gradient and see half as many samples. Objectives, certificates, tolerances and the exact solution
-    are about all samples. Compared with a run without minibatches, a state has one more number, the
-    count of steps, and `history.passes` counts passes over the data. Averages are over the ends of
-    epochs.
+    An iteration of `minimize` is then an epoch: steps with estimates, and a last step that ends
+    with the value and the gradient of all samples. There the next epoch begins (it is the
+    snapshot). The number of steps is geometric (loopless SVRG), of mean N / (2 size). The rows of a
+    batch are scattered over the memory and cost twice as much, so the estimates take as long as the
+    full gradient and see half as many samples. Objectives, certificates, tolerances and the exact
+    solution are about all samples. Compared with a run without minibatches, a state has one more
+    number, the count of steps, and `history.passes` counts passes over the data. Averages are over
+    the ends of epochs.
 
     Parameters
     ----------
     loss : LinearModel
-        Any loss of a linear model, including `Multinomial`, over data in memory: an array, or a SciPy
-        matrix. Arrays in C order and CSR are used in place. Other data are copied once.
+        Any loss of a linear model, including `Multinomial`, over data in memory: an array, or a
+        SciPy matrix. Arrays in C order and CSR are used in place. Other data are copied once.
     size : int
-        Number of samples of a batch. With at least half of all samples, a run equals the one without
-        minibatches, which costs less.
+        Number of samples of a batch. With at least half of all samples, a run equals the one
+        without minibatches, which costs less.
     seed : int
-        A non-negative integer. Batch n of a run depends on the seed and n only, so a run that resumes
-        sees the same batches, and so do all the trajectories of a sweep.
+        A non-negative integer. Batch n of a run depends on the seed and n only, so a run that
+        resumes sees the same batches, and so do all the trajectories of a sweep.
     reduce : {"svrg", None}
-        How the noise is reduced. None takes :math:`v_n = g_B(x_n)`, whose differences are mostly noise.
+        How the noise is reduced. None takes :math:`v_n = g_B(x_n)`, whose differences are mostly
+        noise.
 
-    Notes
-    -----
-    Every rule works with it. One that compares values of the loss (`FISTA`) gets the full gradient in every step.
-    For samples that arrive in a stream, without a full gradient, see `partial_fit` of the estimators.
+    Notes ----- Every rule works with it. One that compares values of the loss (`FISTA`) gets the
+    full gradient in every step. For samples that arrive in a stream, without a full gradient, see
+    `partial_fit` of the estimators.
 
     Examples
     --------
@@ -136,15 +136,15 @@ class Minibatch(Loss):
         return np.asarray(self.passes(n, {STEPS_MADE: steps[1:]}))
 
     def passes(self, n: Any, memory: dict[str, np.ndarray]) -> Any:
-        """Return the passes over the data of n iterations: full gradients, and samples of estimates."""
+        """Return the passes over the data of n iterations: full gradients and estimates."""
         return n + 1 + self.size / self.samples * (memory[STEPS_MADE] - n)
 
 
 class Estimates:
     """The estimates g_B(x) - g_B(y) + g(y) of one run, for any number of trajectories or classes.
 
-    `y` is the snapshot, `base` its gradient and `held` its residuals. They are zero before the first
-    snapshot, so the estimate is the gradient of the batch.
+    `y` is the snapshot, `base` its gradient and `held` its residuals. They are zero before the
+    first snapshot, so the estimate is the gradient of the batch.
     """
 
     def __init__(self, loss: Minibatch, x: np.ndarray):
@@ -165,7 +165,7 @@ class Estimates:
         np.add(self.base, self.gradient(rows, r, x - self.y), out=out)
 
     def residuals(self, rows: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the residuals of some samples at x, of which the gradient of their batch consists."""
+        """Return the residuals of some samples at x, for the gradient of their batch."""
         model, columns = self.loss.loss, x.reshape(len(x), -1)
         r = np.empty((len(rows), columns.shape[1]), model.dtype)
         weight = self._factor * model.weight[rows]

@@ -17,7 +17,7 @@ LARGEST_CLASS = 2**31 - 1
 
 
 class Multinomial(LinearModel):
-    r"""The mean of :math:`\log \sum_c \exp(z_{jc}) - z_{j b_j}`, Z = A X, X of shape (features, classes).
+    r"""The mean of :math:`\log \sum_c \exp(z_{jc}) - z_{j b_j}`, Z = A X, X (features, classes).
 
     Penalties see the entries of X row by row. `blocks="row"` gives every feature one weight of the
     metric. With an intercept, X has one more row.
@@ -27,8 +27,8 @@ class Multinomial(LinearModel):
     b : array of int (N,)
         Classes 0, 1, ...
     classes : int, optional
-        The number of classes, by default one more than the largest. `LinearModel` explains the other
-        parameters.
+        The number of classes, by default one more than the largest. `LinearModel` explains the
+        other parameters.
 
     Examples
     --------
@@ -95,6 +95,6 @@ class MultinomialOracle(LinearOracle):
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
         columns = (len(x), -1)
         total = super().__call__(x.reshape(columns), out.reshape(columns))
-        # The kernel adds the loss to the column of the first class, and each column has a ridge term.
+        # The kernel adds the loss to the first column, and each column has a ridge term.
         value = total.reshape(-1, self._trajectories).sum(axis=0)
         return value if x.ndim > 2 else float(value[0])

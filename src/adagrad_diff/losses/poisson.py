@@ -11,10 +11,10 @@ from .linear import LinearModel
 
 
 class Poisson(LinearModel):
-    r"""The mean of :math:`e^{z_j} - b_j z_j`, z = A x, b >= 0: the Poisson deviance up to a constant of b.
+    r"""The mean of :math:`e^{z_j} - b_j z_j`, z = A x, b >= 0: Poisson deviance up to a constant.
 
-    Its gradient is not Lipschitz continuous, and where e^z overflows the value is inf, which ends a run with a status.
-    `LinearModel` explains the parameters.
+    Its gradient is not Lipschitz continuous, and where e^z overflows the value is inf, which ends a
+    run with a status. `LinearModel` explains the parameters.
 
     Examples
     --------

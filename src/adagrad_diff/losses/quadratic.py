@@ -18,7 +18,7 @@ INDEFINITENESS = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 
 
 class Quadratic(Loss):
-    r"""A convex quadratic :math:`f(x) = \tfrac12 x^\top Q x - c^\top x`, Q symmetric and positive semidefinite.
+    r"""A convex quadratic :math:`f(x) = \tfrac12 x^\top Q x - c^\top x`.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from .linear import LinearModel
 
 
 class Quantile(LinearModel):
-    r"""The mean of the pinball loss :math:`\max(\tau t_j, (\tau - 1) t_j)` of t = b - A x. Not smooth.
+    r"""The mean pinball loss :math:`\max(\tau t_j, (\tau - 1) t_j)` of t = b - A x. Not smooth.
 
     tau = 0.5 is half the absolute deviation.
 

@@ -12,16 +12,17 @@ SHORT = 1e-3  # length of the first step, in units of 1 + ||x||
 
 @dataclass(frozen=True, eq=False)
 class AdaPG(OneStepRule):
-    r"""Proximal gradient steps that fit the local curvature, without a line search. For smooth f; there is no step size.
+    r"""Proximal gradient steps that fit the local curvature, for smooth f, without a step size.
 
     .. math:: \gamma_{n+1} = \min\Big(\gamma_n \sqrt{1 + \gamma_n / \gamma_{n-1}},
               \frac{\gamma_n}{2 \sqrt{\max(\gamma_n \ell_n (\gamma_n c_n - 1), 0)}}\Big), \qquad
               \ell_n = \frac{\langle \Delta g, \Delta x \rangle}{\|\Delta x\|^2}, \quad
               c_n = \frac{\|\Delta g\|^2}{\langle \Delta g, \Delta x \rangle}
 
-    The reference proves convergence with the proximal step, for convex f whose gradient is locally Lipschitz. The first step is
-    short: it has length :math:`(1 + \|x^1\|) / 1000` before the prox. The second one is :math:`\|\Delta x\| / \|\Delta g\|`, but
-    at most a thousand times the first. From then on the formula holds.
+    The reference proves convergence with the proximal step, for convex f whose gradient is locally
+    Lipschitz. The first step is short: it has length :math:`(1 + \|x^1\|) / 1000` before the prox.
+    The second one is :math:`\|\Delta x\| / \|\Delta g\|`, but at most a thousand times the first.
+    From then on the formula holds.
 
     Examples
     --------
@@ -30,10 +31,9 @@ class AdaPG(OneStepRule):
     >>> bool(result.fun < 1e-9)
     True
 
-    References
-    ----------
-    Latafat, Themelis, Stella, Patrinos: Adaptive proximal algorithms for convex optimization under local Lipschitz continuity
-    of the gradient, 2024. There the first step comes from a trial; here it does not.
+    References ---------- Latafat, Themelis, Stella, Patrinos: Adaptive proximal algorithms for
+    convex optimization under local Lipschitz continuity of the gradient, 2024. There the first step
+    comes from a trial; here it does not.
     """
 
     eta: Any = field(default=None, init=False)
@@ -65,7 +65,7 @@ def first_step(x: Any, g: Any) -> Any:
 
 
 def second_step(step: Any, moved: Any, changed: Any) -> Any:
-    """Return ||dx|| / ||dg|| of the first step, or the first step where the quotient is not positive.
+    """Return ||dx|| / ||dg|| of the first step, or that step where the quotient is not positive.
 
     It is bounded by the step of length 1 + ||x||: where a loss is almost linear, gradients hardly
     change, and without a bound the second step would be far too long.

@@ -13,12 +13,13 @@ from .base import UnscaledRule, moving_average
 class AdaDelta(UnscaledRule):
     r"""Average squared gradients and squared steps, with exponentially decreasing weights.
 
-    .. math:: v_i^n = \rho v_i^{n-1} + (1 - \rho) \|g_i^n\|^2, \qquad
-              u_i^n = \rho u_i^{n-1} + (1 - \rho) \|(x_i^n - x_i^{n-1}) / \eta\|^2, \qquad
-              w_i^n = \frac{\sqrt{v_i^n + \varepsilon}}{\sqrt{u_i^n + \varepsilon}}, \quad \text{step}_i = \eta / w_i^n
+    .. math:: v_i^n = \rho v_i^{n-1} + (1 - \rho) \|g_i^n\|^2, \qquad u_i^n = \rho u_i^{n-1} + (1 -
+              \rho) \|(x_i^n - x_i^{n-1}) / \eta\|^2, \qquad w_i^n = \frac{\sqrt{v_i^n +
+              \varepsilon}}{\sqrt{u_i^n + \varepsilon}}, \quad \text{step}_i = \eta / w_i^n
 
-    The prox is our extension: the reference has f alone, and no theory. The steps x^n - x^{n-1} include the prox. (If eta is a
-    number, this is what PyTorch does. If it is a function of n, all steps are divided by the newest eta.)
+    The prox is our extension: the reference has f alone, and no theory. The steps x^n - x^{n-1}
+    include the prox. (If eta is a number, this is what PyTorch does. If it is a function of n, all
+    steps are divided by the newest eta.)
 
     Parameters
     ----------
@@ -38,9 +39,8 @@ class AdaDelta(UnscaledRule):
     >>> bool(result.fun < 1e-3)
     True
 
-    References
-    ----------
-    Zeiler: ADADELTA: an adaptive learning rate method, 2012. The constants are those of torch.optim.Adadelta.
+    References ---------- Zeiler: ADADELTA: an adaptive learning rate method, 2012. The constants
+    are those of torch.optim.Adadelta.
     """
 
     published = 1.0

@@ -11,20 +11,22 @@ from .base import Rule
 class AdaGrad(Rule):
     r"""Accumulate squared gradients.
 
-    .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k\|^2}, \qquad \text{step}_i = \eta\, \text{scale}_i / w_i^n
+    .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k\|^2}, \qquad \text{step}_i = \eta\,
+              \text{scale}_i / w_i^n
 
-    Parameters are those of `AdaGradDiff`. The reference proves regret bounds with the proximal step.
+    Parameters are those of `AdaGradDiff`. The reference proves regret bounds with the proximal
+    step.
 
     Examples
     --------
     >>> from adagrad_diff import AdaGrad, minimize
-    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=AdaGrad(eta=1.0), max_iter=200)
+    >>> f = lambda x: (0.5 * x @ x, x)
+    >>> result = minimize(f, [3.0, -4.0], rule=AdaGrad(eta=1.0), max_iter=200)
     >>> bool(result.fun < 1e-6)
     True
 
-    References
-    ----------
-    Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and stochastic optimization, 2011.
+    References ---------- Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and
+    stochastic optimization, 2011.
     """
 
     def init(self, x, g):

@@ -14,31 +14,33 @@ class AdaGradDiff(Rule):
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k - g_i^{k-1}\|^2}, \quad g^0 = 0,
               \qquad \text{step}_i = \eta\, \text{scale}_i / w_i^n
 
-    While gradients stay the same, the step stays large; when they fluctuate, it shrinks. The paper proves convergence with the
-    proximal step.
+    While gradients stay the same, the step stays large; when they fluctuate, it shrinks. The paper
+    proves convergence with the proximal step.
 
     Parameters
     ----------
     eta : float, array or callable
-        The step size: a positive number, one per trajectory, or a function n -> eta_n of the iteration n = 1, 2, ...
+        The step size: a positive number, one per trajectory, or a function n -> eta_n of the
+        iteration n = 1, 2, ...
     eps : float
         Added to every weight, outside the root.
     blocks : None, "element", "all", "row" or array of int
         The blocks of x that share one weight; see `adagrad_diff.rules.block_labels`.
     scale : array, optional
-        One positive factor per coordinate, a fixed diagonal geometry. For single coordinates, scale_i is the change of
-        variables x_i = scale_i y_i: 1 / (size of column i) makes unscaled data behave like scaled data.
+        One positive factor per coordinate, a fixed diagonal geometry. For single coordinates,
+        scale_i is the change of variables x_i = scale_i y_i: 1 / (size of column i) makes unscaled
+        data behave like scaled data.
 
     Examples
     --------
     >>> from adagrad_diff import AdaGradDiff, minimize
-    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=AdaGradDiff(eta=1.0), max_iter=200)
+    >>> f = lambda x: (0.5 * x @ x, x)
+    >>> result = minimize(f, [3.0, -4.0], rule=AdaGradDiff(eta=1.0), max_iter=200)
     >>> bool(result.fun < 1e-6)
     True
 
-    References
-    ----------
-    Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive Gradient Algorithm, Algorithm 1.
+    References ---------- Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive
+    Gradient Algorithm, Algorithm 1.
     """
 
     def init(self, x, g):

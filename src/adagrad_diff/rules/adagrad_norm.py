@@ -12,22 +12,25 @@ from .base import OneStepRule, squared_norm
 class AdaGradNorm(OneStepRule):
     r"""Accumulate the squared norms of gradients: one step for all coordinates.
 
-    .. math:: b_n^2 = b_{n-1}^2 + \|g^n\|^2, \qquad x^{n+1} = \text{prox}_{\eta\varphi / b_n}(x^n - \eta\, g^n / b_n)
+    .. math:: b_n^2 = b_{n-1}^2 + \|g^n\|^2, \qquad x^{n+1} = \text{prox}_{\eta\varphi / b_n}(x^n -
+              \eta\, g^n / b_n)
 
-    The prox is our extension: the reference has f alone. For a nonsmooth f the last iterate is only known to be within
-    O(n^{-1/4}), so also look at `x_avg` and `x_best`.
+    The prox is our extension: the reference has f alone. For a nonsmooth f the last iterate is only
+    known to be within O(n^{-1/4}), so also look at `x_avg` and `x_best`.
 
     Parameters
     ----------
     eta : float, array or callable
         The step size, as for `AdaGradDiff`.
     b0 : float
-        The weight before the first gradient; positive. If it is small, the first step has length eta.
+        The weight before the first gradient; positive. If it is small, the first step has length
+        eta.
 
     Examples
     --------
     >>> from adagrad_diff import AdaGradNorm, minimize
-    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=AdaGradNorm(eta=5.0), max_iter=200)
+    >>> f = lambda x: (0.5 * x @ x, x)
+    >>> result = minimize(f, [3.0, -4.0], rule=AdaGradNorm(eta=5.0), max_iter=200)
     >>> bool(result.fun < 1e-6)
     True
 

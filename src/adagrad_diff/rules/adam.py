@@ -13,12 +13,13 @@ from .base import UnscaledRule, moving_average, unbiased
 class Adam(UnscaledRule):
     r"""Average gradients and their squares, with a correction for the start at zero.
 
-    .. math:: m^n = \beta_1 m^{n-1} + (1 - \beta_1) g^n, \quad v_i^n = \beta_2 v_i^{n-1} + (1 - \beta_2) \|g_i^n\|^2, \qquad
-              w_i^n = \varepsilon + \sqrt{\hat v_i^n}, \quad x^{n+1} = \text{prox}^{W_n}_{\eta\varphi}(x^n - \eta W_n^{-1} \hat
-              m^n)
+    .. math:: m^n = \beta_1 m^{n-1} + (1 - \beta_1) g^n, \quad v_i^n = \beta_2 v_i^{n-1} + (1 -
+              \beta_2) \|g_i^n\|^2, \qquad w_i^n = \varepsilon + \sqrt{\hat v_i^n}, \quad x^{n+1} =
+              \text{prox}^{W_n}_{\eta\varphi}(x^n - \eta W_n^{-1} \hat m^n)
 
-    with :math:`\hat m = m / (1 - \beta_1^n)` and :math:`\hat v = v / (1 - \beta_2^n)`. The prox is our extension: the
-    reference has f alone, and its proof has a gap that decreasing steps do not close.
+    with :math:`\hat m = m / (1 - \beta_1^n)` and :math:`\hat v = v / (1 - \beta_2^n)`. The prox is
+    our extension: the reference has f alone, and its proof has a gap that decreasing steps do not
+    close.
 
     Parameters
     ----------
@@ -36,10 +37,8 @@ class Adam(UnscaledRule):
     >>> bool(result.fun < 1e-3)
     True
 
-    References
-    ----------
-    Kingma, Ba: Adam: a method for stochastic optimization, 2015. Reddi, Kale, Kumar: On the convergence of Adam and beyond,
-    2018.
+    References ---------- Kingma, Ba: Adam: a method for stochastic optimization, 2015. Reddi, Kale,
+    Kumar: On the convergence of Adam and beyond, 2018.
     """
 
     published = 1e-3

@@ -10,15 +10,16 @@ from .base import MAX_MOVE, UnscaledRule, moving_average, unbiased
 
 @dataclass(frozen=True, eq=False)
 class AdamDiff(UnscaledRule):
-    r"""Adam with the second moment of gradient differences, and bounded steps. The paper has no theory for it.
+    r"""Adam with the second moment of gradient differences, and bounded steps. There is no theory.
 
-    .. math:: m^n = \beta_1 m^{n-1} + (1 - \beta_1) g^n, \quad
-              v_i^n = \beta_2 v_i^{n-1} + (1 - \beta_2) \|g_i^n - g_i^{n-1}\|^2, \qquad
-              w_i^n = \varepsilon + \max\Big(\sqrt{\hat v_i^n}, \frac{\|\hat m_i^n\|}{\text{max\_move}}\Big)
+    .. math:: m^n = \beta_1 m^{n-1} + (1 - \beta_1) g^n, \quad v_i^n = \beta_2 v_i^{n-1} + (1 -
+              \beta_2) \|g_i^n - g_i^{n-1}\|^2, \qquad w_i^n = \varepsilon + \max\Big(\sqrt{\hat
+              v_i^n}, \frac{\|\hat m_i^n\|}{\text{max\_move}}\Big)
 
-    with :math:`\hat m = m / (1 - \beta_1^n)` and :math:`\hat v = v / (1 - \beta_2^n)`, g^0 = 0, and x moves along m as in
-    `Adam`. While gradients stay the same, the average of differences decays, and the step would grow without end. So no block
-    moves farther than max_move * eta in one iteration (before the prox).
+    with :math:`\hat m = m / (1 - \beta_1^n)` and :math:`\hat v = v / (1 - \beta_2^n)`, g^0 = 0, and
+    x moves along m as in `Adam`. While gradients stay the same, the average of differences decays,
+    and the step would grow without end. So no block moves farther than max_move * eta in one
+    iteration (before the prox).
 
     Parameters
     ----------
@@ -32,14 +33,13 @@ class AdamDiff(UnscaledRule):
     Examples
     --------
     >>> from adagrad_diff import AdamDiff, minimize
-    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=AdamDiff(eta=0.1), max_iter=500)
+    >>> f = lambda x: (0.5 * x @ x, x)
+    >>> result = minimize(f, [3.0, -4.0], rule=AdamDiff(eta=0.1), max_iter=500)
     >>> bool(result.fun < 1e-3)
     True
 
-    References
-    ----------
-    Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive Gradient Algorithm, the conclusion. The prox and the
-    bound are ours.
+    References ---------- Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive
+    Gradient Algorithm, the conclusion. The prox and the bound are ours.
     """
 
     _constraints = {"beta1": fraction, "beta2": fraction, "max_move": positive}

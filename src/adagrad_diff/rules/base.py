@@ -20,8 +20,8 @@ COMPILED_SIZE = 10_000  # entries of g from which on one compiled pass is faster
 # How far one step may go, in learning rates, where differences of gradients are averaged.
 #
 # The sum of AdaGrad-Diff never shrinks, so its steps never grow. An exponential average v does
-# shrink while a gradient m stays the same, and m / (sqrt(v) + eps) would grow without end. `RMSDiff`,
-# `AdamDiff` and the optimizers for PyTorch and optax therefore have weights of at least
+# shrink while a gradient m stays the same, and m / (sqrt(v) + eps) would grow without end.
+# `RMSDiff`, `AdamDiff` and the optimizers for PyTorch and optax therefore have weights of at least
 # ||m|| / MAX_MOVE, with the norm over the block that shares the weight. This value keeps nearly all
 # that small learning rates gain: docs/learning_rates.md has the study.
 MAX_MOVE = 30.0
@@ -40,10 +40,10 @@ class Rule(ABC):
     axis of trajectories. `n` = 1, 2, ... counts iterations, and is an array for several
     trajectories. Nothing that is passed in may be changed.
 
-    A rule uses the parameters below as far as it needs them. One that has no step size, for example,
-    declares ``eta: Any = field(default=None, init=False)``. `step_size` returns eta_n, `block_sums`
-    and `spread` convert between coordinates and blocks. A rule whose answer is the average of its
-    iterates, with weights that grow like a power of n, defines `average_power`.
+    A rule uses the parameters below as far as it needs them. One that has no step size, for
+    example, declares ``eta: Any = field(default=None, init=False)``. `step_size` returns eta_n,
+    `block_sums` and `spread` convert between coordinates and blocks. A rule whose answer is the
+    average of its iterates, with weights that grow like a power of n, defines `average_power`.
 
     Examples
     --------
@@ -59,7 +59,8 @@ class Rule(ABC):
     ...     def update(self, memory, n, x, g):
     ...         step = self.step_size(n)
     ...         return {"last": x}, x - step * g + self.beta * (x - memory["last"]), step
-    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=HeavyBall(0.1), max_iter=300)
+    >>> f = lambda x: (0.5 * x @ x, x)
+    >>> result = minimize(f, [3.0, -4.0], rule=HeavyBall(0.1), max_iter=300)
     >>> bool(result.fun < 1e-9)
     True
     """
@@ -80,10 +81,10 @@ class Rule(ABC):
         super().__init_subclass__(**options)
         if {"learn", "move", "accepts"} & vars(cls).keys():
             raise TypeError(
-                f"{cls.__name__} defines learn, move or accepts, as rules did before version 0.3. A "
-                "rule now defines init(self, x, g), which returns its memory (a dict of arrays), and "
-                "update(self, memory, n, x, g), which returns the new memory, the point for the prox "
-                "and its step: see help(adagrad_diff.Rule) for an example."
+                f"{cls.__name__} defines learn, move or accepts, as rules did before version 0.3. "
+                "A rule now defines init(self, x, g), which returns its memory (a dict of arrays), "
+                "and update(self, memory, n, x, g), which returns the new memory, the point for the "
+                "prox and its step: see help(adagrad_diff.Rule) for an example."
             )
         if "__repr__" not in vars(cls):  # `dataclass` would add another one
             cls.__repr__ = Rule.__repr__  # type: ignore[method-assign]
@@ -124,14 +125,14 @@ class Rule(ABC):
 
     @abstractmethod
     def update(self, memory: Arrays, n: Any, x: Any, g: Any) -> Update:
-        """Return the memory with g^n, the point that the prox is applied to, and the step of the prox.
+        """Return the memory with g^n, the point that the prox is applied to, and its step.
 
         The step is a number, or an array that broadcasts to the shape of x.
         """
 
     @property
     def average_power(self) -> float:
-        """The weights of x_avg grow like this power of n. If it is positive, x_avg is the answer."""
+        """Weights of x_avg grow like this power of n. If it is positive, x_avg is the answer."""
         return 0.0
 
     # ------------------------------------------------------------------ what a rule can use
@@ -162,7 +163,7 @@ class Rule(ABC):
         return values[self._labels]
 
     def large(self, g: np.ndarray) -> bool:
-        """Return whether `compiled_update` can be used for this gradient, and is faster than NumPy."""
+        """Return whether `compiled_update` can be used for g, and is faster than NumPy."""
         return g.size >= COMPILED_SIZE and self._labels is None and not callable(self.eta)
 
     def compiled_update(self, memory: Arrays, x: Any, g: Any) -> Update:
@@ -198,8 +199,8 @@ class Rule(ABC):
     ) -> Rule:
         """Return this rule for iterates of a shape (without trajectories), or raise.
 
-        `trajectories` is None if iterates have no axis of trajectories. The last coordinate of x, or
-        its last row, is an intercept if `intercept` says so: blocks and scales may leave it out.
+        `trajectories` is None if iterates have no axis of trajectories. The last coordinate of x,
+        or its last row, is an intercept if `intercept` says so: blocks and scales may leave it out.
         """
         if self.trajectories not in (None, trajectories):
             raise ValueError(
@@ -304,7 +305,8 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
     Returns
     -------
     labels : array of integers or None
-        One label per coordinate of x, read row by row. None stands for blocks of single coordinates.
+        One label per coordinate of x, read row by row. None stands for blocks of single
+        coordinates.
 
     Examples
     --------

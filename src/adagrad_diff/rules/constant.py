@@ -15,8 +15,9 @@ class Constant(OneStepRule):
 
     .. math:: x^{n+1} = \text{prox}_{\eta\varphi}(x^n - \eta g^n)
 
-    The references prove convergence with the proximal step: for a smooth f with eta <= 1/L (`Constant.smooth`; the objective
-    then never grows), and for the average of N iterates with a Lipschitz f (`Constant.nonsmooth`).
+    The references prove convergence with the proximal step: for a smooth f with eta <= 1/L
+    (`Constant.smooth`; the objective then never grows), and for the average of N iterates with a
+    Lipschitz f (`Constant.nonsmooth`).
 
     Parameters
     ----------
@@ -26,16 +27,16 @@ class Constant(OneStepRule):
     Examples
     --------
     >>> from adagrad_diff import Constant, minimize
-    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=Constant.smooth(1.0), max_iter=2)
+    >>> f = lambda x: (0.5 * x @ x, x)
+    >>> result = minimize(f, [3.0, -4.0], rule=Constant.smooth(1.0), max_iter=2)
     >>> print(result.x)
     [0. 0.]
     >>> print(Constant.nonsmooth(distance=3.0, bound=1.0, iterations=900).eta)
     0.1
 
-    References
-    ----------
-    Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm for linear inverse problems, 2009 (ISTA). Nesterov:
-    Introductory lectures on convex optimization, 2004, section 3.2.3.
+    References ---------- Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm for
+    linear inverse problems, 2009 (ISTA). Nesterov: Introductory lectures on convex optimization,
+    2004, section 3.2.3.
     """
 
     @classmethod
@@ -47,7 +48,8 @@ class Constant(OneStepRule):
     def nonsmooth(cls, distance: float, bound: float, iterations: int) -> Constant:
         """Return the rule with the step D / (G sqrt(N)).
 
-        D bounds the distance to a solution, G the norms of subgradients, N is the number of iterations.
+        D bounds the distance to a solution, G the norms of subgradients, N is the number of
+        iterations.
         """
         distance = positive(distance, "distance", "Constant")
         bound = positive(bound, "bound", "Constant")

@@ -18,9 +18,10 @@ class DAdaptation(StepSizeFreeRule):
               d_{n+1} = \max\Big(d_n, \frac{\sum_i (s_i^n)^2 / (a_{n,i} + \varepsilon)
               - \sum_{k \le n} d_k^2 \sum_i (g_i^k)^2 / (a_{k,i} + \varepsilon)}{\|s^n\|_1}\Big)
 
-    with a_0^2 = `start`. There is no step size to choose. The prox is our extension, that of `DualAveraging` with the weights
-    d_k; d_n is a lower bound for f alone. If d (`state.memory["d"]`) stays at its start, or never stops growing, this rule does
-    not fit the problem.
+    with a_0^2 = `start`. There is no step size to choose. The prox is our extension, that of
+    `DualAveraging` with the weights d_k; d_n is a lower bound for f alone. If d
+    (`state.memory["d"]`) stays at its start, or never stops growing, this rule does not fit the
+    problem.
 
     Parameters
     ----------
@@ -34,13 +35,13 @@ class DAdaptation(StepSizeFreeRule):
     Examples
     --------
     >>> from adagrad_diff import DAdaptation, minimize
-    >>> result = minimize(lambda x: (abs(x).sum(), (x > 0) * 2.0 - 1.0), [3.0, -4.0], rule=DAdaptation(), max_iter=2000)
+    >>> f = lambda x: (abs(x).sum(), (x > 0) * 2.0 - 1.0)
+    >>> result = minimize(f, [3.0, -4.0], rule=DAdaptation(), max_iter=2000)
     >>> bool(result.fun_best < 0.1)
     True
 
-    References
-    ----------
-    Defazio, Mishchenko: Learning-rate-free learning by D-Adaptation, 2023. The constants are those of the authors' dadaptation.
+    References ---------- Defazio, Mishchenko: Learning-rate-free learning by D-Adaptation, 2023.
+    The constants are those of the authors' dadaptation.
     """
 
     _constraints = {"d0": positive, "start": positive}

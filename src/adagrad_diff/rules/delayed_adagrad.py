@@ -15,11 +15,13 @@ def half_to_one(value, name, owner):
 
 @dataclass(frozen=True, eq=False)
 class DelayedAdaGrad(UnscaledRule):
-    r"""Accumulate squared gradients except the newest, so that a step is independent of the gradient that it multiplies.
+    r"""Accumulate squared gradients except the newest: a step does not depend on its gradient.
 
-    .. math:: w_i^n = \Big(\beta + \sum_{k=1}^{n-1} \|g_i^k\|^2\Big)^{p}, \qquad \text{step}_i = \eta / w_i^n
+    .. math:: w_i^n = \Big(\beta + \sum_{k=1}^{n-1} \|g_i^k\|^2\Big)^{p}, \qquad \text{step}_i =
+              \eta / w_i^n
 
-    The prox is our extension: the reference has f alone. The first step is eta / beta^p, whatever the gradient is.
+    The prox is our extension: the reference has f alone. The first step is eta / beta^p, whatever
+    the gradient is.
 
     Parameters
     ----------
@@ -35,7 +37,8 @@ class DelayedAdaGrad(UnscaledRule):
     Examples
     --------
     >>> from adagrad_diff import DelayedAdaGrad, minimize
-    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=DelayedAdaGrad(eta=1.0), max_iter=200)
+    >>> f = lambda x: (0.5 * x @ x, x)
+    >>> result = minimize(f, [3.0, -4.0], rule=DelayedAdaGrad(eta=1.0), max_iter=200)
     >>> bool(result.fun < 1e-6)
     True
 

@@ -11,24 +11,27 @@ from .dog import DoG
 
 @dataclass(frozen=True, eq=False)
 class FreeAdaGradDiff(DoG):
-    r"""Dual averaging in the metric of gradient differences, each gradient weighted by the distance from the start.
+    r"""Dual averaging in the metric of differences, with gradients weighted by distance.
 
-    .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k - g_i^{k-1}\|^2}, \qquad
-              \bar r_n = \frac{1}{\sqrt d} \max\Big(\rho (1 + \|x^1\|), \max_{k \le n} \|x^k - x^1\|\Big), \qquad
-              x^{n+1} = \text{argmin}_x\ \Big\langle \sum_{k=1}^n \bar r_k g^k, x \Big\rangle + \sum_{k=1}^n \bar r_k \varphi(x)
-              + \tfrac12 \langle x - x^1, W_n (x - x^1) \rangle
+    .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k - g_i^{k-1}\|^2}, \qquad \bar r_n =
+              \frac{1}{\sqrt d} \max\Big(\rho (1 + \|x^1\|), \max_{k \le n} \|x^k - x^1\|\Big),
+              \qquad x^{n+1} = \text{argmin}_x\ \Big\langle \sum_{k=1}^n \bar r_k g^k, x \Big\rangle
+              + \sum_{k=1}^n \bar r_k \varphi(x) + \tfrac12 \langle x - x^1, W_n (x - x^1) \rangle
 
-    d is the number of blocks. The distance is that of DoG, divided by the root of d as in AdaGrad++, and the step is that of
-    DADA. There is no theory for it, with a prox or without. `result.x_avg` is the same average as that of `DoG`; for smooth f the
-    last iterate is about as good.
+    d is the number of blocks. The distance is that of DoG, divided by the root of d as in
+    AdaGrad++, and the step is that of DADA. There is no theory for it, with a prox or without.
+    `result.x_avg` is the same average as that of `DoG`; for smooth f the last iterate is about as
+    good.
 
-    On the paper's problems, on which it was chosen (four starts, one on news20; 1000 iterations; 2moons 400, news20 300),
-    the average comes within 1% of the objective that AdaGradDiff reaches with the best of nine eta on hinge, LAD and
-    splice, 3% on 2moons, and below it on news20 (AdaGrad was not in that comparison); `first` does not matter. In gaps,
-    docs/rules.md shows it far behind rules whose step size is tuned. Variants that were tried: the same distance in
-    the step of AdaGradDiff is better on news20, and 12% worse on splice (last iterate); a distance per coordinate is worse
-    than that. What does not work: the distance not divided by the root of d, and the largest coordinate of x - x^1 as the
-    distance (both diverge, or all but do, on some problems); one weight for all coordinates on news20.
+    On the paper's problems, on which it was chosen (four starts, one on news20; 1000 iterations;
+    2moons 400, news20 300), the average comes within 1% of the objective that AdaGradDiff reaches
+    with the best of nine eta on hinge, LAD and splice, 3% on 2moons, and below it on news20
+    (AdaGrad was not in that comparison); `first` does not matter. In gaps, docs/rules.md shows it
+    far behind rules whose step size is tuned. Variants that were tried: the same distance in the
+    step of AdaGradDiff is better on news20, and 12% worse on splice (last iterate); a distance per
+    coordinate is worse than that. What does not work: the distance not divided by the root of d,
+    and the largest coordinate of x - x^1 as the distance (both diverge, or all but do, on some
+    problems); one weight for all coordinates on news20.
 
     Parameters
     ----------
@@ -42,14 +45,14 @@ class FreeAdaGradDiff(DoG):
     Examples
     --------
     >>> from adagrad_diff import FreeAdaGradDiff, minimize
-    >>> result = minimize(lambda x: (abs(x).sum(), (x > 0) * 2.0 - 1.0), [3.0, -4.0], rule=FreeAdaGradDiff(), max_iter=2000)
+    >>> f = lambda x: (abs(x).sum(), (x > 0) * 2.0 - 1.0)
+    >>> result = minimize(f, [3.0, -4.0], rule=FreeAdaGradDiff(), max_iter=2000)
     >>> bool(abs(result.x_avg).sum() < 0.05)
     True
 
-    References
-    ----------
-    `AdaGradDiff` and `DoG`. Moshtaghifar, Rodomanov, Vankov, Stich: DADA: dual averaging with distance adaptation, 2025. Tao,
-    Yuan, Gu: Towards simple and provable parameter-free adaptive gradient methods, 2024 (AdaGrad++).
+    References ---------- `AdaGradDiff` and `DoG`. Moshtaghifar, Rodomanov, Vankov, Stich: DADA:
+    dual averaging with distance adaptation, 2025. Tao, Yuan, Gu: Towards simple and provable
+    parameter-free adaptive gradient methods, 2024 (AdaGrad++).
     """
 
     blocks: Any = None

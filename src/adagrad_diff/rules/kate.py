@@ -11,13 +11,15 @@ from .base import UnscaledRule
 
 @dataclass(frozen=True, eq=False)
 class KATE(UnscaledRule):
-    r"""A version of AdaGrad that, for linear models and delta = 0, does not depend on the scales of the columns.
+    r"""A version of AdaGrad that is invariant to the scales of columns (linear models, delta = 0).
 
-    .. math:: b_n^2 = b_{n-1}^2 + g_n^2, \quad m_n^2 = m_{n-1}^2 + \delta g_n^2 + \frac{g_n^2}{b_n^2 + \varepsilon}, \qquad
-              w^n = \frac{b_n^2 + \varepsilon}{m_n}, \quad \text{step} = \eta / w^n
+    .. math:: b_n^2 = b_{n-1}^2 + g_n^2, \quad m_n^2 = m_{n-1}^2 + \delta g_n^2 + \frac{g_n^2}{b_n^2
+              + \varepsilon}, \qquad w^n = \frac{b_n^2 + \varepsilon}{m_n}, \quad \text{step} = \eta
+              / w^n
 
-    The prox is our extension: the reference has f alone. A coordinate whose gradients have all been zero has weight 1. The
-    formula gives an infinite weight, with which the prox would never change it.
+    The prox is our extension: the reference has f alone. A coordinate whose gradients have all been
+    zero has weight 1. The formula gives an infinite weight, with which the prox would never change
+    it.
 
     Parameters
     ----------
@@ -35,10 +37,8 @@ class KATE(UnscaledRule):
     >>> bool(result.fun < 1e-6)
     True
 
-    References
-    ----------
-    Choudhury, Tupitsa, Loizou, Horvath, Takac, Gorbunov: Remove that square root: a new efficient scale-invariant version of
-    AdaGrad, 2024, and the authors' code.
+    References ---------- Choudhury, Tupitsa, Loizou, Horvath, Takac, Gorbunov: Remove that square
+    root: a new efficient scale-invariant version of AdaGrad, 2024, and the authors' code.
     """
 
     published = 1e-3

@@ -14,13 +14,15 @@ from .d_adaptation import larger_distance
 class Prodigy(StepSizeFreeRule):
     r"""Adam, whose step size is an estimate of the distance to a solution.
 
-    .. math:: m = \beta_1 m + (1 - \beta_1) d_n g^n, \quad v = \beta_2 v + (1 - \beta_2) (d_n g^n)^2, \qquad
-              r = \beta_3 r + d_n^2 \langle g^n, x^1 - x^n \rangle, \quad s = \beta_3 s + d_n^2 g^n, \qquad
-              d_{n+1} = \max(d_n, r / \|s\|_1), \quad x^{n+1} = x^n - \frac{d_n m}{\sqrt v + d_{n+1} \varepsilon}
+    .. math:: m = \beta_1 m + (1 - \beta_1) d_n g^n, \quad v = \beta_2 v + (1 - \beta_2) (d_n
+              g^n)^2, \qquad r = \beta_3 r + d_n^2 \langle g^n, x^1 - x^n \rangle, \quad s = \beta_3
+              s + d_n^2 g^n, \qquad d_{n+1} = \max(d_n, r / \|s\|_1), \quad x^{n+1} = x^n -
+              \frac{d_n m}{\sqrt v + d_{n+1} \varepsilon}
 
     There is no step size to choose. The prox is our extension, without theory. Its step is
-    :math:`d_n^2 / (\sqrt v + d_{n+1} \varepsilon)`, because m is d times a gradient. If d (`state.memory["d"]`) stays at its
-    start, or never stops growing, this rule does not fit the problem.
+    :math:`d_n^2 / (\sqrt v + d_{n+1} \varepsilon)`, because m is d times a gradient. If d
+    (`state.memory["d"]`) stays at its start, or never stops growing, this rule does not fit the
+    problem.
 
     Parameters
     ----------
@@ -38,10 +40,8 @@ class Prodigy(StepSizeFreeRule):
     >>> bool(result.fun_best < 1e-2)
     True
 
-    References
-    ----------
-    Mishchenko, Defazio: Prodigy: an expeditiously adaptive parameter-free learner, 2024. The constants are those of the
-    authors' prodigyopt.
+    References ---------- Mishchenko, Defazio: Prodigy: an expeditiously adaptive parameter-free
+    learner, 2024. The constants are those of the authors' prodigyopt.
     """
 
     _constraints = {"beta1": fraction, "beta2": fraction, "d0": positive}

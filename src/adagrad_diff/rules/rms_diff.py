@@ -10,15 +10,15 @@ from .base import MAX_MOVE, UnscaledRule, moving_average, unbiased
 
 @dataclass(frozen=True, eq=False)
 class RMSDiff(UnscaledRule):
-    r"""Exponential averages of squared gradient differences, and bounded steps. The paper has no theory for it.
+    r"""Exponential averages of squared gradient differences, and bounded steps. There is no theory.
 
     .. math:: v_i^n = \beta v_i^{n-1} + (1 - \beta) \|g_i^n - g_i^{n-1}\|^2, \quad g^0 = 0, \qquad
-              w_i^n = \varepsilon + \max\Big(\sqrt{\hat v_i^n}, \frac{\|g_i^n\|}{\text{max\_move}}\Big), \quad \text{step}_i =
-              \eta / w_i^n
+              w_i^n = \varepsilon + \max\Big(\sqrt{\hat v_i^n},
+              \frac{\|g_i^n\|}{\text{max\_move}}\Big), \quad \text{step}_i = \eta / w_i^n
 
-    with :math:`\hat v = v / (1 - \beta^n)`: the first step is that of `AdaGradDiff`. While gradients stay the same, the average
-    of differences decays, and the step would grow without end. So no block moves farther than max_move * eta in one iteration
-    (before the prox).
+    with :math:`\hat v = v / (1 - \beta^n)`: the first step is that of `AdaGradDiff`. While
+    gradients stay the same, the average of differences decays, and the step would grow without end.
+    So no block moves farther than max_move * eta in one iteration (before the prox).
 
     Parameters
     ----------
@@ -32,7 +32,8 @@ class RMSDiff(UnscaledRule):
     Examples
     --------
     >>> from adagrad_diff import RMSDiff, minimize
-    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=RMSDiff(eta=0.01), max_iter=1000)
+    >>> f = lambda x: (0.5 * x @ x, x)
+    >>> result = minimize(f, [3.0, -4.0], rule=RMSDiff(eta=0.01), max_iter=1000)
     >>> bool(result.fun < 1e-3)
     True
 

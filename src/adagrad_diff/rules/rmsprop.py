@@ -13,11 +13,11 @@ from .base import Rule, moving_average
 class RMSProp(Rule):
     r"""Exponential averages of squared gradients.
 
-    .. math:: v_i^n = \beta v_i^{n-1} + (1 - \beta) \|g_i^n\|^2, \qquad \text{step}_i = \eta\, \text{scale}_i / (\varepsilon +
-              \sqrt{v_i^n})
+    .. math:: v_i^n = \beta v_i^{n-1} + (1 - \beta) \|g_i^n\|^2, \qquad \text{step}_i = \eta\,
+              \text{scale}_i / (\varepsilon + \sqrt{v_i^n})
 
-    The prox is our extension: the reference has f alone, and no theory. Steps do not shrink, so with a constant eta it
-    only reaches a neighborhood of a solution.
+    The prox is our extension: the reference has f alone, and no theory. Steps do not shrink, so
+    with a constant eta it only reaches a neighborhood of a solution.
 
     Parameters
     ----------
@@ -35,9 +35,8 @@ class RMSProp(Rule):
     >>> bool(result.fun < 1e-3)
     True
 
-    References
-    ----------
-    Tieleman, Hinton: Lecture 6.5 of Neural networks for machine learning, 2012. The constants are those of torch.optim.RMSprop.
+    References ---------- Tieleman, Hinton: Lecture 6.5 of Neural networks for machine learning,
+    2012. The constants are those of torch.optim.RMSprop.
     """
 
     published = 0.01

@@ -59,7 +59,7 @@ class Report:
 
     @contextmanager
     def check(self, statement: str) -> Iterator[None]:
-        """Find out whether a statement is true: the code in this context raises a `Fault` if not."""
+        """Record whether a statement is true: code in this context raises a `Fault` if not."""
         finding = Finding(True, statement)
         try:
             with np.errstate(all="ignore"):

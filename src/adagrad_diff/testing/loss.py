@@ -49,7 +49,8 @@ def check_loss(loss: Any, x: Any = None, *, seed: int = 0) -> Report:
     True
     >>> report = check_loss(lambda x: (0.5 * x @ x, 2 * x), np.ones(3))
     >>> print(report.failures[0])  # doctest: +ELLIPSIS
-    The gradient is not the slope of the value: along coordinate 0 at x = [1., 1., 1.] the value changes by 1 per unit, ...
+    The gradient is not the slope of the value: along coordinate 0 at x = [1., 1., 1.] the value
+    changes by 1 per unit, ...
     """
     report, rng = (
         Report(getattr(loss, "__name__", type(loss).__name__)),
@@ -84,8 +85,8 @@ def check_loss(loss: Any, x: Any = None, *, seed: int = 0) -> Report:
             k = int(np.argmin(good))
             raise Fault(
                 "The value must be one finite number, and the gradient finite and written into "
-                f"`out`, at points around x. At x = {show(points[k])} they are {answers[k][0]!r} and "
-                f"{show(answers[k][1])}."
+                f"`out`, at points around x. At x = {show(points[k])} they are "
+                f"{answers[k][0]!r} and {show(answers[k][1])}."
             )
         xs = points[good].astype(np.float64)
         fs, gs = (np.array(part)[good] for part in zip(*answers, strict=True))
@@ -94,7 +95,7 @@ def check_loss(loss: Any, x: Any = None, *, seed: int = 0) -> Report:
         return report
 
     def compare(k: int, f: Any, g: np.ndarray, fault: str) -> None:
-        """Raise if another value and gradient at the k-th point are not the same, up to rounding."""
+        """Raise unless value and gradient at the k-th point are the same, up to rounding."""
         slack = 1e3 * eps * (1 + np.abs(g).max())
         if not (abs(f - fs[k]) <= rounding[k] and np.abs(g - gs[k]).max() <= slack):
             raise Fault(

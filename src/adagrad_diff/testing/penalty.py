@@ -1,4 +1,4 @@
-"""Check a user-defined penalty: its value, its prox in the metrics it accepts, and its conjugate."""
+"""Check a user-defined penalty: value, prox in the metrics that it accepts, conjugate."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
             slack += SET_WIDTH * float(np.abs(u).sum() * np.abs([x, y]).max())
             if at_y < tangent - slack:  # never for y outside of the domain
                 raise Fault(
-                    "The prox is not the minimizer of value(x) + sum((x - z)**2 / (2 step)), or the "
-                    f"value is not convex: for z = {show(z)} and step = {show(step)} the prox is "
+                    "The prox is not the minimizer of value(x) + sum((x - z)**2 / (2 step)), or "
+                    f"the value is not convex: for z = {show(z)} and step = {show(step)} the prox is "
                     f"x = {show(x)}, but the value at y = {show(y)} is {at_y:.6g}, below "
                     f"value(x) + sum((z - x) (y - x) / step) = {tangent:.6g}.{hint}"
                 )
@@ -195,8 +195,8 @@ def check_penalty(penalty: Any, size: int | None = None, *, seed: int = 0) -> Re
             holds = {"set": once == 0, "cone": double == 0, "norm": even, "seminorm": even}
             if wrong := [name for name in inner.properties if not holds.get(name, True)]:
                 raise Fault(
-                    f"'properties' contains {wrong[0]!r}, but at x = {show(x)} the values of x, 2 x "
-                    f"and -2 x are {once:.6g}, {double:.6g} and {opposite:.6g}."
+                    f"'properties' contains {wrong[0]!r}, but at x = {show(x)} the values of x, "
+                    f"2 x and -2 x are {once:.6g}, {double:.6g} and {opposite:.6g}."
                 )
     return report
 
@@ -214,7 +214,7 @@ def _find_size(penalty: Penalty) -> int:
 
 
 def _finest_blocks(penalty: Penalty, size: int) -> np.ndarray:
-    """Return the finest of some divisions into blocks whose steps may differ; else a single block."""
+    """Return the finest of some divisions into blocks whose steps may differ, or one block."""
     for count in range(size, 1, -1):
         labels = np.sort(np.arange(size) % count)
         with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""Check a user-defined step-size rule: its memory, its steps, and runs that are saved and resumed."""
+"""Check a user-defined step-size rule: memory, steps, and runs that are saved and resumed."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
                 x, expected = run(one).x[..., 0], together[..., k]
                 if not np.allclose(x, expected, rtol=1e-9, atol=1e-12 * np.abs(x).max()):
                     raise Fault(
-                        "Trajectories side by side must equal each of them alone, also after select: "
-                        f"with eta = {eta:g} x is {show(expected)} and {show(x)}."
+                        "Trajectories side by side must equal each of them alone, also after "
+                        f"select: with eta = {eta:g} x is {show(expected)} and {show(x)}."
                     )
 
     with report.check("The rule decreases a quadratic function."):
