@@ -93,7 +93,7 @@ def test_a_directory_as_lock(tmp_path):
     (tmp_path / "run.npz.lock").mkdir()
     with pytest.raises(
         OSError,
-        match="The lock file .*run.npz.lock cannot be used: it is not a regular file. Delete it",
+        match=r"The lock file .*run.npz.lock cannot be used: it is not a regular file. Delete it",
     ):
         run(tmp_path / "run.npz")
 
