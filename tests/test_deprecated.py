@@ -85,3 +85,15 @@ def test_new_names_are_public():
         module, _, name = new.rpartition(".")
         found = getattr(importlib.import_module(module), name)
         assert isinstance(found, types.ModuleType) or name in sys.modules[module].__all__
+
+
+def test_the_old_name_of_the_slopes_of_two_lines():
+    with pytest.warns(DeprecationWarning, match="Mine defines 'jump'. Call it 'slopes'") as caught:
+
+        class Mine(adagrad_diff.LAD):
+            @staticmethod
+            def jump(b, theta):
+                return -2.0, 2.0
+
+    assert caught[0].filename == __file__
+    assert (Mine.piecewise_linear, Mine.slopes(0.0, 0.0)) == (True, (-2.0, 2.0))

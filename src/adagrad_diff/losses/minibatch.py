@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _check, kernels
-from ..data.picked import picked
+from ..data.picked import Picked, picked
 from .base import Coordinates, Loss, Oracle
 from .linear import LinearModel
 
@@ -86,9 +86,9 @@ class Minibatch(Loss):
         self.size = min(_check.count(size, "size", "Minibatch", least=1), self.samples)
         self.shape, self.dtype, self.intercept = loss.shape, loss.dtype, loss.intercept
         self.predictions = loss.predictions
-        self.rows = picked(loss.A)
-        # A batch is `size` samples in a row of this order, from a random place on, in a circle.
-        self.order = np.random.default_rng(self.seed).permutation(self.samples)
+        # Private, because fingerprints describe public attributes.
+        self._rows = picked(loss.A)
+        self._order = np.random.default_rng(self.seed).permutation(self.samples)
 
     def _words(self) -> list[str]:
         return [repr(self.loss), f"size={self.size}, seed={self.seed}, reduce={self.reduce!r}"]
@@ -97,6 +97,19 @@ class Minibatch(Loss):
     def whole(self) -> LinearModel:
         """The loss of all samples."""
         return self.loss
+
+    @property
+    def rows(self) -> Picked:
+        """The rows of A."""
+        return self._rows
+
+    @property
+    def order(self) -> np.ndarray:
+        """All samples in a random order.
+
+        A batch is `size` of them in a row, from a random place on. The first follows the last.
+        """
+        return self._order
 
     def oracle(self, x: np.ndarray) -> Oracle:
         """Return the oracle of all samples."""

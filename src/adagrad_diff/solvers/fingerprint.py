@@ -30,8 +30,6 @@ DATA = (
     "center",
     "predictions",
     "function",
-    "rows",
-    "order",
 )  # attributes of losses that are not described
 NAME = "_adagrad_diff_name"  # the attribute that holds the name given by `named`
 MAX_ULPS = (
