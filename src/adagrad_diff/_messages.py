@@ -48,8 +48,8 @@ PACKAGE = os.path.join(os.path.dirname(__file__), "")
 
 
 def warn(message: str, category: type[Warning], through: str = PACKAGE) -> None:
-    """Warn at the line of the user: outside this package, the directory `through` and imports."""
-    frame, inner = sys._getframe(1), (PACKAGE, through, "<frozen importlib")
+    """Warn at the line of the user: outside this package, `through` and frozen modules."""
+    frame, inner = sys._getframe(1), (PACKAGE, through, "<frozen ")
     while frame.f_back is not None and frame.f_code.co_filename.startswith(inner):
         frame = frame.f_back
     place, names = (frame.f_code.co_filename, frame.f_lineno), frame.f_globals
