@@ -90,6 +90,19 @@ def test_values_and_gradients_are_the_formulas(kind, layout, terms, trajectories
     same((value, gradient), expected, rtol=1e-12 if dtype == np.float64 else 5e-6)
 
 
+@pytest.mark.parametrize("kind", LINEAR, ids=named)
+def test_many_samples(kind):
+    """Their loops are compiled."""
+    rng, samples = np.random.default_rng(0), 40_000
+    A, codes = rng.standard_normal((samples, 2)), rng.integers(-3, 4, samples)
+    loss = make(kind, A, codes, sample_weight=True)
+    formula = getattr(naive, kind.__name__)(
+        A, targets(kind, codes), **theta_of(kind), sample_weight=weights(samples)
+    )
+    x = rng.standard_normal(loss.shape) / 2
+    same(loss.value_and_grad(x), formula(x), rtol=1e-10)
+
+
 def test_quadratic_values():
     A = np.random.default_rng(0).standard_normal((3, 5))
     Q, c, b, x = (
