@@ -96,17 +96,30 @@ def partial(path: Path) -> Iterator[Any]:
     """
     check_regular(path)  # a device must not be replaced
     clear(path.parent, path.name)
-    name = str(path.with_name(f"{path.name}.{secrets.token_hex(TOKEN_BYTES)}.partial"))
-    half_written.add(name)  # before it exists, because Ctrl-C may come at any moment
+    while True:
+        name = str(path.with_name(f"{path.name}.{secrets.token_hex(TOKEN_BYTES)}.partial"))
+        half_written.add(name)  # before it exists, because Ctrl-C may come at any moment
+        try:
+            with open(name, "xb") as file:
+                if not _locked(file):
+                    continue  # another thread or process took it for the file of a killed one
+                yield file
+                return
+        finally:
+            with suppress(OSError):
+                os.unlink(name)
+            half_written.discard(name)
+
+
+def _locked(file: Any) -> bool:
+    """Lock a new file. Return whether it is still there."""
     try:
-        with open(name, "xb") as file:
-            with suppress(OSError):  # a file system without locks
-                lock(file)
-            yield file
-    finally:
-        with suppress(OSError):
-            os.unlink(name)
-        half_written.discard(name)
+        lock(file)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks, where `clear` deletes nothing
+        pass
+    return os.path.exists(file.name)
 
 
 def put(file: Any, path: Path) -> None:
@@ -122,8 +135,10 @@ def clear(directory: Path, name: str = "") -> None:
     for path in directory.glob(pattern):
         with suppress(OSError):
             with open(path, "r+b") as file:
-                lock(file)  # fails if another process is writing it
-            path.unlink()
+                lock(file)  # fails if another thread or process is writing it
+                if fcntl is None:
+                    file.close()
+                path.unlink()  # while it is locked: a writer that locks it now must find it gone
 
 
 def lock(file: Any) -> None:

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from adagrad_diff import load_state, minimize
+from adagrad_diff import _files, load_state, minimize
 from damage import at_most, attempt, damaged
 from looping import looped
 from user_losses import Bowl
@@ -160,6 +160,23 @@ def test_threads_that_save_one_path(tmp_path):
     for thread in threads:
         thread.join()
     assert errors == []
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_a_file_deleted_before_it_is_locked(tmp_path, monkeypatch):
+    """Another thread deletes what looks like the file of a killed process. The save goes on."""
+    path, lock, calls = tmp_path / "run.npz", _files.lock, []
+
+    def late(file):
+        calls.append(str(file.name))
+        if len(calls) == 1:
+            _files.clear(tmp_path, path.name)
+        lock(file)
+
+    monkeypatch.setattr(_files, "lock", late)
+    run(3).save(path)
+    assert len(set(calls)) == 2, "the file and its replacement"
+    assert load_state(path).n == 3
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
 
 
