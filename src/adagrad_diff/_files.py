@@ -133,12 +133,11 @@ def clear(directory: Path, name: str = "") -> None:
     """Delete partial files that killed processes have left in a directory, of one file or all."""
     pattern = f"{glob.escape(name) or '*'}.{'[0-9a-f]' * 2 * TOKEN_BYTES}.partial"
     for path in directory.glob(pattern):
-        with suppress(OSError):
-            with open(path, "r+b") as file:
-                lock(file)  # fails if another thread or process is writing it
-                if fcntl is None:
-                    file.close()
-                path.unlink()  # while it is locked: a writer that locks it now must find it gone
+        with suppress(OSError), open(path, "r+b") as file:
+            lock(file)  # fails if another thread or process is writing it
+            if fcntl is None:
+                file.close()
+            path.unlink()  # while it is locked: a writer that locks it now must find it gone
 
 
 def lock(file: Any) -> None:
