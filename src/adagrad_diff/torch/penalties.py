@@ -52,6 +52,7 @@ class Penalty(six.Shared, ABC):
     """
 
     separable: ClassVar[bool] = False
+    xp = torch
 
     @abstractmethod
     def value(self, x: Tensor) -> Tensor:
@@ -70,40 +71,23 @@ class Penalty(six.Shared, ABC):
         return {"name": type(self).__name__, **asdict(self)}
 
 
-class _Elementwise(Penalty):
-    """Shrink, divide, clip."""
-
-    separable = True
-
-    @abstractmethod
-    def limits(self) -> six.Limits: ...
-
-    def value(self, x: Tensor) -> Tensor:
-        result: Tensor = six.value(torch, x, self.limits())
-        return result
-
-    def prox(self, z: Tensor, step: Tensor) -> Tensor:
-        result: Tensor = six.prox(torch, z, step, self.limits())
-        return result
-
-
-class L1(six.L1, _Elementwise):
+class L1(six.L1, Penalty):
     __doc__ = six.L1.__doc__
 
 
-class Ridge(six.Ridge, _Elementwise):
+class Ridge(six.Ridge, Penalty):
     __doc__ = six.Ridge.__doc__
 
 
-class ElasticNet(six.ElasticNet, _Elementwise):
+class ElasticNet(six.ElasticNet, Penalty):
     __doc__ = six.ElasticNet.__doc__
 
 
-class Box(six.Box, _Elementwise):
+class Box(six.Box, Penalty):
     __doc__ = six.Box.__doc__
 
 
-class NonNegative(six.NonNegative, _Elementwise):
+class NonNegative(six.NonNegative, Penalty):
     __doc__ = six.NonNegative.__doc__
 
 
