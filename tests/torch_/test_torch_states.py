@@ -253,9 +253,8 @@ def test_states_that_cannot_be_valid_are_not_loaded(kind, wrong, dtype):
     same(optimizer.state_dict()["state"], before["state"])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_states_with_other_kinds_of_tensors(kind):
-    optimizer = used(kind)
+def test_infinite_squares_are_loaded_and_other_kinds_of_numbers_are_not():
+    optimizer = used(AdaGradDiff)
     saved = optimizer.state_dict()
     saved["state"][0]["total"].fill_(np.inf)  # squares of large gradients overflow
     optimizer.load_state_dict(saved)
@@ -264,8 +263,11 @@ def test_states_with_other_kinds_of_tensors(kind):
         wrong["state"][0]["total"] = change(-wrong["state"][0]["total"])
         with pytest.raises(ValueError, match=r"^.total. of parameter 0 in this state_dict "):
             optimizer.load_state_dict(wrong)
-    for p in (torch.zeros(0, requires_grad=True), torch.ones(3, device="meta", requires_grad=True)):
-        p.grad = torch.zeros_like(p)
-        other = kind([p])
-        other.step()
-        other.load_state_dict(other.state_dict())
+
+
+@pytest.mark.parametrize("p", [torch.zeros(0), torch.ones(3, device="meta")])
+def test_states_without_numbers(p):
+    p.grad = torch.zeros_like(p)
+    optimizer = AdamDiff([p])
+    optimizer.step()
+    optimizer.load_state_dict(optimizer.state_dict())

@@ -11,7 +11,7 @@ from torch_twin import BOTH, KINDS, MODES, PENALTIES, parameter, random, run, st
 
 import adagrad_diff  # noqa: E402
 from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, GroupL2, _step  # noqa: E402
-from pairwise import pairwise  # noqa: E402
+from pairwise import covering, pairwise  # noqa: E402
 from prox_twin import Twin  # noqa: E402
 
 pytestmark = pytest.mark.peer
@@ -76,45 +76,27 @@ OTHERS = {
 }
 
 
-@pairwise(
+CASES = covering(
     kind=OTHERS,
+    other=range(3),
+    lr=[0.03, TENSOR_RATE],
     penalty=[None, *PENALTIES],
     blocks=BLOCKS,
     weight_decay=[0.0, 0.3],
     decoupled_weight_decay=BOTH,
-    other=range(3),
     maximize=BOTH,
     donate_grads=BOTH,
     prox_unseen=BOTH,
     capturable=BOTH,
-    lr=[0.03, TENSOR_RATE],
 )
-def test_every_option_follows_the_formulas(
-    kind,
-    penalty,
-    blocks,
-    weight_decay,
-    decoupled_weight_decay,
-    other,
-    maximize,
-    donate_grads,
-    prox_unseen,
-    capturable,
-    lr,
-):
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_option_follows_the_formulas(case):
     """Numbers that depend on the step are computed in the precision of the parameter."""
-    options = {
-        "penalty": penalty,
-        "blocks": blocks,
-        "weight_decay": weight_decay,
-        "decoupled_weight_decay": decoupled_weight_decay,
-        "maximize": maximize,
-        "donate_grads": donate_grads,
-        "prox_unseen": prox_unseen,
-        "capturable": capturable,
-        "eps": 0.3 if prox_unseen else 1e-8,
-        **OTHERS[kind][other],
-    }
+    options = dict(case)
+    kind, other, lr = (options.pop(name) for name in ("kind", "other", "lr"))
+    options |= {"eps": 0.3 if options["prox_unseen"] else 1e-8, **OTHERS[kind][other]}
     for mode in MODES:
         follow(kind, mode, torch.float64, options, 1e-10, lr=lr)
 
