@@ -86,25 +86,21 @@ def test_a_resumed_run_is_the_same_run(kind, options, dtype, way, earlier_steps,
     assert theirs == ours
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("options", [OPTIONS[0], OPTIONS[5]], ids=["number", "tensor"])
-def test_a_state_dict_shares_nothing(kind, options):
-    params, optimizer = begin(kind, copy.deepcopy(options))
+def test_a_state_dict_shares_nothing():
+    """Scripts also put their own values into the state."""
+    params, optimizer = begin(AdamDiff, {"lr": torch.tensor(0.05)})
     run(params, optimizer, 2)
-    optimizer.state["epoch"], optimizer.state["seen"] = 1, torch.tensor([2.0])  # as some scripts do
+    optimizer.state["epoch"], optimizer.state["seen"] = 1, torch.tensor([2.0])
     saved = optimizer.state_dict()
     kept = copy.deepcopy(saved)
-    others = [begin(kind, {}) for _ in range(2)]
-    for _, other in others:
-        other.load_state_dict(saved)
-        assert other.state["epoch"] == 1
+    others, other = begin(AdamDiff, {})
+    other.load_state_dict(saved)
+    assert other.state["epoch"] == 1
     optimizer.state["seen"].add_(1)
-    for some, one in [(params, optimizer), *others]:
-        if isinstance(one.param_groups[0]["lr"], torch.Tensor):
-            one.param_groups[0]["lr"].mul_(0.5)
+    for some, one in ((params, optimizer), (others, other)):
+        one.param_groups[0]["lr"].mul_(0.5)
         run(some, one, 2)
-    assert saved["param_groups"] == kept["param_groups"]
-    same(saved["state"], kept["state"])
+    same((saved["state"], saved["param_groups"][0]["lr"]), (kept["state"], torch.tensor(0.05)))
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
@@ -118,26 +114,6 @@ def test_penalties_are_saved_as_plain_data(penalty):
     content["param_groups"][0]["penalty"]["name"] = "Unknown"
     with pytest.raises(ValueError, match=r"has a penalty 'Unknown'.* Import the module"):
         other.load_state_dict(content)
-
-
-def test_sparse_runs_resume():
-    """The state contains the last gradient as a sparse tensor, also before a dense gradient."""
-    results = []
-    for resume in BOTH:
-        x = torch.ones(5, 2, requires_grad=True)
-        optimizer = AdaGradDiff([x], lr=0.1)
-        for n, rows in enumerate(([0, 1], [1, 2], None, [3], [0])):
-            x.grad = torch.ones(5, 2) * (n + 1)
-            if rows is not None:
-                mask = torch.zeros(5, 1).index_fill(0, torch.tensor(rows), 1.0)
-                x.grad = (x.grad * mask).to_sparse(1)
-            optimizer.step()
-            if resume:
-                content = through_a_file(optimizer.state_dict())
-                optimizer = AdaGradDiff([x], lr=0.7)
-                optimizer.load_state_dict(content)
-        results.append((x.detach(), optimizer.state_dict()["state"]))
-    same(*results)
 
 
 def test_a_hook_may_change_what_is_loaded():

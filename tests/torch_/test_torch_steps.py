@@ -210,10 +210,12 @@ def test_gradients_accumulated_in_place(mode):
     blocks=BLOCKS,
     sparse_dim=[1, 2],
     dense_every=[None, 1, 3],
+    resume=BOTH,
 )
 def test_sparse_gradients_make_the_steps_of_dense_ones(
-    dtype, maximize, blocks, sparse_dim, dense_every
+    dtype, maximize, blocks, sparse_dim, dense_every, resume
 ):
+    """Also if every step is made by a new optimizer that has loaded the state."""
     rng = np.random.default_rng(4)
     initial = random(rng, (6, 2), dtype=dtype)
     x, y = (initial.clone().requires_grad_() for _ in range(2))
@@ -226,6 +228,9 @@ def test_sparse_gradients_make_the_steps_of_dense_ones(
         y.grad = g.to_dense()
         as_dense = dense_every is not None and n % (dense_every + 1) == dense_every
         x.grad = y.grad.clone() if as_dense else g if sparse_dim == 1 else y.grad.to_sparse(2)
+        if resume:
+            saved, sparse = sparse.state_dict(), AdaGradDiff([x])
+            sparse.load_state_dict(saved)
         sparse.step()
         dense.step()
         torch.testing.assert_close(x, y, rtol=1e-12, atol=1e-14)
