@@ -1,7 +1,7 @@
 """How wide is the range of good learning rates? A small network on scikit-learn's digits, with and without minibatch noise.
 
-    python docs/learning_rates.py          # writes learning_rates.csv and two figures beside itself, prints tables
-    python docs/learning_rates.py storm    # runs only settings ("128 AdaGradDiff") with this in their name, keeps all others
+    python docs/learning_rates.py        # writes learning_rates.csv and a figure, prints tables
+    python docs/learning_rates.py Adam   # runs only settings with this in their name, such as "256 Adam"
 
 The five seeds are trained at once: every parameter has a leading axis for them. All methods work entry by entry, so a seed gets
 the result that it would get alone.
@@ -37,16 +37,6 @@ BOUNDS = {bound: f"AdamDiff (max_move={bound:g})" for bound in (1, 3, 10, 30, 10
     MAX_MOVE: "AdamDiff"
 }
 OPTIMIZERS = METHODS | {name: partial(AdamDiff, max_move=bound) for bound, name in BOUNDS.items()}
-SHARES = (0.03, 0.1, 0.3)  # of the new gradient in a direction of STORM: reduce_rate
-REDUCED = {  # with the direction of STORM in place of the gradient
-    f"{name} storm({share})": partial(method, reduce="storm", reduce_rate=share)
-    for name, method in (("AdaGradDiff", AdaGradDiff), ("AdamDiff", AdamDiff))
-    for share in SHARES
-} | {
-    f"{name} storm(0.1)": lambda params, lr, name=name: Stormed(METHODS[name](params, lr=lr))
-    for name in ("Adagrad", "Adam")
-}
-HALF = ", half the epochs"  # as many evaluations of gradients as without reduction
 RULES = {
     "AdaGradDiff": "AdaGradDiff",
     "Adagrad": "AdaGrad",
@@ -55,7 +45,6 @@ RULES = {
     "RMSprop": "RMSProp",
 }
 EPOCHS = {"full": 300, "256": 60, "16": 20}  # by batch size
-NOISY = {"256": 60, "128": 40}  # those with variance reduction
 RATES = np.logspace(-5, 1, 13)
 SEEDS = 5
 WIDTH = 32
@@ -84,47 +73,12 @@ def losses(params, X, y):
     )
 
 
-class Stormed:
-    """The direction of STORM, as its formula says, fed into an optimizer of PyTorch: is it the differences or the reduction?"""
-
-    def __init__(self, optimizer: torch.optim.Optimizer, share: float = 0.1):
-        self.optimizer, self.share, self.before, self.direction = optimizer, share, None, None
-        self.params = optimizer.param_groups[0]["params"]
-
-    def gradients(self, closure, weights):
-        with torch.no_grad():
-            for p, x in zip(self.params, weights, strict=True):
-                p.copy_(x)
-        closure()
-        return [p.grad.clone() for p in self.params]
-
-    def zero_grad(self):
-        self.optimizer.zero_grad()
-
-    def step(self, closure):
-        now = [p.detach().clone() for p in self.params]
-        old = None if self.before is None else self.gradients(closure, self.before)
-        new = self.gradients(closure, now)
-        if old is not None:
-            new = [
-                g + (1 - self.share) * (d - h)
-                for g, d, h in zip(new, self.direction, old, strict=True)
-            ]
-        for p, d in zip(self.params, new, strict=True):
-            p.grad = d
-        self.before, self.direction = now, new
-        self.optimizer.step()
-
-
 def train(method: str, batch: str, lr: float, X, y) -> pd.DataFrame:
     """The final training loss of each seed; for AdaGradDiff also its accumulated squares over Adagrad's on the same way."""
     params, samples = network(), len(y)
     size = samples if batch == "full" else int(batch)
-    steps = (EPOCHS | NOISY)[batch] * (samples // size) // (2 if method.endswith(HALF) else 1)
-    optimizer, seeds = (
-        (OPTIMIZERS | REDUCED)[method.removesuffix(HALF)](params, lr=lr),
-        torch.arange(SEEDS),
-    )
+    steps = EPOCHS[batch] * (samples // size)
+    optimizer, seeds = OPTIMIZERS[method](params, lr=lr), torch.arange(SEEDS)
     everything = X.expand(SEEDS, -1, -1), y.expand(SEEDS, -1)
     generator = torch.Generator().manual_seed(0)
     sums, before, previous = (
@@ -220,91 +174,6 @@ def tables(results: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def storm_tables(results: pd.DataFrame) -> str:
-    """With variance reduction: decades of learning rates with a loss below 0.1, and the smallest loss."""
-    curves = (
-        results.fillna({"loss": np.inf})
-        .groupby(["batch", "method", "lr"])
-        .loss.mean()
-        .clip(1e-12, 1e12)
-    )
-
-    def cell(batch: str, method: str) -> str:
-        curve = curves[batch, method]
-        return f"{decades(curve, 0.1):.2f} ({curve.min():.2g} at {curve.idxmin():.2g})"
-
-    lines = [
-        "",
-        f"| method | evaluations | {' | '.join(NOISY)} |",
-        "| --- | --- |" + " ---: |" * len(NOISY),
-    ]
-    for name in ("AdaGradDiff", "Adagrad", "AdamDiff", "Adam"):
-        rows = {name: "1", f"{name} storm(0.1){HALF}": "1", f"{name} storm(0.1)": "2"}
-        lines += [
-            f"| {m} | {n} |" + "".join(f" {cell(batch, m)} |" for batch in NOISY)
-            for m, n in rows.items()
-        ]
-    lines += [
-        "",
-        "| half the epochs |" + "".join(f" {batch}, {a} |" for batch in NOISY for a in SHARES),
-    ]
-    lines += ["| --- |" + " ---: |" * len(NOISY) * len(SHARES)]
-    for name in ("AdaGradDiff", "AdamDiff"):
-        widths = [
-            decades(curves[batch, f"{name} storm({a}){HALF}"], 0.1)
-            for batch in NOISY
-            for a in SHARES
-        ]
-        lines.append(f"| {name} |" + "".join(f" {width:.2f} |" for width in widths))
-    lines += [
-        "",
-        "| method | batch |" + "".join(f" {lr:.2g} |" for lr in RATES[4:11]),
-        "| --- | --- |" + " ---: |" * 7,
-    ]
-    for batch in NOISY:
-        for name in ("AdaGradDiff", "Adagrad", "AdamDiff", "Adam"):
-            for m in (name, f"{name} storm(0.1){HALF}"):
-                lines.append(
-                    f"| {m} | {batch} |"
-                    + "".join(f" {v:.2g} |" for v in curves[batch, m].iloc[4:11])
-                )
-    return "\n".join(lines)
-
-
-def storm_figure(results: pd.DataFrame) -> plt.Figure:
-    """Loss against learning rate without (thin) and with variance reduction, for as many evaluations of gradients."""
-    fig, axes = plt.subplots(
-        2, len(NOISY), figsize=(7.2, 4.6), sharex=True, sharey="row", layout="constrained"
-    )
-    shown = results.assign(loss=results.loss.fillna(np.inf).clip(1e-12, 1e12))
-    for row, names in zip(axes, (("AdaGradDiff", "Adagrad"), ("AdamDiff", "Adam")), strict=True):
-        for ax, batch in zip(row, NOISY, strict=True):
-            for name in names:
-                for method, width in ((name, 0.7), (f"{name} storm(0.1){HALF}", 1.5)):
-                    curve = (
-                        shown[(shown.batch == batch) & (shown.method == method)]
-                        .groupby("lr")
-                        .loss.mean()
-                    )
-                    label = name if method == name else f"{name}, storm"
-                    faint = 0.55 if method == name else 1.0
-                    ax.plot(
-                        RATES,
-                        curve,
-                        label=label,
-                        linewidth=width,
-                        alpha=faint,
-                        **line_of(RULES[name]),
-                    )
-            ax.axhline(0.1, color="#888888", linewidth=0.8)
-            ax.set(xscale="log", yscale="log", title=f"minibatches of {batch}")
-        row[0].set(ylabel="training loss at the end", ylim=(None, 60))
-        row[0].legend(loc="upper left", ncols=2)
-    for ax in axes[1]:
-        ax.set_xlabel("learning rate")
-    return fig
-
-
 def figure(results: pd.DataFrame) -> plt.Figure:
     """Loss against learning rate, a panel per batch size; the band spans the seeds."""
     fig, axes = plt.subplots(1, len(EPOCHS), figsize=(7.2, 2.7), sharey=True, layout="constrained")
@@ -352,14 +221,7 @@ def wall(method: str, lr: float = 1e-3, steep: float = 100.0) -> str:
 
 def settings() -> list[tuple[str, str]]:
     """Every batch size with its methods, in the order of the file."""
-    plain = [(batch, method) for batch in EPOCHS for method in OPTIMIZERS]
-    plain += [("128", method) for method in METHODS]
-    reduced = [(batch, method + HALF) for batch in NOISY for method in REDUCED]
-    return (
-        plain
-        + reduced
-        + [(batch, method) for batch in NOISY for method in REDUCED if "(0.1)" in method]
-    )
+    return [(batch, method) for batch in EPOCHS for method in OPTIMIZERS]
 
 
 def main():
@@ -382,9 +244,7 @@ def main():
     ]  # of a file: rounded
     with style():
         figure(results).savefig(HERE / "learning_rates.png", dpi=220)
-        storm_figure(results).savefig(HERE / "learning_rates_storm.png", dpi=220)
     print(tables(results))
-    print(storm_tables(results))
     print("\n| method | steps to the wall | largest move in lr | largest loss behind it |")
     print("| --- | ---: | ---: | ---: |")
     print(

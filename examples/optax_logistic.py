@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import optax
 
-from adagrad_diff.optax import L1, adagraddiff, proximal
+from adagrad_diff.optax import L1, DiagonalTransformation, adagraddiff, proximal
 from adagrad_diff.study.style import METHODS, style
 
 STEPS, LAM = 300, 0.01
@@ -74,6 +74,9 @@ def main():
     def objective(x):
         return loss(x) + penalty.value(x)
 
+    adagrad = DiagonalTransformation(
+        *optax.scale_by_rss(eps=0.0), weights=lambda state: jnp.sqrt(state.sum_of_squares)
+    )
     solutions = {
         "adagraddiff": solve(lambda rate: adagraddiff(rate, penalty=penalty), jax.grad(loss))(
             RATES
@@ -83,7 +86,7 @@ def main():
         ),  # a subgradient: it knows no proximal steps
         # so the differences, not the proximal steps, are compared:
         "optax.adagrad, made proximal": solve(
-            lambda rate: proximal(optax.scale_by_rss(), rate, penalty), jax.grad(loss)
+            lambda rate: proximal(adagrad, rate, penalty), jax.grad(loss)
         )(RATES),
     }
     objectives = {name: np.asarray(jax.vmap(objective)(x)) for name, x in solutions.items()}

@@ -281,8 +281,8 @@ MUTATIONS = (
     Mutation(
         "Decoupled weight decay ignores the learning rate in lists of tensors",
         TORCH,
-        "torch._foreach_mul_(xs, [1 - row[0] * decay for row in numbers])",
-        "torch._foreach_mul_(xs, [1 - decay for row in numbers])",
+        "torch._foreach_mul_(points, [1 - lr * decay for lr, *_ in numbers])",
+        "torch._foreach_mul_(points, [1 - decay for lr, *_ in numbers])",
     ),
     Mutation(
         "lr_decay of the PyTorch optimizer starts one step early",
@@ -291,35 +291,35 @@ MUTATIONS = (
         "lr / (1 + n * decay)",
     ),
     Mutation(
-        "The step for lists of tensors ignores accumulator_dtype",
+        "The buffers of the PyTorch optimizers ignore accumulator_dtype",
         TORCH,
-        'and group["accumulator_dtype"] in (None, p.dtype)\n',
-        "\n",
+        'group["accumulator_dtype"] or (torch.float32 if x.dtype in HALF else x.dtype)',
+        "torch.float32 if x.dtype in HALF else x.dtype",
     ),
     Mutation(
         "Sparse gradients do not accumulate in the PyTorch optimizer",
         TORCH,
-        'state["total"][where] = total',
-        'state["total"][where] = total * 0.0',
+        "total[tuple(change.indices())] += change.values().square()",
+        "total[tuple(change.indices())] = change.values().square()",
     ),
     # ------------------------------------------------------------ optax
     Mutation(
         "The optax transformation adds eps inside the root",
         OPTAX,
-        "(root(t) + eps).astype(t.dtype)",
-        "root(t + eps).astype(t.dtype)",
+        "jnp.asarray(bounded(root(v + eps_root), d, blocks, max_move) + eps, v.dtype)",
+        "jnp.asarray(bounded(root(v + eps_root + eps), d, blocks, max_move), v.dtype)",
     ),
     Mutation(
         "Nesterov momentum of the optax transformation gives the gradient too much weight",
         OPTAX,
-        "(b1 * then(m) + (1 - b1) * now(g))",
-        "(b1 * then(m) + now(g))",
+        "b1 * m + (1 - b1) * g, g.dtype",
+        "b1 * m + g, g.dtype",
     ),
     Mutation(
         "The optax prox also moves entries that have not had a gradient",
         OPTAX,
-        "penalty.prox(z, jnp.where(seen, step, 0.0)), z)",
-        "penalty.prox(z, step), penalty.prox(z, step))",
+        "step = jnp.where(seen, step, 0.0).astype(z.dtype)",
+        "step = jnp.asarray(step, z.dtype)",
     ),
     # ------------------------------------------------------------ Dask
     Mutation(

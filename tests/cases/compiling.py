@@ -106,25 +106,7 @@ def penalties(share, shares):
                 penalty.value(z)
 
 
-def optimizers(share, shares):
-    """One fused step of every kind, if PyTorch is there."""
-    try:
-        import torch
-
-        from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, Box
-    except ImportError:
-        return
-    decays = [{}, {"weight_decay": 0.1}, {"weight_decay": 0.1, "decoupled_weight_decay": True}]
-    options = [{"penalty": p, **decay} for p in (None, L1(0.1), Box(-1.0, 1.0)) for decay in decays]
-    for some in options[share::shares]:
-        for dtype in (torch.float32, torch.float64):
-            for kind in (AdaGradDiff, AdamDiff):
-                x = torch.ones(4, dtype=dtype, requires_grad=True)
-                x.grad = torch.ones_like(x)
-                kind([x], fused=True, **some).step()
-
-
-PARTS = {part.__name__: part for part in (losses, walks, rules, penalties, optimizers)}
+PARTS = {part.__name__: part for part in (losses, walks, rules, penalties)}
 
 if __name__ == "__main__":
     if "of" in sys.argv:

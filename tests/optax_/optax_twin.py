@@ -1,20 +1,40 @@
-"""What the tests of the optax door have in common."""
+"""Definitions that the tests of the optax transformations share."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 
-from adagrad_diff import optax as door
-from adagrad_diff.optax import adagraddiff, adamdiff, adamwdiff
+from adagrad_diff import optax as package
+from adagrad_diff.optax import DiagonalTransformation, adagraddiff, adamdiff, adamwdiff
 from prox_twin import penalties
 
 OPTIMIZERS = (adagraddiff, adamdiff, adamwdiff)
-PENALTIES = penalties(door)
+PENALTIES = penalties(package)
+
+
+def scaling_of_adam(b2=0.999, eps=1e-8):
+    """Return optax's Adam with its weights."""
+
+    def weights(state):
+        correction = 1 - b2**state.count
+        return jax.tree.map(lambda nu: jnp.sqrt(nu / correction) + eps, state.nu)
+
+    seen = lambda state: jax.tree.map(lambda nu: nu != 0, state.nu)
+    return DiagonalTransformation(*optax.scale_by_adam(b2=b2, eps=eps), weights, seen)
+
+
+def scaling_of_rss(start=0.1):
+    """Return optax's AdaGrad with its weights."""
+    weights = lambda state: jax.tree.map(jnp.sqrt, state.sum_of_squares)
+    seen = lambda state: jax.tree.map(lambda t: t != 0, state.sum_of_squares)
+    return DiagonalTransformation(*optax.scale_by_rss(start, 0.0), weights, seen)
 
 
 def check_slope(f, *args):
-    """The derivative of f, by reverse mode, along a random direction is what finite differences say. In double precision.
+    """Check reverse-mode derivatives along a random direction against finite differences.
 
-    Returns the gradient, compiled.
+    In double precision. Return the gradient, compiled.
     """
     rng, h = np.random.default_rng(0), 1e-6
     direction = jax.tree.map(lambda leaf: rng.standard_normal(np.shape(leaf)), args)

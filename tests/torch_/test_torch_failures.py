@@ -1,16 +1,14 @@
-"""Gradients that are not finite, replaced parameters, and memory that moves or is missing."""
+"""Gradients that are not finite, and replaced parameters."""
 
 import math
 
-import numba
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from torch_twin import KINDS, MODES, PENALTIES, same, states_of  # noqa: E402
 
-from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, GroupL2  # noqa: E402
+from adagrad_diff.torch import AdaGradDiff, GroupL2  # noqa: E402
 from pairwise import pairwise  # noqa: E402
 
 pytestmark = pytest.mark.peer
@@ -39,26 +37,23 @@ def test_a_nan_gradient_gives_a_nan_weight(kind, mode, penalty, first, bad):
     assert x[1].isnan().all() == x[1].isnan().any() == (grouped and penalty.over == "tensor")
 
 
-@pairwise(kind=KINDS, mode=MODES)
-def test_steps_with_nonfinite_gradients_are_skipped_on_request(kind, mode):
+@pairwise(kind=KINDS, mode=MODES, bad=[math.nan, math.inf])
+def test_steps_with_nonfinite_gradients_are_skipped_on_request(kind, mode, bad):
     """The whole step is skipped, in all groups."""
     params, others = ([torch.ones(3, requires_grad=True) for _ in range(2)] for _ in range(2))
-    options = {"lr": 0.1, "penalty": L1(0.01), **MODES[mode]}
-    groups = [{"params": params[:1], "skip_nonfinite": True}, {"params": params[1:], "lr": 0.5}]
-    optimizer = kind(groups, **options)
-    plain = kind([{"params": others[:1]}, {"params": others[1:], "lr": 0.5}], **options)
-    for n in range(5):
+    checked = {"params": params[:1], "skip_nonfinite": True}
+    optimizer = kind([checked, {"params": params[1:]}], lr=0.1, **MODES[mode])
+    plain = kind([{"params": others}], lr=0.1, **MODES[mode])
+    for n in range(4):
         for p, q in zip(params, others, strict=True):
-            p.grad = torch.tensor([1.0, -2.0, 0.5]) + n
-            q.grad = p.grad.clone()
-        if n in (1, 3):
-            params[0].grad[n % 3] = math.nan if n == 1 else math.inf
+            p.grad, q.grad = (torch.tensor([1.0, -2.0, 0.5]) + n for _ in range(2))
+        if n == 1:
+            params[0].grad[n] = bad
         else:
             plain.step()
         optimizer.step()
-        same(params, others)
-    same(states_of(optimizer), states_of(plain))
-    params[1].grad[0] = math.nan  # This group has not requested it.
+        same((params, states_of(optimizer)), (others, states_of(plain)))
+    params[1].grad[0] = bad  # This group has not requested it.
     optimizer.step()
     assert params[1].isnan().tolist() == [True, False, False]
 
@@ -72,73 +67,6 @@ def test_nonfinite_sparse_gradients_are_skipped():
     assert not optimizer.state
 
 
-# ---------------------------------------------------------------- memory
-
-
-def share(t):
-    return t.share_memory_()
-
-
-def move(t):
-    return t.set_(t.clone())
-
-
-def inside(t):
-    return torch.cat([t, t])[SIZE:]
-
-
-def strided(t):
-    return torch.stack([t, t], 1)[:, 0]
-
-
-def negated(t):
-    return torch._neg_view(-t)
-
-
-def zeros(t):
-    return torch._efficientzerotensor(t.shape)
-
-
-@pairwise(
-    kind=KINDS,
-    mode=MODES,
-    change=[share, move, inside, strided, negated, zeros],
-    what=["data", "grad", "prev"],
-)
-def test_tensors_in_other_memory(kind, mode, change, what):
-    """The result is that of the mode "single" with ordinary tensors."""
-    results = []
-    for options in (MODES["single"], MODES[mode]):
-        x = torch.linspace(-1, 1, SIZE, requires_grad=True)
-        optimizer = kind([x], lr=0.1, penalty=L1(0.01), **options)
-        for n in range(5):
-            x.grad = torch.tensor(
-                np.random.default_rng(n).standard_normal(SIZE), dtype=torch.float32
-            )
-            if change is zeros:  # It cannot hold other values.
-                x.grad = change(x) if results and n == 2 else x.grad * (n != 2)
-            elif results and n in (2, 3):
-                if what == "prev":
-                    optimizer.state[x]["prev"] = change(optimizer.state[x]["prev"])
-                else:
-                    setattr(x, what, change(getattr(x, what)))
-            optimizer.step()
-        results.append((x.detach().clone(), states_of(optimizer)))
-    torch.testing.assert_close(*results)
-
-
-@pairwise(kind=KINDS, mode=MODES, left=[0, 40], what=["parameter", "gradient", "total"])
-def test_storage_that_is_too_small_is_an_error(kind, mode, left, what):
-    p = torch.ones(SIZE, requires_grad=True)
-    optimizer = kind([p], lr=0.1, **MODES[mode])
-    p.grad = torch.ones(SIZE)
-    optimizer.step()
-    tensors = {"parameter": p, "gradient": p.grad, "total": optimizer.state[p]["total"]}
-    tensors[what].untyped_storage().resize_(left)
-    with pytest.raises(RuntimeError, match="smaller than the tensor: it was freed or resized"):
-        optimizer.step()
-
-
 @pairwise(kind=KINDS, mode=MODES, size=[1, 10, 2 * SIZE])
 def test_a_replaced_parameter_is_an_error(kind, mode, size):
     p = torch.ones(SIZE, requires_grad=True)
@@ -146,15 +74,13 @@ def test_a_replaced_parameter_is_an_error(kind, mode, size):
     p.grad = torch.ones(SIZE)
     optimizer.step()
     p.data = torch.ones(size)
-    with pytest.raises(
-        RuntimeError, match=r"but its gradient has \(30,\): .* Compute the gradient again"
-    ):
-        optimizer.step()
-    p.grad = None
-    p.grad = torch.ones(size)
-    message = rf"has shape \({size},\), but the previous gradient in its state has \(30,\)"
-    with pytest.raises(RuntimeError, match=message):
-        optimizer.step()
+    for shape in (SIZE, size):
+        with pytest.raises(
+            RuntimeError, match=rf"have shapes \({size},\), \({shape},\) and \({SIZE},\): the param"
+        ):
+            optimizer.step()
+        p.grad = None
+        p.grad = torch.ones(size)
     del optimizer.state[p]
     optimizer.step()
     assert p[0].item() == pytest.approx(0.9, abs=2e-3)
@@ -166,13 +92,3 @@ def test_a_gradient_that_is_the_parameter_itself(mode):
     x.grad = x.detach()
     AdaGradDiff([x], lr=0.5, **MODES[mode]).step()
     torch.testing.assert_close(x.detach(), torch.linspace(0.5, 1.5, SIZE))
-
-
-@pytest.mark.parametrize("kind", [AdaGradDiff, AdamDiff])
-def test_steps_without_compiled_kernels(kind, monkeypatch):
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
-    for options in MODES.values():
-        x = torch.ones(3, requires_grad=True)
-        x.grad = torch.ones(3)
-        kind([x], lr=0.25, penalty=L1(1.0), **options).step()
-        assert x.tolist() == [0.5] * 3

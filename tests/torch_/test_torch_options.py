@@ -7,9 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch.optim.lr_scheduler import CyclicLR, OneCycleLR, ReduceLROnPlateau, StepLR  # noqa: E402
+from torch.optim.lr_scheduler import OneCycleLR, StepLR  # noqa: E402
 from torch.optim.swa_utils import SWALR  # noqa: E402
-from torch_twin import BOTH, KINDS, MODES, parameter, states_of  # noqa: E402
+from torch_twin import BOTH, KINDS, MODES, parameter, run, same  # noqa: E402
 
 from adagrad_diff import L1 as CoreL1  # noqa: E402
 from adagrad_diff.torch import (  # noqa: E402
@@ -20,20 +20,20 @@ from adagrad_diff.torch import (  # noqa: E402
     Box,
     ElasticNet,
     GroupL2,
-    NonNegative,
     Ridge,
 )
 from pairwise import pairwise  # noqa: E402
-from prox_twin import Twin  # noqa: E402
 
 pytestmark = pytest.mark.peer
 
 
-def descend(x, optimizer, steps=1):
-    for _ in range(steps):
-        optimizer.zero_grad()
-        (x**4).sum().backward()
-        optimizer.step()
+def descend(x, optimizer):
+    optimizer.zero_grad()
+    (x**4).sum().backward()
+    optimizer.step()
+
+
+# ---------------------------------------------------------------- groups
 
 
 @pairwise(kind=[AdaGradDiff, AdamDiff], mode=MODES)
@@ -43,66 +43,97 @@ def test_every_option_per_group(kind, mode):
         {"lr": 0.1, "penalty": L1(0.05), "maximize": True},
         {"penalty": Box(-0.1, 0.1), "eps": 0.5},
         {"blocks": "tensor"},
-        {"penalty": NonNegative(), "lr": 0.2},
     ]
     params = [parameter() for _ in groups]
-    pairs = list(zip(params, groups, strict=True))
-    together = kind([{"params": [p], **group} for p, group in pairs[:-1]], lr=0.02, **MODES[mode])
-    together.add_param_group({"params": params[-1], **groups[-1]})
-    twins = [
-        Twin(p.detach().numpy(), kind is AdamDiff, **{"lr": 0.02, **group}) for p, group in pairs
-    ]
-    for n in range(5):
-        for p, twin in zip(params, twins, strict=True):
-            p.grad = p.detach() * (1 + n % 2) + 0.5
-            twin.step(p.grad.numpy())
-        together.step()
-    for p, twin in zip(params, twins, strict=True):
-        np.testing.assert_allclose(p.detach().numpy(), twin.x, rtol=1e-12, atol=1e-12)
+    pairs = [{"params": [p], **group} for p, group in zip(params, groups, strict=True)]
+    together = kind(pairs[:-1], lr=0.02, **MODES[mode])
+    together.add_param_group(pairs[-1])
+    alone = [parameter() for _ in groups]
+    others = [kind([p], **{"lr": 0.02, **group}) for p, group in zip(alone, groups, strict=True)]
+    run(params, together, 4)
+    for p, other in zip(alone, others, strict=True):
+        run([p], other, 4)
+    torch.testing.assert_close(params[0], alone[0])
+
+
+# Keys that timm, MAE and BEiT (lr_scale, group_name), SAM wrappers (rho) and training scripts use.
+FOREIGN = {
+    "lr_scale": 0.5,
+    "group_name": "layer_3_no_decay",
+    "layer_decay": 0.75,
+    "rho": 0.05,
+    "initial_lr": 0.1,
+    "weight_decay_end": 0.1,
+    "no_weight_decay": True,
+    "wd_mult": 0.0,
+    7: "not a string",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_of_other_libraries_are_kept(kind):
+    (one, two), (first, second) = ((parameter(), parameter((4.0,))) for _ in range(2))
+    optimizer = kind([{"params": [one], "lr": 0.1, **FOREIGN}])
+    optimizer.add_param_group({"params": [two], **FOREIGN})
+    plain = kind([{"params": [first], "lr": 0.1}, {"params": [second]}])
+    run([one, two], optimizer, 3)
+    run([first, second], plain, 3)
+    same([one, two], [first, second])
+    plain.load_state_dict(optimizer.state_dict())
+    for group in optimizer.param_groups + plain.param_groups:
+        assert {name: group[name] for name in FOREIGN} == FOREIGN
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("weigth_decay", "weight_decay"),
+        ("weightdecay", "weight_decay"),
+        ("LR", "lr"),
+        ("pentaly", "penalty"),
+        ("block", "blocks"),
+        ("maximise", "maximize"),
+    ],
+)
+def test_a_misspelled_option_warns(name, meant):
+    for kind in KINDS:
+        message = (
+            f"^A parameter group has the key '{name}', which is not an option of {kind.__name__}. "
+            f"Did you mean '{meant}'"
+        )
+        with pytest.warns(UserWarning, match=message) as found:
+            optimizer = kind([{"params": [parameter()], name: 0.1}])
+        assert found[0].filename == __file__
+        with pytest.warns(UserWarning, match=message):
+            optimizer.add_param_group({"params": [parameter()], name: 0.1})
+        assert [group[name] for group in optimizer.param_groups] == [0.1, 0.1]
 
 
 # ---------------------------------------------------------------- wrong options
 
+NUMBER = "must be a finite number. Got"
 BAD = [
     ({"lr": -1.0}, ValueError, "Invalid learning rate: -1.0"),
-    ({"lr": math.nan}, ValueError, "Invalid learning rate: nan"),
+    ({"lr": math.nan}, ValueError, f"'lr' parameter of .* {NUMBER} nan"),
     ({"lr": torch.ones(2)}, ValueError, "Tensor lr must be 1-element"),
-    (
-        {"lr": "0.1"},
-        TypeError,
-        "'lr' parameter .* a number, or a tensor with one element. Got '0.1'",
-    ),
-    ({"lr": None}, TypeError, "'lr' parameter"),
-    ({"lr": True}, TypeError, "'lr' parameter"),
-    ({"eps": 0.0}, ValueError, "Invalid epsilon value: 0.0"),
-    ({"eps": math.nan}, ValueError, "Invalid epsilon value: nan"),
-    ({"eps": None}, TypeError, "'eps' parameter of .* must be a number. Got None"),
+    ({"lr": "0.1"}, ValueError, f"'lr' parameter of .* {NUMBER} '0.1'"),
+    ({"lr": True}, ValueError, "'lr' parameter"),
+    ({"eps": -1e-9}, ValueError, "Invalid epsilon value: -1e-09"),
+    ({"eps": None}, ValueError, f"'eps' parameter of .* {NUMBER} None"),
     ({"weight_decay": -0.1}, ValueError, "Invalid weight_decay value: -0.1"),
-    ({"weight_decay": math.inf}, ValueError, "Invalid weight_decay value: inf"),
     ({"blocks": "column"}, ValueError, "'blocks' parameter .* one of 'element', 'row', 'tensor'"),
-    ({"penalty": 0.1}, TypeError, "must be a penalty of adagrad_diff.torch"),
     ({"penalty": CoreL1(0.1)}, TypeError, "must be a penalty of adagrad_diff.torch"),
     ({"accumulator_dtype": torch.int32}, ValueError, "must be a floating-point dtype"),
     ({"prox_unseen": "no"}, ValueError, "'prox_unseen' parameter of .* must be True or False"),
-    ({"skip_nonfinite": 1}, ValueError, "'skip_nonfinite' parameter of .* must be True or False"),
     ({"fused": True, "foreach": True}, RuntimeError, "`fused` and `foreach` cannot be `True`"),
     ({"fused": True, "differentiable": True}, RuntimeError, "`fused` does not support"),
-    ({"reduce": "svrg"}, ValueError, "'reduce' parameter .* must be one of None, 'storm'"),
-    ({"reduce_rate": 0.0}, ValueError, "'reduce_rate' parameter"),
-    ({"reduce": "storm", "differentiable": True}, RuntimeError, "cannot be differentiable"),
 ]
 ADAGRAD_ONLY = [
     ({"lr_decay": -1.0}, ValueError, "Invalid lr_decay value: -1.0"),
     ({"initial_accumulator_value": -1.0}, ValueError, "Invalid initial_accumulator_value value"),
 ]
 ADAM_ONLY = [
-    (
-        {"max_move": 0.0},
-        ValueError,
-        "'max_move' parameter of .* must be a positive number. Got 0.0",
-    ),
-    ({"max_move": "far"}, TypeError, "'max_move' parameter of .* must be a number. Got 'far'"),
-    ({"betas": 0.9}, ValueError, "'betas' parameter of .* must be two numbers. Got 0.9"),
+    ({"max_move": 0.0}, ValueError, "'max_move' parameter of .* must be a positive number"),
     ({"betas": (0.9,)}, ValueError, "'betas' parameter of .* must be two numbers"),
     ({"betas": (1.0, 0.9)}, ValueError, "Invalid beta parameter at index 0: 1.0"),
     ({"betas": (0.9, -0.1)}, ValueError, "Invalid beta parameter at index 1: -0.1"),
@@ -121,35 +152,15 @@ def test_wrong_options_are_errors(kind):
         assert len(optimizer.param_groups) == 1
     with pytest.raises(TypeError, match="unexpected keyword argument 'momentum'"):
         kind([parameter()], momentum=0.1)
-
-
-def test_flags_of_adam():
-    group = AdamDiff([{"params": [parameter()], "amsgrad": False}], amsgrad=False).param_groups[0]
-    assert "amsgrad" not in group
-    with pytest.raises(
-        ValueError, match=r"The weight decay of AdamWDiff is decoupled\. Use AdamDiff"
-    ):
+    with pytest.raises(ValueError, match=r"AdamWDiff is decoupled\. Use AdamDiff"):
         AdamWDiff([parameter()], decoupled_weight_decay=False)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_parameters_on_the_meta_device(kind):
-    ghost = torch.ones(3, device="meta", requires_grad=True)
-    optimizer = kind([parameter()], fused=True)
-    with pytest.raises(RuntimeError, match="meta device with fused=True: they have no memory"):
-        optimizer.add_param_group({"params": [ghost]})
-    assert len(optimizer.param_groups) == 1
-    ghost.grad = torch.ones(3, device="meta")
-    kind([ghost]).step()
 
 
 # ---------------------------------------------------------------- schedulers and closures
 
 SCHEDULES = {
     "StepLR": lambda o, cycle: StepLR(o, 2, 0.5),
-    "plateau": lambda o, cycle: ReduceLROnPlateau(o, patience=0, threshold=10.0),
     "averaging": lambda o, cycle: SWALR(o, swa_lr=0.02, anneal_epochs=3),
-    "triangles": lambda o, cycle: CyclicLR(o, 0.01, 0.2, step_size_up=2, cycle_momentum=cycle),
     "one cycle": lambda o, cycle: OneCycleLR(o, 0.3, total_steps=9, cycle_momentum=cycle),
 }
 
@@ -160,21 +171,19 @@ def test_steps_are_made_with_the_rates_of_a_scheduler(kind, mode, shape, words):
     x, y = parameter(), parameter()
     lr = 0.1 if shape is None else torch.full(shape, 0.1, dtype=torch.float64)
     make = lambda rate: kind([x], lr=rate, penalty=L1(0.01), **MODES[mode])
-    ours, by_hand = make(lr), kind([y], lr=0.1, penalty=L1(0.01), **MODES["single"])
+    ours, by_hand = make(lr), kind([y], lr=0.1, penalty=L1(0.01))
     cycle, rates = kind is not AdaGradDiff, set()
     schedule = SCHEDULES[words](ours, cycle)
     for n in range(8):
         group = ours.param_groups[0]
-        rates.add(round(float(group["lr"]), 6))
-        by_hand.param_groups[0]["lr"] = float(group["lr"])
-        if cycle:
-            by_hand.param_groups[0]["betas"] = group["betas"]
-        for p, optimizer in ((x, ours), (y, by_hand)):
-            descend(p, optimizer)
+        changes = {"lr": float(group["lr"])} | ({"betas": group["betas"]} if cycle else {})
+        by_hand.param_groups[0].update(changes)
+        rates.add(round(changes["lr"], 6))
+        descend(x, ours)
+        descend(y, by_hand)
         torch.testing.assert_close(x, y, rtol=1e-7, atol=0)
-        schedule.step(*([1.0] if words == "plateau" else []))
+        schedule.step()
         if n == 4:
-            kind([dict(group)])  # A group may be used again with the keys that schedulers write.
             saved, plan = ours.state_dict(), schedule.state_dict()
             ours = make(0.7)
             schedule = SCHEDULES[words](ours, cycle)
@@ -185,11 +194,9 @@ def test_steps_are_made_with_the_rates_of_a_scheduler(kind, mode, shape, words):
         assert ours.param_groups[0]["lr"].shape == shape
 
 
-def test_closures_and_hooks():
-    x, y, seen = parameter(), parameter(), []
+def test_a_closure():
+    x, y = parameter(), parameter()
     optimizer, plain = AdaGradDiff([x], lr=0.1), AdaGradDiff([y], lr=0.1)
-    optimizer.register_step_pre_hook(lambda *_: seen.append(x[0].item()))
-    optimizer.register_step_post_hook(lambda *_: seen.append(x[0].item()))
 
     def closure():
         assert torch.is_grad_enabled()
@@ -201,39 +208,28 @@ def test_closures_and_hooks():
     assert optimizer.step(closure).item() == 98.0
     descend(y, plain)
     assert torch.equal(x, y)
-    assert plain.step() is None
-    assert seen == pytest.approx([1.0, 0.9])
 
 
 # ---------------------------------------------------------------- mixed precision and autograd
 
 
-@pairwise(kind=KINDS, mode=MODES, maximize=BOTH, donate_grads=BOTH, clip=BOTH)
-def test_a_gradient_scaler_leaves_unscaling_and_skipping_to_the_step(
-    kind, mode, maximize, donate_grads, clip
-):
+@pairwise(kind=KINDS, maximize=BOTH)
+def test_a_gradient_scaler_skips_steps(kind, maximize):
     """The run is that without a scaler, but for one step that is skipped as a whole."""
-    options = {"lr": 0.1, "penalty": L1(0.01), "maximize": maximize, "donate_grads": donate_grads}
+    options = {"lr": 0.1, "penalty": L1(0.01), "maximize": maximize}
     (x, y), z = (parameter(), parameter((1.0,))), parameter()
-    optimizer, plain = kind([x, y], **options, **MODES[mode]), kind([z], **options, **MODES[mode])
-    scaler = torch.amp.GradScaler("cpu", init_scale=16.0, growth_interval=2)
-    for n in range(5):
+    optimizer, plain = kind([x, y], **options), kind([z], **options)
+    scaler = torch.amp.GradScaler("cpu", init_scale=16.0)
+    for n in range(4):
         optimizer.zero_grad()
-        scaler.scale((x**4).sum() / 100 + y.sum() * (math.inf if n == 2 else 1.0)).backward()
-        if clip:
-            scaler.unscale_(optimizer)
-            torch.nn.utils.clip_grad_norm_([x], 1e9)
-        before, scaled = y.item(), x.grad.clone()
+        scaler.scale((x**4).sum() + y.sum() * (math.inf if n == 2 else 1.0)).backward()
+        before = y.item()
         scaler.step(optimizer)
-        assert donate_grads or clip or torch.equal(x.grad, scaled)  # The gradient is not changed.
         scaler.update()
         assert (y.item() == before) == (n == 2)
         if n != 2:
-            plain.zero_grad()
-            ((z**4).sum() / 100).backward()
-            plain.step()
+            descend(z, plain)
         torch.testing.assert_close(x, z, rtol=1e-12, atol=0)
-    torch.testing.assert_close(states_of(optimizer)[0], states_of(plain)[0], rtol=1e-12, atol=0)
 
 
 @pairwise(

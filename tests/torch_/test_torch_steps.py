@@ -7,18 +7,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch_twin import BOTH, MODES, PENALTIES, parameter, states_of  # noqa: E402
+from torch_twin import BOTH, KINDS, MODES, PENALTIES, parameter, random, run, states_of  # noqa: E402
 
 import adagrad_diff  # noqa: E402
-from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, GroupL2  # noqa: E402
-from pairwise import pairwise  # noqa: E402
+from adagrad_diff.torch import L1, AdaGradDiff, AdamDiff, GroupL2, _step  # noqa: E402
+from pairwise import covering, pairwise  # noqa: E402
 from prox_twin import Twin  # noqa: E402
 
 pytestmark = pytest.mark.peer
 
 SHAPES = [(3, 4), (5,), ()]
-KINDS = (AdaGradDiff, AdamDiff)
 BLOCKS = ["element", "row", "tensor"]
+TENSOR_RATE = torch.tensor(0.03, dtype=torch.float64)
 
 
 def real(x):
@@ -28,7 +28,7 @@ def real(x):
 
 def gradient(rng, p, n):
     """Return a random gradient whose size changes, with some zeros."""
-    g = torch.tensor(rng.standard_normal((*p.shape, 2 if p.is_complex() else 1)) * 3 ** np.sin(n))
+    g = random(rng, (*p.shape, 2 if p.is_complex() else 1)) * 3 ** np.sin(n)
     g[rng.random(g.shape) < 0.2] = 0
     return (torch.view_as_complex(g) if p.is_complex() else g[..., 0]).to(p.dtype)
 
@@ -39,7 +39,7 @@ def follow(kind, mode, dtype, options, tolerance, *, sync=False, lr=0.03, steps=
     The third step has no gradients at all, and the second parameter has none before the fifth step.
     """
     rng = np.random.default_rng(0)
-    params = [torch.tensor(rng.standard_normal(s)).to(dtype).requires_grad_() for s in SHAPES]
+    params = [random(rng, s).to(dtype).requires_grad_() for s in SHAPES]
     optimizer = kind(params, lr, **MODES[mode], **options)
     skipped = ("donate_grads", "accumulator_dtype", "capturable", "betas")
     known = {name: value for name, value in options.items() if name not in skipped}
@@ -57,7 +57,9 @@ def follow(kind, mode, dtype, options, tolerance, *, sync=False, lr=0.03, steps=
         optimizer.step()
         for p, g, twin in zip(params, given, twins, strict=True):
             assert np.all(np.abs(real(p) - twin.x) <= tolerance * (1 + np.abs(twin.x)))
-            if g is not None and not options.get("donate_grads"):
+            if options.get("donate_grads"):
+                assert p.grad is None
+            elif g is not None:
                 assert torch.equal(p.grad, g)  # The gradient is neither changed nor kept.
                 assert optimizer.state[p]["prev"].data_ptr() != p.grad.data_ptr()
     for p, twin in zip(params, twins, strict=True):
@@ -74,92 +76,74 @@ OTHERS = {
 }
 
 
-@pairwise(
-    kind=KINDS,
+CASES = covering(
+    kind=OTHERS,
+    other=range(3),
+    lr=[0.03, TENSOR_RATE],
     penalty=[None, *PENALTIES],
     blocks=BLOCKS,
     weight_decay=[0.0, 0.3],
     decoupled_weight_decay=BOTH,
-    other=range(3),
     maximize=BOTH,
     donate_grads=BOTH,
     prox_unseen=BOTH,
-    lr=[0.03, torch.tensor(0.03, dtype=torch.float64)],
+    capturable=BOTH,
 )
-def test_every_option_follows_the_formulas_in_every_mode(
-    kind,
-    penalty,
-    blocks,
-    weight_decay,
-    decoupled_weight_decay,
-    other,
-    maximize,
-    donate_grads,
-    prox_unseen,
-    lr,
-):
-    options = {
-        "penalty": penalty,
-        "blocks": blocks,
-        "weight_decay": weight_decay,
-        "decoupled_weight_decay": decoupled_weight_decay,
-        "maximize": maximize,
-        "donate_grads": donate_grads,
-        "prox_unseen": prox_unseen,
-        "eps": 0.3 if prox_unseen else 1e-8,
-        **OTHERS[kind][other],
-    }
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_option_follows_the_formulas(case):
+    """Numbers that depend on the step are computed in the precision of the parameter."""
+    options = dict(case)
+    kind, other, lr = (options.pop(name) for name in ("kind", "other", "lr"))
+    options |= {"eps": 0.3 if options["prox_unseen"] else 1e-8, **OTHERS[kind][other]}
     for mode in MODES:
         follow(kind, mode, torch.float64, options, 1e-10, lr=lr)
 
 
 @pairwise(
-    kind=KINDS,
+    kind=OTHERS,
     mode=MODES,
-    dtype=[
-        torch.float32,
-        torch.float64,
-        torch.bfloat16,
-        torch.float16,
-        torch.complex64,
-        torch.complex128,
-    ],
+    dtype=["float32", "float64", "bfloat16", "float16", "complex64", "complex128"],
     accumulator_dtype=[None, torch.float64],
     penalty=[None, L1(0.02), GroupL2(0.1)],
 )
 def test_every_precision_follows_the_formulas(kind, mode, dtype, penalty, accumulator_dtype):
     """Half precision has buffers in single precision, and complex entries are two real ones."""
+    dtype = getattr(torch, dtype)
     half = dtype in (torch.bfloat16, torch.float16)
     tolerance = torch.finfo(dtype).eps if half else 1e-10 if torch.finfo(dtype).bits == 64 else 1e-5
     options = {"penalty": penalty, "accumulator_dtype": accumulator_dtype, "eps": 1e-3}
     optimizer = follow(kind, mode, dtype, options, tolerance, sync=tolerance > 1e-10)
     default = torch.float64 if tolerance == 1e-10 else torch.float32
-    found = {
-        t.dtype for state in states_of(optimizer) for name, t in state.items() if name != "step"
-    }
+    found = {t.dtype for s in states_of(optimizer) for name, t in s.items() if name != "step"}
     assert found == {accumulator_dtype or default}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_accumulators_of_another_precision_are_those_of_the_plain_step(kind):
-    """Lists of tensors are for accumulators in the precision of the parameter; others take the plain step, bit for bit."""
+@pairwise(
+    kind=KINDS,
+    dtype=[torch.float32, torch.bfloat16],
+    penalty=[None, L1(0.01), GroupL2(0.01)],
+    options=[{"maximize": True}, {"lr": TENSOR_RATE}, {"weight_decay": 0.1}],
+    layout=[torch.contiguous_format, torch.channels_last],
+    other_layout=BOTH,
+)
+def test_lists_make_the_steps_of_single_tensors(
+    monkeypatch, kind, dtype, penalty, options, layout, other_layout
+):
+    """Large tensors are split, and small ones are updated together."""
+    monkeypatch.setitem(_step.BATCH_ENTRIES, "cpu", 64)
     found = []
-    for foreach in (False, True):
-        x = torch.linspace(-1, 2, 7, requires_grad=True)
-        optimizer = kind(
-            [x], lr=0.1, foreach=foreach, accumulator_dtype=torch.float64, penalty=L1(0.01)
-        )
-        for n in range(20):
-            x.grad = torch.sin(3 * x.detach() + n) / 3
-            optimizer.step()
-        found.append(x.detach())
-    assert torch.equal(*found)
-
-
-@pairwise(kind=KINDS, mode=MODES, lr=[0.03, torch.tensor(0.03)])
-def test_capturable_steps_are_counted_in_single_precision(kind, mode, lr):
-    options = {"capturable": True, **({"lr_decay": 0.2} if kind is AdaGradDiff else {})}
-    follow(kind, mode, torch.float64, options, 1e-5, lr=lr)
+    for mode in MODES.values():
+        rng = np.random.default_rng(0)
+        params = [random(rng, s, dtype=dtype) for s in ((2, 3, 4, 5), (60,), (0,), (7, 9), (63,))]
+        params[0] = params[0].contiguous(memory_format=layout)
+        params[3] = params[3].mT if other_layout else params[3]
+        params = [p.requires_grad_() for p in params]
+        optimizer = kind(params, penalty=penalty, **options, **mode)
+        run(params, optimizer, 4)
+        found.append((params, states_of(optimizer)))
+    torch.testing.assert_close(*found)
 
 
 def test_lazily_conjugated_gradient():
@@ -167,6 +151,18 @@ def test_lazily_conjugated_gradient():
     z.grad = torch.tensor([1 - 1j, 2j]).conj()
     AdaGradDiff([z], lr=0.5).step()
     torch.testing.assert_close(z.detach(), torch.tensor([0.5 + 1.5j, -2.5j]))
+
+
+@pairwise(kind=KINDS, mode=MODES, penalty=[None, L1(0.1)])
+def test_without_eps_entries_without_a_gradient_stay(kind, mode, penalty):
+    x = torch.ones(3, requires_grad=True)
+    optimizer = kind([x], lr=0.125, eps=0.0, weight_decay=0.0, penalty=penalty, **MODES[mode])
+    for k in range(3):
+        x.grad = torch.tensor([0.0, -1.0 - k, 1e-3])
+        optimizer.step()
+    assert x[0] == 1.0
+    assert x[1] > 1.1
+    assert x[2] < 0.9
 
 
 @pairwise(mode=MODES, blocks=[("element", None), ("row", "row"), ("tensor", "all")], group=BOTH)
@@ -189,17 +185,6 @@ def test_trajectory_is_that_of_the_core(mode, blocks, group):
     assert (x == 0).any()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("mode", MODES)
-def test_donated_gradients_are_kept(kind, mode):
-    x = parameter()
-    optimizer = kind([x], lr=0.1, donate_grads=True, **MODES[mode])
-    x.grad = g = torch.ones_like(x)
-    optimizer.step()
-    assert optimizer.state[x]["prev"].data_ptr() == g.data_ptr()
-    assert x.grad is None
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_gradients_accumulated_in_place(mode):
     """The gradient's memory is used again, so a reference to it would make every difference zero."""
@@ -216,64 +201,45 @@ def test_gradients_accumulated_in_place(mode):
     torch.testing.assert_close(*results, rtol=0, atol=0)
 
 
-@pairwise(
-    kind=KINDS,
-    mode=MODES,
-    arrange=[
-        lambda t: t.mT.contiguous().mT,
-        lambda t: t.contiguous(memory_format=torch.channels_last),
-    ],
-)
-def test_strides_and_empty_tensors_do_not_matter(kind, mode, arrange):
-    """Parameters with other strides than their gradients, among empty and large ones."""
-    results = []
-    for options, order in ((MODES["single"], torch.clone), (MODES[mode], arrange)):
-        rng = np.random.default_rng(0)
-        draw = lambda rng=rng: torch.tensor(rng.standard_normal((2, 3, 4, 5)))
-        x, y = order(draw()).requires_grad_(), draw().requires_grad_()
-        empty, large = (
-            torch.zeros(n, dtype=torch.float32, requires_grad=True) for n in (0, 70_001)
-        )
-        optimizer = kind([x, empty, y, large], lr=0.1, penalty=L1(0.01), **options)
-        for _ in range(3):
-            g = draw()
-            x.grad, y.grad, empty.grad = g.clone(), order(g), torch.zeros(0)
-            large.grad = torch.linspace(-1, 1, len(large))
-            optimizer.step()
-        results.append((x.detach(), y.detach(), large.detach()))
-    torch.testing.assert_close(*results, rtol=1e-5, atol=1e-6)
-
-
 # ---------------------------------------------------------------- sparse gradients
 
 
-@pairwise(maximize=BOTH, blocks=BLOCKS, sparse_dim=[1, 2], dense_every=[None, 1, 3], mode=MODES)
+@pairwise(
+    dtype=[torch.float64, torch.complex128],
+    maximize=BOTH,
+    blocks=BLOCKS,
+    sparse_dim=[1, 2],
+    dense_every=[None, 1, 3],
+    resume=BOTH,
+)
 def test_sparse_gradients_make_the_steps_of_dense_ones(
-    maximize, blocks, sparse_dim, dense_every, mode
+    dtype, maximize, blocks, sparse_dim, dense_every, resume
 ):
+    """Also if every step is made by a new optimizer that has loaded the state."""
     rng = np.random.default_rng(4)
-    initial = torch.tensor(rng.standard_normal((6, 2)))
+    initial = random(rng, (6, 2), dtype=dtype)
     x, y = (initial.clone().requires_grad_() for _ in range(2))
-    options = {"lr": 0.2, "maximize": maximize, "blocks": blocks, **MODES[mode]}
+    options = {"lr": 0.2, "maximize": maximize, "blocks": blocks}
     sparse, dense = AdaGradDiff([x], **options), AdaGradDiff([y], **options)
     for n in range(16):
         rows = torch.tensor(rng.integers(0, 6, rng.integers(0, 5)))  # with repetitions, or empty
-        values = torch.tensor(rng.standard_normal((len(rows), 2)))
+        values = random(rng, (len(rows), 2), dtype=dtype)
         g = torch.sparse_coo_tensor(rows[None], values, (6, 2), check_invariants=True)
         y.grad = g.to_dense()
         as_dense = dense_every is not None and n % (dense_every + 1) == dense_every
         x.grad = y.grad.clone() if as_dense else g if sparse_dim == 1 else y.grad.to_sparse(2)
+        if resume:
+            saved, sparse = sparse.state_dict(), AdaGradDiff([x])
+            sparse.load_state_dict(saved)
         sparse.step()
         dense.step()
         torch.testing.assert_close(x, y, rtol=1e-12, atol=1e-14)
         assert torch.equal(x.grad.to_dense(), y.grad)
-        for name in ("total", "prev"):
-            torch.testing.assert_close(
-                sparse.state[x][name], dense.state[y][name], rtol=1e-12, atol=1e-14
-            )
+        state = {name: t.to_dense() for name, t in sparse.state[x].items()}
+        torch.testing.assert_close(state, dense.state[y], rtol=1e-12, atol=1e-14)
 
 
-def test_sparse_steps_stay_cheap_after_a_dense_one():
+def test_sparse_steps_keep_a_sparse_gradient():
     """Only the step right after a dense gradient visits every entry."""
     x = torch.ones(6, 2, requires_grad=True)
     optimizer = AdaGradDiff([x], lr=0.2)
@@ -281,8 +247,8 @@ def test_sparse_steps_stay_cheap_after_a_dense_one():
         ones = torch.ones(6, 2)
         x.grad = ones if k == 1 else ones.index_fill(0, torch.arange(5), 0.0).to_sparse(1)
         optimizer.step()
-        assert ("support" in optimizer.state[x]) == (k != 1)
-    assert optimizer.state[x]["support"].tolist() == [[5]]
+        assert optimizer.state[x]["prev"].is_sparse == (k != 1)
+    assert optimizer.state[x]["prev"].indices().tolist() == [[5]]
 
 
 @pytest.mark.parametrize(
@@ -299,3 +265,34 @@ def test_sparse_gradients_that_an_option_excludes(kind, options, message):
     with pytest.raises(RuntimeError, match=message):
         kind([y, x], **options).step()
     assert (y == 1).all()  # Nothing has changed.
+
+
+# ---------------------------------------------------------------- step sizes
+
+
+def test_step_sizes():
+    x, unused = torch.zeros(4, requires_grad=True), torch.zeros(2, requires_grad=True)
+    table = torch.zeros(9, 1, requires_grad=True)
+    groups = [{"params": [x, table]}, {"params": [unused]}, {"params": []}]
+    optimizer = AdaGradDiff(groups, lr=0.5, eps=0.0)
+    x.grad, unused.grad = torch.tensor([1.0, -2.0, 4.0, 0.0]), torch.zeros(2)
+    table.grad = torch.tensor([8.0, *[0.0] * 8])[:, None].to_sparse(1)
+    optimizer.step()
+    described = optimizer.step_sizes(quantiles=[0.0, 0.5, 1.0])
+    assert described[0] == {"quantiles": [1 / 16, 3 / 16, 1 / 2], "at_max_move": 0.0}
+    assert all(np.isnan(one["quantiles"]).all() for one in described[1:])
+
+
+@pytest.mark.parametrize(("blocks", "largest"), [("element", 1.0), ("row", 5**-0.5)])
+def test_step_sizes_at_the_largest_move(blocks, largest):
+    """A gradient that stays the same reaches the bound, one that alternates does not."""
+    x, y = (torch.zeros(1, 2, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    optimizer = AdamDiff([x, y], betas=(0.0, 0.5), lr=1.0, max_move=2.0, blocks=blocks)
+    for k in range(60):
+        x.grad = torch.tensor([[2.0, 4.0]], dtype=torch.float64)
+        y.grad = x.grad * (-1) ** k
+        optimizer.step()
+    (described,) = optimizer.step_sizes()
+    assert described["at_max_move"] == 0.5
+    assert len(described["quantiles"]) == 5
+    assert described["quantiles"][-1] == pytest.approx(largest)

@@ -15,10 +15,15 @@ from .._messages import require
 require("optax", "optax")
 
 from ._aliases import adagraddiff, adamdiff, adamwdiff  # noqa: E402
-from ._diagonal import DiagonalTransformation  # noqa: E402
-from ._differences import DecayingDifferencesState, DifferencesState, scale_by_gradient_differences  # noqa: E402
-from ._moments import AdamDiffState, scale_by_adamdiff  # noqa: E402
 from ._proximal import ProximalState, proximal  # noqa: E402
+from ._scalings import (  # noqa: E402
+    AdamDiffState,
+    DecayingDifferencesState,
+    DiagonalTransformation,
+    DifferencesState,
+    scale_by_adamdiff,
+    scale_by_gradient_differences,
+)
 from .penalties import L1, Box, ElasticNet, GroupL2, NonNegative, Penalty, Ridge  # noqa: E402
 
 adagrad_diff = adagraddiff  # as it was called once

@@ -4,49 +4,49 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import optax
+from jax.typing import ArrayLike
 
 from ..rules.base import MAX_MOVE
-from ._diagonal import DiagonalTransformation, of_part
-from ._differences import scale_by_gradient_differences
-from ._moments import scale_by_adamdiff
 from ._proximal import proximal
+from ._scalings import DiagonalTransformation, scale_by_adamdiff, scale_by_gradient_differences
 from .penalties import Penalty
 
 
 def adagraddiff(
     learning_rate: optax.ScalarOrSchedule,
-    initial_accumulator_value: jax.typing.ArrayLike = 0.0,
-    eps: jax.typing.ArrayLike = 1e-8,
+    initial_accumulator_value: ArrayLike = 0.0,
+    eps: ArrayLike = 1e-8,
     *,
     blocks: str = "element",
     accumulator_dtype: Any = None,
-    decay: jax.typing.ArrayLike | None = None,
-    max_move: jax.typing.ArrayLike = MAX_MOVE,
+    decay: ArrayLike | None = None,
+    max_move: ArrayLike = MAX_MOVE,
     penalty: Penalty | None = None,
     prox_unseen: bool = False,
 ) -> optax.GradientTransformationExtraArgs:
-    r"""Divide by the accumulated size of gradient differences, then take a proximal step in that metric.
+    r"""Divide by the accumulated size of gradient differences, then take a proximal step.
 
     .. math:: w^n = \varepsilon + \sqrt{\sum_{k \le n} |g^k - g^{k-1}|^2}, \quad g^0 = 0, \qquad
               x^{n+1} = \text{prox}^{w^n / \text{lr}}_\varphi (x^n - \text{lr}\, g^n / w^n)
 
-    A drop-in replacement of `optax.adagrad`. Its advantage, a wider range of good learning rates, belongs to full batches and
-    low noise: differences of independent noise are larger than the noise by sqrt(2), and steps end up that much smaller.
+    A drop-in replacement of `optax.adagrad`. Its advantage, a wider range of good learning rates,
+    belongs to full batches and low noise: differences of independent noise are larger than the
+    noise by sqrt(2), and steps end up that much smaller.
 
     Parameters
     ----------
     learning_rate : float or schedule
         The paper's eta.
     initial_accumulator_value, eps, blocks, accumulator_dtype, decay, max_move
-        As for `scale_by_gradient_differences`.
+        See `scale_by_gradient_differences`.
     penalty : Penalty, optional
-        A penalty of `adagrad_diff.optax`, by its exact proximal step (see `proximal`): L1 (exact zeros), Ridge, ElasticNet,
-        Box, NonNegative, GroupL2. With a penalty, `update` needs the parameters.
+        A penalty of `adagrad_diff.optax`, applied by its exact proximal step (see `proximal`): L1
+        (exact zeros), Ridge, ElasticNet, Box, NonNegative, GroupL2, or your own (see `Penalty`).
+        `update` then needs the parameters.
     prox_unseen : bool
-        Apply the penalty also to coordinates that have had no gradient yet, with steps of lr / eps, which wipe them. By
-        default they are left alone: rows of an embedding, say, that no batch has shown so far. See `proximal`.
+        Apply the penalty also to entries that have had no gradient yet, with steps of lr / eps,
+        which wipe them. By default they are skipped. See `proximal`.
 
     Returns
     -------
@@ -70,7 +70,8 @@ def adagraddiff(
 
     Notes
     -----
-    `jax.grad` gives the conjugate of the direction of ascent for complex parameters: conjugate it, as for every optimizer.
+    `jax.grad` gives the conjugate of the direction of ascent for complex parameters. Conjugate it,
+    as for every optimizer.
     """
     scaling = scale_by_gradient_differences(
         eps, blocks, accumulator_dtype, decay, max_move, initial_accumulator_value
@@ -80,20 +81,20 @@ def adagraddiff(
 
 def adamdiff(
     learning_rate: optax.ScalarOrSchedule,
-    b1: jax.typing.ArrayLike = 0.9,
-    b2: jax.typing.ArrayLike = 0.999,
-    eps: jax.typing.ArrayLike = 1e-8,
-    eps_root: jax.typing.ArrayLike = 0.0,
+    b1: ArrayLike = 0.9,
+    b2: ArrayLike = 0.999,
+    eps: ArrayLike = 1e-8,
+    eps_root: ArrayLike = 0.0,
     mu_dtype: Any = None,
     *,
     nesterov: bool = False,
     blocks: str = "element",
     accumulator_dtype: Any = None,
-    max_move: jax.typing.ArrayLike = MAX_MOVE,
+    max_move: ArrayLike = MAX_MOVE,
     penalty: Penalty | None = None,
     prox_unseen: bool = False,
 ) -> optax.GradientTransformationExtraArgs:
-    r"""Adam whose second moment is that of gradient differences. An extension: the paper has no theory for it.
+    r"""Adam whose second moment is that of gradient differences. The paper has no theory for it.
 
     .. math:: x^{n+1} = \text{prox}(x^n - \text{lr}\, \hat m / w), \quad
               w = \max(\sqrt{\hat v}, \|\hat m\| / \text{max\_move}) + \varepsilon
@@ -104,9 +105,9 @@ def adamdiff(
     ----------
     learning_rate : float or schedule
     b1, b2, eps, eps_root, mu_dtype, nesterov, blocks, accumulator_dtype, max_move
-        As for `scale_by_adamdiff`.
+        See `scale_by_adamdiff`.
     penalty, prox_unseen
-        As for `adagraddiff`.
+        See `adagraddiff`.
 
     Returns
     -------
@@ -128,29 +129,25 @@ def adamdiff(
     >>> bool(abs(x).max() < 0.1)
     True
     """
-    options: dict[str, Any] = {
-        "blocks": blocks,
-        "accumulator_dtype": accumulator_dtype,
-        "max_move": max_move,
-    }
+    options = {"blocks": blocks, "accumulator_dtype": accumulator_dtype, "max_move": max_move}
     scaling = scale_by_adamdiff(b1, b2, eps, eps_root, mu_dtype, nesterov=nesterov, **options)
     return _optimizer(scaling, learning_rate, penalty, prox_unseen)
 
 
 def adamwdiff(
     learning_rate: optax.ScalarOrSchedule,
-    b1: jax.typing.ArrayLike = 0.9,
-    b2: jax.typing.ArrayLike = 0.999,
-    eps: jax.typing.ArrayLike = 1e-8,
-    eps_root: jax.typing.ArrayLike = 0.0,
+    b1: ArrayLike = 0.9,
+    b2: ArrayLike = 0.999,
+    eps: ArrayLike = 1e-8,
+    eps_root: ArrayLike = 0.0,
     mu_dtype: Any = None,
-    weight_decay: jax.typing.ArrayLike = 1e-4,
+    weight_decay: ArrayLike = 1e-4,
     mask: Any | Callable[[optax.Params], Any] | None = None,
     *,
     nesterov: bool = False,
     blocks: str = "element",
     accumulator_dtype: Any = None,
-    max_move: jax.typing.ArrayLike = MAX_MOVE,
+    max_move: ArrayLike = MAX_MOVE,
     penalty: Penalty | None = None,
     prox_unseen: bool = False,
 ) -> optax.GradientTransformationExtraArgs:
@@ -161,11 +158,15 @@ def adamwdiff(
     Parameters
     ----------
     weight_decay : float
-        What parameters shrink by, times the learning rate; not in the metric, unlike the penalty `Ridge`.
+        How much parameters shrink, times the learning rate. Unlike the penalty `Ridge`, this is not
+        in the metric.
     mask : tree or callable, optional
-        Which arrays decay, as for `optax.adamw`: a tree of truth values, or a function of the parameters that returns one.
-    learning_rate, b1, b2, eps, eps_root, mu_dtype, nesterov, blocks, accumulator_dtype, max_move, penalty, prox_unseen
-        As for `adamdiff`. A penalty comes after the decay, with steps lr / w.
+        Which arrays decay, as for `optax.adamw`: a tree of truth values, or a function of the
+        parameters that returns one.
+    learning_rate, b1, b2, eps, eps_root, mu_dtype, nesterov, blocks, accumulator_dtype
+        See `adamdiff`.
+    max_move, penalty, prox_unseen
+        See `adamdiff`. A penalty comes after the decay, with steps lr / w.
 
     Returns
     -------
@@ -183,20 +184,10 @@ def adamwdiff(
     >>> [round(float(value), 3) for value in optax.apply_updates(x, updates)]
     [0.85, 1.9]
     """
-    options: dict[str, Any] = {
-        "blocks": blocks,
-        "accumulator_dtype": accumulator_dtype,
-        "max_move": max_move,
-    }
+    options = {"blocks": blocks, "accumulator_dtype": accumulator_dtype, "max_move": max_move}
     scaling = scale_by_adamdiff(b1, b2, eps, eps_root, mu_dtype, nesterov=nesterov, **options)
-    chain = optax.chain(scaling, optax.add_decayed_weights(weight_decay, mask))
-    if penalty is None:
-        return optax.chain(
-            scaling,
-            optax.add_decayed_weights(weight_decay, mask),
-            optax.scale_by_learning_rate(learning_rate),
-        )
-    return proximal(of_part(chain, 0, scaling), learning_rate, penalty, prox_unseen)
+    decay = optax.add_decayed_weights(weight_decay, mask)
+    return _optimizer(scaling, learning_rate, penalty, prox_unseen, decay)
 
 
 def _optimizer(
@@ -204,7 +195,17 @@ def _optimizer(
     learning_rate: optax.ScalarOrSchedule,
     penalty: Penalty | None,
     prox_unseen: bool,
+    *decay: optax.GradientTransformation,
 ) -> optax.GradientTransformationExtraArgs:
-    if penalty is not None:
-        return proximal(scaling, learning_rate, penalty, prox_unseen)
-    return optax.chain(scaling, optax.scale_by_learning_rate(learning_rate))
+    """Return the scaling, perhaps with weight decay, and a plain or a proximal step."""
+    if penalty is None:
+        return optax.chain(scaling, *decay, optax.scale_by_learning_rate(learning_rate))
+    if decay:
+        inner, chain = scaling, optax.chain(scaling, *decay)
+        scaling = DiagonalTransformation(
+            chain.init,
+            chain.update,
+            lambda state: inner.weights(state[0]),
+            lambda state: inner.seen(state[0]),  # type: ignore[misc]
+        )
+    return proximal(scaling, learning_rate, penalty, prox_unseen)

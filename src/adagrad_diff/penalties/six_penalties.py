@@ -48,8 +48,24 @@ class Shared:
         return True
 
 
+class Entrywise(Shared):
+    """A penalty that shrinks, divides and clips every entry by itself."""
+
+    xp: ClassVar[Any]  # namespace of the arrays
+    separable = True
+
+    def value(self, x: Any) -> Any:
+        return value(self.xp, x, self.limits())
+
+    def prox(self, z: Any, step: Any) -> Any:
+        return prox(self.xp, z, step, self.limits())
+
+    def limits(self) -> Limits:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class L1(Shared):
+class L1(Entrywise):
     r"""lam sum \|x_i\|: entries become exactly zero."""
 
     lam: Number
@@ -60,7 +76,7 @@ class L1(Shared):
 
 
 @dataclass(frozen=True)
-class Ridge(Shared):
+class Ridge(Entrywise):
     r"""lam/2 sum x_i^2, by x_i / (1 + step_i lam).
 
     This is not the decoupled decay of AdamW, which shrinks all parameters by the same factor 1 - lr lam: the proximal step
@@ -75,7 +91,7 @@ class Ridge(Shared):
 
 
 @dataclass(frozen=True)
-class ElasticNet(Shared):
+class ElasticNet(Entrywise):
     r"""l1 sum \|x_i\| + l2/2 sum x_i^2."""
 
     l1: Number
@@ -87,7 +103,7 @@ class ElasticNet(Shared):
 
 
 @dataclass(frozen=True)
-class Box(Shared):
+class Box(Entrywise):
     """lower <= x_i <= upper."""
 
     lower: Number = -math.inf
@@ -104,7 +120,7 @@ class Box(Shared):
 
 
 @dataclass(frozen=True)
-class NonNegative(Shared):
+class NonNegative(Entrywise):
     """x_i >= 0."""
 
     def limits(self) -> Limits:

@@ -1,4 +1,4 @@
-"""Adam with differences: what the paper names as future work."""
+"""Adam with gradient differences, which the paper names as future work."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from torch import Tensor
 
 from ..penalties.group_root import block_sum, group_norms
 from ..rules.base import MAX_MOVE
-from . import _kernels
 from ._optimizer import DifferenceOptimizer
-from ._options import rate, refuse_amsgrad
-from ._proximal import proximal_
-from ._sharded import placed
-from ._steps import count
+from ._options import arguments, positive, rate
+from ._step import Group, Numbers, Tensors
 from .penalties import Penalty
 
 
 class AdamDiff(DifferenceOptimizer):
-    r"""Adam whose second moment is that of gradient differences. An extension: the paper has no theory for it.
+    r"""Adam whose second moment is that of gradient differences. The paper has no theory for it.
 
-    .. math:: v = \beta_2 v + (1 - \beta_2) |g^n - g^{n-1}|^2, \quad m = \beta_1 m + (1 - \beta_1) g^n, \qquad
+    .. math:: v = \beta_2 v + (1 - \beta_2) |g^n - g^{n-1}|^2, \quad
+              m = \beta_1 m + (1 - \beta_1) g^n, \qquad
               w = \max(\sqrt{\hat v}, |\hat m| / \text{max\_move}) + \varepsilon, \quad
               x = \text{prox}(x - \text{lr}\, \hat m / w)
 
@@ -32,19 +30,18 @@ class AdamDiff(DifferenceOptimizer):
     betas : (float, float)
         Decay of the mean and of the squares.
     weight_decay : float
-        Add weight_decay * x to the gradient, as `torch.optim.Adam` does; with `decoupled_weight_decay=True` shrink x by
-        1 - lr weight_decay instead, as `AdamWDiff` does.
+        Add weight_decay * x to the gradient, as `torch.optim.Adam` does. With
+        `decoupled_weight_decay=True` shrink x by 1 - lr weight_decay instead, as `AdamWDiff` does.
     amsgrad : bool
-        There is none: True is refused.
+        Not available: True is an error.
     max_move : float
-        No coordinate moves by more than max_move * lr in one step. While a gradient stays the same v decays, and without this
-        bound steps would grow without end (inf: they do). docs/learning_rates.md says why the default is what it is.
-    reduce_rate : float
-        As for `AdaGradDiff`, but with more of the new gradient by default: the mean of Adam is an average already.
-    params, lr, eps, foreach, fused, penalty, blocks, prox_unseen, skip_nonfinite, maximize, capturable, differentiable
-        As for `AdaGradDiff`.
-    accumulator_dtype, donate_grads, reduce
-        As for `AdaGradDiff`.
+        No entry moves by more than max_move * lr in one step. While a gradient stays the same, v
+        decays, and without this bound (inf) steps would grow without end.
+        docs/learning_rates.md explains the default.
+    params, lr, eps, foreach, fused, penalty, blocks, prox_unseen, skip_nonfinite, maximize
+        See `AdaGradDiff`.
+    capturable, differentiable, accumulator_dtype, donate_grads
+        See `AdaGradDiff`.
 
     Examples
     --------
@@ -61,7 +58,6 @@ class AdamDiff(DifferenceOptimizer):
     """
 
     buffers = ("total", "prev", "mean")
-    kernel = staticmethod(_kernels.adam_diff)
 
     def __init__(
         self,
@@ -85,86 +81,63 @@ class AdamDiff(DifferenceOptimizer):
         differentiable: bool = False,
         accumulator_dtype: torch.dtype | None = None,
         donate_grads: bool = False,
-        reduce: str | None = None,
-        reduce_rate: float = 0.3,
     ):
-        refuse_amsgrad(amsgrad, type(self).__name__)
-        options = {
-            k: value
-            for k, value in locals().items()
-            if k not in ("self", "params", "amsgrad", "__class__")
-        }
-        super().__init__(params, options)
-
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
-        if isinstance(param_group, dict) and "amsgrad" in param_group:
-            refuse_amsgrad(param_group["amsgrad"], type(self).__name__)
-            param_group = {name: value for name, value in param_group.items() if name != "amsgrad"}
-        super().add_param_group(param_group)
-
-    def numbers(self, states: list[dict[str, Any]], group: dict[str, Any]) -> list[tuple[Any, ...]]:
-        """The learning rate, and 1 / (1 - beta^n) for both betas."""
-        lr, (beta1, beta2) = rate(group), group["betas"]
-        if group["capturable"]:
-            return [(lr, 1 / (1 - beta1**n), 1 / (1 - beta2**n)) for n in count(states, group)]
-        steps = count(states, group)
-        rows = {
-            n: (lr, 1 / (1 - beta1**n), 1 / (1 - beta2**n)) for n in set(steps)
-        }  # mostly one for all
-        return [rows[n] for n in steps]
-
-    def single(
-        self, x: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any], *numbers: Any
-    ) -> None:
-        (lr, c1, c2), (beta1, beta2), blocks = numbers, group["betas"], group["blocks"]
-        state["total"].mul_(beta2).add_(
-            (1 - beta2) * block_sum((g - state["prev"]).square(), blocks)
-        )
-        state["mean"].mul_(beta1).add_((1 - beta1) * g)
-        mean = state["mean"] * c1
-        size = mean.abs() if blocks == "element" else group_norms(torch, mean, blocks)
-        w = torch.maximum((state["total"] * c2).sqrt(), size / group["max_move"]) + group["eps"]
-        x.sub_(placed(lr * mean / w, x))
-        proximal_(x, lr / w, state["total"], mean, group)
+        super().__init__(params, arguments(locals()))
 
     @staticmethod
-    def listed(*lists: list[Tensor], numbers: list[tuple[Any, ...]], group: dict[str, Any]) -> None:
-        """The step without intermediates: the memory of prev serves as w / (lr c1) until it takes the gradient."""
-        xs, gs, total, prev, mean = lists
-        (beta1, beta2), least = group["betas"], 1 / group["max_move"]
-        torch._foreach_sub_(prev, gs)
-        torch._foreach_mul_(total, beta2)
-        torch._foreach_addcmul_(total, prev, prev, value=1 - beta2)
-        torch._foreach_mul_(mean, beta1)
-        torch._foreach_add_(mean, gs, alpha=1 - beta1)
-        w = prev
-        torch._foreach_copy_(w, mean)
-        torch._foreach_mul_(w, [least * c1 / c2**0.5 for _, c1, c2 in numbers])
-        torch._foreach_mul_(w, w)
-        torch._foreach_maximum_(w, total)  # max(v, (c1 m / max_move)^2 / c2)
-        torch._foreach_mul_(w, [c2 for _, _, c2 in numbers])
-        torch._foreach_sqrt_(w)
-        torch._foreach_add_(w, group["eps"])
-        torch._foreach_div_(w, [c1 * lr for lr, c1, _ in numbers])
-        torch._foreach_addcdiv_(xs, mean, w, value=-1)
-        if group["penalty"] is not None:
-            for x, m, weight, v, (_, c1, _) in zip(xs, mean, w, total, numbers, strict=True):
-                proximal_(x, 1 / (c1 * weight), v, m, group)
+    def numbers(n: Any, group: Group) -> Numbers:
+        beta1, beta2 = group["betas"]  # the averages are divided by 1 - beta^n
+        return rate(group), 1 / (1 - beta1**n), 1 / (1 - beta2**n)
 
-    def scalars(self, group: dict[str, Any]) -> tuple[float, ...]:
+    @staticmethod
+    def accumulate(g: Tensor, buffers: list[Tensor], group: Group) -> None:
+        total, prev, mean = buffers
         beta1, beta2 = group["betas"]
-        return group["eps"], beta1, beta2, 1 - beta1, 1 - beta2, 1 / group["max_move"]
+        square = block_sum((g - prev).square(), group["blocks"])
+        total.mul_(beta2).add_((1 - beta2) * square)
+        mean.mul_(beta1).add_((1 - beta1) * g)
+
+    @staticmethod
+    def metric(
+        g: Tensor, buffers: list[Tensor], numbers: Numbers, group: Group
+    ) -> tuple[Tensor, Tensor]:
+        total, _, mean = buffers
+        _, correction1, correction2 = numbers
+        direction = mean * correction1
+        bound = group_norms(torch, direction, group["blocks"]) / group["max_move"]
+        weight = torch.maximum((total * correction2).sqrt(), bound)
+        return direction, weight + positive(group["eps"], total)
+
+    @staticmethod
+    def listed(
+        gs: Tensors, buffers: list[Tensors], numbers: list[Numbers], group: Group
+    ) -> tuple[Tensors, Tensors, list[Any]]:
+        totals, prevs, means = buffers
+        (beta1, beta2), max_move = group["betas"], group["max_move"]
+        torch._foreach_sub_(prevs, gs)
+        torch._foreach_mul_(totals, beta2)
+        torch._foreach_addcmul_(totals, prevs, prevs, value=1 - beta2)
+        torch._foreach_lerp_(means, gs, 1 - beta1)
+        weights = torch._foreach_mul(means, [c1 / c2**0.5 / max_move for _, c1, c2 in numbers])
+        torch._foreach_mul_(weights, weights)  # max(v, (m c1 / max_move)^2 / c2) c2
+        torch._foreach_maximum_(weights, totals)
+        torch._foreach_mul_(weights, [c2 for _, _, c2 in numbers])
+        torch._foreach_sqrt_(weights)
+        torch._foreach_add_(weights, positive(group["eps"], totals[0]))
+        return means, weights, [lr * c1 for lr, c1, _ in numbers]
 
 
 class AdamWDiff(AdamDiff):
-    r"""`AdamDiff` with decoupled weight decay: x shrinks by 1 - lr weight_decay before every step, as with `torch.optim.AdamW`.
+    r"""`AdamDiff` with decoupled weight decay, a replacement of `torch.optim.AdamW`.
+
+    Every step first shrinks x by 1 - lr weight_decay.
 
     Parameters
     ----------
     weight_decay : float
-        How fast weights decay; the default is AdamW's.
+        How fast weights decay. The default is AdamW's.
     params, lr, betas, eps, amsgrad, **options
-        As for `AdamDiff`.
+        See `AdamDiff`.
 
     Examples
     --------
@@ -186,11 +159,11 @@ class AdamWDiff(AdamDiff):
     ):
         if not options.pop("decoupled_weight_decay", True):
             raise ValueError(
-                "The weight decay of AdamWDiff is decoupled. Use AdamDiff for weight decay through the gradient."
+                "The weight decay of AdamWDiff is decoupled. Use AdamDiff for weight decay through "
+                "the gradient."
             )
-        super().__init__(
-            params, lr, betas, eps, weight_decay, amsgrad, decoupled_weight_decay=True, **options
-        )
+        options["decoupled_weight_decay"] = True
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
