@@ -2,7 +2,8 @@
 
 `load(name)` looks for the file in a directory you name (the argument, else the environment variable ADAGRAD_DIFF_DATA), then
 inside the package (splice and splice.t), in the cache, and on the LIBSVM page. `load(name, stand_in=True)` generates data of
-the same shape and kind if all of them fail, and the name of what it returns says so.
+the same shape and kind if all of them fail, and the name of what it returns says so. splice and splice.t need NumPy only, the
+others need scikit-learn.
 """
 
 from __future__ import annotations
@@ -11,15 +12,13 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from .._messages import require, warn
-from ._files import cache, cached_or_fetched, check_own, fetch, in_directory, where
-from ._inside import decoded
+from ._files import bundled, cache, cached, fetch, own_file, verified, where
 from ._registry import REGISTRY, DataError, DataWarning, Entry, Unavailable, entry_of
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = [
     "DataError",
@@ -133,42 +132,42 @@ def load(
     ([3, 3, 1, 2, 3, 4, 4, 3], np.float64(-1.0))
     """
     entry = entry_of(name, "load")
-    own = in_directory(entry, directory)
+    own = own_file(entry, directory)
     if own is not None:
-        check_own(own, entry)
+        verified(own, entry)
         return _read(name, entry, own, "directory")
-    if entry.inside:
-        return Dataset(*decoded(entry), name, "package", entry.sha256)
+    packed = bundled(entry)
+    if packed is not None:
+        # Every row has all features.
+        numbers = verified(packed, entry).decode().replace(":", " ")
+        table = np.fromstring(numbers, sep=" ").reshape(entry.shape[0], -1)
+        A = np.ascontiguousarray(table[:, 2::2])
+        return Dataset(A, table[:, 0].copy(), name, "package", entry.sha256)
     try:
-        path, source = cached_or_fetched(entry, download=download)
-    except (
-        DataError,
-        ModuleNotFoundError,
-    ) as error:  # also without pooch, which a stand-in does not need
+        path, source = cached(entry, download=download)
+    except DataError as error:
         if not stand_in:
             raise
-        if isinstance(error, DataError) and not isinstance(error, Unavailable):
+        if not isinstance(error, Unavailable):
             warn(f"{error} A stand-in is used.", DataWarning)
         return _stand_in(name)
     return _read(name, entry, path, source)
 
 
 def _read(name: str, entry: Entry, path: Path, source: str) -> Dataset:
-    reader = require("sklearn.datasets", "paper")
+    A, b = read_libsvm(path, entry.shape[1])
+    return Dataset(A.toarray() if entry.dense else A, b, name, source, entry.sha256)
+
+
+def read_libsvm(file: Any, features: int | None = None) -> tuple[Any, np.ndarray]:
+    """Return the matrix and the labels of a file in LIBSVM's format."""
+    reader = require("sklearn.datasets", "sklearn")
     from scipy.sparse import csr_array
 
-    A, b = reader.load_svmlight_file(str(path), n_features=entry.shape[1], zero_based=False)
-    if A.shape != entry.shape or A.nnz != entry.nnz:
-        raise DataError(
-            f"{path} was read as {A.shape[0]} x {A.shape[1]} with {A.nnz} nonzeros instead of "
-            f"{entry.shape[0]} x {entry.shape[1]} with {entry.nnz}, although its sha256 is right: the svmlight reader of "
-            "this scikit-learn does not read it as it should. Try another version of scikit-learn."
-        )
-    if entry.dense:
-        return Dataset(A.toarray(), b, name, source, entry.sha256)
+    A, b = reader.load_svmlight_file(file, n_features=features)
     # 32-bit indices: less memory to read in every product
-    A = csr_array((A.data, A.indices.astype("int32"), A.indptr.astype("int32")), shape=A.shape)
-    return Dataset(A, b, name, source, entry.sha256)
+    indices, starts = A.indices.astype(np.int32), A.indptr.astype(np.int32)
+    return csr_array((A.data, indices, starts), shape=A.shape), b
 
 
 def stand_in(name: str) -> Dataset:
