@@ -1,0 +1,296 @@
+"""Tables: pandas reads files, and scikit-learn turns their columns into numbers."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import lzma
+import re
+import shlex
+import warnings
+from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from .. import datasets
+from .._files import open_regular, reason
+from .._messages import counted, require
+from ..datasets import DataError
+from .group import Problems, choose, listed
+
+HEAD_LINES, LINE_BYTES = 20, 1 << 16  # of a file, to see what it is
+UNPACK: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+LIBSVM_LINE = re.compile(rb"\s*(#.*|[-+.\deE]+(\s+qid:\d+)?(\s+\d+:[^\s:]+)*\s*(#.*)?)\s*")
+SEPARATORS = (",", ";", "\t", "|")
+DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"(?<![\d,])\d+,\d+(?![\d,])"), re.compile(r"\d\.\d")
+GROUPS = r"(?<=\d)[,.' \u00a0\u202f](?=\d{3}(\D|$))"  # separators of thousands
+DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?"
+MOSTLY_NUMBERS = 0.5  # share of numbers in a column from which its other words are mistakes
+MAX_CATEGORIES = 20  # of a column in a short table; otherwise half the number of rows
+LARGEST_VALUE = 1e100  # its square, and a sum of such squares, is finite
+MISSING = "(missing)"  # the category of missing words
+USUAL_TARGETS = ("y", "b", "target")  # names of the target, if the user names none
+
+
+class Feature(NamedTuple):
+    """A column of the matrix: (value - shift) / scale of a column of the file, or of a category."""
+
+    label: dict[str, str]  # "column", and perhaps "category"
+    shift: float = 0.0
+    scale: float = 1.0
+
+
+class Table(NamedTuple):
+    """Samples: the matrix of their features, and the target."""
+
+    name: str
+    target: str
+    y: np.ndarray
+    A: Any
+    features: list[Feature]
+
+
+@dataclass
+class Preparation:
+    """How a file becomes numbers, and what users should know about it (`notes`)."""
+
+    drop: tuple[str, ...]
+    missing: tuple[str, ...]
+    thousands: str | None
+    header: bool
+    impute: bool
+    drop_missing_target: bool
+    standardize: bool
+    intercept: bool
+    penalized: bool
+    notes: list[str]
+
+    def scaler(self, center: bool) -> Any:
+        """Return the standardization of numbers, which leaves them as they are if it is not wanted."""
+        return StandardScaler(with_mean=self.standardize and center, with_std=self.standardize)
+
+
+def read_table(data: str, target: str | None, directory: str | None, how: Preparation) -> Table:
+    """Return the samples of a file or of a data set of `adagrad_diff.datasets`.
+
+    Numbers get mean 0 and standard deviation 1; sparse ones keep their zeros. Words become one
+    indicator per category. There is one fewer if there are two, or if nothing is penalized: the
+    coefficients of all of them would not be unique.
+    """
+    path = Path(data)
+    if path.exists():
+        name, samples = path.name, read_file(path, how)
+    else:
+        found = datasets.load(choose(data, datasets.names(), "file or data set"), directory)
+        name, samples = found.name, (found.A, found.b)
+    if isinstance(samples, pd.DataFrame):
+        target, columns = _columns(samples, name, target, how)
+        y = columns.pop(target).to_numpy()
+        return Table(name, target, y, *_encoded(columns, how))
+    if target or how.drop:
+        raise DataError(f"{name!r} has no names of columns: leave out --target and --drop.")
+    A, y = samples
+    if not (A.shape[1] and abs(A).max() <= LARGEST_VALUE):
+        raise DataError(f"{name!r} has no features, or values that are not finite: remove them.")
+    scaler = how.scaler(center=how.intercept and isinstance(A, np.ndarray))
+    A = scaler.fit_transform(A)
+    return Table(name, "label", y, A, _features(map(str, range(1, A.shape[1] + 1)), scaler))
+
+
+# ------------------------------------------------------------------------------ files
+
+
+def read_file(path: Path, how: Preparation) -> Any:
+    """Return a data frame, or the matrix and the labels of a file in LIBSVM's format."""
+    try:
+        with open_regular(path) as raw, UNPACK.get(path.suffix, nullcontext)(raw) as file:
+            lines = [file.readline(LINE_BYTES) for _ in range(HEAD_LINES)]
+            lines = [line for line in lines if line.strip()]
+            file.seek(0)
+            if not lines:
+                raise DataError(f"{path.name!r} is empty.")
+            if lines[0].startswith(b"PAR1"):
+                require("pyarrow", "cli")
+                frame = pd.read_parquet(file)
+            elif lines[0].startswith(b"PK\x03\x04"):
+                frame = _npz(file)
+            elif b":" in lines[-1] and all(map(LIBSVM_LINE.fullmatch, lines)):
+                return datasets.read_libsvm(file)
+            else:
+                frame = _csv(file, b"".join(lines).decode("utf-8-sig", "replace"), how)
+    except (DataError, ImportError):
+        raise
+    except OSError as error:
+        raise DataError(f"{path.name!r} cannot be read: {reason(error)}.") from error
+    except Exception as error:  # of several libraries, of any kind
+        said = str(error).splitlines()[0]
+        raise DataError(
+            f"{path.name!r} cannot be read: {said}. It should be a table (CSV in UTF-8, Parquet, "
+            "NPZ), or samples in LIBSVM's format."
+        ) from error
+    return frame.rename(columns=str)
+
+
+def _csv(file: Any, head: str, how: Preparation) -> pd.DataFrame:
+    """Return the table of a CSV file, whose separator and decimal point are recognized."""
+    first = head.splitlines()[0]
+    separator = max(SEPARATORS, key=first.count)
+    names = [word.strip() for word in next(csv.reader([first], delimiter=separator))]
+    if not how.header:
+        names = [str(j + 1) for j in range(len(names))]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"it has several columns {listed(twice)}")
+    comma = separator == ";" and DECIMAL_COMMA.search(head) and not DECIMAL_POINT.search(head)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows longer than the header
+        frame = pd.read_csv(
+            file,
+            sep=separator,
+            header=0 if how.header else None,
+            names=names,
+            index_col=False,
+            na_values=list(how.missing),
+            thousands=how.thousands,
+            decimal="," if comma else ".",
+            skipinitialspace=True,
+            encoding="utf-8-sig",
+            low_memory=False,
+        )
+    if "" in names:
+        how.notes.append("The column without a name holds the names of rows, and is left out.")
+        frame = frame.drop(columns="")
+    return frame
+
+
+def _npz(file: Any) -> pd.DataFrame:
+    """Return the arrays of a file as columns. A matrix X has the columns X[0], X[1], ..."""
+    with np.load(file, allow_pickle=False) as arrays:
+        return pd.DataFrame(
+            {
+                name if array.ndim < 2 else f"{name}[{j}]": column
+                for name, array in arrays.items()
+                for j, column in enumerate(np.atleast_2d(array.T))
+            }
+        )
+
+
+# ------------------------------------------------------------------------------ columns
+
+
+def _columns(
+    frame: pd.DataFrame, file: str, target: str | None, how: Preparation
+) -> tuple[str, pd.DataFrame]:
+    """Return the name of the target, and the columns that are used as numbers or words."""
+    target = target or next((word for word in USUAL_TARGETS if word in frame), None)
+    if target is None:
+        raise DataError(f"Name the column of {file!r} to predict with --target: {listed(frame)}.")
+    problems = Problems()
+    for column in (target, *how.drop):
+        with problems.catch():
+            choose(column, frame, "column")
+    problems.refuse()
+    if how.drop_missing_target:
+        gone = frame[target].isna()
+        frame = frame[~gone]
+        how.notes.append(f"{counted(gone.sum(), 'row')} without a target left out.")
+    if len(frame) < 2:
+        raise DataError(f"{file!r} has {counted(len(frame), 'row')}. At least two are needed.")
+    columns = {}
+    for column, series in frame.items():
+        if column == target or column not in how.drop:
+            with problems.catch():
+                called = f"Column {column!r} of {file!r}"
+                columns[column] = _values(series, column == target, called, how)
+    problems.refuse()
+    return target, pd.DataFrame(columns)
+
+
+def _values(series: pd.Series, is_target: bool, called: str, how: Preparation) -> pd.Series:
+    """Return a column as numbers (with NaN if they are to be imputed) or as words."""
+    remedy = f"leave it out with --drop {shlex.quote(str(series.name))}"
+    if is_target:
+        remedy = "leave such rows out with --drop-missing-target"
+    values = series.dropna()
+    if not pd.api.types.is_numeric_dtype(values):
+        values = values.astype(object).map(str).str.strip()
+    numbers = pd.to_numeric(values, errors="coerce").astype(float)
+    if numbers.notna().all():
+        values = numbers[numbers.abs() <= LARGEST_VALUE]
+    elif values.str.fullmatch(DATE).all():
+        dates = pd.to_datetime(values, format="ISO8601", utc=True, errors="coerce")
+        if dates.isna().any():
+            raise DataError(
+                f"{called} holds dates such as {values.iloc[0]!r}: write them as 2024-12-31, or "
+                f"{remedy}."
+            )
+        values = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+        how.notes.append(f"{called} holds dates, which count as days since 1970-01-01.")
+    else:
+        plain = pd.to_numeric(values.str.replace(GROUPS, "", regex=True), errors="coerce")
+        if plain.notna().mean() >= MOSTLY_NUMBERS:
+            row = numbers.isna().idxmax()
+            word = shlex.quote(values[row])
+            raise DataError(
+                f"{called} holds numbers, but {values[row]!r} in row {row + 1}: correct it, or declare "
+                f"it missing (--missing {word}), or the separator of thousands (--thousands), or "
+                f"{remedy}."
+            )
+    values = values.reindex(series.index)
+    gone = values.index[values.isna()] + 1
+    if len(gone) and (is_target or not how.impute):
+        others = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+        raise DataError(
+            f"{called} has no usable value in row {gone[0]}{others}: fill it in, let --impute fill "
+            f"in columns other than the target, or {remedy}."
+        )
+    if values.dtype.kind != "f" and not is_target:
+        values = values.fillna(MISSING)
+        if values.nunique() > max(MAX_CATEGORIES, len(values) / 2):
+            raise DataError(
+                f"{called} has {values.nunique()} different words, such as {values.iloc[0]!r}. These "
+                f"are names, not categories: {remedy}."
+            )
+    return values
+
+
+def _encoded(columns: pd.DataFrame, how: Preparation) -> tuple[Any, list[Feature]]:
+    """Return the matrix of complete numbers and indicators, and what its columns are."""
+    constant = columns.columns[columns.nunique() < 2]
+    if len(constant):
+        how.notes.append(f"Constant, and left out: {listed(constant)}.")
+        columns = columns.drop(columns=constant)
+    numbers = columns.select_dtypes("number").columns
+    words = columns.columns.difference(numbers, sort=False)
+    imputed = make_pipeline(SimpleImputer(strategy="median"), how.scaler(how.intercept))
+    indicators = OneHotEncoder(drop="if_binary" if how.penalized else "first")
+    encoder = ColumnTransformer([("numbers", imputed, numbers), ("words", indicators, words)])
+    A = encoder.fit_transform(columns)
+    features = (
+        _features(numbers, encoder.named_transformers_["numbers"][-1]) if len(numbers) else []
+    )
+    for column in words:
+        categories = sorted(set(columns[column]))
+        first = 0 if how.penalized and len(categories) > 2 else 1
+        features += [Feature({"column": column, "category": word}) for word in categories[first:]]
+    return A, features
+
+
+def _features(names: Iterable[str], scaler: StandardScaler) -> list[Feature]:
+    """Return columns of numbers with the units of a fitted scaler."""
+    names = list(names)
+    shift = scaler.mean_ if scaler.with_mean else np.zeros(len(names))
+    scale = scaler.scale_ if scaler.with_std else np.ones(len(names))
+    return [
+        Feature({"column": name}, *units)
+        for name, *units in zip(names, shift.tolist(), scale.tolist(), strict=True)
+    ]
