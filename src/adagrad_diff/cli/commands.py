@@ -1,61 +1,206 @@
-"""The commands that call the library as they are: `reproduce`, `verify`, `datasets` and `info`."""
+"""The commands and their options. What they do is imported when they run, so that `--help` is fast."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from .. import _about
-from .group import choose, clean, click, interrupted, main, say
+from .._messages import require
+from .group import choose, clean, click, interrupted, main, say, strict
 
+option, argument = click.option, click.argument
+POSITIVE, FILE = click.IntRange(min=1), click.Path()
+NEW_DIRECTORY, DIRECTORY = click.Path(file_okay=False), click.Path(exists=True, file_okay=False)
 PROBLEMS = ("hinge", "lad", "news20", "splice", "2moons")
-FIGURES = ("fig1", "fig2", "fig3")
-OUT = click.option(
-    "--out",
-    default="results",
-    show_default=True,
-    type=click.Path(file_okay=False),
-    help="Directory for the results.",
-)
-DATA = click.option(
-    "--data", type=click.Path(exists=True, file_okay=False), help="Directory of the LIBSVM files."
+TARGETS = (*PROBLEMS, "fig1", "fig2", "fig3")
+
+data_option = option("--data", type=DIRECTORY, help="Directory of the LIBSVM files.")
+out_option = option(
+    "--out", type=NEW_DIRECTORY, default="results", help="Directory for the results."
 )
 
 
-@main.command(short_help="Run the paper's experiments and draw its figures.")
-@click.argument(
-    "targets", nargs=-1, type=click.Choice((*PROBLEMS, *FIGURES)), metavar="[TARGET]..."
+# ------------------------------------------------------------------------------ your data
+
+
+def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument and the options of `problem_of`."""
+    options = (
+        argument("data"),
+        option(
+            "--target", help="The column to predict. LIBSVM files and data sets have their own."
+        ),
+        option(
+            "--loss",
+            help="logistic, hinge, squared_hinge, multinomial; squared, lad, huber:1.5, "
+            "quantile:0.9, poisson.  [default: logistic for two classes, multinomial for several, "
+            "squared for numbers]",
+        ),
+        option("--positive", metavar="CLASS", help="The class to tell from all others."),
+        option(
+            "--penalty",
+            default="l1",
+            help="l1, l2, elasticnet:0.5, group (the categories of a column together), "
+            "nonnegative or none.",
+        ),
+        option(
+            "--alpha",
+            type=float,
+            help="Strength of the penalty.  [default: a hundredth of what makes all coefficients "
+            "zero; for l2, 1 / samples]",
+        ),
+        option(
+            "--intercept/--no-intercept",
+            default=True,
+            help="Whether there is an intercept, which is not penalized.",
+        ),
+        option(
+            "--standardize/--no-standardize",
+            default=True,
+            help="Whether the penalty sees columns of numbers with mean 0 and standard deviation "
+            "1. Coefficients are printed in the units of the file.",
+        ),
+        option(
+            "--drop",
+            multiple=True,
+            metavar="COLUMN",
+            help="A column to leave out; may be repeated.",
+        ),
+        option(
+            "--missing",
+            multiple=True,
+            metavar="WORD",
+            help="A word that means a missing value; may be repeated.",
+        ),
+        option(
+            "--thousands",
+            metavar="CHARACTER",
+            help="The separator of thousands in a CSV file, as in 1,234.",
+        ),
+        option(
+            "--impute",
+            is_flag=True,
+            help="Fill in missing values: the median, or a category of their own.",
+        ),
+        option(
+            "--drop-missing-target", is_flag=True, help="Leave out rows whose target is missing."
+        ),
+        option(
+            "--header/--no-header",
+            default=True,
+            help="Whether a CSV file names its columns in the first line.",
+        ),
+        option("--data", "directory", type=DIRECTORY, help="Directory of the LIBSVM files."),
+    )
+    for add in reversed(options):
+        command = add(command)
+    return command
+
+
+@main.command()
+@problem_options
+@option(
+    "--tol", type=click.FloatRange(min=0.0), default=1e-6, help="Relative duality gap to reach."
 )
-@click.option(
+@option("--max-iter", type=POSITIVE, default=10000, help="Iterations at most.")
+@option("--json", "as_json", is_flag=True, help="Print the model as JSON.")
+@option("--out", type=FILE, help="A file for the model as JSON.")
+@strict
+def fit(**options: Any) -> None:
+    """Fit a linear model to your data, with a proof.
+
+    It prints the coefficients, and how close to the best they are proven to be. DATA is a CSV,
+    Parquet, NPZ or LIBSVM file, or the name of a LIBSVM data set. Words become indicators, and dates
+    become days. The exit code is 1 if the model is not proven to be within --tol of the best, and 2
+    if there is none.
+    """
+    require("pandas", "cli")
+    require("sklearn", "cli")
+    from .fit import fit_model
+
+    fit_model(**options)
+
+
+@main.command()
+@problem_options
+@option(
+    "--rules",
+    multiple=True,
+    metavar="RULE[,RULE]...",
+    help="The rules to compare.  [default: all]",
+)
+@option(
+    "--budget",
+    default="500",
+    help="Iterations of each run, or a time for all of them: 60s, 5min.",
+)
+@option(
+    "--etas",
+    metavar="LOW:HIGH:COUNT",
+    help="Step sizes; also 0.01,0.1,1.  [default: seven decades around the problem's]",
+)
+@option("--starts", type=POSITIVE, default=3, help="Starts of each run.")
+@option(
+    "--jobs",
+    "n_jobs",
+    type=POSITIVE,
+    help="Chunks of runs that run in parallel.  [default: every core]",
+)
+@option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Of a Dask cluster that does the work, such as tcp://10.0.0.1:8786.",
+)
+@option("--out", type=FILE, default="report.html", help="The page; results are kept beside it.")
+@option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
+@strict
+def compare(**options: Any) -> None:
+    """Compare step-size rules on your data, as a page.
+
+    Every rule runs with many step sizes. The page shows how much the step size matters. DATA is a
+    CSV, Parquet, NPZ or LIBSVM file, or the name of a LIBSVM data set. After Ctrl-C, the same command
+    continues. Every comparison is kept in a folder of its own beside --out.
+    """
+    for package in ("pandas", "sklearn", "jinja2", "xarray", "tqdm", "threadpoolctl"):
+        require(package, "cli")
+    from .compare import compare_rules
+
+    compare_rules(**options)
+
+
+# ------------------------------------------------------------------------------ the paper
+
+
+@main.command()
+@argument("targets", nargs=-1, type=click.Choice(TARGETS), metavar="[TARGET]...")
+@option(
     "--scale",
     type=click.Choice(("quick", "full")),
     default="quick",
-    show_default=True,
     help="Two minutes, or the paper's sizes.",
 )
-@OUT
-@DATA
-@click.option("--resume", is_flag=True, help="Continue from the checkpoints in --out.")
-@click.option(
-    "--etas", type=click.IntRange(min=2), help="Step sizes of the grid, instead of the scale's."
-)
-@click.option("--starts", type=click.IntRange(min=1), help="Starts, instead of the scale's.")
-@click.option(
-    "--memory", default="2GB", show_default=True, help="For the trajectories that run at once."
-)
-@click.option(
+@out_option
+@data_option
+@option("--resume", is_flag=True, help="Continue from the checkpoints in --out.")
+@option("--etas", type=click.IntRange(min=2), help="Step sizes, instead of the scale's.")
+@option("--starts", type=POSITIVE, help="Starts, instead of the scale's.")
+@option("--memory", default="2GB", help="For the trajectories that run at once.")
+@option(
     "--jobs",
     "n_jobs",
-    type=click.IntRange(min=1),
+    type=POSITIVE,
     help="Chunks of trajectories that run in parallel.  [default: every core]",
 )
 @clean
 def reproduce(targets: tuple[str, ...], out: str, **options: Any) -> None:
-    """Run the paper's experiments and draw its figures: all of them, or those of some problems or figures.
+    """Run the paper's experiments and draw its figures.
 
-    A TARGET is a problem (hinge, lad, news20, splice, 2moons) or a figure (fig1, fig2, fig3). Figures
-    come as PDF and PNG, with the numbers behind them as CSV. After Ctrl-C, --resume continues.
+    All of them, or those of some targets. A TARGET is a problem (hinge, lad, news20, splice, 2moons)
+    or a figure (fig1, fig2, fig3). Figures come as PDF and PNG, with the numbers behind them as CSV.
+    After Ctrl-C, --resume continues.
     """
     from ..paper import reproduce as run
     from ..paper.table import to_text
@@ -69,28 +214,24 @@ def reproduce(targets: tuple[str, ...], out: str, **options: Any) -> None:
     _print(to_text(made.table), made.files)
 
 
-@main.command(short_help="Check the paper's inequalities and rates on recorded runs.")
-@click.argument("problems", nargs=-1, type=click.Choice(PROBLEMS), metavar="[PROBLEM]...")
-@click.option(
+@main.command()
+@argument("problems", nargs=-1, type=click.Choice(PROBLEMS), metavar="[PROBLEM]...")
+@option(
     "--eta",
     "etas",
     multiple=True,
     type=float,
     help="A step size; may be repeated.  [default: five over six decades]",
 )
-@click.option(
-    "--iterations",
-    type=click.IntRange(min=1),
-    help="Of every run.  [default: 2000, and 20000 for the rates]",
+@option(
+    "--iterations", type=POSITIVE, help="Of every run.  [default: 2000, and 20000 for the rates]"
 )
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of data and starts."
-)
-@DATA
-@OUT
+@option("--seed", type=click.IntRange(min=0), default=0, help="Of data and starts.")
+@data_option
+@out_option
 @clean
-def verify(problems: tuple[str, ...], etas: tuple[float, ...], out: str, **options: Any) -> None:
-    """Check the paper's inequalities and rates on recorded runs, and compare the main bound with the truth.
+def verify(problems: tuple[str, ...], out: str, **options: Any) -> None:
+    """Check the paper's inequalities and rates on recorded runs.
 
     A PROBLEM is hinge, lad, news20, splice or 2moons; all of them if none is named.
 
@@ -101,7 +242,7 @@ def verify(problems: tuple[str, ...], etas: tuple[float, ...], out: str, **optio
     from ..theory import verify as run
     from ..theory.report import to_text
 
-    found = run(problems, etas, say=say, output=out, **options)
+    found = run(problems, output=out, say=say, **options)
     _print(to_text(found), found.files)
     if not found.holds:
         raise click.ClickException("An inequality is violated: see the rows marked VIOLATED.")
@@ -111,16 +252,19 @@ def _print(text: str, files: Any) -> None:
     click.echo("\n".join([text, "", "Files:", *(f"  {path}" for path in files)]))
 
 
-@main.group(short_help="Data sets: which there are, and how to get them.")
+# ------------------------------------------------------------------------------ this machine
+
+
+@main.group()
 def datasets() -> None:
-    """The LIBSVM data sets: which there are, where they are, and how to get them."""
+    """Data sets: which there are, and how to get them."""
 
 
-@datasets.command("list", short_help="All data sets, and where they are.")
-@DATA
+@datasets.command("list")
+@data_option
 @clean
 def list_(data: str | None) -> None:
-    """All data sets with their sizes, and where they are on this machine."""
+    """All data sets, their sizes, and where they are."""
     from .. import datasets as sets
 
     for name in sets.names():
@@ -128,16 +272,15 @@ def list_(data: str | None) -> None:
         click.echo(f"{name:<12} {rows:>6} x {columns:<6} {sets.where(name, data) or 'not here'}")
 
 
-@datasets.command(short_help="Download data sets, and print where they are.")
-@click.argument("names", nargs=-1, required=True, metavar="NAME... | all")
-@click.option(
-    "--out", type=click.Path(file_okay=False), help="Directory for the files.  [default: the cache]"
-)
+@datasets.command()
+@argument("names", nargs=-1, required=True, metavar="NAME... | all")
+@option("--out", type=NEW_DIRECTORY, help="Directory for the files.  [default: the cache]")
 @clean
 def fetch(names: tuple[str, ...], out: str | None) -> None:
-    """Download data sets from the LIBSVM page, and print where they are.
+    """Download data sets, and print where they are.
 
-    Those of the package are written as LIBSVM's text, without a network.
+    They come from the LIBSVM page. Those of the package are written as LIBSVM's text, without a
+    network.
     """
     from .. import datasets as sets
 
@@ -146,12 +289,15 @@ def fetch(names: tuple[str, ...], out: str | None) -> None:
         click.echo(sets.fetch(name, out))
 
 
-@datasets.command(short_help="Print where a data set is.")
-@click.argument("name")
-@DATA
+@datasets.command()
+@argument("name")
+@data_option
 @clean
 def where(name: str, data: str | None) -> None:
-    """Print where a data set is; exit code 1 if it is not on this machine."""
+    """Print where a data set is.
+
+    The exit code is 1 if it is not on this machine.
+    """
     from .. import datasets as sets
 
     path = sets.where(choose(name, sets.names(), "data set"), data)
@@ -162,11 +308,10 @@ def where(name: str, data: str | None) -> None:
     click.echo(path)
 
 
-@main.command(short_help="Versions and machine, for a bug report.")
+@main.command()
 @clean
 def info() -> None:
-    """Versions, and what this machine has, for a bug report."""
+    """Versions and machine, for a bug report."""
     from ..datasets import cache
 
-    click.echo(_about.report())
-    click.echo(f"  data cache     {cache()}")
+    click.echo(f"{_about.report()}\n  data cache     {cache()}")

@@ -12,11 +12,14 @@ import json
 import shlex
 import sys
 import time
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .. import rules as all_rules
 from .._check import InputError
@@ -24,8 +27,10 @@ from .._files import read_text, write
 from .._messages import require
 from .._version import __version__
 from ..solvers.fingerprint import describe
-from .group import Problems, choose, click, interrupted, main, printable, say, strict
-from .problem import Problem, problem_of, problem_options
+from ..study.report import page as page_of
+from ..study.sensitivity import sensitivity
+from .group import Problems, choose, click, interrupted, printable, say
+from .problem import problem_of
 
 FOLDER_DIGITS = 12  # in the name of a comparison's folder
 PROBE_ITERATIONS = 50  # of a comparison that shows what an iteration costs, at most
@@ -34,49 +39,7 @@ CONNECT_TIME = "10s"  # that a scheduler may take to answer
 SHOWN = ("title", "about", "n_iter", "starts", "f_star", "scores", "verdict")
 
 
-@main.command(short_help="How much does the step size matter on your data? A page.")
-@problem_options
-@click.option(
-    "--rules",
-    multiple=True,
-    metavar="RULE[,RULE]...",
-    help="The rules to compare.  [default: all]",
-)
-@click.option(
-    "--budget",
-    default="500",
-    show_default=True,
-    help="Iterations of each run, or a time for all of them: 60s, 5min.",
-)
-@click.option(
-    "--etas",
-    metavar="LOW:HIGH:COUNT",
-    help="Step sizes; also 0.01,0.1,1.  [default: seven decades around the problem's]",
-)
-@click.option(
-    "--starts", type=click.IntRange(min=1), default=3, show_default=True, help="Starts of each run."
-)
-@click.option(
-    "--jobs",
-    "n_jobs",
-    type=click.IntRange(min=1),
-    help="Chunks of runs that run in parallel.  [default: every core]",
-)
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Of a Dask cluster that does the work, such as tcp://10.0.0.1:8786.",
-)
-@click.option(
-    "--out",
-    default="report.html",
-    show_default=True,
-    type=click.Path(),
-    help="The page; results are kept beside it.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
-@strict
-def compare(
+def compare_rules(
     rules: tuple[str, ...],
     budget: str,
     etas: str | None,
@@ -87,55 +50,46 @@ def compare(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Compare step-size rules on DATA over many step sizes, and write a page that shows how sensitive each is.
-
-    DATA is a CSV, Parquet, NPZ or LIBSVM file, or the name of a LIBSVM data set. After Ctrl-C, the
-    same command continues. Every comparison is kept in a folder of its own beside --out.
-    """
-    require("jinja2", "cli")
-    from ..study.report import page as page_of
-    from ..study.sensitivity import sensitivity
-
-    problems, page = Problems(), Path(out)
-    run: dict[str, Any] = {"starts": starts, "n_jobs": n_jobs}
+    """Compare rules, print their scores and write a page."""
+    page, problems = Path(out), Problems()
     results = page.with_name(f"{page.stem}.results")
-    with problems.catch():
-        _check_page(page, results)
-    with problems.catch():
-        run["rules"] = _rules(rules)
-    with problems.catch():
-        run["etas"] = None if etas is None else _etas(etas)
-    with problems.catch():
-        n_iter, seconds = _budget(budget)
+    problems.check(_check_page, page, results)
+    chosen = problems.check(_rules, rules)
+    grid = problems.check(_etas, etas)
+    n_iter, seconds = problems.check(_budget, budget) or (0, 0.0)
     problem = problem_of(problems, **options)
-    parts = (problem.loss, problem.penalty, run["rules"], run["etas"], starts, budget, __version__)
+    parts = (problem.loss, problem.penalty, chosen, grid, starts, budget, __version__)
     identity = json.dumps(describe(parts))
     folder = results / hashlib.sha256(identity.encode()).hexdigest()[:FOLDER_DIGITS]
     begun = _begun(folder / "run.json")
     kept = "This comparison was begun before and continues" if begun else "Results are kept"
-    say(f"{problem.message}\n{kept} in {folder}.")
+    say(f"{kept} in {folder}.")
     try:
-        with _cluster(scheduler) as run["client"]:
-            n_iter = n_iter or begun or _affordable(problem, run, seconds)
-            _write(folder / "run.json", json.dumps({"n_iter": n_iter, "about": problem.about}))
-            found = sensitivity(
+        with _cluster(scheduler) as client:
+            run = partial(
+                sensitivity,
                 problem.loss,
                 problem.penalty,
-                n_iter=n_iter,
-                checkpoint=folder / "checkpoint",
-                **run,
+                chosen,
+                grid,
+                starts,
+                n_jobs=n_jobs,
+                client=client,
             )
+            n_iter = n_iter or begun or _affordable(run, seconds)
+            _write(folder / "run.json", json.dumps({"n_iter": n_iter, **problem.facts}))
+            found = run(n_iter, checkpoint=folder / "checkpoint")
     except KeyboardInterrupt:
         interrupted(
             f"Interrupted. What is finished is kept in {folder}; the same command continues."
         )
     command = shlex.join(["adagrad-diff", *sys.argv[1:]])
-    content = found.content(title=problem.facts["title"], about=problem.about, command=[command])
+    about = [[name.capitalize(), str(fact)] for name, fact in problem.facts.items()]
+    content = found.content(title=problem.title, about=about, command=[command])
     copy = folder / "page.html"
     if not copy.exists():  # a page is written once, so that it is known later
         _write(folder / "content.json", json.dumps(content, indent=1, allow_nan=False))
         _write(copy, page_of(content))
-    _check_page(page, results)  # another file may have come in the meantime
     _write(page, copy.read_text(encoding="utf-8"))
     if as_json:
         shown = {"report": out, "results": str(folder)} | {name: content[name] for name in SHOWN}
@@ -158,14 +112,9 @@ def _check_page(page: Path, results: Path) -> None:
 
 def _begun(path: Path) -> int:
     """Return the number of iterations of a comparison that was begun before, or 0."""
-    try:
+    with suppress(OSError, ValueError, TypeError, KeyError):
         return int(json.loads(read_text(path))["n_iter"])
-    except (FileNotFoundError, NotADirectoryError):
-        return 0
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise InputError(
-            f"{str(path)!r} cannot be read: delete it, or choose another --out."
-        ) from error
+    return 0
 
 
 def _write(path: Path, text: str) -> None:
@@ -181,18 +130,18 @@ def _rules(texts: tuple[str, ...]) -> list[Any] | None:
     return [known[choose(word, known, "rule")] for word in dict.fromkeys(words) if word] or None
 
 
-def _etas(text: str) -> np.ndarray:
+def _etas(text: str | None) -> np.ndarray | None:
     """Return the step sizes of 0.01,0.1,1, or of LOW:HIGH:COUNT on a logarithmic scale."""
-    try:
+    if text is None:
+        return None
+    with suppress(ValueError):
         if ":" in text:
             low, high, count = text.split(":")
             etas = np.geomspace(float(low), float(high), int(count))
         else:
             etas = np.array(text.split(","), float)
-        if (np.isfinite(etas) & (etas > 0)).all() and etas.size:
+        if etas.size and etas.min() > 0 and etas.max() < np.inf:
             return np.unique(etas)
-    except ValueError:
-        pass
     raise InputError(
         f"--etas must be positive numbers, such as 0.01,0.1,1 or 1e-4:1e3:15. Got {text!r}."
     )
@@ -200,28 +149,26 @@ def _etas(text: str) -> np.ndarray:
 
 def _budget(text: str) -> tuple[int, float]:
     """Return a number of iterations and a time in seconds, one of which is zero."""
-    if text.isdigit() and int(text):
-        return int(text), 0.0
-    try:
-        seconds = require("pandas", "cli").Timedelta(text).total_seconds()
-    except ValueError:
-        seconds = 0.0
-    if text.isdigit() or not seconds > 0:
+    n_iter, seconds = 0, 0.0
+    with suppress(ValueError):
+        if text.isdigit():
+            n_iter = int(text)
+        else:
+            seconds = pd.Timedelta(text).total_seconds()
+    if not (n_iter or seconds > 0):
         raise InputError(
             "--budget must be a number of iterations, such as 500, or a time, such as 60s or 5min. "
             f"Got {text!r}."
         )
-    return 0, seconds
+    return n_iter, seconds
 
 
-def _affordable(problem: Problem, run: dict[str, Any], seconds: float) -> int:
+def _affordable(run: Callable[..., Any], seconds: float) -> int:
     """Return the number of iterations for which the time suffices, from a short comparison."""
-    from ..study.sensitivity import sensitivity
-
     took = 0.0
     for n_iter in (1, PROBE_ITERATIONS):  # the first one compiles and loads
         begin = time.perf_counter()
-        sensitivity(problem.loss, problem.penalty, n_iter=n_iter, progress=False, **run)
+        run(n_iter, progress=False)
         took = time.perf_counter() - begin
     n_iter = max(MIN_ITERATIONS, int(PROBE_ITERATIONS * seconds / took))
     say(f"In {seconds:g} seconds there is time for about {n_iter} iterations of each run.")

@@ -6,20 +6,23 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .._check import InputError
 from .._files import read_text, write
 from .._messages import counted
 from .._version import __version__
 from ..solvers import Status, minimize
-from .group import Problems, click, main, printable, say, strict
-from .problem import Problem, problem_of, problem_options
+from .group import Problems, click, printable, say
+from .problem import Problem, problem_of
 
 MODEL_FORMAT = "adagrad-diff model 1"
+COLUMNS = ["coefficient", "standardized", "column", "category"]  # as they are printed
 ENDS = {
     Status.STALLED: "its objective hardly improves any more",
     Status.MAX_ITER: "its iterations are used up",
@@ -27,38 +30,12 @@ ENDS = {
 }
 
 
-@main.command(short_help="Fit a linear model to your data, with a proof.")
-@problem_options
-@click.option(
-    "--tol",
-    type=click.FloatRange(min=0.0),
-    default=1e-6,
-    show_default=True,
-    help="Relative duality gap to reach.",
-)
-@click.option(
-    "--max-iter",
-    type=click.IntRange(min=1),
-    default=10000,
-    show_default=True,
-    help="Iterations at most, as for `minimize`.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the model as JSON.")
-@click.option("--out", type=click.Path(), help="A file for the model as JSON.")
-@strict
-def fit(tol: float, max_iter: int, as_json: bool, out: str | None, **options: Any) -> None:
-    """Fit a linear model to DATA and print its coefficients and how close to the best it is proven to be.
-
-    DATA is a CSV, Parquet, NPZ or LIBSVM file, or the name of a LIBSVM data set. Words become
-    indicators, dates become days. The exit code is 1 if the model is not proven to be within --tol of
-    the best, and 2 if there is none.
-    """
+def fit_model(tol: float, max_iter: int, as_json: bool, out: str | None, **options: Any) -> None:
+    """Fit, print and write a model."""
     path, problems = None if out is None else Path(out), Problems()
     if path is not None:
-        with problems.catch():
-            check_model_file(path)
+        problems.check(check_model_file, path)
     problem = problem_of(problems, **options)
-    say(problem.message)
     begin = time.perf_counter()
     result = minimize(
         problem.loss, penalty=problem.penalty, tol=tol, max_iter=max_iter, on_failure="ignore"
@@ -84,11 +61,10 @@ def check_model_file(path: Path) -> None:
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"--out names {str(path)!r}, whose directory cannot be written.")
         return
-    try:
-        found = json.loads(read_text(path)).get("format")
-    except (OSError, ValueError, AttributeError, RecursionError):
-        found = None
-    if found != MODEL_FORMAT:
+    content = ""
+    with suppress(OSError, ValueError):
+        content = read_text(path)
+    if MODEL_FORMAT not in content:
         raise InputError(
             f"--out names {str(path)!r}, which exists and is not a model: choose another name."
         )
@@ -102,8 +78,8 @@ def _model(problem: Problem, result: Any, seconds: float) -> dict[str, Any]:
     return {
         "format": MODEL_FORMAT,
         "version": __version__,
+        "title": problem.title,
         **problem.facts,
-        "about": problem.about,
         "objective": fun,
         "gap": gap if np.isfinite(gap) else None,
         "relative_gap": gap / (abs(fun) or 1.0) if gap < abs(fun) or gap == 0.0 else None,
@@ -117,14 +93,14 @@ def _model(problem: Problem, result: Any, seconds: float) -> dict[str, Any]:
 
 def _function(problem: Problem, name: str | None, x: np.ndarray) -> dict[str, Any]:
     """Return a linear function of the columns as they are in the file."""
-    own = x.astype(float).tolist()
-    intercept = own.pop() if problem.loss.intercept else 0.0
-    terms = []
-    for feature, coefficient in zip(problem.features, own, strict=True):
-        slope = coefficient / feature.scale
-        intercept -= slope * feature.shift
-        terms.append({**feature.label, "coefficient": slope, "standardized": coefficient})
-    return {"of": name, "intercept": intercept, "terms": terms}
+    _, _, _, _, labels, shift, scale = problem.table
+    own, c = x[: len(labels)].astype(float), x[len(labels) :].sum()
+    raw = own / scale
+    terms = [
+        {**label, "coefficient": slope, "standardized": standardized}
+        for label, slope, standardized in zip(labels, raw.tolist(), own.tolist(), strict=True)
+    ]
+    return {"of": name, "intercept": float(c - raw @ shift), "terms": terms}
 
 
 def _shown(model: dict[str, Any]) -> str:
@@ -132,28 +108,26 @@ def _shown(model: dict[str, Any]) -> str:
     proof = "nothing is proven"
     if model["relative_gap"] is not None or model["ended"] == "certified":
         proof = f"{model['gap']:.2g}: no such model has an objective that is smaller by more"
-    iterations = counted(model["iterations"], "iteration")
     lines = [
         model["title"],
         f"objective    {model['objective']:.10g}",
         f"proven gap   {proof}",
-        f"ended        {model['ended']} after {iterations}, {model['seconds']:.2g} s",
+        f"ended        {model['ended']}, {counted(model['iterations'], 'iteration')}, "
+        f"{model['seconds']:.2g} s",
     ]
     for function in model["models"]:
         target = f"prediction of {model['target']}"
         if function["of"] is not None:
             target = f"score of {model['target']} = {function['of']}"
+        terms = function["terms"]
+        used = [term for term in terms if term["coefficient"]]
+        used.sort(key=lambda term: -abs(term["standardized"]))
+        intercept = {"column": "(intercept)", "coefficient": function["intercept"]}
+        table = pd.DataFrame([intercept, *used], columns=COLUMNS)
         lines += [
             "",
-            f"{target}: the intercept, and each column (in its own units) times its coefficient",
+            f"{target}: the sum of coefficient x column, in the units of the file",
+            table.to_string(index=False, na_rep="", float_format="{:.6g}".format),
+            f"{counted(len(terms) - len(used), 'other coefficient')} = 0",
         ]
-        lines.append(f"{function['intercept']:>14.6g}  (intercept)")
-        used = [term for term in function["terms"] if term["coefficient"]]
-        for term in sorted(used, key=lambda term: -abs(term["standardized"])):
-            column = "=".join(term[name] for name in ("column", "category") if name in term)
-            if term["standardized"] != term["coefficient"]:
-                column += f"   ({term['standardized']:.4g} per standard deviation)"
-            lines.append(f"{term['coefficient']:>14.6g}  {column}")
-        if len(used) < len(function["terms"]):
-            lines.append(f"{'0':>14}  {len(function['terms']) - len(used)} more")
     return "\n".join(lines)

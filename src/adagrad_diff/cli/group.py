@@ -5,8 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -125,11 +124,10 @@ def choose(word: str, known: Iterable[str], what: str) -> str:
 class Problems(list[str]):
     """What is wrong with the input, collected to be reported in one message."""
 
-    @contextmanager
-    def catch(self) -> Iterator[None]:
-        """Add an input error to the list."""
+    def check(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function returns, or collect its error about the input."""
         try:
-            yield
+            return function(*arguments)
         except InputError as error:
             self.append(str(error))
 
@@ -140,7 +138,11 @@ class Problems(list[str]):
 
 
 @click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH}
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": HELP_WIDTH,
+        "show_default": True,
+    }
 )
 @click.version_option(message=_about.version_line(), package_name="adagrad-diff")
 def main() -> None:

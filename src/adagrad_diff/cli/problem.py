@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from .. import _check
 from .._check import InputError
@@ -24,8 +25,8 @@ from ..losses import (
 )
 from ..losses.linear import BinaryModel
 from ..penalties import L1, ElasticNet, GroupL2, NonNegative, Penalty, Ridge, Zero
-from .group import Problems, choose, click, listed
-from .tables import Feature, Preparation, Table, read_table
+from .group import Problems, choose, listed, say
+from .tables import Preparation, Table, read_table
 
 CRITICAL_SHARE = 0.01  # default alpha, relative to the smallest that makes all coefficients zero
 MAX_CLASSES = 20  # different values of a target that may be classes in a short table
@@ -50,99 +51,18 @@ LOSSES: dict[str, type[LinearModel]] = {
 }
 
 
-def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument and the options that `problem_of` takes."""
-    options = (
-        click.argument("data"),
-        click.option(
-            "--target", help="The column to predict. LIBSVM files and data sets have their own."
-        ),
-        click.option(
-            "--loss",
-            help="logistic, hinge, squared_hinge, multinomial; squared, lad, huber:1.5, "
-            "quantile:0.9, poisson.  [default: logistic for two classes, multinomial for several, "
-            "squared for numbers]",
-        ),
-        click.option("--positive", metavar="CLASS", help="The class to tell from all others."),
-        click.option(
-            "--penalty",
-            default="l1",
-            show_default=True,
-            help="l1, l2, elasticnet:0.5, group (the categories of a column together), "
-            "nonnegative or none.",
-        ),
-        click.option(
-            "--alpha",
-            type=float,
-            help="Strength of the penalty.  [default: a hundredth of what makes all coefficients "
-            "zero; for l2, 1 / samples]",
-        ),
-        click.option(
-            "--intercept/--no-intercept",
-            default=True,
-            help="Whether there is an intercept, which is not penalized.  [default: yes]",
-        ),
-        click.option(
-            "--standardize/--no-standardize",
-            default=True,
-            help="Whether the penalty sees columns of numbers with mean 0 and standard deviation "
-            "1. Coefficients are printed in the units of the file.  [default: yes]",
-        ),
-        click.option(
-            "--drop",
-            multiple=True,
-            metavar="COLUMN",
-            help="A column to leave out; may be repeated.",
-        ),
-        click.option(
-            "--missing",
-            multiple=True,
-            metavar="WORD",
-            help="A word that means a missing value; may be repeated.",
-        ),
-        click.option(
-            "--thousands",
-            metavar="CHARACTER",
-            help="The separator of thousands in a CSV file, as in 1,234.",
-        ),
-        click.option(
-            "--impute",
-            is_flag=True,
-            help="Fill in missing values: the median, or a category of their own.",
-        ),
-        click.option(
-            "--drop-missing-target", is_flag=True, help="Leave out rows whose target is missing."
-        ),
-        click.option(
-            "--header/--no-header",
-            default=True,
-            help="Whether a CSV file names its columns in the first line.",
-        ),
-        click.option(
-            "--data",
-            "directory",
-            type=click.Path(exists=True, file_okay=False),
-            help="Directory of the LIBSVM files.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 class Problem(NamedTuple):
     """What `fit` solves and `compare` compares rules on."""
 
+    table: Table
     loss: LinearModel
     penalty: Penalty
-    features: list[Feature]
-    facts: dict[str, Any]  # for the files that the commands write
-    about: list[list[str]]  # for people
+    facts: dict[str, Any]  # what was decided, for people and for files
 
     @property
-    def message(self) -> str:
-        """Return what users should know before anything is computed."""
-        return "\n".join(text for label, text in self.about if label in ("Preparation", "Target"))
+    def title(self) -> str:
+        """Return what is minimized."""
+        return "{data}: {loss} loss, {penalty} penalty, alpha {alpha:.3g}".format(**self.facts)
 
 
 def problem_of(
@@ -156,60 +76,44 @@ def problem_of(
     directory: str | None,
     **preparation: Any,
 ) -> Problem:
-    """Return the problem, or raise one error about everything that is wrong."""
-    with problems.catch():
-        _check.nonnegative(alpha or 0.0, "alpha", "the penalty")
-    with problems.catch():
-        loss_of(loss or "squared", np.eye(1), np.ones(1))
-    with problems.catch():
-        penalty_of(penalty, 1.0, np.zeros(1, int))
-    if alpha == 0.0 and penalty not in FREE:
-        penalty = "none"
+    """Return the problem, or raise one error about everything that is wrong. It says what it decides."""
+    problems.check(_check.nonnegative, alpha or 0.0, "alpha", "the penalty")
+    problems.check(loss_of, loss or "squared", np.eye(1), np.ones(1))
+    problems.check(penalty_of, penalty, 1.0, np.zeros(1, int))
+    penalty = "none" if alpha == 0.0 and penalty != "nonnegative" else penalty
     how = Preparation(**preparation, penalized=penalty != "none", notes=[])
-    with problems.catch():
-        table = read_table(data, target, directory, how)
+    table = problems.check(read_table, data, target, directory, how)
     problems.refuse()
     loss, b, classes, meaning = _targets(table, loss, positive)
     columns = len(classes) if loss == "multinomial" else 1
     several = {"classes": columns} if columns > 1 else {}
     model = loss_of(loss, table.A, b, intercept=how.intercept, **several)
-    origin = "as given"
+    how.notes.append(meaning)
+    if how.standardize:
+        how.notes.append(STANDARDIZED)
     if penalty in FREE:
-        alpha, origin = 0.0, "none"
+        alpha = 0.0
     elif alpha is None and penalty == "l2":
-        alpha, origin = 1.0 / len(b), "one over the number of samples"
+        alpha = 1.0 / len(b)
     elif alpha is None:
         critical = critical_lam(model, L1(1.0))
         alpha = CRITICAL_SHARE * (critical if 0 < critical < np.inf else 1.0)
-        origin = "a hundredth of what makes every coefficient zero with an L1 penalty"
-    if how.standardize:
-        how.notes.append(STANDARDIZED)
-    groups = np.unique([feature.label["column"] for feature in table.features], return_inverse=True)
+    names = [label["column"] for label in table.labels]
+    groups = np.repeat(np.unique(names, return_inverse=True)[1], columns)
     facts = {
-        "title": f"{table.name}: {loss} loss, {penalty} penalty, alpha {alpha:.3g}",
+        "data": table.name,
+        "samples": len(b),
+        "features": len(names),
         "target": table.target,
         "classes": classes,
         "loss": loss,
         "penalty": penalty,
         "alpha": alpha,
+        "intercept": how.intercept,
+        "notes": how.notes,
     }
-    about = {
-        "Data": table.name,
-        "Samples": len(b),
-        "Features": f"{len(table.features)} of {len(groups[0])} columns",
-        "Preparation": " ".join(how.notes) or "none",
-        "Target": meaning,
-        "Loss": f"{loss}, mean over samples{', with an intercept' * how.intercept}",
-        "Penalty": penalty,
-        "Strength": f"{alpha:.6g} ({origin})",
-    }
-    return Problem(
-        model,
-        penalty_of(penalty, alpha, np.repeat(groups[1], columns)),
-        table.features,
-        facts,
-        [[label, str(text)] for label, text in about.items()],
-    )
+    say("\n".join(how.notes))
+    return Problem(table, model, penalty_of(penalty, alpha, groups), facts)
 
 
 def loss_of(text: str, A: Any, b: Any, **options: Any) -> LinearModel:
@@ -251,9 +155,9 @@ def _targets(
 ) -> tuple[str, np.ndarray, list[str], str]:
     """Return the name of the loss, its targets, the classes, and a sentence about them."""
     y, called = table.y, f"The target {table.target!r} of {table.name!r}"
-    words = y.dtype == object
-    values, codes = np.unique(y.astype(str) if words else y, return_inverse=True)
-    names = [v if words else np.format_float_positional(v, trim="-") for v in values.tolist()]
+    codes, values = pd.factorize(y, sort=True)
+    words = values.dtype == object
+    names = [str(value) if words else f"{value:.15g}" for value in values]
     if positive is not None:
         codes = (codes == names.index(choose(positive, names, "class"))).astype(int)
         names.remove(positive)

@@ -9,7 +9,6 @@ import lzma
 import re
 import shlex
 import warnings
-from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,10 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from .. import datasets
-from .._files import open_regular, reason
+from .._files import open_regular
 from .._messages import counted, require
 from ..datasets import DataError
 from .group import Problems, choose, listed
@@ -42,24 +40,6 @@ MISSING = "(missing)"  # the category of missing words
 USUAL_TARGETS = ("y", "b", "target")  # names of the target, if the user names none
 
 
-class Feature(NamedTuple):
-    """A column of the matrix: (value - shift) / scale of a column of the file, or of a category."""
-
-    label: dict[str, str]  # "column", and perhaps "category"
-    shift: float = 0.0
-    scale: float = 1.0
-
-
-class Table(NamedTuple):
-    """Samples: the matrix of their features, and the target."""
-
-    name: str
-    target: str
-    y: np.ndarray
-    A: Any
-    features: list[Feature]
-
-
 @dataclass
 class Preparation:
     """How a file becomes numbers, and what users should know about it (`notes`)."""
@@ -75,17 +55,25 @@ class Preparation:
     penalized: bool
     notes: list[str]
 
-    def scaler(self, center: bool) -> Any:
-        """Return the standardization of numbers, which leaves them as they are if it is not wanted."""
-        return StandardScaler(with_mean=self.standardize and center, with_std=self.standardize)
+
+class Table(NamedTuple):
+    """Samples. Column j of A is (value - shift[j]) / scale[j] of what labels[j] names."""
+
+    name: str
+    target: str
+    y: np.ndarray
+    A: Any
+    labels: list[dict[str, str]]  # "column", and perhaps "category"
+    shift: np.ndarray
+    scale: np.ndarray
 
 
 def read_table(data: str, target: str | None, directory: str | None, how: Preparation) -> Table:
     """Return the samples of a file or of a data set of `adagrad_diff.datasets`.
 
-    Numbers get mean 0 and standard deviation 1; sparse ones keep their zeros. Words become one
-    indicator per category. There is one fewer if there are two, or if nothing is penalized: the
-    coefficients of all of them would not be unique.
+    Words become one indicator per category. There is one fewer if there are two, or if nothing is
+    penalized: the coefficients of all of them would not be unique. Numbers get standard deviation 1,
+    and mean 0 if the matrix is dense and there is an intercept.
     """
     path = Path(data)
     if path.exists():
@@ -96,15 +84,23 @@ def read_table(data: str, target: str | None, directory: str | None, how: Prepar
     if isinstance(samples, pd.DataFrame):
         target, columns = _columns(samples, name, target, how)
         y = columns.pop(target).to_numpy()
-        return Table(name, target, y, *_encoded(columns, how))
-    if target or how.drop:
+        A, labels = _encoded(columns, how)
+    elif target or how.drop:
         raise DataError(f"{name!r} has no names of columns: leave out --target and --drop.")
-    A, y = samples
-    if not (A.shape[1] and abs(A).max() <= LARGEST_VALUE):
-        raise DataError(f"{name!r} has no features, or values that are not finite: remove them.")
-    scaler = how.scaler(center=how.intercept and isinstance(A, np.ndarray))
-    A = scaler.fit_transform(A)
-    return Table(name, "label", y, A, _features(map(str, range(1, A.shape[1] + 1)), scaler))
+    else:
+        (A, y), target = samples, "label"
+        labels = [{"column": str(j + 1)} for j in range(A.shape[1])]
+    if not (labels and abs(A).max() <= LARGEST_VALUE):
+        raise DataError(f"{name!r} has no features that vary, or values that are not finite.")
+    shift, scale = np.zeros(len(labels)), np.ones(len(labels))
+    if how.standardize:
+        sparse = not isinstance(A, np.ndarray)
+        number = np.array(["category" not in label for label in labels])
+        scaler = StandardScaler(with_mean=False).fit(A)
+        scale = np.where(number, scaler.scale_, 1.0)
+        shift = np.where(number & how.intercept & (not sparse), scaler.mean_, 0.0)
+        A = A.multiply(1.0 / scale).tocsr() if sparse else (A - shift) / scale
+    return Table(name, target, y, A, labels, shift, scale)
 
 
 # ------------------------------------------------------------------------------ files
@@ -118,7 +114,7 @@ def read_file(path: Path, how: Preparation) -> Any:
             lines = [line for line in lines if line.strip()]
             file.seek(0)
             if not lines:
-                raise DataError(f"{path.name!r} is empty.")
+                raise ValueError("it is empty")
             if lines[0].startswith(b"PAR1"):
                 require("pyarrow", "cli")
                 frame = pd.read_parquet(file)
@@ -128,15 +124,12 @@ def read_file(path: Path, how: Preparation) -> Any:
                 return datasets.read_libsvm(file)
             else:
                 frame = _csv(file, b"".join(lines).decode("utf-8-sig", "replace"), how)
-    except (DataError, ImportError):
+    except ImportError:
         raise
-    except OSError as error:
-        raise DataError(f"{path.name!r} cannot be read: {reason(error)}.") from error
     except Exception as error:  # of several libraries, of any kind
-        said = str(error).splitlines()[0]
         raise DataError(
-            f"{path.name!r} cannot be read: {said}. It should be a table (CSV in UTF-8, Parquet, "
-            "NPZ), or samples in LIBSVM's format."
+            f"{path.name!r} cannot be read: {str(error).strip()}. It should be a table (CSV in "
+            "UTF-8, Parquet, NPZ), or samples in LIBSVM's format."
         ) from error
     return frame.rename(columns=str)
 
@@ -196,8 +189,7 @@ def _columns(
         raise DataError(f"Name the column of {file!r} to predict with --target: {listed(frame)}.")
     problems = Problems()
     for column in (target, *how.drop):
-        with problems.catch():
-            choose(column, frame, "column")
+        problems.check(choose, column, frame, "column")
     problems.refuse()
     if how.drop_missing_target:
         gone = frame[target].isna()
@@ -208,9 +200,8 @@ def _columns(
     columns = {}
     for column, series in frame.items():
         if column == target or column not in how.drop:
-            with problems.catch():
-                called = f"Column {column!r} of {file!r}"
-                columns[column] = _values(series, column == target, called, how)
+            called = f"Column {column!r} of {file!r}"
+            columns[column] = problems.check(_values, series, column == target, called, how)
     problems.refuse()
     return target, pd.DataFrame(columns)
 
@@ -263,34 +254,23 @@ def _values(series: pd.Series, is_target: bool, called: str, how: Preparation) -
     return values
 
 
-def _encoded(columns: pd.DataFrame, how: Preparation) -> tuple[Any, list[Feature]]:
-    """Return the matrix of complete numbers and indicators, and what its columns are."""
+def _encoded(columns: pd.DataFrame, how: Preparation) -> tuple[Any, list[dict[str, str]]]:
+    """Return the matrix of complete numbers and indicators, and the labels of its columns."""
     constant = columns.columns[columns.nunique() < 2]
     if len(constant):
         how.notes.append(f"Constant, and left out: {listed(constant)}.")
         columns = columns.drop(columns=constant)
     numbers = columns.select_dtypes("number").columns
     words = columns.columns.difference(numbers, sort=False)
-    imputed = make_pipeline(SimpleImputer(strategy="median"), how.scaler(how.intercept))
-    indicators = OneHotEncoder(drop="if_binary" if how.penalized else "first")
-    encoder = ColumnTransformer([("numbers", imputed, numbers), ("words", indicators, words)])
-    A = encoder.fit_transform(columns)
-    features = (
-        _features(numbers, encoder.named_transformers_["numbers"][-1]) if len(numbers) else []
+    encoder = ColumnTransformer(
+        [
+            ("numbers", SimpleImputer(strategy="median"), numbers),
+            ("words", OneHotEncoder(drop="if_binary" if how.penalized else "first"), words),
+        ]
     )
+    labels = [{"column": column} for column in numbers]
     for column in words:
         categories = sorted(set(columns[column]))
         first = 0 if how.penalized and len(categories) > 2 else 1
-        features += [Feature({"column": column, "category": word}) for word in categories[first:]]
-    return A, features
-
-
-def _features(names: Iterable[str], scaler: StandardScaler) -> list[Feature]:
-    """Return columns of numbers with the units of a fitted scaler."""
-    names = list(names)
-    shift = scaler.mean_ if scaler.with_mean else np.zeros(len(names))
-    scale = scaler.scale_ if scaler.with_std else np.ones(len(names))
-    return [
-        Feature({"column": name}, *units)
-        for name, *units in zip(names, shift.tolist(), scale.tolist(), strict=True)
-    ]
+        labels += [{"column": column, "category": category} for category in categories[first:]]
+    return encoder.fit_transform(columns), labels

@@ -11,14 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._messages import require, warn
-from ._files import bundled, cache, cached, fetch, own_file, verified, where
-from ._registry import REGISTRY, DataError, DataWarning, Entry, Unavailable, entry_of
+from ._files import cache, fetch, find, unavailable, verified, where
+from ._registry import REGISTRY, DataError, DataWarning, Unavailable, entry_of
 
 __all__ = [
     "DataError",
@@ -132,31 +131,25 @@ def load(
     ([3, 3, 1, 2, 3, 4, 4, 3], np.float64(-1.0))
     """
     entry = entry_of(name, "load")
-    own = own_file(entry, directory)
-    if own is not None:
-        verified(own, entry)
-        return _read(name, entry, own, "directory")
-    packed = bundled(entry)
-    if packed is not None:
-        # Every row has all features.
-        numbers = verified(packed, entry).decode().replace(":", " ")
-        table = np.fromstring(numbers, sep=" ").reshape(entry.shape[0], -1)
-        A = np.ascontiguousarray(table[:, 2::2])
-        return Dataset(A, table[:, 0].copy(), name, "package", entry.sha256)
+    path, source = find(entry, directory)
     try:
-        path, source = cached(entry, download=download)
+        if path is None and not download:
+            raise unavailable(entry, "download=False forbids it")
+        path = path or fetch(name)
     except DataError as error:
         if not stand_in:
             raise
         if not isinstance(error, Unavailable):
             warn(f"{error} A stand-in is used.", DataWarning)
         return _stand_in(name)
-    return _read(name, entry, path, source)
-
-
-def _read(name: str, entry: Entry, path: Path, source: str) -> Dataset:
-    A, b = read_libsvm(path, entry.shape[1])
-    return Dataset(A.toarray() if entry.dense else A, b, name, source, entry.sha256)
+    content = verified(path, entry)
+    if source == "package":  # every row has all features
+        numbers = np.fromstring(content.replace(b":", b" "), sep=" ").reshape(entry.shape[0], -1)
+        A, b = np.ascontiguousarray(numbers[:, 2::2]), numbers[:, 0].copy()
+    else:
+        A, b = read_libsvm(path, entry.shape[1])
+        A = A.toarray() if entry.dense else A
+    return Dataset(A, b, name, source, entry.sha256)
 
 
 def read_libsvm(file: Any, features: int | None = None) -> tuple[Any, np.ndarray]:
