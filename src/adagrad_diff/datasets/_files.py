@@ -97,12 +97,14 @@ def bundled(entry: Entry) -> Path:
 
 def verified(path: Path, entry: Entry) -> bytes:
     """Return the content of a file, or raise if it is not the file of the registry."""
-    remedy = f"Replace it by {entry.url}, or delete it."
+    packed = path == bundled(entry)
+    remedy = (
+        "Install adagrad-diff again." if packed else f"Replace it by {entry.url}, or delete it."
+    )
     try:
         with open_regular(path) as file:
             content = bytes(file.read())
-        if path == bundled(entry):
-            remedy = "Install adagrad-diff again."
+        if packed:
             content = bz2.decompress(content)
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}. {remedy}") from None

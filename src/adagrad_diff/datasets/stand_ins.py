@@ -62,7 +62,7 @@ def words(entry: Entry, rule: Generator, rows: Generator) -> Data:
     classes = len(entry.labels)
     b = np.arange(n) % classes
     length = np.ceil(61 * np.exp(0.85 * rows.standard_normal(n))).astype(int)
-    text = np.repeat(np.arange(n), length)
+    text = np.repeat(np.arange(n, dtype=np.int32), length)
     frequency = np.cumsum(1 / (np.arange(d) + 10))
     word = np.searchsorted(frequency, rows.random(len(text)) * frequency[-1])
     # Neither the commonest words nor the rarest.
@@ -70,7 +70,7 @@ def words(entry: Entry, rule: Generator, rows: Generator) -> Data:
     special = rows.random(len(text)) < 1 / 7
     rank = (150 ** rows.random(special.sum())).astype(int) - 1  # density 1 / rank
     word[special] = preferred[b[text[special]], rank]
-    A = csr_array((np.ones(len(text)), (text, word)), shape=(n, d))
+    A = csr_array((np.ones(len(text)), (text, word.astype(np.int32))), shape=(n, d))
     A.data = np.minimum(np.floor(rows.random(A.nnz) ** (-1 / 2.2)), 500)
     return A, b + 1.0
 
