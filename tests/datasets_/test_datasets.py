@@ -30,7 +30,9 @@ FUNCTIONS = [
 def test_names(function):
     assert datasets.names() == [*NAMES, "tiny"]
     for name in ("news20.binary", "", None, ["splice"]):
-        with pytest.raises(ValueError, match=rf"'name' parameter of {function.__name__} must be one"):
+        with pytest.raises(
+            ValueError, match=rf"'name' parameter of {function.__name__} must be one"
+        ):
             function(name)
 
 
@@ -115,7 +117,9 @@ def test_directories_that_do_not_exist(stand_in, tmp_path, monkeypatch):
     def load(directory=None):
         return datasets.load("tiny", directory, stand_in=stand_in)
 
-    with pytest.raises(DataError, match=r"'directory' argument names '.*absent', which is not a dir"):
+    with pytest.raises(
+        DataError, match=r"'directory' argument names '.*absent', which is not a dir"
+    ):
         load(tmp_path / "absent")
     monkeypatch.setenv("ADAGRAD_DIFF_DATA", str(tmp_path / "gone"))
     with pytest.raises(DataError, match=r"variable ADAGRAD_DIFF_DATA names '.*gone', which is not"):

@@ -86,7 +86,9 @@ def test_answers_that_are_errors(status, page, cache):
 def test_more_than_expected(page, cache, declared):
     """It is not read on: neither when the page says how long it is, nor when it goes on for ever."""
     page.answer, page.length, page.endless = bytes(1 << 16), 1 << 40 if declared else None, True
-    with pytest.raises(DataError, match=rf"{ENTRY.url} sent another file .*\({ENTRY.size + 1} bytes"):
+    with pytest.raises(
+        DataError, match=rf"{ENTRY.url} sent another file .*\({ENTRY.size + 1} bytes"
+    ):
         datasets.load("tiny")
     assert page.sent < 1 << 24
     assert files(cache) == {}
@@ -117,7 +119,9 @@ def test_wrong_files_in_the_cache(fault, page, cache):
     cache.mkdir(parents=True, exist_ok=True)
     (cache / "tiny").write_bytes(WRONG[fault])
     for use in (datasets.load, datasets.fetch):
-        with pytest.raises(DataError, match=r"tiny is damaged or .* expected sha256 .* or delete it"):
+        with pytest.raises(
+            DataError, match=r"tiny is damaged or .* expected sha256 .* or delete it"
+        ):
             use("tiny")
     assert files(cache) == {"tiny": WRONG[fault]}
     assert page.asked == []

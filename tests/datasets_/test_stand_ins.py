@@ -74,7 +74,12 @@ def test_stand_ins_can_be_learned(stand_in):
     """On rows that were not seen, and not without effort: the labels carry noise, as the real ones do."""
     from sklearn.linear_model import LogisticRegression
 
-    for name, least in (("splice.t", 0.8), ("news20", 0.8), ("mushrooms", 0.9), ("heart_scale", 0.72)):
+    for name, least in (
+        ("splice.t", 0.8),
+        ("news20", 0.8),
+        ("mushrooms", 0.9),
+        ("heart_scale", 0.72),
+    ):
         A, b = stand_in[name]
         y = b <= 10 if name == "news20" else b == b[0]
         half = 4000 if name == "news20" else len(y) // 2

@@ -90,8 +90,8 @@ def read_table(data: str, target: str | None, directory: str | None, how: Prepar
     else:
         (A, y), target = samples, "label"
         labels = [{"column": str(j + 1)} for j in range(A.shape[1])]
-    if not (labels and abs(A).max() <= LARGEST_VALUE):
-        raise DataError(f"{name!r} has no features that vary, or values that are not finite.")
+    if not abs(A).max() <= LARGEST_VALUE:
+        raise DataError(f"{name!r} has values that are not finite: remove their rows.")
     shift, scale = np.zeros(len(labels)), np.ones(len(labels))
     if how.standardize:
         sparse = not isinstance(A, np.ndarray)
@@ -144,6 +144,7 @@ def _csv(file: Any, head: str, how: Preparation) -> pd.DataFrame:
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"it has several columns {listed(twice)}")
     comma = separator == ";" and DECIMAL_COMMA.search(head) and not DECIMAL_POINT.search(head)
+    comma = comma or how.thousands == "."
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows longer than the header
         frame = pd.read_csv(
@@ -227,8 +228,8 @@ def _values(series: pd.Series, is_target: bool, called: str, how: Preparation) -
         values = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
         how.notes.append(f"{called} holds dates, which count as days since 1970-01-01.")
     else:
-        plain = pd.to_numeric(values.str.replace(GROUPS, "", regex=True), errors="coerce")
-        if plain.notna().mean() >= MOSTLY_NUMBERS:
+        plain = values.str.replace(GROUPS, "", regex=True).str.replace(",", ".")
+        if pd.to_numeric(plain, errors="coerce").notna().mean() >= MOSTLY_NUMBERS:
             row = numbers.isna().idxmax()
             word = shlex.quote(values[row])
             raise DataError(
@@ -260,6 +261,8 @@ def _encoded(columns: pd.DataFrame, how: Preparation) -> tuple[Any, list[dict[st
     if len(constant):
         how.notes.append(f"Constant, and left out: {listed(constant)}.")
         columns = columns.drop(columns=constant)
+    if columns.empty:
+        raise DataError("There is no column beside the target that varies.")
     numbers = columns.select_dtypes("number").columns
     words = columns.columns.difference(numbers, sort=False)
     encoder = ColumnTransformer(
