@@ -166,7 +166,10 @@ def test_text_and_file(run, tmp_path):
     for words in ("certified, 0 iterations,", "city", "Rome", "(intercept)", mixed_table.ODD):
         assert words in result.stdout
     assert "\x1b" not in result.output
-    for words in ("holds numbers from", "The penalty sees columns of numbers with standard deviation"):
+    for words in (
+        "holds numbers from",
+        "The penalty sees columns of numbers with standard deviation",
+    ):
         assert words in result.stderr
     model = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
     assert model["classes"] == []
@@ -193,7 +196,9 @@ def test_iterations_are_those_of_minimize(run, monkeypatch):
 
     monkeypatch.setattr(command, "minimize", recorded)
     for limit in ("7", "300"):
-        result = run("fit", "mixed.csv", *mixed_table.target("score"), "--json", "--max-iter", limit)
+        result = run(
+            "fit", "mixed.csv", *mixed_table.target("score"), "--json", "--max-iter", limit
+        )
         limits = ["--loss", "lad", "--penalty", "group", "--max-iter", limit, "--json"]
         result = run("fit", "mixed.csv", *mixed_table.target("score"), *limits)
         assert result.exit_code == 1
@@ -207,7 +212,9 @@ def test_choices(run):
     from adagrad_diff.cli.problem import LOSSES
     from adagrad_diff.losses import LinearModel
 
-    kinds = {kind for name in losses.__all__ if issubclass(kind := getattr(losses, name), LinearModel)}
+    kinds = {
+        kind for name in losses.__all__ if issubclass(kind := getattr(losses, name), LinearModel)
+    }
     assert set(LOSSES.values()) == kinds - {LinearModel}
     target = mixed_table.target("score")
     for penalty in ("l1", "l2", "elasticnet", "elasticnet:0.9", "group", "nonnegative", "none"):
@@ -229,7 +236,9 @@ def test_choices(run):
     ):
         others = [w for o in ("score", "ill", "grade") if o != name for w in ("--drop", o)]
         fitted(run, "mixed.csv", "--target", name, *others, "--loss", loss)
-    one = fitted(run, "mixed.csv", *mixed_table.target("grade"), "--loss", "hinge", "--positive", "2")
+    one = fitted(
+        run, "mixed.csv", *mixed_table.target("grade"), "--loss", "hinge", "--positive", "2"
+    )
     assert one["classes"] == ["not 2", "2"]
     assert one["models"][0]["of"] == "2"
 
@@ -237,18 +246,39 @@ def test_choices(run):
 NEGATIVE = ["--target", "x1", "--drop", "score", "--drop", "ill", "--drop", "grade"]
 WRONG = {
     "one class": (["--target", "constant"], "is 7 in every row: there is nothing to learn"),
-    "words for numbers": (["--target", "city", "--loss", "lad"], "has classes, 'Bern', 'Oslo', 'Rome'"),
-    "numbers for words": (["--target", "score", "--loss", "hinge"], "are no classes: for numbers, use"),
+    "words for numbers": (
+        ["--target", "city", "--loss", "lad"],
+        "has classes, 'Bern', 'Oslo', 'Rome'",
+    ),
+    "numbers for words": (
+        ["--target", "score", "--loss", "hinge"],
+        "are no classes: for numbers, use",
+    ),
     "two classes": (["--target", "grade", "--loss", "hinge"], "4 classes, '0', '1', '2', '3', but"),
-    "no such class": (["--target", "city", "--positive", "Pari"], "no class 'Pari'. Choose one of:"),
-    "a class of numbers": (["--target", "grade", "--loss", "lad", "--positive", "2"], "is for numbers"),
-    "negative counts": ([*NEGATIVE, "--loss", "poisson"], "but the loss poisson is for counts"),
-    "quantile": (["--target", "x1", "--loss", "quantile:1.5"], "'tau' parameter of Quantile must be"),
-    "a number": (["--target", "x1", "--loss", "lad:1"], "'lad:1' has a number, but only 'quantile', "),
+    "no such class": (
+        ["--target", "city", "--positive", "Pari"],
+        "no class 'Pari'. Choose one of:",
+    ),
+    "a class of numbers": (
+        ["--target", "grade", "--loss", "lad", "--positive", "2"],
+        "is for numbers",
+    ),
+    "negative counts": ([*NEGATIVE, "--loss", "poisson"], "Poisson needs targets b >= 0"),
+    "quantile": (
+        ["--target", "x1", "--loss", "quantile:1.5"],
+        "'tau' parameter of Quantile must be",
+    ),
+    "a number": (
+        ["--target", "x1", "--loss", "lad:1"],
+        "'lad:1' has a number, but only 'quantile', ",
+    ),
     "no number": (["--target", "x1", "--loss", "huber:a"], "'a' in 'huber:a' is not a number"),
     "share": (["--target", "x1", "--penalty", "elasticnet:-2"], "of ElasticNet must be"),
     "alpha NaN": (["--target", "ill", "--alpha", "nan"], "must be a number >= 0. Got nan instead."),
-    "no place": (["--target", "ill", "--out", "no/such/m.json"], "whose directory cannot be written"),
+    "no place": (
+        ["--target", "ill", "--out", "no/such/m.json"],
+        "whose directory cannot be written",
+    ),
 }
 
 
@@ -280,14 +310,28 @@ def test_all_problems_in_one_message(run):
 
 def test_an_answer_without_proof(run, tmp_path):
     """An answer, a sentence, and an exit code that says so."""
-    limits = ["--loss", "huber:0.1", "--penalty", "nonnegative", "--max-iter", "3", "--tol", "1e-12"]
+    limits = [
+        "--loss",
+        "huber:0.1",
+        "--penalty",
+        "nonnegative",
+        "--max-iter",
+        "3",
+        "--tol",
+        "1e-12",
+    ]
     result = run("fit", "mixed.csv", *mixed_table.target("score"), *limits)
     assert result.exit_code == 1
     assert "nothing is proven" in result.stdout
     assert "ended        max_iter, 3 iterations" in result.stdout
-    assert "not proven to be within --tol 1e-12 of the best: its iterations are used up. Try" in result.stderr
+    assert (
+        "not proven to be within --tol 1e-12 of the best: its iterations are used up. Try"
+        in result.stderr
+    )
     (tmp_path / "apart.csv").write_text("x,y\n1,a\n2,a\n3,b\n4,b\n")
-    apart = run("fit", "apart.csv", "--penalty", "none")  # the objective may be as small as one likes
+    apart = run(
+        "fit", "apart.csv", "--penalty", "none"
+    )  # the objective may be as small as one likes
     assert apart.exit_code == 1, apart.output
     assert "there is no best one, as nothing limits the coefficients" in apart.stderr
 

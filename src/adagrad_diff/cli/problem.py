@@ -121,7 +121,11 @@ def loss_of(text: str, A: Any, b: Any, **options: Any) -> LinearModel:
     name, number = _parsed(text, PARAMETERS)
     if number is not None:
         options[PARAMETERS[name]] = number
-    return LOSSES[choose(name, LOSSES, "loss")](A, b, **options)
+    kind = LOSSES[choose(name, LOSSES, "loss")]
+    try:
+        return kind(A, b, **options)
+    except ValueError as error:
+        raise InputError(str(error)) from error
 
 
 def penalty_of(text: str, alpha: float, groups: np.ndarray) -> Penalty:
@@ -141,7 +145,8 @@ def penalty_of(text: str, alpha: float, groups: np.ndarray) -> Penalty:
 
 def _parsed(text: str, numbered: Collection[str]) -> tuple[str, float | None]:
     """Return the name and the number of a text such as quantile:0.9."""
-    name, _, number = text.replace("-", "_").partition(":")
+    name, _, number = text.partition(":")
+    name = name.replace("-", "_")
     if number and name not in numbered:
         raise InputError(f"{text!r} has a number, but only {listed(numbered)} take one.")
     try:
@@ -176,8 +181,6 @@ def _targets(
                 f"{called} has classes, {listed(names)}, but the loss {loss} is for numbers: use "
                 "logistic or hinge."
             )
-        if loss == "poisson" and y.min() < 0:
-            raise InputError(f"{called} has negative values, but the loss poisson is for counts.")
         return loss, y, [], f"{called} holds numbers from {y.min():g} to {y.max():g}."
     if not (two or whole) or count > max(MAX_CLASSES, len(y) / 2):
         raise InputError(
