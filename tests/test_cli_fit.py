@@ -266,7 +266,7 @@ WRONG = {
     "negative counts": ([*NEGATIVE, "--loss", "poisson"], "Poisson needs targets b >= 0"),
     "quantile": (
         ["--target", "x1", "--loss", "quantile:1.5"],
-        "'tau' parameter of Quantile must be",
+        "'tau' parameter of Quantile must lie",
     ),
     "a number": (
         ["--target", "x1", "--loss", "lad:1"],

@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("click")
 pytest.importorskip("sklearn")
 pd = pytest.importorskip("pandas")
-from adagrad_diff.cli.tables import Preparation, read_table  # noqa: E402
 from adagrad_diff._check import InputError  # noqa: E402
+from adagrad_diff.cli.tables import Preparation, read_table  # noqa: E402
 from looping import looped  # noqa: E402
 
 pytestmark = pytest.mark.peer
@@ -275,7 +275,7 @@ def test_more_sentences(tmp_path):
         with pytest.raises(InputError, match=r"cannot be read: .*It should be a table"):
             read(tmp_path / name)
     path = written(tmp_path / "t.csv", PEOPLE)
-    with pytest.raises(ValueError, match="column 'agee'. Did you mean 'age'") as error:
+    with pytest.raises(ValueError, match=r"column 'agee'. Did you mean 'age'") as error:
         read(path, "il", drop=["agee", "nothing like it"])
     assert "column 'il'. Did you mean 'ill'?" in str(error.value)
     assert "'nothing like it'. Choose one of: 'age', 'city', " in str(error.value)

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from adagrad_diff.cli.model import refuse_foreign
+from adagrad_diff.cli.runs import Run
 
 from adagrad_diff import L1, AdaGradDiff, Squared, load_state, minimize, sensitivity, sweep
 from adagrad_diff._check import InputError
-from adagrad_diff.cli.model import refuse_foreign
-from adagrad_diff.cli.runs import Run
 
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="Windows has no FIFOs in directories"

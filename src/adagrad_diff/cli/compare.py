@@ -52,7 +52,7 @@ def compare_rules(
 ) -> None:
     """Compare rules, print their scores and write a page."""
     page, problems = Path(out), Problems()
-    results = page.with_name(f"{page.stem}.results")
+    results = page.parent / f"{page.stem}.results"
     problems.check(_check_page, page, results)
     chosen = problems.check(_rules, rules)
     grid = problems.check(_etas, etas)
@@ -134,7 +134,7 @@ def _etas(text: str | None) -> np.ndarray | None:
     """Return the step sizes of 0.01,0.1,1, or of LOW:HIGH:COUNT on a logarithmic scale."""
     if text is None:
         return None
-    with suppress(ValueError):
+    with suppress(ValueError), np.errstate(all="ignore"):
         if ":" in text:
             low, high, count = text.split(":")
             etas = np.geomspace(float(low), float(high), int(count))

@@ -128,7 +128,7 @@ class Problems(list[str]):
         """Return what a function returns, or collect its error about the input."""
         try:
             return function(*arguments)
-        except InputError as error:
+        except ValueError as error:
             self.append(str(error))
 
     def refuse(self) -> None:

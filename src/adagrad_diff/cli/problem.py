@@ -121,11 +121,7 @@ def loss_of(text: str, A: Any, b: Any, **options: Any) -> LinearModel:
     name, number = _parsed(text, PARAMETERS)
     if number is not None:
         options[PARAMETERS[name]] = number
-    kind = LOSSES[choose(name, LOSSES, "loss")]
-    try:
-        return kind(A, b, **options)
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    return LOSSES[choose(name, LOSSES, "loss")](A, b, **options)
 
 
 def penalty_of(text: str, alpha: float, groups: np.ndarray) -> Penalty:
