@@ -7,12 +7,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import click
+from click import Choice, IntRange, argument, option
+
 from .. import _about
 from .._messages import require
-from .group import choose, clean, click, interrupted, main, say, strict
+from .group import choose, clean, interrupted, main, say, strict
 
-option, argument = click.option, click.argument
-POSITIVE, FILE = click.IntRange(min=1), click.Path()
+POSITIVE, FILE = IntRange(min=1), click.Path()
 NEW_DIRECTORY, DIRECTORY = click.Path(file_okay=False), click.Path(exists=True, file_okay=False)
 PROBLEMS = ("hinge", "lad", "news20", "splice", "2moons")
 TARGETS = (*PROBLEMS, "fig1", "fig2", "fig3")
@@ -175,17 +177,17 @@ def compare(**options: Any) -> None:
 
 
 @main.command()
-@argument("targets", nargs=-1, type=click.Choice(TARGETS), metavar="[TARGET]...")
+@argument("targets", nargs=-1, type=Choice(TARGETS), metavar="[TARGET]...")
 @option(
     "--scale",
-    type=click.Choice(("quick", "full")),
+    type=Choice(("quick", "full")),
     default="quick",
     help="Two minutes, or the paper's sizes.",
 )
 @out_option
 @data_option
 @option("--resume", is_flag=True, help="Continue from the checkpoints in --out.")
-@option("--etas", type=click.IntRange(min=2), help="Step sizes, instead of the scale's.")
+@option("--etas", type=IntRange(min=2), help="Step sizes, instead of the scale's.")
 @option("--starts", type=POSITIVE, help="Starts, instead of the scale's.")
 @option("--memory", default="2GB", help="For the trajectories that run at once.")
 @option(
@@ -215,7 +217,7 @@ def reproduce(targets: tuple[str, ...], out: str, **options: Any) -> None:
 
 
 @main.command()
-@argument("problems", nargs=-1, type=click.Choice(PROBLEMS), metavar="[PROBLEM]...")
+@argument("problems", nargs=-1, type=Choice(PROBLEMS), metavar="[PROBLEM]...")
 @option(
     "--eta",
     "etas",
@@ -226,7 +228,7 @@ def reproduce(targets: tuple[str, ...], out: str, **options: Any) -> None:
 @option(
     "--iterations", type=POSITIVE, help="Of every run.  [default: 2000, and 20000 for the rates]"
 )
-@option("--seed", type=click.IntRange(min=0), default=0, help="Of data and starts.")
+@option("--seed", type=IntRange(min=0), default=0, help="Of data and starts.")
 @data_option
 @out_option
 @clean

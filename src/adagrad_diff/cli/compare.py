@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pandas as pd
 
@@ -29,7 +30,7 @@ from .._version import __version__
 from ..solvers.fingerprint import describe
 from ..study.report import page as page_of
 from ..study.sensitivity import sensitivity
-from .group import Problems, choose, click, interrupted, printable, say
+from .group import Problems, choose, interrupted, printable, say
 from .problem import problem_of
 
 FOLDER_DIGITS = 12  # in the name of a comparison's folder

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pandas as pd
 
@@ -18,7 +19,7 @@ from .._files import read_text, write
 from .._messages import counted
 from .._version import __version__
 from ..solvers import Status, minimize
-from .group import Problems, click, printable, say
+from .group import Problems, printable, say
 from .problem import Problem, problem_of
 
 MODEL_FORMAT = "adagrad-diff model 1"

@@ -7,29 +7,12 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
+
+import click
 
 from .. import _about, _interrupt
 from .._check import InputError
-from .._messages import require
-
-if TYPE_CHECKING:
-    import click
-else:
-    click = require("click", "cli")
-
-__all__ = [
-    "Problems",
-    "choose",
-    "clean",
-    "click",
-    "interrupted",
-    "listed",
-    "main",
-    "printable",
-    "say",
-    "strict",
-]
 
 REJECTED_CODE, BUG_CODE = (
     2,

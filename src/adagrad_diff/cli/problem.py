@@ -85,9 +85,7 @@ def problem_of(
     table = problems.check(read_table, data, target, directory, how)
     problems.refuse()
     loss, b, classes, meaning = _targets(table, loss, positive)
-    columns = len(classes) if loss == "multinomial" else 1
-    several = {"classes": columns} if columns > 1 else {}
-    model = loss_of(loss, table.A, b, intercept=how.intercept, **several)
+    model = loss_of(loss, table.A, b, intercept=how.intercept)
     how.notes.append(meaning)
     if how.standardize:
         how.notes.append(STANDARDIZED)
@@ -99,7 +97,9 @@ def problem_of(
         critical = critical_lam(model, L1(1.0))
         alpha = CRITICAL_SHARE * (critical if 0 < critical < np.inf else 1.0)
     names = [label["column"] for label in table.labels]
-    groups = np.repeat(np.unique(names, return_inverse=True)[1], columns)
+    groups = np.repeat(
+        np.unique(names, return_inverse=True)[1], np.prod(model.shape[1:], dtype=int)
+    )
     facts = {
         "data": table.name,
         "samples": len(b),
@@ -145,10 +145,7 @@ def _parsed(text: str, numbered: Collection[str]) -> tuple[str, float | None]:
     name = name.replace("-", "_")
     if number and name not in numbered:
         raise InputError(f"{text!r} has a number, but only {listed(numbered)} take one.")
-    try:
-        return name, float(number) if number else None
-    except ValueError:
-        raise InputError(f"{number!r} in {text!r} is not a number.") from None
+    return name, float(number) if number else None
 
 
 def _targets(
