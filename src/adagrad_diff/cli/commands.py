@@ -16,8 +16,8 @@ from .group import choose, clean, interrupted, main, say, strict
 
 POSITIVE, FILE = IntRange(min=1), click.Path()
 NEW_DIRECTORY, DIRECTORY = click.Path(file_okay=False), click.Path(exists=True, file_okay=False)
-PROBLEMS = ("hinge", "lad", "news20", "splice", "2moons")
-TARGETS = (*PROBLEMS, "fig1", "fig2", "fig3")
+PAPER_PROBLEMS = ("hinge", "lad", "news20", "splice", "2moons")
+TARGETS = (*PAPER_PROBLEMS, "fig1", "fig2", "fig3")
 
 data_option = option("--data", type=DIRECTORY, help="Directory of the LIBSVM files.")
 out_option = option(
@@ -217,7 +217,7 @@ def reproduce(targets: tuple[str, ...], out: str, **options: Any) -> None:
 
 
 @main.command()
-@argument("problems", nargs=-1, type=Choice(PROBLEMS), metavar="[PROBLEM]...")
+@argument("problems", nargs=-1, type=Choice(PAPER_PROBLEMS), metavar="[PROBLEM]...")
 @option(
     "--eta",
     "etas",

@@ -23,7 +23,7 @@ from .group import Problems, printable, say
 from .problem import Problem, problem_of
 
 MODEL_FORMAT = "adagrad-diff model 1"
-COLUMNS = ["coefficient", "standardized", "column", "category"]  # as they are printed
+PRINTED_COLUMNS = ["coefficient", "standardized", "column", "category"]  # as they are printed
 ENDS = {
     Status.STALLED: "its objective hardly improves any more",
     Status.MAX_ITER: "its iterations are used up",
@@ -124,7 +124,7 @@ def _shown(model: dict[str, Any]) -> str:
         used = [term for term in terms if term["coefficient"]]
         used.sort(key=lambda term: -abs(term["standardized"]))
         intercept = {"column": "(intercept)", "coefficient": function["intercept"]}
-        table = pd.DataFrame([intercept, *used], columns=COLUMNS)
+        table = pd.DataFrame([intercept, *used], columns=PRINTED_COLUMNS)
         lines += [
             "",
             f"{target}: the sum of coefficient x column, in the units of the file",

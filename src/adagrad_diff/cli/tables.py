@@ -31,12 +31,12 @@ UNPACK: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 LIBSVM_LINE = re.compile(rb"\s*(#.*|[-+.\deE]+(\s+qid:\d+)?(\s+\d+:[^\s:]+)*\s*(#.*)?)\s*")
 SEPARATORS = (",", ";", "\t", "|")
 DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"(?<![\d,])\d+,\d+(?![\d,])"), re.compile(r"\d\.\d")
-GROUPS = r"(?<=\d)[,.' \u00a0\u202f](?=\d{3}(\D|$))"  # separators of thousands
+THOUSANDS_SEPARATOR = r"(?<=\d)[,.' \u00a0\u202f](?=\d{3}(\D|$))"  # separators of thousands
 DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?"
 MOSTLY_NUMBERS = 0.5  # share of numbers in a column from which its other words are mistakes
 MAX_CATEGORIES = 20  # of a column in a short table; otherwise half the number of rows
 LARGEST_VALUE = 1e100  # its square, and a sum of such squares, is finite
-MISSING = "(missing)"  # the category of missing words
+MISSING_CATEGORY = "(missing)"  # the category of missing words
 USUAL_TARGETS = ("y", "b", "target")  # names of the target, if the user names none
 
 
@@ -228,7 +228,7 @@ def _values(series: pd.Series, is_target: bool, called: str, how: Preparation) -
         values = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
         how.notes.append(f"{called} holds dates, which count as days since 1970-01-01.")
     else:
-        plain = values.str.replace(GROUPS, "", regex=True).str.replace(",", ".")
+        plain = values.str.replace(THOUSANDS_SEPARATOR, "", regex=True).str.replace(",", ".")
         if pd.to_numeric(plain, errors="coerce").notna().mean() >= MOSTLY_NUMBERS:
             row = numbers.isna().idxmax()
             word = shlex.quote(values[row])
@@ -246,7 +246,7 @@ def _values(series: pd.Series, is_target: bool, called: str, how: Preparation) -
             f"in columns other than the target, or {remedy}."
         )
     if values.dtype.kind != "f" and not is_target:
-        values = values.fillna(MISSING)
+        values = values.fillna(MISSING_CATEGORY)
         if values.nunique() > max(MAX_CATEGORIES, len(values) / 2):
             raise DataError(
                 f"{called} has {values.nunique()} different words, such as {values.iloc[0]!r}. These "
