@@ -141,19 +141,22 @@ def test_units_do_not_matter(run, tmp_path, loss):
         np.testing.assert_allclose(found[0][0], peer.predict(complete), rtol=1e-6)
 
 
-def test_without_a_penalty_one_level_of_each_category_is_dropped(run, tmp_path):
-    """The coefficients are then unique: those of least squares on the other levels."""
+def test_without_a_penalty_coefficients_are_unique(run, tmp_path):
+    """One level of each category is left out: they are those of least squares. If they are not unique, that is said."""
     frame = trips().dropna()[["city", "noise 1", "price"]]
-    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.assign(again=frame["noise 1"]).to_csv(tmp_path / "t.csv", index=False)
     X = pd.get_dummies(frame[["city", "noise 1"]], drop_first=True).astype(float)
     wanted = np.linalg.lstsq(X.assign(one=1.0), frame["price"], rcond=None)[0]
     for options in (["--penalty", "none"], ["--alpha", "0"]):
-        part = fitted(run, "t.csv", "--target", "price", *options)["models"][0]
-        names = ["_".join(list(t.values())[:-2]) for t in part["terms"]]
-        slopes = {name: t["coefficient"] for name, t in zip(names, part["terms"], strict=True)}
+        model = fitted(run, "t.csv", "--target", "price", "--drop", "again", *options)
+        part = model["models"][0]
+        slopes = {"_".join([*t.values()][:-2]): t["coefficient"] for t in part["terms"]}
         np.testing.assert_allclose([slopes[name] for name in X], wanted[:-1], rtol=1e-8)
         assert part["intercept"] == pytest.approx(wanted[-1])
         assert len(slopes) == len(X.columns)
+        assert "not unique" not in str(model["notes"])
+        twice = fitted(run, "t.csv", "--target", "price", *options)
+        assert "their coefficients are not unique" in str(twice["notes"])
 
 
 def test_text_and_file(run, tmp_path):

@@ -96,6 +96,9 @@ def problem_of(
     elif alpha is None:
         critical = critical_lam(model, L1(1.0))
         alpha = CRITICAL_SHARE * (critical if 0 < critical < np.inf else 1.0)
+    dense = isinstance(table.A, np.ndarray)
+    if dense and not how.penalized and np.linalg.matrix_rank(table.A) < len(table.labels):
+        how.notes.append("The columns depend on each other: their coefficients are not unique.")
     names = [label["column"] for label in table.labels]
     groups = np.repeat(
         np.unique(names, return_inverse=True)[1], np.prod(model.shape[1:], dtype=int)
