@@ -137,9 +137,9 @@ def test_files_of_the_command_line(special, tmp_path):
     from adagrad_diff.cli import compare, fit, tables
 
     sentence = special(path := tmp_path / "table.csv")
-    with pytest.raises(InputError, match="table.csv', which exists and is not a report"):
+    with pytest.raises(InputError, match=r"table.csv', which exists and is not a report"):
         compare._check_page(path, tmp_path)
-    with pytest.raises(InputError, match="table.csv', which exists and is not a model"):
+    with pytest.raises(InputError, match=r"table.csv', which exists and is not a model"):
         fit.check_model_file(path)
     with pytest.raises(ValueError, match=f"'table.csv' cannot be read: {sentence}"):
         tables.read_file(path, None)
