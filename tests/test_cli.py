@@ -94,9 +94,7 @@ def test_out_is_where_results_go():
     assert writing == {"compare", "fit", "reproduce", "verify", "fetch"}
 
 
-def test_help_and_info(run):
-    assert "reproduce" in run("--help").output
-    assert "fig3" in run("reproduce", "--help").output
+def test_info(run):
     info = run("info")
     assert info.exit_code == 0
     for package in ("numpy", "scikit-learn", "torch", "jax", "optax", "dask"):
@@ -302,18 +300,6 @@ def test_datasets(run, tmp_path):
     fetched = run("datasets", "fetch", "heart_scale")
     assert fetched.exit_code == 1
     assert "--data DIR" in fetched.stderr
-
-
-@pytest.mark.usefixtures("unsaved")
-def test_real_data(run):
-    real = Path(__file__).parents[2] / "shared" / "data"
-    if not (real / "splice.t").exists():
-        pytest.skip("the LIBSVM files are not here")
-    result = run(
-        "reproduce", "fig3", "--etas", "3", "--starts", "1", "--out", "out", "--data", str(real)
-    )
-    assert result.exit_code == 0, result.output
-    assert "stand-in" not in result.output
 
 
 @pytest.mark.slow

@@ -41,8 +41,11 @@ ILL = ["compare", "mixed.csv", *mixed_table.target("ill")]
 
 
 @pytest.mark.parametrize("name", ["ill", "grade", "score"])
-def test_a_file_becomes_a_page(run, tmp_path, name):
-    result = run("compare", "mixed.csv", *mixed_table.target(name), *SMALL, "--json")
+def test_a_file_becomes_a_page(run, tmp_path, name, monkeypatch):
+    out = "my report; $(rm x).html"
+    command = ["compare", "mixed.csv", *mixed_table.target(name), *SMALL, "--json", "--out", out]
+    monkeypatch.setattr(sys, "argv", ["adagrad-diff", *command])
+    result = run(*command)
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     loss = {"ill": "logistic", "grade": "multinomial", "score": "squared"}[name]
@@ -53,9 +56,11 @@ def test_a_file_becomes_a_page(run, tmp_path, name):
     about = dict(found["about"])
     assert about["Samples"] == "300"
     assert "Constant, and left out: 'constant'." in about["Notes"]
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / out).read_text(encoding="utf-8")
     assert "AdaGradDiff" in page
-    assert embedded(page)["f_star"] == found["f_star"]
+    shown = embedded(page)
+    assert shown["f_star"] == found["f_star"]
+    assert shlex.split(shown["command"][0]) == ["adagrad-diff", *command]
     content = json.loads((tmp_path / found["results"] / "content.json").read_text())
     assert content["scores"] == found["scores"]
     fitted = run("fit", "mixed.csv", *mixed_table.target(name), "--json", "--tol", "1e-9")
@@ -224,24 +229,6 @@ def test_damaged_results(run):
         assert (folder / "run.json").read_text() == kept
 
 
-def test_ctrl_c_when_the_first_chunk_is_stored(run, monkeypatch):
-    replace = os.replace
-
-    def interrupted(source, target):
-        if "chunk-" in str(target):
-            raise KeyboardInterrupt
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", interrupted)
-    result = run(*ILL, *SMALL)
-    assert (result.exit_code, result.stdout) == (130, "")
-    last = result.stderr.splitlines()[-1]
-    assert re.fullmatch(
-        r"Interrupted\. What is finished is kept in report\.results/\w{12}; the same command continues\.",
-        last,
-    )
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.usefixtures("default_handler")
 def test_interrupted_and_resumed(run, tmp_path):
@@ -267,14 +254,6 @@ def test_interrupted_and_resumed(run, tmp_path):
     assert "begun before and continues in cut.results/" in resumed.stderr
     one, other = json.loads(resumed.stdout), json.loads(whole.stdout)
     assert {**one, "report": 0, "results": 0} == {**other, "report": 0, "results": 0}
-
-
-def test_the_page_says_how_to_run_it_again(run, tmp_path, monkeypatch):
-    arguments = [*ILL, *SMALL, "--out", "my report; $(rm x).html"]
-    monkeypatch.setattr(sys, "argv", ["adagrad-diff", *arguments])
-    assert run(*arguments).exit_code == 0
-    content = embedded((tmp_path / arguments[-1]).read_text(encoding="utf-8"))
-    assert shlex.split(content["command"][0]) == ["adagrad-diff", *arguments]
 
 
 @pytest.mark.slow
@@ -325,6 +304,26 @@ def test_what_is_not_installed_is_named(run, tmp_path, monkeypatch):
                 f"This needs {missing}, which is not installed: pip install 'adagrad-diff[cli]'"
             )
             assert f"Error: {sentence}" in err, err
+
+
+def test_a_scheduler_that_does_not_answer(run, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("adagrad_diff.cli.compare.CONNECT_TIME", "0.1s")
+    for address in ("tcp://127.0.0.1:9", "nonsense"):
+        result = run(*ILL, *SMALL, "--scheduler", address)
+        assert (result.exit_code, result.stdout) == (2, ""), result.output
+        assert f"--scheduler '{address}' does not answer" in result.stderr
+
+
+@pytest.mark.slow
+def test_a_cluster_computes_the_same(run):
+    distributed = pytest.importorskip("distributed")
+    here = run(*ILL, *SMALL, "--json")
+    with distributed.LocalCluster(1, processes=False, dashboard_address=None) as cluster:
+        options = ["--out", "there.html", "--scheduler", cluster.scheduler_address]
+        there = run(*ILL, *SMALL, "--json", *options)
+    assert there.exit_code == 0, there.output
+    assert json.loads(there.stdout)["scores"] == json.loads(here.stdout)["scores"]
 
 
 def test_real_data(run):

@@ -166,13 +166,6 @@ def test_read_only_directories(folder):
         folder.chmod(0o755)
 
 
-def test_stand_in_whether_the_file_is_there_or_not(folder, monkeypatch):
-    monkeypatch.setenv("ADAGRAD_DIFF_DATA", str(folder))
-    data = datasets.stand_in("tiny")
-    found = (data.name, data.source, data.A.shape)
-    assert found == ("stand-in for tiny", "stand-in", datasets.shape("tiny"))
-
-
 def test_without_scikit_learn(folder, monkeypatch):
     """The file is there: a stand-in is not what the user wants."""
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
