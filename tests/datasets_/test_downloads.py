@@ -6,6 +6,8 @@ import ssl
 import subprocess
 import urllib.request
 import warnings
+from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -146,10 +148,14 @@ def test_leftovers_and_ctrl_c(page, cache, monkeypatch):
 
 
 def test_a_server_that_does_not_answer(page, monkeypatch):
+    """Each wait is as long as SECURITY.md says."""
+    security = Path(__file__).parents[2] / "SECURITY.md"
+    assert f"limited to {_files.WAIT_SECONDS} seconds" in security.read_text(encoding="utf-8")
     monkeypatch.setattr(_files, "WAIT_SECONDS", 0.1)
-    page.silent = True
+    page.silent, begin = True, perf_counter()
     with pytest.raises(Unavailable, match="timed out"):
         datasets.fetch("tiny")
+    assert perf_counter() - begin < 10
 
 
 def test_no_network(cache):
