@@ -62,16 +62,18 @@ def words(entry: Entry, rule: Generator, rows: Generator) -> Data:
     classes = len(entry.labels)
     b = np.arange(n) % classes
     length = np.ceil(61 * np.exp(0.85 * rows.standard_normal(n))).astype(int)
-    text = np.repeat(np.arange(n, dtype=np.int32), length)
+    text = np.repeat(np.arange(n), length)
     frequency = np.cumsum(1 / (np.arange(d) + 10))
     word = np.searchsorted(frequency, rows.random(len(text)) * frequency[-1])
     # Neither the commonest words nor the rarest.
     preferred = np.sort(rule.integers(100, d // 3, (classes, 150)), axis=1)
-    special = rows.random(len(text)) < 1 / 7
-    rank = (150 ** rows.random(special.sum())).astype(int) - 1  # density 1 / rank
+    special = np.flatnonzero(rows.random(len(text)) < 1 / 7)
+    rank = (150 ** rows.random(len(special))).astype(int) - 1  # density 1 / rank
     word[special] = preferred[b[text[special]], rank]
-    A = csr_array((np.ones(len(text)), (text, word.astype(np.int32))), shape=(n, d))
-    A.data = np.minimum(np.floor(rows.random(A.nnz) ** (-1 / 2.2)), 500)
+    place, first = np.unique(text * d + word, return_index=True)
+    count = np.minimum(np.floor(rows.random(len(text)) ** (-1 / 2.2)), 500)[first]
+    start = np.searchsorted(place, np.arange(n + 1) * d)
+    A = csr_array((count, (place % d).astype(np.int32), start.astype(np.int32)), shape=(n, d))
     return A, b + 1.0
 
 
