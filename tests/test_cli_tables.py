@@ -238,8 +238,8 @@ WRONG = {
     "ragged": (b"a,y\n1,2\n1,2,3,4\n", r"Expected 2 fields in line 3, saw 4"),
     "always longer": (b"a,y\n1,2,3\n1,2,3\n", r"cannot be read: .*"),
     "no target": (b"a,z\n1,2\n2,3\n", "Name the column of 'f' to predict with --target: 'a', 'z'"),
-    "target alone": (b"y\n1\n2\n", "no column beside the target that varies"),
-    "constant": (b"a,y\n7,1\n7,2\n", "no column beside the target that varies"),
+    "target alone": (b"y\n1\n2\n", "no column besides the target that varies"),
+    "constant": (b"a,y\n7,1\n7,2\n", "no column besides the target that varies"),
     "missing": (b"a,y\n1,1\n,2\n,3\n", "Column 'a' of 'f' has no usable value in row 2 and 1 more"),
     "missing word": (b"a,y\nu,1\n,2\nv,3\n", "no usable value in row 2: fill it in, let --impute"),
     "nothing there": (

@@ -1,4 +1,4 @@
-"""The commands and their options. What they do is imported when they run, so that `--help` is fast."""
+"""The commands and their options. What they do is imported when they run: `--help` is fast."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def fit(**options: Any) -> None:
     """Fit a linear model to your data, with a proof.
 
     It prints the coefficients, and how close to the best they are proven to be. DATA is a CSV,
-    Parquet, NPZ or LIBSVM file, or the name of a LIBSVM data set. Words become indicators, and dates
-    become days. The exit code is 1 if the model is not proven to be within --tol of the best, and 2
-    if there is none.
+    Parquet, NPZ or LIBSVM file, or the name of a LIBSVM data set. Words become indicators, and
+    dates become days. The exit code is 1 if the model is not proven to be within --tol of the best,
+    and 2 if there is none.
     """
     require("pandas", "cli")
     require("sklearn", "cli")
@@ -156,15 +156,15 @@ def fit(**options: Any) -> None:
     metavar="ADDRESS",
     help="Of a Dask cluster that does the work, such as tcp://10.0.0.1:8786.",
 )
-@option("--out", type=FILE, default="report.html", help="The page; results are kept beside it.")
+@option("--out", type=FILE, default="report.html", help="The page; results are kept next to it.")
 @option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
 @strict
 def compare(**options: Any) -> None:
     """Compare step-size rules on your data, as a page.
 
     Every rule runs with many step sizes. The page shows how much the step size matters. DATA is a
-    CSV, Parquet, NPZ or LIBSVM file, or the name of a LIBSVM data set. After Ctrl-C, the same command
-    continues. Every comparison is kept in a folder of its own beside --out.
+    CSV, Parquet, NPZ or LIBSVM file, or the name of a LIBSVM data set. After Ctrl-C, the same
+    command continues. Every comparison is kept in a folder of its own next to --out.
     """
     for package in ("pandas", "sklearn", "jinja2", "xarray", "tqdm", "threadpoolctl"):
         require(package, "cli")
@@ -200,9 +200,9 @@ def compare(**options: Any) -> None:
 def reproduce(targets: tuple[str, ...], out: str, **options: Any) -> None:
     """Run the paper's experiments and draw its figures.
 
-    All of them, or those of some targets. A TARGET is a problem (hinge, lad, news20, splice, 2moons)
-    or a figure (fig1, fig2, fig3). Figures come as PDF and PNG, with the numbers behind them as CSV.
-    After Ctrl-C, --resume continues.
+    All of them, or those of some targets. A TARGET is a problem (hinge, lad, news20, splice,
+    2moons) or a figure (fig1, fig2, fig3). Figures come as PDF and PNG, with the numbers behind
+    them as CSV. After Ctrl-C, --resume continues.
     """
     from ..paper import reproduce as run
     from ..paper.table import to_text
@@ -238,8 +238,8 @@ def verify(problems: tuple[str, ...], out: str, **options: Any) -> None:
     A PROBLEM is hinge, lad, news20, splice or 2moons; all of them if none is named.
 
     One row per inequality: the smallest slack over all step sizes and blocks, relative to the
-    magnitude of its terms, and where it is. The exit code is 1 if an inequality is violated that the
-    paper states correctly.
+    magnitude of its terms, and where it is. The exit code is 1 if an inequality is violated that
+    the paper states correctly.
     """
     from ..theory import verify as run
     from ..theory.report import to_text

@@ -177,7 +177,7 @@ def _affordable(run: Callable[..., Any], seconds: float) -> int:
 
 
 def _cluster(address: str | None) -> Any:
-    """Return a connection to a Dask scheduler that is closed in the end, or a context without any."""
+    """Return a connection to a Dask scheduler, closed in the end, or a context without any."""
     if address is None:
         return nullcontext()
     distributed = require("distributed", "dask")

@@ -27,7 +27,8 @@ PRINTED_COLUMNS = ["coefficient", "standardized", "column", "category"]  # as th
 ENDS = {
     Status.STALLED: "its objective hardly improves any more",
     Status.MAX_ITER: "its iterations are used up",
-    Status.DIVERGED: "there is no best one, as nothing limits the coefficients of classes that can be separated",
+    Status.DIVERGED: "there is no best one, as nothing limits the coefficients of classes that can "
+    "be separated",
 }
 
 
@@ -105,7 +106,7 @@ def _function(problem: Problem, name: str | None, x: np.ndarray) -> dict[str, An
 
 
 def _shown(model: dict[str, Any]) -> str:
-    """Return the model for people: what it is, its proof, and its coefficients, the largest first."""
+    """Return the model for people: what it is, its proof, its coefficients, the largest first."""
     proof = "nothing is proven"
     if model["relative_gap"] is not None or model["ended"] == "certified":
         proof = f"{model['gap']:.2g}: no such model has an objective that is smaller by more"

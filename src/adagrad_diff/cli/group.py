@@ -21,8 +21,8 @@ REJECTED_CODE, BUG_CODE = (
 HELP_WIDTH = 100  # characters
 SHOWN_WORDS = 20  # of a list, in messages
 BUG = (
-    "This is a bug in adagrad-diff, not in your data. Please report it with all this, and with what "
-    "adagrad-diff info prints."
+    "This is a bug in adagrad-diff, not in your data. Please report it with all this, and with "
+    "what adagrad-diff info prints."
 )
 
 
@@ -114,7 +114,7 @@ class Problems(list[str]):
         except ValueError as error:
             self.append(str(error))
 
-    def refuse(self) -> None:
+    def raise_all(self) -> None:
         """Raise if there is a problem."""
         if self:
             raise InputError("\n".join(self))
@@ -129,4 +129,4 @@ class Problems(list[str]):
 )
 @click.version_option(message=_about.version_line(), package_name="adagrad-diff")
 def main() -> None:
-    """AdaGrad-Diff: fit a model, compare step-size rules on your data, or run the paper's experiments."""
+    """AdaGrad-Diff: fit a model, compare step-size rules, or run the paper's experiments."""

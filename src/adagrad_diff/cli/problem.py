@@ -34,8 +34,8 @@ DEFAULT_SHARE = 0.5  # of the L1 norm in elasticnet
 PARAMETERS = {"quantile": "tau", "huber": "delta"}  # of losses, as in quantile:0.9
 FREE = ("nonnegative", "none")  # penalties without a strength
 STANDARDIZED = (
-    "The penalty sees columns of numbers with standard deviation 1. Coefficients are in the units of "
-    "the file."
+    "The penalty sees columns of numbers with standard deviation 1. Coefficients are in the units "
+    "of the file."
 )
 LOSSES: dict[str, type[LinearModel]] = {
     "logistic": Logistic,
@@ -76,14 +76,14 @@ def problem_of(
     directory: str | None,
     **preparation: Any,
 ) -> Problem:
-    """Return the problem, or raise one error about everything that is wrong. It says what it decides."""
+    """Return the problem, or raise one error about everything that is wrong. Print the notes."""
     problems.check(_check.nonnegative, alpha or 0.0, "alpha", "the penalty")
     problems.check(loss_of, loss or "squared", np.eye(1), np.ones(1))
     problems.check(penalty_of, penalty, 1.0, np.zeros(1, int))
     penalty = "none" if alpha == 0.0 and penalty != "nonnegative" else penalty
     how = Preparation(**preparation, penalized=penalty != "none", notes=[])
     table = problems.check(read_table, data, target, directory, how)
-    problems.refuse()
+    problems.raise_all()
     loss, b, classes, meaning = _targets(table, loss, positive)
     model = loss_of(loss, table.A, b, intercept=how.intercept)
     how.notes.append(meaning)
@@ -128,7 +128,7 @@ def loss_of(text: str, A: Any, b: Any, **options: Any) -> LinearModel:
 
 
 def penalty_of(text: str, alpha: float, groups: np.ndarray) -> Penalty:
-    """Return a penalty such as l1, or elasticnet:0.9, where the number is the share of the L1 norm."""
+    """Return a penalty such as l1, or elasticnet:0.9, where 0.9 is the share of the L1 norm."""
     name, number = _parsed(text, ("elasticnet",))
     l1 = alpha * (DEFAULT_SHARE if number is None else number)
     known: dict[str, Penalty] = {

@@ -72,8 +72,8 @@ def read_table(data: str, target: str | None, directory: str | None, how: Prepar
     """Return the samples of a file or of a data set of `adagrad_diff.datasets`.
 
     Words become one indicator per category. There is one fewer if there are two, or if nothing is
-    penalized: the coefficients of all of them would not be unique. Numbers get standard deviation 1,
-    and mean 0 if the matrix is dense and there is an intercept.
+    penalized: the coefficients of all of them would not be unique. Numbers get standard deviation
+    1, and mean 0 if the matrix is dense and there is an intercept.
     """
     path = Path(data)
     if path.exists():
@@ -191,7 +191,7 @@ def _columns(
     problems = Problems()
     for column in (target, *how.drop):
         problems.check(choose, column, frame, "column")
-    problems.refuse()
+    problems.raise_all()
     if how.drop_missing_target:
         gone = frame[target].isna()
         frame = frame[~gone]
@@ -203,7 +203,7 @@ def _columns(
         if column == target or column not in how.drop:
             called = f"Column {column!r} of {file!r}"
             columns[column] = problems.check(_values, series, column == target, called, how)
-    problems.refuse()
+    problems.raise_all()
     return target, pd.DataFrame(columns)
 
 
@@ -233,8 +233,8 @@ def _values(series: pd.Series, is_target: bool, called: str, how: Preparation) -
             row = numbers.isna().idxmax()
             word = shlex.quote(values[row])
             raise DataError(
-                f"{called} holds numbers, but {values[row]!r} in row {row + 1}: correct it, or declare "
-                f"it missing (--missing {word}), or the separator of thousands (--thousands), or "
+                f"{called} holds numbers, but {values[row]!r} in row {row + 1}: correct it, or "
+                f"declare it missing (--missing {word}), or the separator of thousands (--thousands), or "
                 f"{remedy}."
             )
     values = values.reindex(series.index)
@@ -249,8 +249,8 @@ def _values(series: pd.Series, is_target: bool, called: str, how: Preparation) -
         values = values.fillna(MISSING_CATEGORY)
         if values.nunique() > max(MAX_CATEGORIES, len(values) / 2):
             raise DataError(
-                f"{called} has {values.nunique()} different words, such as {values.iloc[0]!r}. These "
-                f"are names, not categories: {remedy}."
+                f"{called} has {values.nunique()} different words, such as {values.iloc[0]!r}. "
+                f"These are names, not categories: {remedy}."
             )
     return values
 
@@ -262,7 +262,7 @@ def _encoded(columns: pd.DataFrame, how: Preparation) -> tuple[Any, list[dict[st
         how.notes.append(f"Constant, and left out: {listed(constant)}.")
         columns = columns.drop(columns=constant)
     if columns.empty:
-        raise DataError("There is no column beside the target that varies.")
+        raise DataError("There is no column besides the target that varies.")
     numbers = columns.select_dtypes("number").columns
     words = columns.columns.difference(numbers, sort=False)
     encoder = ColumnTransformer(

@@ -1,9 +1,10 @@
 """The LIBSVM data sets of the paper and a few more, always checked.
 
-`load(name)` looks for the file in a directory you name (the argument, else the environment variable ADAGRAD_DIFF_DATA), then
-inside the package (splice and splice.t), in the cache, and on the LIBSVM page. `load(name, stand_in=True)` generates data of
-the same shape and kind if all of them fail, and the name of what it returns says so. splice and splice.t need NumPy only, the
-others need scikit-learn.
+`load(name)` looks for the file in a directory you name (the argument, else the environment variable
+ADAGRAD_DIFF_DATA), then inside the package (splice and splice.t), in the cache, and on the LIBSVM
+page. `load(name, stand_in=True)` generates data of the same shape and kind if all of them fail, and
+the name of what it returns says so. splice and splice.t need NumPy only. Reading the others needs
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Dataset:
 
 
 def names() -> list[str]:
-    """The data sets there are.
+    """Return the names of the data sets.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def names() -> list[str]:
 
 
 def shape(name: str) -> tuple[int, int]:
-    """The numbers of rows and features of a data set.
+    """Return the numbers of rows and features of a data set.
 
     Examples
     --------
@@ -103,13 +104,14 @@ def load(
     name : str
         One of `names()`.
     directory : path, optional
-        Where to look first; by default the directory that the environment variable ADAGRAD_DIFF_DATA names, if it is
-        set. It must exist, but need not hold the file. Files in it are only read.
+        Where to look first; by default the directory that the environment variable
+        ADAGRAD_DIFF_DATA names, if it is set. It must exist, but need not hold the file. Files in
+        it are only read.
     stand_in : bool
-        If the file is neither there, nor inside the package, nor in the cache, nor can be fetched, return generated data of
-        the same shape and kind, named "stand-in for ...".
+        If the file is neither there, nor inside the package, nor in the cache, nor can be
+        downloaded, return generated data of the same shape and kind, named "stand-in for ...".
     download : bool
-        Whether the file may be fetched from the LIBSVM page (into the cache) if it is not on this machine.
+        Whether the file may be downloaded from the LIBSVM page (into the cache).
 
     Returns
     -------
@@ -119,7 +121,7 @@ def load(
     Raises
     ------
     DataError
-        If the file in the directory is not the one of the LIBSVM page (its sha256 is compared), or if there is none.
+        If a file is not the one of the LIBSVM page (its SHA-256 is compared), or if there is none.
 
     Examples
     --------
@@ -164,7 +166,7 @@ def read_libsvm(file: Any, features: int | None = None) -> tuple[Any, np.ndarray
 
 
 def stand_in(name: str) -> Dataset:
-    """Generated data of the shape and kind of a data set, whether the file is there or not; always the same.
+    """Return generated data of the shape and kind of a data set, always the same.
 
     Examples
     --------

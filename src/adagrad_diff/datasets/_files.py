@@ -1,4 +1,4 @@
-"""Data files: where they are looked for, how they are downloaded, and that each is the file it should be."""
+"""Data files: where they are looked for, how they are downloaded, and how they are verified."""
 
 from __future__ import annotations
 

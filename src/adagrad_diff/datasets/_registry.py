@@ -11,7 +11,7 @@ BASE_URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 
 
 class DataError(InputError):
-    """A data file is missing, unreadable, or not the file it should be. The message says what to do."""
+    """A data file is missing, unreadable, or another one. The message says what to do."""
 
 
 class Unavailable(DataError):
@@ -41,7 +41,7 @@ class Entry:
         return f"{BASE_URL}{self.folder}/{self.file}"
 
 
-#: By name: file, folder, SHA-256, bytes, rows and features, labels with their numbers of rows, stand-in.
+#: By name: file, folder, SHA-256, bytes, rows and features, labels with their counts, stand-in.
 REGISTRY = {
     "splice.t": Entry(
         "splice.t",

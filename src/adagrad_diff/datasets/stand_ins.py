@@ -1,7 +1,7 @@
-"""Generated data in place of a file that cannot be had: same shape, same kind of numbers, something to learn in it.
+"""Generated data in place of a missing file: same shape, same kind of numbers, something to learn.
 
-They are for trying things out: results on them are not results on the data they stand for, and their
-names say so. Each is seeded by the name of the data set alone.
+They are for trying things out: results on them are not results on the data they stand for, and
+their names say so. Each is seeded by the name of the data set alone.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def one_hot(
     unknown: dict[int, float],
     noise: float,
 ) -> Data:
-    """One category of every field per row: category k has frequency 1 / k, and a weight of its own."""
+    """One category of every field per row. Category k has frequency 1 / k and its own weight."""
     n, d = entry.shape
     indicators = []
     for j, size in enumerate(fields):
@@ -106,10 +106,10 @@ def one_hot(
 
 
 def _labels(entry: Entry, score: np.ndarray, noise: float, rows: Generator) -> np.ndarray:
-    """Return the first label for the rows of highest score, up to noise, and the second for the others.
+    """Return the first label for the rows of highest score, up to noise, and the second for the rest.
 
-    The noise is relative to the standard deviation of the scores. There are as many of each label as
-    in the file.
+    The noise is relative to the standard deviation of the scores. There are as many of each label
+    as in the file.
     """
     score = score + noise * score.std() * rows.standard_normal(len(score))
     (first, number), (second, _) = entry.labels.items()
