@@ -234,8 +234,8 @@ def _values(series: pd.Series, is_target: bool, called: str, how: Preparation) -
             word = shlex.quote(values[row])
             raise DataError(
                 f"{called} holds numbers, but {values[row]!r} in row {row + 1}: correct it, or "
-                f"declare it missing (--missing {word}), or the separator of thousands (--thousands), or "
-                f"{remedy}."
+                f"declare it missing (--missing {word}), or the thousands separator (--thousands), "
+                f"or {remedy}."
             )
     values = values.reindex(series.index)
     gone = values.index[values.isna()] + 1

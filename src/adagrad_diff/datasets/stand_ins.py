@@ -106,7 +106,7 @@ def one_hot(
 
 
 def _labels(entry: Entry, score: np.ndarray, noise: float, rows: Generator) -> np.ndarray:
-    """Return the first label for the rows of highest score, up to noise, and the second for the rest.
+    """Return the first label for the rows of highest score, up to noise, else the second.
 
     The noise is relative to the standard deviation of the scores. There are as many of each label
     as in the file.
