@@ -17,16 +17,17 @@ DOORS = {
     "optax": "optax",
     "sklearn": "sklearn",
     "paper": "paper",
-    "datasets": "paper",
+    "datasets": "sklearn",
     "theory": "paper",
 }
 DOORS |= {
     "dask": "dask",
     "study": "paper",
-    "cli": "paper",
+    "cli": "cli",
     "sweeps": "sweep",
     "_threads.py": "sweep",
     "_about.py": "sweep",
+    "__main__.py": "cli",
 }  # extras
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 OPTIONAL = {"dask", "distributed", "google"}  # looked for, and done without

@@ -38,8 +38,6 @@ EXTRAS = {
         "click",
         "jinja2",
         "tqdm",
-        "pooch",
-        "requests",
     },
 }
 OTHERS = {

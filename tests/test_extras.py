@@ -58,7 +58,7 @@ import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"xarray", "tqdm", "threadpoolctl", "pandas", "sklearn", "matplotlib", "pooch", "click"}:
+        if name.partition(".")[0] in {"xarray", "tqdm", "threadpoolctl", "pandas", "sklearn", "matplotlib", "click"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())

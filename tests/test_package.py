@@ -49,8 +49,6 @@ HEAVY = (
     "matplotlib",
     "dask",
     "pandas",
-    "pooch",
-    "requests",
     "click",
     "tqdm",
 )

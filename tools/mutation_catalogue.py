@@ -337,15 +337,15 @@ MUTATIONS = (
     ),
     Mutation(
         "Decimal commas in CSV files are not read as such",
-        ("datasets_", "test_cli_fit.py"),
+        ("test_cli_tables.py", "test_cli_fit.py"),
         'decimal="," if comma else "."',
         'decimal="."',
     ),
     Mutation(
         "A damaged download is used in spite of its wrong SHA-256",
         ("datasets_",),
-        "if found != entry.sha256:\n        raise _another(",
-        "if not found:\n        raise _another(",
+        "if found != entry.sha256:\n        raise DataError(",
+        "if not found:\n        raise DataError(",
     ),
     Mutation(
         "Decades of good step sizes are not interpolated where a curve crosses the threshold",

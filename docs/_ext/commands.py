@@ -21,11 +21,10 @@ class Commands(Directive):
         from adagrad_diff.cli import main
 
         made = []
+        settings = {**main.context_settings, "max_content_width": WIDTH}
         for name, command in commands(main, "adagrad-diff"):
             help_text = command.get_help(
-                click.Context(
-                    command, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH
-                )
+                click.Context(command, info_name=name, terminal_width=WIDTH, **settings)
             )
             section = nodes.section(
                 ids=[nodes.make_id(name)], names=[nodes.fully_normalize_name(name)]

@@ -9,6 +9,9 @@ def main() -> None:
     """Run the command, or say which package is missing. `--version` and `info` work without any."""
     _interrupt.take_over()  # first, because libraries take a second to load
     try:
+        from ._messages import require
+
+        require("click", "cli")
         from .cli import main as command
     except ModuleNotFoundError as error:
         from . import _about

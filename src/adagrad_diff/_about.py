@@ -9,7 +9,7 @@ from . import _threads
 from ._version import __version__
 
 PACKAGES = (
-    *("numpy", "scipy", "numba", "xarray", "pandas", "scikit-learn", "matplotlib", "pooch"),
+    *("numpy", "scipy", "numba", "xarray", "pandas", "scikit-learn", "matplotlib", "pyarrow"),
     *("click", "tqdm", "torch", "jax", "optax", "dask", "distributed"),
 )
 

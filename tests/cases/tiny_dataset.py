@@ -12,7 +12,6 @@ ENTRY = _registry.Entry(
     sha256=hashlib.sha256(CONTENT).hexdigest(),
     size=len(CONTENT),
     shape=(4, 3),
-    nnz=7,
     labels={1: 2, -1: 2},
     kind="patients",
     dense=True,

@@ -2,8 +2,8 @@
 
 import contextlib
 import http.server
-import socket
 import threading
+import urllib.request
 
 import pytest
 
@@ -13,15 +13,12 @@ from tiny_dataset import CONTENT, ENTRY
 
 @pytest.fixture(autouse=True)
 def elsewhere(monkeypatch, tmp_path):
-    """No test sees the user's data, the user's cache or the real network. There is one more data set, a tiny one."""
+    """No test sees the user's data, cache or network. There is one more data set, a tiny one."""
     monkeypatch.delenv("ADAGRAD_DIFF_DATA", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setitem(_registry.REGISTRY, "tiny", ENTRY)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    monkeypatch.setattr(_registry, "BASE_URL", f"http://127.0.0.1:{port}/")  # nobody listens there
+    monkeypatch.setattr(_registry, "BASE_URL", "https://127.0.0.1:9/")  # nobody listens there
 
 
 @pytest.fixture
@@ -38,6 +35,12 @@ def folder(tmp_path):
     return path
 
 
+class WithoutEncryption(urllib.request.HTTPSHandler):
+    """Talk to the server of the tests, which has no certificate."""
+
+    http_open = urllib.request.HTTPHandler.http_open
+
+
 @pytest.fixture
 def page(monkeypatch):
     """Stands for the LIBSVM page. `page.answer` is what it sends, `page.asked` what it was asked for."""
@@ -48,32 +51,27 @@ def page(monkeypatch):
             if page.silent:
                 page.ended.wait()
             self.send_response(page.status)
+            self.send_header("Location", "/elsewhere")  # for a status that redirects
             if page.length is not None:
                 self.send_header("Content-Length", str(page.length))
             self.end_headers()
             with contextlib.suppress(OSError):  # the other side may not wait
-                while page.answer:
+                self.wfile.write(page.answer)
+                while page.endless and not page.ended.is_set():
                     self.wfile.write(page.answer)
-                    if page.again is None:
-                        break
                     page.sent += len(page.answer)
-                    page.ended.wait(page.again)
 
         def log_message(self, *args):
             pass
 
     page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     page.answer, page.length, page.status, page.asked = CONTENT, len(CONTENT), 200, []
-    page.again, page.sent = (
-        None,
-        0,
-    )  # seconds after which it sends its answer once more, without end
-    page.silent, page.ended = False, threading.Event()
+    page.endless, page.sent, page.silent, page.ended = False, 0, False, threading.Event()
     thread = threading.Thread(target=page.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     monkeypatch.setattr(_registry, "BASE_URL", f"http://127.0.0.1:{page.server_port}/")
+    monkeypatch.setattr(urllib.request, "HTTPSHandler", WithoutEncryption)
     yield page
-    page.answer = b""  # whatever is still being sent
     page.ended.set()
     page.shutdown()
     thread.join()

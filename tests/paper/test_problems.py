@@ -500,7 +500,7 @@ def test_wrong_scaling():
 
 
 def test_importing_the_problems_is_light():
-    heavy = ("matplotlib", "sklearn", "xarray", "pandas", "click", "pooch", "tqdm")
+    heavy = ("matplotlib", "sklearn", "xarray", "pandas", "click", "tqdm")
     code = f"import sys, adagrad_diff.paper as p; p.hinge, p.study; print(*(m for m in {heavy} if m in sys.modules))"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True

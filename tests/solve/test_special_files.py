@@ -11,8 +11,6 @@ import pytest
 
 from adagrad_diff import L1, AdaGradDiff, Squared, load_state, minimize, sensitivity, sweep
 from adagrad_diff._check import InputError
-from adagrad_diff.cli.model import refuse_foreign
-from adagrad_diff.cli.runs import Run
 
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="Windows has no FIFOs in directories"
@@ -130,27 +128,22 @@ def test_comparison(special, tmp_path):
         sensitivity(LOSS, L1(0.1), {"rule": AdaGradDiff}, checkpoint=tmp_path)
 
 
-def test_results_of_the_command_line(special, tmp_path):
-    special(out := tmp_path / "report.html")
-    with pytest.raises(InputError, match=r"report.html', which is not a regular file"):
-        Run(out, {})
-    special(model := tmp_path / "model.json")
-    with pytest.raises(InputError, match=r"model.json', which is there already and is no model"):
-        refuse_foreign(model)
-    folder = Run(tmp_path / "other.html", {}).folder
-    special(folder / "run.json")
-    with pytest.raises(InputError, match=r"run.json' cannot be read: delete it"):
-        Run(tmp_path / "other.html", {})
-
-
 @pytest.mark.peer
-def test_tables(special, tmp_path):
+def test_files_of_the_command_line(special, tmp_path):
+    """They are not opened: that might never end."""
+    pytest.importorskip("click")
+    pytest.importorskip("sklearn")
     pytest.importorskip("pandas")
-    from adagrad_diff.datasets.tables import read_table
+    from adagrad_diff.cli import compare, fit, tables
 
     sentence = special(path := tmp_path / "table.csv")
+    with pytest.raises(InputError, match=r"table.csv', which exists and is not a report"):
+        compare._check_page(path, tmp_path)
+    with pytest.raises(InputError, match=r"table.csv', which exists and is not a model"):
+        fit.check_model_file(path)
     with pytest.raises(ValueError, match=f"'table.csv' cannot be read: {sentence}"):
-        read_table(path)
+        tables.read_file(path, None)
+    assert compare._begun(path) == 0
 
 
 def test_links_to_regular_files_are_followed(tmp_path):

@@ -1,103 +1,189 @@
-"""`adagrad-diff compare`: how much the step size matters on your data, rule by rule, as a page and as numbers."""
+"""`adagrad-diff compare`: step-size rules on the problem of a file, as a page and as numbers.
+
+report.html                    the page of the last comparison
+report.results/3f2a91c07b64/   one comparison: run.json, checkpoint/, content.json, page.html
+"""
 
 from __future__ import annotations
 
+import filecmp
+import hashlib
 import json
 import shlex
 import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .group import click, interrupted, main, one_line, say, strict
-from .options import problem_options
+import click
+import numpy as np
+import pandas as pd
+
+from .. import rules as all_rules
+from .._check import InputError
+from .._files import read_text, write
+from .._messages import require
+from .._version import __version__
+from ..solvers.fingerprint import describe
+from ..study.report import page as page_of
+from ..study.sensitivity import sensitivity
+from .group import Problems, choose, interrupted, printable, say
+from .problem import problem_of
+
+FOLDER_DIGITS = 12  # in the name of a comparison's folder
+PROBE_ITERATIONS = 50  # of a comparison that shows what an iteration costs, at most
+MIN_ITERATIONS = 10  # whatever the time is: fewer show nothing
+CONNECT_TIME = "10s"  # that a scheduler may take to answer
+SHOWN = ("title", "about", "n_iter", "starts", "f_star", "scores", "verdict")
 
 
-@main.command(short_help="How much does the step size matter on your data? A page.")
-@problem_options
-@click.option(
-    "--rules",
-    multiple=True,
-    metavar="RULE[,RULE]...",
-    help="The rules to compare.  [default: all there are]",
-)
-@click.option(
-    "--budget",
-    default="500",
-    show_default=True,
-    help="Iterations of each run, or a time for all: 60s, 5min.",
-)
-@click.option(
-    "--etas",
-    metavar="LOW:HIGH:COUNT",
-    help="Step sizes; also 0.01,0.1,1.  [default: seven decades around the problem's]",
-)
-@click.option(
-    "--starts", type=click.IntRange(min=1), default=3, show_default=True, help="Starts of each run."
-)
-@click.option(
-    "--jobs", type=click.IntRange(min=1), help="Chunks of runs side by side.  [default: every core]"
-)
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Of a Dask cluster that does the work, such as tcp://10.0.0.1:8786.",
-)
-@click.option(
-    "--out",
-    default="report.html",
-    show_default=True,
-    type=click.Path(),
-    help="The page; results are kept beside it.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
-@strict
-def compare(
+def compare_rules(
     rules: tuple[str, ...],
     budget: str,
     etas: str | None,
     starts: int,
-    jobs: int | None,
+    n_jobs: int | None,
     scheduler: str | None,
     out: str,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Compare step-size rules on DATA over many step sizes, and write a page that shows how sensitive each is.
-
-    DATA is a CSV, Parquet, svmlight or NPZ file, or the name of a LIBSVM data set. Ctrl-C loses nothing: the same command goes
-    on. Every comparison has a folder of its own beside --out, with its page: those of other problems are never lost.
-    """
-    from .comparison import Comparison
-
-    comparison = Comparison(options, rules, budget, etas, starts, jobs, Path(out), scheduler)
-    for note in comparison.notes:
-        say(one_line(note))
+    """Compare rules, print their scores and write a page."""
+    page, problems = Path(out), Problems()
+    results = page.parent / f"{page.stem}.results"
+    problems.check(_check_page, page, results)
+    chosen = problems.check(_rules, rules)
+    grid = problems.check(_etas, etas)
+    n_iter, seconds = problems.check(_budget, budget) or (0, 0.0)
+    problem = problem_of(problems, **options)
+    parts = (problem.loss, problem.penalty, chosen, grid, starts, budget, __version__)
+    identity = json.dumps(describe(parts))
+    folder = results / hashlib.sha256(identity.encode()).hexdigest()[:FOLDER_DIGITS]
+    begun = _begun(folder / "run.json")
+    kept = "This comparison was begun before and continues" if begun else "Results are kept"
+    say(f"{kept} in {folder}.")
     try:
-        found, content = comparison.run(shlex.join(["adagrad-diff", *sys.argv[1:]]), say)
+        with _cluster(scheduler) as client:
+            run = partial(
+                sensitivity,
+                problem.loss,
+                problem.penalty,
+                chosen,
+                grid,
+                starts,
+                n_jobs=n_jobs,
+                client=client,
+            )
+            n_iter = n_iter or begun or _affordable(run, seconds)
+            _write(folder / "run.json", json.dumps({"n_iter": n_iter, **problem.facts}))
+            found = run(n_iter, checkpoint=folder / "checkpoint")
     except KeyboardInterrupt:
         interrupted(
-            f"Interrupted. What is finished is kept in {comparison.kept.folder}; the same command goes on."
+            f"Interrupted. What is finished is kept in {folder}; the same command continues."
         )
+    command = shlex.join(["adagrad-diff", *sys.argv[1:]])
+    about = [[name.capitalize(), str(fact)] for name, fact in problem.facts.items()]
+    content = found.content(title=problem.title, about=about, command=[command])
+    copy = folder / "page.html"
+    if not copy.exists():  # a page is written once, so that it is known later
+        _write(folder / "content.json", json.dumps(content, indent=1, allow_nan=False))
+        _write(copy, page_of(content))
+    _write(page, copy.read_text(encoding="utf-8"))
     if as_json:
-        shown = {
-            name: content[name]
-            for name in ("title", "about", "n_iter", "starts", "f_star", "scores", "verdict")
-        }
-        click.echo(
-            json.dumps(
-                {"report": out, "results": str(comparison.kept.folder), **shown},
-                indent=1,
-                allow_nan=False,
-            )
-        )
+        shown = {"report": out, "results": str(folder)} | {name: content[name] for name in SHOWN}
+        click.echo(json.dumps(shown, indent=1, allow_nan=False))
         return
-    for line in (
-        content["title"],
-        "",
-        *str(found).splitlines(),
-        "",
-        "Files:",
-        f"  {out}",
-        f"  {comparison.kept.folder}",
-    ):
-        click.echo(one_line(line))
+    lines = [content["title"], "", str(found), "", "Files:", f"  {out}", f"  {folder}"]
+    click.echo(printable("\n".join(lines)))
+
+
+def _check_page(page: Path, results: Path) -> None:
+    """Raise if something else than the unchanged page of a comparison is in its place."""
+    copies = results.glob("*/page.html")
+    ours = page.is_file() and any(filecmp.cmp(page, copy, shallow=False) for copy in copies)
+    if page.exists() and not ours:
+        raise InputError(
+            f"--out names {str(page)!r}, which exists and is not a report, or was changed: choose "
+            "another name."
+        )
+
+
+def _begun(path: Path) -> int:
+    """Return the number of iterations of a comparison that was begun before, or 0."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        return int(json.loads(read_text(path))["n_iter"])
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, lambda file: file.write(text.encode()))
+
+
+def _rules(texts: tuple[str, ...]) -> list[Any] | None:
+    """Return rules by their names, in which case and hyphens do not matter."""
+    known = {name.lower(): getattr(all_rules, name) for name in all_rules.__all__ if name != "Rule"}
+    words = [word.strip() for word in ",".join(texts).lower().replace("-", "").split(",")]
+    return [known[choose(word, known, "rule")] for word in dict.fromkeys(words) if word] or None
+
+
+def _etas(text: str | None) -> np.ndarray | None:
+    """Return the step sizes of 0.01,0.1,1, or of LOW:HIGH:COUNT on a logarithmic scale."""
+    if text is None:
+        return None
+    with suppress(ValueError), np.errstate(all="ignore"):
+        if ":" in text:
+            low, high, count = text.split(":")
+            etas = np.geomspace(float(low), float(high), int(count))
+        else:
+            etas = np.array(text.split(","), float)
+        if etas.size and etas.min() > 0 and etas.max() < np.inf:
+            return np.unique(etas)
+    raise InputError(
+        f"--etas must be positive numbers, such as 0.01,0.1,1 or 1e-4:1e3:15. Got {text!r}."
+    )
+
+
+def _budget(text: str) -> tuple[int, float]:
+    """Return a number of iterations and a time in seconds, one of which is zero."""
+    n_iter, seconds = 0, 0.0
+    with suppress(ValueError):
+        if text.isdigit():
+            n_iter = int(text)
+        else:
+            seconds = pd.Timedelta(text).total_seconds()
+    if not (n_iter or seconds > 0):
+        raise InputError(
+            "--budget must be a number of iterations, such as 500, or a time, such as 60s or 5min. "
+            f"Got {text!r}."
+        )
+    return n_iter, seconds
+
+
+def _affordable(run: Callable[..., Any], seconds: float) -> int:
+    """Return the number of iterations for which the time suffices, from a short comparison."""
+    took = 0.0
+    for n_iter in (1, PROBE_ITERATIONS):  # the first one compiles and loads
+        begin = time.perf_counter()
+        run(n_iter, progress=False)
+        took = time.perf_counter() - begin
+    n_iter = max(MIN_ITERATIONS, int(PROBE_ITERATIONS * seconds / took))
+    say(f"In {seconds:g} seconds there is time for about {n_iter} iterations of each run.")
+    return n_iter
+
+
+def _cluster(address: str | None) -> Any:
+    """Return a connection to a Dask scheduler, closed in the end, or a context without any."""
+    if address is None:
+        return nullcontext()
+    distributed = require("distributed", "dask")
+    try:
+        return distributed.Client(address, timeout=CONNECT_TIME, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"--scheduler {address!r} does not answer: is it the address of a Dask scheduler?"
+        ) from error

@@ -1,41 +1,43 @@
-"""The command itself, which the other files of this room give their own commands, and how commands end."""
+"""The command itself, how commands end, and messages about wrong input."""
 
 from __future__ import annotations
 
+import difflib
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
+
+import click
 
 from .. import _about, _interrupt
 from .._check import InputError
-from .._messages import require
 
-if TYPE_CHECKING:
-    import click
-else:
-    click = require("click", "paper")
+REJECTED_CODE, BUG_CODE = (
+    2,
+    70,
+)  # for input that cannot be used; for bugs (EX_SOFTWARE of sysexits.h)
+HELP_WIDTH = 100  # characters
+SHOWN_WORDS = 20  # of a list, in messages
+BUG = (
+    "This is a bug in adagrad-diff, not in your data. Please report it with all this, and with "
+    "what adagrad-diff info prints."
+)
 
-__all__ = ["Refused", "clean", "click", "interrupted", "main", "one_line", "say", "strict"]
 
-REFUSED_CODE, FAULT_CODE = 2, 70  # what was given cannot be used; a bug (EX_SOFTWARE of sysexits.h)
-HELP_WIDTH = 100  # of help, on terminals that are as wide
-OUR_FAULT = "This is a fault of adagrad-diff, not of your data. Please report it with all this, and what adagrad-diff info prints."
+class Rejected(click.ClickException):
+    """The input cannot be used."""
 
-
-class Refused(click.ClickException):
-    """What was given cannot be used: one sentence."""
-
-    exit_code = REFUSED_CODE
+    exit_code = REJECTED_CODE
 
 
 def clean(
-    command: Callable[..., Any], refusal: type[click.ClickException] = click.ClickException
+    command: Callable[..., Any], error_type: type[click.ClickException] = click.ClickException
 ) -> Callable[..., Any]:
-    """What a user can mend ends in one sentence and exit code 1, Ctrl-C in one and 130; neither in a traceback.
+    """End with a message and exit code 1 after wrong input, and 130 after Ctrl-C.
 
-    Any other exception is a bug: a traceback, and exit code 70.
+    Any other exception is a bug: a traceback and exit code 70.
     """
 
     @wraps(command)
@@ -44,49 +46,87 @@ def clean(
             with _interrupt.Working():
                 return command(*args, **options)
         except MemoryError as error:
-            raise refusal(
-                "There is not enough memory for these data. Take fewer columns (--drop) or rows."
+            raise error_type(
+                "There is not enough memory for these data. Use fewer columns (--drop) or rows."
             ) from error
         except BrokenPipeError:
-            raise  # the reader has read enough, as head does: click ends without a word
+            raise  # the reader has read enough, as head does: click ends silently
         except (InputError, OSError, ImportError) as error:
-            raise refusal(one_line(str(error))) from error
+            raise error_type(printable(str(error))) from error
         except KeyboardInterrupt:
             interrupted(_interrupt.SENTENCE)
         except (click.ClickException, click.exceptions.Exit):
             raise
         except Exception:
             traceback.print_exc()
-            say(OUR_FAULT)
-            sys.exit(FAULT_CODE)
+            say(BUG)
+            sys.exit(BUG_CODE)
 
     return wrapped
 
 
 def strict(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same with exit code 2, for commands that are given files of the user's own: 1 is an answer that is not good."""
-    return clean(command, Refused)
+    """The same with exit code 2, for commands whose exit code 1 is an answer."""
+    return clean(command, Rejected)
 
 
-def interrupted(sentence: str) -> NoReturn:
+def interrupted(message: str) -> NoReturn:
     """Say what Ctrl-C has left, and end."""
-    _interrupt.last_words(sentence)
+    _interrupt.last_words(message)
     sys.exit(_interrupt.EXIT_CODE)
 
 
-def say(line: str) -> None:
-    """A message: results alone go to stdout."""
-    click.echo(line, err=True)
+def say(message: str) -> None:
+    """Print a message to stderr. Only results are printed to stdout."""
+    click.echo(printable(message), err=True)
 
 
-def one_line(text: str) -> str:
-    """One line without anything that a terminal would obey: names come from files."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def printable(text: str) -> str:
+    """Return text that a terminal only shows: names from files may hold control characters."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return the first words of a list, for messages."""
+    several = list(map(repr, words))
+    return ", ".join(several[:SHOWN_WORDS]) + (", ..." if len(several) > SHOWN_WORDS else "")
+
+
+def choose(word: str, known: Iterable[str], what: str) -> str:
+    """Return a word that is known, or raise with the nearest one."""
+    known = list(known)
+    if word not in known:
+        near = difflib.get_close_matches(word, known, 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Choose one of: {listed(known)}."
+        raise InputError(f"There is no {what} {word!r}. {hint}")
+    return word
+
+
+class Problems(list[str]):
+    """What is wrong with the input, collected to be reported in one message."""
+
+    def check(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function returns, or collect its error about the input."""
+        try:
+            return function(*arguments)
+        except ValueError as error:
+            self.append(str(error))
+
+    def raise_all(self) -> None:
+        """Raise if there is a problem."""
+        if self:
+            raise InputError("\n".join(self))
 
 
 @click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH}
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": HELP_WIDTH,
+        "show_default": True,
+    }
 )
 @click.version_option(message=_about.version_line(), package_name="adagrad-diff")
 def main() -> None:
-    """AdaGrad-Diff: fit a model, compare step-size rules on your data, or run the paper's experiments."""
+    """AdaGrad-Diff: fit a model, compare step-size rules, or run the paper's experiments."""

@@ -1,8 +1,10 @@
 """The LIBSVM data sets of the paper and a few more, always checked.
 
-`load(name)` looks for the file in a directory you name (the argument, else the environment variable ADAGRAD_DIFF_DATA), then
-inside the package (splice and splice.t), in the cache, and on the LIBSVM page. `load(name, stand_in=True)` generates data of
-the same shape and kind if all of them fail, and the name of what it returns says so.
+`load(name)` looks for the file in a directory you name (the argument, else the environment variable
+ADAGRAD_DIFF_DATA), then inside the package (splice and splice.t), in the cache, and on the LIBSVM
+page. `load(name, stand_in=True)` generates data of the same shape and kind if all of them fail, and
+the name of what it returns says so. splice and splice.t need NumPy only. Reading the others needs
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -10,16 +12,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from .._messages import require, warn
-from ._files import cache, cached_or_fetched, check_own, fetch, in_directory, where
-from ._inside import decoded
-from ._registry import REGISTRY, DataError, DataWarning, Entry, Unavailable, entry_of
-
-if TYPE_CHECKING:
-    import numpy as np
+from ._files import cache, fetch, find, unavailable, verified, where
+from ._registry import REGISTRY, DataError, DataWarning, Unavailable, entry_of
 
 __all__ = [
     "DataError",
@@ -70,7 +69,7 @@ class Dataset:
 
 
 def names() -> list[str]:
-    """The data sets there are.
+    """Return the names of the data sets.
 
     Examples
     --------
@@ -81,7 +80,7 @@ def names() -> list[str]:
 
 
 def shape(name: str) -> tuple[int, int]:
-    """The numbers of rows and features of a data set.
+    """Return the numbers of rows and features of a data set.
 
     Examples
     --------
@@ -105,13 +104,14 @@ def load(
     name : str
         One of `names()`.
     directory : path, optional
-        Where to look first; by default the directory that the environment variable ADAGRAD_DIFF_DATA names, if it is
-        set. It must exist, but need not hold the file. Files in it are only read.
+        Where to look first; by default the directory that the environment variable
+        ADAGRAD_DIFF_DATA names, if it is set. It must exist, but need not hold the file. Files in
+        it are only read.
     stand_in : bool
-        If the file is neither there, nor inside the package, nor in the cache, nor can be fetched, return generated data of
-        the same shape and kind, named "stand-in for ...".
+        If the file is neither there, nor inside the package, nor in the cache, nor can be
+        downloaded, return generated data of the same shape and kind, named "stand-in for ...".
     download : bool
-        Whether the file may be fetched from the LIBSVM page (into the cache) if it is not on this machine.
+        Whether the file may be downloaded from the LIBSVM page (into the cache).
 
     Returns
     -------
@@ -121,7 +121,7 @@ def load(
     Raises
     ------
     DataError
-        If the file in the directory is not the one of the LIBSVM page (its sha256 is compared), or if there is none.
+        If a file is not the one of the LIBSVM page (its SHA-256 is compared), or if there is none.
 
     Examples
     --------
@@ -133,46 +133,40 @@ def load(
     ([3, 3, 1, 2, 3, 4, 4, 3], np.float64(-1.0))
     """
     entry = entry_of(name, "load")
-    own = in_directory(entry, directory)
-    if own is not None:
-        check_own(own, entry)
-        return _read(name, entry, own, "directory")
-    if entry.inside:
-        return Dataset(*decoded(entry), name, "package", entry.sha256)
+    path, source = find(entry, directory)
     try:
-        path, source = cached_or_fetched(entry, download=download)
-    except (
-        DataError,
-        ModuleNotFoundError,
-    ) as error:  # also without pooch, which a stand-in does not need
+        if path is None and not download:
+            raise unavailable(entry, "download=False forbids it")
+        path = path or fetch(name)
+    except DataError as error:
         if not stand_in:
             raise
-        if isinstance(error, DataError) and not isinstance(error, Unavailable):
+        if not isinstance(error, Unavailable):
             warn(f"{error} A stand-in is used.", DataWarning)
         return _stand_in(name)
-    return _read(name, entry, path, source)
-
-
-def _read(name: str, entry: Entry, path: Path, source: str) -> Dataset:
-    reader = require("sklearn.datasets", "paper")
-    from scipy.sparse import csr_array
-
-    A, b = reader.load_svmlight_file(str(path), n_features=entry.shape[1], zero_based=False)
-    if A.shape != entry.shape or A.nnz != entry.nnz:
-        raise DataError(
-            f"{path} was read as {A.shape[0]} x {A.shape[1]} with {A.nnz} nonzeros instead of "
-            f"{entry.shape[0]} x {entry.shape[1]} with {entry.nnz}, although its sha256 is right: the svmlight reader of "
-            "this scikit-learn does not read it as it should. Try another version of scikit-learn."
-        )
-    if entry.dense:
-        return Dataset(A.toarray(), b, name, source, entry.sha256)
-    # 32-bit indices: less memory to read in every product
-    A = csr_array((A.data, A.indices.astype("int32"), A.indptr.astype("int32")), shape=A.shape)
+    content = verified(path, entry)
+    if source == "package":  # every row has all features
+        numbers = np.fromstring(content.replace(b":", b" "), sep=" ").reshape(entry.shape[0], -1)
+        A, b = np.ascontiguousarray(numbers[:, 2::2]), numbers[:, 0].copy()
+    else:
+        A, b = read_libsvm(path, entry.shape[1])
+        A = A.toarray() if entry.dense else A
     return Dataset(A, b, name, source, entry.sha256)
 
 
+def read_libsvm(file: Any, features: int | None = None) -> tuple[Any, np.ndarray]:
+    """Return the matrix and the labels of a file in LIBSVM's format."""
+    reader = require("sklearn.datasets", "sklearn")
+    from scipy.sparse import csr_array
+
+    A, b = reader.load_svmlight_file(file, n_features=features)
+    # 32-bit indices: less memory to read in every product
+    indices, starts = A.indices.astype(np.int32), A.indptr.astype(np.int32)
+    return csr_array((A.data, indices, starts), shape=A.shape), b
+
+
 def stand_in(name: str) -> Dataset:
-    """Generated data of the shape and kind of a data set, whether the file is there or not; always the same.
+    """Return generated data of the shape and kind of a data set, always the same.
 
     Examples
     --------

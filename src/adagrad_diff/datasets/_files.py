@@ -1,135 +1,156 @@
-"""Finding a data file: your directory, the package, the cache, the LIBSVM page. None is used before its sha256 is checked."""
+"""Data files: where they are looked for, how they are downloaded, and how they are verified."""
 
 from __future__ import annotations
 
+import bz2
 import hashlib
 import os
 from pathlib import Path
 
-from .._files import as_path, open_regular, reason
-from .._messages import require, warn
-from . import _download, _inside
-from ._registry import DataError, DataWarning, Entry, Unavailable, entry_of
+from .._files import as_path, open_regular, reason, write
+from ._registry import DataError, Entry, Unavailable, entry_of
 
 VARIABLE = "ADAGRAD_DIFF_DATA"
+WAIT_SECONDS = 20  # for a connection, and for each part of the answer
+BY_HAND = (
+    "put it into a directory and name that directory: directory=DIR in Python, --data DIR on the "
+    f"command line, or {VARIABLE}=DIR in the environment"
+)
+
+
+def cache() -> Path:
+    """Return the directory of downloaded files: adagrad-diff in XDG_CACHE_HOME, or in ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "adagrad-diff"
 
 
 def where(name: str, directory: str | os.PathLike[str] | None = None) -> Path | None:
-    """The file that `load` would read: in the user's directory, else inside the package, else in the cache; None if it is
-    nowhere.
+    """Return the file that `load` would read, or None if it is not on this machine.
 
-    The file is not opened: whether it is the right one is checked when it is loaded. Inside the package it is packed, with the
-    ending .2bit; `fetch` makes LIBSVM's text of it.
+    The file is not opened. `load` checks that it is the right one. A file of the package ends in
+    .bz2; `fetch` writes LIBSVM's text.
     """
-    entry = entry_of(name, "where")
-    path = in_directory(entry, directory) or _inside.packed(entry)
-    if path is None:
-        path = cache() / entry.file
-    return path if path.exists() else None
+    return find(entry_of(name, "where"), directory)[0]
+
+
+def find(entry: Entry, directory: str | os.PathLike[str] | None) -> tuple[Path | None, str]:
+    """Return the first place that has a data file, and what kind of place it is."""
+    places = {
+        "directory": own_file(entry, directory),
+        "package": bundled(entry),
+        "cache": cache() / entry.file,
+    }
+    found = ((path, source) for source, path in places.items() if path and path.exists())
+    return next(found, (None, "download"))
 
 
 def fetch(name: str, directory: str | os.PathLike[str] | None = None) -> Path:
-    """The path of LIBSVM's file in the cache, fetched from its page if it is not there yet or is damaged.
+    """Return the path of LIBSVM's file, downloading it if it is not there.
 
     Parameters
     ----------
     name : str
         One of `names()`. What comes with the package is written from there, without a network.
     directory : path, optional
-        Where to put the file, instead of the cache. A file that is there already is kept if it is the right one, and refused
-        if it is not.
+        Where to put the file, instead of the cache. A file that is already there is kept if it is
+        the right one, and an error if it is not.
 
     Raises
     ------
     DataError
-        If the file cannot be fetched, or what was fetched does not have the known sha256 (it is thrown away).
+        If the file cannot be downloaded, or does not have the known SHA-256 (it is discarded).
     """
     entry = entry_of(name, "fetch")
-    if directory is None:
-        return cached_or_fetched(entry)[0]
-    path = as_path(directory, "directory").expanduser() / entry.file
+    folder = cache() if directory is None else as_path(directory, "directory").expanduser()
+    path, source = folder / entry.file, bundled(entry)
     if path.exists():
-        check_own(path, entry)
-    else:
-        _obtain(entry, path)
+        verified(path, entry)
+        return path
+    content = verified(source, entry) if source.exists() else _download(entry)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write(path, lambda file: file.write(content))
+    except OSError as error:
+        problem = f"the directory {folder} cannot be written: {reason(error)}"
+        raise unavailable(entry, problem) from None
     return path
 
 
-def cache() -> Path:
-    """The directory that fetched files are kept in."""
-    return Path(require("pooch", "paper").os_cache("adagrad-diff"))
-
-
-def in_directory(entry: Entry, directory: str | os.PathLike[str] | None) -> Path | None:
-    """The file in the directory that the user names, by the argument or else by the variable; None if it is not there."""
-    named = directory if directory is not None else os.environ.get(VARIABLE) or None
-    if named is None:
+def own_file(entry: Entry, directory: str | os.PathLike[str] | None) -> Path | None:
+    """Return where the file is in the directory that the argument, or else the variable, names."""
+    origin, named = "The 'directory' argument", directory
+    if directory is None:
+        origin, named = f"The environment variable {VARIABLE}", os.environ.get(VARIABLE)
+    if not named:
         return None
     folder = as_path(named, "directory").expanduser()
-    origin = (
-        "The 'directory' argument"
-        if directory is not None
-        else f"The environment variable {VARIABLE}"
-    )
-    try:
-        if not folder.is_dir():
-            raise DataError(
-                f"{origin} names {str(folder)!r}, which is not a directory. Create it, or name another one."
-            )
-        path = folder / entry.file
-        return path if path.exists() else None
-    except OSError as error:
+    if not folder.is_dir():
         raise DataError(
-            f"{origin} names {str(folder)!r}, which cannot be read: {error.strerror}."
-        ) from None
+            f"{origin} names {str(folder)!r}, which is not a directory. Create it, or name another."
+        )
+    return folder / entry.file
 
 
-def fault(path: Path, entry: Entry) -> str | None:
-    """A sentence saying in what way this is not the file of the registry; None if it is."""
+def bundled(entry: Entry) -> Path:
+    """Return where the package has the file, compressed, if it has it."""
+    return Path(__file__).parent / "inside" / f"{entry.file}.bz2"
+
+
+def verified(path: Path, entry: Entry) -> bytes:
+    """Return the content of a file, or raise if it is not the file of the registry."""
+    packed = path == bundled(entry)
+    remedy = (
+        "Install adagrad-diff again." if packed else f"Replace it by {entry.url}, or delete it."
+    )
     try:
         with open_regular(path) as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-            size = file.tell()
-    except OSError as error:
-        return f"{path} cannot be read: {reason(error)}."
-    return (
-        None
-        if found == entry.sha256
-        else f"{path} is damaged or is another file: {entry.compared(found, size)}."
-    )
+            content = bytes(file.read())
+        if packed:
+            content = bz2.decompress(content)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}. {remedy}") from None
+    _check(content, entry, f"{path} is damaged or is another file", remedy)
+    return content
 
 
-def check_own(path: Path, entry: Entry) -> None:
-    """Refuse a file of the user's that is wrong. It is theirs to replace: we do not touch it."""
-    problem = fault(path, entry)
-    if problem:
+def _check(content: bytes, entry: Entry, problem: str, remedy: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != entry.sha256:
         raise DataError(
-            f"{problem} Replace it by {entry.url}, or move it away and it will be fetched."
+            f"{problem}: expected sha256 {entry.sha256} ({entry.size:,} bytes), found {found} "
+            f"({len(content):,} bytes). {remedy}"
         )
 
 
-def cached_or_fetched(entry: Entry, *, download: bool = True) -> tuple[Path, str]:
-    """The file in the cache, with "cache" or "download"; a damaged file there is reported and fetched again."""
-    path = cache() / entry.file
-    if not path.exists():
-        if not download:
-            raise Unavailable(_download.ways_out(entry, "download=False forbids it"))
-    else:
-        problem = fault(path, entry)
-        if problem is None:
-            return path, "cache"
-        if not download:
-            raise DataError(
-                f"{problem} It is in the cache: delete it, or allow it to be fetched again (download=True)."
-            )
-        warn(f"{problem} It is in the cache, and is fetched again.", DataWarning)
-    _obtain(entry, path)
-    return path, "download"
+def _download(entry: Entry) -> bytes:
+    """Return the file of the LIBSVM page: https only, no redirects, no more bytes than expected."""
+    from http.client import HTTPException
+    from urllib import request
+
+    opener = request.OpenerDirector()
+    for handler in (
+        request.ProxyHandler,
+        request.HTTPSHandler,  # neither HTTPHandler nor HTTPRedirectHandler
+        request.HTTPErrorProcessor,
+        request.HTTPDefaultErrorHandler,
+        request.UnknownHandler,
+    ):
+        opener.add_handler(handler())
+    try:
+        with opener.open(entry.url, timeout=WAIT_SECONDS) as response:
+            content = bytes(response.read(entry.size + 1))
+    except (OSError, HTTPException) as error:
+        raise unavailable(entry, str(error).strip("<>")) from None
+    remedy = f"Open the address in a browser to see what it sends. With the right file, {BY_HAND}."
+    _check(
+        content, entry, f"{entry.url} sent another file than expected, which was discarded", remedy
+    )
+    return content
 
 
-def _obtain(entry: Entry, path: Path) -> None:
-    """Write the file, from the package or else from the LIBSVM page."""
-    if entry.inside:
-        _download.keep(_inside.text(entry), entry, path)
-    else:
-        _download.download(entry, path)
+def unavailable(entry: Entry, problem: str) -> Unavailable:
+    """Return the error about a file that is not there."""
+    return Unavailable(
+        f"{entry.file} is not on this machine and was not downloaded: {problem}. Ways out: (1) get "
+        f"{entry.url} by other means, {BY_HAND}; (2) stand_in=True: generated data of the same "
+        "shape, marked as a stand-in."
+    )

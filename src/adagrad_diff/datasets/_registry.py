@@ -1,4 +1,4 @@
-"""The files of the LIBSVM collection that this package knows: where they are, their checksums, what is in them."""
+"""The files of the LIBSVM collection that this package knows: addresses, checksums, contents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BASE_URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 
 
 class DataError(InputError):
-    """A data file is missing, unreadable, or not the file it should be. The message says what to do."""
+    """A data file is missing, unreadable, or another one. The message says what to do."""
 
 
 class Unavailable(DataError):
@@ -24,120 +24,80 @@ class DataWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Entry:
-    """One file: `kind` chooses the generator of its stand-in, `labels` are the labels with their numbers of rows,
-    and `inside` says whether it comes with the package.
-    """
+    """One file. `kind` chooses the generator of its stand-in."""
 
     file: str
     folder: str
     sha256: str
     size: int
     shape: tuple[int, int]
-    nnz: int
     labels: dict[int, int]
     kind: str
     dense: bool = False
-    inside: bool = False
 
     @property
     def url(self) -> str:
         """Where to fetch it."""
         return f"{BASE_URL}{self.folder}/{self.file}"
 
-    def compared(self, found: str, size: int) -> str:
-        """What is wrong with a file of that checksum and size, in numbers."""
-        return (
-            f"expected sha256 {self.sha256} ({self.size:,} bytes), found {found} ({size:,} bytes)"
-        )
 
-
-NEWS20_ROWS = (
-    797,
-    780,
-    797,
-    796,
-    796,
-    797,
-    799,
-    798,
-    799,
-    792,
-    798,
-    797,
-    798,
-    798,
-    799,
-    799,
-    800,
-    799,
-    799,
-    797,
-)
-
+#: By name: file, folder, SHA-256, bytes, rows and features, labels with their counts, stand-in.
 REGISTRY = {
     "splice.t": Entry(
-        file="splice.t",
-        folder="binary",
-        sha256="f40da7cfd17860f3f1a1bb7d118f8e86c306d232ca6ac6ddefbaaef266abaa03",
-        size=1_555_125,
-        shape=(2175, 60),
-        nnz=130_500,
-        labels={1: 1131, -1: 1044},
-        kind="nucleotides",
+        "splice.t",
+        "binary",
+        "f40da7cfd17860f3f1a1bb7d118f8e86c306d232ca6ac6ddefbaaef266abaa03",
+        1_555_125,
+        (2175, 60),
+        {1: 1131, -1: 1044},
+        "nucleotides",
         dense=True,
-        inside=True,
     ),
     "splice": Entry(
-        file="splice",
-        folder="binary",
-        sha256="eee33566cfe8988ec26122460cc712d66c5c5b79b966b259408e803addaa584d",
-        size=715_000,
-        shape=(1000, 60),
-        nnz=60_000,
-        labels={1: 517, -1: 483},
-        kind="nucleotides",
+        "splice",
+        "binary",
+        "eee33566cfe8988ec26122460cc712d66c5c5b79b966b259408e803addaa584d",
+        715_000,
+        (1000, 60),
+        {1: 517, -1: 483},
+        "nucleotides",
         dense=True,
-        inside=True,
     ),
     "news20": Entry(
-        file="news20.bz2",
-        folder="multiclass",
-        sha256="8c79851f6f5fdc5540a0d04a5ab728353c42d26b84e73f93bda301c06c15ffe9",
-        size=2_376_572,
-        shape=(15_935, 62_061),
-        nnz=1_272_569,
-        labels=dict(enumerate(NEWS20_ROWS, start=1)),
-        kind="words",
+        "news20.bz2",
+        "multiclass",
+        "8c79851f6f5fdc5540a0d04a5ab728353c42d26b84e73f93bda301c06c15ffe9",
+        2_376_572,
+        (15_935, 62_061),
+        dict.fromkeys(range(1, 21), 797),  # about as many of each
+        "words",
     ),
     "a9a": Entry(
-        file="a9a",
-        folder="binary",
-        sha256="f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
-        size=2_329_875,
-        shape=(32_561, 123),
-        nnz=451_592,
-        labels={1: 7841, -1: 24_720},
-        kind="census",
+        "a9a",
+        "binary",
+        "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
+        2_329_875,
+        (32_561, 123),
+        {1: 7841, -1: 24_720},
+        "census",
     ),
     "mushrooms": Entry(
-        file="mushrooms",
-        folder="binary",
-        sha256="f39a4eb628dc61a7d43760815b061c9e497aa728ce1ad8bde57a09ef6043b538",
-        size=879_712,
-        shape=(8124, 112),
-        nnz=170_604,
-        labels={2: 4208, 1: 3916},
-        kind="mushrooms",
+        "mushrooms",
+        "binary",
+        "f39a4eb628dc61a7d43760815b061c9e497aa728ce1ad8bde57a09ef6043b538",
+        879_712,
+        (8124, 112),
+        {2: 4208, 1: 3916},
+        "mushrooms",
     ),
     "heart_scale": Entry(
-        file="heart_scale",
-        folder="binary",
-        sha256="5defa0a4c4c5bdaf3f55ae3828310252e8565c13ee37ce279e0b86d82e7f4ce9",
-        size=27_670,
-        shape=(270, 13),
-        nnz=3378,
-        labels={1: 120, -1: 150},
-        kind="patients",
+        "heart_scale",
+        "binary",
+        "5defa0a4c4c5bdaf3f55ae3828310252e8565c13ee37ce279e0b86d82e7f4ce9",
+        27_670,
+        (270, 13),
+        {1: 120, -1: 150},
+        "patients",
         dense=True,
     ),
 }

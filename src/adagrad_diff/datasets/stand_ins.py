@@ -1,14 +1,17 @@
-"""Generated data in place of a file that cannot be had: same shape, same kind of numbers, something to learn in it.
+"""Generated data in place of a missing file: same shape, same kind of numbers, something to learn.
 
-They are for trying things out: results on them are no results on the data they stand for, and their names say so.
-Every one is seeded by the name of the data set alone.
+They are for trying things out: results on them are not results on the data they stand for, and
+their names say so. Each is seeded by the name of the data set alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.sparse import csr_array
 
 from ._registry import Entry, entry_of
@@ -20,7 +23,7 @@ MUSHROOMS = (6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 4, 4, 9, 9, 1, 4, 3, 5, 9, 6, 7)
 
 
 def generate(name: str) -> Data:
-    """The stand-in for a data set: a data matrix and labels.
+    """Return the stand-in for a data set: a data matrix and labels.
 
     Examples
     --------
@@ -33,13 +36,11 @@ def generate(name: str) -> Data:
     """
     entry = entry_of(name, "generate")
     rows = np.random.default_rng(list(name.encode()))
-    rule = np.random.default_rng(
-        list(entry.kind.encode())
-    )  # splice and splice.t: one rule, other rows
+    rule = np.random.default_rng(list(entry.kind.encode()))  # the same for splice and splice.t
     return GENERATORS[entry.kind](entry, rule, rows)
 
 
-def nucleotides(entry: Entry, rule: np.random.Generator, rows: np.random.Generator) -> Data:
+def nucleotides(entry: Entry, rule: Generator, rows: Generator) -> Data:
     """Codes 1..4, nearly equally frequent; twelve positions of the window decide, up to noise."""
     n, d = entry.shape
     codes = 1.0 + rows.choice(4, size=(n, d), p=(0.23, 0.27, 0.26, 0.24))
@@ -50,41 +51,33 @@ def nucleotides(entry: Entry, rule: np.random.Generator, rows: np.random.Generat
     return codes, _labels(entry, (codes - 2.5) @ weight, 0.45, rows)
 
 
-def words(entry: Entry, rule: np.random.Generator, rows: np.random.Generator) -> Data:
-    """Raw word counts. Word r of the vocabulary has frequency 1 / (r + 10), and is used k times or more in a text with
-    probability k^-2.2; every class prefers 150 words, from which it takes one in seven. Lengths of texts are log-normal.
+def words(entry: Entry, rule: Generator, rows: Generator) -> Data:
+    """Raw word counts.
+
+    Word r of the vocabulary has frequency 1 / (r + 10), and is used k times or more in a text with
+    probability k^-2.2. Every class prefers 150 words, from which it takes one in seven. Lengths of
+    texts are log-normal.
     """
     n, d = entry.shape
     classes = len(entry.labels)
-    b = 1 + np.arange(n) % classes
+    b = np.arange(n) % classes
     length = np.ceil(61 * np.exp(0.85 * rows.standard_normal(n))).astype(int)
     text = np.repeat(np.arange(n), length)
     frequency = np.cumsum(1 / (np.arange(d) + 10))
     word = np.searchsorted(frequency, rows.random(len(text)) * frequency[-1])
-    preferred = np.sort(
-        rule.integers(100, d // 3, (classes, 150)), axis=1
-    )  # neither the commonest nor the rarest
+    # Neither the commonest words nor the rarest.
+    preferred = np.sort(rule.integers(100, d // 3, (classes, 150)), axis=1)
     special = np.flatnonzero(rows.random(len(text)) < 1 / 7)
     rank = (150 ** rows.random(len(special))).astype(int) - 1  # density 1 / rank
-    word[special] = preferred[b[text[special]] - 1, rank]
+    word[special] = preferred[b[text[special]], rank]
     place, first = np.unique(text * d + word, return_index=True)
     count = np.minimum(np.floor(rows.random(len(text)) ** (-1 / 2.2)), 500)[first]
     start = np.searchsorted(place, np.arange(n + 1) * d)
     A = csr_array((count, (place % d).astype(np.int32), start.astype(np.int32)), shape=(n, d))
-    return A, b.astype(float)
+    return A, b + 1.0
 
 
-def census(entry: Entry, rule: np.random.Generator, rows: np.random.Generator) -> Data:
-    """Fourteen fields, one-hot; three of them are sometimes unknown."""
-    return _one_hot(entry, CENSUS, {1: 0.06, 6: 0.06, 13: 0.02}, 0.7, rule, rows)
-
-
-def mushrooms(entry: Entry, rule: np.random.Generator, rows: np.random.Generator) -> Data:
-    """Twenty-one fields, one-hot; almost no noise."""
-    return _one_hot(entry, MUSHROOMS, {}, 0.1, rule, rows)
-
-
-def patients(entry: Entry, rule: np.random.Generator, rows: np.random.Generator) -> Data:
+def patients(entry: Entry, rule: Generator, rows: Generator) -> Data:
     """Dense rows in [-1, 1]: measurements, and a few yes-or-no fields of -1 and +1."""
     n, d = entry.shape
     A = np.clip(0.4 * rows.standard_normal((n, d)), -1, 1).round(6)
@@ -92,25 +85,31 @@ def patients(entry: Entry, rule: np.random.Generator, rows: np.random.Generator)
     return A, _labels(entry, A @ rule.standard_normal(d), 0.4, rows)
 
 
-def _one_hot(entry: Any, fields: Any, unknown: Any, noise: float, rule: Any, rows: Any) -> Data:
-    """One category of every field per row: category k of a field has frequency 1 / k, and a weight of its own."""
+def one_hot(
+    entry: Entry,
+    rule: Generator,
+    rows: Generator,
+    fields: tuple[int, ...],
+    unknown: dict[int, float],
+    noise: float,
+) -> Data:
+    """One category of every field per row. Category k has frequency 1 / k and its own weight."""
     n, d = entry.shape
-    weight = rule.standard_normal(d)
-    columns = np.empty((n, len(fields)), dtype=np.int32)
+    indicators = []
     for j, size in enumerate(fields):
-        frequency = np.cumsum(1 / np.arange(1, size + 1))
-        columns[:, j] = sum(fields[:j]) + np.searchsorted(frequency, rows.random(n) * frequency[-1])
-    known = np.ones(columns.shape, dtype=bool)
-    for j, probability in unknown.items():
-        known[:, j] = rows.random(n) >= probability
-    start = np.concatenate([[0], known.sum(axis=1).cumsum()]).astype(np.int32)
-    A = csr_array((np.ones(start[-1]), columns[known], start), shape=(n, d))
-    return A, _labels(entry, A @ weight, noise, rows)
+        frequency = 1 / np.arange(1, size + 1)
+        category = rows.choice(size, n, p=frequency / frequency.sum())
+        known = rows.random((n, 1)) >= unknown.get(j, 0.0)
+        indicators.append(np.eye(size)[category] * known)
+    A = csr_array(np.hstack(indicators))
+    return A, _labels(entry, A @ rule.standard_normal(d), noise, rows)
 
 
-def _labels(entry: Entry, score: np.ndarray, noise: float, rows: np.random.Generator) -> np.ndarray:
-    """The first label for the rows of highest score, noise of that many standard deviations added, the second for the
-    others: as many of each as in the file.
+def _labels(entry: Entry, score: np.ndarray, noise: float, rows: Generator) -> np.ndarray:
+    """Return the first label for the rows of highest score, up to noise, else the second.
+
+    The noise is relative to the standard deviation of the scores. There are as many of each label
+    as in the file.
     """
     score = score + noise * score.std() * rows.standard_normal(len(score))
     (first, number), (second, _) = entry.labels.items()
@@ -119,10 +118,10 @@ def _labels(entry: Entry, score: np.ndarray, noise: float, rows: np.random.Gener
     return b
 
 
-GENERATORS = {
+GENERATORS: dict[str, Callable[[Entry, Generator, Generator], Data]] = {
     "nucleotides": nucleotides,
     "words": words,
-    "census": census,
-    "mushrooms": mushrooms,
     "patients": patients,
+    "census": partial(one_hot, fields=CENSUS, unknown={1: 0.06, 6: 0.06, 13: 0.02}, noise=0.7),
+    "mushrooms": partial(one_hot, fields=MUSHROOMS, unknown={}, noise=0.1),
 }
