@@ -19,13 +19,13 @@ from waiting import wait_until
 click_testing = pytest.importorskip("click.testing")
 from adagrad_diff import datasets  # noqa: E402
 from adagrad_diff.cli import main  # noqa: E402
-from adagrad_diff.paper import _reproduce  # noqa: E402
+from adagrad_diff.experiments.paper import _reproduce  # noqa: E402
 
 pytestmark = pytest.mark.peer
 TINY = ["--etas", "5", "--starts", "2"]
 BRIEF = 100  # iterations instead of 1000
 PROGRAM = f"""
-from adagrad_diff.paper import _reproduce
+from adagrad_diff.experiments.paper import _reproduce
 _reproduce.RUN_SCALES["quick"]["hinge"] = 6, {{"n_iter": {BRIEF}}}
 from adagrad_diff.__main__ import main
 main()
@@ -216,8 +216,8 @@ def test_verify(run, tmp_path):
 
 
 def test_verify_that_fails(run, monkeypatch):
-    from adagrad_diff.theory import verification
-    from adagrad_diff.theory.report import Row, Verification
+    from adagrad_diff.experiments.theory import verification
+    from adagrad_diff.experiments.theory.report import Row, Verification
 
     bad = Verification([Row("lad", "Lemma 1", -1.0, 1, 0.1, "groups", 1e-12, 1)])
     monkeypatch.setattr(verification, "verify", lambda *args, **options: bad)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from adagrad_diff import L1, AdaGrad, AdaGradDiff, Hinge, Status, minimize
-from adagrad_diff.paper.protocol import Study
+from adagrad_diff.experiments.paper.protocol import Study
 
 RULES = {"AdaGradDiff": AdaGradDiff, "AdaGrad": AdaGrad}
 ABOUT = {

@@ -31,7 +31,7 @@ from adagrad_diff import (
     minimize,
 )
 from adagrad_diff.losses import LinearModel
-from adagrad_diff.paper import problems
+from adagrad_diff.experiments.paper import problems
 from adagrad_diff.penalties import (
     L2,
     SLOPE,

@@ -11,9 +11,7 @@ from typing import Any
 from .._check import InputError
 from .._messages import require
 from .._version import __version__
-from ..study import report
-from ..study.result import Sensitivity
-from ..study.sensitivity import sensitivity
+from ..experiments import Sensitivity, report, sensitivity
 from .choices import budget_of, etas_of, rules_of
 from .problem import problem_of
 from .runs import Run

@@ -55,8 +55,8 @@ def reproduce(
     A TARGET is a problem (hinge, lad, news20, splice, 2moons) or a figure (fig1, fig2, fig3). Figures come as PDF and PNG, with
     the numbers behind them as CSV. Ctrl-C loses nothing: --resume goes on.
     """
-    from ..paper import reproduce as run
-    from ..paper.table import to_text
+    from ..experiments.paper import reproduce as run
+    from ..experiments.paper.table import to_text
 
     try:
         made = run(targets, scale=scale, out=out, n_jobs=jobs, say=say, **options)
@@ -112,13 +112,12 @@ def verify(
     One row per inequality: the smallest slack over all step sizes and blocks, relative to the magnitude of what enters it,
     and where it is. The exit code is 1 if one is violated that the paper states rightly.
     """
-    from ..theory import verify as run
-    from ..theory.report import to_text
+    from ..experiments.theory import verify as run
 
     if former is not None:
         say("--output is called --out now, as in every command; --output goes away in 0.3.")
     found = run(problems, etas, say=say, output=former or out, **options)
-    click.echo(to_text(found))
+    click.echo(found)
     click.echo("\nFiles:")
     for path in found.files:
         click.echo(f"  {path}")

@@ -1,0 +1,519 @@
+"""The five problems against the formulas of Section 4, written out again; their data, starts and choices."""
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from adagrad_diff import minimize
+from adagrad_diff.datasets import Dataset
+from adagrad_diff.experiments.paper import PROBLEMS, hinge, lad, news20, splice, two_moons
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"  # the real files, on machines that have them
+real_data = pytest.mark.skipif(
+    not (SHARED / "splice.t").exists(), reason="the LIBSVM files are not here"
+)
+
+RNG = np.random.default_rng(5)
+CODES = RNG.integers(1, 5, (30, 6)).astype(float)
+SIGNS = np.where(RNG.random(30) < 0.5, -1.0, 1.0)
+COUNTS = RNG.poisson(0.4, (40, 9)).astype(float)
+COUNTS[7] = COUNTS[:, 4] = 0.0  # a sample without words, a word nobody uses
+CLASSES = np.arange(40) % 20 + 1.0
+
+SMALL = {
+    "hinge": {"samples": 30, "features": 7, "nonzeros": 3},
+    "lad": {"samples": 30, "features": 7, "nonzeros": 3},
+    "news20": {},
+    "splice": {},
+    "2moons": {"samples": 24},
+}
+BOTH = [hinge, lad]
+NAMES = [
+    pytest.param(name, marks=pytest.mark.peer) if name == "2moons" else name for name in PROBLEMS
+]
+
+
+@pytest.fixture
+def real_loader():
+    """To be asked for by the tests that read the real files."""
+
+
+@pytest.fixture(autouse=True)
+def small_files(request, monkeypatch):
+    """A few rows in place of the data files."""
+    if "real_loader" in request.fixturenames:
+        return
+
+    def load(name, directory=None, *, stand_in=False, download=True):
+        assert download
+        title, source = (f"stand-in for {name}", "stand-in") if stand_in else (name, "directory")
+        A, b = {"splice.t": (CODES, SIGNS), "news20": (sparse.csr_array(COUNTS), CLASSES)}[name]
+        return Dataset(A, b, title, source, None if stand_in else "ab12")
+
+    monkeypatch.setattr("adagrad_diff.datasets.load", load)
+
+
+def small(name, **more):
+    return PROBLEMS[name](**{**SMALL[name], **more})
+
+
+# ---------------------------------------------------------------- the formulas
+
+
+def regression(samples, features, nonzeros, noise=1.0, seed=0):
+    """A, w with a mask, and b = A w + noise: in the order in which they are drawn."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[0])
+    A, w, epsilon = (
+        rng.normal(size=(samples, features)),
+        rng.normal(size=features),
+        rng.normal(size=samples),
+    )
+    w[rng.permutation(features) >= nonzeros] = 0
+    return A, w, A @ w + noise * epsilon
+
+
+def formula(name, **more):
+    """F of Section 4 as a sum over samples."""
+    c = {
+        **{
+            key: value.default
+            for key, value in inspect.signature(PROBLEMS[name]).parameters.items()
+        },
+        **SMALL[name],
+        **more,
+    }
+    if name in ("hinge", "lad"):
+        A, _, b = regression(c["samples"], c["features"], c["nonzeros"], c["noise"], c["seed"])
+    if name == "hinge":
+        b = np.sign(b)
+        return lambda x: (
+            sum(max(0.0, 1 - b[j] * (A[j] @ x)) for j in range(len(b))) / len(b)
+            + c["lam"] * sum(abs(x))
+        )
+    if name == "lad":
+        return lambda x: (
+            sum(abs(b[j] - A[j] @ x) for j in range(len(b))) / len(b) + c["lam"] * sum(abs(x))
+        )
+    if name == "news20":
+        b = [1 if label <= 10 else -1 for label in CLASSES]
+        losses = lambda x: [np.log(1 + np.exp(-b[j] * (COUNTS[j] @ x))) for j in range(len(b))]
+        return lambda x: np.mean(losses(x)) + c["sigma"] / 2 * sum(x**2)
+    if name == "splice":
+        losses = lambda x: [
+            np.log(1 + np.exp(-SIGNS[j] * (CODES[j] @ x))) for j in range(len(SIGNS))
+        ]
+        return lambda x: np.mean(losses(x)) + c["lam"] * sum(abs(x))
+    from sklearn.datasets import make_moons
+
+    points, moon = make_moons(c["samples"], noise=c["noise"], random_state=c["seed"])
+    b = np.where(moon == 1, 1, -1)
+    K = [
+        [np.exp(-((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2) / c["width"] ** 2) for q in points]
+        for p in points
+    ]
+    N = len(b)
+
+    def F(alpha):
+        feasible = all(-1e-15 <= b[j] * alpha[j] <= 1 / N + 1e-15 for j in range(N))
+        return alpha @ np.array(K) @ alpha / (2 * c["lam"]) - alpha @ b if feasible else np.inf
+
+    return F
+
+
+def objective(problem, x):
+    return problem.loss.value_and_grad(x)[0] + problem.penalty.value(x)
+
+
+VARIANTS = [
+    ("hinge", {}),
+    ("hinge", {"lam": 0.3, "noise": 0.0, "seed": 4, "nonzeros": 7}),
+    ("lad", {}),
+    ("lad", {"lam": 0.3, "noise": 2.5, "seed": 4, "nonzeros": 1}),
+    ("news20", {}),
+    ("news20", {"sigma": 0.7}),
+    ("splice", {}),
+    ("splice", {"lam": 0.3}),
+    pytest.param("2moons", {}, marks=pytest.mark.peer),
+    pytest.param(
+        "2moons", {"lam": 0.3, "noise": 0.4, "seed": 4, "width": 0.6}, marks=pytest.mark.peer
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "more"), VARIANTS)
+def test_the_objective_is_the_formula(name, more):
+    problem, F = small(name, **more), formula(name, **more)
+    points = [problem.x0s[:, k] for k in range(4)]
+    for x in (*points, sum(points) / 4):  # with 2moons, a mean of feasible points is feasible
+        np.testing.assert_allclose(objective(problem, x), F(x), rtol=1e-12)
+    if name == "2moons":
+        assert np.isfinite(F(points[0]))
+        assert objective(problem, -points[0]) == F(-points[0]) == np.inf
+
+
+@pytest.mark.parametrize(("name", "more"), VARIANTS)
+def test_the_gradient_is_that_of_the_formula(name, more):
+    """By differences of the formula along each coordinate, where it is smooth; feasible points stay feasible."""
+    problem, F = small(name, **more), formula(name, **more)
+    x, h = problem.x0s[:, :6].mean(axis=1), 1e-5 if name == "2moons" else 1e-6
+    slope = np.array([(F(x + h * e) - F(x - h * e)) / (2 * h) for e in np.eye(len(x))])
+    phi_slope = np.sign(x) * problem.choices["lam"] if name not in ("news20", "2moons") else 0.0
+    np.testing.assert_allclose(
+        problem.loss.value_and_grad(x)[1] + phi_slope, slope, rtol=1e-6, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_the_signal_is_sparse(make):
+    """Without noise and penalty, LAD finds w, and the labels are the signs of A w."""
+    A, w, b = regression(30, 7, 3, noise=0.0)
+    assert np.count_nonzero(w) == 3
+    problem = make(**SMALL["lad"], noise=0.0, lam=1e-12)
+    np.testing.assert_array_equal(problem.loss.A.array, A)
+    np.testing.assert_array_equal(problem.loss.b, b if make is lad else np.sign(b))
+    if make is lad:
+        found = minimize(problem.loss, penalty=problem.penalty, eta=0.05, max_iter=3000).x_best
+        np.testing.assert_allclose(found, w, atol=1e-2)
+
+
+def test_what_the_paper_fixes_is_the_default():
+    for make, shape, n_iter, eta in (
+        (hinge, (500, 100), 1000, 0.063),
+        (lad, (500, 100), 1000, 0.042),
+    ):
+        problem = make()
+        assert problem.loss.A.shape == shape
+        assert problem.x0s.shape == (100, 10)
+        assert (problem.n_iter, problem.paper_eta) == (n_iter, eta)
+        assert problem.penalty.l1 == 1e-2
+        assert (problem.name, problem.data, problem.real) == (
+            make.__name__,
+            "synthetic (seed 0)",
+            True,
+        )
+    assert problem.title == "LAD regression on synthetic data"
+    assert hinge().title == "Hinge loss on synthetic data"
+    assert set(hinge().loss.b) == {-1.0, 1.0}
+    problem = news20()
+    assert (problem.loss.l2, problem.n_iter, problem.paper_eta, problem.loss.intercept) == (
+        1e-4,
+        2500,
+        0.863,
+        False,
+    )
+    assert (problem.title, problem.data, problem.sha256) == (
+        "Logistic regression on news20",
+        "news20",
+        "ab12",
+    )
+    problem = splice()
+    assert (problem.penalty.l1, problem.n_iter, problem.paper_eta, problem.loss.intercept) == (
+        1e-2,
+        1000,
+        0.238,
+        False,
+    )
+    assert (problem.title, problem.data, problem.sha256) == (
+        "Logistic regression on splice.t",
+        "splice.t",
+        "ab12",
+    )
+
+
+@pytest.mark.peer
+def test_defaults_of_two_moons():
+    problem = two_moons()
+    assert problem.x0s.shape == (300, 10)
+    assert (problem.name, problem.title, problem.data) == (
+        "2moons",
+        "SVM dual on 2moons",
+        "2moons (seed 0)",
+    )
+    assert (problem.n_iter, problem.paper_eta, problem.loss.lam) == (20, 0.002, 1e-3)
+    assert np.bincount(problem.loss.b.astype(int) + 1).tolist() == [150, 0, 150]
+    K = problem.loss.Q.array
+    assert np.array_equal(np.diag(K), np.ones(300))
+
+
+# ---------------------------------------------------------------- data, starts and seeds
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_start_and_the_data_do_not_depend_on_how_many_starts_there_are(name):
+    few, many = small(name, starts=2), small(name, starts=5)
+    assert np.array_equal(few.x0s, many.x0s[:, :2])
+    assert len(np.unique(many.x0s, axis=1).T) == 5
+    x = few.x0s[:, 0]
+    assert np.array_equal(few.loss.value_and_grad(x)[1], many.loss.value_and_grad(x)[1])
+    again = small(name, starts=5)
+    assert np.array_equal(again.x0s, many.x0s)
+    assert not np.array_equal(small(name, starts=5, seed=1).x0s, many.x0s)
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_data_and_starts_have_random_numbers_of_their_own(make):
+    problem = make(**SMALL["hinge"])
+    drawn = set(problem.loss.A.array.ravel())
+    assert not drawn & set(problem.x0s.ravel())
+    assert not drawn & set(make(**SMALL["hinge"], seed=1).loss.A.array.ravel())
+    sequence = np.random.SeedSequence(0).spawn(2)[1].spawn(10)
+    for k in (0, 9):
+        assert np.array_equal(
+            problem.x0s[:, k], np.random.default_rng(sequence[k]).standard_normal(7)
+        )
+
+
+@pytest.mark.parametrize("name", ["hinge", "lad", "news20", "splice"])
+def test_kinds_of_starts(name):
+    x = small(name, starts=400).x0s
+    assert abs(x.mean()) < 0.1
+    assert abs(x.std() - 1) < 0.1
+    np.testing.assert_allclose(small(name, starts=400, start_scale=0.1).x0s, 0.1 * x)
+    x = small(name, starts=400, start="uniform", start_scale=3.0).x0s
+    assert -3 <= x.min() < -2.9
+    assert 2.9 < x.max() <= 3
+    assert not small(name, start="zeros").x0s.any()
+
+
+@pytest.mark.peer
+def test_starts_of_two_moons_are_feasible():
+    problem = two_moons(starts=50)
+    scaled = problem.loss.b[:, None] * problem.x0s * 300
+    assert scaled.min() >= 0
+    assert scaled.max() <= 1
+    assert abs(scaled.mean() - 0.5) < 0.02
+    assert abs(scaled.std() - 1 / np.sqrt(12)) < 0.02
+    assert not problem.penalty.value(problem.x0s).any()
+    np.testing.assert_allclose(two_moons(starts=50, start_scale=0.5).x0s, problem.x0s / 2)
+    assert not two_moons(start="zeros").x0s.any()
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("start", ["normal", "uniform"])
+def test_an_infeasible_start_becomes_feasible(start):
+    problem = two_moons(samples=24, starts=3, start=start)
+    assert np.isinf(problem.penalty.value(problem.x0s)).all()
+    result = minimize(problem.loss, problem.x0s, problem.penalty, eta=0.002, max_iter=3)
+    assert np.isfinite(result.fun).all()
+    assert not problem.penalty.value(result.x).any()
+
+
+@pytest.mark.peer
+def test_width_of_the_kernel():
+    narrow, wide = (
+        two_moons(samples=24, width=width).loss.Q.array for width in (1.0, np.sqrt(2.0))
+    )
+    np.testing.assert_allclose(narrow, wide**2, rtol=1e-12)  # exp(-d^2) and exp(-d^2 / 2)
+
+
+@pytest.mark.parametrize("positive", [range(1, 11), [3], {2, 20, 7}])
+def test_labels_of_news20(positive):
+    expected = np.array([1.0 if label in positive else -1.0 for label in CLASSES])
+    problem = news20(positive=positive)
+    assert np.array_equal(problem.loss.b, expected)
+    assert problem.choices["positive"] == sorted(positive)
+
+
+@pytest.mark.parametrize("positive", [[], [21], range(1, 21)])
+def test_labels_that_leave_one_class(positive):
+    with pytest.raises(
+        ValueError,
+        match=r"The 'positive' parameter of news20 must be some of its labels 1 \.\.\. 20",
+    ):
+        news20(positive=positive)
+
+
+@pytest.mark.parametrize(("make", "raw"), [(news20, COUNTS), (splice, CODES)])
+def test_scaling_and_intercept(make, raw):
+    def matrix(**more):
+        problem = make(**more)
+        A = problem.loss.A
+        assert problem.choices["scaling"] == more["scaling"]
+        return (
+            A.array if make is splice else sparse.csr_array(A.parts[::-1], shape=A.shape).toarray()
+        )
+
+    np.testing.assert_array_equal(matrix(scaling="none"), raw)
+    expected = [row / (np.linalg.norm(row) or 1) for row in raw]
+    np.testing.assert_allclose(matrix(scaling="rows"), expected, rtol=1e-14)
+    expected = np.column_stack([column / (np.abs(column).max() or 1) for column in raw.T])
+    np.testing.assert_allclose(matrix(scaling="columns"), expected, rtol=1e-14)
+    assert make(intercept=True).x0s.shape == (raw.shape[1] + 1, 10)
+
+
+# ---------------------------------------------------------------- what is written down
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_choices_are_complete_and_make_the_problem_again(name):
+    problem = small(name, starts=3, seed=2, start_scale=0.5)
+    kept = json.loads(json.dumps(problem.choices))
+    assert kept == problem.choices
+    parameters = set(inspect.signature(PROBLEMS[name]).parameters)
+    assert set(kept) == parameters - {"data", "download"}
+    again = PROBLEMS[name](**kept)
+    assert np.array_equal(again.x0s, problem.x0s)
+    f, g = problem.loss.value_and_grad(problem.x0s)
+    f_again, g_again = again.loss.value_and_grad(problem.x0s)
+    assert np.array_equal(f, f_again)
+    assert np.array_equal(g, g_again)
+    assert np.array_equal(problem.penalty.value(problem.x0s), again.penalty.value(problem.x0s))
+    for field in (
+        "name",
+        "title",
+        "n_iter",
+        "eta_range",
+        "paper_eta",
+        "data",
+        "real",
+        "choices",
+        "sha256",
+    ):
+        assert getattr(again, field) == getattr(problem, field)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_documented(name):
+    document = inspect.getdoc(PROBLEMS[name])
+    if name == "lad":
+        assert "Parameters are those of `hinge`" in document
+        assert str(inspect.signature(lad)) == str(inspect.signature(hinge))
+    else:
+        for parameter in inspect.signature(PROBLEMS[name]).parameters:
+            assert parameter in document.split("Parameters\n---")[1], parameter
+    assert all(
+        kind.kind == kind.KEYWORD_ONLY
+        for kind in inspect.signature(PROBLEMS[name]).parameters.values()
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_grid_of_step_sizes(name):
+    problem = small(name)
+    etas = problem.etas(200)
+    assert etas.shape == (200,)
+    np.testing.assert_allclose(etas[[0, -1]], problem.eta_range)
+    np.testing.assert_allclose(np.diff(np.log(etas)), np.log(etas[-1] / etas[0]) / 199)
+    assert etas[0] <= 0.1 * problem.paper_eta / 2  # the panels of the figures lie well inside
+    assert etas[-1] >= 10 * problem.paper_eta * 2
+    assert small(name, eta_range=(0.1, 0.9)).etas(2).tolist() == [0.1, 0.9]
+
+
+@pytest.mark.parametrize(("name", "file"), [("news20", "news20"), ("splice", "splice.t")])
+def test_a_stand_in_says_so(name, file):
+    problem = PROBLEMS[name](stand_in=True)
+    assert (problem.data, problem.real, problem.sha256) == (f"stand-in for {file}", False, "")
+    assert problem.title == f"Logistic regression on stand-in for {file}"
+    assert problem.choices["stand_in"] is True
+
+
+@pytest.mark.peer
+@real_data
+@pytest.mark.parametrize(("name", "shape"), [("news20", (15935, 62061)), ("splice", (2175, 60))])
+def test_the_real_data(real_loader, name, shape):
+    problem = PROBLEMS[name](data=SHARED, stand_in=True, starts=2)  # allowed, but not needed
+    assert problem.loss.A.shape == shape
+    assert problem.x0s.shape == (shape[1], 2)
+    assert (problem.real, problem.choices["stand_in"]) == (True, False)
+    assert len(problem.sha256) == 64
+    assert "stand-in" not in problem.title
+    positives = int(np.sum(problem.loss.b > 0))
+    assert positives == (1131 if name == "splice" else 7951)
+    if name == "splice":
+        assert set(np.unique(problem.loss.A.array)) == {1.0, 2.0, 3.0, 4.0}
+
+
+@pytest.mark.peer
+def test_no_data(real_loader, tmp_path, monkeypatch):
+    monkeypatch.setattr("adagrad_diff.datasets._files.cache", lambda: tmp_path / "cache")
+    with pytest.raises(ValueError, match="news20"):
+        news20(data=tmp_path, download=False)
+    problem = news20(data=tmp_path, download=False, stand_in=True, starts=1)
+    assert (problem.data, problem.real, problem.loss.A.shape) == (
+        "stand-in for news20",
+        False,
+        (15935, 62061),
+    )
+    inside = splice(data=tmp_path, download=False, stand_in=True)
+    assert (inside.data, inside.real, inside.choices["stand_in"]) == ("splice.t", True, False)
+
+
+WRONG = [
+    ({"samples": 0}, "The 'samples' parameter of hinge must be an integer >= 1. Got 0 instead."),
+    (
+        {"features": 2.5},
+        "The 'features' parameter of hinge must be an integer >= 1. Got 2.5 instead.",
+    ),
+    (
+        {"starts": True},
+        "The 'starts' parameter of hinge must be an integer >= 1. Got True instead.",
+    ),
+    ({"nonzeros": 101}, "The 'nonzeros' parameter of hinge must be at most 'features', 100."),
+    ({"seed": -1}, "The 'seed' parameter of hinge must be an integer >= 0. Got -1 instead."),
+    (
+        {"n_iter": None},
+        "The 'n_iter' parameter of hinge must be an integer >= 1. Got None instead.",
+    ),
+    ({"lam": -1.0}, "The 'lam' parameter of hinge must be a positive number. Got -1.0 instead."),
+    ({"noise": np.nan}, "The 'noise' parameter of hinge must be a number >= 0. Got nan instead."),
+    (
+        {"start": "feasible"},
+        "The 'start' parameter of hinge must be one of 'normal', 'uniform', 'zeros'. Got 'feasible'",
+    ),
+    (
+        {"start_scale": "big"},
+        "The 'start_scale' parameter of hinge must be a positive number. Got 'big' instead.",
+    ),
+    (
+        {"eta_range": (1.0, 0.1)},
+        r"The 'eta_range' parameter of hinge must be two increasing numbers. Got \[1.0, 0.1\]",
+    ),
+    (
+        {"eta_range": 0.1},
+        r"The 'eta_range' parameter of hinge must be two increasing numbers. Got \[0.1\]",
+    ),
+    (
+        {"eta_range": (0.0, 0.1)},
+        "The 'eta_range' parameter of hinge must be a positive number. Got",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "sentence"), WRONG)
+def test_wrong_arguments(wrong, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        hinge(**wrong)
+
+
+def test_wrong_scaling():
+    with pytest.raises(
+        ValueError,
+        match="The 'scaling' parameter of splice must be one of 'none', 'rows', 'columns'",
+    ):
+        splice(scaling="unit")
+
+
+def test_importing_the_problems_is_light():
+    heavy = ("matplotlib", "sklearn", "xarray", "pandas", "click", "pooch", "tqdm")
+    code = f"import sys, adagrad_diff.experiments.paper as p; p.hinge, p.study; print(*(m for m in {heavy} if m in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
+def test_names_of_the_package():
+    import adagrad_diff.experiments.paper as package
+
+    assert set(package.__all__) <= set(dir(package))
+    assert list(PROBLEMS) == ["hinge", "lad", "news20", "splice", "2moons"]
+    with pytest.raises(
+        AttributeError, match=r"module 'adagrad_diff\.paper' has no attribute 'nothing'"
+    ):
+        package.nothing  # noqa: B018
