@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 from adagrad_diff import L1, Hinge, Logistic, profile, sensitivity
 from adagrad_diff.datasets import load
-from adagrad_diff.paper import PROBLEMS
-from adagrad_diff.study.style import line_of, style
+from adagrad_diff.experiments.paper import PROBLEMS
+from adagrad_diff.experiments.style import line_of, style
 
 HERE = Path(__file__).parent
 STARTS = 3

@@ -8,10 +8,10 @@ import sys
 import numpy as np
 
 from adagrad_diff import AdaGradDiff
-from adagrad_diff.paper import PROBLEMS
-from adagrad_diff.theory import main_bound, record
-from adagrad_diff.theory._optimum import solve
-from adagrad_diff.theory.basic import pieces
+from adagrad_diff.experiments.paper import PROBLEMS
+from adagrad_diff.experiments.theory import main_bound, record
+from adagrad_diff.experiments.theory.inequalities import parts
+from adagrad_diff.experiments.theory.verification import solve
 
 ITERATIONS = 2000
 GRID = 10.0 ** np.arange(-3, 3.01, 0.25)  # around the paper's eta
@@ -39,7 +39,7 @@ def main(data=None):
                 (eta, np.sqrt(distance / 2), said.right[-1], said.left[-1], run.F[-1] - value)
             )
             if np.isclose(eta, problem.paper_eta):
-                p = pieces(run, x_star, value, size)
+                p = parts(run, x_star, value, size)
                 summed = np.mean(p.before - p.after + p.alpha) / (2 * eta)
                 lost.append(
                     (label, said.left[-1], np.mean(run.F[1:] - value), summed, said.right[-1])

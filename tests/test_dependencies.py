@@ -16,13 +16,11 @@ DOORS = {
     "torch": "torch",
     "optax": "optax",
     "sklearn": "sklearn",
-    "paper": "paper",
     "datasets": "paper",
-    "theory": "paper",
 }
 DOORS |= {
     "dask": "dask",
-    "study": "paper",
+    "experiments": "paper",
     "cli": "paper",
     "sweeps": "sweep",
     "_threads.py": "sweep",

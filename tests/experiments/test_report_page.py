@@ -11,11 +11,13 @@ import pytest
 from report_content import FREE, TUNED, content, hostile
 from test_report import NASTY
 
-from adagrad_diff.study._page_text import clean, number
-from adagrad_diff.study.report import write
+from adagrad_diff.experiments.report import write
+from looping import looped
 
 pytestmark = [pytest.mark.peer, pytest.mark.slow]
 CONTENT = content()
+EVERY = list(range(len(CONTENT["rules"])))
+FIRST = [k for k in EVERY if CONTENT["rules"][k]["name"] in CONTENT["shown"]]
 TABBABLE = ("skip", "iterate", "rule by rule", "checkbox", "show", "eta", "summary", "pre", "csv")
 DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
@@ -23,6 +25,14 @@ DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     return write(tmp_path_factory.mktemp("page") / "report.html", CONTENT)
+
+
+def number(value):
+    """A number as the page writes it."""
+    if 1e-4 <= abs(value) < 1e5:
+        return f"{float(f'{value:.3g}'):.10g}"
+    mantissa, _, exponent = f"{value:.2e}".partition("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
 
 
 def silent(browser):
@@ -92,7 +102,7 @@ def test_a_bad_page_is_seen(browser, tmp_path):
 def test_it_opens_in_silence(browser, path, how):
     browser.open(path, **how)
     for figure in ("gaps", "curves", "steps", "map"):
-        assert shown_rules(browser, figure) == list(range(len(CONTENT["rules"]))), figure
+        assert shown_rules(browser, figure) == FIRST, figure
     assert browser.run("document.documentElement.scrollWidth") <= how.get("width", 1000)
     assert (
         browser.run(
@@ -129,6 +139,7 @@ def test_everybody_can_use_it(browser, tmp_path, how):
 def test_lines_are_where_the_numbers_are(browser, path):
     """Markers, read back by the ticks of the axes, are the medians over the starts at their step sizes."""
     browser.open(path, width=1400)
+    browser.click("[data-show=all]")
     across, up = list(ticks(browser, "gaps", "middle")), list(ticks(browser, "gaps", "end"))
     to_eta = np.polyfit([x for _, x, _ in across], [e for e, _, _ in across], 1)
     to_gap = np.polyfit([y - 4 for _, _, y in up], [e for e, _, _ in up], 1)
@@ -159,6 +170,7 @@ def test_lines_are_where_the_numbers_are(browser, path):
 
 def test_tables_have_the_numbers_of_the_figures(browser, path):
     browser.open(path)
+    browser.click("[data-show=all]")
     runs = {(run["rule"], run["eta"]): run for run in CONTENT["runs"]}
     eta = CONTENT["etas"][int(browser.run("document.getElementById('eta').value"))]
     head, *rows = table(browser, "gaps")
@@ -174,9 +186,8 @@ def test_tables_have_the_numbers_of_the_figures(browser, path):
                 assert cell == "diverged"
                 continue
             said = [float(word.strip("()")) for word in cell.split() if word != "to"]
-            assert said == pytest.approx(
-                [statistics.median(ends), min(ends), max(ends)], rel=0.0051
-            )
+            wanted = [statistics.median(ends), min(ends), max(ends)]
+            assert said == pytest.approx(wanted[: len(said)], rel=0.0051)
     head, *rows = table(browser, "curves")
     assert [row[0] for row in rows] == [str(n) for n in CONTENT["iterations"]]
     curve = runs[head[1], eta]["curve"]
@@ -226,8 +237,9 @@ def test_the_slider_redraws_by_key_and_by_mouse(browser, path):
     browser.click("#eta")  # its middle
     assert texts(browser, "#chooser output") == [f"eta = {number(CONTENT['etas'][10])}"]
     x, y = browser.place("#gaps svg")
+    browser.press("Home", 36)
     browser.point(x, y, click=True)  # a click into the figure chooses the step size there
-    assert int(browser.run("document.getElementById('eta').value")) not in (0, at)
+    assert int(browser.run("document.getElementById('eta').value")) > 0
     browser.click("#map .rule .cell[data-eta='3']")
     assert browser.run("document.getElementById('eta').value") == "3"
     silent(browser)
@@ -235,30 +247,26 @@ def test_the_slider_redraws_by_key_and_by_mouse(browser, path):
 
 def test_the_legend_works_by_key_and_by_mouse(browser, path):
     browser.open(path)
-    every = list(range(len(CONTENT["rules"])))
-    browser.click("#legend .chip:nth-child(2)")
-    assert shown_rules(browser, "gaps") == shown_rules(browser, "map") == [0, *every[2:]]
-    browser.click("#legend .chip:nth-child(2)")
-    assert shown_rules(browser, "gaps") == every
-    browser.click("#legend .chip:nth-child(2)")
-    assert browser.run(
-        "document.querySelector('#gaps .now').hasAttribute('d')"
-    )  # drawn anew, it still points at the step size
+    second = "#legend .chip:nth-child(2)"
+    browser.click(second)
+    assert shown_rules(browser, "gaps") == shown_rules(browser, "map") == [0, *FIRST[2:]]
+    now = "document.querySelector('#gaps .now').hasAttribute('d')"
+    assert browser.run(now)  # drawn anew, it still points at the step size
+    browser.click(second)
+    assert shown_rules(browser, "gaps") == FIRST
     browser.run("document.querySelector('#legend input[value=\"3\"]').focus()")
     lifted = "[...document.querySelectorAll('#gaps .rule.chosen')].map((g) => g.dataset.rule)"
     assert browser.run(lifted) == ["3", "3"]  # what has the focus stands out, line and band
     browser.press(" ", 32, " ")
-    assert shown_rules(browser, "curves") == shown_rules(browser, "steps") == [0, 2, *every[4:]]
+    assert shown_rules(browser, "curves") == shown_rules(browser, "steps") == [0, 1, 2]
     browser.run("document.querySelector('[data-show=none]').focus()")
     browser.press("Enter", 13, "\r")
-    assert [shown_rules(browser, figure) for figure in ("gaps", "curves", "steps", "map")] == [
-        []
-    ] * 4
+    assert all(shown_rules(browser, name) == [] for name in ("gaps", "curves", "steps", "map"))
     assert texts(browser, "#gaps .empty") == ["No rule is chosen."]
     browser.click("[data-show=paper]")
     assert shown_rules(browser, "gaps") == [0, 1]
     browser.click("[data-show=all]")
-    assert shown_rules(browser, "gaps") == every
+    assert shown_rules(browser, "gaps") == EVERY
     silent(browser)
 
 
@@ -344,13 +352,12 @@ def test_csv(browser, path):
     """Every number of the content is in one of the files, an empty field where there is none."""
     browser.open(path)
     for row, score in zip(downloaded(browser, "scores"), CONTENT["scores"], strict=True):
-        levels = {
-            f"decades_below_{level}": width for level, width in score["decades_below"].items()
-        }
-        assert row.keys() == (score | levels).keys() - {"decades_below"}
-        assert (row["rule"], row["iterate"]) == (score["rule"], score["iterate"])
-        for key in row.keys() - {"rule", "iterate"}:
-            same(row[key], (score | levels)[key], 0)
+        assert row.keys() == score.keys()
+        for key, value in score.items():
+            if isinstance(value, bool | str):
+                assert row[key] == str(value).lower() if isinstance(value, bool) else value
+            else:
+                same(row[key], value, 0)
     ends = [(run, k) for run in CONTENT["runs"] for k in range(CONTENT["starts"])]
     for row, (run, k) in zip(downloaded(browser, "gaps"), ends, strict=True):
         assert (row["rule"], row["start"], row["failed"]) == (
@@ -378,32 +385,19 @@ def same(text, number, accuracy):
         assert abs(float(text) - number) <= accuracy * abs(number)
 
 
-def test_nasty_names_in_csv(browser, tmp_path):
-    for text in NASTY:
-        browser.open(write(tmp_path / "nasty.html", hostile(text)))
-        assert [row["rule"] for row in downloaded(browser, "scores")] == [
-            clean(text),
-            "AdaGrad",
-            f"{clean(text)} free",
-        ] * 3
-
-
-@pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
+@looped("text", NASTY)
 def test_nasty_names_are_names(browser, tmp_path, text):
     browser.open(write(tmp_path / "nasty.html", hostile(text)))
-    shown = clean(text)
-    names = texts(browser, "#legend .name")
-    assert names == [shown, "AdaGrad", f"{shown} free"]
-    head = table(browser, "gaps")[0]
-    assert head[1] == shown
-    assert (
-        browser.run("document.querySelectorAll('img, iframe, object, embed, base, form').length")
-        == 0
-    )
+    assert texts(browser, "#legend .name") == [text, "AdaGrad", f"{text} free"]
+    assert text in table(browser, "gaps")[0]
+    strange = "document.querySelectorAll('img, iframe, object, embed, base, form').length"
+    assert browser.run(strange) == 0
     assert browser.run("document.scripts.length") == 2
     browser.point(*browser.place("#gaps .rule .mark"))
     browser.run("new Promise((done) => setTimeout(done, 50))")
     silent(browser)
+    rules = {row["rule"] for row in downloaded(browser, "scores")}
+    assert rules == {text, "AdaGrad", f"{text} free"}
 
 
 def test_the_policy_is_a_second_wall(browser, path):
@@ -445,61 +439,46 @@ def odd(**changes):
     return content(tuned=TUNED[:3], free=FREE[:2], n_etas=5, n_recorded=6) | changes
 
 
-def all_diverged():
+def with_runs(change):
     made = odd()
     for run in made["runs"]:
-        lost = [None] * len(made["iterations"])
-        run |= {"last": [None] * 3, "best": [None] * 3, "average": [None] * 3, "failed": True}
-        run |= {"curve": {"median": lost, "low": lost, "high": lost}, "step": lost}
-    for score in made["scores"]:
-        score.update(dict.fromkeys(("best_eta", "best_gap", "default_gap", "regret")))
+        change(run)
     return made
 
 
-def exact():
-    made = odd()
-    for run in made["runs"][:5]:
-        run |= {
-            "last": [0.0] * 3,
-            "best": [0.0] * 3,
-            "curve": {key: [0.0] * 6 for key in run["curve"]},
-        }
-    return made
+def diverge(run):
+    lost = [None] * 6
+    run |= {name: [None] * 3 for name in ("last", "best", "average")}
+    run |= {"failed": True, "curve": dict.fromkeys(run["curve"], lost), "step": lost}
 
 
-def from_zero():
-    return odd() | {"iterations": [0, 1, 10, 50, 200, 500]}
+def half(run):
+    run["last"][0] = None
+    run["curve"]["high"] = [None] * 6
 
 
-def half_diverged():
-    made = odd()
-    for run in made["runs"]:
-        run["last"][0] = None
-        run["curve"]["high"] = [None] * 6
-    return made
+def exact(run):
+    run |= {"last": [0.0] * 3, "best": [0.0] * 3, "curve": dict.fromkeys(run["curve"], [0.0] * 6)}
 
 
 ODD = {
-    "only rules without a step size": content(tuned=(), n_etas=0),
+    "only rules without a step size": content(tuned=(), n_etas=1) | {"etas": []},
     "one step size": content(tuned=TUNED[:2], free=(), n_etas=1),
     "one rule, one start, one iteration": content(
         tuned=TUNED[:1], free=(), n_etas=3, n_recorded=1, starts=1, n_iter=1
     ),
-    "no rule at all": odd(rules=[], runs=[], scores=[], etas=[]),
-    "no scores, no words": odd(scores=[], verdict=[], about=[], command=[]),
-    "everything diverged": all_diverged(),
-    "one start of three diverged": half_diverged(),
-    "gaps of zero": exact(),
-    "from iteration zero": from_zero(),
-    "no styles": odd(
-        rules=[{"name": n, "free": n in FREE, "published": None} for n in (*TUNED[:3], *FREE[:2])]
-    ),
+    "no rule at all": odd(rules=[], runs=[], scores=[], tables={}, etas=[]),
+    "no scores, no words": odd(scores=[], tables={}, verdict=[], about=[], command=[]),
+    "everything diverged": with_runs(diverge),
+    "one start of three diverged": with_runs(half),
+    "gaps of zero": with_runs(exact),
+    "from iteration zero": odd(iterations=[0, 1, 10, 50, 200, 500]),
     "a step size without a run": odd(etas=[1e-9, *odd()["etas"]]),
     "steps unknown": odd(runs=[run | {"step": None} for run in odd()["runs"]]),
 }
 
 
-@pytest.mark.parametrize("name", ODD)
+@looped("name", ODD)
 def test_odd_contents_are_drawn(browser, tmp_path, name):
     browser.open(write(tmp_path / "odd.html", ODD[name]))
     for figure in ("gaps", "curves", "steps", "map"):

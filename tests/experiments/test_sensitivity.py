@@ -1,7 +1,8 @@
-"""Comparisons over step sizes: what they find is what plain loops find, and they hold where everything goes wrong."""
+"""Comparisons over step sizes find what plain loops find, cope with failures, and resume; tables, figures, profiles."""
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from adagrad_diff import (
     Constant,
     DoG,
     Hinge,
+    Interrupted,
     KernelSVMDual,
     Multinomial,
     Nuclear,
@@ -25,9 +27,14 @@ from adagrad_diff import (
     Simplex,
     Squared,
     minimize,
+    named,
+    profile,
     sensitivity,
 )
+from adagrad_diff.experiments import convex
+from adagrad_diff.experiments.scores import LEVELS
 from adagrad_diff.rules import __all__ as RULES
+from looping import looped
 from naive_scores import mean_gaps, naive_scores
 
 pytestmark = pytest.mark.peer
@@ -112,21 +119,16 @@ def found_starts():
 
 def test_curves_are_those_of_single_runs(found):
     content = found.content()
-    alone = [
-        minimize(LOSS, x0, PENALTY, AdaGradDiff(0.1), max_iter=60).history
-        for x0 in found_starts().T
-    ]
-    gaps = np.array([(run.objective - found.f_star.value) / found.scale for run in alone])
+    runs = [minimize(LOSS, x0, PENALTY, AdaGradDiff(0.1), max_iter=60) for x0 in found_starts().T]
+    gaps = np.array([(r.history.objective - found.f_star.value) / found.scale for r in runs])
     rows = np.array(content["iterations"]) - 1
     run = next(run for run in content["runs"] if (run["rule"], run["eta"]) == ("AdaGradDiff", 0.1))
     for name, function in (("median", np.median), ("low", np.min), ("high", np.max)):
-        np.testing.assert_allclose(run["curve"][name], function(gaps, axis=0)[rows], rtol=1e-4)
-    np.testing.assert_allclose(
-        run["step"], np.mean([one.mean_step for one in alone], axis=0)[rows], rtol=1e-4
-    )
+        np.testing.assert_allclose(run["curve"][name], function(gaps, axis=0)[rows], rtol=0.006)
+    steps = np.mean([r.history.mean_step for r in runs], axis=0)
+    np.testing.assert_allclose(run["step"], steps[rows], rtol=0.006)
     np.testing.assert_allclose(run["last"], gaps[:, -1], rtol=1e-4)
     assert content["iterations"][-1] == 60
-    assert len(content["iterations"]) <= 60
 
 
 def test_a_published_step_size_outside_the_grid_is_run():
@@ -156,7 +158,6 @@ def test_one_step_size():
     one = sensitivity(LOSS, PENALTY, [AdaGradDiff, DoG], [0.1], 2, 50)
     assert one.score("AdaGradDiff")["decades_10x"] == 0.0
     assert one.score("AdaGradDiff")["best_eta"] == 0.1
-    assert "one step size" in one.verdict[0]
     assert "DoG" in str(one)
     one.plot()
     json.dumps(one.content(), allow_nan=False)
@@ -285,12 +286,12 @@ def test_rules_of_all_kinds():
     assert sensitivity(LOSS, PENALTY, "AdaGrad", [0.1], 1, 5).rules == ["AdaGrad"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("rules", "error", "text"),
     [
         ([], ValueError, "'rules' is empty"),
         (["AdaGard"], ValueError, "'AdaGard', which is none of AdaGradDiff, AdamDiff"),
-        ([AdaGrad, "AdaGrad"], ValueError, "'AdaGrad' more than once"),
+        ([AdaGrad, "AdaGrad"], ValueError, "has a name twice"),
         ([3], TypeError, "'rules' must be rules, rule classes or functions"),
         ({"none": lambda eta: eta}, TypeError, "none made 1.0"),
     ],
@@ -300,7 +301,7 @@ def test_rules_that_are_none(rules, error, text):
         sensitivity(LOSS, PENALTY, rules, ETAS, 1, 5)
 
 
-@pytest.mark.parametrize("etas", [[], [0.1, 0.1], [-1.0], [np.nan], ["a"]])
+@looped("etas", [[], [0.1, 0.1], [-1.0], [np.nan], ["a"]])
 def test_step_sizes_that_are_none(etas):
     with pytest.raises(ValueError, match=r"etas"):
         sensitivity(LOSS, PENALTY, [AdaGrad], etas, 1, 5)
@@ -340,3 +341,189 @@ def test_penalties_that_want_one_weight_for_all():
         loss, np.zeros((4, 3)), penalty, AdaGradDiff(0.1, blocks="all"), max_iter=5
     ).fun
     assert ours.data.objective.sel(rule="AdaGradDiff").values[0, 0, -1] == pytest.approx(alone)
+
+
+# ---------------------------------------------------------------- what a comparison hands out
+
+IMG = "<img src=x onerror=alert(1)>|`*"
+ROWS = {"AdaGradDiff": AdaGradDiff, IMG: AdaGrad, "Adam": Adam, "DoG": DoG}
+
+
+@pytest.fixture(scope="module")
+def four():
+    return sensitivity(LOSS, PENALTY, ROWS, ETAS, 2, 60)
+
+
+def test_tables(four):
+    text = str(four)
+    assert text.splitlines()[0].split()[:2] == ["rule", "within"]
+    assert [line.split()[0] for line in text.splitlines()[2:6]].count("DoG") == 1
+    assert four.verdict[0][:40] in text.replace("\n", " ")
+    assert "The optimum is certified" in text
+    table = four.markdown("average")
+    assert table.count("\n") == 2 + 4
+    columns = {line.count("|") - line.count(r"\|") for line in table.splitlines()}
+    assert len(columns) == 1  # no name makes a column
+    assert "<img" not in table.replace(r"\<", "")
+    frame = four.table()
+    assert len(frame) == 4 * 3
+    last = four.table("last").set_index("rule")
+    assert last.loc["Adam", "default_eta"] == 1e-3
+    for name in ("decades_below_1e-1", "at_edge_10x", "sensitivity", "expected_best_4"):
+        assert last.loc["AdaGradDiff", name] == four.score("AdaGradDiff")[name]
+
+
+def test_the_data_set_and_the_figure(four):
+    data = four.to_dataset()
+    assert data.gap_last.dims == ("rule", "eta", "seed")
+    np.testing.assert_allclose(data.gap.isel(iteration=-1), data.gap_last)
+    relative = (data.objective.isel(iteration=-1) - data.attrs["f_star"]) / data.attrs["scale"]
+    np.testing.assert_allclose(relative, data.gap_last)
+    assert (data.gap_best <= data.gap_last).all()
+    dog = data.gap_last.sel(rule="DoG")
+    assert (dog == dog.isel(eta=0)).all()
+    figure = four.plot("average")
+    lines = {line.get_label(): line for line in figure.axes[0].lines}
+    expected = four.gap("average").sel(rule="Adam").mean("seed")
+    np.testing.assert_allclose(lines["Adam"].get_ydata(), expected)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == four.rules
+    plain = replace(four, scale=1.0, unit="1", gap_name="gap")
+    for one, name in ((four, "relative gap"), (plain, "gap")):
+        assert one.content()["gap_name"] == name
+        assert one.plot().axes[0].get_ylabel() == f"{name}, last iterate"
+
+
+def test_sentences(four):
+    """The headline has the widest range; no sentence compares two empty ranges."""
+    tuned = [one for one in four.ranked() if not one["free"]]
+    first, second, *others = four.verdict
+    assert re.fullmatch(
+        rf"{re.escape(tuned[0]['rule'])} is within 10 times the smallest gap over (at least )?"
+        rf"{tuned[0]['decades_10x']:.1f} of 4\.0 decades of step sizes, .+ over [\d.]+\.",
+        first,
+    )
+    assert (
+        second
+        == f"Without tuning, take {tuned[0]['rule']} with eta near {tuned[0]['best_eta']:.2g}."
+    )
+    assert any(text.startswith("The smallest gap after 60 iterations is ") for text in others)
+    both = sensitivity(LOSS, PENALTY, [AdaGradDiff, AdaGrad], ETAS, 1, 30)
+    widths = [both.score(rule)["decades_below_1e-1"] for rule in both.rules]
+    levels = [
+        name for name in LEVELS if all(both.score(rule)[f"decades_{name}"] for rule in both.rules)
+    ]
+    assert levels == ["below_1e-1"]
+    assert both.verdict[2] == (
+        f"AdaGradDiff reaches a gap of 0.1 over {widths[0]:.1f} decades, AdaGrad over {widths[1]:.1f} decades."
+    )
+    far = sensitivity(LOSS, PENALTY, [AdaGradDiff, AdaGrad], ETAS, 1, 1)
+    assert "Neither AdaGradDiff nor AdaGrad reaches a gap of 0.1." in far.verdict
+
+
+def test_wrong_names(four):
+    with pytest.raises(ValueError, match="'rule' parameter of score"):
+        four.score("Nobody")
+    with pytest.raises(ValueError, match="'iterate' parameter of gap"):
+        four.gap("first")
+
+
+def naive_profile(found, iterate, factor):
+    """By rule: in how many of all (problem, eta) the gap is within a factor of the problem's best."""
+    counts, total = dict.fromkeys(found[0].rules, 0), 0
+    for one in found:
+        means = {
+            rule: [max(float(g), one.floor) for g in one.gap(iterate).sel(rule=rule).mean("seed")]
+            for rule in one.rules
+        }
+        defaults = [float(g) for g in one.default_gap(iterate).mean("seed") if np.isfinite(g)]
+        best = min([*(min(gaps) for gaps in means.values()), *defaults])
+        for rule, gaps in means.items():
+            counts[rule] += sum(gap <= factor * best for gap in gaps)
+        total += len(one.etas)
+    return {rule: count / total for rule, count in counts.items()}
+
+
+def test_profiles():
+    several = [
+        sensitivity(LAD(A, B), L1(lam), [AdaGradDiff, Adam, DoG, Constant], ETAS, 1, n_iter)
+        for lam, n_iter in ((0.02, 30), (0.1, 60))
+    ]
+    several.append(
+        sensitivity(Squared(1e3 * A, B), None, [AdaGradDiff, Adam, DoG, Constant], ETAS, 1, 30)
+    )
+    for iterate in ("last", "best", "average"):
+        shares = profile(several, iterate=iterate, factors=[1.0, 3.0, 100.0])
+        for factor in (1.0, 3.0, 100.0):
+            assert dict(
+                zip(shares.rule.values, shares.sel(factor=factor).values, strict=True)
+            ) == pytest.approx(naive_profile(several, iterate, factor))
+    best = profile(several, eta="best")
+    assert (np.diff(best.values, axis=1) >= 0).all()
+    assert float(best.sel(factor=1.0).sum()) >= 1.0  # somebody is best on every problem
+    assert (
+        profile(several, eta="default").sel(rule="AdaGradDiff") == 0
+    ).all()  # which has no default
+    assert (
+        profile(several, factors=[1e300]).sel(rule="Constant") < 1
+    ).all()  # where it fails it is within no factor
+
+
+def test_profiles_of_nothing(four):
+    for wrong in ([], [1]):
+        with pytest.raises(TypeError, match="'found' must be a list"):
+            profile(wrong)
+    other = sensitivity(LOSS, PENALTY, [AdaGrad], [0.1], 1, 5)
+    with pytest.raises(ValueError, match="'found' must have the same rules everywhere"):
+        profile([four, other])
+    with pytest.raises(ValueError, match="'eta' parameter of profile"):
+        profile([four], eta="worst")
+
+
+# ---------------------------------------------------------------- stopped and continued
+
+
+def bits(found):
+    variables = {name: array.values.tobytes() for name, array in found.data.variables.items()}
+    return variables, found.f_star, found.scale
+
+
+def test_a_comparison_resumes(tmp_path, monkeypatch):
+    """Ctrl-C after the first stage; then the same call, which repeats neither the search nor that stage."""
+    options = {"rules": [AdaGradDiff, Adam, DoG], "starts": 2, "n_iter": 40, "n_jobs": 1}
+    whole = sensitivity(LOSS, PENALTY, **options)
+    run, stages = convex.sweep, []
+
+    def stopped(*args, **kwargs):
+        stages.append(kwargs["label"])
+        if len(stages) == 2:
+            raise Interrupted("The sweep was interrupted.", "what there is")
+        return run(*args, **kwargs)
+
+    monkeypatch.setattr(convex, "sweep", stopped)
+    with pytest.raises(Interrupted, match="while it ran rules without a step size") as caught:
+        sensitivity(LOSS, PENALTY, **options, checkpoint=tmp_path / "here")
+    assert caught.value.result == "what there is"
+    assert stages == ["rules with a step size", "rules without a step size"]
+    chunks = sorted((tmp_path / "here" / "rules-with-a-step-size").glob("chunk-*.npz"))
+    before = [path.stat().st_mtime_ns for path in chunks]
+    monkeypatch.setattr(convex, "sweep", run)
+    again = sensitivity(LOSS, PENALTY, **options, checkpoint=tmp_path / "here")
+    assert bits(again) == bits(whole)
+    assert [path.stat().st_mtime_ns for path in chunks] == before
+
+
+def test_checkpoints_of_others(tmp_path):
+    sensitivity(LOSS, PENALTY, [AdaGrad], ETAS, 1, 5, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="belongs to another problem: penalty"):
+        sensitivity(LOSS, L1(0.5), [AdaGrad], ETAS, 1, 5, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="belongs to another sweep, for etas"):
+        sensitivity(LOSS, PENALTY, [AdaGrad], [0.1], 1, 5, checkpoint=tmp_path)
+
+    def bowl(x):
+        return 0.5 * np.sum(x**2, axis=0), x
+
+    starts = np.ones((2, 1))
+    with pytest.raises(ValueError, match="'checkpoint' needs a name for loss"):
+        sensitivity(bowl, None, [AdaGrad], ETAS, starts, 5, checkpoint=tmp_path / "a")
+    fine = named("bowl", bowl)
+    sensitivity(fine, None, [AdaGrad], ETAS, starts, 5, checkpoint=tmp_path / "b")

@@ -3,8 +3,8 @@
 `experiments.paper` reproduces the paper's experiments, `experiments.theory` checks its statements.
 """
 
+from .convex import sensitivity
 from .profiles import profile
 from .result import Sensitivity
-from .sensitivity import sensitivity
 
 __all__ = ["Sensitivity", "profile", "sensitivity"]

@@ -22,9 +22,9 @@ from .style import thin
 PROTOCOL_FACTOR = 10  # budgets of the run that refines F_star, in the paper's protocol
 OPTIMUM_TOL = {"float64": 1e-9, "float32": 1e-6}  # relative duality gaps
 OPTIMUM_ITERATIONS = 1000  # that the search for the optimum may take in any case
-RECORDED = 500  # recorded iterations of a run, about
+RECORDED_ITERATIONS = 500  # recorded iterations of a run, about
 CURVE_POINTS = 60  # iterations that a comparison keeps, of which it has hundreds of curves
-START_SEED = 0
+RANDOM_STARTS_SEED = 0
 GRID_DECADES = (
     -4.0,
     3.0,
@@ -108,12 +108,14 @@ def sensitivity(
     methods = as_methods(rules, penalty)
     x0s = _starts(starts, loss, penalty)
     folder = None if checkpoint is None else as_path(checkpoint, "checkpoint")
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
     options = {"memory": memory, "n_jobs": n_jobs, "progress": progress, "client": client}
     options |= {"keep_x": False, "averages": True}
 
     def run(stage: str, names: list[str], etas: Any, n_iter: int = n_iter) -> Any:
         options["checkpoint"] = folder and folder / stage.replace(" ", "-")
-        options["record"] = max(1, n_iter // RECORDED)
+        options["record"] = max(1, n_iter // RECORDED_ITERATIONS)
         factories = {name: methods[name].make for name in names}
         try:
             found = sweep(loss, penalty, factories, etas, x0s, n_iter, label=stage, **options)
@@ -202,7 +204,7 @@ def _starts(starts: Any, loss: Loss, penalty: Penalty) -> np.ndarray:
         known.scale is not None
     ):  # predictions, rather than coefficients, have the size of the target
         size.reshape(-1)[: known.scale.size] = known.scale
-    draws = np.random.default_rng(START_SEED).standard_normal((*loss.shape, count))
+    draws = np.random.default_rng(RANDOM_STARTS_SEED).standard_normal((*loss.shape, count))
     draws *= known.unit * size[..., None] / np.sqrt(loss.shape[0])
     draws[..., 0] = 0.0
     draws = draws.astype(loss.dtype or np.float64)

@@ -50,13 +50,14 @@ def curve(ax: Axes, x: Any, values: np.ndarray, label: str, **look: Any) -> None
 
 def logarithmic(ax: Any, ceiling: float = np.inf, whole: bool = False) -> None:
     """Fit a logarithmic axis to the curves. Triangles at the top mark values that are not on it."""
-    lines = [line for line in ax.get_lines() if line.get_label()[0] != "_"]
-    heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in lines])
+    same = ax.get_shared_y_axes().get_siblings(ax)
+    curves = [(one, line) for one in same for line in one.get_lines() if line.get_label()[0] != "_"]
+    heights = np.concatenate([np.asarray(line.get_ydata(), float) for _, line in curves])
     shown = heights[(heights > 0) & np.isfinite(heights) & (heights <= ceiling)]
     low, high = (max(shown.min(), SMALLEST_VALUE), shown.max()) if shown.size else (0.1, 10.0)
     margin = max((high / low) ** 0.06, 1.2)
     ax.set(yscale="log", ylim=(low / margin, high * margin))
-    for k, line in enumerate(lines):
+    for k, line in enumerate(line for one, line in curves if one is ax):
         x, y = line.get_data()
         if (off := np.asarray(y) > high).any():
             mark = {"color": line.get_color(), "marker": "^", "linewidth": 0.8, "clip_on": False}

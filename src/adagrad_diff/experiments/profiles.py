@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 CHOICES = ("best", "default", "any")
-FACTORS = np.geomspace(1.0, 1e6, 61)
+PROFILE_FACTORS = np.geomspace(1.0, 1e6, 61)
 
 
 def profile(
@@ -71,7 +71,7 @@ def profile(
     rules = found[0].rules
     if any(one.rules != rules for one in found):
         raise ValueError("'found' must have the same rules everywhere.")
-    factors = np.ravel(FACTORS if factors is None else factors)
+    factors = np.ravel(PROFILE_FACTORS if factors is None else factors)
     ratios = np.concatenate([_ratios(one, iterate, eta) for one in found], axis=1)
     shares = (ratios[:, :, None] <= factors).mean(axis=1)
     coords = {"rule": rules, "factor": factors}

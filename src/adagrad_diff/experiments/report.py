@@ -22,10 +22,9 @@ from .._files import as_path
 from .._files import write as write_file
 from .._messages import require
 from .._version import __version__
-from .result import FAILURES
 from .scores import known
 from .style import style_of
-from .tables import COLUMNS, NOTES, cells
+from .tables import NOTES, TABLE_COLUMNS, cells
 
 if TYPE_CHECKING:
     from .result import Sensitivity
@@ -43,15 +42,15 @@ UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}  # 
 
 def content(found: Sensitivity, title: str, about: Any, command: Any) -> dict[str, Any]:
     """Return the dict of `Sensitivity.content`. Numbers are finite or None."""
-    data, columns = found.data, COLUMNS[found.within]
+    data, columns = found.data, TABLE_COLUMNS[found.within]
     free = data.free.values.tolist()
     etas = [float(f"{eta:.10g}") for eta in found.etas]  # 0.01, not 0.010000000000000002
-    gaps = {name: numbers(found.gap(name).values, GAP_DIGITS) for name in found.iterates}
-    failed = data.status.isin(FAILURES).any("seed").values
+    gaps = {name: number_lists(found.gap(name).values, GAP_DIGITS) for name in found.iterates}
+    failed = found.failed.any("seed").values
     summaries: dict[str, Any] = {"median": np.median, "low": np.min, "high": np.max}
     curves = found.curve().values
-    curve = {name: numbers(f(curves, axis=2), CURVE_DIGITS) for name, f in summaries.items()}
-    steps = numbers(data.mean_step.mean("seed").values, CURVE_DIGITS)
+    curve = {name: number_lists(f(curves, axis=2), CURVE_DIGITS) for name, f in summaries.items()}
+    steps = number_lists(data.mean_step.mean("seed").values, CURVE_DIGITS)
     tables, ranked = {}, [one["rule"] for one in found.ranked()]
     for name in found.iterates:
         scores = found.ranked(name)
@@ -99,10 +98,10 @@ def content(found: Sensitivity, title: str, about: Any, command: Any) -> dict[st
     }
 
 
-def numbers(values: np.ndarray, digits: int) -> Any:
+def number_lists(values: np.ndarray, digits: int) -> Any:
     """Return nested lists of finite numbers with a few significant digits, or None."""
     if values.ndim:
-        return [numbers(part, digits) for part in values]
+        return [number_lists(part, digits) for part in values]
     return float(f"{values:.{digits}g}") if np.isfinite(values) else None
 
 

@@ -78,7 +78,7 @@ class Sensitivity:
     about: list[list[str]] = field(default_factory=list, repr=False)  # labels and texts
     command: list[str] = field(default_factory=list, repr=False)  # lines that run it again
     within: str = "10x"
-    failed: float = np.inf  # the gap of a run that failed
+    failed_gap: float = np.inf  # of runs that failed
 
     @property
     def rules(self) -> list[str]:
@@ -99,6 +99,11 @@ class Sensitivity:
     def n_iter(self) -> int:
         """The iterations of each run."""
         return int(self.data.iteration[-1])
+
+    @property
+    def failed(self) -> xr.DataArray:
+        """Which runs failed, by (rule, eta, seed)."""
+        return self.data.status.isin(FAILURES)
 
     @property
     def floor(self) -> float:
@@ -130,7 +135,7 @@ class Sensitivity:
 
     def _relative(self, values: xr.DataArray, ended_well: Any) -> xr.DataArray:
         relative: xr.DataArray = (values - self.f_star.value).clip(min=0.0) / self.scale
-        return relative.where(ended_well & np.isfinite(values), self.failed)
+        return relative.where(ended_well & np.isfinite(values), self.failed_gap)
 
     @cached_property
     def scores(self) -> list[Score]:

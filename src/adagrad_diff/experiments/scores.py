@@ -12,7 +12,7 @@ LEVELS = {
 }  # of relative gaps
 TRIALS = (1, 2, 4, 8)  # random step sizes that are tried
 CENTERED_DECADES = 1.0  # on both sides of the best step size
-ROUNDING = 1e-9  # decades by which a grid point may miss that distance
+GRID_ROUNDING = 1e-9  # decades by which a grid point may miss that distance
 
 Score = dict[str, Any]  # one row of `Sensitivity.table`
 
@@ -119,7 +119,7 @@ def score(
     best = int(np.argmin(counted))
     limits = {name: factor * smallest for name, factor in FACTORS.items()}
     distance = np.abs(np.log10(etas / etas[np.argmin(capped)]))
-    near = capped[distance <= CENTERED_DECADES + ROUNDING]
+    near = capped[distance <= CENTERED_DECADES + GRID_ROUNDING]
     with np.errstate(divide="ignore", invalid="ignore"):
         found = {
             "best_eta": etas[best] if np.isfinite(values[best]) else np.nan,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TERMINAL_WIDTH = 100
 MARKUP = re.compile(r"[\\`*_{}\[\]<>&#|~!$]")  # characters with a meaning in Markdown
 # Columns by the range that rules are ranked by: heading -> score and format.
-COLUMNS: dict[str, dict[str, tuple[str, str]]] = {
+TABLE_COLUMNS: dict[str, dict[str, tuple[str, str]]] = {
     "10x": {
         "rule": ("rule", ""),
         "within 10x": ("decades_10x", ".1f"),
@@ -75,7 +75,7 @@ def _cell(one: Mapping[str, Any], name: str, spec: str, at_least: str) -> str:
 
 def as_text(found: Sensitivity) -> str:
     """Return the table of the last iterates for a terminal, with what it means."""
-    columns = COLUMNS[found.within]
+    columns = TABLE_COLUMNS[found.within]
     notes = [*found.verdict[:2], found.f_star.sentence, NOTES[found.within].format(">=")]
     lines = text_table([*columns], cells(found.ranked(), columns))
     return "\n".join([*lines, "", *(fill(text, TERMINAL_WIDTH) for text in notes)])
@@ -83,7 +83,7 @@ def as_text(found: Sensitivity) -> str:
 
 def as_markdown(found: Sensitivity, iterate: str) -> str:
     """Return the table of one kind of iterate in Markdown."""
-    columns = COLUMNS[found.within]
+    columns = TABLE_COLUMNS[found.within]
     return "\n".join(markdown_table([*columns], cells(found.ranked(iterate), columns, "≥"))) + "\n"
 
 

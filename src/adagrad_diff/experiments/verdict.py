@@ -57,13 +57,17 @@ def verdict(found: Sensitivity) -> list[str]:
 
 
 def _both(*both: Score) -> str:
-    """Compare AdaGrad-Diff with AdaGrad at the smallest gap that one of them reaches over a range."""
-    reached = [name for name in LEVELS if max(one[f"decades_{name}"] for one in both) > 0]
-    if not reached:
-        return f"Neither AdaGradDiff nor AdaGrad reaches a gap of {max(LEVELS.values())}."
-    widths = [one[f"decades_{reached[-1]}"] for one in both]
-    texts = [f"over {width:.1f} decades" if width > 0 else "nowhere" for width in widths]
-    return f"AdaGradDiff reaches a gap of {LEVELS[reached[-1]]:g} {texts[0]}, AdaGrad {texts[1]}."
+    """Compare AdaGrad-Diff with AdaGrad at the smallest gap that both reach, or that one reaches."""
+    for reached in (min, max):
+        for level in reversed(LEVELS):
+            widths = [one[f"decades_{level}"] for one in both]
+            if reached(widths) > 0:
+                texts = [
+                    f"over {width:.1f} decades" if width > 0 else "nowhere" for width in widths
+                ]
+                gap = f"{LEVELS[level]:g}"
+                return f"AdaGradDiff reaches a gap of {gap} {texts[0]}, AdaGrad {texts[1]}."
+    return f"Neither AdaGradDiff nor AdaGrad reaches a gap of {max(LEVELS.values())}."
 
 
 def _names(scores: list[Score]) -> str:

@@ -8,7 +8,7 @@
 
 from .problems import PROBLEMS, Problem, hinge, lad, news20, splice, two_moons
 from .protocol import RULES, Study, study
-from .reproduce import Reproduction, reproduce
+from .reproduction import Reproduction, reproduce
 
 __all__ = [
     "PROBLEMS",

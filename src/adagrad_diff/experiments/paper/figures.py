@@ -80,19 +80,19 @@ def three_panels(study: Study) -> tuple[Figure, pd.DataFrame]:
     """Return gap and mean step against the iteration at 0.1, 1 and 10 times the reference eta."""
     frames = []
     with style():
-        figure, axes = new_figure(PAGE_WIDTH, 4.4, 2, 3, sharex="col")
+        figure, axes = new_figure(PAGE_WIDTH, 4.4, 2, 3, sharex="col", sharey="row")
         panels = zip(axes.T, REFERENCE_FACTORS, study.panel_etas, strict=True)
         for (top, bottom), factor, eta in panels:
             top.set_title(rf"$\eta = {_number(eta)}$  (${factor:g}\times$ reference)")
             for rule in TITLES:
                 frames.append(_draw(top, study, f"{factor:g} x reference", rule, eta, bottom))
             bottom.set(xlim=(0, study.n_iter), xlabel="iteration")
-            logarithmic(top, _ceiling(study), whole=True)
-            logarithmic(bottom, whole=True)
         axes[0, 0].set_ylabel(GAP)
         axes[1, 0].set_ylabel(STEP)
-        figure.suptitle(f"{_title(study)}, {_sizes(study)}")
-        _finish(figure, [study], NOTE, PAGE_WIDTH)
+        for top, bottom in axes.T:
+            logarithmic(top, _ceiling(study), whole=True)
+            logarithmic(bottom, whole=True)
+        _finish(figure, [study], NOTE, PAGE_WIDTH, f"{_title(study)}, {_sizes(study)}")
     return figure, _join(frames)
 
 
@@ -140,7 +140,9 @@ def _join(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
     return require("pandas", "paper").concat(list(frames), ignore_index=True)
 
 
-def _finish(figure: Figure, studies: Sequence[Study], note: str, width: float) -> None:
+def _finish(
+    figure: Figure, studies: Sequence[Study], note: str, width: float, title: str = ""
+) -> None:
     """Add the legend above and the small print below the panels."""
     stand_ins = [study.data for study in studies if not study.real]
     notes = [STAND_IN.format(", ".join(stand_ins)), note] if stand_ins else [note]
@@ -148,7 +150,7 @@ def _finish(figure: Figure, studies: Sequence[Study], note: str, width: float) -
     text = "\n".join(fill(line, columns) for line in notes)
     figure.supxlabel(text, fontsize=FINE_PRINT, color=color)
     lines = figure.axes[0].get_lines()[: len(METHODS)]
-    figure.legend(lines, list(METHODS), ncols=2, loc="outside upper center")
+    figure.legend(lines, list(METHODS), title=title, ncols=2, loc="outside upper center")
 
 
 def _ceiling(study: Study) -> float:

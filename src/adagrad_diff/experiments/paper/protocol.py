@@ -20,8 +20,8 @@ from ... import _check
 from ..._version import __version__
 from ...rules import AdaGrad, AdaGradDiff
 from ...sweeps import sweep
+from ..convex import sensitivity
 from ..result import Sensitivity
-from ..sensitivity import sensitivity
 from .problems import Problem
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ def study(
         comparison=replace(found, f_star=f_star, scale=1.0, unit="1", gap_name="gap"),
         curves=curves,
         provenance={
+            "data": problem.data,
             "etas": etas,
             "choices": problem.choices,
             "sha256": problem.sha256,

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from ..._messages import require
-from ..scores import widths
+from ..scores import LEVELS, widths
 from ..tables import TERMINAL_WIDTH, cells, markdown_table, text_table
 from .protocol import TITLES, Study
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WITHIN = 10.0  # times the method's own best gap
-LEVELS = {f"below_{level}": float(level) for level in ("1e-1", "1e-2", "1e-3")}
-COLUMNS: dict[str, tuple[str, str]] = {
+PAPER_LEVELS = {name: level for name, level in LEVELS.items() if level >= 1e-3}
+PAPER_COLUMNS: dict[str, tuple[str, str]] = {
     "problem": ("problem", ""),
     "data": ("data", ""),
     "method": ("method", ""),
     "best eta": ("best_eta", ".3g"),
     "gap there": ("gap_at_best", ".3g"),
     "within 10x": ("decades_within_10x", ".2f"),
-    **{f"gap < {name.removeprefix('below_')}": (f"decades_{name}", ".2f") for name in LEVELS},
+    **{f"gap < {name.removeprefix('below_')}": (f"decades_{name}", ".2f") for name in PAPER_LEVELS},
     "reference": ("reference_eta", ".3g"),
     "paper's": ("paper_eta", ".3g"),
 }
@@ -65,7 +65,7 @@ def _row(study: Study, rule: str) -> dict[str, Any]:
         "method": TITLES[rule],
         "best_eta": study.best_eta[rule],
         "gap_at_best": best,
-        **widths(etas, gaps, {"within_10x": WITHIN * best, **LEVELS}),
+        **widths(etas, gaps, {"within_10x": WITHIN * best, **PAPER_LEVELS}),
         "reference_eta": study.reference_eta,
         "paper_eta": study.paper_eta,
         "real": study.real,
@@ -82,7 +82,9 @@ def to_text(frame: pd.DataFrame) -> str:
     data = "; ".join(dict.fromkeys(f"{name}, {data}" for name, data, *_ in rows))
     notes = [f"Data: {data}.", *_notes(frame, ">=")]
     heads = [
-        head.removeprefix("gap ") if "<" in head else head for head in COLUMNS if head != "data"
+        head.removeprefix("gap ") if "<" in head else head
+        for head in PAPER_COLUMNS
+        if head != "data"
     ]
     table = text_table(heads, [[name, *cells] for name, _, *cells in rows], words=2)
     return "\n".join([*table, "", *(fill(text, TERMINAL_WIDTH) for text in notes)]) + "\n"
@@ -90,7 +92,7 @@ def to_text(frame: pd.DataFrame) -> str:
 
 def to_markdown(frame: pd.DataFrame) -> str:
     """Return the table of `summary` in Markdown, with what its columns mean."""
-    table = markdown_table([*COLUMNS], _cells(frame, "≥"), words=3)
+    table = markdown_table([*PAPER_COLUMNS], _cells(frame, "≥"), words=3)
     return "\n\n".join(["\n".join(table), *_notes(frame, "≥")]) + "\n"
 
 
@@ -98,7 +100,7 @@ def _cells(frame: pd.DataFrame, at_least: str) -> list[list[str]]:
     """Return the text of every cell; no generated data may pass for the paper's."""
     generated = ~frame["real"] & ~frame["data"].str.contains("stand-in")
     data = frame["data"].mask(generated, frame["data"] + " (stand-in)")
-    return cells(frame.assign(data=data).to_dict("records"), COLUMNS, at_least)
+    return cells(frame.assign(data=data).to_dict("records"), PAPER_COLUMNS, at_least)
 
 
 def _notes(frame: pd.DataFrame, at_least: str) -> list[str]:

@@ -18,7 +18,7 @@ from ...rules import AdaGrad, AdaGradDiff, Rule
 from ...solvers import minimize
 from ..figures import new_figure, save
 from ..paper import PROBLEMS, Problem
-from ..paper.reproduce import FROM_FILES
+from ..paper.reproduction import FROM_FILES
 from ..style import FINE_PRINT, GREY, RED, clear_ticks, style
 from . import inequalities
 from .inequalities import Inequality
