@@ -150,7 +150,7 @@ def test_every_rule_of_the_ring_by_default():
         for rule, is_free in zip(everything.rules, everything.data.free.values, strict=True)
         if is_free
     }
-    assert free == {"DoG", "FISTA", "AdaPG", "Prodigy", "DAdaptation", "FreeAdaGradDiff"}
+    assert free == {"DoG", "FISTA", "ACFGM", "AdaPG", "Prodigy", "DAdaptation", "FreeAdaGradDiff"}
     json.dumps(everything.content(), allow_nan=False)
 
 

@@ -103,7 +103,8 @@ class Sensitivity:
     @property
     def failed(self) -> xr.DataArray:
         """Which runs failed, by (rule, eta, seed)."""
-        return self.data.status.isin(FAILURES)
+        failed: xr.DataArray = self.data.status.isin(FAILURES)
+        return failed
 
     @property
     def floor(self) -> float:

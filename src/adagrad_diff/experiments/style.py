@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 # blindness. No two rules share a marker, and no two of a family a dash. Markers have matplotlib's names;
 # those that end in "-open" are not filled.
 SOLID, DASHED, DOTTED, DASH_DOT, LONG = (), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4)
+SHORT, DOT_DOT = (4, 2), (8, 2, 2, 2, 2, 2)
 FAMILIES: dict[str, dict[str, tuple[str, tuple[int, ...]]]] = {
     "#0072B2": {  # differences of gradients
         "AdaGradDiff": ("o", SOLID),
         "AdamDiff": ("D", DASHED),
         "RMSDiff": ("^", DOTTED),
         "FreeAdaGradDiff": ("P-open", DASH_DOT),
+        "UniAdaGrad": ("p", LONG),
+        "AdaPEG": ("p-open", SHORT),
+        "AGD": ("<", DOT_DOT),
     },
     "#D55E00": {  # sums of squared gradients
         "AdaGrad": ("s-open", DASHED),
@@ -45,6 +49,8 @@ FAMILIES: dict[str, dict[str, tuple[str, tuple[int, ...]]]] = {
         "Constant": ("P", SOLID),
         "FISTA": ("X", DASHED),
         "AdaPG": ("x", DOTTED),
+        "ACFGM": ("X-open", DASH_DOT),
+        "UniXGrad": (">", LONG),
     },
 }
 OTHER_COLOR, OTHER_MARKERS = "#767676", "osD^vh*PX"  # of rules that are not in the package
