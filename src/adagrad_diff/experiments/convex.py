@@ -18,6 +18,7 @@ from ..sweeps import sweep
 from .methods import as_methods
 from .result import FAILURES, GAP_RESOLUTION, FStar, Sensitivity
 from .style import thin
+from .training import compare_training, is_training
 
 PROTOCOL_FACTOR = 10  # budgets of the run that refines F_star, in the paper's protocol
 OPTIMUM_TOL = {"float64": 1e-9, "float32": 1e-6}  # relative duality gaps
@@ -60,7 +61,7 @@ def sensitivity(
     Parameters
     ----------
     loss, penalty
-        As for `sweep`.
+        As for `sweep`. Or, as `loss`, a training function: see below.
     rules : rule, rule class, name, function eta -> rule, or several of them, optional
         All rules of the package by default. Rules without a step size run once per start. The eta of
         a rule such as ``Adam(beta1=0.8)`` is replaced. A dict gives names of your choice.
@@ -86,6 +87,17 @@ def sensitivity(
     Sensitivity
         print() shows its table.
 
+    Notes
+    -----
+    A training function ``train(method, lr, seed)`` returns a final loss, or a loss curve whose first
+    entry is the loss before training. `rules` are then names of methods, `etas` learning rates (five
+    decades by default) and `starts` the number of seeds. The runs are independent of each other:
+    `n_jobs` processes compute them (one by default), or a cluster, and `checkpoint` keeps each when it is
+    complete. Divergence counts as the initial loss: the median of the first entries or, without curves,
+    the largest loss at the smallest learning rate. If the best learning rate of a method lies on an edge
+    of the grid, the grid is extended for all methods, up to four times. The table then has ranges within
+    2 and 1.1 times the smallest loss, sensitivities and tunabilities. Other parameters have no effect.
+
     Examples
     --------
     >>> import numpy as np
@@ -98,6 +110,8 @@ def sensitivity(
     >>> found.score("AdaGradDiff")["decades_10x"] > found.score("AdaGrad")["decades_10x"]
     True
     """
+    if is_training(loss):
+        return compare_training(loss, rules, etas, starts, checkpoint, n_jobs, client)
     xarray, *_ = (require(package, "sweep") for package in ("xarray", "tqdm", "threadpoolctl"))
     loss, penalty = as_loss(loss), as_penalty(penalty)
     n_iter = _check.count(n_iter, "n_iter", "sensitivity", least=1)

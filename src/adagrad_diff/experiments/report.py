@@ -58,6 +58,7 @@ def content(found: Sensitivity, title: str, about: Any, command: Any) -> dict[st
         rows = zip(cells(scores, columns, "≥"), bars, strict=True)
         tables[name] = [{"cells": row, "bar": bar} for row, bar in rows]
     relative = "" if found.unit == "1" else f", divided by {found.unit} = {found.scale:.4g}"
+    gap_words = f"objective - optimum{relative}" if found.unit else "as the function returns it"
     return {
         "title": title,
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -65,7 +66,7 @@ def content(found: Sensitivity, title: str, about: Any, command: Any) -> dict[st
         "command": [str(line) for line in command],
         "about": [[str(part) for part in pair] for pair in about],
         "gap_name": found.gap_name,
-        "gap_words": f"objective - optimum{relative}",
+        "gap_words": gap_words,
         "n_iter": found.n_iter,
         "iterations": data.iteration.values.tolist(),
         "f_star": vars(found.f_star),
