@@ -140,23 +140,21 @@ def _run(train: Any, method: str, rate: float, seed: int) -> list[float]:
 
 def _load(path: Path | None, name: str) -> Runs:
     """Return the complete runs of a file. The last line may be cut off by a kill."""
-    runs: Runs = {}
     if path is None:
-        return runs
+        return {}
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         _append(path, name)
+    entries = []
     for line in path.read_text(encoding="utf-8").splitlines():
         with suppress(ValueError):
-            match json.loads(line):
-                case [[method, rate, seed], losses]:
-                    runs[method, rate, seed] = losses
-                case str(other) if other != name:
-                    raise OSError(
-                        f"The checkpoint {path} belongs to another training function, {other}. "
-                        "Choose another directory; nothing was changed in this one."
-                    )
-    return runs
+            entries.append(json.loads(line))
+    if entries[:1] != [name]:
+        raise _check.InputError(
+            f"The checkpoint {path} belongs to another training function, {entries[:1]}. Choose "
+            "another directory; nothing was changed in this one."
+        )
+    return {(method, rate, seed): losses for (method, rate, seed), losses in entries[1:]}
 
 
 def _append(path: Path | None, entry: Any) -> None:
