@@ -7,7 +7,18 @@ import numpy as np
 import pytest
 
 import naive
-from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Hinge, Huber, Logistic, Squared, iterate
+from adagrad_diff import (
+    L1,
+    LAD,
+    AdaGrad,
+    AdaGradDiff,
+    Hinge,
+    Huber,
+    Logistic,
+    Quadratic,
+    Squared,
+    iterate,
+)
 from adagrad_diff.experiments import theory
 from adagrad_diff.experiments.paper import PROBLEMS, splice
 from adagrad_diff.experiments.theory import (
@@ -512,6 +523,20 @@ def test_gaps_below_rounding():
     run = record(Squared(np.eye(1), [1.0]), [1.0], rule=AdaGradDiff(0.5), iterations=60)
     with pytest.raises(ValueError, match="below rounding"):
         rate(run, [1.0])
+
+
+def test_steps_on_separable_quadratics():
+    """From the second iteration on they are below 1 / lambda (AdaGrad's below sqrt(2) / lambda), for every eta."""
+    curvatures = np.logspace(-3, 3, 13)
+    loss = Quadratic(np.diag(curvatures), np.zeros(13))
+    for eta in 10.0 ** np.arange(-3, 4):
+        for kind, limit in ((AdaGradDiff, 1.0), (AdaGrad, np.sqrt(2))):
+            run = record(loss, np.ones(13), rule=kind(eta), iterations=1000)
+            steps = curvatures * eta / run.w[1:]
+            assert (steps < limit * (1 + run.rule.eps / curvatures)).all()
+            assert (steps[-1] > 0).all()
+            if kind is AdaGradDiff:  # every coordinate contracts
+                assert (np.abs(run.x[2:]) <= np.abs(run.x[1:-1])).all()
 
 
 # ---------------------------------------------------------------- verify

@@ -158,3 +158,42 @@ def test_errors_say_which_run_it_was():
     assert caught.value.__notes__ == [
         "This was method 'gradient' with learning rate 0.1 and seed 0."
     ]
+
+
+def test_from_the_command_line(run, monkeypatch):
+    """MODULE:FUNCTION in the place of a file: the same table, a page, and runs that are not repeated."""
+    source = Path(__file__).parents[1] / "cases" / "training_runs.py"
+    Path("mine.py").write_text(source.read_text())
+    monkeypatch.syspath_prepend("")
+    arguments = [
+        "compare",
+        "mine:slow",
+        "--rules",
+        "gradient, sign",
+        "--etas",
+        "0.01,0.1",
+        "--starts",
+        "1",
+    ]
+    done = run(*arguments)
+    assert done.exit_code == 0, done.output
+    expected = sensitivity(train, rules=["gradient", "sign"], etas=[0.01, 0.1], starts=1)
+    assert str(expected).splitlines()[2] in done.stdout
+    assert (
+        "<h1>How much does the learning rate matter? slow</h1>" in Path("report.html").read_text()
+    )
+    begun = Path("log").read_text()
+    again = json.loads(run(*arguments, "--json").stdout)
+    assert Path("log").read_text() == begun
+    assert again["scores"][0]["best_gap"] == expected.scores[0]["best_gap"]
+    for wrong, text in (
+        (["compare", "mine:nothing", "--rules", "a"], "There is no training function mine:nothing"),
+        (
+            ["compare", "nowhere:train", "--rules", "a"],
+            "There is no training function nowhere:train",
+        ),
+        (["compare", "mine:slow"], "Name the methods of mine:slow with --rules"),
+    ):
+        refused = run(*wrong)
+        assert refused.exit_code == 2
+        assert text in refused.stderr

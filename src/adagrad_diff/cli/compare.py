@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .._check import InputError
 from .group import click, interrupted, main, one_line, say, strict
 from .options import problem_options
+
+TRAINING = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # a function in a module
+SHOWN = ("title", "about", "n_iter", "starts", "f_star", "scores", "verdict")
 
 
 @main.command(short_help="How much does the step size matter on your data? A page.")
@@ -66,7 +73,13 @@ def compare(
 
     DATA is a CSV, Parquet, svmlight or NPZ file, or the name of a LIBSVM data set. Ctrl-C loses nothing: the same command goes
     on. Every comparison has a folder of its own beside --out, with its page: those of other problems are never lost.
+
+    DATA may also be MODULE:FUNCTION, a training function train(method, lr, seed) that returns a loss or a loss curve. Then
+    --rules are the methods it knows, --etas learning rates, --starts seeds and --jobs processes (one by default).
     """
+    if TRAINING.fullmatch(options["data"]) and not Path(options["data"]).exists():
+        compare_training(options["data"], rules, etas, starts, jobs, scheduler, out, as_json)
+        return
     from .comparison import Comparison
 
     comparison = Comparison(options, rules, budget, etas, starts, jobs, Path(out), scheduler)
@@ -79,10 +92,7 @@ def compare(
             f"Interrupted. What is finished is kept in {comparison.kept.folder}; the same command goes on."
         )
     if as_json:
-        shown = {
-            name: content[name]
-            for name in ("title", "about", "n_iter", "starts", "f_star", "scores", "verdict")
-        }
+        shown = {name: content[name] for name in SHOWN}
         click.echo(
             json.dumps(
                 {"report": out, "results": str(comparison.kept.folder), **shown},
@@ -99,5 +109,55 @@ def compare(
         "Files:",
         f"  {out}",
         f"  {comparison.kept.folder}",
+    ):
+        click.echo(one_line(line))
+
+
+def compare_training(
+    reference: str,
+    rules: tuple[str, ...],
+    etas: str | None,
+    starts: int,
+    jobs: int | None,
+    scheduler: str | None,
+    out: str,
+    as_json: bool,
+) -> None:
+    """Compare the methods of a training function, print their scores and write a page."""
+    from ..experiments import report, sensitivity
+    from .choices import etas_of
+    from .comparison import client_of
+
+    module, name = reference.split(":")
+    sys.path.insert(0, "")  # the current directory
+    try:
+        train = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"There is no training function {reference}: {error}.") from error
+    methods = [word.strip() for word in ",".join(rules).split(",") if word.strip()]
+    if not methods:
+        raise InputError(f"Name the methods of {reference} with --rules METHOD,METHOD.")
+    folder = Path(out).with_suffix(".results") / reference.replace(":", ".")
+    try:
+        with nullcontext() if scheduler is None else client_of(scheduler) as client:
+            grid = None if etas is None else etas_of(etas)
+            options: dict[str, Any] = {"n_jobs": jobs, "client": client, "checkpoint": folder}
+            found = sensitivity(train, rules=methods, etas=grid, starts=starts, **options)
+    except KeyboardInterrupt:
+        interrupted(f"Interrupted. Complete runs are kept in {folder}; the same command goes on.")
+    content = found.content(command=[shlex.join(["adagrad-diff", *sys.argv[1:]])])
+    report.write(out, content)
+    if as_json:
+        shown = {"report": out, "results": str(folder)} | {key: content[key] for key in SHOWN}
+        click.echo(json.dumps(shown, indent=1, allow_nan=False))
+        return
+    for line in (
+        content["title"],
+        "",
+        *str(found).splitlines(),
+        "",
+        "Files:",
+        f"  {out}",
+        f"  {folder}",
     ):
         click.echo(one_line(line))

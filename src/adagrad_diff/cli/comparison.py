@@ -37,7 +37,7 @@ class Comparison:
         scheduler: str | None = None,
     ):
         require("jinja2", "report")  # before any work is done
-        self._client = None if scheduler is None else _client(scheduler)
+        self._client = None if scheduler is None else client_of(scheduler)
         self.n_iter, self.seconds = budget_of(budget)
         chosen, grid = rules_of(rules), None if etas is None else etas_of(etas)
         self.problem = problem_of(**options)
@@ -102,7 +102,7 @@ class Comparison:
         return max(FEWEST_ITERATIONS, int(MARGIN * left / each))
 
 
-def _client(address: str) -> Any:
+def client_of(address: str) -> Any:
     """A connection to a cluster."""
     distributed = require("distributed", "dask")
     try:

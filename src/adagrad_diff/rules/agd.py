@@ -19,8 +19,7 @@ class AGD(UnscaledRule):
 
     with :math:`\hat m = m / (1 - \beta_1^n)`, :math:`\hat m^0 = 0`, :math:`\hat v = v / (1 - \beta_2^n)`,
     and x moves along :math:`\hat m` as in `Adam`. Where the floor is larger, steps are those of gradient
-    descent with momentum. The reference proves convergence for smooth f without a penalty, with steps
-    that decrease like :math:`1/\sqrt n`. The prox is our extension.
+    descent with momentum. The reference analyzes f without a penalty; the prox is our extension.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class UniAdaGrad(AveragingRule):
     Parameters
     ----------
     eta, eps, blocks
-        As for `AdaGradDiff`. In the reference eta is half the radius of the set, and eps is zero.
+        As for `AdaGradDiff`. In the reference eta is R / 2 for a set of size R, and eps is zero.
 
     Examples
     --------
