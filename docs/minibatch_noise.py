@@ -7,6 +7,7 @@ moving average; the others were run once, afterwards.
 
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ class Network:
 
     def __init__(self, inputs, hidden, outputs):
         layers = [inputs, hidden, outputs] if hidden else [inputs, outputs]
-        self.shapes = [(a + 1, b) for a, b in zip(layers, layers[1:], strict=False)]
+        self.shapes = [(a + 1, b) for a, b in pairwise(layers)]
         self.size = sum(a * b for a, b in self.shapes)
 
     def start(self, seed):
@@ -65,7 +66,10 @@ class Network:
         for a, b in self.shapes:
             weights.append(theta[..., at : at + a * b].reshape(*theta.shape[:-1], a, b))
             at += a * b
-        ones, inputs = np.ones((*X.shape[:-1], 1)), [np.concatenate([X, np.ones((*X.shape[:-1], 1))], -1)]
+        ones, inputs = (
+            np.ones((*X.shape[:-1], 1)),
+            [np.concatenate([X, np.ones((*X.shape[:-1], 1))], -1)],
+        )
         z = inputs[0] @ weights[0]
         if len(weights) == 2:
             hidden = np.tanh(z)
@@ -150,7 +154,9 @@ def study(names, methods):
                 row |= {"best lr": RATES[best], "loss": means[best]}
                 row["se"] = losses[best].std(ddof=1) / np.sqrt(SEEDS)
                 row["within 2x"] = decades(RATES, means, 2 * means[best])[0]
-                rows.append(row | {f"loss at {lr:.3g}": v for lr, v in zip(RATES, means, strict=True)})
+                rows.append(
+                    row | {f"loss at {lr:.3g}": v for lr, v in zip(RATES, means, strict=True)}
+                )
             print(f"{name}, batch {batch or 'all'}: {time.process_time():.0f} s", flush=True)
     return pd.DataFrame(rows)
 
@@ -158,7 +164,10 @@ def study(names, methods):
 def wide(frame, column, spec):
     """A table with one row per task and batch size, one column per method."""
     table = frame.pivot_table(column, ["task", "batch"], "method", sort=False)
-    rows = [[*map(str, index), *(f"{v:{spec}}" for v in row)] for index, row in zip(table.index, table.values, strict=True)]
+    rows = [
+        [*map(str, index), *(f"{v:{spec}}" for v in row)]
+        for index, row in zip(table.index, table.values, strict=True)
+    ]
     return "\n".join(markdown_table(["task", "batch", *table.columns], rows, 1))
 
 
@@ -180,7 +189,10 @@ def main(what="all"):
     for title, names in (("sums of squares", ADA), ("averages of squares", ADAM)):
         part = found[found.method.isin(names)]
         parts += [f"### Loss at the best learning rate: {title}", wide(part, "loss", ".3g")]
-        parts += [f"### Decades within 2x of the method's own best: {title}", wide(part, "within 2x", ".2f")]
+        parts += [
+            f"### Decades within 2x of the method's own best: {title}",
+            wide(part, "within 2x", ".2f"),
+        ]
     page = HERE / "minibatch_noise.md"
     if page.exists():
         text = page.read_text(encoding="utf-8").partition(TABLES)[0]

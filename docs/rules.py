@@ -71,7 +71,7 @@ def widths(found, column):
 def within(score):
     if score["free"]:
         return "yes" if score["decades_10x"] > 0 else times(score["regret"])
-    return f"{'≥' if score['at_edge'] else ''}{score['decades_10x']:.1f}"
+    return f"{'≥' if score['at_edge_10x'] else ''}{score['decades_10x']:.1f}"
 
 
 def times(ratio):
@@ -81,8 +81,8 @@ def times(ratio):
 def below(name):
     def cell(score):
         if score["free"]:
-            return "yes" if score["decades_below"][name] > 0 else "no"
-        return f"{score['decades_below'][name]:.1f}"
+            return "yes" if score[f"decades_below_{name}"] > 0 else "no"
+        return f"{score[f'decades_below_{name}']:.1f}"
 
     return cell
 

@@ -8,7 +8,7 @@ parameter, and the default is the reading that reproduces the paper's reference 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 
 from ... import _check
 from ..._messages import require
-from ...losses import LAD, Hinge, KernelSVMDual, Logistic, Loss
+from ...losses import LAD, Hinge, KernelSVMDual, Logistic
 from ...penalties import L1, Penalty, Zero
 
 DATA_SEED, START_SEED = 0, 1  # purposes of random numbers
@@ -30,7 +30,7 @@ CHECKS: dict[str, Callable[[Any, str, str], Any]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """A problem min F(x) = f(x) + phi(x), where to start, how long to run and which step sizes to try.
 
@@ -46,19 +46,19 @@ class Problem:
 
     name: str
     title: str
-    loss: Loss = field(repr=False)  # f
-    penalty: Penalty = field(repr=False)  # phi
-    x0s: np.ndarray = field(repr=False)  # (d, starts)
+    loss: Any  # f
+    penalty: Penalty  # phi
+    x0s: np.ndarray  # (d, starts)
     n_iter: int
-    eta_range: tuple[float, float]  # of the grid
+    eta_range: Any  # both ends of the grid
     paper_eta: float  # the reference step size that the paper reports
     data: str
     real: bool  # False for a stand-in
-    choices: dict[str, Any] = field(repr=False)  # every open choice, fit for JSON
-    sha256: str = field(default="", repr=False)  # of the data file, if there is one
+    choices: dict[str, Any]  # every open choice, fit for JSON
+    sha256: str = ""  # of the data file, if there is one
 
     def etas(self, count: int) -> np.ndarray:
-        """The grid: `count` step sizes at equal distances in log(eta), both ends of `eta_range` included."""
+        """Return `count` step sizes at equal distances in log(eta), both ends of `eta_range` included."""
         return np.geomspace(*self.eta_range, count)
 
 
@@ -391,18 +391,11 @@ def _problem(
         "feasible": lambda rng: loss.b * rng.uniform(0.0, s / size, size),
     }[choices["start"]]
     starts = [draw(_generator(seed, START_SEED, k)) for k in range(choices["starts"])]
-    data = f"{'2moons' if name == '2moons' else 'synthetic'} (seed {seed})"
+    shared = {"eta_range": choices["eta_range"], "paper_eta": paper_eta, "choices": choices}
+    data, real, sha256 = f"{'2moons' if name == '2moons' else 'synthetic'} (seed {seed})", True, ""
+    if found is not None:
+        data, real, sha256 = found.name, found.source != "stand-in", found.sha256 or ""
+    x0s, n_iter = np.column_stack(starts), choices["n_iter"]
     return Problem(
-        name=name,
-        title=title,
-        loss=loss,
-        penalty=penalty,
-        x0s=np.column_stack(starts),
-        n_iter=choices["n_iter"],
-        eta_range=(choices["eta_range"][0], choices["eta_range"][1]),
-        paper_eta=paper_eta,
-        data=data if found is None else found.name,
-        real=found is None or found.source != "stand-in",
-        choices=choices,
-        sha256="" if found is None else found.sha256 or "",
+        name, title, loss, penalty, x0s, n_iter, **shared, data=data, real=real, sha256=sha256
     )
