@@ -207,8 +207,7 @@ def test_verify(run, tmp_path):
     assert "VIOLATED" not in result.stdout
     assert "LAD regression" in result.stderr
     named = [line.strip() for line in result.stdout.split("Files:")[1].splitlines() if line.strip()]
-    bound = {f"bound_against_truth.{ending}" for ending in ("pdf", "png", "csv")}
-    assert {Path(name).name for name in named} == {*bound, "inequalities.csv"}
+    assert {Path(name).name for name in named} == {"bounds.csv", "inequalities.csv"}
     assert all((tmp_path / name).stat().st_size for name in named)
 
 

@@ -105,7 +105,7 @@ def reproduce(
 def verify(
     problems: tuple[str, ...], etas: tuple[float, ...], out: str, former: str | None, **options: Any
 ) -> None:
-    """Check the paper's inequalities and rates on recorded runs, and draw the main bound against the truth.
+    """Check the paper's inequalities and rates on recorded runs.
 
     A PROBLEM is hinge, lad, news20, splice or 2moons; all of them if none is named.
 

@@ -50,7 +50,7 @@ class Problem:
     penalty: Penalty  # phi
     x0s: np.ndarray  # (d, starts)
     n_iter: int
-    eta_range: Any  # both ends of the grid
+    eta_range: tuple[float, float]  # both ends of the grid
     paper_eta: float  # the reference step size that the paper reports
     data: str
     real: bool  # False for a stand-in
@@ -391,7 +391,7 @@ def _problem(
         "feasible": lambda rng: loss.b * rng.uniform(0.0, s / size, size),
     }[choices["start"]]
     starts = [draw(_generator(seed, START_SEED, k)) for k in range(choices["starts"])]
-    shared = {"eta_range": choices["eta_range"], "paper_eta": paper_eta, "choices": choices}
+    shared: Any = {"eta_range": choices["eta_range"], "paper_eta": paper_eta, "choices": choices}
     data, real, sha256 = f"{'2moons' if name == '2moons' else 'synthetic'} (seed {seed})", True, ""
     if found is not None:
         data, real, sha256 = found.name, found.source != "stand-in", found.sha256 or ""

@@ -16,10 +16,8 @@ from ... import _check
 from ..._messages import require
 from ...rules import AdaGrad, AdaGradDiff, Rule
 from ...solvers import minimize
-from ..figures import new_figure, save
 from ..paper import PROBLEMS, Problem
 from ..paper.reproduction import FROM_FILES
-from ..style import FINE_PRINT, GREY, RED, clear_ticks, style
 from . import inequalities
 from .inequalities import Inequality
 from .rates import rate
@@ -27,7 +25,6 @@ from .run import Run, record
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 ETA_FACTORS = 10.0 ** np.array([-3, -1.5, 0, 1.5, 3])  # around the paper's eta
 RATE_FACTORS = 10.0 ** np.array([-0.75, 0, 0.75])
@@ -35,20 +32,11 @@ LARGEST_ETA = 1e100  # the inequalities have its square, and divide by it
 GROUP = 10  # coordinates per block of the partition into groups
 MINIMIZER_TOL = 1e-13  # relative duality gap
 FALSE = "quasi-Fejer, printed"  # the one statement that is expected to fail somewhere
+FORMS = inequalities.BOUND_FORMS
 VIOLATED, EXPECTED = "VIOLATED", ("not violated here", "violated, as expected")
 
 #: Iterations of runs for inequalities and for rates. A record of news20 takes 1.5 MB per iteration.
 RUN_ITERATIONS = dict.fromkeys(PROBLEMS, (2000, 20000)) | {"news20": (150, 500)}
-
-
-LINES: dict[str, dict[str, Any]] = {
-    "distance": {"color": "#D55E00", "linestyle": "--", "label": r"its $\Delta_{\max}/2\eta$ term"},
-    "steps": {"color": "#009E73", "linestyle": "-.", "label": r"its $\eta$ term"},
-    "growth": {"color": GREY, "linestyle": ":", "label": "its last term"},
-    "bound_sum": {"color": "black", "label": "bound"},
-    "truth": {"color": "#0072B2", "linewidth": 1.6, "label": r"truth, $F(\bar x^n) - F_\star$"},
-}
-BELOW_TRUTH = 5  # times smaller values are not shown
 
 
 @dataclass
@@ -63,9 +51,8 @@ class Verification:
     rates : list of dict
         One per run: problem, eta, slope, needed, window and result.
     bounds : list of dict
-        One per run with single coordinates as blocks: problem, eta, the values at its end (n, truth,
-        bound_sum, bound_norm, the terms of the bound), eta_of_bound, at which two terms are equal, and
-        `run`, the main bound along the run.
+        One per run with single coordinates as blocks: problem, eta, eta_of_bound, at which two terms of
+        the main bound are equal, and its forms `sum` and `norm` along the run.
     files : list of Path
     """
 
@@ -86,6 +73,16 @@ class Verification:
         worst = frame.loc[groups.slack.idxmin()].set_index(["problem", "statement"])
         worst.insert(0, "runs", groups.n.count())
         return worst.reset_index()
+
+    def ends(self) -> pd.DataFrame:
+        """Return the main bound, its terms and the truth at the end of each run of `bounds`."""
+        rows = []
+        for one in self.bounds:
+            said, norm = one["sum"], one["norm"]
+            lines = {"n": said.n, "truth": said.left, "bound_sum": said.right} | said.terms
+            last = {name: line[-1] for name, line in (lines | {"bound_norm": norm.right}).items()}
+            rows.append({key: value for key, value in one.items() if key not in FORMS} | last)
+        return require("pandas", "paper").DataFrame(rows)
 
     def __str__(self) -> str:
         rates = require("pandas", "paper").DataFrame(self.rates)
@@ -120,7 +117,7 @@ def verify(
         Directory of the LIBSVM files; generated stand-ins are used where they are missing, and the
         messages say so.
     output : path, optional
-        Directory for the figure (PDF and PNG) and the numbers (CSV). Nothing is drawn by default.
+        Directory for the numbers (CSV).
     say : callable
         What to do with messages; they go to stderr by default.
 
@@ -135,16 +132,16 @@ def verify(
     >>> found.holds, found.table().statement.tolist()[:3]
     (True, ['Lemma 1', 'Lemma 1, smooth', 'corollary'])
     """
-    names, known = tuple(problems) or tuple(PROBLEMS), tuple(PROBLEMS)
+    names = tuple(problems) or tuple(PROBLEMS)
     for name in names:
-        _check.one_of(name, known, "problems", "verify")
+        _check.one_of(name, tuple(PROBLEMS), "problems", "verify")
     wanted = f"a number between {1 / LARGEST_ETA:g} and {LARGEST_ETA:g}"
     inside = lambda eta: 1 / LARGEST_ETA <= eta <= LARGEST_ETA
     given = [_check.number(eta, "etas", "verify", wanted, inside) for eta in etas]
     if iterations is not None:
         _check.count(iterations, "iterations", "verify", least=1)
     found = Verification()
-    for name in sorted(names, key=known.index):
+    for name in filter(names.__contains__, PROBLEMS):
         files = {"data": data, "stand_in": True} if name in FROM_FILES else {}
         problem = PROBLEMS[name](starts=2, seed=seed, **files)
         # No result on a stand-in may pass for one on the data.
@@ -154,13 +151,13 @@ def verify(
         x_star = solve(problem)
         short, long = RUN_ITERATIONS[name] if iterations is None else (iterations, iterations)
         say(f"{problem.title}: inequalities, {short} iterations")
-        for eta in given or problem.paper_eta * ETA_FACTORS:
-            _check_statements(found, about, problem, x_star, float(eta), short)
-        for eta in given or problem.paper_eta * RATE_FACTORS:
+        for eta in given or (problem.paper_eta * ETA_FACTORS).tolist():
+            _check_statements(found, about, problem, x_star, eta, short)
+        for eta in given or (problem.paper_eta * RATE_FACTORS).tolist():
             say(f"  rate at eta = {eta:.3g}, {long} iterations")
-            one = {**about, "eta": float(eta)}
+            one = {**about, "eta": eta}
             try:
-                rated = rate(record_run(problem, AdaGradDiff(float(eta)), long), x_star)
+                rated = rate(record_run(problem, AdaGradDiff(eta), long), x_star)
                 result = "holds" if rated.holds() else "TOO FLAT"
                 one |= {"slope": rated.slope, "needed": rated.needed, "window": rated.window}
                 one["result"] = result if rated.settled else "not yet asymptotic"
@@ -170,10 +167,9 @@ def verify(
     if output is not None:
         out = Path(output)
         out.mkdir(parents=True, exist_ok=True)
-        numbers = require("pandas", "paper").DataFrame(found.bounds).drop(columns="run")
-        found.files += save(draw(found.bounds), numbers, out, "bound_against_truth")
-        found.files.append(out / "inequalities.csv")
-        found.table().to_csv(found.files[-1], index=False, float_format="%.4g")
+        for name, frame in (("inequalities", found.table()), ("bounds", found.ends())):
+            found.files.append(out / f"{name}.csv")
+            frame.to_csv(found.files[-1], index=False, float_format="%.4g")
     return found
 
 
@@ -241,46 +237,8 @@ def _check_statements(
                 one["result"] = f"refused: {error}"
             found.checks.append(one)
         if labels is None:
-            said, norm = (inequalities.main_bound(run, x_star, form) for form in ("sum", "norm"))
-            ends = {
-                "n": said.n,
-                "truth": said.left,
-                "bound_sum": said.right,
-                "bound_norm": norm.right,
-            }
-            last = {name: values[-1] for name, values in {**ends, **said.terms}.items()}
             distance = np.max((run.x[:-1] - x_star) ** 2)
-            one = {**about, "eta": eta, **last, "eta_of_bound": np.sqrt(distance / 2), "run": said}
-            found.bounds.append(one)
-
-
-def draw(bounds: Sequence[dict[str, Any]]) -> Figure:
-    """Draw one column per problem: along the run with the middle eta, and at its end against eta."""
-    names = list(dict.fromkeys(one["problem"] for one in bounds))
-    with style():
-        figure, grid = new_figure(1.9 * len(names) + 0.5, 3.9, 2, len(names))
-        for (along, across), name in zip(grid.T, names, strict=True):
-            here = [one for one in bounds if one["problem"] == name]
-            here.sort(key=lambda one: one["eta"])
-            etas, middle = [one["eta"] for one in here], here[len(here) // 2]
-            run = middle["run"]
-            values = {**run.terms, "bound_sum": run.right, "truth": run.left}
-            for key, look in LINES.items():
-                along.plot(run.n, values[key], **look)
-                across.plot(etas, [one[key] for one in here], marker=".", **look)
-            best = min(here, key=lambda one: one["bound_sum"])["eta_of_bound"]
-            across.axvline(
-                best, color=RED, linestyle=":", label=r"$\eta = (\Delta_{\max}/2)^{1/2}$"
+            forms = {form: inequalities.main_bound(run, x_star, form) for form in FORMS}
+            found.bounds.append(
+                {**about, "eta": eta, "eta_of_bound": np.sqrt(distance / 2), **forms}
             )
-            along.set_title(f"{name}, $\\eta$ = {middle['eta']:.2g}")
-            for ax, label in ((along, "$n$"), (across, r"$\eta$")):
-                truth = np.asarray(ax.get_lines()[len(LINES) - 1].get_ydata())
-                least = truth[truth > 0].min(initial=1.0)
-                ax.set(xscale="log", yscale="log", xlabel=label, ylim=(least / BELOW_TRUTH, None))
-                clear_ticks(ax)
-        grid[0, 0].set_ylabel("along a run")
-        grid[1, 0].set_ylabel("at its end")
-        entries = grid[1, 0].get_legend_handles_labels()
-        columns = 3 if len(names) > 1 else 1
-        figure.legend(*entries, loc="outside lower center", ncols=columns, fontsize=FINE_PRINT)
-    return figure  # type: ignore[no-any-return]
