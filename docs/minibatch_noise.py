@@ -1,8 +1,10 @@
-"""Minibatch noise in differences of gradients, and two ways to remove it: `python docs/minibatch_noise.py`.
+"""Minibatch noise in differences of gradients, and two ways to remove it.
+
+Run `python docs/minibatch_noise.py`.
 
 Small networks in NumPy; all methods, learning rates and seeds of a task train side by side. Writes
-minibatch_noise.csv and the tables of minibatch_noise.md. Two tasks were used to choose the decay of the
-moving average; the others were run once, afterwards.
+minibatch_noise.csv and the tables of minibatch_noise.md. Two tasks were used to choose the decay of
+the moving average; the others were run once, afterwards.
 """
 
 import sys
@@ -94,7 +96,7 @@ class Network:
 
 
 def squares(kind, g, memory, decay):
-    """What is accumulated, and the new memory: the last gradient, or an average of past gradients."""
+    """What is accumulated, and the new memory: the last gradient, or an average of past ones."""
     difference = (g - memory) ** 2
     if kind == "g":
         return g**2, memory

@@ -2,8 +2,8 @@
 How much does the learning rate matter? A small MLP and a small transformer
 ===========================================================================
 
-`sensitivity` runs a training function with many methods, learning rates and seeds. It keeps complete runs
-if it is given a checkpoint, and takes processes (`n_jobs=2`) or a Dask client.
+`sensitivity` runs a training function with many methods, learning rates and seeds. It keeps
+complete runs if it is given a checkpoint, and takes processes (`n_jobs=2`) or a Dask client.
 """
 
 import matplotlib.pyplot as plt

@@ -12,7 +12,7 @@ FREE = ("DoG", "DAdaptation", "Prodigy", "AdaPG", "FISTA")
 def content(
     tuned=TUNED, free=FREE, n_etas=21, n_recorded=40, starts=3, n_iter=500, title="a9a, logistic"
 ):
-    """The content of a comparison: slow where the step size is small, failed where it is far too large."""
+    """The content of a comparison: slow at small step sizes, failed at far too large ones."""
     import xarray as xr
 
     rng, names = np.random.default_rng(0), [*tuned, *free]

@@ -1,4 +1,4 @@
-"""What the reproduction shows, at a small size and in the committed numbers: reference etas, and wider ranges of good etas."""
+"""What the reproduction shows, small and in the committed numbers: wider ranges of good etas."""
 
 import csv
 from pathlib import Path

@@ -149,15 +149,6 @@ def test_three_panels():
     assert f"{one.title}, 200 iterations, 4 starts" in words(figure)
 
 
-def test_methods_differ_in_color_line_and_marker():
-    ax = figure_columns([study("plain")])[0].axes[0]
-    one, two = (lines(ax, method)[0] for method in METHODS.values())
-    for look in ("get_color", "get_linestyle", "get_marker", "get_markerfacecolor"):
-        assert getattr(one, look)() != getattr(two, look)()
-    assert {one.get_color(), two.get_color()} == {"#0072B2", "#D55E00"}  # of Okabe and Ito
-    assert one.get_markevery() != two.get_markevery()
-
-
 def test_stand_ins_say_so_on_the_figure():
     both = [by_formula("splice", **STAND_IN), by_formula("2moons", title="SVM dual on 2moons")]
     figure, _ = figure_columns(both)

@@ -1,4 +1,4 @@
-"""The protocol of Appendix B against a loop over naive runs; diverged runs; resuming after a stop."""
+"""The protocol of Appendix B against a loop over naive runs; diverged runs; resuming."""
 
 import json
 from dataclasses import replace
@@ -154,7 +154,7 @@ def assert_same(one, other):
 
 
 def test_no_gap_is_negative():
-    """Even when the runs of the figures get below everything before them: one iteration, so hardly a refinement."""
+    """Even when the runs of the figures get below everything before them: one iteration."""
     for seed in range(4):
         problem = lad(samples=30, features=6, nonzeros=2, n_iter=2, starts=3, seed=seed)
         found = study(problem, etas=3, progress=False)
@@ -172,7 +172,7 @@ def test_wrong_size_of_the_grid(etas):
 
 
 def bowl(eta_range):
-    """A step is at most eta long in each coordinate, and f of a point that far out overflows its limit."""
+    """A step is at most eta long in each coordinate, and f of a point that far out overflows."""
     x0s = np.random.default_rng(0).standard_normal((3, 4))
     loss = Quadratic(np.diag([1.0, 2.0, 3.0]), np.ones(3))
     return Problem("bowl", "Bowl", loss, Zero(), x0s, 20, eta_range, 0.1, "synthetic", True, {})

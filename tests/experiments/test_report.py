@@ -1,4 +1,4 @@
-"""The report page as text: what is in it, what cannot get out of its place, how large it is, and how it is written."""
+"""The report page as text: what is in it, what cannot escape, how large it is."""
 
 import json
 import re
@@ -80,7 +80,7 @@ def test_what_the_page_says():
 
 
 def test_the_table_and_the_rules_shown_first():
-    """The widest range comes first, with the longest bar; rules without a step size come last, without one."""
+    """The widest range comes first, with the longest bar; rules without a step size come last."""
     made = content()
     text = page(made)
     body = re.search(r'<tbody data-iterate="last">(.*?)</tbody>', text, re.DOTALL)[1]
@@ -152,7 +152,7 @@ def test_the_page_asks_for_nothing():
 
 
 def test_text_can_be_read_on_every_ground():
-    """Ink, fine print and links on the page and on what is raised from it: light, dark, and on paper."""
+    """Ink, fine print and links on the page and on what is raised from it: light, dark, paper."""
     themes = re.findall(r":root \{([^}]*--ground[^}]*)\}", part("page.css"))
     assert len(themes) == 3
     for theme in themes:
@@ -163,7 +163,7 @@ def test_text_can_be_read_on_every_ground():
 
 
 def test_a_large_page_is_below_a_megabyte():
-    """20 rules, 20 step sizes, 60 recorded iterations, 10 starts. The largest page has twice as many step sizes."""
+    """20 rules, 20 step sizes (the largest page has 40), 60 recorded iterations, 10 starts."""
     tuned = [*TUNED, *(f"a rule of my own with a name, number {k}" for k in range(20 - len(TUNED)))]
     text = page(content(tuned=tuned, free=(), n_etas=20, n_recorded=60, starts=10, n_iter=10000))
     assert len(data_of(text)["runs"]) == 400

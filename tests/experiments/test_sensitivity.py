@@ -1,4 +1,4 @@
-"""Comparisons over step sizes find what plain loops find, cope with failures, and resume; tables, figures, profiles."""
+"""Comparisons over step sizes find what plain loops find; failures, resuming; tables, figures."""
 
 import json
 import re
@@ -428,7 +428,7 @@ def test_wrong_names(four):
 
 
 def naive_profile(found, iterate, factor):
-    """By rule: in how many of all (problem, eta) the gap is within a factor of the problem's best."""
+    """By rule: for how many (problem, eta) the gap is within a factor of the problem's best."""
     counts, total = dict.fromkeys(found[0].rules, 0), 0
     for one in found:
         means = {
@@ -488,7 +488,7 @@ def bits(found):
 
 
 def test_a_comparison_resumes(tmp_path, monkeypatch):
-    """Ctrl-C after the first stage; then the same call, which repeats neither the search nor that stage."""
+    """Ctrl-C after the first stage; then the same call, which repeats nothing complete."""
     options = {"rules": [AdaGradDiff, Adam, DoG], "starts": 2, "n_iter": 40, "n_jobs": 1}
     whole = sensitivity(LOSS, PENALTY, **options)
     run, stages = convex.sweep, []

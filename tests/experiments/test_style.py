@@ -1,4 +1,4 @@
-"""Every rule has a look of its own, which everybody can tell from the others, on paper and on a dark screen."""
+"""Every rule has a look of its own, which everybody can tell from the others."""
 
 import itertools
 import subprocess
@@ -41,7 +41,7 @@ def test_no_two_rules_look_alike():
 
 
 def test_colours_can_be_told_apart_by_everybody():
-    """0.02 in Oklab can just be told apart side by side; 0.08 is seen from line to line. Dash and marker come on top."""
+    """0.02 in Oklab can just be told apart side by side; 0.08 from line to line."""
     for one, two in itertools.combinations(FAMILIES, 2):
         assert apart(one, two) > 0.08, f"{one} and {two} are too close for somebody"
     assert min(apart(OTHER_COLOR, color) for color in FAMILIES) > 0.03
@@ -84,7 +84,7 @@ def test_matplotlib_takes_them_all():
 @pytest.mark.peer
 @pytest.mark.parametrize("decades", [(0.2, 30), (7, 0.5), (0.9, 2.5), (1.9, 1.5)])
 def test_numbers_of_an_axis_do_not_collide(decades):
-    """In a small panel, whatever the axes cover: at least two numbers on each, and none over another."""
+    """In a small panel, whatever the axes cover: at least two numbers on each, none over another."""
     from matplotlib.figure import Figure
 
     with style():

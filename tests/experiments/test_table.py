@@ -28,7 +28,7 @@ def curves(gaps):
 
 
 def dense(etas, gaps, threshold):
-    """The share of the midpoints of many small cells where the interpolated gap is below the threshold."""
+    """The share of midpoints of many small cells where the interpolated gap is below the threshold."""
     total = 0.0
     t = (np.arange(CELLS) + 0.5) / CELLS
     for k in range(len(etas) - 1):
@@ -102,7 +102,7 @@ def test_scores_by_hand():
 
 
 def test_scores_with_a_floor():
-    """Below the floor gaps are not told apart, so a gap of zero is within ten times of everything there."""
+    """Below the floor gaps are not told apart: a gap of zero is within ten times of all there."""
     etas, gaps = np.array([1.0, 10.0, 100.0]), np.array([[0.0, 5e-10, 1.0], [1e-9, 5e-9, 1.0]])
     first, second = (score(etas, row, row, 0.0, floor=1e-9) for row in gaps)
     assert (first["best_gap"], second["best_gap"]) == (0.0, 1e-9)
@@ -205,7 +205,7 @@ def literal(line):
 @pytest.mark.peer
 @looped("name", NAMES)
 def test_names_are_no_markup(name):
-    """Whatever a problem and its data are called, the tables have the same cells, and show the name."""
+    """Whatever a problem and its data are called, tables have the same cells, and show the name."""
     frame = summary({name: by_formula(name, data=name)})
     shown = name.replace("\n", " ").replace("\x1b", "")
     head, _, *rows = to_markdown(frame).splitlines()[:4]

@@ -1,4 +1,4 @@
-"""Comparisons of training functions: scores, an extended grid, divergence, processes, and resuming after a kill."""
+"""Training functions: scores, an extended grid, divergence, processes, resuming after a kill."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def found():
 
 
 def test_scores_are_those_of_the_losses(found):
-    """Gradient descent on x^2 from 3 and 3.5: losses (1 - 2 lr)^(2 n) x0^2, which diverge for lr = 10."""
+    """Gradient descent on x^2 from 3 and 3.5: losses (1 - 2 lr)^(2 n) x0^2; lr = 10 diverges."""
     assert found.etas.tolist() == [0.01, 0.1, 1.0, 10.0]  # the sign method is best at 1
     start, initial = np.array([9.0, 12.25]), 10.625
     losses = np.array([(1 - 2 * lr) ** 40 * start for lr in RATES] + [[initial] * 2])
@@ -161,7 +161,7 @@ def test_errors_say_which_run_it_was():
 
 
 def test_from_the_command_line(run, monkeypatch):
-    """MODULE:FUNCTION in the place of a file: the same table, a page, and runs that are not repeated."""
+    """MODULE:FUNCTION in place of a file: the same table, a page, and no run is repeated."""
     source = Path(__file__).parents[1] / "cases" / "training_runs.py"
     Path("mine.py").write_text(source.read_text())
     monkeypatch.syspath_prepend("")

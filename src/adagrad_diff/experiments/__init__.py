@@ -1,4 +1,4 @@
-"""How much step sizes matter: `sensitivity` compares methods over step sizes, `profile` over problems.
+"""How much step sizes matter: `sensitivity` compares methods over them, `profile` over problems.
 
 `experiments.paper` reproduces the paper's experiments, `experiments.theory` checks its statements.
 """

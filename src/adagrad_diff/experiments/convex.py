@@ -49,22 +49,22 @@ def sensitivity(
     progress: bool | None = None,
     client: Any = None,
 ) -> Sensitivity:
-    r"""Compare rules over a range of step sizes: how far from the best one may be, and still be good?
+    r"""Compare rules over step sizes: how far from the best one may be, and still be good?
 
     Every rule runs with every eta from every start. What is compared are relative gaps,
 
     .. math:: \text{gap}(x) = \frac{F(x) - F_\star}{F(0) - F_\star},
 
-    of the last, the best and the average iterate: 1 is as good as x = 0. (Where x = 0 is optimal, or
-    F is infinite there, the starts take its place.) An iteration of every rule is one gradient.
+    of the last, the best and the average iterate: 1 is as good as x = 0. (Where x = 0 is optimal,
+    or F is infinite there, the starts take its place.) An iteration of every rule is one gradient.
 
     Parameters
     ----------
     loss, penalty
         As for `sweep`. Or, as `loss`, a training function: see below.
     rules : rule, rule class, name, function eta -> rule, or several of them, optional
-        All rules of the package by default. Rules without a step size run once per start. The eta of
-        a rule such as ``Adam(beta1=0.8)`` is replaced. A dict gives names of your choice.
+        All rules of the package by default. Rules without a step size run once per start. The eta
+        of a rule such as ``Adam(beta1=0.8)`` is replaced. A dict gives names of your choice.
     etas : array, optional
         Step sizes; by default 15 over seven decades around the size of a minimizer's coordinates.
     starts : int or array (d, starts)
@@ -73,10 +73,10 @@ def sensitivity(
     n_iter : int
         Iterations of each run.
     f_star : float, "certified" or "protocol", optional
-        The smallest value of F: given, certified by a relative duality gap of 1e-9, or by the paper's
-        protocol (the smallest value of all iterates, after the best rule and eta have run ten times as
-        long). By default it is certified where that is possible, and the protocol's elsewhere;
-        `result.f_star` says which.
+        The smallest value of F: given, certified by a relative duality gap of 1e-9, or by the
+        paper's protocol (the smallest value of all iterates, after the best rule and eta have run
+        ten times as long). By default it is certified where that is possible, and the protocol's
+        elsewhere; `result.f_star` says which.
     checkpoint : path, optional
         A directory for finished work: the same call resumes from there, as with `sweep`.
     memory, n_jobs, progress, client
@@ -89,14 +89,15 @@ def sensitivity(
 
     Notes
     -----
-    A training function ``train(method, lr, seed)`` returns a final loss, or a loss curve whose first
-    entry is the loss before training. `rules` are then names of methods, `etas` learning rates (five
-    decades by default) and `starts` the number of seeds. The runs are independent of each other:
-    `n_jobs` processes compute them (one by default), or a cluster, and `checkpoint` keeps each when it is
-    complete. Divergence counts as the initial loss: the median of the first entries or, without curves,
-    the largest loss at the smallest learning rate. If the best learning rate of a method lies on an edge
-    of the grid, the grid is extended for all methods, up to four times. The table then has ranges within
-    2 and 1.1 times the smallest loss, sensitivities and tunabilities. Other parameters have no effect.
+    A training function ``train(method, lr, seed)`` returns a final loss, or a loss curve whose
+    first entry is the loss before training. `rules` are then names of methods, `etas` learning
+    rates (five decades by default) and `starts` the number of seeds. The runs are independent of
+    each other: `n_jobs` processes compute them (one by default), or a cluster, and `checkpoint`
+    keeps each when it is complete. Divergence counts as the initial loss: the median of the first
+    entries or, without curves, the largest loss at the smallest learning rate. If the best learning
+    rate of a method lies on an edge of the grid, the grid is extended for all methods, up to four
+    times. The table then has ranges within 2 and 1.1 times the smallest loss, sensitivities and
+    tunabilities. Other parameters have no effect.
 
     Examples
     --------
@@ -231,7 +232,7 @@ def _starts(starts: Any, loss: Loss, penalty: Penalty) -> np.ndarray:
 def _optimum(
     loss: Loss, penalty: Penalty, x0: Any, n_iter: int, checkpoint: Any
 ) -> tuple[FStar | str, float]:
-    """Return the certified optimum, or why there is none, and the size of a minimizer's coordinates."""
+    """Return the certified optimum, or why there is none, and a minimizer's largest coordinate."""
     if loss.shape is None:
         return "the dual problem of a function is not known", float(np.abs(x0).max()) or 1.0
     tol, budget = OPTIMUM_TOL[str(loss.dtype)], max(OPTIMUM_ITERATIONS, PROTOCOL_FACTOR * n_iter)

@@ -1,4 +1,4 @@
-"""Figures of comparisons: curves with bands on logarithmic axes, in one style, and the files they go to."""
+"""Figures of comparisons: curves with bands on logarithmic axes, in one style, and their files."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DIGITS = "%.10g"  # of numbers in CSV files: further ones differ from machine to
 
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **shared: Any) -> Any:
-    """Return a figure and its axes. Without pyplot, it does not interfere with the user's figures."""
+    """Return a figure and its axes, made without pyplot, which the user's figures need."""
     figure = require("matplotlib.figure", "paper").Figure((width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **shared)
 
 
 def curve(ax: Axes, x: Any, values: np.ndarray, label: str, **look: Any) -> None:
-    """Draw the mean over the last axis, and a band of one standard deviation, cut off at the minimum."""
+    """Draw the mean over the last axis and a band of one deviation, cut off at the minimum."""
     shown = thin(len(values))
     x, values = np.asarray(x)[shown], np.maximum(values[shown], 0.0)
     with np.errstate(invalid="ignore", over="ignore"):

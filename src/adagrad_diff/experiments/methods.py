@@ -1,4 +1,4 @@
-"""The methods of a comparison: what users pass as `rules`, and how each is made from a step size."""
+"""The methods of a comparison: what users pass as `rules`, and each at a step size."""
 
 from __future__ import annotations
 

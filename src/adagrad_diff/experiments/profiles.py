@@ -21,9 +21,10 @@ PROFILE_FACTORS = np.geomspace(1.0, 1e6, 61)
 def profile(
     found: Sequence[Sensitivity], *, iterate: str = "last", eta: str = "any", factors: Any = None
 ) -> xr.DataArray:
-    r"""Return the share of problems on which the gap of a rule is within a factor of the smallest gap.
+    r"""Return the share of problems where a rule's gap is within a factor of the smallest gap.
 
-    .. math:: \rho_r(\tau) = \frac{|\{p : \text{gap}_{p,r} \le \tau \min_s \text{gap}_{p,s}\}|}{|\{p\}|}
+    .. math:: \rho_r(\tau) = \frac{|\{p : \text{gap}_{p,r} \le \tau \min_s \text{gap}_{p,s}\}|}
+              {|\{p\}|}
 
     Parameters
     ----------
@@ -32,9 +33,9 @@ def profile(
     iterate : {"last", "best", "average"}
         Whose gap.
     eta : {"any", "best", "default"}
-        "best" takes each rule at its best step size, "default" at its published one (a rule that has
-        none is within no factor). With "any" every step size of the grid counts as a problem, which
-        shows how good a rule is without tuning.
+        "best" takes each rule at its best step size, "default" at its published one (a rule
+        that has none is within no factor). With "any" every step size of the grid counts as a
+        problem, which shows how good a rule is without tuning.
     factors : array, optional
         tau, from 1 to 1e6 by default.
 
@@ -75,7 +76,8 @@ def profile(
     ratios = np.concatenate([_ratios(one, iterate, eta) for one in found], axis=1)
     shares = (ratios[:, :, None] <= factors).mean(axis=1)
     coords = {"rule": rules, "factor": factors}
-    return xarray.DataArray(shares, coords, ("rule", "factor"), name="share")  # type: ignore[no-any-return]
+    array = xarray.DataArray(shares, coords, ("rule", "factor"), name="share")
+    return array  # type: ignore[no-any-return]
 
 
 def _ratios(found: Sensitivity, iterate: str, eta: str) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""The report page: one HTML file with the verdict, the figures, their numbers, and how to run it again.
+"""The report page: one HTML file with verdict, figures, their numbers, and how to run it again.
 
-The page requests nothing: its style, scripts and data are in the file, and a content security policy
-that identifies them by their hashes blocks everything else. The scripts of `page/` draw the figures in
-the browser.
+The page requests nothing: its style, scripts and data are in the file, and a content security
+policy that identifies them by their hashes blocks everything else. The scripts of `page/` draw the
+figures in the browser.
 """
 
 from __future__ import annotations
@@ -112,8 +112,9 @@ def page(content: Mapping[str, Any]) -> str:
     Parameters
     ----------
     content : dict
-        What `Sensitivity.content()` returns: plain text, numbers, lists and dicts. Text is shown as it
-        is, whatever it contains. `others` may hold pairs (title, file) of pages in the same directory.
+        What `Sensitivity.content()` returns: plain text, numbers, lists and dicts. Text is shown as
+        it is, whatever it contains. `others` may hold pairs (title, file) of pages in the same
+        directory.
 
     Returns
     -------

@@ -61,7 +61,8 @@ class Sensitivity:
     >>> from adagrad_diff import AdaGrad, AdaGradDiff, Hinge, L1, sensitivity
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((50, 5))
-    >>> found = sensitivity(Hinge(A, np.sign(A[:, 0])), L1(0.01), [AdaGradDiff, AdaGrad], starts=2, n_iter=100)
+    >>> loss = Hinge(A, np.sign(A[:, 0]))
+    >>> found = sensitivity(loss, L1(0.01), [AdaGradDiff, AdaGrad], starts=2, n_iter=100)
     >>> found.gap("last").sizes
     Frozen({'rule': 2, 'eta': 15, 'seed': 2})
     >>> [score["rule"] for score in found.scores if score["iterate"] == "best"]
@@ -181,10 +182,10 @@ class Sensitivity:
         """Return the scores as a pandas DataFrame, of one kind of iterate or of all.
 
         - decades_10x, decades_2x, decades_1.1x: the length, in log10(eta), of the set of step sizes
-          whose gap (the mean over the starts) is below that many times the smallest gap of all rules;
-          decades_below_1e-1 ...: the same for fixed gaps. at_edge_...: whether the range touches an end
-          of the grid, and may go on there. A rule without a step size is within all decades of the
-          grid, or within none.
+          whose gap (the mean over the starts) is below that many times the smallest gap of all
+          rules; decades_below_1e-1 ...: the same for fixed gaps. at_edge_...: whether the range
+          touches an end of the grid, and may go on there. A rule without a step size is within all
+          decades of the grid, or within none.
         - best_eta and best_gap; default_eta and default_gap: at the published step size; regret:
           that gap over the smallest of all rules.
         - sensitivity (Wortsman et al. 2023): the mean over the grid of min(gap, gap at the start),

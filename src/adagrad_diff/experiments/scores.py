@@ -1,4 +1,4 @@
-"""What follows from losses or gaps over step sizes: widths of good ranges, sensitivities, tunability."""
+"""Scores of losses over step sizes: widths of good ranges, sensitivities, tunability."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def decades(etas: Any, values: Any, threshold: float) -> tuple[float, bool]:
     .. math:: \Big|\{ \log_{10} \eta : \text{value}(\eta) < \text{threshold} \}\Big|
 
     Between grid points, log(value) is linear in log(eta). Next to an infinite value (a run that
-    diverged) only the other end of the interval counts as below. A set in several pieces has the sum
-    of their lengths.
+    diverged) only the other end of the interval counts as below. A set in several pieces has the
+    sum of their lengths.
 
     Parameters
     ----------
@@ -57,8 +57,9 @@ def decades(etas: Any, values: Any, threshold: float) -> tuple[float, bool]:
     share = ((left < 0) & (right < 0)).astype(np.float64)  # of each interval
     crossing = (left < 0) != (right < 0)
     inside, outside = np.minimum(left, right)[crossing], np.maximum(left, right)[crossing]
-    # From a value of zero, a line crosses the threshold only at its other end; to an infinite value,
-    # it crosses at once. Between the two the crossing may be anywhere, and half of the interval counts.
+    # From a value of zero, a line crosses the threshold only at its other end; to an infinite
+    # value, it crosses at once. Between the two the crossing may be anywhere, and half of the
+    # interval counts.
     zero, infinite = np.isneginf(inside), np.isposinf(outside)
     with np.errstate(invalid="ignore"):
         share[crossing] = np.select(

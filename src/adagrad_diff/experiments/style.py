@@ -12,10 +12,10 @@ from .._messages import require
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The color shows the family of a rule, dash and marker which member it is. Every color is readable on
-# white and on dark pages (contrast at least 3), and any two can be told apart with every kind of color
-# blindness. No two rules share a marker, and no two of a family a dash. Markers have matplotlib's names;
-# those that end in "-open" are not filled.
+# The color shows the family of a rule, dash and marker which member it is. Every color is readable
+# on white and on dark pages (contrast at least 3), and any two can be told apart with every kind of
+# color blindness. No two rules share a marker, and no two of a family a dash. Markers have
+# matplotlib's names; those that end in "-open" are not filled.
 SOLID, DASHED, DOTTED, DASH_DOT, LONG = (), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4)
 SHORT, DOT_DOT = (4, 2), (8, 2, 2, 2, 2, 2)
 FAMILIES: dict[str, dict[str, tuple[str, tuple[int, ...]]]] = {
@@ -85,14 +85,14 @@ def style_of(rule_name: str) -> dict[str, Any]:
     Parameters
     ----------
     rule_name : str
-        The name of a class of `adagrad_diff.rules`, or any other, which gets a gray line: always the
-        same for the same name.
+        The name of a class of `adagrad_diff.rules`, or any other, which gets a gray line: always
+        the same for the same name.
 
     Returns
     -------
     dict
-        `color` (hexadecimal), `dash` (lengths of strokes and gaps in pixels, empty for a solid line)
-        and `marker`.
+        `color` (hexadecimal), `dash` (lengths of strokes and gaps in pixels, empty for a solid
+        line) and `marker`.
 
     Examples
     --------
@@ -128,8 +128,8 @@ def line_of(rule_name: str) -> dict[str, Any]:
     return {"color": look["color"], "linestyle": line, "marker": marker, "markerfacecolor": fill}
 
 
-# The two methods of the paper. Blue and vermilion of Okabe and Ito also differ in lightness, and line
-# styles and markers in black and white.
+# The two methods of the paper. Blue and vermilion of Okabe and Ito also differ in lightness, and
+# line styles and markers in black and white.
 METHODS = {"AdaGrad-Diff": line_of("AdaGradDiff"), "AdaGrad": line_of("AdaGrad")}
 
 
@@ -139,10 +139,10 @@ def style() -> Any:
 
 
 def clear_ticks(axes: Axes, *, whole: bool = False) -> None:
-    """Label axes whose limits are set without collisions, as on logarithmic axes of one or two decades.
+    """Label axes whose limits are set without collisions, as on log axes of one or two decades.
 
-    If there are at least two powers of ten, only these are labeled, else a few numbers between them.
-    `whole` is for an x axis that counts.
+    If there are at least two powers of ten, only these are labeled, else a few numbers between
+    them. `whole` is for an x axis that counts.
     """
     ticker = require("matplotlib.ticker", "paper")
     for axis in (axes.xaxis, axes.yaxis):
@@ -157,7 +157,7 @@ def clear_ticks(axes: Axes, *, whole: bool = False) -> None:
 
 
 def thin(count: int, most: int = POINTS) -> np.ndarray:
-    """Return which of `count` points to draw: all of a few, else evenly spaced ones and more early ones.
+    """Return which of `count` points to draw: all of a few, else some, and more early ones.
 
     The steep part of a curve is at its beginning, so a third of the points are spaced evenly in the
     logarithm.

@@ -39,17 +39,17 @@ TABLE_COLUMNS: dict[str, dict[str, tuple[str, str]]] = {
 }
 NOTES = {
     "10x": (
-        "Decades of eta: within 10x, where the gap (the mean over the starts) is below 10 times the "
-        "smallest gap of all rules; < 1e-1 and so on, below that gap. '{}': the range touches an end of "
-        "the grid. 'all' or '-': a rule without a step size is that good, or not. default: the published "
-        "step size; regret: its gap over the smallest of all rules."
+        "Decades of eta: within 10x, where the gap (the mean over the starts) is below 10 times "
+        "the smallest gap of all rules; < 1e-1 and so on, below that gap. '{}': the range touches "
+        "an end of the grid. 'all' or '-': a rule without a step size is that good, or not. "
+        "default: the published step size; regret: its gap over the smallest of all rules."
     ),
     "2x": (
-        "Decades of the learning rate where the loss (the mean over the seeds) is below 2 and 1.1 times "
-        "the smallest loss of all methods. '{}': the range touches an end of the grid. sensitivity: the "
-        "mean over the grid of the loss, at most the initial one, minus the best; centered: the same "
-        "within a decade of the method's own best learning rate. 1 trial, 4 trials: the expected best "
-        "loss of so many random learning rates of the grid."
+        "Decades of the learning rate where the loss (the mean over the seeds) is below 2 and 1.1 "
+        "times the smallest loss of all methods. '{}': the range touches an end of the grid. "
+        "sensitivity: the mean over the grid of the loss, at most the initial one, minus the best; "
+        "centered: the same within a decade of the method's own best learning rate. 1 trial, 4 "
+        "trials: the expected best loss of so many random learning rates of the grid."
     ),
 }
 
@@ -59,7 +59,7 @@ def cells(
     columns: Mapping[str, tuple[str, str]],
     at_least: str = ">=",
 ) -> list[list[str]]:
-    """Return one row of text per record. A range that touches an end of the grid is a lower bound."""
+    """Return a row of text per record. A range that touches an end of the grid is a lower bound."""
     return [[_cell(one, *column, at_least) for column in columns.values()] for one in records]
 
 

@@ -1,4 +1,4 @@
-"""How much the learning rate matters for any training function, run in processes or on a cluster."""
+"""How much the learning rate matters to a training function, in processes or on a cluster."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _load(path: Path | None, name: str) -> Runs:
 
 
 def _append(path: Path | None, entry: Any) -> None:
-    """Append an entry to a file as a line. It begins with the line break: the last line may be cut off."""
+    """Append an entry to a file as a line, line break first: the last line may be cut off."""
     if path is not None:
         with open(path, "a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps(entry)}")

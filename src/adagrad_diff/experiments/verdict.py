@@ -29,14 +29,14 @@ def verdict(found: Sensitivity) -> list[str]:
     if tuned and len(found.etas) > 1:
         sentences = [f"No rule with a step size is {near} over a range of step sizes."]
         if wide := [one for one in tuned if one[width] > 0]:
-            span, first = np.log10(found.etas[-1] / found.etas[0]), wide[0]["rule"]
+            span, rule = np.log10(found.etas[-1] / found.etas[0]), wide[0]["rule"]
             widths = [
                 f"{'at least ' * one[f'at_edge_{found.within}']}{one[width]:.1f}" for one in wide
             ]
             second = f"{wide[1]['rule']} over {widths[1]}" if wide[1:] else "no other rule is"
             sentences = [
-                f"{first} is {near} over {widths[0]} of {span:.1f} decades of step sizes, {second}.",
-                f"Without tuning, take {first} with eta near {wide[0]['best_eta']:.2g}.",
+                f"{rule} is {near} over {widths[0]} of {span:.1f} decades of step sizes, {second}.",
+                f"Without tuning, take {rule} with eta near {wide[0]['best_eta']:.2g}.",
             ]
     rules = {one["rule"]: one for one in tuned}
     if found.within == "10x" and {"AdaGradDiff", "AdaGrad"} <= rules.keys():
@@ -57,7 +57,7 @@ def verdict(found: Sensitivity) -> list[str]:
 
 
 def _both(*both: Score) -> str:
-    """Compare AdaGrad-Diff with AdaGrad at the smallest gap that both reach, or that one reaches."""
+    """Compare AdaGrad-Diff with AdaGrad at the smallest gap that both reach, or one."""
     for reached in (min, max):
         for level in reversed(LEVELS):
             widths = [one[f"decades_{level}"] for one in both]

@@ -16,10 +16,11 @@ FIRST_SHARE = 0.4  # of one over the local curvature: the first accelerated step
 
 @dataclass(frozen=True, eq=False)
 class ACFGM(AveragingRule):
-    r"""The auto-conditioned fast gradient method. For smooth f; there is no step size or line search.
+    r"""The auto-conditioned fast gradient method. For smooth f; no step size, no line search.
 
     .. math:: z_t = \text{prox}_{\eta_t\varphi}(y_{t-1} - \eta_t \nabla f(x_{t-1})), \quad
-              y_t = (1 - \beta) y_{t-1} + \beta z_t, \quad x_t = \frac{z_t + \tau_t x_{t-1}}{1 + \tau_t}
+              y_t = (1 - \beta) y_{t-1} + \beta z_t, \quad
+              x_t = \frac{z_t + \tau_t x_{t-1}}{1 + \tau_t}
 
     .. math:: \eta_t = \min\Big( \tfrac43 \eta_{t-1}, \frac{\tau_{t-2} + 1}{\tau_{t-1}} \eta_{t-1},
               \frac{\tau_{t-1}}{4 L_{t-1}} \Big), \qquad
@@ -28,11 +29,11 @@ class ACFGM(AveragingRule):
     .. math:: L_t = \frac{\|\nabla f(x_t) - \nabla f(x_{t-1})\|^2}
               {2 (f(x_{t-1}) - f(x_t) - \langle \nabla f(x_t), x_{t-1} - x_t \rangle)}
 
-    with :math:`\beta = 1 - \sqrt6/3`, alpha = 0.1, :math:`\tau_1 = 0`, :math:`\tau_2 = 1`, :math:`y_1 =
-    y_0` and :math:`\eta_2 = \min((1 - \beta) \eta_1, 1 / 4 L_1)`. The reference proves the rate
-    :math:`1/t^2` for convex f with the proximal step. An iteration is one gradient. The first iteration
-    is a short step, as in `AdaPG`, and :math:`\eta_1` is 0.4 times its :math:`\|\Delta x\| / \|\Delta
-    g\|`; the reference has a short line search instead.
+    with :math:`\beta = 1 - \sqrt6/3`, alpha = 0.1, :math:`\tau_1 = 0`, :math:`\tau_2 = 1`,
+    :math:`y_1 = y_0` and :math:`\eta_2 = \min((1 - \beta) \eta_1, 1 / 4 L_1)`. The reference proves
+    the rate :math:`1/t^2` for convex f with the proximal step. An iteration is one gradient. The
+    first iteration is a short step, as in `AdaPG`, and :math:`\eta_1` is 0.4 times its
+    :math:`\|\Delta x\| / \|\Delta g\|`; the reference has a short line search instead.
 
     Examples
     --------
@@ -43,8 +44,8 @@ class ACFGM(AveragingRule):
 
     References
     ----------
-    Li, Lan: A simple uniformly optimal method without line search for convex optimization, 2023, arXiv
-    2310.10082, and the authors' code. The first step is ours.
+    Li, Lan: A simple uniformly optimal method without line search for convex optimization, 2023,
+    arXiv 2310.10082, and the authors' code. The first step is ours.
     """
 
     eta: Any = field(default=None, init=False)

@@ -17,9 +17,10 @@ class AGD(UnscaledRule):
               v_i^n = \beta_2 v_i^{n-1} + (1 - \beta_2) \|s_i^n\|^2, \qquad
               w_i^n = \max\big(\sqrt{\hat v_i^n}, \varepsilon\big)
 
-    with :math:`\hat m = m / (1 - \beta_1^n)`, :math:`\hat m^0 = 0`, :math:`\hat v = v / (1 - \beta_2^n)`,
-    and x moves along :math:`\hat m` as in `Adam`. Where the floor is larger, steps are those of gradient
-    descent with momentum. The reference analyzes f without a penalty; the prox is our extension.
+    with :math:`\hat m = m / (1 - \beta_1^n)`, :math:`\hat m^0 = 0`, :math:`\hat v = v / (1 -
+    \beta_2^n)`, and x moves along :math:`\hat m` as in `Adam`. Where the floor is larger, steps are
+    those of gradient descent with momentum. The reference analyzes f without a penalty; the prox is
+    our extension.
 
     Parameters
     ----------
@@ -41,8 +42,8 @@ class AGD(UnscaledRule):
 
     References
     ----------
-    Yue, Ye, Jiang, Liu, Zhang: AGD: an auto-switchable optimizer using stepwise gradient difference for
-    preconditioning matrix, 2023, arXiv 2312.01658, and the authors' code.
+    Yue, Ye, Jiang, Liu, Zhang: AGD: an auto-switchable optimizer using stepwise gradient difference
+    for preconditioning matrix, 2023, arXiv 2312.01658, and the authors' code.
     """
 
     published = 1e-3

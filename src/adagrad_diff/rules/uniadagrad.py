@@ -11,17 +11,17 @@ from .base import AveragingRule
 class UniAdaGrad(AveragingRule):
     r"""AdaGrad-Diff's weights with growing factors, in an accelerated method that averages.
 
-    .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n k^2 \|g_i^k - g_i^{k-1}\|^2}, \quad g^0 = 0, \qquad
+    .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n k^2 \|g_i^k - g_i^{k-1}\|^2}, \quad g^0 = 0,
               z^{n+1} = \text{argmin}_z\ \Big\langle \sum_{k=1}^n k g^k + (n + 1) g^n, z \Big\rangle
               + A_{n+1} \varphi(z)
               + \frac1{2\eta} \sum_{k=1}^n \big\langle z - z^k, (W_k - W_{k-1})(z - z^k) \big\rangle
 
-    with :math:`z^1 = x^1`, :math:`A_n = 1 + \dots + n`, and :math:`g^n` the gradient at :math:`x^n`, the
-    average of :math:`z^1, \dots, z^n` with weights 1, ..., n. It is the closest relative of AdaGrad-Diff.
-    For convex f on a bounded set the reference proves the rates :math:`1/n^2` if f is smooth and
-    :math:`1/\sqrt n` otherwise, without knowing which. Its penalty is the indicator function of a set;
-    the term of other penalties is our extension. The answer is the last iterate :math:`x^n`, an average
-    that includes :math:`x^1`: start where F is finite.
+    with :math:`z^1 = x^1`, :math:`A_n = 1 + \dots + n`, and :math:`g^n` the gradient at
+    :math:`x^n`, the average of :math:`z^1, \dots, z^n` with weights 1, ..., n. It is the closest
+    relative of AdaGrad-Diff. For convex f on a bounded set the reference proves the rates
+    :math:`1/n^2` if f is smooth and :math:`1/\sqrt n` otherwise, without knowing which. Its penalty
+    is the indicator function of a set; the term of other penalties is our extension. The answer is
+    the last iterate :math:`x^n`, an average that includes :math:`x^1`: start where F is finite.
 
     Parameters
     ----------
@@ -31,14 +31,15 @@ class UniAdaGrad(AveragingRule):
     Examples
     --------
     >>> from adagrad_diff import UniAdaGrad, minimize
-    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=UniAdaGrad(eta=5.0), max_iter=300)
+    >>> rule = UniAdaGrad(eta=5.0)
+    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=rule, max_iter=300)
     >>> bool(result.fun < 1e-3)
     True
 
     References
     ----------
-    Joulani, Raj, Gyorgy, Szepesvari: A simpler approach to accelerated optimization: iterative averaging
-    meets optimism, 2020.
+    Joulani, Raj, Gyorgy, Szepesvari: A simpler approach to accelerated optimization: iterative
+    averaging meets optimism, 2020.
     """
 
     def init(self, x, g):

@@ -17,13 +17,13 @@ class UniXGrad(AveragingRule):
               \eta_t = \frac{\eta}{\sqrt{\varepsilon + \sum_{s<t} s^2 \|g_s - M_s\|^2}}
 
     where :math:`\bar x_t` is the average of :math:`x_1, \dots, x_t` with weights 1, ..., t, and
-    :math:`z_t` the average of :math:`x_1, \dots, x_{t-1}, y_{t-1}` with the same weights. For convex f
-    on a bounded set with projection P, the reference proves the rates :math:`1/t^2` if f is smooth
-    and :math:`1/\sqrt t` otherwise, without knowing which. With other penalties the prox in the place of
-    P is a heuristic.
+    :math:`z_t` the average of :math:`x_1, \dots, x_{t-1}, y_{t-1}` with the same weights. For
+    convex f on a bounded set with projection P, the reference proves the rates :math:`1/t^2` if f
+    is smooth and :math:`1/\sqrt t` otherwise, without knowing which. With other penalties the prox
+    in the place of P is a heuristic.
 
-    Each step takes two gradients, so it counts as two iterations: the first ends at :math:`\bar x_t`,
-    the answer of the reference, the second at :math:`z_{t+1}`.
+    Each step takes two gradients, so it counts as two iterations: the first ends at
+    :math:`\bar x_t`, the answer of the reference, the second at :math:`z_{t+1}`.
 
     Parameters
     ----------
@@ -35,7 +35,8 @@ class UniXGrad(AveragingRule):
     Examples
     --------
     >>> from adagrad_diff import UniXGrad, minimize
-    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=UniXGrad(eta=5.0), max_iter=300)
+    >>> rule = UniXGrad(eta=5.0)
+    >>> result = minimize(lambda x: (0.5 * x @ x, x), [3.0, -4.0], rule=rule, max_iter=300)
     >>> bool(result.fun_best < 1e-6)
     True
 

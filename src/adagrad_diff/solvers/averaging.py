@@ -1,4 +1,4 @@
-"""Methods whose gradients are taken at averages of proximal points: UniXGrad, UniAdaGrad and AC-FGM."""
+"""Methods that take gradients at averages of proximal points: UniXGrad, UniAdaGrad and AC-FGM."""
 
 from __future__ import annotations
 

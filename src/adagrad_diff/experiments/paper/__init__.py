@@ -1,4 +1,4 @@
-"""The paper's experiments: five problems (Section 4), the protocol that compares the methods on them
+"""The paper's experiments: five problems (Section 4), the protocol that compares methods on them
 (Appendix B), and `reproduce`, which draws the figures.
 
 >>> from adagrad_diff.experiments.paper import hinge

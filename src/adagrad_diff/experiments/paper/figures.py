@@ -1,7 +1,7 @@
 """The paper's figures, in its arrangement, with the numbers behind them.
 
-Figures 1 and 2 show how sensitive the methods are to eta, and what they reach when eta is tuned. Figure 3
-and those of the appendix show them at 0.1, 1 and 10 times the reference eta.
+Figures 1 and 2 show how sensitive the methods are to eta, and what they reach when eta is tuned.
+Figure 3 and those of the appendix show them at 0.1, 1 and 10 times the reference eta.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ CHARACTERS_PER_INCH = {"title": 15, "note": 24}
 OFF_CHART = 1e3  # times the largest gap at the start
 GAP, STEP = r"$F(x) - F_{\!\star}$", r"mean of $\eta\,/\,w_i$"
 NOTE = (
-    "Lines: mean over the starts. Bands: one standard deviation, cut off at the best start. Triangles at "
-    "the top: diverged or off the chart."
+    "Lines: mean over the starts. Bands: one standard deviation, cut off at the best start. "
+    "Triangles at the top: diverged or off the chart."
 )
 VERTICAL = "Vertical lines: the best step size of each method and, dotted, the paper's."
 STAND_IN = "Generated data ({}), not the paper's: the numbers are not comparable with the paper's."
@@ -99,7 +99,7 @@ def three_panels(study: Study) -> tuple[Figure, pd.DataFrame]:
 def _draw(
     ax: Axes, study: Study, panel: str, rule: str, eta: float, below: Any = None, label: str = ""
 ) -> pd.DataFrame:
-    """Draw the gap of a rule at one eta against the iteration, and the mean step into the panel below.
+    """Draw the gap of a rule at one eta by iteration, and the mean step into the panel below.
 
     Return the numbers, from the start (iteration 0, to which no step leads) on.
     """

@@ -1,8 +1,8 @@
 """The five problems of the paper's Section 4.
 
-Each function gives one problem at the paper's sizes, with data and starts from a seed. What the paper leaves open is a
-parameter, and the default is the reading that reproduces the paper's reference step sizes. All of it is in
-`Problem.choices`: `PROBLEMS[p.name](**p.choices)` is p again.
+Each function gives one problem at the paper's sizes, with data and starts from a seed. What the
+paper leaves open is a parameter, and the default is the reading that reproduces the paper's
+reference step sizes. All of it is in `Problem.choices`: `PROBLEMS[p.name](**p.choices)` is p again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CHECKS: dict[str, Callable[[Any, str, str], Any]] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """A problem min F(x) = f(x) + phi(x), where to start, how long to run and which step sizes to try.
+    """A problem min F(x) = f(x) + phi(x), where to start, how long to run, which steps to try.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Problem:
     sha256: str = ""  # of the data file, if there is one
 
     def etas(self, count: int) -> np.ndarray:
-        """Return `count` step sizes at equal distances in log(eta), both ends of `eta_range` included."""
+        """Return `count` step sizes, evenly spaced in log(eta) from end to end of `eta_range`."""
         return np.geomspace(*self.eta_range, count)
 
 
@@ -86,7 +86,8 @@ def hinge(
     Parameters
     ----------
     samples, features, nonzeros : int
-        N, the dimension, and how many entries of w are not zero. Which ones is drawn: A has no preferred columns.
+        N, the dimension, and how many entries of w are not zero. Which ones is drawn: A has no
+        preferred columns.
     noise : float
         Standard deviation of the noise.
     lam : float
@@ -94,12 +95,13 @@ def hinge(
     n_iter : int
         Budget of iterations.
     starts : int
-        How many starts. The k-th is the same however many there are, and the data do not depend on it.
+        How many starts. The k-th is the same however many there are, and the data do not depend on
+        it.
     seed : int
         Of the data and, independently, of the starts.
     start : {"normal", "uniform", "zeros"}
-        x^1: N(0, s^2) or uniform in [-s, s] in every coordinate, s = `start_scale`, or all zeros. The paper does not say;
-        N(0, I) gives its reference step sizes.
+        x^1: N(0, s^2) or uniform in [-s, s] in every coordinate, s = `start_scale`, or all zeros.
+        The paper does not say; N(0, I) gives its reference step sizes.
     start_scale : float
         The s of `start`.
     eta_range : (float, float)
@@ -169,23 +171,24 @@ def news20(
 ) -> Problem:
     r"""Logistic regression with a ridge term on news20, the paper's third problem.
 
-    .. math:: f(x) = \frac1N \sum_{j=1}^N \log(1 + \exp(-b_j \langle a_j, x\rangle)) + \frac\sigma2 \|x\|^2,
-              \qquad \varphi = 0
+    .. math:: f(x) = \frac1N \sum_{j=1}^N \log(1 + \exp(-b_j \langle a_j, x\rangle))
+              + \frac\sigma2 \|x\|^2, \qquad \varphi = 0
 
-    The paper says news20.binary, but its sizes (15935 x 62061) are those of the news20 of 20 classes with word counts. The
-    binary target is made from its labels.
+    The paper says news20.binary, but its sizes (15935 x 62061) are those of the news20 of 20
+    classes with word counts. The binary target is made from its labels.
 
     Parameters
     ----------
     data : path, optional
         Directory of the file; see `adagrad_diff.datasets.load` for where else it is looked for.
     stand_in : bool
-        Whether generated data of the same kind may take its place. The title then says so. In `choices` it is whether
-        they did.
+        Whether generated data of the same kind may take its place. The title then says so. In
+        `choices` it is whether they did.
     download : bool
         Whether the file may be fetched.
     positive : collection of int
-        The labels, out of 1 ... 20, that become +1; the others become -1. The first half by default.
+        The labels, out of 1 ... 20, that become +1; the others become -1. The first half by
+        default.
     scaling : {"none", "rows", "columns"}
         Raw counts, rows of Euclidean norm 1, or columns of largest entry 1 in absolute value.
     intercept : bool
@@ -209,7 +212,8 @@ def news20(
     b = np.where(np.isin(found.b, choices["positive"]), 1.0, -1.0)
     if np.unique(b).size < 2:
         raise _check.InputError(
-            f"The 'positive' parameter of news20 must be some of its labels 1 ... 20. Got {choices['positive']}."
+            "The 'positive' parameter of news20 must be some of its labels 1 ... 20. "
+            f"Got {choices['positive']}."
         )
     loss = Logistic(A, b, l2=sigma, intercept=intercept)
     return _problem(
@@ -234,7 +238,8 @@ def splice(
 ) -> Problem:
     r"""Logistic regression and L1 on splice.t, the paper's fourth problem.
 
-    .. math:: F(x) = \frac1N \sum_{j=1}^N \log(1 + \exp(-b_j \langle a_j, x\rangle)) + \lambda \|x\|_1
+    .. math:: F(x) = \frac1N \sum_{j=1}^N \log(1 + \exp(-b_j \langle a_j, x\rangle))
+              + \lambda \|x\|_1
 
     2175 samples of 60 nucleotides, coded 1 ... 4.
 
@@ -245,7 +250,8 @@ def splice(
     lam : float
         Strength of the penalty.
     n_iter, starts, seed, start, start_scale, eta_range
-        As for `hinge`. The seed is that of the starts. N(0, I) gives the paper's reference step size, other starts twice it.
+        As for `hinge`. The seed is that of the starts. N(0, I) gives the paper's reference step
+        size, other starts twice it.
 
     Examples
     --------
@@ -275,7 +281,7 @@ def two_moons(
     start_scale: float = 1.0,
     eta_range: tuple[float, float] = (1e-5, 1e0),
 ) -> Problem:
-    r"""Dual of a Gaussian-kernel support vector machine on scikit-learn's two moons, the paper's fifth problem.
+    r"""Dual of a Gaussian-kernel support vector machine on two moons, the paper's fifth problem.
 
     .. math:: f(\alpha) = \tfrac{1}{2\lambda} \alpha^\top K \alpha - \langle\alpha, b\rangle, \qquad
               0 \le b_j \alpha_j \le 1/N, \qquad K_{jk} = \exp(-\|a_j - a_k\|^2 / \text{width}^2)
@@ -287,12 +293,13 @@ def two_moons(
     noise : float
         Standard deviation of the points about the moons. The paper does not say.
     width : float
-        Of the kernel. Where the convention is exp(-|x - y|^2 / (2 s^2)), give sqrt(2) s; s = 1 halves the reference step size.
+        Of the kernel. Where the convention is exp(-|x - y|^2 / (2 s^2)), give sqrt(2) s; s = 1
+        halves the reference step size.
     lam : float
         Strength of the primal ridge term.
     start : {"feasible", "zeros", "normal", "uniform"}
-        b * alpha uniform in [0, start_scale / N], all zeros, or as for `hinge`: the last two break the constraint, where F
-        is infinite, until the first step.
+        b * alpha uniform in [0, start_scale / N], all zeros, or as for `hinge`: the last two break
+        the constraint, where F is infinite, until the first step.
     n_iter, starts, seed, start_scale, eta_range
         As for `hinge`.
 
@@ -324,14 +331,15 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
 
 
 def _choices(given: dict[str, Any], owner: str) -> dict[str, Any]:
-    """Return the arguments, checked and fit for JSON, without those that only say where a file is."""
+    """Return the arguments, checked and fit for JSON, without those that say where a file is."""
     choices = {name: value for name, value in given.items() if name not in ("data", "download")}
     for name, check in CHECKS.items():
         if name in choices:
             choices[name] = check(choices[name], name, owner)
     if choices.get("nonzeros", 0) > choices.get("features", 0):
         raise _check.InputError(
-            f"The 'nonzeros' parameter of {owner} must be at most 'features', {choices['features']}."
+            f"The 'nonzeros' parameter of {owner} must be at most 'features', "
+            f"{choices['features']}."
         )
     if "scaling" in choices:
         _check.one_of(choices["scaling"], ("none", "rows", "columns"), "scaling", owner)
@@ -340,7 +348,7 @@ def _choices(given: dict[str, Any], owner: str) -> dict[str, Any]:
     ends = [_check.positive(end, "eta_range", owner) for end in np.ravel(choices["eta_range"])]
     if len(ends) != 2 or ends[0] >= ends[1]:
         raise _check.InputError(
-            f"The 'eta_range' parameter of {owner} must be two increasing numbers. Got {ends} instead."
+            f"The 'eta_range' parameter of {owner} must be two increasing numbers. Got {ends}."
         )
     return choices | {"eta_range": ends}
 

@@ -1,8 +1,8 @@
 """The protocol of Appendix B: how the paper compares two methods on a problem.
 
-Both methods run from every start at every step size of a grid. F_star is the smallest objective of all
-iterates; the best eta of a method has the smallest final gap, averaged over the starts; the reference eta
-is the mean of the two best.
+Both methods run from every start at every step size of a grid. F_star is the smallest objective of
+all iterates; the best eta of a method has the smallest final gap, averaged over the starts; the
+reference eta is the mean of the two best.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Study(Problem):
 
     @cached_property
     def gap(self) -> xr.DataArray:
-        """F(x) - F_star after the budget, by (rule, eta, seed); infinite where a trajectory failed."""
+        """F(x) - F_star after the budget, by (rule, eta, seed); inf where a trajectory failed."""
         return self.comparison.gap()
 
     @cached_property
@@ -109,9 +109,9 @@ def study(
     r"""Compare AdaGrad-Diff with AdaGrad on a problem by the protocol of Appendix B.
 
     1. Both methods at every eta of the grid, from every start.
-    2. :math:`F_\star`, the smallest objective over all methods, etas, iterations and starts, is refined
-       by running the method and eta with the smallest mean final objective for ten times the budget.
-       (The runs of step 3 count as well, so that no gap is negative.)
+    2. :math:`F_\star`, the smallest objective over all methods, etas, iterations and starts, is
+       refined by running the method and eta with the smallest mean final objective for ten times
+       the budget. (The runs of step 3 count as well, so that no gap is negative.)
     3. Both methods, every iteration recorded, at their best etas and at 0.1, 1 and 10 times the
        reference eta.
 
@@ -122,8 +122,8 @@ def study(
     etas : int
         Size of the grid.
     checkpoint : path, optional
-        A directory in which the three steps store finished work. A study that was stopped resumes from
-        there with the same results, and a complete one is only read.
+        A directory in which the three steps store finished work. A study that was stopped resumes
+        from there with the same results, and a complete one is only read.
     memory, n_jobs, progress
         As for `adagrad_diff.sweep`.
 

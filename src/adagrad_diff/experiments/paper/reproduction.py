@@ -31,7 +31,7 @@ FIGURES = {"fig1": ("hinge", "lad"), "fig2": ("news20", "splice", "2moons"), "fi
 FROM_FILES = ("news20", "splice")  # problems that need a data file
 RUN_FILE = "run.json"
 
-#: Size of the grid and options of the problems: the paper's sizes, and one of two minutes on two cores.
+#: Size of the grid and options of the problems: the paper's, and two minutes on two cores.
 RUN_SCALES: dict[str, dict[str, tuple[int, dict[str, Any]]]] = {
     "full": {name: (200, {}) for name in PROBLEMS},
     "quick": {
@@ -72,17 +72,18 @@ def reproduce(
     Parameters
     ----------
     targets : names of problems and figures
-        "hinge", "lad", "news20", "splice", "2moons": that problem. "fig1", "fig2", "fig3": the problems
-        of that figure. All by default. All figures of these problems are drawn.
+        "hinge", "lad", "news20", "splice", "2moons": that problem. "fig1", "fig2", "fig3": the
+        problems of that figure. All by default. All figures of these problems are drawn.
     scale : {"quick", "full"}
-        Fewer step sizes and starts (and for news20, iterations), or the paper's sizes. On two cores,
-        quick takes two minutes; full takes five for the four small problems and hours for news20.
+        Fewer step sizes and starts (and for news20, iterations), or the paper's sizes. On two
+        cores, quick takes two minutes; full takes five for the four small problems and hours for
+        news20.
     out : path
-        Directory for figures (PDF, PNG), numbers (CSV), the table, a report page of each problem (HTML),
-        and checkpoints. Problems of earlier runs there are drawn and listed with these.
+        Directory for figures (PDF, PNG), numbers (CSV), the table, a report page of each problem
+        (HTML), and checkpoints. Problems of earlier runs there are drawn and listed with these.
     data : path, optional
-        Directory of the LIBSVM files; see `adagrad_diff.datasets.load`. Where a file cannot be had, a
-        stand-in is used, and every figure and table says so.
+        Directory of the LIBSVM files; see `adagrad_diff.datasets.load`. Where a file cannot be had,
+        a stand-in is used, and every figure and table says so.
     resume : bool
         Whether to resume from the checkpoints in `out`. Without it, a directory with checkpoints is
         refused.
@@ -121,9 +122,7 @@ def reproduce(
     folder, begin = _directory(Path(out), resume), perf_counter()
     plans = _earlier(folder)
     if others := [name for name in plans if name not in wanted]:
-        say(
-            f"{folder} holds {', '.join(others)} as well: figures, table and pages show all of them."
-        )
+        say(f"{folder} holds {', '.join(others)} as well: figures, table and pages show all.")
     for name in wanted:
         grid, options = RUN_SCALES[scale][name]
         choices = options if starts is None else {**options, "starts": starts}
@@ -165,11 +164,11 @@ def reproduce(
 
 
 def _directory(path: Path, resume: bool) -> Path:
-    """Return the output directory, which must not hold unfinished work unless it is to be resumed."""
+    """Return the output directory: without unfinished work unless it is to be resumed."""
     if not resume and (path / "checkpoints").exists():
         raise _check.InputError(
-            f"{path} holds checkpoints of an earlier run: add --resume to go on from them, or choose "
-            "another --out."
+            f"{path} holds checkpoints of an earlier run: add --resume to go on from them, or "
+            "choose another --out."
         )
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -202,8 +201,8 @@ def _problem(name: str, options: dict[str, Any], data: Any, say: Callable[[str],
     problem = PROBLEMS[name](data=data, **{**options, "stand_in": True})
     if not problem.real:
         say(
-            f"  The data of {name} were not found and could not be fetched: a generated {problem.data} "
-            "is used, and figures and tables say so. With the file: --data DIR."
+            f"  The data of {name} were not found and could not be fetched: a generated "
+            f"{problem.data} is used, and figures and tables say so. With the file: --data DIR."
         )
     return problem
 

@@ -28,13 +28,16 @@ PAPER_COLUMNS: dict[str, tuple[str, str]] = {
     "paper's": ("paper_eta", ".3g"),
 }
 EXPLANATION = (
-    "Gaps (objective minus optimum) are means over the starts, after the budget of iterations. 'within "
-    "10x' (of the method's own best gap) and 'gap < ...' are decades of eta: the length, in log10(eta), "
-    "of the set of step sizes where the gap is that small. '{}' means that the set touches an end of the "
-    "grid and may go on beyond it. The reference eta is the mean of the two best etas; 'paper's' is the "
-    "one that the paper reports."
+    "Gaps (objective minus optimum) are means over the starts, after the budget of iterations. "
+    "'within 10x' (of the method's own best gap) and 'gap < ...' are decades of eta: the length, "
+    "in log10(eta), of the set of step sizes where the gap is that small. '{}' means that the set "
+    "touches an end of the grid and may go on beyond it. The reference eta is the mean of the two "
+    "best etas; 'paper's' is the one that the paper reports."
 )
-STAND_IN_ROWS = "Rows whose data are a stand-in come from generated data: they are not comparable with the paper's."
+STAND_IN_ROWS = (
+    "Rows whose data are a stand-in come from generated data: they are not comparable with the "
+    "paper's."
+)
 
 
 def summary(studies: Mapping[str, Study]) -> pd.DataFrame:
@@ -47,10 +50,10 @@ def summary(studies: Mapping[str, Study]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        problem, data, method, best_eta, gap_at_best; decades_within_10x (of the method's own best gap),
-        decades_below_1e-1, _1e-2, _1e-3, and for each of the four an at_edge_... that says whether the
-        range touches an end of the grid, so that the number is a lower bound; reference_eta, paper_eta,
-        real; F_star, iterations, seeds, etas.
+        problem, data, method, best_eta, gap_at_best; decades_within_10x (of the method's own best
+        gap), decades_below_1e-1, _1e-2, _1e-3, and for each of the four an at_edge_... that says
+        whether the range touches an end of the grid, so that the number is a lower bound;
+        reference_eta, paper_eta, real; F_star, iterations, seeds, etas.
     """
     rows = [_row(study, rule) for study in studies.values() for rule in TITLES]
     return require("pandas", "paper").DataFrame(rows)
@@ -77,7 +80,7 @@ def _row(study: Study, rule: str) -> dict[str, Any]:
 
 
 def to_text(frame: pd.DataFrame) -> str:
-    """Return the table of `summary` for a terminal: the data of each problem have a line of their own."""
+    """Return the table of `summary` for a terminal: each problem's data have their own line."""
     rows = _cells(frame, ">=")
     data = "; ".join(dict.fromkeys(f"{name}, {data}" for name, data, *_ in rows))
     notes = [f"Data: {data}.", *_notes(frame, ">=")]

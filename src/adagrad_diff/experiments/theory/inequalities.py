@@ -1,7 +1,7 @@
 """The paper's inequalities on a recorded run: left side, right side and slack per iteration.
 
-Lemma 1 and what follows from it hold for any positive weights that do not decrease, so they check the
-step; `weights` checks the metric.
+Lemma 1 and what follows from it hold for any positive weights that do not decrease, so they check
+the step; `weights` checks the metric.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ FEJER_FORMS = ("previous", "next", "printed")
 class Inequality:
     """left <= right, iteration by iteration.
 
-    Slack is measured against the sum of the magnitudes of all that enters both sides, canceled or not.
-    That separates rounding from violation: where both sides have converged to zero, their ratio says
-    nothing.
+    Slack is measured against the sum of the magnitudes of all that enters both sides, canceled or
+    not. That separates rounding from violation: where both sides have converged to zero, their
+    ratio says nothing.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Inequality:
 
     @property
     def smallest(self) -> tuple[float, int]:
-        """The smallest relative slack, and the index n where it occurs. NaN counts as a violation."""
+        """The smallest relative slack, and the index n where it occurs. NaN is a violation."""
         relative = np.nan_to_num(self.relative, nan=-np.inf, posinf=np.inf)
         k = int(np.argmin(relative))
         return float(relative[k]), int(self.n[k])
@@ -95,7 +95,8 @@ def parts(run: Run, x: np.ndarray, value: float, size: float) -> Lemma1:
     return Lemma1(run.F[1:] - value, before, after, alpha, magnitude)
 
 
-# -------------------------------------------------------------------------------- any positive weights
+# -------------------------------------------------------------------------------- any positive
+# weights
 
 
 def lemma_1(run: Run, x: Any) -> Inequality:
@@ -129,8 +130,8 @@ def lemma_1_smooth(run: Run, x: Any, L: float | None = None) -> Inequality:
 
     .. math:: 2\eta_n (F(x^{n+1}) - F(x)) \le \dots - \frac{\eta_n}{L} \|g^{n+1} - g^n\|^2
 
-    with the right side of `lemma_1` for the dots. The appendix prints a plus; its proof ends with this
-    minus.
+    with the right side of `lemma_1` for the dots. The appendix prints a plus; its proof ends with
+    this minus.
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ def corollary(run: Run, x: Any) -> Inequality:
               + \tfrac12 \Delta^{n-1}_{\max} \sum_i w_i^{n-1}
               + \tfrac12 \sum_{k=2}^n \eta_{k-1}^2 \|g^k - g^{k-1}\|^2_{W_{k-1}^{-1}}
 
-    :math:`\Delta^{n-1}_{\max}` is the largest squared distance to x in any one block up to iterate n - 1.
+    :math:`\Delta^{n-1}_{\max}` is the largest squared distance to x in one block up to x^{n-1}.
 
     Parameters are those of `lemma_1`.
 
@@ -184,7 +185,7 @@ def corollary(run: Run, x: Any) -> Inequality:
 
 
 def largest_distance(run: Run, x: np.ndarray) -> np.ndarray:
-    """Return Delta_max^{n-1} for n = 2 ... N+1: the largest squared distance to x in one block so far."""
+    """Return Delta_max^{n-1}, n = 2 ... N+1: the largest squared distance to x in a block."""
     return np.maximum.accumulate(run.by_block((run.x[:-1] - x) ** 2).max(axis=1))
 
 
@@ -230,13 +231,14 @@ def adagrad_inequality(run: Run, x: Any) -> Inequality:
 
 
 def weights(run: Run) -> Inequality:
-    r"""Return the identity of w: the weights that the steps were made with are those of the formula.
+    r"""Return the identity of w: the steps were made with the weights of the formula.
 
     .. math:: \max_i |w_i^n / \hat w_i^n - 1| \le 0, \qquad
               \hat w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k - g_i^{k-1}\|^2}
 
     up to rounding, for AdaGrad with g^k in place of the difference. A metric that lags one gradient
-    behind, or sums without the square, satisfies Lemma 1 all the same. Only this identity finds it out.
+    behind, or sums without the square, satisfies Lemma 1 all the same. Only this identity finds it
+    out.
 
     Parameters
     ----------
@@ -270,8 +272,8 @@ def main_bound(run: Run, x: Any, form: str = "sum") -> Inequality:
               + \tfrac\eta2 \sum_i \sum_{k=2}^n \Big( \frac1{w_i^{k-1}} - \frac1{w_i^k} \Big)
               \|g_i^k - g_i^{k-1}\|^2 \Big]
 
-    Its terms are named start, distance (with :math:`\Delta_{\max}`), steps (with the lone :math:`\eta`)
-    and growth.
+    Its terms are named start, distance (with :math:`\Delta_{\max}`), steps (with the lone
+    :math:`\eta`) and growth.
 
     Parameters
     ----------
@@ -316,7 +318,7 @@ def main_bound(run: Run, x: Any, form: str = "sum") -> Inequality:
 
 
 def squared_differences(run: Run, x_star: Any, L: float | None = None) -> Inequality:
-    r"""Return the bound on the sum of squared gradient differences at the end of the summability proof.
+    r"""Return the bound on the sum of squared gradient differences of the summability proof.
 
     Let I be the blocks whose weight reaches :math:`2\eta L` during the run, and :math:`\bar n` the
     iteration at which the last of them does. With :math:`c = m (2\eta L - \varepsilon)^2`,
@@ -356,8 +358,8 @@ def squared_differences(run: Run, x_star: Any, L: float | None = None) -> Inequa
     first = np.where(reached.any(axis=0), reached.argmax(axis=0), 0).max()  # the row of nbar
     if first >= run.N:
         raise ValueError(
-            f"{owner} says nothing yet: a weight reaches 2 eta L at the last gradient. Record a longer "
-            "run."
+            f"{owner} says nothing yet: a weight reaches 2 eta L at the last gradient. Record a "
+            "longer run."
         )
     if not np.isfinite(run.F[first]):
         raise ValueError(f"{owner} needs a start where F is finite.")
@@ -373,11 +375,14 @@ def squared_differences(run: Run, x_star: Any, L: float | None = None) -> Inequa
     return _said(run, name, int(first) + 1, left, right, magnitude, terms)
 
 
-# ------------------------------------------------------------------------- convergence of the iterates
+# ------------------------------------------------------------------------- convergence of the
+# iterates
 
 
 def chi(run: Run) -> np.ndarray:
-    r"""Return :math:`\chi_n = \max_i w_i^n / w_i^{n-1} - 1` for n = 1 ... N+1, :math:`w^0 = \varepsilon`.
+    r"""Return chi_n for n = 1 ... N+1.
+
+    .. math:: \chi_n = \max_i \frac{w_i^n}{w_i^{n-1}} - 1, \qquad w^0 = \varepsilon
 
     Their sum is finite if f is L-smooth; for another f it need not be.
     """
@@ -394,14 +399,15 @@ def quasi_fejer(run: Run, x_star: Any, form: str = "previous") -> Inequality:
               \|x^{n+1} - x\|^2_{W_{n+1}} &\le (1 + \chi_n) \|x^n - x\|^2_{W_n} + \alpha_n
               &&\text{(printed)}
 
-    where :math:`\alpha_n = \eta_n^2 \|g^{n+1} - g^n\|^2_{W_n^{-1}}` and `chi` gives :math:`\chi_n`. The
-    first two follow from Lemma 1. The third is what the paper prints: its chi is of the wrong step, and
-    it is false.
+    where :math:`\alpha_n = \eta_n^2 \|g^{n+1} - g^n\|^2_{W_n^{-1}}` and `chi` gives :math:`\chi_n`.
+    The first two follow from Lemma 1. The third is what the paper prints: its chi is of the wrong
+    step, and it is false.
 
     Parameters
     ----------
     run : Run
-        Of AdaGrad-Diff. Smoothness of f makes the sums of chi and alpha finite; it is not needed here.
+        Of AdaGrad-Diff. Smoothness of f makes the sums of chi and alpha finite; it is not needed
+        here.
     x_star : array
         A minimizer of F.
     form : {"previous", "next", "printed"}
@@ -543,7 +549,8 @@ def smoothness(run: Run, L: float | None, owner: str) -> float:
         return run.loss.lipschitz() if L is None else float(L)
     except ValueError:
         raise ValueError(
-            f"{owner} needs an L-smooth f; {type(run.loss).__name__} is not known to be. If it is, give L."
+            f"{owner} needs an L-smooth f; {type(run.loss).__name__} is not known to be. "
+            "If it is, give L."
         ) from None
 
 

@@ -22,14 +22,14 @@ DRIFT = 1.01  # growth of the distance to the minimizer that counts as bounded
 class Rate:
     """How fast the average gets better over the last decade of a run.
 
-    Theorems about limits say nothing about a run that is still on its way. `settled` checks what their
-    proofs use:
+    Theorems about limits say nothing about a run that is still on its way. `settled` checks what
+    their proofs use:
 
-    - f smooth: the sum of all gaps F(x^k) - F_star is finite, and dividing it by n gives 1/n. Settled
-      means that the sum grows by less than 7 percent (n^0.03) over the decade.
-    - f nonsmooth: the weights grow like sqrt(n). Settled means that the sum of the weights grows like
-      n^0.4 to n^0.6 over the decade, and that the gap of the iterates had fallen to a hundredth of the
-      first one before it began.
+    - f smooth: the sum of all gaps F(x^k) - F_star is finite, and dividing it by n gives 1/n.
+      Settled means that the sum grows by less than 7 percent (n^0.03) over the decade.
+    - f nonsmooth: the weights grow like sqrt(n). Settled means that the sum of the weights grows
+      like n^0.4 to n^0.6 over the decade, and that the gap of the iterates had fallen to a
+      hundredth of the first one before it began.
     """
 
     n: np.ndarray  # 2 ... N+1
@@ -76,7 +76,7 @@ def rate(run: Run, x_star: Any) -> Rate:
     x, F_star, size = minimizer(run, x_star, owner)
     if run.N < SHORTEST:
         raise ValueError(
-            f"{owner} is fitted over a decade of iterations: record at least {SHORTEST}. Got {run.N}."
+            f"{owner} is fitted over a decade of steps: record at least {SHORTEST}. Got {run.N}."
         )
     try:
         run.loss.lipschitz()
@@ -116,6 +116,6 @@ def _check_bounded(run: Run, x_star: np.ndarray, owner: str) -> None:
     early, late = distance[:half].max(), distance[half:].max()
     if late > DRIFT * early:
         raise ValueError(
-            f"{owner} needs bounded iterates; here the distance to the minimizer still grows: up to "
-            f"{early:.3g} in the first half of the run, {late:.3g} in the second."
+            f"{owner} needs bounded iterates; here the distance to the minimizer still grows: up "
+            f"to {early:.3g} in the first half of the run, {late:.3g} in the second."
         )

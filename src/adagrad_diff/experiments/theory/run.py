@@ -20,8 +20,8 @@ from ...solvers import iterate, minimize
 class Run:
     """A recorded run of N iterations with d coordinates in m blocks: three arrays of N x d numbers.
 
-    Row k of an array belongs to the paper's index k + 1. The weights are those that the steps were made
-    with, not those of the formula: `weights` compares the two.
+    Row k of an array belongs to the paper's index k + 1. The weights are those that the steps were
+    made with, not those of the formula: `weights` compares the two.
     """
 
     loss: Loss  # f
@@ -48,11 +48,12 @@ class Run:
 
     @property
     def rounding(self) -> float:
-        """A bound on rounding errors, relative to the sum of the magnitudes of everything that is added.
+        """A bound on rounding errors, relative to the sum of the magnitudes of all summands.
 
         A sum of k numbers is off by at most k u times the sum of their magnitudes, u = 2^-53 for
-        float64. Sums run over samples, coordinates and iterations, one inside the other: k is at most
-        N_samples + d + N. The factor 4 is for the products, quotients and roots of the summands.
+        float64. Sums run over samples, coordinates and iterations, one inside the other: k is at
+        most N_samples + d + N. The factor 4 is for the products, quotients and roots of the
+        summands.
         """
         unit = np.finfo(self.x.dtype).eps / 2
         return float(4 * unit * (self.loss.predictions + self.x.shape[1] + self.N))
@@ -69,7 +70,7 @@ class Run:
 
     @cached_property
     def size(self) -> np.ndarray:
-        """The magnitude of what F(x^k) is added up from. If a quadratic f cancels, <g, x> shows it."""
+        """The magnitude of the summands of F(x^k). If a quadratic f cancels, <g, x> shows it."""
         products = np.sum(np.abs(self.g * self.x), axis=1)
         return np.asarray(np.abs(self.f) + np.abs(self.phi) + products)
 
@@ -134,7 +135,7 @@ def record(
     first = minimize(loss, x0, penalty, rule, **options).state
     if first.batched:
         raise ValueError(
-            "The statements are about one trajectory: give x0 no trajectory axis and the rule one eta."
+            "The statements are about one trajectory: give x0 no trajectory axis, the rule one eta."
         )
     known = block_labels(rule.blocks, first.x.shape, loss.intercept)
     labels = np.arange(first.x.size) if known is None else known

@@ -46,13 +46,13 @@ class Verification:
     Attributes
     ----------
     checks : list of dict
-        One per statement, run and comparison point: problem, statement, slack (the smallest, relative),
-        rounding, n, eta, blocks and result.
+        One per statement, run and comparison point: problem, statement, slack (the smallest,
+        relative), rounding, n, eta, blocks and result.
     rates : list of dict
         One per run: problem, eta, slope, needed, window and result.
     bounds : list of dict
-        One per run with single coordinates as blocks: problem, eta, eta_of_bound, at which two terms of
-        the main bound are equal, and its forms `sum` and `norm` along the run.
+        One per run with single coordinates as blocks: problem, eta, eta_of_bound, at which two
+        terms of the main bound are equal, and its forms `sum` and `norm` along the run.
     files : list of Path
     """
 
@@ -107,8 +107,8 @@ def verify(
     problems : names
         Of `adagrad_diff.experiments.paper.PROBLEMS`; all by default.
     etas : numbers
-        Step sizes. By default five over six decades around the paper's for the inequalities, three over
-        1.5 decades for the rates.
+        Step sizes. By default five over six decades around the paper's for the inequalities, three
+        over 1.5 decades for the rates.
     iterations : int, optional
         Of every run. By default 2000, and 20000 for the rates; for news20 150 and 500.
     seed : int
@@ -190,8 +190,8 @@ def statements(
 ) -> Iterator[tuple[str, Callable[[], Inequality]]]:
     """Yield every inequality as a name and a function.
 
-    `run` is AdaGrad-Diff's and `rival` AdaGrad's. Those for any x are checked at the minimizer and at
-    another point.
+    `run` is AdaGrad-Diff's and `rival` AdaGrad's. Those for any x are checked at the minimizer and
+    at another point.
     """
     for x in (x_star, other):
         yield "Lemma 1", partial(inequalities.lemma_1, run, x)
