@@ -26,10 +26,7 @@ OPTIMUM_ITERATIONS = 1000  # that the search for the optimum may take in any cas
 RECORDED_ITERATIONS = 500  # recorded iterations of a run, about
 CURVE_POINTS = 60  # iterations that a comparison keeps, of which it has hundreds of curves
 RANDOM_STARTS_SEED = 0
-GRID_DECADES = (
-    -4.0,
-    3.0,
-)  # relative to the size of a minimizer's coordinates, AdaGrad's unit of eta
+GRID_DECADES = (-4.0, 3.0)  # relative to a minimizer's largest coordinate
 GRID_PER_DECADE = 2
 ANY_ETA = 1.0  # for rules without a step size
 
@@ -215,9 +212,7 @@ def _starts(starts: Any, loss: Loss, penalty: Penalty) -> np.ndarray:
             "number of coordinates."
         )
     known, size = loss.coordinates(), np.ones(loss.shape)
-    if (
-        known.scale is not None
-    ):  # predictions, rather than coefficients, have the size of the target
+    if known.scale is not None:  # predictions have the size of the target, not coefficients
         size.reshape(-1)[: known.scale.size] = known.scale
     draws = np.random.default_rng(RANDOM_STARTS_SEED).standard_normal((*loss.shape, count))
     draws *= known.unit * size[..., None] / np.sqrt(loss.shape[0])

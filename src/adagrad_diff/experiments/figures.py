@@ -39,9 +39,7 @@ def curve(ax: Axes, x: Any, values: np.ndarray, label: str, **look: Any) -> None
     with np.errstate(invalid="ignore", over="ignore"):
         middle, spread = values.mean(axis=-1), values.std(axis=-1)
     every = max(1, x.size // MARKERS_PER_LINE)
-    place = (
-        len(ax.get_lines()) * every // 3 % every
-    )  # lines of a panel have markers at different places
+    place = len(ax.get_lines()) * every // 3 % every  # of the first marker, by line
     ax.plot(x, middle, label=label, markevery=(place, every), **look)
     low, high = np.fmax(middle - spread, values.min(axis=-1)), middle + spread
     band = {"color": look["color"], "alpha": BAND_OPACITY, "linewidth": 0}

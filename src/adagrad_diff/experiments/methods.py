@@ -66,9 +66,8 @@ def _factory(rule: Any, penalty: Penalty) -> Callable[[float], Any]:
         raise TypeError(f"{WANTED}. Got {rule!r} instead.")
     if not (isinstance(rule, type) and issubclass(rule, Rule)):
         return rule  # type: ignore[no-any-return]
-    options: Any = (
-        {"blocks": "all"} if penalty.accepts == "scalar" and _shared(rule, init=True) else {}
-    )
+    shared = penalty.accepts == "scalar" and _shared(rule, init=True)
+    options: Any = {"blocks": "all"} if shared else {}
     return (lambda eta: rule(eta=eta, **options)) if has_eta(rule) else lambda eta: rule(**options)
 
 

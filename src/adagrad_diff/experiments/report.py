@@ -59,6 +59,8 @@ def content(found: Sensitivity, title: str, about: Any, command: Any) -> dict[st
         tables[name] = [{"cells": row, "bar": bar} for row, bar in rows]
     relative = "" if found.unit == "1" else f", divided by {found.unit} = {found.scale:.4g}"
     gap_words = f"objective - optimum{relative}" if found.unit else "as the function returns it"
+    shown = [rule for rule in SHOWN if rule in ranked]
+    shown += [rule for rule in ranked if rule not in SHOWN]
     return {
         "title": title,
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -76,9 +78,7 @@ def content(found: Sensitivity, title: str, about: Any, command: Any) -> dict[st
             {"name": rule, "free": free[k], "published": known(data.published[k]), **style_of(rule)}
             for k, rule in enumerate(found.rules)
         ],
-        "shown": list(dict.fromkeys([rule for rule in SHOWN if rule in ranked] + ranked))[
-            : len(SHOWN)
-        ],
+        "shown": shown[: len(SHOWN)],
         "runs": [
             {
                 "rule": rule,
@@ -132,22 +132,17 @@ def page(content: Mapping[str, Any]) -> str:
     safe = jinja2.utils.markupsafe.Markup
     policy = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
     policy += f"style-src {digest(style)}; script-src {digest(script)}"
-    return str(
-        environment.from_string(part("page.html")).render(
-            **{"others": [], **content},
-            widest=max(
-                (row["bar"] for rows in content["tables"].values() for row in rows), default=0
-            )
-            or 1,
-            iterates={
-                name: words for name, words in ITERATE_WORDS.items() if name in content["tables"]
-            },
-            style=safe(style),
-            script=safe(script),
-            data=safe(text),
-            policy=policy,
-        )
-    ).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    tables = content["tables"]
+    html = environment.from_string(part("page.html")).render(
+        **{"others": [], **content},
+        widest=max((row["bar"] for rows in tables.values() for row in rows), default=0) or 1,
+        iterates={name: words for name, words in ITERATE_WORDS.items() if name in tables},
+        style=safe(style),
+        script=safe(script),
+        data=safe(text),
+        policy=policy,
+    )
+    return str(html.replace("\0", "\N{REPLACEMENT CHARACTER}"))
 
 
 def write(path: Any, content: Mapping[str, Any]) -> Path:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, suppress
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -60,12 +61,9 @@ def compare_training(
     path = None if checkpoint is None else as_path(checkpoint, "checkpoint") / RUNS_FILE
     runs = _load(path, name)
     for extension in range(MAX_EXTENSIONS + 1):
-        keys = [
-            (method, rate, seed) for method in methods for rate in grid for seed in range(seeds)
-        ]
-        for key, losses in _run_all(
-            train, [key for key in keys if key not in runs], n_jobs, client
-        ):
+        keys = list(product(methods, grid, range(seeds)))
+        missing = [key for key in keys if key not in runs]
+        for key, losses in _run_all(train, missing, n_jobs, client):
             runs[key] = losses
             _append(path, [key, losses])
         longest = max(len(runs[key]) for key in keys)
