@@ -273,9 +273,8 @@ def test_the_tip_says_what_is_under_the_pointer_and_goes(browser, path):
     browser.open(path)
     browser.point(*browser.place("#gaps .rule[data-rule='0'] .mark"))
     said = texts(browser, "#tip")[0]
-    assert (
-        said.startswith(CONTENT["rules"][0]["name"]) or "eta 0.0001" in said
-    )  # others may stand in the same place
+    # Others may stand in the same place.
+    assert said.startswith(CONTENT["rules"][0]["name"]) or "eta 0.0001" in said
     assert browser.run("document.getElementById('tip').hidden") is False
     browser.press("Escape", 27)
     assert browser.run("document.getElementById('tip').hidden") is True

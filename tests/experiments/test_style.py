@@ -55,9 +55,8 @@ def test_colours_can_be_read(ground):
 
 def test_contrast_is_that_of_the_standard():
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#767676", "#ffffff") == pytest.approx(
-        4.54, abs=0.005
-    )  # the lightest grey for text, well known
+    lightest_grey_for_text = "#767676"
+    assert contrast(lightest_grey_for_text, "#ffffff") == pytest.approx(4.54, abs=0.005)
     assert apart("#123456", "#123456") == 0
     assert apart("#ff0000", "#00ff00") < np.linalg.norm([0.6, 0.2])  # colour-blind people see less
 

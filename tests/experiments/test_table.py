@@ -62,18 +62,12 @@ def test_decades_is_what_a_dense_grid_counts(curve, threshold):
 def test_crossings_are_exact():
     etas = [1e-3, 1e-2, 1e-1, 1.0]
     assert decades(etas, [1.0, 1e-4, 1e-4, 1.0], 1e-2) == (pytest.approx(2.0, abs=1e-14), False)
-    assert decades(etas, [1.0, 1e-4, 1.0, 1e-4], 1e-1) == (
-        pytest.approx(3 * 0.75, abs=1e-14),
-        True,
-    )  # in two pieces
-    assert decades(etas, [1.0, 1e-4, math.inf, math.inf], 1e-2) == (
-        pytest.approx(0.5),
-        False,
-    )  # nothing beside a divergence
-    assert decades(etas, [1.0, 0.0, 1.0, 1.0], 1e-2) == (
-        pytest.approx(2.0),
-        False,
-    )  # all there is beside a gap of zero
+    two_pieces = decades(etas, [1.0, 1e-4, 1.0, 1e-4], 1e-1)
+    assert two_pieces == (pytest.approx(3 * 0.75, abs=1e-14), True)
+    beside_a_divergence = decades(etas, [1.0, 1e-4, math.inf, math.inf], 1e-2)
+    assert beside_a_divergence == (pytest.approx(0.5), False)
+    beside_a_gap_of_zero = decades(etas, [1.0, 0.0, 1.0, 1.0], 1e-2)
+    assert beside_a_gap_of_zero == (pytest.approx(2.0), False)
     assert decades([0.1], [1e-3], 1e-2) == (0.0, True)
     assert decades(etas, [0.0] * 4, 0.0) == (0.0, False)
     assert decades(etas, [1e-2] * 4, 1e-2) == (0.0, False)  # below means below

@@ -140,9 +140,8 @@ def test_against_the_formulas(blocks):
     def parts(v):
         return np.array([np.sum(v[labels == i] ** 2) for i in range(m)])
 
-    totals = np.cumsum(
-        [np.zeros(m), *(parts(g[k] - g[k - 1]) for k in range(1, len(g)))], axis=0
-    )  # totals[n]: up to k = n
+    differences = [parts(g[k] - g[k - 1]) for k in range(1, len(g))]
+    totals = np.cumsum([np.zeros(m), *differences], axis=0)  # totals[n]: up to k = n
 
     def W(n):
         return np.diag((eps + np.sqrt(totals[n]))[labels])

@@ -49,7 +49,7 @@ class ACFGM(AveragingRule):
     """
 
     eta: Any = field(default=None, init=False)
-    eps: float = field(default=0.0, init=False)
+    eps: float = field(default=1e-8, init=False)
     blocks: Any = field(default="all", init=False)
 
     def init(self, x, g):
