@@ -22,7 +22,7 @@ from adagrad_diff import (
     datasets,
     minimize,
 )
-from adagrad_diff.paper import PROBLEMS
+from adagrad_diff.experiments.paper import PROBLEMS
 
 from ._timing import Row, optional, race
 

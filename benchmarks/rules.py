@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from adagrad_diff import (
+    ACFGM,
+    AGD,
     FISTA,
     KATE,
     L1,
@@ -18,6 +20,7 @@ from adagrad_diff import (
     AdaGradNorm,
     Adam,
     AdamDiff,
+    AdaPEG,
     AdaPG,
     Constant,
     DAdaptation,
@@ -29,6 +32,8 @@ from adagrad_diff import (
     Prodigy,
     RMSDiff,
     RMSProp,
+    UniAdaGrad,
+    UniXGrad,
     iterate,
 )
 
@@ -56,6 +61,11 @@ RULES = {
     "Prodigy": Prodigy(),
     "RMSDiff": RMSDiff(0.001),
     "RMSProp": RMSProp(),
+    "ACFGM": ACFGM(),
+    "AGD": AGD(),
+    "AdaPEG": AdaPEG(0.01),
+    "UniAdaGrad": UniAdaGrad(0.01),
+    "UniXGrad": UniXGrad(0.01),
 }
 
 

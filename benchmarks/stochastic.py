@@ -32,7 +32,7 @@ from adagrad_diff import (
     iterate,
     minimize,
 )
-from adagrad_diff.study.decades import decades
+from adagrad_diff.experiments.scores import decades
 
 from ._contest import _quiet
 from ._timing import Row, optional, race

@@ -193,7 +193,7 @@ def memory() -> Iterator[Row]:
 
 def protocol() -> Iterator[Row]:
     """Appendix B with 200 etas and 10 starts, for the four small problems, in all."""
-    from adagrad_diff.paper import problems, study
+    from adagrad_diff.experiments.paper import problems, study
 
     begin = perf_counter()
     for name in ("hinge", "lad", "splice", "2moons"):

@@ -99,7 +99,7 @@ def house_style(gallery, name):
     """Figures of the gallery have our fonts, also for what matplotlib writes after the example has ended."""
     import matplotlib as mpl
 
-    from adagrad_diff.study.style import MATPLOTLIB
+    from adagrad_diff.experiments.style import MATPLOTLIB
 
     mpl.rcParams.update(MATPLOTLIB)
 

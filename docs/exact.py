@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adagrad_diff import L1, LAD, Quantile, minimize
-from adagrad_diff.study.style import FINE_PRINT, GREY, METHODS, clear_ticks, style
+from adagrad_diff.experiments.style import FINE_PRINT, GREY, METHODS, clear_ticks, style
 
 TOL = 1e-10
 FLOOR = 1e-16  # relative: what is below is drawn there

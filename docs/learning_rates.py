@@ -22,8 +22,8 @@ import torch
 from sklearn.datasets import load_digits
 from torch.nn.functional import cross_entropy
 
+from adagrad_diff.experiments.style import line_of, style
 from adagrad_diff.rules.base import MAX_MOVE
-from adagrad_diff.study.style import line_of, style
 from adagrad_diff.torch import AdaGradDiff, AdamDiff
 
 METHODS = {

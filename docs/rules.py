@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 from adagrad_diff import L1, Hinge, Logistic, profile, sensitivity
 from adagrad_diff.datasets import load
-from adagrad_diff.paper import PROBLEMS
-from adagrad_diff.study.style import line_of, style
+from adagrad_diff.experiments.paper import PROBLEMS
+from adagrad_diff.experiments.style import line_of, style
 
 HERE = Path(__file__).parent
 STARTS = 3
@@ -71,7 +71,7 @@ def widths(found, column):
 def within(score):
     if score["free"]:
         return "yes" if score["decades_10x"] > 0 else times(score["regret"])
-    return f"{'≥' if score['at_edge'] else ''}{score['decades_10x']:.1f}"
+    return f"{'≥' if score['at_edge_10x'] else ''}{score['decades_10x']:.1f}"
 
 
 def times(ratio):
@@ -81,8 +81,8 @@ def times(ratio):
 def below(name):
     def cell(score):
         if score["free"]:
-            return "yes" if score["decades_below"][name] > 0 else "no"
-        return f"{score['decades_below'][name]:.1f}"
+            return "yes" if score[f"decades_below_{name}"] > 0 else "no"
+        return f"{score[f'decades_below_{name}']:.1f}"
 
     return cell
 

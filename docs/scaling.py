@@ -5,8 +5,8 @@ from time import perf_counter
 
 import numpy as np
 
+from adagrad_diff.experiments.style import GREY, METHODS, style
 from adagrad_diff.sklearn import LADRegressor
-from adagrad_diff.study.style import GREY, METHODS, style
 
 SAMPLES = np.geomspace(1e3, 1e6, 7).astype(int)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from adagrad_diff import AdaGrad, AdaGradDiff, minimize, sweep
-from adagrad_diff.paper import lad
-from adagrad_diff.study.style import METHODS, style
+from adagrad_diff.experiments.paper import lad
+from adagrad_diff.experiments.style import METHODS, style
 
 TITLES = {"AdaGradDiff": "AdaGrad-Diff", "AdaGrad": "AdaGrad"}
 

@@ -18,7 +18,7 @@ from adagrad_diff import (
     datasets,
     minimize,
 )
-from adagrad_diff.study.style import line_of, style
+from adagrad_diff.experiments.style import line_of, style
 
 ETAS = np.geomspace(1e-4, 1e2, 13)
 PASSES = 20

@@ -1,17 +1,23 @@
-"""The two tables of docs/theory.md that `adagrad-diff verify` does not print: `python docs/theory_tables.py [DIR]`.
+"""The two tables of docs/theory.md that `adagrad-diff verify` does not print, and its figure.
 
-splice.t comes with the package; DIR is a directory with a copy of yours.
+    python docs/theory_tables.py [DIR]           prints the tables
+    python docs/theory_tables.py figure [DIR]    runs `verify` and draws theory/bound_against_truth.png
+
+splice.t comes with the package; DIR is a directory of LIBSVM files.
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 
 from adagrad_diff import AdaGradDiff
-from adagrad_diff.paper import PROBLEMS
-from adagrad_diff.theory import main_bound, record
-from adagrad_diff.theory._optimum import solve
-from adagrad_diff.theory.basic import pieces
+from adagrad_diff.experiments.figures import new_figure
+from adagrad_diff.experiments.paper import PROBLEMS
+from adagrad_diff.experiments.style import FINE_PRINT, GREY, RED, clear_ticks, style
+from adagrad_diff.experiments.theory import main_bound, record, verify
+from adagrad_diff.experiments.theory.inequalities import parts
+from adagrad_diff.experiments.theory.verification import solve
 
 ITERATIONS = 2000
 GRID = 10.0 ** np.arange(-3, 3.01, 0.25)  # around the paper's eta
@@ -39,7 +45,7 @@ def main(data=None):
                 (eta, np.sqrt(distance / 2), said.right[-1], said.left[-1], run.F[-1] - value)
             )
             if np.isclose(eta, problem.paper_eta):
-                p = pieces(run, x_star, value, size)
+                p = parts(run, x_star, value, size)
                 summed = np.mean(p.before - p.after + p.alpha) / (2 * eta)
                 lost.append(
                     (label, said.left[-1], np.mean(run.F[1:] - value), summed, said.right[-1])
@@ -64,6 +70,49 @@ def main(data=None):
     )
 
 
+LINES = {
+    "distance": {"color": "#D55E00", "linestyle": "--", "label": r"its $\Delta_{\max}/2\eta$ term"},
+    "steps": {"color": "#009E73", "linestyle": "-.", "label": r"its $\eta$ term"},
+    "growth": {"color": GREY, "linestyle": ":", "label": "its last term"},
+    "bound_sum": {"color": "black", "label": "bound"},
+    "truth": {"color": "#0072B2", "linewidth": 1.6, "label": r"truth, $F(\bar x^n) - F_\star$"},
+}
+ETA_OF_BOUND = r"$\eta = (\Delta_{\max}/2)^{1/2}$"
+BELOW_TRUTH = 5  # times smaller values are not shown
+
+
+def draw(found):
+    """Draw one column per problem: along the run with the middle eta, and at its end against eta."""
+    frame = found.ends()
+    frame["line"] = [
+        {**one["sum"].terms, "bound_sum": one["sum"].right, "truth": one["sum"].left}
+        for one in found.bounds
+    ]
+    frame["run"] = [one["sum"].n for one in found.bounds]
+    problems = frame.problem.unique()
+    with style():
+        figure, grid = new_figure(1.9 * len(problems) + 0.5, 3.9, 2, len(problems))
+        for (along, across), name in zip(grid.T, problems, strict=True):
+            here = frame[frame.problem == name].sort_values("eta")
+            middle, best = here.iloc[len(here) // 2], here.loc[here.bound_sum.idxmin()]
+            for key, look in LINES.items():
+                along.plot(middle["run"], middle["line"][key], **look)
+                across.plot(here.eta, here[key], marker=".", **look)
+            across.axvline(best.eta_of_bound, color=RED, linestyle=":", label=ETA_OF_BOUND)
+            along.set(title=f"{name}, $\\eta$ = {middle.eta:.2g}", xlabel="$n$")
+            across.set(xlabel=r"$\eta$")
+            for ax, truth in ((along, middle["line"]["truth"]), (across, here.truth.values)):
+                least = truth[truth > 0].min(initial=1.0)
+                ax.set(xscale="log", yscale="log", ylim=(least / BELOW_TRUTH, None))
+                clear_ticks(ax)
+        grid[0, 0].set_ylabel("along a run")
+        grid[1, 0].set_ylabel("at its end")
+        entries = grid[1, 0].get_legend_handles_labels()
+        columns = 3 if len(problems) > 1 else 1
+        figure.legend(*entries, loc="outside lower center", ncols=columns, fontsize=FINE_PRINT)
+    return figure
+
+
 def table(head, rows):
     """Print a table in Markdown."""
     print("|", " | ".join(head), "|\n|", " | ".join(["---"] + ["---:"] * (len(head) - 1)), "|")
@@ -73,4 +122,10 @@ def table(head, rows):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1:2] == ["figure"]:
+        place = Path(__file__).parent / "theory"
+        draw(verify(output=place, data=next(iter(sys.argv[2:]), None))).savefig(
+            place / "bound_against_truth.png", dpi=200
+        )
+    else:
+        main(*sys.argv[1:])

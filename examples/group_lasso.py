@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from adagrad_diff import GroupL2, Logistic, minimize
-from adagrad_diff.study.style import METHODS, style
+from adagrad_diff.experiments.style import METHODS, style
 
 SAMPLES, FEATURES, LEVELS, LAM = 400, 12, 5, 0.03
 DECIDE = [1, 4, 9]  # the questions that the label depends on

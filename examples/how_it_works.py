@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from adagrad_diff import L1, AdaGrad, AdaGradDiff, Logistic, minimize
-from adagrad_diff.study.style import GREY, METHODS, style
-from adagrad_diff.theory import record
+from adagrad_diff.experiments.style import GREY, METHODS, style
+from adagrad_diff.experiments.theory import record
 
 RULES = {"AdaGrad-Diff": AdaGradDiff, "AdaGrad": AdaGrad}
 STEPS, START = 30, 10.0

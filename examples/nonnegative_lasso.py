@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from adagrad_diff import NonNegative, Quadratic, minimize
-from adagrad_diff.study.style import GREY, METHODS, style
+from adagrad_diff.experiments.style import GREY, METHODS, style
 
 SAMPLES, SPECTRA, LAM = 200, 60, 0.02
 

@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import optax
 
+from adagrad_diff.experiments.style import METHODS, style
 from adagrad_diff.optax import L1, DiagonalTransformation, adagraddiff, proximal
-from adagrad_diff.study.style import METHODS, style
 
 STEPS, LAM = 300, 0.01
 RATES = np.logspace(-3, 3, 100)

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from adagrad_diff import Quadratic, Simplex, minimize
-from adagrad_diff.study.style import GREY, METHODS, style
+from adagrad_diff.experiments.style import GREY, METHODS, style
 
 ASSETS, FACTORS = 40, 4
 

@@ -9,8 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import QuantileRegressor as ByLinearProgram
 
+from adagrad_diff.experiments.style import GREY, METHODS, style
 from adagrad_diff.sklearn import QuantileRegressor
-from adagrad_diff.study.style import GREY, METHODS, style
 
 SAMPLES, FEATURES, ALPHA = 1000, 8, 0.01
 

@@ -27,7 +27,7 @@ from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_di
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
-from adagrad_diff.study.style import GREY, METHODS, style
+from adagrad_diff.experiments.style import GREY, METHODS, style
 from adagrad_diff.torch import L1, AdamWDiff
 
 SAMPLES, FEATURES, STEPS = 256, 20, 60

@@ -11,7 +11,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import torch
 
-from adagrad_diff.study.style import METHODS, style
+from adagrad_diff.experiments.style import METHODS, style
 from adagrad_diff.torch import L1, AdaGradDiff
 
 STEPS, BREAK = 100, 60

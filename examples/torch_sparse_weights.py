@@ -10,7 +10,7 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from adagrad_diff.study.style import GREY, style
+from adagrad_diff.experiments.style import GREY, style
 from adagrad_diff.torch import L1, AdaGradDiff
 
 STEPS, LR = 400, 0.05

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from adagrad_diff.study.style import style, style_of
+from adagrad_diff.experiments.style import style, style_of
 from adagrad_diff.torch import L1, AdaGradDiff, AdamWDiff
 
 WORDS, NEVER, CONTEXT, WIDTH = (

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import eye_array
 
 from adagrad_diff import FusedLasso, Squared, minimize
-from adagrad_diff.study.style import GREY, METHODS, style
+from adagrad_diff.experiments.style import GREY, METHODS, style
 
 LENGTH, L1, TV = 300, 2e-4, 1e-2
 

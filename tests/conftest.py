@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import signal
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -56,10 +55,7 @@ def unsaved(monkeypatch):
     """Figures are made, but neither arranged nor drawn: most of the time of a test that looks at the numbers beside them."""
     from matplotlib.figure import Figure
 
-    monkeypatch.setattr(
-        Figure, "savefig", lambda figure, path, **options: Path(path).write_text("a figure")
-    )
-    monkeypatch.setattr(Figure, "draw_without_rendering", lambda figure: None)
+    monkeypatch.setattr(Figure, "savefig", lambda figure, file, **options: file.write(b"a figure"))
 
 
 def pytest_addoption(parser):

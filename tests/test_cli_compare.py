@@ -27,7 +27,9 @@ SMALL += ["--budget", "20"]
 
 
 def everything(directory):
-    return {path: path.read_bytes() for path in Path(directory).rglob("*") if path.is_file()}
+    """Contents by path, without the checkpoint whose bound is computed again when it is read."""
+    paths = [path for path in Path(directory).rglob("*") if path.is_file()]
+    return {path: path.read_bytes() for path in paths if path.name != "optimum.npz"}
 
 
 def embedded(page):
@@ -388,11 +390,10 @@ def test_a_half_written_optimum_is_no_foreign_file(run, tmp_path):
     """What a kill has left before there was anything else."""
     arguments = [*ILL, *SMALL]
     assert run(*arguments).exit_code == 0
-    folder = next(Path("report.results").rglob("optimum.json")).parent
+    folder = next(Path("report.results").rglob("optimum.npz")).parent
     shutil.rmtree(folder)
     folder.mkdir()
-    for name in ("optimum.json", "optimum.npz"):
-        (folder / f"{name}.{'0f' * 8}.partial").write_bytes(b"half")
+    (folder / f"optimum.npz.{'0f' * 8}.partial").write_bytes(b"half")
     done = run(*arguments)
     assert done.exit_code == 0, done.output
     assert not list(folder.rglob("*.partial"))

@@ -266,10 +266,10 @@ WRONG = {
         ["--target", "grade", "--loss", "lad", "--positive", "2"],
         "is for numbers",
     ),
-    "negative counts": ([*NEGATIVE, "--loss", "poisson"], "Poisson needs targets b >= 0"),
+    "negative counts": ([*NEGATIVE, "--loss", "poisson"], "Poisson needs targets >= 0"),
     "quantile": (
         ["--target", "x1", "--loss", "quantile:1.5"],
-        "'tau' parameter of Quantile must lie",
+        "'tau' parameter of Quantile must be",
     ),
     "a number": (
         ["--target", "x1", "--loss", "lad:1"],

@@ -16,13 +16,11 @@ DOORS = {
     "torch": "torch",
     "optax": "optax",
     "sklearn": "sklearn",
-    "paper": "paper",
     "datasets": "sklearn",
-    "theory": "paper",
 }
 DOORS |= {
     "dask": "dask",
-    "study": "paper",
+    "experiments": "paper",
     "cli": "cli",
     "sweeps": "sweep",
     "_threads.py": "sweep",

@@ -23,7 +23,7 @@ def test_what_is_drawn():
     needs = graph.drawn()
     assert needs["helpers"] == set()
     assert {"losses", "penalties", "rules", "certificates"} <= needs["solvers"]
-    assert {"paper", "theory", "datasets"} <= needs["cli"]  # all of them lazily
+    assert {"experiments", "datasets"} <= needs["cli"]  # all of them lazily
     rows = graph.layers(needs)
     level = {name: k for k, row in enumerate(rows) for name in row}
     assert all(level[name] > level[other] for name, below in needs.items() for other in below)
@@ -65,8 +65,11 @@ CROOKED = {
         ["a/one.py, line 2", "the room a imports sklearn, which is a door"],
     ),
     "a room that knows a door for its types": (
-        {"a/one.py": "if TYPE_CHECKING:\n    from ..paper import Problem", "paper/__init__.py": ""},
-        ["a/one.py, line 2", "the room a imports paper, which is a door"],
+        {
+            "a/one.py": "if TYPE_CHECKING:\n    from ..experiments import Sensitivity",
+            "experiments/__init__.py": "",
+        },
+        ["a/one.py, line 2", "the room a imports experiments, which is a door"],
     ),
     "a room that knows the front": (
         {"a/one.py": "from .. import __version__"},

@@ -349,8 +349,45 @@ MUTATIONS = (
     ),
     Mutation(
         "Decades of good step sizes are not interpolated where a curve crosses the threshold",
-        ("study", "paper"),
+        ("experiments",),
         "[0.5, 1.0], inside / (inside - outside)",
         "[0.5, 1.0], 0.5",
+    ),
+    Mutation(
+        "UniXGrad forgets the first gradient of a step before the second one",
+        ("rules",),
+        'new = {"previous": g}  # M_t',
+        'new = {"previous": memory["previous"]}  # M_t',
+    ),
+    Mutation(
+        "AdaPEG counts the first gradient, which is only a prediction",
+        ("rules",),
+        '"sum": -g, "total": self.block_sums(zeros)',
+        '"sum": zeros, "total": self.block_sums(zeros)',
+    ),
+    Mutation(
+        "The grid of learning rates is extended at its lower end only",
+        ("experiments",),
+        "if len(grid) - 1 in best and grid[1:] else []",
+        "if len(grid) in best and grid[1:] else []",
+    ),
+    Mutation(
+        "A run that diverged does not count as the initial loss",
+        ("experiments",),
+        "failed_gap=initial,",
+        "failed_gap=np.inf,",
+    ),
+    Mutation(
+        "A comparison that resumes repeats completed training runs",
+        ("experiments",),
+        "[key for key in keys if key not in runs]",
+        "[key for key in keys if key]",
+    ),
+    Mutation(
+        "The report page shows all rules at first",
+        ("experiments",),
+        "{% if rule.name in shown %} checked{% endif %}",
+        " checked",
+        "page.html",
     ),
 )

@@ -88,7 +88,7 @@ def sweep(**change: Any) -> Any:
 
 
 def reproduce(*targets: str, **options: Any) -> Any:
-    from adagrad_diff.paper import reproduce as run
+    from adagrad_diff.experiments.paper import reproduce as run
 
     with TemporaryDirectory() as folder:
         return run(targets, out=folder, **options)

@@ -226,7 +226,7 @@ def compare_default(stored: Entry, found: Entry, default: Default) -> Verdict:
 
 def table(targets: tuple[str, ...], out: str | None = None, **options: Any) -> dict[str, Entry]:
     """Return the rows of the table that `adagrad-diff reproduce` prints."""
-    from adagrad_diff.paper import reproduce
+    from adagrad_diff.experiments.paper import reproduce
 
     os.environ.pop("ADAGRAD_DIFF_DATA", None)
     with TemporaryDirectory() as folder:

@@ -19,7 +19,7 @@ _EXPORTED = (
     "solvers",
     "finishing",
     "sweeps",
-    "study",
+    "experiments",
     "rules",
     "losses",
     "penalties",
@@ -29,12 +29,12 @@ _EXPORTED = (
 
 if TYPE_CHECKING:
     from .certificates import *
+    from .experiments import *
     from .finishing import *
     from .losses import *
     from .penalties import *
     from .rules import *
     from .solvers import *
-    from .study import *
     from .sweeps import *
     from .testing import *
 

@@ -9,7 +9,10 @@ from types import ModuleType
 
 RENAMED = {  # old name -> new name, of modules and of names in modules
     "adagrad_diff.checks": "adagrad_diff.testing",
+    "adagrad_diff.paper": "adagrad_diff.experiments.paper",
     "adagrad_diff.solve": "adagrad_diff.solvers",
+    "adagrad_diff.study": "adagrad_diff.experiments",
+    "adagrad_diff.theory": "adagrad_diff.experiments.theory",
 }
 REMOVED = dict.fromkeys(  # old name -> what to do instead
     [f"adagrad_diff.rules.{name}" for name in ("BLOCK", "NUMBER", "POINT", "Memory", "View")],

@@ -210,7 +210,7 @@ def reproduce(directory, kills, wanted):
     """Without the drawing, which takes most of the time: figures are files like others here."""
     from matplotlib.figure import Figure
 
-    from adagrad_diff.paper import reproduce
+    from adagrad_diff.experiments.paper import reproduce
 
     def savefig(figure, path, **options):
         with open(path, "wb") as file:

@@ -203,3 +203,97 @@ def FISTA(loss, x, prox, N):
             momentum = (t - 1) / after
         y, t = new + momentum * (new - xs[-1]), after
         xs.append(new)
+
+
+def AGD(loss, x, prox, N, eta, beta1, beta2, eps, one):
+    xs, gs, means = [x], [], [np.zeros(x.size)]
+    for n in range(1, N + 1):
+        gs.append(loss(xs[-1])[1])
+        means.append(forgetting(np.array(gs), beta1) / (1 - beta1**n))
+        v = one @ forgetting(np.diff(means, axis=0) ** 2, beta2) / (1 - beta2**n)
+        s = eta / np.maximum(np.sqrt(v), eps)
+        xs.append(prox(xs[-1] - s * means[-1], s))
+    return np.array(xs)
+
+
+def AdaPEG(loss, x, prox, N, eta, eps, one):
+    """Optimistic dual averaging; without a prox it is `past_extragradient`."""
+    xs, gs = [x], []
+    for n in range(1, N + 1):
+        gs.append(loss(xs[-1])[1])
+        s = eta / (eps + np.sqrt(one @ np.sum(changes(np.array(gs)) ** 2, axis=0)))
+        xs.append(prox(x - s * (np.sum(gs[1:], axis=0) + gs[-1]), n * s))
+    return np.array(xs)
+
+
+def past_extragradient(loss, x, N, eta, eps):
+    """The two steps of each iteration, with an anchor at the start."""
+    xs, z, last = [x], x, loss(x)[1]
+    squares, before = last @ last, 0.0
+    for _ in range(N):
+        gamma = (eps + np.sqrt(squares)) / eta
+        base = z + (1 - before / gamma) * (x - z)
+        xs.append(base - last / gamma)
+        g = loss(xs[-1])[1]
+        z, before = base - g / gamma, gamma
+        squares, last = squares + (g - last) @ (g - last), g
+    return np.array(xs)
+
+
+def UniXGrad(loss, y, prox, N, eta, eps):
+    """One gradient at the average z with the newest y, and one at the average of the x."""
+    points, xs, squares = [y], [], 0.0
+    for t in range(1, N // 2 + 2):
+        weights = np.arange(1, t + 1)
+        step = eta * t / np.sqrt(eps + squares)
+        M = loss(weights @ np.array([*xs, y]) / weights.sum())[1]
+        xs.append(prox(y - step * M, step * np.ones(y.size)))
+        average = weights @ np.array(xs) / weights.sum()
+        g = loss(average)[1]
+        y, squares = (
+            prox(y - step * g, step * np.ones(y.size)),
+            squares + t**2 * ((g - M) @ (g - M)),
+        )
+        later = np.arange(1, t + 2)
+        points += [average, later @ np.array([*xs, y]) / later.sum()]
+    return np.array(points[: N + 1])
+
+
+def UniAdaGrad(loss, x, prox, N, eta, eps, one):
+    """Follow the leader, with the sum over all centers, and one prediction."""
+    zs, gs, points, ws = [x], [], [x], [np.zeros(x.size)]
+    for n in range(1, N + 1):
+        gs.append(loss(points[-1])[1])
+        k = np.arange(1, n + 1)[:, None]
+        ws.append(eps + np.sqrt(one @ np.sum((k * changes(np.array(gs))) ** 2, axis=0)))
+        pulls = np.sum(np.diff(ws, axis=0) * np.array(zs), axis=0)
+        slope = np.sum(k * np.array(gs), axis=0) + (n + 1) * gs[-1]
+        A = (n + 1) * (n + 2) / 2
+        zs.append(prox((pulls - eta * slope) / ws[-1], A * eta / ws[-1]))
+        weights = np.arange(1, n + 2)
+        points.append(weights @ np.array(zs) / weights.sum())
+    return np.array(points)
+
+
+def ACFGM(loss, x, prox, N, alpha=0.1):
+    """After a short step, as the authors have it, with the first step from the local curvature."""
+    ones = np.ones(x.size)
+    start, curvature = short_step(loss, x, prox)
+    xs, y = [x, start], start
+    eta, tau, last_tau, beta = 0.4 * curvature, 0.0, None, 1 - np.sqrt(6) / 3
+    for t in range(1, N):
+        f, g = loss(xs[-1])
+        if t > 1:
+            before, slope = loss(xs[-2])
+            bottom = before - f - g @ (xs[-2] - xs[-1])
+            L = (g - slope) @ (g - slope) / (2 * bottom) if bottom > 0 else 0.0
+        if t == 2:
+            eta, tau, last_tau = min((1 - beta) * eta, 1 / (4 * L)), 1.0, 0.0
+        elif t > 2:
+            if L > 0:
+                eta = min(4 / 3 * eta, (last_tau + 1) / tau * eta, tau / (4 * L))
+            last_tau, tau = tau, tau + alpha / 2 + 2 * (1 - alpha) * eta * L / tau
+        z = prox(y - eta * g, eta * ones)
+        y = y if t == 1 else (1 - beta) * y + beta * z
+        xs.append((z + tau * xs[-1]) / (1 + tau))
+    return np.array(xs)

@@ -2,12 +2,15 @@
 
 import adagrad_diff
 from adagrad_diff import (
+    ACFGM,
+    AGD,
     FISTA,
     KATE,
     AdaDelta,
     AdaGradNorm,
     Adam,
     AdamDiff,
+    AdaPEG,
     AdaPG,
     Constant,
     DAdaptation,
@@ -19,6 +22,8 @@ from adagrad_diff import (
     RMSDiff,
     RMSProp,
     Rule,
+    UniAdaGrad,
+    UniXGrad,
     rules,
 )
 from adagrad_diff.rules import has_eta
@@ -32,6 +37,7 @@ ETAS = {
     "RMSProp": 0.01,
     "RMSDiff": 0.01,
     "KATE": 0.3,
+    "AGD": 0.05,
 }
 ETAS |= {"AdaDelta": 1.0, "AdaGradNorm": 1.0}
 
@@ -53,6 +59,11 @@ PUBLISHED = {
     Prodigy: {"beta1": 0.8, "beta2": 0.95, "eps": 1e-3, "d0": 1e-2},
     AdaPG: {},
     FISTA: {},
+    AGD: {"eta": 0.05, "beta1": 0.8, "beta2": 0.95, "eps": 0.03},
+    AdaPEG: {"eta": 0.5, "eps": 0.01},
+    UniXGrad: {"eta": 0.7, "eps": 0.5},
+    UniAdaGrad: {"eta": 0.5, "eps": 0.01},
+    ACFGM: {},
 }
 BLOCKED = (
     DelayedAdaGrad,
@@ -65,6 +76,9 @@ BLOCKED = (
     KATE,
     DoG,
     FreeAdaGradDiff,
+    AGD,
+    AdaPEG,
+    UniAdaGrad,
 )
 
 

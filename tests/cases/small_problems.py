@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from adagrad_diff.datasets import Dataset
-from adagrad_diff.paper import PROBLEMS
-from adagrad_diff.theory._optimum import solve
+from adagrad_diff.experiments.paper import PROBLEMS
+from adagrad_diff.experiments.theory.verification import solve
 
 RNG = np.random.default_rng(3)
 CODES = RNG.integers(1, 5, (80, 12)).astype(float)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from adagrad_diff import L1, AdaGrad, AdaGradDiff, Hinge, Status, minimize
-from adagrad_diff.paper.protocol import Study
+from adagrad_diff.experiments.paper.protocol import Study
+from adagrad_diff.experiments.result import FStar, Sensitivity
 
 RULES = {"AdaGradDiff": AdaGradDiff, "AdaGrad": AdaGrad}
 ABOUT = {
@@ -36,20 +37,32 @@ def dataset(etas, iterations, objective, mean_step, start):
     status = np.where(np.isfinite(objective[..., -1]), Status.MAX_ITER, Status.DIVERGED)
     variables = {
         "objective": (dims, objective),
+        "objective_best": (dims[:3], np.nanmin(np.nan_to_num(objective, nan=1e3), axis=-1)),
+        "objective_average": (dims[:3], objective[..., -1]),
         "mean_step": (dims, mean_step),
         "status": (dims[:3], status),
     }
-    return xr.Dataset({**variables, "objective_start": (("seed",), start)}, coords)
+    data = xr.Dataset({**variables, "objective_start": (("seed",), start)}, coords)
+    return data.assign_coords(free=("rule", [False] * 2), published=("rule", [np.nan] * 2))
 
 
 def two_sweeps(name, etas, n_iter, trajectories, F_star=None, **about):
     """The grid and the curves of the protocol, by `trajectories(etas) -> (objective, mean_step, start)`."""
     objective, step, start = trajectories(np.asarray(etas))
     grid = dataset(etas, [n_iter], objective[..., -1:], step[..., -1:], start)
-    F_star = np.nanmin(objective) if F_star is None else F_star
-    about = {**ABOUT, **about}
+    F_star = float(np.nanmin(objective) if F_star is None else F_star)
+    known = FStar(F_star, "protocol", "The smallest value of all iterates.")
     draft = Study(
-        name=name, n_iter=n_iter, choices={}, grid=grid, curves=None, F_star=float(F_star), **about
+        **{**ABOUT, **about},
+        name=name,
+        n_iter=n_iter,
+        loss=None,
+        penalty=None,
+        x0s=np.zeros((1, len(start))),
+        eta_range=(etas[0], etas[-1]),
+        choices={},
+        comparison=Sensitivity(grid, grid.isel(eta=0), known, gap_name="gap"),
+        curves=None,
     )
     chosen = np.unique([*draft.panel_etas, *draft.best_eta.values()])
     return replace(draft, curves=dataset(chosen, np.arange(1, n_iter + 1), *trajectories(chosen)))
@@ -79,7 +92,7 @@ def by_formula(name="hinge", *, etas=None, seeds=4, n_iter=60, wide=1.5, diverge
     return two_sweeps(name, etas, n_iter, trajectories, F_star=0.0, **about)
 
 
-def by_running(name, loss, penalty, x0s, etas, n_iter, *, refine=10, **about):
+def by_running(name, loss, penalty, x0s, etas, n_iter, **about):
     """Both methods on a problem, all trajectories as columns of one matrix."""
     seeds = x0s.shape[1]
 
@@ -97,12 +110,7 @@ def by_running(name, loss, penalty, x0s, etas, n_iter, *, refine=10, **about):
         )
         return np.array(objective), np.array(step), start
 
-    draft = two_sweeps(name, etas, n_iter, trajectories, **about)
-    eta = draft.best_eta["AdaGradDiff"]  # the refinement of F_star
-    longer = minimize(
-        loss, x0s, penalty, eta=eta, max_iter=refine * n_iter, history=0, on_failure="ignore"
-    )
-    return replace(draft, F_star=min(draft.F_star, float(longer.fun_best.min())))
+    return two_sweeps(name, etas, n_iter, trajectories, **about)
 
 
 def hinge(N=40, d=8, nonzeros=3, seeds=3):

@@ -30,8 +30,8 @@ from adagrad_diff import (
     duality_gap,
     minimize,
 )
+from adagrad_diff.experiments.paper import problems
 from adagrad_diff.losses import LinearModel
-from adagrad_diff.paper import problems
 from adagrad_diff.penalties import (
     L2,
     SLOPE,

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from adagrad_diff import (
+    ACFGM,
     FISTA,
     KATE,
     L1,
     AdaGradNorm,
     Adam,
     AdamDiff,
+    AdaPEG,
     AdaPG,
     Box,
     Constant,
@@ -27,6 +29,7 @@ from adagrad_diff import (
     Simplex,
     Squared,
     Status,
+    UniXGrad,
     iterate,
     load_state,
     minimize,
@@ -110,6 +113,11 @@ SLACK = {  # relative to the optimum, after 1500 iterations
     "RMSProp": 1e-2,
     "RMSDiff": 1e-2,
     "FreeAdaGradDiff": 1e-3,
+    "ACFGM": 1e-4,
+    "AGD": 1e-3,
+    "AdaPEG": 1e-4,
+    "UniAdaGrad": 1e-3,
+    "UniXGrad": 1e-4,
     "KATE": 1e-3,
     "DelayedAdaGrad": 1e-4,
     "AdaGradNorm": 1e-4,
@@ -249,7 +257,7 @@ def test_other_wrong_parameters():
 
 def test_rules_with_one_step_take_every_penalty():
     """Also those that have a prox in a scalar metric only, and sets: from outside, too."""
-    for kind in (Constant, AdaGradNorm, DoG, AdaPG, FISTA):
+    for kind in (Constant, AdaGradNorm, DoG, AdaPG, AdaPEG, FISTA, ACFGM, UniXGrad):
         x = run(Squared(A, REAL), np.ones(6), Simplex(), made(kind), max_iter=300).x
         assert abs(x.sum() - 1.0) < 1e-9, kind
         assert x.min() >= 0.0
@@ -257,4 +265,4 @@ def test_rules_with_one_step_take_every_penalty():
 
 def test_published_step_sizes():
     published = {kind.__name__: kind.published for kind in KINDS if kind.published}
-    assert published == {"AdaDelta": 1.0, "Adam": 1e-3, "KATE": 1e-3, "RMSProp": 0.01}
+    assert published == {"AGD": 1e-3, "AdaDelta": 1.0, "Adam": 1e-3, "KATE": 1e-3, "RMSProp": 0.01}

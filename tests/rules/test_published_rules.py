@@ -14,6 +14,7 @@ from adagrad_diff import (
     L1,
     AdaDelta,
     Adam,
+    AdaPEG,
     AdaPG,
     Box,
     Constant,
@@ -23,6 +24,7 @@ from adagrad_diff import (
     Prodigy,
     RMSProp,
     Squared,
+    UniAdaGrad,
     iterate,
     minimize,
     rules,
@@ -57,16 +59,24 @@ def test_as_plain_formulas_have_it(kind):
     for (loss, plain, penalty, phi), blocks in zip(
         PROBLEMS.values(), (LABELLED, "all", None), strict=True
     ):
+        # An average that includes the start must begin where F is finite.
+        x0 = phi.prox(START, 1.0) if kind is UniAdaGrad and penalty is not None else START
         named = {"blocks": blocks} if kind in BLOCKED else {}
         one = {"one": naive.same_block(blocks, (6,), 0)} if kind in BLOCKED else {}
         expected = getattr(naive_rules, kind.__name__)(
-            plain, START, phi.prox, N, **PUBLISHED[kind], **one
+            plain, x0, phi.prox, N, **PUBLISHED[kind], **one
         )
-        found = iterates(loss, penalty, kind(**PUBLISHED[kind], **named), N)
+        found = iterates(loss, penalty, kind(**PUBLISHED[kind], **named), N, x0)
         if kind is FISTA:  # x stays the same while FISTA evaluates the loss at y
             found = found[np.append(True, np.any(np.diff(found, axis=0), axis=1))]
             expected = expected[np.append(True, np.any(np.diff(expected, axis=0), axis=1))]
         np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_past_extragradient_is_optimistic_dual_averaging():
+    expected = naive_rules.past_extragradient(naive.Squared(A, REAL), START, 40, 0.5, 0.01)
+    found = iterates(Squared(A, REAL), None, AdaPEG(0.5, 0.01), 40)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
 def test_every_rule_has_a_naive_reference():

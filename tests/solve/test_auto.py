@@ -259,3 +259,16 @@ def test_constant_targets(kind, level):
     )
     assert result.success, result.message
     assert result.x[-1] == pytest.approx(level, rel=1e-2)
+
+
+def test_norms_of_several_gradients_are_those_of_each():
+    """In the coordinates of a standardized problem, too, where every coordinate has a scale of its own."""
+    from adagrad_diff.solvers.problem import Layout, Problem
+
+    loss = Squared(np.eye(5, 3) * [1.0, 10.0, 100.0], np.arange(5.0))
+    problem = Problem(loss, L1(0.1), Layout((3,)), np.float64, 2).standardized()
+    g = np.arange(6.0).reshape(3, 2)
+    expected = [np.linalg.norm(g[:, k] * problem.scale) for k in range(2)]
+    assert problem.scale[0] == 10 * problem.scale[1]
+    np.testing.assert_allclose(problem.norm(g), expected)
+    np.testing.assert_allclose(problem.norm(g[:, 0]), expected[0])

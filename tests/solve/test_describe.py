@@ -61,9 +61,10 @@ EVERY = {  # what each class is made of, beside its default values
     **dict.fromkeys(
         ["AdaDelta", "AdaPG", "Adam", "DAdaptation", "DoG", "FISTA", "FreeAdaGradDiff"], ()
     ),
-    **dict.fromkeys(["KATE", "Prodigy", "RMSProp"], ()),
+    **dict.fromkeys(["ACFGM", "AGD", "KATE", "Prodigy", "RMSProp"], ()),
     **dict.fromkeys(["AdaGrad", "AdaGradDiff", "AdaGradNorm", "AdamDiff", "Constant"], (0.1,)),
-    **dict.fromkeys(["DelayedAdaGrad", "DualAveraging", "RMSDiff"], (0.1,)),
+    **dict.fromkeys(["UniAdaGrad", "UniXGrad"], (0.1,)),
+    **dict.fromkeys(["AdaPEG", "DelayedAdaGrad", "DualAveraging", "RMSDiff"], (0.1,)),
 }
 OTHERS = {  # another value of a parameter, where it is not a number that can be reduced
     "Q": K + np.eye(12),

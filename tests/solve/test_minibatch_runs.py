@@ -9,6 +9,7 @@ from scipy import sparse
 import naive
 import naive_rules
 from adagrad_diff import (
+    ACFGM,
     FISTA,
     L1,
     LAD,
@@ -28,6 +29,8 @@ from adagrad_diff import (
     Separable,
     Squared,
     Status,
+    UniAdaGrad,
+    UniXGrad,
     iterate,
     minimize,
     named,
@@ -220,11 +223,14 @@ def test_scales():
         check(loss, batches, np.append(START[:, 0], 0.0), L1(0.05), naive.L1(0.05), scale=scale)
 
 
+FULL = (FISTA, ACFGM, UniAdaGrad, UniXGrad)  # which get full gradients
+
+
 @pytest.mark.parametrize(
     ("kind", "reduce"),
     [
         (kind, REDUCE[k % 2])
-        for k, kind in enumerate(kind for kind in PUBLISHED if kind is not FISTA)
+        for k, kind in enumerate(kind for kind in PUBLISHED if kind not in FULL)
     ],
 )
 def test_rules_of_the_literature(kind, reduce):
@@ -243,12 +249,13 @@ def test_rules_of_the_literature(kind, reduce):
     np.testing.assert_allclose(found, expected[1:], rtol=1e-7, atol=1e-9)
 
 
-@looped("reduce", REDUCE)
-def test_a_rule_that_compares_values_has_full_gradients(reduce):
+@looped(("kind", "reduce"), [(kind, REDUCE[k % 2]) for k, kind in enumerate(FULL)])
+def test_rules_with_full_gradients(kind, reduce):
     whole = Squared(RARE, REAL)
     loss = Minibatch(whole, SIZE, reduce=reduce)
     found, expected = (
-        minimize(one, START[:, 0], L1(0.05), FISTA(), max_iter=30) for one in (loss, whole)
+        minimize(one, START[:, 0], L1(0.05), kind(**PUBLISHED[kind]), max_iter=30)
+        for one in (loss, whole)
     )
     np.testing.assert_array_equal(found.x, expected.x)
     np.testing.assert_array_equal(found.history.objective, expected.history.objective)

@@ -123,8 +123,8 @@ def test_sweep(special, tmp_path, name):
 
 
 def test_comparison(special, tmp_path):
-    sentence = special(tmp_path / "optimum.json")
-    with pytest.raises(InputError, match=f"optimum.json cannot be used: {sentence}"):
+    sentence = special(tmp_path / "optimum.npz")
+    with pytest.raises(OSError, match=f"optimum.npz cannot be read: {sentence}"):
         sensitivity(LOSS, L1(0.1), {"rule": AdaGradDiff}, checkpoint=tmp_path)
 
 

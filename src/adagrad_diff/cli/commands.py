@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -165,12 +166,20 @@ def compare(**options: Any) -> None:
     Every rule runs with many step sizes. The page shows how much the step size matters. DATA is a
     CSV, Parquet, NPZ or LIBSVM file, or the name of a LIBSVM data set. After Ctrl-C, the same
     command continues. Every comparison is kept in a folder of its own next to --out.
+
+    DATA may also be MODULE:FUNCTION, a training function train(method, lr, seed) that returns a
+    loss or a loss curve. Then --rules are the methods it knows, --etas learning rates, --starts
+    seeds, and --jobs processes (one by default).
     """
     for package in ("pandas", "sklearn", "jinja2", "xarray", "tqdm", "threadpoolctl"):
         require(package, "cli")
-    from .compare import compare_rules
+    from .compare import TRAINING, compare_rules, compare_training
 
-    compare_rules(**options)
+    if TRAINING.fullmatch(options["data"]) and not Path(options["data"]).exists():
+        names = ("rules", "etas", "starts", "n_jobs", "scheduler", "out", "as_json")
+        compare_training(options["data"], **{name: options[name] for name in names})
+    else:
+        compare_rules(**options)
 
 
 # ------------------------------------------------------------------------------ the paper
@@ -204,8 +213,8 @@ def reproduce(targets: tuple[str, ...], out: str, **options: Any) -> None:
     2moons) or a figure (fig1, fig2, fig3). Figures come as PDF and PNG, with the numbers behind
     them as CSV. After Ctrl-C, --resume continues.
     """
-    from ..paper import reproduce as run
-    from ..paper.table import to_text
+    from ..experiments.paper import reproduce as run
+    from ..experiments.paper.table import to_text
 
     try:
         made = run(targets, out=out, say=say, **options)
@@ -241,11 +250,10 @@ def verify(problems: tuple[str, ...], out: str, **options: Any) -> None:
     magnitude of its terms, and where it is. The exit code is 1 if an inequality is violated that
     the paper states correctly.
     """
-    from ..theory import verify as run
-    from ..theory.report import to_text
+    from ..experiments.theory import verify as run
 
     found = run(problems, output=out, say=say, **options)
-    _print(to_text(found), found.files)
+    _print(str(found), found.files)
     if not found.holds:
         raise click.ClickException("An inequality is violated: see the rows marked VIOLATED.")
 

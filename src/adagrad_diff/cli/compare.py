@@ -9,12 +9,14 @@ from __future__ import annotations
 import filecmp
 import hashlib
 import json
+import re
 import shlex
 import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +29,15 @@ from .._check import InputError
 from .._files import read_text, write
 from .._messages import require
 from .._version import __version__
+from ..experiments import report, sensitivity
 from ..solvers.fingerprint import describe
-from ..study.report import page as page_of
-from ..study.sensitivity import sensitivity
 from .group import Problems, choose, interrupted, printable, say
 from .problem import problem_of
 
 FOLDER_DIGITS = 12  # in the name of a comparison's folder
 PROBE_ITERATIONS = 50  # of a comparison that shows what an iteration costs, at most
 MIN_ITERATIONS = 10  # whatever the time is: fewer show nothing
+TRAINING = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # MODULE:FUNCTION
 CONNECT_TIME = "10s"  # that a scheduler may take to answer
 SHOWN = ("title", "about", "n_iter", "starts", "f_star", "scores", "verdict")
 
@@ -90,8 +92,54 @@ def compare_rules(
     copy = folder / "page.html"
     if not copy.exists():  # a page is written once, so that it is known later
         _write(folder / "content.json", json.dumps(content, indent=1, allow_nan=False))
-        _write(copy, page_of(content))
+        _write(copy, report.page(content))
     _write(page, copy.read_text(encoding="utf-8"))
+    _print(found, content, out, folder, as_json)
+
+
+def compare_training(
+    reference: str,
+    rules: tuple[str, ...],
+    etas: str | None,
+    starts: int,
+    n_jobs: int | None,
+    scheduler: str | None,
+    out: str,
+    as_json: bool,
+) -> None:
+    """Compare the methods of a training function, print their scores and write a page."""
+    problems = Problems()
+    train = problems.check(_training_function, reference)
+    methods = [word.strip() for word in ",".join(rules).split(",") if word.strip()]
+    if not methods:
+        problems.append(f"--rules must name the methods of {reference}: --rules METHOD,METHOD.")
+    grid = problems.check(_etas, etas)
+    problems.raise_all()
+    folder = Path(out).with_suffix(".results") / reference.replace(":", ".")
+    try:
+        with _cluster(scheduler) as client:
+            options: dict[str, Any] = {"n_jobs": n_jobs, "client": client, "checkpoint": folder}
+            found = sensitivity(train, rules=methods, etas=grid, starts=starts, **options)
+    except KeyboardInterrupt:
+        interrupted(f"Interrupted. Complete runs are kept in {folder}; the same command continues.")
+    content = found.content(command=[shlex.join(["adagrad-diff", *sys.argv[1:]])])
+    report.write(out, content)
+    _print(found, content, out, folder, as_json)
+
+
+def _training_function(reference: str) -> Callable[..., Any]:
+    """Return the function that MODULE:FUNCTION names, also of a module in this directory."""
+    module, name = reference.split(":")
+    sys.path.insert(0, "")
+    try:
+        function: Callable[..., Any] = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"There is no training function {reference}: {error}.") from error
+    return function
+
+
+def _print(found: Any, content: Any, out: str, folder: Path, as_json: bool) -> None:
+    """Print the scores, as text or as JSON."""
     if as_json:
         shown = {"report": out, "results": str(folder)} | {name: content[name] for name in SHOWN}
         click.echo(json.dumps(shown, indent=1, allow_nan=False))

@@ -52,9 +52,11 @@ class Minibatch(Loss):
         How the noise is reduced. None takes :math:`v_n = g_B(x_n)`, whose differences are mostly
         noise.
 
-    Notes ----- Every rule works with it. One that compares values of the loss (`FISTA`) gets the
-    full gradient in every step. For samples that arrive in a stream, without a full gradient, see
-    `partial_fit` of the estimators.
+    Notes
+    -----
+    Every rule works with it. Those that compare values of the loss (`FISTA`, `ACFGM`) or take
+    gradients at averages (`UniXGrad`, `UniAdaGrad`) get the full gradient in every step. For
+    samples that arrive in a stream, without a full gradient, see `partial_fit` of the estimators.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from functools import partial
 
 from .._deprecated import lookup
+from .ac_fgm import ACFGM
 from .ada_pg import AdaPG
 from .adadelta import AdaDelta
 from .adagrad import AdaGrad
@@ -10,6 +11,8 @@ from .adagrad_diff import AdaGradDiff
 from .adagrad_norm import AdaGradNorm
 from .adam import Adam
 from .adam_diff import AdamDiff
+from .adapeg import AdaPEG
+from .agd import AGD
 from .base import Rule
 from .base import as_rule as as_rule
 from .base import block_labels as block_labels
@@ -25,14 +28,19 @@ from .kate import KATE
 from .prodigy import Prodigy
 from .rms_diff import RMSDiff
 from .rmsprop import RMSProp
+from .uniadagrad import UniAdaGrad
+from .unixgrad import UniXGrad
 
 __all__ = [
+    "ACFGM",
+    "AGD",
     "FISTA",
     "KATE",
     "AdaDelta",
     "AdaGrad",
     "AdaGradDiff",
     "AdaGradNorm",
+    "AdaPEG",
     "AdaPG",
     "Adam",
     "AdamDiff",
@@ -46,6 +54,8 @@ __all__ = [
     "RMSDiff",
     "RMSProp",
     "Rule",
+    "UniAdaGrad",
+    "UniXGrad",
 ]
 
 __getattr__ = partial(lookup, __name__)  # old names

@@ -254,6 +254,19 @@ class StepSizeFreeRule(UnscaledRule):
     eta: Any = field(default=None, init=False)
 
 
+@dataclass(frozen=True, eq=False)
+class AveragingRule(UnscaledRule):
+    """A rule whose gradients are taken at averages of proximal points.
+
+    `solvers/averaging.py` applies the prox to the point that `update` returns, and `mix` makes the
+    next iterate of the result. A memory with a "loss" is given the loss at x before each update.
+    """
+
+    @abstractmethod
+    def mix(self, memory: Arrays, n: Any, x: Any, z: Any) -> tuple[Arrays, Any]:
+        """Return the memory and x^{n+1}, given x^n and the proximal point z."""
+
+
 def has_eta(rule: Any) -> bool:
     """Return whether a rule, or rules of a class, have a step size."""
     return any(field.name == "eta" and field.init for field in fields(rule))

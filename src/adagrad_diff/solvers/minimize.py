@@ -15,7 +15,9 @@ from ..finishing import Finish
 from ..losses import Loss, Minibatch, as_loss
 from ..penalties import Penalty, as_penalty
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
+from ..rules.base import AveragingRule
 from .auto import Auto, settled
+from .averaging import Averaging
 from .checkpoint import RunCheckpoint
 from .fingerprint import check_same, describe_problem
 from .fista import FISTASolver
@@ -43,6 +45,8 @@ def as_solver(rule: Any, loss: Loss | None = None) -> Solver:
     rule = as_rule(rule)
     if isinstance(rule, FISTA):
         return FISTASolver(rule)
+    if isinstance(rule, AveragingRule):
+        return Averaging(rule)
     return SVRG(rule) if isinstance(loss, Minibatch) else ProximalGradient(rule)
 
 

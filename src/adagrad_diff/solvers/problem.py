@@ -153,7 +153,8 @@ class Problem:
 
     def norm(self, g: np.ndarray) -> Any:
         """Return the norm of gradients."""
-        return np.linalg.norm(g * self.scale if np.ndim(self.scale) else g, axis=0)
+        scale = self.scale[:, None] if np.ndim(self.scale) and g.ndim > 1 else self.scale
+        return np.linalg.norm(g * scale, axis=0)
 
     def prox(self, point: np.ndarray, step: Any) -> np.ndarray:
         """Return the proximal point of phi in the metric 1 / step."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ._optimizer import DifferenceOptimizer
 
 # Options that tell our optimizers from each other and from those of others.
-OPTIONS = ("lr", "eps", "penalty", "blocks", "betas")
+GROUP_OPTIONS = ("lr", "eps", "penalty", "blocks", "betas")
 
 
 def saved(content: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def check(optimizer: DifferenceOptimizer, content: dict[str, Any]) -> None:
         if set(state) != expected
     ]
     for group in content["param_groups"]:
-        names = [name for name in OPTIONS if (name in group) != (name in optimizer.defaults)]
+        names = [name for name in GROUP_OPTIONS if (name in group) != (name in optimizer.defaults)]
         differ += [f"its groups differ in {_listing(names)}"] if names else []
     if differ:
         raise ValueError(
