@@ -1,6 +1,7 @@
 """Old public names: renamed ones work with a DeprecationWarning, removed ones say what to do instead."""
 
 import importlib
+import subprocess
 import sys
 import types
 
@@ -37,6 +38,13 @@ def test_renamed_modules(old, new):
     imported = sys.modules[old]
     assert imported.__all__ == expected.__all__
     assert all(getattr(imported, name) is getattr(expected, name) for name in expected.__all__)
+
+
+@pytest.mark.parametrize("old", _deprecated.RENAMED)
+def test_renamed_modules_in_a_new_process(old):
+    """Nothing has imported the new module before."""
+    code = f"import warnings; warnings.simplefilter('ignore'); import {old}"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_names_of_renamed_modules_can_be_imported():

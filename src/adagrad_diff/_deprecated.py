@@ -35,7 +35,8 @@ def _replacement(old: str) -> object:
 
     warn(f"{old} is now {RENAMED[old]}. The old name will be removed.", DeprecationWarning)
     module, _, name = RENAMED[old].rpartition(".")
-    return getattr(import_module(module), name)
+    parent = import_module(module)
+    return getattr(parent, name) if hasattr(parent, name) else import_module(RENAMED[old])
 
 
 class RenamedModules:
