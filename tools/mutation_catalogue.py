@@ -55,8 +55,8 @@ MUTATIONS = (
     Mutation(
         "DoG uses the current distance from the start instead of the largest so far",
         RULES,
-        'far = np.maximum(memory["far"], np.sqrt(self.block_sums((x - memory["first"]) ** 2)))',
-        'far = np.sqrt(self.block_sums((x - memory["first"]) ** 2)) + np.where(n == 1, memory["far"], 0.0)',
+        'far = np.maximum(memory["far"], np.sqrt(self.block_sums((x - memory["origin"]) ** 2)))',
+        'far = np.sqrt(self.block_sums((x - memory["origin"]) ** 2)) + np.where(n == 1, memory["far"], 0.0)',
         "rules/dog.py",
     ),
     Mutation(

@@ -25,9 +25,7 @@ try:
 except ImportError:  # on Windows, where an open file can be neither moved nor deleted
     fcntl = None  # type: ignore[assignment]
 
-TOKEN_BYTES = (
-    8  # random bytes in the name of a partial file, which no two threads or processes share
-)
+TOKEN_BYTES = 8  # random bytes in the name of a partial file: it belongs to one thread only
 HEADER_BYTES = 256  # the longest header of an array that is read; NumPy writes 118 for plain arrays
 
 

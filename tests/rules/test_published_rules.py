@@ -102,7 +102,7 @@ def test_the_average_of_dog():
         )
         assert not np.allclose(result.x_avg, result.x)
     assert np.array_equal(
-        next(iterate(Squared(A, REAL), START, None, DoG())).memory["first"], START
+        next(iterate(Squared(A, REAL), START, None, DoG())).memory["origin"], START
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -20,6 +21,7 @@ from adagrad_diff import (
     ConvergenceWarning,
     ElasticNet,
     Logistic,
+    Rule,
     Squared,
     Status,
     iterate,
@@ -191,6 +193,38 @@ def test_tol_stops_at_the_first_subgradient_that_is_small_enough(tol):
 def test_started_at_the_solution():
     result = minimize(Bowl([1.0, 2.0, 4.0]), [1.0, 0.5, 0.25], eta=1.0, tol=0.0)
     assert (result.nit, result.status, result.success) == (1, Status.CONVERGED, True)
+
+
+def test_the_memory_of_a_rule_does_not_loosen_the_tolerance():
+    """Names in the memory mean nothing to the stopping criterion."""
+
+    @dataclass(frozen=True, eq=False)
+    class Huge(Rule):
+        def init(self, x, g):
+            return {"total": np.full_like(g, 1e20)}
+
+        def update(self, memory, n, x, g):
+            return memory, x - self.eta * g, self.eta
+
+    f = Squared(A, REAL)
+    result = minimize(f, START, rule=Huge(1e-3), tol=1e-6, max_iter=50, on_failure="ignore")
+    assert not result.success
+    assert result.nit == 50
+
+
+def test_a_vanishing_first_gradient_does_not_tighten_the_tolerance():
+    """Started where the loss is smallest, relative to the first gradient nothing is small."""
+    f, x0 = Squared(A, REAL), np.linalg.lstsq(A, REAL)[0]
+    result = minimize(f, x0, L1(0.05), eta=0.3, tol=1e-3, stop="subgradient", max_iter=3000)
+    assert result.success
+    assert result.subgradient_norm > 1e-3 * np.linalg.norm(f.value_and_grad(x0)[1])
+
+
+def test_a_start_that_is_not_finite():
+    with pytest.warns(ConvergenceWarning, match="is NaN or infinite at x0"):
+        result = minimize(lambda x: (np.nan, x), [1.0], eta=0.1, max_iter=5)
+    assert result.status == Status.NOT_FINITE
+    assert result.nit == 0
 
 
 def test_a_missed_tolerance_is_no_success():

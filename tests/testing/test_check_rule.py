@@ -106,7 +106,7 @@ def changes_x(x, g, memory, point, step):
 
 WRONG = {
     "NaN": (variant(total=lambda self, total, g: np.nan * total), "'total'.* is .*nan"),
-    "negative": (variant(total=lambda self, total, g: total - 1.0), "'total'.* negative"),
+    "negative": (variant(total=lambda self, total, g: total - 1.0), "must be finite"),
     "changes g": (variant(total=changes_g), "update changes its argument g:"),
     "changes memory": (
         variant(total=changes_memory),

@@ -31,7 +31,9 @@ class AdaPG(OneStepRule):
     >>> bool(result.fun < 1e-9)
     True
 
-    References ---------- Latafat, Themelis, Stella, Patrinos: Adaptive proximal algorithms for
+    References
+    ----------
+    Latafat, Themelis, Stella, Patrinos: Adaptive proximal algorithms for
     convex optimization under local Lipschitz continuity of the gradient, 2024. There the first step
     comes from a trial; here it does not.
     """

@@ -39,7 +39,9 @@ class AdaDelta(UnscaledRule):
     >>> bool(result.fun < 1e-3)
     True
 
-    References ---------- Zeiler: ADADELTA: an adaptive learning rate method, 2012. The constants
+    References
+    ----------
+    Zeiler: ADADELTA: an adaptive learning rate method, 2012. The constants
     are those of torch.optim.Adadelta.
     """
 

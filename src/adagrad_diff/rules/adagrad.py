@@ -25,7 +25,9 @@ class AdaGrad(Rule):
     >>> bool(result.fun < 1e-6)
     True
 
-    References ---------- Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and
+    References
+    ----------
+    Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and
     stochastic optimization, 2011.
     """
 
@@ -38,3 +40,6 @@ class AdaGrad(Rule):
         total = memory["total"] + self.block_sums(g**2)
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
         return {"total": total}, x - step * g, step
+
+    def accumulated(self, memory):
+        return memory["total"]

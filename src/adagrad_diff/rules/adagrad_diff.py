@@ -14,8 +14,9 @@ class AdaGradDiff(Rule):
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k - g_i^{k-1}\|^2}, \quad g^0 = 0,
               \qquad \text{step}_i = \eta\, \text{scale}_i / w_i^n
 
-    While gradients stay the same, the step stays large; when they fluctuate, it shrinks. The paper
-    proves convergence with the proximal step.
+    While gradients stay the same, the step stays large; when they fluctuate, it shrinks. For constant
+    eta, the paper proves that F(x_avg) converges to the optimum, for nonsmooth f if the iterates
+    stay bounded. For smooth f, it proves that the iterates converge.
 
     Parameters
     ----------
@@ -39,7 +40,9 @@ class AdaGradDiff(Rule):
     >>> bool(result.fun < 1e-6)
     True
 
-    References ---------- Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive
+    References
+    ----------
+    Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive
     Gradient Algorithm, Algorithm 1.
     """
 
@@ -50,6 +53,9 @@ class AdaGradDiff(Rule):
     def update(self, memory, n, x, g):
         if self.large(g):
             return self.compiled_update(memory, x, g)
-        total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)
-        step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
-        return {"previous": g, "total": total}, x - step * g, step
+        total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)  # line 5
+        step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))  # eta W_n^{-1}, line 6
+        return {"previous": g, "total": total}, x - step * g, step  # line 7 applies the prox
+
+    def accumulated(self, memory):
+        return memory["total"]

@@ -37,7 +37,9 @@ class Adam(UnscaledRule):
     >>> bool(result.fun < 1e-3)
     True
 
-    References ---------- Kingma, Ba: Adam: a method for stochastic optimization, 2015. Reddi, Kale,
+    References
+    ----------
+    Kingma, Ba: Adam: a method for stochastic optimization, 2015. Reddi, Kale,
     Kumar: On the convergence of Adam and beyond, 2018.
     """
 

@@ -38,7 +38,9 @@ class AdamDiff(UnscaledRule):
     >>> bool(result.fun < 1e-3)
     True
 
-    References ---------- Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive
+    References
+    ----------
+    Bojovic, Salzo, Pontil: AdaGrad-Diff: A New Version of the Adaptive
     Gradient Algorithm, the conclusion. The prox and the bound are ours.
     """
 

@@ -49,11 +49,11 @@ class AdaPEG(UnscaledRule):
 
     def init(self, x, g):
         zeros = np.zeros_like(g)  # g^0 = 0
-        return {"first": x, "previous": zeros, "sum": -g, "total": self.block_sums(zeros)}
+        return {"origin": x, "previous": zeros, "sum": -g, "total": self.block_sums(zeros)}
 
     def update(self, memory, n, x, g):
         total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)
         gradients = memory["sum"] + g  # g^1 is a prediction only, so the sum starts at -g^1
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
         new = {"previous": g, "sum": gradients, "total": total}
-        return memory | new, memory["first"] - step * (gradients + g), n * step
+        return memory | new, memory["origin"] - step * (gradients + g), n * step

@@ -135,6 +135,13 @@ class Rule(ABC):
         """Weights of x_avg grow like this power of n. If it is positive, x_avg is the answer."""
         return 0.0
 
+    def accumulated(self, memory: Arrays) -> Any:
+        """Return the sums of the squared gradients, or of their differences, if the memory has them.
+
+        A stopping criterion takes them for the size of the gradients when the first one vanishes.
+        """
+        return None
+
     # ------------------------------------------------------------------ what a rule can use
 
     def step_size(self, n: Any) -> Any:
@@ -258,7 +265,7 @@ class StepSizeFreeRule(UnscaledRule):
 class AveragingRule(UnscaledRule):
     """A rule whose gradients are taken at averages of proximal points.
 
-    `solvers/averaging.py` applies the prox to the point that `update` returns, and `mix` makes the
+    `solvers/gradients_at_averages.py` applies the prox to the point that `update` returns, and `mix` makes the
     next iterate of the result. A memory with a "loss" is given the loss at x before each update.
     """
 

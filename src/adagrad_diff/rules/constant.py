@@ -34,7 +34,9 @@ class Constant(OneStepRule):
     >>> print(Constant.nonsmooth(distance=3.0, bound=1.0, iterations=900).eta)
     0.1
 
-    References ---------- Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm for
+    References
+    ----------
+    Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm for
     linear inverse problems, 2009 (ISTA). Nesterov: Introductory lectures on convex optimization,
     2004, section 3.2.3.
     """

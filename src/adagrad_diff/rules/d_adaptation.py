@@ -40,7 +40,9 @@ class DAdaptation(StepSizeFreeRule):
     >>> bool(result.fun_best < 0.1)
     True
 
-    References ---------- Defazio, Mishchenko: Learning-rate-free learning by D-Adaptation, 2023.
+    References
+    ----------
+    Defazio, Mishchenko: Learning-rate-free learning by D-Adaptation, 2023.
     The constants are those of the authors' dadaptation.
     """
 
@@ -56,7 +58,7 @@ class DAdaptation(StepSizeFreeRule):
         return {
             "total": zeros + self.start,
             "sum": zeros,
-            "first": x,
+            "origin": x,
             "d": number + self.d0,
             "weight": number,
             "squares": number,
@@ -69,7 +71,7 @@ class DAdaptation(StepSizeFreeRule):
         squares = memory["squares"] + d**2 * np.sum(g**2 * inverse, axis=0)
         d = larger_distance(d, np.sum(gradients**2 * inverse, axis=0) - squares, gradients)
         new = {"total": total, "sum": gradients, "d": d, "weight": weight, "squares": squares}
-        return memory | new, memory["first"] - inverse * gradients, weight * inverse
+        return memory | new, memory["origin"] - inverse * gradients, weight * inverse
 
 
 def larger_distance(d, gain, gradients):

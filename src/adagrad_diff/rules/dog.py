@@ -41,7 +41,9 @@ class DoG(StepSizeFreeRule):
     >>> bool(abs(result.x_avg).sum() < 0.02)
     True
 
-    References ---------- Ivgi, Hinder, Carmon: DoG is SGD's best friend: a parameter-free dynamic
+    References
+    ----------
+    Ivgi, Hinder, Carmon: DoG is SGD's best friend: a parameter-free dynamic
     step size schedule, 2023. Shamir, Zhang: Stochastic gradient descent for non-smooth
     optimization, 2013 (the average).
     """
@@ -54,11 +56,11 @@ class DoG(StepSizeFreeRule):
 
     def init(self, x, g):
         far = self.first * (1.0 + np.sqrt(self.block_sums(x**2)))
-        return {"total": np.full_like(far, self.eps), "far": far, "first": x}
+        return {"total": np.full_like(far, self.eps), "far": far, "origin": x}
 
     def update(self, memory, n, x, g):
         total = memory["total"] + self.block_sums(g**2)
-        far = np.maximum(memory["far"], np.sqrt(self.block_sums((x - memory["first"]) ** 2)))
+        far = np.maximum(memory["far"], np.sqrt(self.block_sums((x - memory["origin"]) ** 2)))
         step = self.spread(far / np.sqrt(total))
         new = {"total": total, "far": far}
         return memory | new, x - step * g, step

@@ -32,16 +32,18 @@ class DualAveraging(UnscaledRule):
     >>> bool(result.fun_best < 1e-2)
     True
 
-    References ---------- Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and
+    References
+    ----------
+    Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and
     stochastic optimization, 2011, equation (3).
     """
 
     def init(self, x, g):
         zeros = np.zeros_like(g)
-        return {"first": x, "sum": zeros, "total": self.block_sums(zeros)}
+        return {"origin": x, "sum": zeros, "total": self.block_sums(zeros)}
 
     def update(self, memory, n, x, g):
         total, gradients = memory["total"] + self.block_sums(g**2), memory["sum"] + g
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
         new = {"sum": gradients, "total": total}
-        return memory | new, memory["first"] - step * gradients, n * step
+        return memory | new, memory["origin"] - step * gradients, n * step

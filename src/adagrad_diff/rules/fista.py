@@ -32,7 +32,9 @@ class FISTA(OneStepRule):
     >>> bool(result.fun < 1e-9)
     True
 
-    References ---------- Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm for
+    References
+    ----------
+    Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm for
     linear inverse problems, 2009. O'Donoghue, Candes: Adaptive restart for accelerated gradient
     schemes, 2015. The first step is ours.
     """

@@ -50,7 +50,9 @@ class FreeAdaGradDiff(DoG):
     >>> bool(abs(result.x_avg).sum() < 0.05)
     True
 
-    References ---------- `AdaGradDiff` and `DoG`. Moshtaghifar, Rodomanov, Vankov, Stich: DADA:
+    References
+    ----------
+    `AdaGradDiff` and `DoG`. Moshtaghifar, Rodomanov, Vankov, Stich: DADA:
     dual averaging with distance adaptation, 2025. Tao, Yuan, Gu: Towards simple and provable
     parameter-free adaptive gradient methods, 2024 (AdaGrad++).
     """
@@ -66,12 +68,12 @@ class FreeAdaGradDiff(DoG):
             "far": far,
             "weight": number,
             "sum": zeros,
-            "first": x,
+            "origin": x,
         }
 
     def update(self, memory, n, x, g):
         total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)
-        far = np.maximum(memory["far"], np.sqrt(squared_norm(x - memory["first"])))
+        far = np.maximum(memory["far"], np.sqrt(squared_norm(x - memory["origin"])))
         share = far / np.sqrt(len(total))  # the weight of g^n: len(total) is the number of blocks
         gradients, weight = memory["sum"] + share * g, memory["weight"] + share
         inverse = 1.0 / (self.eps + self.spread(np.sqrt(total)))
@@ -82,4 +84,4 @@ class FreeAdaGradDiff(DoG):
             "weight": weight,
             "sum": gradients,
         }
-        return memory | new, memory["first"] - inverse * gradients, weight * inverse
+        return memory | new, memory["origin"] - inverse * gradients, weight * inverse

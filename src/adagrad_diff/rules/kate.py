@@ -37,7 +37,9 @@ class KATE(UnscaledRule):
     >>> bool(result.fun < 1e-6)
     True
 
-    References ---------- Choudhury, Tupitsa, Loizou, Horvath, Takac, Gorbunov: Remove that square
+    References
+    ----------
+    Choudhury, Tupitsa, Loizou, Horvath, Takac, Gorbunov: Remove that square
     root: a new efficient scale-invariant version of AdaGrad, 2024, and the authors' code.
     """
 

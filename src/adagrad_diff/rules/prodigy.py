@@ -40,7 +40,9 @@ class Prodigy(StepSizeFreeRule):
     >>> bool(result.fun_best < 1e-2)
     True
 
-    References ---------- Mishchenko, Defazio: Prodigy: an expeditiously adaptive parameter-free
+    References
+    ----------
+    Mishchenko, Defazio: Prodigy: an expeditiously adaptive parameter-free
     learner, 2024. The constants are those of the authors' prodigyopt.
     """
 
@@ -57,7 +59,7 @@ class Prodigy(StepSizeFreeRule):
             "mean": zeros,
             "total": zeros,
             "sum": zeros,
-            "first": x,
+            "origin": x,
             "d": number + self.d0,
             "gain": number,
         }
@@ -67,7 +69,7 @@ class Prodigy(StepSizeFreeRule):
         mean = moving_average(memory["mean"], d * g, self.beta1)  # m
         total = moving_average(memory["total"], (d * g) ** 2, self.beta2)  # v
         share = d**2 / self.d0  # r and s are divided by d0, which changes nothing but their range
-        gain = beta3 * memory["gain"] + share * np.sum(g * (memory["first"] - x), axis=0)  # r
+        gain = beta3 * memory["gain"] + share * np.sum(g * (memory["origin"] - x), axis=0)  # r
         gradients = beta3 * memory["sum"] + share * g  # s
         new_d = larger_distance(d, gain, gradients)
         inverse = 1.0 / (np.sqrt(total) + new_d * self.eps)

@@ -35,7 +35,9 @@ class RMSProp(Rule):
     >>> bool(result.fun < 1e-3)
     True
 
-    References ---------- Tieleman, Hinton: Lecture 6.5 of Neural networks for machine learning,
+    References
+    ----------
+    Tieleman, Hinton: Lecture 6.5 of Neural networks for machine learning,
     2012. The constants are those of torch.optim.RMSprop.
     """
 

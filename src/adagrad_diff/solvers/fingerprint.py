@@ -24,17 +24,9 @@ WRITTEN_OUT = 8  # entries up to which an array is written out,
 READABLE_DTYPES = (np.float64, np.int64, np.bool_)  # if it has one of these dtypes
 BUFFER_ENTRIES = 1 << 14  # of an array that are hashed together
 PACKAGE_NAME = __name__.partition(".")[0]
-DATA = (
-    "A",
-    "Q",
-    "center",
-    "predictions",
-    "function",
-)  # attributes of losses that are not described
+DATA = ("A", "Q", "center", "predictions", "function")  # attributes of losses left out
 NAME = "_adagrad_diff_name"  # the attribute that holds the name given by `named`
-MAX_ULPS = (
-    1e4  # units in the last place by which values may differ: sums may be ordered differently
-)
+MAX_ULPS = 1e4  # units in the last place by which values may differ, as sums are ordered otherwise
 MAX_GRADIENT_CHANGE = 1e-3  # relative difference of gradients, which jump at nonsmooth points
 OTHER_PROBLEM = (
     "'state' belongs to another problem: {}. Give what the state was made with, or start a new run "

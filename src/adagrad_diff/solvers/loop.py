@@ -1,6 +1,7 @@
 """The loop around every solver: when a run ends, what is recorded, and what an interrupt leaves.
 
-An iteration replaces the state as a whole, so Ctrl-C loses at most one iteration.
+An iteration replaces the state as a whole, so Ctrl-C loses at most one iteration. docs/ends.md has a
+table of all ends.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificates.tolerance import unit
+from ..certificates.tolerance import NOTHING, unit
 from .problem import Problem
 from .proximal_gradient import Solver
-from .result import RUNNING, UNFINISHED, Status
+from .result import BUDGETS, RUNNING, UNFINISHED, Status
 from .state import State, map_arrays
 from .stopping import SubgradientCriterion
 
 if TYPE_CHECKING:
-    from .polishing import PolishingSchedule
+    from .polishing_schedule import PolishingSchedule
 
 DIVERGENCE_FACTOR = 1e30  # factor by which |f| exceeds 1 + |f(x^1)| when a run has diverged
+STRAIGHT_FALL = 1e6  # factor by which an objective may fall along a straight line
 
 
 class Loop:
@@ -57,12 +59,8 @@ class Loop:
         """
         self.solver, self.problem, self.state = solver, problem, state
         self.criterion: Any = criterion
-        self.left, self.deadline, self.callback, self.cancelled = (
-            max_iter,
-            deadline,
-            callback,
-            cancelled,
-        )
+        self.left, self.deadline = max_iter, deadline
+        self.callback, self.cancelled = callback, cancelled
         self.every, self.record_last, self.norms = record, record_last, norms
         self.polish, self.save = polish, save
         self.columns, self.ended = np.arange(np.size(state.f)), list[tuple[np.ndarray, State]]()
@@ -70,9 +68,7 @@ class Loop:
         self.n, self.begin = int(np.max(state.n)), perf_counter()
         self.rows, self.past = list[tuple[Any, ...]](), History.empty(np.shape(state.f))
         self.interrupted = False
-        self.polished: np.ndarray | None = (
-            None  # the answer, as the caller sees x, if it was polished
-        )
+        self.polished: np.ndarray | None = None  # the polished answer, in the shape of the caller
         self._norm: tuple[Any, Any] = None, nan  # the last state whose norm was computed
         self._errors = np.geterr()  # how the caller wants to be warned of overflows
 
@@ -159,6 +155,19 @@ class Loop:
             problem=self.problem.narrowed(len(stays)),
             solver=self.solver.select(stays),
         )
+
+    def final_codes(self, state: State) -> np.ndarray:
+        """Return the status codes, given the state after the last iteration or polishing."""
+        g, x = state.iterate.g, state.iterate.x
+        with np.errstate(over="ignore", invalid="ignore"):
+            norm = self.problem.norm(self.whole_state().iterate.g)
+            straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
+            falls = straight & (state.fun < -STRAIGHT_FALL * (1.0 + np.abs(state.f_first)))
+        broken = ~(np.isfinite(g) & np.isfinite(x)).all(axis=0) | ~np.isfinite(state.f)
+        broken = np.atleast_1d(broken | np.isnan(state.phi))
+        unbounded = np.atleast_1d(falls) & np.isin(self.codes, BUDGETS)
+        codes = np.where(unbounded, Status.DIVERGED, self.codes)
+        return np.where(broken & (codes != Status.INTERRUPTED), Status.NOT_FINITE, codes)
 
     # ------------------------------------------------------------------ what others ask
 

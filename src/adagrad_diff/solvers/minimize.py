@@ -17,12 +17,12 @@ from ..penalties import Penalty, as_penalty
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
 from ..rules.base import AveragingRule
 from .auto import Auto, settled
-from .averaging import Averaging
 from .checkpoint import RunCheckpoint
 from .fingerprint import check_same, describe_problem
 from .fista import FISTASolver
+from .gradients_at_averages import Averaging
 from .loop import Loop
-from .polishing import PolishingSchedule
+from .polishing_schedule import PolishingSchedule
 from .problem import Layout, Problem
 from .proximal_gradient import ProximalGradient, Solver
 from .result import Interrupted, Status, result_of, warned

@@ -26,11 +26,11 @@ class Layout:
     center: np.ndarray | None = None  # what is subtracted from each column of A
 
     def flat(self, x: np.ndarray) -> np.ndarray:
-        """Return the same memory with one axis of coordinates."""
+        """Return a view of x with one axis of coordinates."""
         return x.reshape(-1, *x.shape[len(self.shape) :])
 
     def shaped(self, x: np.ndarray) -> np.ndarray:
-        """Return the same memory in the shape of the caller."""
+        """Return a view of x in the shape of the caller."""
         return x.reshape(*self.shape, *x.shape[1:])
 
     def forward(self, x: np.ndarray) -> np.ndarray:

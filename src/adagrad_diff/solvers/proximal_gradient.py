@@ -32,8 +32,9 @@ class Iterate(NamedTuple):
     g: np.ndarray  # its (sub)gradient at x
     phi: Any  # the penalty at x
     memory: dict[str, Any]  # what the rule, or the solver, remembers
-    point: Any = None  # what the prox was applied to that led to x,
-    step: Any = None  # and its step: None at the start, NaN if x has not moved
+    # x = prox(point) with this step. The step is None at the start, and NaN if no prox led to x.
+    point: Any = None
+    step: Any = None
 
     @property
     def fun(self) -> Any:
@@ -41,7 +42,7 @@ class Iterate(NamedTuple):
         return self.f + self.phi
 
     def subgradient_norm(self, scale: Any = 1.0) -> Any:
-        """Return ||scale * u|| of a subgradient u of F at x; NaN if x has not moved.
+        """Return ||scale * u|| of a subgradient u of F at x; NaN if no prox led to x.
 
         The prox leaves one of phi: (point - x) / step.
         """
@@ -70,7 +71,7 @@ class Solver(ABC):
     rule: Rule
     name: str  # what results and messages call it
     trajectories: int | None = None  # the number of its step sizes; None if trajectories share one
-    answers_best = False  # whether its answer is the best iterate, and not the last one
+    answers_best = False  # whether it is `Auto`: its answer is the best iterate, not the last one
 
     @abstractmethod
     def prepared(self, problem: Problem) -> Solver:
@@ -120,6 +121,10 @@ class Solver(ABC):
         """Return whether the duality gap should be evaluated after this iteration."""
         return False
 
+    def accumulated(self, s: Iterate) -> Any:
+        """Return the sums of squared gradients, or of their differences, if the solver has them."""
+        return None
+
     def gain(self, s: Iterate) -> float:
         """Return how much the objective has improved lately; inf if the solver cannot tell."""
         return inf
@@ -137,20 +142,21 @@ class ProximalGradient(Solver):
 
     def init(self, problem: Problem, x: np.ndarray) -> Iterate:
         f, g = problem.evaluate(x)  # line 4: g^1
-        memory = self.rule.init(double(x), double(g))  # lines 1 and 2
+        memory = self.rule.init(double(x), double(g))  # line 2: g^0 = 0
         return Iterate(no_iterations(x), x, f, g, problem.phi(x), memory)
 
     def step(self, problem: Problem, s: Iterate) -> Iterate:
         n, x, g = s.n + 1, double(s.x), double(s.g)
-        answer = self.rule.update(s.memory, n, x, g)  # lines 5 and 6
+        # Lines 5, 6 and the gradient step of line 7: point = x - step * g, step = eta / w^n.
+        answer = self.rule.update(s.memory, n, x, g)
         if s.step is None:
             self._check(answer, x)
         memory, point, step = answer
         if point.dtype is not problem.dtype:
             point = point.astype(problem.dtype)
-        x = problem.prox(point, step)  # line 7
-        f, g = problem.evaluate(x)  # line 4 of the next iteration
-        return Iterate(n, x, f, g, problem.phi(x), memory, point, step)
+        x_next = problem.prox(point, step)  # line 7: x^{n+1}
+        f_next, g_next = problem.evaluate(x_next)  # line 4 of the next iteration
+        return Iterate(n, x_next, f_next, g_next, problem.phi(x_next), memory, point, step)
 
     def _check(self, answer: Any, x: np.ndarray) -> None:
         """Raise if the first update of a run does not return what it should."""
@@ -164,6 +170,9 @@ class ProximalGradient(Solver):
                 f"The method update of {self.name} must return a point of shape {x.shape}. Got shape "
                 f"{np.shape(answer[1])} instead."
             )
+
+    def accumulated(self, s: Iterate) -> Any:
+        return self.rule.accumulated(s.memory)
 
     # ------------------------------------------------------------------ parameters and trajectories
 

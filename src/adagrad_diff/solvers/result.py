@@ -1,4 +1,4 @@
-"""How a run ends: status codes, what counts as success, the result, and the messages that explain it."""
+"""What a result says: status codes, what counts as success, and messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from .._messages import counted, warn
-from ..certificates.tolerance import NOTHING
 from ..finishing.finish import describe_finish
 
 if TYPE_CHECKING:
@@ -29,9 +28,7 @@ class Status(IntEnum):
     INTERRUPTED = 4  #: the user interrupted the run (Ctrl-C)
     NOT_FINITE = 5  #: the loss, its gradient or the penalty turned NaN or infinite
     DIVERGED = 6  #: the loss exceeded 1e30 times its initial value, or is unbounded below
-    STALLED = (
-        7  #: the best objective has stopped improving, but no certificate shows that it is good
-    )
+    STALLED = 7  #: the best objective has stopped improving, and it is not known to be good
 
 
 RUNNING = -1  # no end yet
@@ -73,6 +70,10 @@ EXPLANATIONS = {
         "features, use a larger tolerance or a stronger penalty, or continue with state=result.state"
     ),
 }
+BAD_START = (
+    "The loss, its gradient or the penalty is NaN or infinite at x0. Is it defined there? Try another "
+    "x0"
+)
 CERTIFIED = "Converged: the duality gap is within the tolerance, relative to the objective"
 CERTIFIED_SMALL = (
     "Converged: the duality gap is within the tolerance, relative to a millionth of the objective's "
@@ -203,15 +204,12 @@ class Result(OptimizeResult):  # type: ignore[misc]
         return f"{about}: {first}{', ...' if x.size > SHOWN_ENTRIES else ''}"
 
 
-STRAIGHT_FALL = 1e6  # factor by which an objective may fall along a straight line
-
-
 def result_of(loop: Loop, state: State) -> Result:
     """Return the result of a run that has ended, at its final state."""
     criterion, tol = loop.criterion, loop.criterion.tol
     points = [state.x[..., k] for k in range(loop.codes.size)] if state.batched else [state.x]
     found = criterion.certificates(points)
-    codes, certified = _final_codes(loop, state), np.zeros(loop.codes.shape, bool)
+    codes, certified = loop.final_codes(state), np.zeros(loop.codes.shape, bool)
     if found and tol is not None:
         certified = criterion.within(tol, points, criterion.usual(state.f_first))
         codes = np.where(certified & np.isin(codes, UNFINISHED), int(Status.CONVERGED), codes)
@@ -268,21 +266,6 @@ def _is_relative(found: list[Certificate], tol: float | None) -> np.ndarray:
     return np.array([c.gap <= (tol or 0.0) * abs(c.fun) < np.inf for c in found])
 
 
-def _final_codes(loop: Loop, state: State) -> np.ndarray:
-    """Return status codes that take into account where the run has ended."""
-    g, x = state.iterate.g, state.iterate.x
-    with np.errstate(over="ignore", invalid="ignore"):
-        norm = loop.problem.norm(loop.whole_state().iterate.g)
-        straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
-        falls = straight & (state.fun < -STRAIGHT_FALL * (1.0 + np.abs(state.f_first)))
-    broken = ~(np.isfinite(g) & np.isfinite(x)).all(axis=0) | ~np.isfinite(state.f)
-    broken = np.atleast_1d(broken | np.isnan(state.phi))
-    codes = np.where(
-        np.atleast_1d(falls) & np.isin(loop.codes, BUDGETS), Status.DIVERGED, loop.codes
-    )
-    return np.where(broken & (codes != Status.INTERRUPTED), Status.NOT_FINITE, codes)
-
-
 def _message(
     codes: np.ndarray, certified: np.ndarray, state: State, norms: Any, loop: Loop, found: Any
 ) -> str:
@@ -291,6 +274,7 @@ def _message(
     kind = "gap" if criterion.bounds and not criterion.hopeless else "subgradient"
     remedy = REMEDIES["auto" if loop.solver.answers_best else kind]
     polished = loop.polish is not None and loop.polish.report.done
+    finite_start = np.atleast_1d(np.isfinite(state.f_first + state.g_first))
     sentences = []
     for code in np.unique(codes):
         here = codes == code
@@ -299,6 +283,8 @@ def _message(
             sentence = CERTIFIED if _is_relative(found, tol)[here].all() else CERTIFIED_SMALL
         if code == Status.DIVERGED and criterion.no_minimizer:
             sentence = NO_MINIMIZER
+        if code == Status.NOT_FINITE and not finite_start[here].any():
+            sentence = BAD_START
         if tol is not None and code in BUDGETS:
             sentence += MISSED.format(remedy)
         n, norm, first = (

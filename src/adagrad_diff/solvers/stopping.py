@@ -22,7 +22,8 @@ ACCUMULATION_PERIOD = 16  # iterations between two looks at how much gradients h
 class SubgradientCriterion:
     """Stop when ||u|| <= tol ||g^1||, u a subgradient of F at x.
 
-    ||g^1|| counts as at least a millionth of what gradients have changed by since, as it may vanish.
+    ||g^1|| may vanish. Where the rule has accumulated squares of gradients or of their differences,
+    ||g^1|| counts as at least a millionth of the root of their sum.
     """
 
     bounds = False  # whether the criterion knows lower bounds on F_star
@@ -54,7 +55,7 @@ class SubgradientCriterion:
         state, norm = loop.state, loop.norm()
         with np.errstate(all="ignore"):  # gradients may be infinite
             small = norm <= self.tol * state.g_first
-            total = state.memory.get("total")
+            total = loop.solver.accumulated(state.iterate)
             if total is not None and (last or loop.n % ACCUMULATION_PERIOD == 0):
                 change = np.sqrt(np.reshape(total, (-1, *np.shape(state.f))).sum(axis=0))
                 small = small | (norm <= self.tol * NOTHING * change)

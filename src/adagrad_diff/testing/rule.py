@@ -50,11 +50,11 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
     >>> @dataclass(frozen=True, eq=False)
     ... class Careless(Rule):
     ...     def init(self, x, g):
-    ...         return {"total": 0.0 * g}
+    ...         return {"previous": g}
     ...     def update(self, memory, n, x, g):
-    ...         return {"total": memory["total"] - g**2}, x - 0.1 * g, 0.1
+    ...         return {}, x - 0.1 * (g - memory["previous"]), 0.1
     >>> print(check_rule(Careless(eta=0.1)).failures[0])  # doctest: +ELLIPSIS
-    The memory entry 'total' that update returns in iteration 1 must be finite, ...
+    The memory that update returns in iteration 1 must be a dict with the names that init returns...
     """
     solver, rng = as_solver(rule), np.random.default_rng(seed)
     report, shape = Report(solver.name), _shape_for(rule)
@@ -165,13 +165,22 @@ def _check_updates(rule: Rule, points: np.ndarray, loss: Any) -> None:
         )
         _check_memory(new, memory, f"update returns in iteration {n}", width)
         finite = np.isfinite(moved).all() and np.isfinite(step).all()
-        if np.shape(moved) != x.shape or not finite or np.any(step <= 0):
+        shapes = np.shape(moved) == x.shape and _broadcasts(np.shape(step), x.shape)
+        if not shapes or not finite or np.any(step <= 0):
             raise Fault(
                 "The point that update returns must be finite and have the shape of x, and "
-                "every step must be positive and finite. It returned the point "
+                "every step must be positive and finite, and broadcast to that shape. It returned the point "
                 f"{show(moved)} and the step {show(step)}."
             )
         memory = new
+
+
+def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Return whether arrays of this shape broadcast to the target shape."""
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
 
 
 def _check_memory(memory: Any, first: dict[str, np.ndarray], method: str, width: int) -> None:
@@ -181,11 +190,10 @@ def _check_memory(memory: Any, first: dict[str, np.ndarray], method: str, width:
             f"It is {memory!r}."
         )
     for name, array in memory.items():
-        good = np.isfinite(array).all() and not (name == "total" and np.any(array < 0))
-        if not good or np.shape(array)[-1:] != (width,):
+        if not np.isfinite(array).all() or np.shape(array)[-1:] != (width,):
             raise Fault(
                 f"The memory entry {name!r} that {method} must be finite, and end in the axis of "
-                f"trajectories, ({width},). A total must not be negative. It is {show(array)}."
+                f"trajectories, ({width},). It is {show(array)}."
             )
 
 
