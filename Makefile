@@ -41,8 +41,8 @@ kernels: .venv/.core
 
 # The oldest supported NumPy, SciPy and Numba, and nothing else: kernels compile, and data, files and errors are handled as with the
 # newest. Whether the mathematics is right does not depend on versions.
-OLDEST := test_extras data/test_loss_data losses/test_accuracy losses/test_loss_inputs solve/test_bad_input \
-	solve/test_scipy_bridge solve/test_state_files test_dependencies
+OLDEST := test_extras linalg/test_loss_data losses/test_accuracy losses/test_loss_inputs solvers/test_bad_input \
+	solvers/test_scipy_bridge solvers/test_state_files test_dependencies
 test-oldest: .venv-oldest/.ready
 	.venv-oldest/bin/python -m pytest -q -n auto --dist worksteal -m "not peer" $(wildcard $(OLDEST:%=tests/%.py) tests/datasets_)
 

@@ -66,7 +66,7 @@ def pytest_addoption(parser):
 def compiled_loops(request, monkeypatch):
     """With --compiled, loops that are left to NumPy for small arrays are compiled as for large ones."""
     if request.config.getoption("compiled"):
-        from adagrad_diff.kernels import _compile
+        from adagrad_diff.linalg.kernels import _compile
 
         monkeypatch.setattr(_compile, "largest_small", -1)
 
@@ -74,16 +74,16 @@ def compiled_loops(request, monkeypatch):
 @pytest.fixture(autouse=True)
 def every_certificate_is_recomputed(monkeypatch):
     """Whatever bound a test leads to is checked afterwards, in extended precision and from the formulas alone."""
-    from adagrad_diff import certificates
+    from adagrad_diff import duality
 
     made = []
 
-    class Watched(certificates.Certifier):
+    class Watched(duality.Certifier):
         def __init__(self, *args, **options):
             super().__init__(*args, **options)
             made.append(self)
 
-    monkeypatch.setattr(certificates, "Certifier", Watched)
+    monkeypatch.setattr(duality, "Certifier", Watched)
     yield
     for certifier in made:
         if isinstance(certifier.dual, str):

@@ -22,7 +22,7 @@ def test_the_drawing_is_that_of_the_code():
 def test_what_is_drawn():
     needs = graph.drawn()
     assert needs["helpers"] == set()
-    assert {"losses", "penalties", "rules", "certificates"} <= needs["solvers"]
+    assert {"losses", "penalties", "rules", "duality"} <= needs["solvers"]
     assert {"experiments", "datasets"} <= needs["cli"]  # all of them lazily
     rows = graph.layers(needs)
     level = {name: k for k, row in enumerate(rows) for name in row}

@@ -112,7 +112,7 @@ def test_all_and_dir():
     assert len(set(adagrad_diff.__all__)) == len(adagrad_diff.__all__)
     listed = dir(adagrad_diff)
     assert listed == sorted(set(listed))
-    assert {*adagrad_diff.__all__, "certificates", "losses", "penalties", "rules"} <= set(listed)
+    assert {*adagrad_diff.__all__, "duality", "losses", "penalties", "rules"} <= set(listed)
 
 
 @pytest.mark.parametrize(

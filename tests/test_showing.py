@@ -29,7 +29,7 @@ A = rng.standard_normal((500, 100))
 b = A[:, 0] - 2 * A[:, 1] + 0.1 * rng.standard_cauchy(500)
 
 
-class Waves(adagrad_diff.data.Source):
+class Waves(adagrad_diff.linalg.Source):
     shape, cuts = (4, 2), (0, 4)
 
     def block(self, k):

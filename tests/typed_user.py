@@ -46,7 +46,7 @@ from adagrad_diff import (
     scipy_method,
     sweep,
 )
-from adagrad_diff.data import Source
+from adagrad_diff.linalg import Source
 from adagrad_diff.rules import block_labels
 from adagrad_diff.sklearn import (
     KernelSVC,

@@ -21,7 +21,7 @@ class Mutation(NamedTuple):
 
 RULES, LOSSES, PENALTIES = ("rules",), ("losses",), ("penalties",)
 SOLVE, SWEEPS, SKLEARN, TORCH, OPTAX, DASK = (
-    ("solve",),
+    ("solvers",),
     ("sweeps",),
     ("sklearn_",),
     ("torch_",),
@@ -75,7 +75,7 @@ MUTATIONS = (
     ),
     Mutation(
         "blocks='row' groups the columns of a matrix instead of its rows",
-        ("rules", "solve"),
+        ("rules", "solvers"),
         "return np.repeat(np.arange(shape[0]), shape[1])",
         "return np.tile(np.arange(shape[1]), shape[0])",
     ),
@@ -94,7 +94,7 @@ MUTATIONS = (
     ),
     Mutation(
         "Poisson's conjugate has a flipped sign",
-        ("losses", "certificates"),
+        ("losses", "duality"),
         "return -entr(v) - v",
         "return -entr(v) + v",
     ),
@@ -168,44 +168,44 @@ MUTATIONS = (
     # ------------------------------------------------------------ certificates
     Mutation(
         "The dual point of a norm penalty is not scaled into the dual set, so bounds are too high",
-        ("certificates",),
+        ("duality",),
         "return (1.0 if polar <= 1 else (1.0 - 4 * EPS) / polar), 0.0",
         "return (1.0 if polar <= 2 else (1.0 - 4 * EPS) / polar), 0.0",
     ),
     Mutation(
         "The dual function ignores sample weights",
-        ("certificates",),
+        ("duality",),
         "total += float(np.sum(weight * conjugate, where=weight > 0))",
         "total += float(np.sum(conjugate, where=weight > 0)) / self.loss.A.shape[0]",
     ),
     Mutation(
         "at_fraction multiplies the strength of the given penalty once more",
-        ("certificates",),
+        ("duality",),
         "fraction * critical_lam(loss, penalty) / _unit(penalty)",
         "fraction * critical_lam(loss, penalty)",
     ),
     Mutation(
         "critical_lam takes no notice of the intercept",
-        ("certificates",),
+        ("duality",),
         "x[-intercepts:] = offset",
         "x[-intercepts:] = 0.0 * offset",
     ),
     # ------------------------------------------------------------ polishing
     Mutation(
         "Newton's method steps backwards when the full step is too long",
-        ("finishing",),
+        ("polishing",),
         "x[index] = new if t == 1.0 else old + t * d",
         "x[index] = new if t == 1.0 else old - t * d",
     ),
     Mutation(
         "The corrector of the interior point method has flipped signs",
-        ("finishing",),
+        ("polishing",),
         "aims = self.has_low * (mu - dr * dz), self.has_high * (mu + dr * dv)",
         "aims = self.has_low * (mu + dr * dz), self.has_high * (mu - dr * dv)",
     ),
     Mutation(
         "The interior point method takes too many samples for those at their nonsmooth points",
-        ("finishing",),
+        ("polishing",),
         "inside, m, first = (s > z) & (t > v), self.m, self.m",
         "inside, m, first = (s > z) | (t > v), self.m, self.m",
     ),

@@ -8,7 +8,7 @@ from sphinx.util import logging
 
 # Packages whose names are all public. Names of the top level are documented as such.
 PACKAGES = (
-    "data",
+    "linalg",
     "experiments.paper",
     "experiments.theory",
     "datasets",

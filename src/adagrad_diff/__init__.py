@@ -17,22 +17,22 @@ TYPE_CHECKING = False  # type checkers read it as True
 # Subpackages whose public names are re-exported here.
 _EXPORTED = (
     "solvers",
-    "finishing",
+    "polishing",
     "sweeps",
     "experiments",
     "rules",
     "losses",
     "penalties",
-    "certificates",
+    "duality",
     "testing",
 )
 
 if TYPE_CHECKING:
-    from .certificates import *
+    from .duality import *
     from .experiments import *
-    from .finishing import *
     from .losses import *
     from .penalties import *
+    from .polishing import *
     from .rules import *
     from .solvers import *
     from .sweeps import *

@@ -8,7 +8,11 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 RENAMED = {  # old name -> new name, of modules and of names in modules
+    "adagrad_diff.certificates": "adagrad_diff.duality",
     "adagrad_diff.checks": "adagrad_diff.testing",
+    "adagrad_diff.data": "adagrad_diff.linalg",
+    "adagrad_diff.finishing": "adagrad_diff.polishing",
+    "adagrad_diff.kernels": "adagrad_diff.linalg.kernels",
     "adagrad_diff.paper": "adagrad_diff.experiments.paper",
     "adagrad_diff.solve": "adagrad_diff.solvers",
     "adagrad_diff.study": "adagrad_diff.experiments",

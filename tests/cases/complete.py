@@ -4,7 +4,7 @@
 def assert_complete(names, cases, where):
     """Raise with a sentence unless there is a case for each name, and none for what is not there.
 
-    `where` says what to add to which file, such as "EVERY in tests/solve/test_describe.py".
+    `where` says what to add to which file, such as "EVERY in tests/solvers/test_describe.py".
     """
     names, cases = set(names), set(cases)
     if missing := sorted(names - cases):

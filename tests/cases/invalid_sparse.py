@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from adagrad_diff import LAD, Minibatch, Multinomial, Quadratic, Squared, minimize
-from adagrad_diff.data import Source
+from adagrad_diff.linalg import Source
 
 SAMPLES, FEATURES = 40, 5
 A = np.random.default_rng(0).standard_normal((SAMPLES, FEATURES))

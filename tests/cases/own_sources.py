@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from adagrad_diff.data import Source
+from adagrad_diff.linalg import Source
 
 
 class Waves(Source):

@@ -7,7 +7,7 @@ import pytest
 
 from adagrad_diff import Squared, critical_lam, minimize
 from adagrad_diff import penalties as p
-from adagrad_diff.certificates import duality_gap
+from adagrad_diff.duality import duality_gap
 from complete import assert_complete
 from looping import looped
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 from adagrad_diff import Interrupted
 from adagrad_diff import sklearn as door
-from adagrad_diff.data import Source
+from adagrad_diff.linalg import Source
 from sklearn_data import data, make
 
 pytestmark = pytest.mark.peer

@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from adagrad_diff import sklearn as door
-from adagrad_diff.data import Source
+from adagrad_diff.linalg import Source
 from sklearn_data import data
 
 pytestmark = pytest.mark.peer

@@ -10,7 +10,7 @@ import pandas as pd
 
 from .. import _check
 from .._check import InputError
-from ..certificates import critical_lam
+from ..duality import critical_lam
 from ..losses import (
     LAD,
     Hinge,

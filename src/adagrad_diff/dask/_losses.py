@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import losses
-from ..data import Source
+from ..linalg import Source
 from ._rows import is_collection, parts
 from ._source import Partitions
 from ._ways import way

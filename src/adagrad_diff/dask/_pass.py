@@ -10,9 +10,9 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from ..data import Block, Samples
-from ..data.block import aligned, writeable
-from ..data.source import added, joined
+from ..linalg import Block, Samples
+from ..linalg.block import aligned, writeable
+from ..linalg.source import added, joined
 from ._ways import Packet
 
 

@@ -11,8 +11,8 @@ import dask.array
 import numpy as np
 
 from .. import _check
-from ..data import Block
-from ..data.as_block import compressed, own_block
+from ..linalg import Block
+from ..linalg.as_block import compressed, own_block
 
 READ_TOGETHER, MAPPED_TOGETHER = (
     "32MiB",

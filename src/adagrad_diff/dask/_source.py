@@ -14,8 +14,8 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from .._threads import one_blas_thread
-from ..data import Block, Samples, Source
-from ..data.source import Moments, added, joined, stacked
+from ..linalg import Block, Samples, Source
+from ..linalg.source import Moments, added, joined, stacked
 from ._pass import FarPass, Remembered, held
 from ._rows import Parts, load
 from ._tasks import (

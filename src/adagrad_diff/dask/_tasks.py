@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from dask.sizeof import sizeof
 
-from ..data import Block
+from ..linalg import Block
 from ._pass import Held, usable
 from ._ways import Packet, identity
 

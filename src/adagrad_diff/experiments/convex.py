@@ -10,7 +10,7 @@ import numpy as np
 from .. import _check
 from .._files import as_path
 from .._messages import require
-from ..certificates import duality_gap
+from ..duality import duality_gap
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
 from ..solvers import minimize

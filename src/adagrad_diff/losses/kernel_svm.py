@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from ..data import as_source
+from ..linalg import as_source
 from ..penalties import Box
 from .linear import check_labels
 from .quadratic import Quadratic

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _check, kernels
+from .. import _check
 from .._messages import counted, warn
-from ..data import Samples, Source, as_source
-from ..data.eigen import largest_eigenvalue
-from ..data.source import CONSTANT_PART
+from ..linalg import Samples, Source, as_source, kernels
+from ..linalg.eigen import largest_eigenvalue
+from ..linalg.source import CONSTANT_PART
 from .base import Coordinates, Loss
 
 # How close a prediction must be to a nonsmooth point to be there, see `at_nonsmooth_points`.
@@ -33,7 +33,7 @@ class LinearModel(Loss):
     ----------
     A : array (N, d), sparse matrix, LinearOperator or Source
         One sample per row. Dense arrays of any order, float32 or float64, CSR and CSC are used in
-        place, never copied. A subclass of `adagrad_diff.data.Source` computes or reads its rows on
+        place, never copied. A subclass of `adagrad_diff.linalg.Source` computes or reads its rows on
         demand.
     b : array (N,)
         Targets; for classification, labels -1 and +1.

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check, kernels
-from ..data.picked import Picked, picked
+from .. import _check
+from ..linalg import kernels
+from ..linalg.picked import Picked, picked
 from .base import Coordinates, Loss, Oracle
 from .linear import LinearModel
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check, kernels
-from ..data import Samples
+from .. import _check
+from ..linalg import Samples, kernels
 from .linear import LinearModel, LinearOracle
 
 LARGEST_CLASS = 2**31 - 1

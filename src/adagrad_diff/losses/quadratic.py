@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from ..data import Source, as_source
-from ..data.eigen import extreme_eigenvalues, largest_eigenvalue
+from ..linalg import Source, as_source
+from ..linalg.eigen import extreme_eigenvalues, largest_eigenvalue
 from .base import Coordinates, Loss, Oracle
 
 # How far from symmetric or semidefinite Q may be because of rounding, relative to its largest entry

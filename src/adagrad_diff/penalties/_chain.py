@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._threads import over_rows, thread_count
-from ..kernels import compiled, plain
+from ..linalg.kernels import compiled, plain
 from ._rows import as_rows, from_rows
 from ._sizes import at_moderate_size
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._threads import over_rows, thread_count
-from ..kernels import compiled
+from ..linalg.kernels import compiled
 from ._roots import NEGLIGIBLE, by_rows, group_rows
 from ._sizes import LEAST_MODERATE, MOST_MODERATE
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from ..kernels import plain
+from ..linalg.kernels import plain
 
 quiet = np.errstate(all="ignore")  # a decorator: what overflows is infinite, without a warning
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import compiled
+from ..linalg.kernels import compiled
 from ._sizes import LEAST_MODERATE, MOST_MODERATE, Rows
 
 EXACT = 1e-12  # a point of a set that misses its boundary by no more than this, relatively, is left as it is

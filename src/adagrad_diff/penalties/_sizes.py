@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import plain
+from ..linalg.kernels import plain
 from ._points import quiet
 
 Parts = tuple[Any, ...]  # numbers and arrays

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lstsq, qr
 
 from .. import _check
-from ..kernels import compiled
+from ..linalg.kernels import compiled
 from ._norm import indicator
 from ._points import quiet
 from ._rows import by_row, check_length, in_double, tolerance

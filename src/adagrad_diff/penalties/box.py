@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from ..kernels import compiled, plain
+from ..linalg.kernels import compiled, plain
 from ._norm import indicator
 from ._points import quiet
 from .base import RELATIVE, Penalty, point

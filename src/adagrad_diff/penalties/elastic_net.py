@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check, kernels
+from .. import _check
 from .._messages import call
+from ..linalg import kernels
 from ._norm import ratio, tolerance
 from ._points import quiet
 from .base import Penalty, point

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from ..kernels import plain
+from ..linalg.kernels import plain
 from ._chain import chain_prox, chain_value
 from ._points import quiet
 from ._rows import as_rows, tolerance

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import kernels
 from .._check import nonnegative, numbers, shown
+from ..linalg import kernels
 from ._groups import group_prox
 from ._norm import Norm, ratio, unit_of
 from ._points import quiet

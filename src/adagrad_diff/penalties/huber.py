@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import nonnegative, positive
-from ..kernels import compiled
+from ..linalg.kernels import compiled
 from ._norm import tolerance
 from ._points import quiet
 from .base import Penalty, point

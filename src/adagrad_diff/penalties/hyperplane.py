@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from ..kernels import compiled
+from ..linalg.kernels import compiled
 from ._norm import indicator
 from ._points import quiet
 from ._rows import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..kernels import plain
+from ..linalg.kernels import plain
 from ._points import quiet
 from ._rows import in_double, tolerance
 from ._sizes import at_moderate_size

@@ -33,7 +33,7 @@ class BaseClassifier(Classes, LinearEstimator):
         Parameters
         ----------
         X : array, sparse matrix or Source (n_samples, n_features)
-            float32 and float64 are used as they are, CSR and CSC too; an `adagrad_diff.data.Source` block by block.
+            float32 and float64 are used as they are, CSR and CSC too; an `adagrad_diff.linalg.Source` block by block.
         y : array (n_samples,)
             Classes, numbers or strings.
         sample_weight : array (n_samples,), optional

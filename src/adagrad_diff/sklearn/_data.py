@@ -15,8 +15,8 @@ from sklearn.utils.validation import (
 )
 
 from .._check import refuse_masked
-from ..data import Source, as_source
-from ..data.as_block import compressed
+from ..linalg import Source, as_source
+from ..linalg.as_block import compressed
 
 FLOATS = (np.float64, np.float32)
 ROOM = 1e-6  # how much smaller than the largest number a square must be, so that sums and products of some do not overflow

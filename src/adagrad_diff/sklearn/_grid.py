@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from ..certificates import at_fraction
+from ..duality import at_fraction
 from ..losses import LinearModel
 from ..penalties import L1, ElasticNet, Penalty, Scaled
 from ._null import null_point

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..data import Source
+from ..linalg import Source
 
 QUICK_ENTRIES, QUICK_SAMPLES = (
     1 << 16,

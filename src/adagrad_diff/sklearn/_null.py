@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates import Certifier, LinearDual, dual_of
-from ..certificates.intercept import best_intercept
-from ..certificates.subgradients import smallest_polar
-from ..certificates.tolerance import unit
+from ..duality import Certifier, LinearDual, dual_of
+from ..duality.intercept import best_intercept
+from ..duality.subgradients import smallest_polar
+from ..duality.tolerance import unit
 from ..losses import LinearModel
 from ..penalties import L1, ElasticNet, Penalty
 

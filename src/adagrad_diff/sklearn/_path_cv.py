@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .. import _check
 from .._messages import warn
-from ..data import Source
+from ..linalg import Source
 from ..losses import Squared
 from . import _ends
 from ._base import LinearEstimator

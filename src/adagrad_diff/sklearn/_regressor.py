@@ -28,7 +28,7 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         Parameters
         ----------
         X : array, sparse matrix or Source (n_samples, n_features)
-            float32 and float64 are used as they are, CSR and CSC too; an `adagrad_diff.data.Source` block by block.
+            float32 and float64 are used as they are, CSR and CSC too; an `adagrad_diff.linalg.Source` block by block.
         y : array (n_samples,)
             Targets.
         sample_weight : array (n_samples,), optional

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificates import certificate_at
-from ..finishing.finish import kinked_terms
+from ..duality import certificate_at
 from ..losses import LinearModel, Loss, Minibatch
 from ..penalties import Penalty
+from ..polishing.finish import kinked_terms
 from ..solvers.minimize import minimize
 from ..solvers.result import NO_MINIMIZER, Status
 from ._keeping import Directory

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.source import CONSTANT_PART, Moments
+from ..linalg.source import CONSTANT_PART, Moments
 from ..losses import LinearModel, Minibatch
 from ..losses.base import Coordinates
 from ..losses.minibatch import Estimates

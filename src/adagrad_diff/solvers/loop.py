@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificates.tolerance import NOTHING, unit
+from ..duality.tolerance import NOTHING, unit
 from .problem import Problem
 from .proximal_gradient import Solver
 from .result import BUDGETS, RUNNING, UNFINISHED, Status

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from ..finishing import Finish
 from ..losses import Loss, Minibatch, as_loss
 from ..penalties import Penalty, as_penalty
+from ..polishing import Finish
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
 from ..rules.base import AveragingRule
 from .auto import Auto, settled
@@ -186,7 +186,7 @@ def minimize(
         ||u|| <= tol ||g^1||, where u = W_n (x^n - x^{n+1}) / eta + g^{n+1} - g^n is a subgradient of F
         at x^{n+1}. It tends to zero if f is smooth, but need not if f is nonsmooth. "gap", the default
         with eta="auto": stop when the duality gap is at most tol |F(x)|, which bounds F(x) - F_star
-        (see `adagrad_diff.certificates`). If no dual point is found, a small subgradient is accepted
+        (see `adagrad_diff.duality`). If no dual point is found, a small subgradient is accepted
         where the curvature of the loss shows that the objective is then near its optimum.
         Both criteria have an absolute part, so that an optimum or a first gradient of zero can be
         reached: |F(x)| counts as at least a millionth of the usual size of the objective (for linear

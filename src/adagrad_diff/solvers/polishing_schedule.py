@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..finishing import Finish, Finisher
+from ..polishing import Finish, Finisher
 from .auto import Auto
 from .problem import Problem
 

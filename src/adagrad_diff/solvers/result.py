@@ -10,10 +10,10 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from .._messages import counted, warn
-from ..finishing.finish import describe_finish
+from ..polishing.finish import describe_finish
 
 if TYPE_CHECKING:
-    from ..certificates import Certificate
+    from ..duality import Certificate
     from .loop import Loop
     from .state import State
 

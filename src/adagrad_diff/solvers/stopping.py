@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificates.tolerance import NOTHING, unit
+from ..duality.tolerance import NOTHING, unit
 from ..losses import Loss
 from ..penalties import Penalty
 from .proximal_gradient import double
 
 if TYPE_CHECKING:
-    from ..certificates import Certificate
+    from ..duality import Certificate
     from .loop import Loop
 
 CHECK_GROWTH = 1.3  # factor by which a run grows between two evaluations of the duality gap
@@ -63,7 +63,7 @@ class SubgradientCriterion:
 
 
 class GapCriterion(SubgradientCriterion):
-    """Stop when the duality gap is at most tol |F(x)|; see `adagrad_diff.certificates`.
+    """Stop when the duality gap is at most tol |F(x)|; see `adagrad_diff.duality`.
 
     If no dual point is found, a small subgradient is accepted where the curvature of the loss shows
     that the objective is near its optimum. Both are evaluated at iterations 1.3^k, at the end, and
@@ -74,7 +74,7 @@ class GapCriterion(SubgradientCriterion):
 
     def __init__(self, loss: Loss, penalty: Penalty, tol: float | None, gradients: int = 1):
         """`gradients` is the number of gradients that an iteration takes."""
-        from ..certificates import Certifier, dual_of
+        from ..duality import Certifier, dual_of
 
         super().__init__(tol)
         self.certifier = Certifier(dual_of(loss.whole, penalty), gradients)
@@ -174,7 +174,7 @@ class GapCriterion(SubgradientCriterion):
 
         They do not where the curvature of the loss is tiny.
         """
-        from ..certificates import least_curvature
+        from ..duality import least_curvature
 
         state, problem = loop.state, loop.problem
         scale = None if np.ndim(problem.scale) == 0 else problem.scale

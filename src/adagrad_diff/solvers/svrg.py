@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from .._threads import over_rows, thread_count
-from ..data.stored import Dense
-from ..finishing.manifold import pieces
+from ..linalg.stored import Dense
 from ..losses import LinearModel, Loss, Minibatch, Squared
 from ..losses.minibatch import STEPS_MADE, Estimates
+from ..polishing.manifold import pieces
 from ..rules import AdaGradDiff, Rule
 from .problem import Problem
 from .proximal_gradient import Iterate, ProximalGradient, double
