@@ -9,7 +9,7 @@ import numpy as np
 
 from ._compile import is_small, plain, scalar_kernel
 
-OWN_LOSSES = str(Path(__file__).parents[1] / "losses")  # where scalar losses are ufuncs
+OWN_LOSSES = str(Path(__file__).parents[2] / "losses")  # where scalar losses are ufuncs
 TILE_SAMPLES = 64  # samples of one trajectory that are gathered into a vector
 WIDE_ROW = 8  # trajectories from which on a sample's row is vector enough
 
