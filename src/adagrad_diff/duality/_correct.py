@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..linalg import Block, Source
-from ..penalties import GroupL2, SparseGroupL2
 from ._extended import Extended, two_sum_arrays
 from ._limits import limits, shrunk_groups
 from ._rounding import EPS, factor
@@ -60,7 +59,8 @@ class DualPoint:
         self.u[problem.weight == 0] = 0.0
         self.low = np.zeros(self.u.size)
         self.v = problem.products(self.u, self.low)
-        self.ends = limits(problem.dual.penalty, problem.loss.l2, problem.features)
+        self.terms = problem.dual.penalty.quadratic_terms(problem.features)
+        self.ends = limits(self.terms, problem.loss.l2, problem.features)
         if problem.loss.intercept:
             low, high = self.ends
             self.ends = np.append(low, 0.0), np.append(high, 0.0)
@@ -109,9 +109,9 @@ class DualPoint:
         missing = np.where(over, -(above + 2.0 * need), np.where(under, below + 2.0 * need, 0.0))
         missing[self.equal] = below[self.equal]
         wrong = np.where(self.equal, np.abs(below) > error + EQUATION_DUST * v[2], over | under)
-        penalty, features = self.problem.dual.penalty, self.problem.features
-        if isinstance(penalty, GroupL2 | SparseGroupL2) and not self.problem.loss.l2:
-            change = shrunk_groups(penalty, v[0, :features], 2.0 * INSIDE) - v[0, :features]
+        features = self.problem.features
+        if not self.problem.loss.l2:
+            change = shrunk_groups(self.terms, v[0, :features], 2.0 * INSIDE) - v[0, :features]
             missing[:features] += change
             wrong[:features] |= change != 0
         return missing, wrong

@@ -22,10 +22,10 @@ import numpy as np
 
 from ..linalg import Block, kernels
 from ..losses import LinearModel
-from ..penalties import L1, Penalty
+from ..penalties import Penalty
 from ._free import cost_to_enter, independence
 from ._noise import noise
-from ._rounding import EPS, accuracy, conjugate_above, factor, largest
+from ._rounding import EPS, factor, largest
 
 BISECTIONS = 60
 SAMPLES_TOGETHER = 1 << 16  # whose conjugates are evaluated together
@@ -307,7 +307,7 @@ class LinearDual(Dual):
             return 1.0, self._envelope(v, e)
         if {"norm", "seminorm"} & self.penalty.properties:
             return self._inside_norm(v, float(self.penalty.polar(e)))
-        conjugate = conjugate_above(self.penalty, -v, e)
+        conjugate = self.penalty.conjugate_bound(-v, e)
         if np.isfinite(conjugate):
             return 1.0, conjugate
         if "set" in self.penalty.properties:  # then scaling changes nothing
@@ -315,7 +315,7 @@ class LinearDual(Dual):
         inside, outside, value = 0.0, 1.0, np.nan
         for _ in range(BISECTIONS):
             theta = 0.5 * (inside + outside)
-            conjugate = conjugate_above(self.penalty, -theta * v, theta * e)
+            conjugate = self.penalty.conjugate_bound(-theta * v, theta * e)
             if np.isfinite(conjugate):
                 inside, value = theta, conjugate
             else:
@@ -323,10 +323,8 @@ class LinearDual(Dual):
         return inside, value
 
     def _inside_norm(self, v: np.ndarray, polar: float) -> tuple[float, float]:
-        """Of a norm: v is known up to something that has at most this polar. (That of L1 is a quotient, not a sum.)"""
-        polar += float(self.penalty.polar(v)) * (
-            1.0 + (4 * EPS if isinstance(self.penalty, L1) else factor(v.size))
-        )
+        """Of a norm: v is known up to something that has at most this polar."""
+        polar += float(self.penalty.polar(v)) * (1.0 + self.penalty.polar_accuracy(v.size))
         return (1.0 if polar <= 1 else (1.0 - 4 * EPS) / polar), 0.0
 
     @cached_property
@@ -347,7 +345,7 @@ class LinearDual(Dual):
             - phi
             + float(e @ size)
             + float(e @ e) / (2 * l2)
-            + (accuracy(self.penalty) + factor(v.size)) * terms
+            + (self.penalty.accuracy + factor(v.size)) * terms
         )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..penalties import GroupL2, SparseGroupL2
 from ._correct import (
     CORRECTIONS,
     DUST,
@@ -105,10 +104,9 @@ class ClassesPoint:
         size = problem.features + loss.intercept
         self.v = np.zeros((3, size, problem.classes))
         self.add(None, np.arange(problem.samples), self.u, self.low)
-        low, high = (
-            end.reshape(problem.features, -1)
-            for end in limits(problem.dual.penalty, loss.l2, problem.features * problem.classes)
-        )
+        size = problem.features * problem.classes
+        self.terms = problem.dual.penalty.quadratic_terms(size)
+        low, high = (end.reshape(problem.features, -1) for end in limits(self.terms, loss.l2, size))
         if loss.intercept:
             low, high = (np.vstack([end, np.zeros((1, problem.classes))]) for end in (low, high))
         self.ends = low, high
@@ -173,10 +171,9 @@ class ClassesPoint:
         above, below = (v[0] - high) + v[1], (low - v[0]) - v[1]
         over, under = above + need > 0, below + need > 0
         missing = np.where(over, -(above + 2.0 * need), np.where(under, below + 2.0 * need, 0.0))
-        penalty = self.problem.dual.penalty
-        if isinstance(penalty, GroupL2 | SparseGroupL2) and not self.problem.loss.l2:
+        if not self.problem.loss.l2:
             flat = v[0, :features].reshape(-1)
-            missing[:features] += (shrunk_groups(penalty, flat, 2.0 * INSIDE) - flat).reshape(
+            missing[:features] += (shrunk_groups(self.terms, flat, 2.0 * INSIDE) - flat).reshape(
                 features, -1
             )
         spare = np.argmin(np.where(missing == 0, np.abs(v[0]), np.inf), axis=1)

@@ -12,7 +12,6 @@ from ..linalg.compressed import ColumnsBlock, RowsBlock
 from ..linalg.kernels import pair_sum, two_product, two_sum
 from ..linalg.source import joined
 from ..losses import LAD, Hinge, Huber, Logistic, Poisson, Quantile, Squared, SquaredHinge
-from ..penalties import ElasticNet
 from ._rounding import EPS, factor
 
 KINDS = (LAD, Quantile, Hinge, Squared, Huber, SquaredHinge, Logistic, Poisson)
@@ -230,14 +229,13 @@ def phi_of(dual: Any, x: np.ndarray) -> float:
 
 def penalty_value(dual: Any, x: np.ndarray) -> tuple[float, float, float]:
     """phi(x) as a pair, and how far it may be off."""
-    penalty = dual.penalty
-    if not isinstance(penalty, ElasticNet):
+    terms = dual.penalty.quadratic_terms(x.size)
+    if terms is None or terms.bounded or terms.strength is not None:
         phi = phi_of(dual, x)
         return phi, 0.0, factor(x.size) * abs(phi) if phi < np.inf else 0.0
-    l1, l2 = (np.broadcast_to(lam, x.shape).copy() for lam in (penalty.l1, penalty.l2))
-    s, c, m = dot(l1, np.abs(x))
-    t, d, n = dot(l2, x * x) if l2.any() else (0.0, 0.0, 0.0)
-    return s + 0.5 * t, c + 0.5 * d, EPS * (m + n)
+    s, c, m = dot(terms.l1, np.abs(x))
+    t, d, n = dot(terms.l2, x * x) if terms.l2.any() else (0.0, 0.0, 0.0)
+    return s + 0.5 * t, c + 0.5 * d, EPS * (m + n) + terms.rounding * (s + t)
 
 
 def weighted(weight: np.ndarray, u: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

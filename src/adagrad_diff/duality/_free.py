@@ -16,7 +16,7 @@ import numpy as np
 
 from ..linalg import Block, Source
 from ..penalties import Penalty
-from ._rounding import accuracy, factor
+from ._rounding import factor
 
 MOST_COLUMNS, OPERATIONS = 500, 2e9  # up to which the smallest eigenvalue is computed
 ROWS_TOGETHER = 4096  # of A that are copied
@@ -33,7 +33,7 @@ def outside(penalty: Penalty, y: np.ndarray, step: float = 1.0) -> tuple[np.ndar
     # From far away, only the directions in which the set goes on for ever are seen.
     scale = 1.0 if "cone" in penalty.properties else AWAY / max(float(np.abs(y).max()), NO_SIZE)
     free = np.asarray(penalty.prox(scale * y, 1.0)) / scale
-    rounding = (accuracy(penalty) + factor(y.size)) * scale * float(np.abs(y - free) @ np.abs(free))
+    rounding = (penalty.accuracy + factor(y.size)) * scale * float(np.abs(y - free) @ np.abs(free))
     return free, float(penalty.conjugate(y - free)) + rounding
 
 
@@ -47,7 +47,7 @@ def cost_to_enter(
     penalty, theta = dual.penalty, 1.0
     if not {"set", "seminorm"} & penalty.properties or not dual.independence > 0:
         return u, np.inf
-    rounding = accuracy(penalty) + factor(v.size)
+    rounding = penalty.accuracy + factor(v.size)
     free, psi = outside(penalty, -v, LARGE_STEP)
     if "seminorm" in penalty.properties:
         polar = float(penalty.polar(v + free)) * (1.0 + rounding)

@@ -13,7 +13,7 @@ from ._dual import Dual
 from ._extended import Known, phi_of
 from ._free import MOST_COLUMNS, outside, smallest_eigenvalue
 from ._noise import SAFETY
-from ._rounding import EPS, accuracy, conjugate_above, factor
+from ._rounding import EPS, factor
 
 
 class QuadraticDual(Dual):
@@ -61,7 +61,7 @@ class QuadraticDual(Dual):
     def bound(self, x: np.ndarray, g: np.ndarray, r: Any) -> tuple[float, np.ndarray]:
         x, size = x.astype(np.float64), np.abs(x).astype(np.float64)
         g, e = self._gradient(x, g.astype(np.float64))
-        point, more, conjugate = g, 0.0, conjugate_above(self.penalty, -g, e)
+        point, more, conjugate = g, 0.0, self.penalty.conjugate_bound(-g, e)
         if (
             not np.isfinite(conjugate)
             and self.curvature > 0
@@ -69,7 +69,7 @@ class QuadraticDual(Dual):
         ):
             # Some g + d is in the domain, the gradient at x + d / Q.
             d, conjugate = outside(self.penalty, -g)
-            e = 2.0 * (e + (accuracy(self.penalty) + self.rounding) * np.abs(g))
+            e = 2.0 * (e + (self.penalty.accuracy + self.rounding) * np.abs(g))
             point, more = (
                 g + d,
                 float(x @ d + np.sum((np.abs(d) + e) ** 2) / (2.0 * self.curvature)),

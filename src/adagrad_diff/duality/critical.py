@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from .. import _check
 from ..losses import LinearModel, Quadratic, as_loss
-from ..penalties import L1, Penalty, Scaled, TotalVariation1D, as_penalty
+from ..penalties import Penalty, Scaled, as_penalty
 from .intercept import balance, best_intercept
 from .subgradients import smallest_polar
 
@@ -57,7 +58,7 @@ def critical_lam(loss: Any, penalty: Any) -> float:
     intercepts = int(np.prod(loss.shape)) // loss.shape[0] if loss.intercept else 0
     penalty.check_size(int(np.prod(loss.shape)) - intercepts)
     factor, _ = smallest_polar(loss, penalty, _minimiser(loss, penalty, intercepts))
-    return factor * _unit(penalty)
+    return float(factor * penalty.strength_unit)
 
 
 def at_fraction(loss: Any, penalty: Any, fraction: float) -> Penalty:
@@ -86,31 +87,22 @@ def at_fraction(loss: Any, penalty: Any, fraction: float) -> Penalty:
     """
     penalty = as_penalty(penalty)
     fraction = _check.positive(fraction, "fraction", "at_fraction")
-    return Scaled(penalty, fraction * critical_lam(loss, penalty) / _unit(penalty))
-
-
-def _unit(penalty: Penalty) -> float:
-    """The strength of a penalty that has just one, else 1."""
-    lam = np.ravel(penalty.l1 if isinstance(penalty, L1) else getattr(penalty, "lam", 1.0))
-    return float(lam[0]) if lam.size == 1 and lam[0] > 0 else 1.0
+    return Scaled(penalty, fraction * critical_lam(loss, penalty) / penalty.strength_unit)
 
 
 def _minimiser(loss: Any, penalty: Penalty, intercepts: int) -> np.ndarray:
     """Where f is smallest among the x that cost no penalty, as one vector."""
     size = int(np.prod(loss.shape))
     x = np.zeros(size)
-    if "seminorm" not in penalty.properties:
+    null = penalty.null_space(size - intercepts)
+    if not null.size:
         if intercepts:
             offset = best_intercept(loss)
             if offset is None:
                 raise ValueError(NO_MINIMISER)
             x[-intercepts:] = offset
         return x
-    if not isinstance(penalty, TotalVariation1D):
-        raise ValueError(f"The null of {penalty.name} is not known.")
-    basis = np.zeros((size, 1 + intercepts))
-    basis[: size - intercepts, 0] = 1.0
-    basis[np.arange(size - intercepts, size), np.arange(1, 1 + intercepts)] = 1.0
+    basis = block_diag(null, np.eye(intercepts))
     return np.asarray(basis @ _minimise_over(loss, basis))
 
 

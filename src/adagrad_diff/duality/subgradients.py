@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ..linalg import kernels
 from ..losses import LinearModel
-from ..penalties import L1, FusedLasso, LInf, Penalty, TotalVariation1D
+from ..penalties import Penalty
 
 
 def smallest_polar(loss: Any, penalty: Penalty, x: np.ndarray) -> tuple[float, np.ndarray | None]:
@@ -25,10 +25,9 @@ def smallest_polar(loss: Any, penalty: Penalty, x: np.ndarray) -> tuple[float, n
         )
     g = loss.value_and_grad(x.reshape(loss.shape))[1].astype(np.float64)
     g = (g[:-1] if loss.intercept else g).ravel()
-    if (
-        "seminorm" in penalty.properties
-    ):  # x is best among the constants, where g sums to zero but for rounding
-        g = g - g.mean()
+    null = penalty.null_space(g.size)
+    if null.size:  # x is optimal along these directions, in which g is zero but for rounding
+        g = g - null @ np.linalg.lstsq(null, g, rcond=None)[0]
     return float(penalty.polar(-g)), None
 
 
@@ -65,20 +64,19 @@ def _smallest_polar_at_kinks(
         return float(penalty.polar(-(g + rows @ (r[kinks] / weight)))), r
 
     # Unknowns: the slopes v, auxiliary u, and t; minimise t subject to polar(-(g + rows v)) <= t.
-    constraints = _polar_as_inequalities(penalty, rows, g)
+    constraints = penalty.polar_inequalities(rows, g)
     if constraints is None:
         raise ValueError(
             f"{kinks.size} samples are at a kink of {type(loss).__name__} where {penalty.name} starts, and the smallest polar "
             "over their subgradients is not a linear program. Jitter b slightly, or use a smooth loss."
         )
     A_ub, b_ub, extra = constraints
-    equalities, values = [], []
+    null = penalty.null_space(features)
+    equalities = [np.r_[column @ rows, np.zeros(extra + 1)] for column in null.T]
+    values = list(-null.T @ g)
     if balance is not None:
         equalities.append(np.r_[weight, np.zeros(extra + 1)])
         values.append(balance)
-    if "seminorm" in penalty.properties:
-        equalities.append(np.r_[rows.sum(axis=0), np.zeros(extra + 1)])
-        values.append(-g.sum())
     bounds = [*zip(left, right, strict=True), *[(0.0, None)] * (extra + 1)]
     cost = np.zeros(kinks.size + extra + 1)
     cost[-1] = 1.0
@@ -95,36 +93,3 @@ def _smallest_polar_at_kinks(
 def _weighted_rows(loss: LinearModel, samples: np.ndarray, weight: np.ndarray) -> Any:
     """Rows of A times weights, as the columns of a sparse matrix."""
     return sparse.csc_array(loss.A.rows(samples).to_sparse().T @ sparse.diags_array(weight))
-
-
-def _polar_as_inequalities(penalty: Penalty, rows: Any, g: np.ndarray) -> Any:
-    """polar(-(g + rows v)) <= t as A (v, u, t) <= b with auxiliary u >= 0, or None if it is not polyhedral."""
-
-    def stack(*blocks: Any) -> Any:
-        return sparse.hstack([sparse.csc_array(block) for block in blocks])
-
-    size = len(g)
-    if isinstance(penalty, L1):  # |y_i| <= t lam_i
-        strength = (penalty.l1 * np.ones(size))[:, None]
-        return (
-            sparse.vstack([stack(s * rows, -strength) for s in (1.0, -1.0)]),
-            np.concatenate([-g, g]),
-            0,
-        )
-    if isinstance(penalty, LInf):  # |y_i| <= u_i, sum u <= t lam
-        lam = float(np.ravel(penalty.lam)[0])
-        sides = [stack(s * rows, -sparse.eye_array(size), np.zeros((size, 1))) for s in (1.0, -1.0)]
-        last = np.r_[np.zeros(rows.shape[1]), np.ones(size), -lam]
-        return (
-            sparse.vstack([*sides, sparse.csc_array(last[None])]),
-            np.concatenate([-g, g, [0.0]]),
-            size,
-        )
-    if isinstance(penalty, TotalVariation1D) and not isinstance(
-        penalty, FusedLasso
-    ):  # |partial sums of y| <= t lam
-        lam = float(np.ravel(penalty.lam)[0])
-        partial, sums = np.cumsum(rows.toarray(), axis=0), np.cumsum(g)
-        sides = [stack(s * partial, np.full((size, 1), -lam)) for s in (1.0, -1.0)]
-        return sparse.vstack(sides), np.concatenate([-sums, sums]), 0
-    return None

@@ -2,6 +2,7 @@
 
 from .affine import Affine
 from .base import Penalty
+from .base import QuadraticTerms as QuadraticTerms
 from .box import Box, NonNegative
 from .box_hyperplane import BoxHyperplane
 from .elastic_net import L1, ElasticNet, Ridge

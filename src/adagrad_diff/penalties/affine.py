@@ -13,7 +13,7 @@ from ._norm import indicator
 from ._points import quiet
 from ._rows import by_row, check_length, in_double, tolerance
 from ._sizes import at_moderate_size
-from .base import RELATIVE, Penalty, point
+from .base import RELATIVE, Penalty, known_at_zero, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -179,6 +179,9 @@ class Affine(Penalty):
             return float(self._b @ t) if spanned else np.inf
 
         return by_row(support, y)
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return known_at_zero(y, e)
 
     def check_size(self, size: int) -> None:
         check_length(size, self.A.shape[1], "Affine")

@@ -3,16 +3,71 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import _check
 from .._messages import call
-from ._points import answer, can_hold, check_out, steps
+from ._points import answer, can_hold, check_out, quiet, steps
 from ._sizes import all_moderate
 
 RELATIVE = 1e-9  # how far outside a set, relative to its size, a point still counts as inside
+EPS = float(np.finfo(np.float64).eps)
+ANSWERS = (  # methods that a subclass must not inherit once it changes the function
+    "quadratic_terms",
+    "box_hyperplane",
+    "norm_part",
+    "null_space",
+    "polar_inequalities",
+    "_conjugate_near",
+)
+
+
+@dataclass
+class QuadraticTerms:
+    r"""Separable quadratic terms, bounds and group norms, one number per coordinate or group.
+
+    .. math:: \varphi(x) = \sum_i l_{1i} |x_i| + \tfrac{l_{2i}}{2} x_i^2 + \sum_k \text{strength}_k \|x_k\|_2
+              \quad\text{where } \text{lower} \le x \le \text{upper}
+
+    `rounding` is the relative rounding error of the strengths.
+    """
+
+    l1: np.ndarray
+    l2: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    labels: np.ndarray | None = None  # group of each coordinate, from 0
+    strength: np.ndarray | None = None  # of each group
+    rounding: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        size: int,
+        l1: Any = 0.0,
+        l2: Any = 0.0,
+        lower: Any = -np.inf,
+        upper: Any = np.inf,
+        **groups: Any,
+    ) -> QuadraticTerms:
+        """Return the terms of `size` coordinates from numbers or vectors."""
+        l1, l2, lower, upper = (
+            np.broadcast_to(v, size).astype(np.float64) for v in (l1, l2, lower, upper)
+        )
+        return cls(l1, l2, lower, upper, **groups)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is a finite bound."""
+        return bool((self.lower > -np.inf).any() or (self.upper < np.inf).any())
+
+
+def sum_rounding(count: int) -> float:
+    """Return twice the relative error that a sum of `count` products can have, in any order."""
+    return (count + 8) * EPS
 
 
 class Penalty(ABC):
@@ -35,6 +90,16 @@ class Penalty(ABC):
 
     accepts: ClassVar[str] = "diagonal"
     properties: ClassVar[frozenset[str]] = frozenset()
+    accuracy: float = 1e-13  # relative accuracy of the prox in double precision
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Reset the answers that a subclass would inherit although it changes the function."""
+        super().__init_subclass__(**options)
+        defined = vars(cls)
+        if not defined.keys().isdisjoint(("value", "apply", "prox")):
+            for name in ANSWERS:
+                if name not in defined:
+                    setattr(cls, name, vars(Penalty)[name])
 
     @abstractmethod
     def value(self, x: Any) -> Any:
@@ -75,6 +140,64 @@ class Penalty(ABC):
         """For a norm or seminorm, sup of <x, y> over phi(x) <= 1: y is a subgradient of t phi at 0 iff polar(y) <= t."""
         raise ValueError(f"{type(self).__name__} is not a norm or seminorm: it has no polar.")
 
+    # ------------------------------------------------------------ answers to other packages
+
+    def quadratic_terms(self, size: int) -> QuadraticTerms | None:
+        """Return phi as separable quadratic terms on `size` coordinates, or None if it is not of this form."""
+        return None
+
+    def box_hyperplane(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, float] | None:
+        """Return (lower, upper, a, beta) if phi is the indicator of a box and a'x = beta, else None."""
+        return None
+
+    def norm_part(self) -> Penalty | None:
+        """Return the norm or seminorm with the same subgradients at 0, or None if there is none or it is unknown."""
+        return self if {"norm", "seminorm"} & self.properties else None
+
+    def null_space(self, size: int) -> np.ndarray:
+        """Return a basis, one vector per column, of the points where a norm or seminorm is zero."""
+        if "norm" not in self.properties:
+            raise ValueError(f"The null space of {self.name} is not known.")
+        return np.zeros((size, 0))
+
+    def polar_inequalities(self, rows: Any, g: np.ndarray) -> tuple[Any, np.ndarray, int] | None:
+        """Return (A, b, k) such that polar(g + rows v) <= t iff A (v, u, t) <= b for some u >= 0 with k entries.
+
+        None if the polar is not the maximum of linear functions. `rows` is sparse.
+        """
+        return None
+
+    @quiet
+    def conjugate_bound(self, y: np.ndarray, e: np.ndarray) -> float:
+        """Return an upper bound on phi* at all points within e of y, whatever rounding does.
+
+        It is inf where phi* is not known to be finite. y and e are vectors.
+        """
+        if {"norm", "seminorm"} & self.properties:
+            polar = float(self.polar(y)) * (1.0 + sum_rounding(y.size)) + float(self.polar(e))
+            return 0.0 if polar <= 1.0 else np.inf
+        value, size = self._conjugate_near(y, e)
+        bound = float(value) + sum_rounding(y.size) * float(size)
+        return bound if bound < np.inf else np.inf  # never NaN
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        """Return `conjugate_bound` but for the rounding of its sum, and the sum of the absolute values of its terms.
+
+        By default both sides are tried, which is exact for functions of one coordinate.
+        """
+        values = [float(self.conjugate(point)) for point in (y, y + e, y - e)]
+        return max(values), max(abs(value) for value in values)
+
+    def polar_accuracy(self, size: int) -> float:
+        """Return the relative rounding error of the polar of a vector of this size."""
+        return sum_rounding(size)
+
+    @property
+    def strength_unit(self) -> float:
+        """The strength `lam` if it is one positive number, else 1: the unit of `critical_lam`."""
+        lam = np.ravel(getattr(self, "lam", 1.0))
+        return float(lam[0]) if lam.size == 1 and lam[0] > 0 else 1.0
+
     def check_size(self, size: int) -> None:  # noqa: B027 (most penalties take any size)
         """Raise if this penalty cannot be applied to vectors of the given size."""
 
@@ -95,6 +218,23 @@ class Penalty(ABC):
         return call(
             self, **{name: value for name, value in vars(self).items() if not name.startswith("_")}
         )
+
+
+def known_at_zero(y: np.ndarray, e: np.ndarray) -> tuple[float, float]:
+    """Return the answer of `_conjugate_near` if only phi*(0) = 0 is safe from rounding."""
+    return (np.inf, np.inf) if y.any() or e.any() else (0.0, 0.0)
+
+
+def support_near(penalty: Any, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+    """Return the answer of `_conjugate_near` for a set within `radius`, whose support function is subadditive."""
+    value = penalty.conjugate(y) + penalty.conjugate(e)  # e >= 0 is the worst of +-e
+    return value, penalty.radius * (np.abs(y).sum() + e.sum())
+
+
+def conjugate_inside(penalty: Penalty, y: np.ndarray, e: np.ndarray) -> tuple[float, float]:
+    """Return the answer of `_conjugate_near` for a penalty inside another one."""
+    value = penalty.conjugate_bound(y, e)
+    return value, abs(value)
 
 
 def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:

@@ -10,7 +10,7 @@ from .. import _check
 from ..linalg.kernels import compiled, plain
 from ._norm import indicator
 from ._points import quiet
-from .base import RELATIVE, Penalty, point
+from .base import RELATIVE, Penalty, QuadraticTerms, point
 from .six_penalties import is_empty
 
 if TYPE_CHECKING:
@@ -132,6 +132,17 @@ class Box(Penalty):
         bound = np.where(y > 0, upper, lower)
         zero = (y == 0) | (np.isinf(bound) & (np.abs(y) <= RELATIVE * np.abs(y).max(axis=0)))
         return np.sum(np.multiply(bound, y, out=np.zeros_like(y), where=~zero), axis=0)
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        ends = []
+        for v in (y + e, y - e):  # convex in each coordinate: the largest value is at an end
+            bound = np.where(v > 0, self.upper, self.lower)
+            ends.append(np.multiply(bound, v, out=np.zeros_like(v), where=v != 0))
+        values = np.maximum(*ends)
+        return values.sum(), np.abs(values).sum()
+
+    def quadratic_terms(self, size: int) -> QuadraticTerms:
+        return QuadraticTerms.of(size, lower=self.lower, upper=self.upper)
 
     def check_size(self, size: int) -> None:
         for bound in (self.lower, self.upper):

@@ -19,7 +19,7 @@ from ._rows import (
     tolerance,
 )
 from ._sizes import at_moderate_size
-from .base import RELATIVE, Penalty, point
+from .base import RELATIVE, Penalty, known_at_zero, point
 from .box import Box
 
 if TYPE_CHECKING:
@@ -328,6 +328,18 @@ class BoxHyperplane(Penalty):
         bound = np.where(y - t * self._a > 0.0, self._upper, self._lower)
         finite = np.isfinite(bound)
         return self._beta - bound[finite] @ self._a[finite]
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        reach = np.maximum(np.abs(self._lower), np.abs(self._upper))
+        if not np.isfinite(reach).all():
+            return known_at_zero(y, e)
+        a = np.abs(self._a)
+        slope = np.abs(np.divide(y, a, out=np.zeros_like(y), where=a != 0)).max()
+        size = reach @ (np.abs(y) + slope * a) + slope * abs(self._beta)
+        return self.conjugate(y) + reach @ e, size
+
+    def box_hyperplane(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        return self._lower, self._upper, self.a, self.beta
 
     def check_size(self, size: int) -> None:
         check_length(size, self.a.size, "BoxHyperplane")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from .. import _check
 from .._messages import call
 from ..linalg import kernels
 from ._norm import ratio, tolerance
 from ._points import quiet
-from .base import Penalty, point
+from .base import EPS, Penalty, QuadraticTerms, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -69,6 +70,20 @@ class ElasticNet(Penalty):
         excess = np.where((l2 == 0) & (excess <= tolerance(y) * l1), 0.0, excess)
         return np.where(excess == 0, 0.0, excess * (excess / (2 * l2))).sum(axis=0)
 
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        excess = np.maximum(np.abs(y) + e - self.l1, 0.0)
+        if np.any((excess > 0) & (self.l2 == 0)):
+            return np.inf, np.inf
+        ratio = np.divide(excess, self.l2, out=np.zeros_like(excess), where=excess > 0)
+        value = 0.5 * np.sum(ratio * excess)
+        return value, value + np.sum(ratio * self.l1)  # |y| - l1 is rounded as well
+
+    def quadratic_terms(self, size: int) -> QuadraticTerms:
+        return QuadraticTerms.of(size, self.l1, self.l2)
+
+    def norm_part(self) -> Penalty:
+        return L1(self.l1)
+
     def _beside(self, x: np.ndarray) -> list[np.ndarray]:
         """Both strengths, as columns beside trajectories."""
         return [lam[:, None] if x.ndim == 2 else lam for lam in (self.l1, self.l2)]
@@ -112,6 +127,18 @@ class L1(ElasticNet):
     def polar(self, y: ArrayLike) -> Any:
         y = point(self, y, "y")
         return ratio(np.abs(y), self._beside(y)[0]).max(axis=0)
+
+    def polar_accuracy(self, size: int) -> float:
+        return 4 * EPS  # a maximum of quotients
+
+    def polar_inequalities(self, rows: Any, g: np.ndarray) -> tuple[Any, np.ndarray, int]:
+        strength = np.broadcast_to(self.l1, g.size)[:, None]  # |y_i| <= t lam_i
+        sides = [sparse.hstack([sign * rows, -strength]) for sign in (1.0, -1.0)]
+        return sparse.vstack(sides), np.concatenate([-g, g]), 0
+
+    @property
+    def strength_unit(self) -> float:
+        return float(self.l1[0]) if self.l1.size == 1 and self.l1[0] > 0 else 1.0
 
     def __repr__(self) -> str:
         return call(self, lam=_plain(self.l1))

@@ -54,6 +54,11 @@ class Foreign(Penalty):
         return self._accepts or "diagonal"
 
     @property
+    def accuracy(self) -> float:  # type: ignore[override]
+        """What it says, or that of a closed form."""
+        return float(getattr(self.penalty, "accuracy", Penalty.accuracy))
+
+    @property
     def name(self) -> str:
         return type(self.penalty).__name__
 

@@ -40,12 +40,18 @@ class FusedLasso(Penalty):
     [0.0, 0.0, 6.5, 6.5]
     """
 
-    properties = frozenset({"norm"})
-
     def __init__(self, l1: float, tv: float):
         self.l1, self.tv = (
             _check.nonnegative(v, name, "FusedLasso") for v, name in ((l1, "l1"), (tv, "tv"))
         )
+
+    @property
+    def properties(self) -> frozenset[str]:  # type: ignore[override]
+        """A norm, unless it is the total variation alone."""
+        return frozenset({"norm" if self.l1 > 0 else "seminorm"})
+
+    def null_space(self, size: int) -> np.ndarray:
+        return np.zeros((size, 0)) if self.l1 > 0 else np.ones((size, 1))
 
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)

@@ -12,7 +12,7 @@ from ._groups import group_prox
 from ._norm import Norm, ratio, unit_of
 from ._points import quiet
 from ._sizes import all_moderate
-from .base import point
+from .base import QuadraticTerms, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -101,6 +101,9 @@ class GroupL2(Norm):
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         group_prox(z, step, out, 0.0, self)
+
+    def quadratic_terms(self, size: int) -> QuadraticTerms:
+        return QuadraticTerms.of(size, labels=self._labels, strength=self._strength)
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:

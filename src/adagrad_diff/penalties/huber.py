@@ -82,3 +82,10 @@ class HuberPenalty(Penalty):
         outside = (size > self.lam * self.delta * (1.0 + tolerance(y))).any(axis=0)
         half = np.sum(size * (size / (2.0 * self.lam)), axis=0) if self.lam else 0.0
         return np.where(outside, np.inf, half)[()]
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        size = np.abs(y) + e
+        if np.any(size > self.lam * self.delta):
+            return np.inf, np.inf
+        value = np.sum(size * (size / (2.0 * self.lam))) if self.lam else 0.0
+        return value, value

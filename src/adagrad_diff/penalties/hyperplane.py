@@ -20,7 +20,7 @@ from ._rows import (
     tolerance,
 )
 from ._sizes import at_moderate_size
-from .base import Penalty, point
+from .base import Penalty, known_at_zero, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -110,6 +110,9 @@ class Hyperplane(Penalty):
             return float(self._beta * t) if parallel and (t >= 0.0 or not self._below) else np.inf
 
         return by_row(support, y)
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return known_at_zero(y, e)
 
     def check_size(self, size: int) -> None:
         check_length(size, self.a.size, type(self).__name__)

@@ -9,7 +9,7 @@ from ._norm import absolute_sum, indicator, largest, tolerance
 from ._points import quiet
 from ._roots import by_rows, exact, simplex_rows
 from ._sizes import at_moderate_size
-from .base import Penalty, point
+from .base import Penalty, point, support_near
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,3 +56,6 @@ class L1Ball(Penalty):
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         return self.radius * largest(point(self, y, "y"))
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return support_near(self, y, e)

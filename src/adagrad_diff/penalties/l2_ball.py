@@ -9,7 +9,7 @@ from ._norm import euclidean, indicator, tolerance
 from ._points import quiet
 from ._roots import by_rows, exact, l2_ball_rows
 from ._sizes import at_moderate_size
-from .base import Penalty, point
+from .base import Penalty, point, support_near
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,3 +53,6 @@ class L2Ball(Penalty):
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         return self.radius * euclidean(point(self, y, "y"))
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return support_near(self, y, e)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from scipy import sparse
+
 from .._check import nonnegative
 from ._norm import Norm, absolute_sum, largest, ratio
 from ._points import quiet
@@ -12,7 +15,6 @@ from ._sizes import at_moderate_size
 from .base import point
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike
 
 
@@ -48,3 +50,12 @@ class LInf(Norm):
     @quiet
     def polar(self, y: ArrayLike) -> Any:
         return ratio(absolute_sum(point(self, y, "y")), self.lam)
+
+    def polar_inequalities(self, rows: Any, g: np.ndarray) -> tuple[Any, np.ndarray, int]:
+        size, kinks = rows.shape  # |y_i| <= u_i, and the sum of u is at most t lam
+        sides = [
+            sparse.hstack([sign * rows, -sparse.eye_array(size), np.zeros((size, 1))])
+            for sign in (1.0, -1.0)
+        ]
+        total = np.concatenate([np.zeros(kinks), np.ones(size), [-self.lam]])[None]
+        return sparse.vstack([*sides, total]), np.concatenate([-g, g, [0.0]]), size

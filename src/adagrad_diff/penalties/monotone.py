@@ -10,7 +10,7 @@ from ..linalg.kernels import plain
 from ._points import quiet
 from ._rows import in_double, tolerance
 from ._sizes import at_moderate_size
-from .base import Penalty, point
+from .base import Penalty, known_at_zero, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -64,6 +64,9 @@ class Monotone(Penalty):
         slack = tolerance(y.dtype) * np.sum(np.abs(y), axis=0, dtype=np.float64)
         inside = np.all(sums >= -slack, axis=0) & (sums[-1] <= slack)
         return np.where(inside, 0.0, np.inf) if y.ndim == 2 else (0.0 if inside else np.inf)
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return known_at_zero(y, e)
 
 
 @plain

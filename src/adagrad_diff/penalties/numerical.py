@@ -9,7 +9,7 @@ import numpy as np
 from .. import _check
 from ._points import quiet
 from ._rows import in_double
-from .base import inner_prox
+from .base import Penalty, conjugate_inside, inner_prox
 from .foreign import as_penalty
 from .transformed import _Wrapped
 
@@ -43,6 +43,7 @@ class NumericalProx(_Wrapped):
     """
 
     accepts = "diagonal"
+    accuracy = 1e-8
 
     def __init__(self, penalty: Any, accuracy: float = 1e-8, max_iter: int = 10_000):
         self.penalty, self.accuracy = (
@@ -56,6 +57,12 @@ class NumericalProx(_Wrapped):
 
     def conjugate(self, y: ArrayLike) -> Any:
         return self.penalty.conjugate(y)
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return conjugate_inside(self.penalty, y, e)
+
+    def norm_part(self) -> Penalty | None:
+        return self.penalty.norm_part()
 
     def polar(self, y: ArrayLike) -> Any:
         return self.penalty.polar(y)

@@ -10,7 +10,7 @@ from .. import _check
 from ._norm import indicator
 from ._points import quiet
 from ._rows import as_rows, check_length, from_rows, tolerance
-from .base import Penalty, point, scalar_step
+from .base import Penalty, known_at_zero, point, scalar_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -82,6 +82,9 @@ class PSD(Penalty):
         slack = tolerance(y.dtype) * np.maximum(np.abs(eigenvalues).max(axis=1), skew)
         value = indicator(finite & (eigenvalues[:, -1] <= slack))
         return value if y.ndim == 2 else value[0]
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return known_at_zero(y, e)
 
     def check_size(self, size: int) -> None:
         check_length(size, self.n**2, f"PSD({self.n})")

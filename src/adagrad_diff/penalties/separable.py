@@ -10,7 +10,7 @@ import numpy as np
 from .. import _check
 from ._norm import indicator
 from ._points import quiet
-from .base import Penalty, point
+from .base import Penalty, QuadraticTerms, known_at_zero, point
 from .foreign import as_penalty
 
 if TYPE_CHECKING:
@@ -108,6 +108,36 @@ class Separable(Penalty):
             (penalty.conjugate(y[where]) for where, penalty in pairs),
             indicator((y[rest] == 0).all(axis=0)),
         )
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        _, pairs, rest = self.plan(y.size)
+        bounds = [penalty.conjugate_bound(y[where], e[where]) for where, penalty in pairs]
+        bounds.append(known_at_zero(y[rest], e[rest])[0])
+        return sum(bounds), sum(abs(bound) for bound in bounds)
+
+    @property
+    def accuracy(self) -> float:  # type: ignore[override]
+        """That of the least accurate part."""
+        return max((penalty.accuracy for _, penalty in self.parts), default=Penalty.accuracy)
+
+    def quadratic_terms(self, size: int) -> QuadraticTerms | None:
+        found, labels = QuadraticTerms.of(size), np.full(size, -1)
+        strengths: list[float] = []
+        for where, penalty in self.plan(size)[1]:
+            terms = penalty.quadratic_terms(labels[where].size)
+            if terms is None:
+                return None
+            for name in ("l1", "l2", "lower", "upper"):
+                getattr(found, name)[where] = getattr(terms, name)
+            found.rounding = max(found.rounding, terms.rounding)
+            if terms.labels is not None and terms.strength is not None:
+                labels[where] = terms.labels + len(strengths)
+                strengths += terms.strength.tolist()
+        if strengths:
+            single = np.flatnonzero(labels < 0)  # the other coordinates are groups of strength 0
+            labels[single] = len(strengths) + np.arange(single.size)
+            found.labels, found.strength = labels, np.append(strengths, np.zeros(single.size))
+        return found
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:

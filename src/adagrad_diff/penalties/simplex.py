@@ -11,7 +11,7 @@ from ._norm import indicator, tolerance
 from ._points import quiet
 from ._roots import by_rows, exact, simplex_rows
 from ._sizes import at_moderate_size
-from .base import Penalty, point
+from .base import Penalty, point, support_near
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -60,3 +60,6 @@ class Simplex(Penalty):
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         return self.radius * point(self, y, "y").max(axis=0).astype(np.float64)
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return support_near(self, y, e)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from .._check import nonnegative
 from ._groups import group_prox
 from ._norm import Norm, absolute_sum, largest, ratio, unit_of
 from ._points import quiet
-from .base import point
+from .base import QuadraticTerms, point
 from .group_l2 import GroupL2
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ class SparseGroupL2(Norm):
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         group_prox(z, step, out, self.l1, self._group)
+
+    def quadratic_terms(self, size: int) -> QuadraticTerms:
+        return replace(self._group.quadratic_terms(size), l1=np.full(size, self.l1))
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:

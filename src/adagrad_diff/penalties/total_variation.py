@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from .. import _check
 from ._chain import chain_prox, chain_value
@@ -66,6 +67,14 @@ class TotalVariation1D(Penalty):
         known = (sums[-1] <= tolerance(y.dtype) * size) & ((size == 0) | (self.lam > 0))
         polar = np.where(known, largest / (self.lam or 1.0), np.inf)
         return polar if y.ndim == 2 else float(polar)
+
+    def null_space(self, size: int) -> np.ndarray:
+        return np.ones((size, 1))
+
+    def polar_inequalities(self, rows: Any, g: np.ndarray) -> tuple[Any, np.ndarray, int]:
+        partial, sums = np.cumsum(rows.toarray(), axis=0), np.cumsum(g)  # at most t lam in size
+        sides = [np.hstack([s * partial, np.full((g.size, 1), -self.lam)]) for s in (1.0, -1.0)]
+        return sparse.csr_array(np.vstack(sides)), np.concatenate([-sums, sums]), 0
 
     def conjugate(self, y: ArrayLike) -> Any:
         y = point(self, y, "y")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from .. import _check
 from ._norm import indicator, ratio, unit_of
 from ._points import quiet
 from ._rows import tolerance
-from .base import Penalty, inner_prox, point
+from .base import EPS, Penalty, QuadraticTerms, conjugate_inside, inner_prox, point
 from .foreign import as_penalty
 
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ class _Wrapped(Penalty):
     @property
     def properties(self) -> frozenset[str]:  # type: ignore[override]
         return self.penalty.properties
+
+    @property
+    def accuracy(self) -> float:  # type: ignore[override]
+        return self.penalty.accuracy
 
     def check_size(self, size: int) -> None:
         self.penalty.check_size(size)
@@ -117,8 +123,41 @@ class Scaled(_Wrapped):
             return indicator((y == 0).all(axis=0))
         return self.factor * self.penalty.conjugate(y / self.factor)
 
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        factor = 1.0 if self._set else self.factor
+        value, size = conjugate_inside(self.penalty, y / factor, e / factor)
+        return factor * value, factor * size
+
+    def quadratic_terms(self, size: int) -> QuadraticTerms | None:
+        terms = self.penalty.quadratic_terms(size)
+        if terms is None or self._set:
+            return terms
+        strength = None if terms.strength is None else self.factor * terms.strength
+        return replace(
+            terms,
+            l1=self.factor * terms.l1,
+            l2=self.factor * terms.l2,
+            strength=strength,
+            rounding=terms.rounding + EPS,
+        )
+
+    def norm_part(self) -> Penalty | None:
+        norm = self.penalty.norm_part()
+        return None if norm is None else Scaled(norm, self.factor)
+
+    def null_space(self, size: int) -> np.ndarray:
+        return self.penalty.null_space(size) if self.factor else super().null_space(size)
+
     def polar(self, y: ArrayLike) -> Any:
         return ratio(self.penalty.polar(y), self.factor)
+
+    def polar_inequalities(self, rows: Any, g: np.ndarray) -> tuple[Any, np.ndarray, int] | None:
+        found = self.penalty.polar_inequalities(rows, g)
+        if found is None:
+            return None
+        A, b, extra = found
+        unit = np.append(np.ones(A.shape[1] - 1), self.factor)  # the last column belongs to t
+        return A @ sparse.diags_array(unit), b, extra
 
 
 class Translated(_Wrapped):
@@ -179,6 +218,14 @@ class Translated(_Wrapped):
         )  # so that the sum is not inf - inf
         moved = np.sum((shift / one) * (y / other), axis=0, dtype=np.float64) * one * other
         return np.where(conjugate == np.inf, np.inf, conjugate + moved)[()]
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        value, size = conjugate_inside(self.penalty, y, e)
+        shift = np.abs(self.shift)
+        return (
+            value + np.sum(self.shift * y) + np.sum(shift * e),
+            size + np.sum(shift * (np.abs(y) + e)),
+        )
 
     def check_size(self, size: int) -> None:
         _check_length(self.shift, size, "shift", "Translated")
@@ -249,6 +296,9 @@ class Precomposed(_Wrapped):
         """phi*(y / a)."""
         y = point(self, y, "y")
         return self.penalty.conjugate((y / _beside(self.diagonal, y)).astype(y.dtype, copy=False))
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return conjugate_inside(self.penalty, y / self.diagonal, e / np.abs(self.diagonal))
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:

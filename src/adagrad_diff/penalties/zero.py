@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._norm import indicator
-from .base import Penalty, point
+from .base import Penalty, QuadraticTerms, known_at_zero, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -35,6 +35,12 @@ class Zero(Penalty):
 
     def conjugate(self, y: ArrayLike) -> Any:
         return indicator(np.all(point(self, y, "y") == 0, axis=0))
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return known_at_zero(y, e)
+
+    def quadratic_terms(self, size: int) -> QuadraticTerms:
+        return QuadraticTerms.of(size)
 
     def polar(self, y: ArrayLike) -> Any:
         return self.conjugate(y)

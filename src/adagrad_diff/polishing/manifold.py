@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..penalties import Box, ElasticNet, GroupL2, Penalty, Scaled, Separable, SparseGroupL2, Zero
+from ..penalties import Penalty
 
 
 @dataclass
@@ -162,51 +162,23 @@ class Pieces:
         return some
 
 
-def unscaled(penalty: Penalty) -> tuple[Penalty, float]:
-    """A penalty, and what it is multiplied by."""
-    if not isinstance(penalty, Scaled):
-        return penalty, 1.0
-    inner, factor = unscaled(penalty.penalty)
-    return inner, factor * penalty.factor
-
-
 def pieces(penalty: Penalty, size: int, free: int, l2: float) -> Pieces | str:
     """Of a penalty on `size` coordinates, the loss's ridge term, and `free` further coordinates without any; or why not."""
-    n = size + free
-    found = Pieces(np.zeros(n), np.zeros(n), np.full(n, -np.inf), np.full(n, np.inf))
-    found.l2[:size] = l2
-    groups: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     penalty.check_size(size)
-    pairs = penalty.plan(size)[1] if isinstance(penalty, Separable) else [(slice(0, size), penalty)]
-    for where, given in pairs:
-        index, (part, factor) = np.arange(size)[where], unscaled(given)
-        if not type(part).apply.__module__.startswith("adagrad_diff."):
-            return f"{part.name} has a prox of its own"
-        if isinstance(part, ElasticNet):
-            found.l1[index] = factor * part.l1
-            found.l2[index] += factor * part.l2
-        elif isinstance(part, Box):
-            found.lower[index], found.upper[index] = part.lower, part.upper
-        elif isinstance(part, GroupL2 | SparseGroupL2):
-            names, labels = np.unique(part.groups, return_inverse=True)
-            weights = getattr(part, "weights", None)
-            lam = factor * (part.lam if isinstance(part, GroupL2) else part.l2)
-            found.l1[index] = 0.0 if isinstance(part, GroupL2) else factor * part.l1
-            groups.append(
-                (index, labels, lam * (np.ones(names.size) if weights is None else weights))
-            )
-        elif not isinstance(part, Zero):
-            return f"the second-order step does not know {part.name}"
-    if groups:
-        if found.bounded:
-            return "there are groups beside bounds"
-        found.labels, count = np.full(n, -1), 0
-        for index, labels, strength in groups:
-            found.labels[index] = labels + count
-            count += strength.size
-        single = np.flatnonzero(found.labels < 0)  # groups of one, without a strength
-        found.labels[single] = count + np.arange(single.size)
-        found.strength = np.concatenate(
-            [*(strength for _, _, strength in groups), np.zeros(single.size)]
-        )
+    terms = penalty.quadratic_terms(size)
+    if terms is None:
+        return f"the second-order step does not know {penalty.name}"
+    if terms.labels is not None and terms.bounded:
+        return "there are groups beside bounds"
+    rest = np.zeros(free)
+    found = Pieces(
+        np.append(terms.l1, rest),
+        np.append(terms.l2 + l2, rest),
+        np.append(terms.lower, rest - np.inf),
+        np.append(terms.upper, rest + np.inf),
+    )
+    if terms.labels is not None and terms.strength is not None:
+        # Each free coordinate is a group of strength 0.
+        found.labels = np.append(terms.labels, terms.strength.size + np.arange(free))
+        found.strength = np.append(terms.strength, rest)
     return found

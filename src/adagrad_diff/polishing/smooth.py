@@ -8,7 +8,7 @@ import numpy as np
 
 from ..losses import Multinomial, Quadratic
 from ..losses.linear import LinearModel
-from ..penalties import BoxHyperplane, Penalty
+from ..penalties import Penalty
 from .curvature import Curvature, LinearCurvature
 from .curvature_classes import ClassesCurvature
 from .curvature_far import FarCurvature
@@ -55,15 +55,15 @@ class Smooth(Solver):
 
 def smooth_solver(loss: Any, penalty: Penalty) -> Smooth | Plane | str:
     """A solver, or a phrase that says why there is none."""
-    if isinstance(penalty, BoxHyperplane):
+    if (plane := penalty.box_hyperplane()) is not None:
         if (
             not isinstance(loss, Quadratic)
             or loss.Q.opaque
             or loss.shape[0] > DENSE_QUADRATIC
-            or not penalty.a.all()
+            or not plane[2].all()
         ):
             return "with a hyperplane, the loss must be a quadratic function whose matrix fits into memory"
-        return Plane(loss, penalty)
+        return Plane(loss, penalty, *plane[:3])
     if isinstance(loss, LinearModel) and not isinstance(loss, Multinomial):
         if type(loss).curvature is None:
             return "the second derivative of the loss is not known"

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..linalg import kernels
 from ..losses import Quadratic
-from ..penalties import BoxHyperplane
+from ..penalties import Penalty
 from .curvature_quadratic import QuadraticCurvature
 from .newton_small import solve_symmetric
 from .outcome import Outcome, Solver, Stop
@@ -18,9 +18,16 @@ PAIR_STEPS = 20  # per coordinate and round
 class Plane(Solver):
     """Pairs of coordinates find those that are free, one factorisation their values: sum(y) is given, y = a x."""
 
-    def __init__(self, loss: Quadratic, penalty: BoxHyperplane):
-        self.loss, self.penalty, self.a = loss, penalty, penalty.a
-        one, other = self.a * penalty.lower, self.a * penalty.upper
+    def __init__(
+        self,
+        loss: Quadratic,
+        penalty: Penalty,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        a: np.ndarray,
+    ):
+        self.loss, self.penalty, self.a = loss, penalty, a
+        one, other = a * lower, a * upper
         self.lower, self.upper = np.minimum(one, other), np.maximum(one, other)
         self._Q: np.ndarray | None = None
 

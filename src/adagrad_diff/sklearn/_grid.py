@@ -9,7 +9,7 @@ import numpy as np
 from .. import _check
 from ..duality import at_fraction
 from ..losses import LinearModel
-from ..penalties import L1, ElasticNet, Penalty, Scaled
+from ..penalties import Penalty
 from ._null import null_point
 
 
@@ -38,13 +38,11 @@ def grid(
         raise ValueError(
             f"The 'eps' parameter of {owner} must lie strictly between 0 and 1. Got {eps!r} instead."
         )
-    inner = penalty.penalty if isinstance(penalty, Scaled) else penalty
-    if isinstance(inner, ElasticNet) and inner.l2.any() and not inner.l1.any():
-        middle = max(_where_ridge_matters(loss, inner) for loss in losses) or 1.0
+    middles = [_where_ridge_matters(loss, penalty) for loss in losses]
+    if None not in middles:
+        middle = max(middles) or 1.0  # type: ignore[type-var]
         return np.geomspace(middle / share, middle * share, number)
-    norm = (
-        L1(inner.l1) if isinstance(inner, ElasticNet) else inner
-    )  # a ridge part has no slope at zero
+    norm = penalty.norm_part() or penalty
     try:
         top = max(at_fraction(loss, norm, 1.0).factor for loss in losses)  # type: ignore[attr-defined]
     except ValueError as error:
@@ -55,11 +53,19 @@ def grid(
     return np.geomspace(top, share * top, number)
 
 
-def _where_ridge_matters(loss: LinearModel, ridge: ElasticNet) -> float:
+def _where_ridge_matters(loss: LinearModel, penalty: Penalty) -> float | None:
+    """Return the multiple of a ridge penalty that moves predictions by their unit, None if it is not a ridge."""
     x = null_point(loss)
+    size = x[:-1].size if loss.intercept else x.size
+    penalty.check_size(size)
+    terms = penalty.quadratic_terms(size)
+    if terms is None or terms.l1.any() or terms.strength is not None or terms.bounded:
+        return None
+    if not terms.l2.any():
+        return None
     step = loss.value_and_grad(x)[1].astype(np.float64)
     part = step[:-1] if loss.intercept else step  # a view
-    strength = np.broadcast_to(ridge.l2, part.size).reshape(part.shape)
+    strength = terms.l2.reshape(part.shape)
     np.divide(part, strength, out=part, where=strength > 0)
     part[strength == 0] = 0.0
     step[len(part) :] = 0.0  # the intercept follows

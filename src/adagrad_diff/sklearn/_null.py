@@ -12,7 +12,7 @@ from ..duality.intercept import best_intercept
 from ..duality.subgradients import smallest_polar
 from ..duality.tolerance import unit
 from ..losses import LinearModel
-from ..penalties import L1, ElasticNet, Penalty
+from ..penalties import Penalty
 
 SORTED = (
     500_000  # samples up to which kinks are sorted, which takes several vectors of double precision
@@ -42,7 +42,8 @@ def null_gap(
     None if it is not, or if the penalty is no norm (then zeros are hardly ever optimal), or if it would take long to know. With
     `program`, a linear program may be solved for it, which the finish does as well.
     """
-    if not (isinstance(penalty, ElasticNet) or {"norm", "seminorm"} & penalty.properties):
+    norm = penalty.norm_part()
+    if norm is None:
         return None
     oracle, g = loss.oracle(x), np.empty_like(x)
     fun = float(oracle(x, g))  # such a penalty is zero there
@@ -63,9 +64,6 @@ def null_gap(
 
     enough = tol * unit(fun, certifier.scale)
     if gap(r) > enough and program and 1 < kinks <= PROGRAM // loss.A.shape[1]:
-        norm = (
-            L1(penalty.l1) if isinstance(penalty, ElasticNet) else penalty
-        )  # a ridge part has no slope at zero
         with suppress(ValueError):  # the best subgradient is not known
             gap(smallest_polar(loss, norm, x.astype(np.float64))[1])
     found = certifier.certificate(x)
