@@ -181,7 +181,7 @@ MUTATIONS = (
     Mutation(
         "at_fraction multiplies the strength of the given penalty once more",
         ("duality",),
-        "fraction * critical_lam(loss, penalty) / _unit(penalty)",
+        "fraction * critical_lam(loss, penalty) / penalty.strength_unit",
         "fraction * critical_lam(loss, penalty)",
     ),
     Mutation(
