@@ -356,8 +356,8 @@ MUTATIONS = (
     Mutation(
         "UniXGrad forgets the first gradient of a step before the second one",
         ("rules",),
-        'new = {"previous": g}  # M_t',
-        'new = {"previous": memory["previous"]}  # M_t',
+        'new = {"previous": g, "total": memory["total"] + added}',
+        'new = {"previous": memory["previous"], "total": memory["total"] + added}',
     ),
     Mutation(
         "AdaPEG counts the first gradient, which is only a prediction",

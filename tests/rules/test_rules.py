@@ -78,7 +78,6 @@ def test_coordinates_of_a_block_share_a_step(blocks, shape, intercept, expected)
         ),
         ([0, 1, 1, 1], (3,), True, r"one label per coordinate: 3"),
         ([], (3,), False, "blocks"),
-        ([[0, 1], [0]], (3,), False, "blocks"),
         (
             [[0, 1, 1]],
             (3,),

@@ -1,12 +1,11 @@
 """AC-FGM: an accelerated method with steps from the local curvature. There is no step size."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .ada_pg import first_step, second_step
-from .base import AveragingRule, squared_norm
+from .base import AveragingRule, fixed, frozen, squared_norm
 
 BETA = 1.0 - np.sqrt(6.0) / 3.0  # the reference's beta and alpha
 ALPHA = 0.1
@@ -14,7 +13,7 @@ GROWTH = 4.0 / 3.0  # 2 (1 - BETA)^2, by which a step may grow
 FIRST_SHARE = 0.4  # of one over the local curvature: the first accelerated step
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class ACFGM(AveragingRule):
     r"""The auto-conditioned fast gradient method. For smooth f; no step size, no line search.
 
@@ -48,9 +47,9 @@ class ACFGM(AveragingRule):
     arXiv 2310.10082, and the authors' code. The first step is ours.
     """
 
-    eta: Any = field(default=None, init=False)
-    eps: float = field(default=1e-8, init=False)
-    blocks: Any = field(default="all", init=False)
+    eta: Any = fixed(None)
+    eps: float = fixed(1e-8)
+    blocks: Any = fixed("all")
 
     def init(self, x, g):
         step, zeros = first_step(x, g), np.zeros(g.shape[1:])

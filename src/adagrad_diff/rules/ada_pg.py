@@ -1,16 +1,15 @@
 """Adaptive proximal gradient: one step for all coordinates, from the local curvature."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .base import OneStepRule, squared_norm
+from .base import OneStepRule, fixed, frozen, squared_norm
 
 SHORT = 1e-3  # length of the first step, in units of 1 + ||x||
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class AdaPG(OneStepRule):
     r"""Proximal gradient steps that fit the local curvature, for smooth f, without a step size.
 
@@ -38,7 +37,7 @@ class AdaPG(OneStepRule):
     comes from a trial; here it does not.
     """
 
-    eta: Any = field(default=None, init=False)
+    eta: Any = fixed(None)
 
     def init(self, x, g):
         step = first_step(x, g)

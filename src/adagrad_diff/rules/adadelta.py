@@ -1,15 +1,14 @@
 """AdaDelta: steps as long as recent steps, in the units of x."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._check import fraction
-from .base import UnscaledRule, moving_average
+from .base import UnscaledRule, frozen, moving_average
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class AdaDelta(UnscaledRule):
     r"""Average squared gradients and squared steps, with exponentially decreasing weights.
 

@@ -1,13 +1,11 @@
 """AdaGrad with a prox: the baseline of the paper."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from .base import Rule
+from .base import Rule, frozen
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class AdaGrad(Rule):
     r"""Accumulate squared gradients.
 

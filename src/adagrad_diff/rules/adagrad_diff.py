@@ -1,13 +1,11 @@
 """AdaGrad-Diff: the metric of Algorithm 1."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from .base import Rule
+from .base import Rule, frozen
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class AdaGradDiff(Rule):
     r"""Accumulate squared differences of successive gradients.
 

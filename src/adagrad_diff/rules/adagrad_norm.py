@@ -1,14 +1,12 @@
 """AdaGrad-Norm: one weight for all coordinates, from the norms of gradients."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .._check import positive
-from .base import OneStepRule, squared_norm
+from .base import OneStepRule, frozen, squared_norm
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class AdaGradNorm(OneStepRule):
     r"""Accumulate the squared norms of gradients: one step for all coordinates.
 

@@ -1,15 +1,14 @@
 """Adam: steps along an average of gradients, divided by the root of an average of their squares."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._check import fraction
-from .base import UnscaledRule, moving_average, unbiased
+from .base import UnscaledRule, frozen, moving_average, unbiased
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class Adam(UnscaledRule):
     r"""Average gradients and their squares, with a correction for the start at zero.
 

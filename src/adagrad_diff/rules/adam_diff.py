@@ -1,14 +1,12 @@
 """Adam with differences of gradients, which the paper names as future work."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .._check import fraction, positive
-from .base import MAX_MOVE, UnscaledRule, moving_average, unbiased
+from .base import MAX_MOVE, UnscaledRule, frozen, moving_average, unbiased
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class AdamDiff(UnscaledRule):
     r"""Adam with the second moment of gradient differences, and bounded steps. There is no theory.
 

@@ -1,14 +1,13 @@
 """AdaPEG: adaptive past extragradient, which is optimistic dual averaging."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .base import UnscaledRule
+from .base import UnscaledRule, frozen
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class AdaPEG(UnscaledRule):
     r"""Dual averaging with AdaGrad-Diff's weights; the last gradient predicts the next.
 

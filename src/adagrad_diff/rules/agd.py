@@ -1,15 +1,14 @@
 """AGD: Adam with differences of mean gradients, and weights with a floor."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._check import fraction
-from .base import UnscaledRule, moving_average, unbiased
+from .base import UnscaledRule, frozen, moving_average, unbiased
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class AGD(UnscaledRule):
     r"""Adam with the second moment of differences of mean gradients, and a floor under the weights.
 

@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 
@@ -27,7 +27,18 @@ COMPILED_SIZE = 10_000  # entries of g from which on one compiled pass is faster
 MAX_MOVE = 30.0
 
 
-@dataclass(frozen=True, eq=False)
+def fixed(value: Any) -> Any:
+    """Return a field for a parameter that a rule does not have, with the value it always has."""
+    return field(default=value, init=False)
+
+
+@dataclass_transform(eq_default=False, frozen_default=True)
+def frozen(cls: type) -> Any:
+    """Return a class as a dataclass whose instances cannot be changed and equal only themselves."""
+    return dataclass(frozen=True, eq=False)(cls)
+
+
+@frozen
 class Rule(ABC):
     """A step-size rule: how gradients become steps.
 
@@ -97,16 +108,14 @@ class Rule(ABC):
     def __post_init__(self) -> None:
         owner, values = type(self).__name__, vars(self)
         if has_eta(self) and not callable(self.eta):  # a schedule is checked whenever it is called
-            axes = np.ndim(self.eta)
-            given = np.ravel(self.eta).tolist() if axes else [self.eta]
-            eta = [_check.positive(value, "eta", owner) for value in given]
-            if axes > 1 or not eta:
+            eta = [_check.positive(value, "eta", owner) for value in np.ravel(self.eta).tolist()]
+            if np.ndim(self.eta) > 1 or not eta:
                 raise ValueError(
                     f"The 'eta' parameter of {owner} must be a number, a function of n, or a "
                     "one-dimensional array with one value per trajectory. Got an array of shape "
                     f"{np.shape(self.eta)} instead."
                 )
-            values["eta"] = np.array(eta) if axes else eta[0]
+            values["eta"] = np.array(eta) if np.ndim(self.eta) else eta[0]
         if self.scale is not None:
             scale = values["scale"] = _check.real_array(self.scale, "scale")
             if scale.ndim != 1 or not (np.isfinite(scale) & (scale > 0)).all():
@@ -180,7 +189,7 @@ class Rule(ABC):
         """
         from ..linalg import kernels
 
-        total, step, point = np.empty_like(g), np.empty_like(g), np.empty_like(g)
+        total, step, point = (np.empty_like(g) for _ in range(3))
         eta = np.full(g.shape[1:] or (1,), self.eta, float)
         weights = (memory.get("previous"), memory["total"], self.eps, eta, self.scales())
         kernels.metric_update(*weights, x, g, total, step, point)
@@ -239,34 +248,35 @@ class Rule(ABC):
         return labels, bool((labels == labels[:1]).all()) and self.scale is None
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class UnscaledRule(Rule):
     """A rule without the parameter `scale`."""
 
-    scale: Any = field(default=None, init=False)
+    scale: Any = fixed(None)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class OneStepRule(UnscaledRule):
     """A rule with one step for all coordinates."""
 
-    eps: float = field(default=1e-8, init=False)
-    blocks: Any = field(default="all", init=False)
+    eps: float = fixed(1e-8)
+    blocks: Any = fixed("all")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class StepSizeFreeRule(UnscaledRule):
     """A rule without a step size."""
 
-    eta: Any = field(default=None, init=False)
+    eta: Any = fixed(None)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class AveragingRule(UnscaledRule):
     """A rule whose gradients are taken at averages of proximal points.
 
-    `solvers/gradients_at_averages.py` applies the prox to the point that `update` returns, and `mix` makes the
-    next iterate of the result. A memory with a "loss" is given the loss at x before each update.
+    `solvers/gradients_at_averages.py` applies the prox to the point that `update` returns, and
+    `mix` makes the next iterate of the result. A memory with a "loss" is given the loss at x before
+    each update.
     """
 
     @abstractmethod
@@ -276,19 +286,17 @@ class AveragingRule(UnscaledRule):
 
 def has_eta(rule: Any) -> bool:
     """Return whether a rule, or rules of a class, have a step size."""
-    return any(field.name == "eta" and field.init for field in fields(rule))
+    return bool(rule.__dataclass_fields__["eta"].init)
 
 
 def as_rule(rule: Any) -> Rule:
     """Return the rule, or raise with a hint."""
-    if isinstance(rule, type) and issubclass(rule, Rule):
+    if isinstance(rule, Rule):
+        return rule
+    if isinstance(rule, type):
         name = rule.__name__
         raise TypeError(f"'rule' is the class {name}. Did you mean {name}(...)?")
-    if not isinstance(rule, Rule):
-        raise TypeError(
-            f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead."
-        )
-    return rule
+    raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
 
 
 def squared_norm(values):
@@ -335,29 +343,23 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
     >>> block_labels("row", (2, 3)).tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    size = int(np.prod(shape))
-    if blocks is None or isinstance(blocks, str):
-        if blocks in (None, "element"):
-            return None
-        if blocks == "all":
-            return np.zeros(size, np.int64)
-        if blocks == "row":
-            if len(shape) == 2:
-                return np.repeat(np.arange(shape[0]), shape[1])
+    size, labels = int(np.prod(shape)), np.asarray(blocks)
+    if blocks is None or np.array_equal(labels, "element"):
+        return None
+    if np.array_equal(labels, "all"):
+        return np.zeros(size, np.int64)
+    if np.array_equal(labels, "row"):
+        if len(shape) != 2:
             raise ValueError(
                 f"blocks='row' needs a two-dimensional x. Got x of shape {shape} instead."
             )
-    _check.refuse_masked(blocks, "'blocks'")
-    try:
-        labels = np.asarray(blocks)
-    except ValueError:  # lists of different lengths
-        labels = np.asarray("ragged")
+        return np.repeat(np.arange(shape[0]), shape[1])
     if labels.dtype.kind not in "iu":
         raise ValueError(
             "The 'blocks' parameter must be None, 'element', 'all', 'row' or an array of integer "
             f"labels. Got {_check.shown(blocks)} instead."
         )
-    rest = (shape[0] - 1, *shape[1:]) if intercept else shape  # without the intercept
+    rest = (shape[0] - intercept, *shape[1:])  # without the intercept
     if labels.shape not in (shape, (size,), rest, (np.prod(rest),)):
         raise ValueError(
             f"'blocks' must hold one label per coordinate: {size} for x of shape {shape}. Got "

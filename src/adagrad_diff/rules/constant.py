@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from .._check import count, positive
-from .base import OneStepRule
+from .base import OneStepRule, frozen
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class Constant(OneStepRule):
     r"""Proximal (sub)gradient descent with one step for all coordinates.
 

@@ -1,15 +1,14 @@
 """D-Adaptation: dual averaging with a lower bound on the distance to a solution as step size."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._check import positive
-from .base import StepSizeFreeRule
+from .base import StepSizeFreeRule, fixed, frozen
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class DAdaptation(StepSizeFreeRule):
     r"""AdaGrad by dual averaging, whose step size is a lower bound on the distance to a solution.
 
@@ -49,7 +48,7 @@ class DAdaptation(StepSizeFreeRule):
     _constraints = {"d0": positive, "start": positive}
 
     eps: float = 1e-6
-    blocks: Any = field(default=None, init=False)
+    blocks: Any = fixed(None)
     d0: float = 1e-6
     start: float = 1e-6
 

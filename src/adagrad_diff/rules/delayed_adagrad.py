@@ -1,11 +1,9 @@
 """AdaGrad with a delay: the step does not depend on the newest gradient."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from .._check import number, positive
-from .base import UnscaledRule
+from .base import UnscaledRule, fixed, frozen
 
 
 def half_to_one(value, name, owner):
@@ -13,7 +11,7 @@ def half_to_one(value, name, owner):
     return number(value, name, owner, "a number from 0.5 to 1", lambda power: 0.5 <= power <= 1)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class DelayedAdaGrad(UnscaledRule):
     r"""Accumulate squared gradients except the newest: a step does not depend on its gradient.
 
@@ -51,7 +49,7 @@ class DelayedAdaGrad(UnscaledRule):
 
     beta: float = 1.0
     power: float = 0.5
-    eps: float = field(default=1e-8, init=False)
+    eps: float = fixed(1e-8)
 
     def init(self, x, g):
         return {"total": np.full_like(self.block_sums(g), self.beta)}

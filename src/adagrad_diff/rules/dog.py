@@ -1,15 +1,14 @@
 """DoG: distance over gradients. There is no step size."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._check import positive
-from .base import StepSizeFreeRule
+from .base import StepSizeFreeRule, frozen
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class DoG(StepSizeFreeRule):
     r"""Steps of the distance from the start over the root of the sum of squared gradients.
 

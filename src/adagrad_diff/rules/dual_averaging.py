@@ -1,13 +1,11 @@
 """AdaGrad by dual averaging: steps from the first iterate along the sum of all gradients."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from .base import UnscaledRule
+from .base import UnscaledRule, frozen
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class DualAveraging(UnscaledRule):
     r"""AdaGrad's metric, and a step from the first iterate along the sum of all gradients.
 

@@ -1,12 +1,11 @@
 """FISTA among the rules. The solver of that name makes the steps, because it may reject one."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
-from .base import OneStepRule
+from .base import OneStepRule, fixed, frozen
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class FISTA(OneStepRule):
     r"""The accelerated proximal gradient method. For smooth f; there is no step size.
 
@@ -39,7 +38,7 @@ class FISTA(OneStepRule):
     schemes, 2015. The first step is ours.
     """
 
-    eta: Any = field(default=None, init=False)
+    eta: Any = fixed(None)
 
     def init(self, *_):
         raise NotImplementedError("FISTA is not a step-size rule: solvers/fista.py has its steps.")

@@ -1,15 +1,14 @@
 """AdaGrad-Diff without a step size: the distance from the start replaces it."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .base import squared_norm
+from .base import frozen, squared_norm
 from .dog import DoG
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class FreeAdaGradDiff(DoG):
     r"""Dual averaging in the metric of differences, with gradients weighted by distance.
 

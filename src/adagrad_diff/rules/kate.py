@@ -1,15 +1,14 @@
 """KATE: AdaGrad without the root, with a numerator that compensates for it."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._check import nonnegative
-from .base import UnscaledRule
+from .base import UnscaledRule, frozen
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class KATE(UnscaledRule):
     r"""A version of AdaGrad that is invariant to the scales of columns (linear models, delta = 0).
 

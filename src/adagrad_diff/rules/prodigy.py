@@ -1,16 +1,15 @@
 """Prodigy: D-Adaptation for Adam, with a faster estimate of the distance."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._check import fraction, positive
-from .base import StepSizeFreeRule, moving_average
+from .base import StepSizeFreeRule, fixed, frozen, moving_average
 from .d_adaptation import larger_distance
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class Prodigy(StepSizeFreeRule):
     r"""Adam, whose step size is an estimate of the distance to a solution.
 
@@ -48,7 +47,7 @@ class Prodigy(StepSizeFreeRule):
 
     _constraints = {"beta1": fraction, "beta2": fraction, "d0": positive}
 
-    blocks: Any = field(default=None, init=False)
+    blocks: Any = fixed(None)
     beta1: float = 0.9
     beta2: float = 0.999
     d0: float = 1e-6

@@ -1,14 +1,12 @@
 """RMSProp with differences of gradients: AdaGrad-Diff with an exponential average."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .._check import fraction, positive
-from .base import MAX_MOVE, UnscaledRule, moving_average, unbiased
+from .base import MAX_MOVE, UnscaledRule, frozen, moving_average, unbiased
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class RMSDiff(UnscaledRule):
     r"""Exponential averages of squared gradient differences, and bounded steps. There is no theory.
 

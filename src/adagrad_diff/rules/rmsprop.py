@@ -1,15 +1,14 @@
 """RMSProp: AdaGrad with an exponential average of squared gradients."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._check import fraction
-from .base import Rule, moving_average
+from .base import Rule, frozen, moving_average
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class RMSProp(Rule):
     r"""Exponential averages of squared gradients.
 

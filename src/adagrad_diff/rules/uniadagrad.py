@@ -1,13 +1,11 @@
 """UniAdaGrad: optimistic regularized leader steps with weights from differences of gradients."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from .base import AveragingRule
+from .base import AveragingRule, frozen
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class UniAdaGrad(AveragingRule):
     r"""AdaGrad-Diff's weights with growing factors, in an accelerated method that averages.
 

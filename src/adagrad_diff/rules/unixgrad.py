@@ -1,14 +1,13 @@
 """UniXGrad: an accelerated extragradient method with steps from differences of gradients."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .base import AveragingRule, squared_norm
+from .base import AveragingRule, fixed, frozen, squared_norm
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class UniXGrad(AveragingRule):
     r"""Extragradient steps with weights that grow, and gradients at averages.
 
@@ -47,22 +46,21 @@ class UniXGrad(AveragingRule):
     """
 
     eps: float = 1.0
-    blocks: Any = field(default="all", init=False)
+    blocks: Any = fixed("all")
 
     def init(self, x, g):
         zeros = np.zeros(g.shape[1:])
         return {"y": x, "average": x, "previous": np.zeros_like(g), "total": zeros}
 
     def update(self, memory, n, x, g):
-        t = (n + 1) // 2
+        t = (n + 1) // 2  # n is odd when g = M_t, even when g = g_t and "previous" is M_t
         step = self.step_size(n) * t / np.sqrt(self.eps + memory["total"])
-        new = {"previous": g}  # M_t, which the second half of the step compares with g_t
-        changed = t**2 * squared_norm(g - memory["previous"])
-        new["total"] = np.where(n % 2 == 0, memory["total"] + changed, memory["total"])
+        added = np.where(n % 2 == 0, t**2 * squared_norm(g - memory["previous"]), 0.0)
+        new = {"previous": g, "total": memory["total"] + added}
         return memory | new, memory["y"] - step * g, step
 
     def mix(self, memory, n, x, z):
-        average, first = memory["average"], n % 2 == 1  # the half that ends at the average
-        new = average + 2.0 / ((n + 1) // 2 + np.where(first, 1, 2)) * (z - average)
-        y, average = np.where(first, memory["y"], z), np.where(first, new, average)
+        average, odd = memory["average"], n % 2 == 1
+        new = average + 2.0 / ((n + 1) // 2 + np.where(odd, 1, 2)) * (z - average)
+        y, average = np.where(odd, memory["y"], z), np.where(odd, new, average)
         return memory | {"y": y, "average": average}, new
