@@ -66,9 +66,9 @@ def pytest_addoption(parser):
 def compiled_loops(request, monkeypatch):
     """With --compiled, loops that are left to NumPy for small arrays are compiled as for large ones."""
     if request.config.getoption("compiled"):
-        from adagrad_diff.linalg.kernels import _compile
+        from adagrad_diff.linalg import compiling
 
-        monkeypatch.setattr(_compile, "largest_small", -1)
+        monkeypatch.setattr(compiling, "largest_small", -1)
 
 
 @pytest.fixture(autouse=True)

@@ -5,16 +5,18 @@ import importlib.util
 import os
 import subprocess
 import sys
+import time
 import warnings
 
 import numba
 import pytest
 
-from adagrad_diff.linalg.kernels import _numba
+from adagrad_diff.linalg import _numba
+from adagrad_diff.linalg.compiling import plain
 from damage import at_most
 
 SOURCE = "def triple(x):\n    return 3 * x\n"
-MESSAGE = r"^Numba's cache of compiled functions in .* cannot be (read|written) \(.*\)\. .* NUMBA_CACHE_DIR"
+MESSAGE = r"^Numba's cache of compiled functions in .* cannot be used \(.*\)\. .* NUMBA_CACHE_DIR"
 
 
 @pytest.fixture
@@ -25,11 +27,11 @@ def kernel(tmp_path, monkeypatch):
     file.write_text(SOURCE)
 
     def fresh():
-        monkeypatch.setattr(_numba, "_warned", False)
+        monkeypatch.setattr(_numba, "_cache_works", True)
         spec = importlib.util.spec_from_file_location("small_module", file)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        return _numba.plain(module.triple)
+        return plain(module.triple)
 
     return fresh
 
@@ -70,7 +72,7 @@ def test_a_valid_cache_is_used_without_a_warning(kernel):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert function(2.0) == 6.0
-    assert sum(function.stats.cache_hits.values()) == 1
+    assert sum(_numba.machine_code(function, True).stats.cache_hits.values()) == 1
 
 
 def test_a_disk_that_is_full(kernel, tmp_path):
@@ -84,6 +86,7 @@ def test_a_disk_that_is_full(kernel, tmp_path):
 
 def test_a_directory_that_has_become_a_file(kernel, tmp_path):
     function = kernel()
+    _numba.machine_code(function, True)
     (directory,) = (tmp_path / "cache").iterdir()
     directory.rmdir()
     directory.write_text("")
@@ -98,8 +101,7 @@ def test_no_directory_for_the_cache(kernel, monkeypatch):
         RuntimeWarning,
         match=r"^Numba's cache of compiled functions cannot be used .* NUMBA_CACHE_DIR",
     ):
-        function = kernel()
-    assert function(2.0) == 6.0
+        assert kernel()(2.0) == 6.0
 
 
 PUBLIC = """
@@ -128,3 +130,54 @@ def test_the_package_on_a_full_disk(tmp_path):
     )
     assert run.returncode == 0, run.stderr[-2000:]
     assert run.stdout.splitlines() == ["[2.0, -0.0]", "[2.0, -0.0]", "RuntimeWarning"]
+
+
+SLOW_DISK = """
+import sys, time
+import numpy as np
+from numba.core.caching import IndexDataCacheFile
+from adagrad_diff.linalg.compiling import plain
+
+save_index = IndexDataCacheFile._save_index
+
+
+def slowly(*args):
+    time.sleep(0.1)
+    save_index(*args)
+
+
+IndexDataCacheFile._save_index = slowly
+sys.path.insert(0, sys.argv[1])
+import small_module
+
+start = float(sys.argv[2])
+for name in ("double", "triple", "tenfold"):
+    time.sleep(max(0.0, start - time.time()))
+    kernel = plain(getattr(small_module, name))
+    values = [kernel(np.ones(2, dtype)) for dtype in sys.argv[3:]]
+    print(*(f"{value[0]:g} {value.dtype}" for value in values))
+"""
+
+
+def test_processes_that_compile_for_two_dtypes_at_the_same_time(tmp_path):
+    """Numba alone mixes up their files: a later process gets code for the other dtype."""
+    (tmp_path / "small_module.py").write_text(
+        "".join(
+            f"def {name}(x):\n    return x.dtype.type({factor}) * x\n"
+            for name, factor in [("double", 2), ("triple", 3), ("tenfold", 10)]
+        )
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def start(*dtypes):
+        command = [sys.executable, "-c", SLOW_DISK, str(tmp_path), str(time.time() + 2.0), *dtypes]
+        return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE)
+
+    processes = [start("float32"), start("float64")]
+    assert [process.wait() for process in processes] == [0, 0]
+    for process in processes:
+        process.stdout.close()
+    later = start("float32", "float64")
+    assert later.communicate()[0].splitlines() == [
+        f"{factor} float32 {factor} float64" for factor in (2, 3, 10)
+    ]

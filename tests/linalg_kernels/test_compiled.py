@@ -11,7 +11,6 @@ import pytest
 import adagrad_diff
 from adagrad_diff import AdaGrad, AdaGradDiff, Quadratic, minimize
 from adagrad_diff.linalg import kernels
-from adagrad_diff.linalg.kernels import _numba
 from adagrad_diff.linalg.kernels._residuals import compiled_residuals
 from loss_zoo import SCALAR
 from pairwise import pairwise
@@ -47,7 +46,7 @@ def test_squares_neither_overflow_nor_vanish_in_single_precision(
     "template", [compiled_residuals, kernels.dense_pass, kernels.dense_pass_few]
 )
 def test_no_two_losses_share_a_symbol(template):
-    """The contract of `kernels._numba.named`: a kernel and its inner function have a name of their own for each loss.
+    """The contract of `_numba.specialized`: a kernel and its inner function have a name of their own for each loss.
 
     Numba identifies compiled functions by their name and a number that depends on the process. Without a name of its own,
     Poisson's kernel was once taken for that of the hinge loss.
@@ -59,18 +58,9 @@ def test_no_two_losses_share_a_symbol(template):
         f.__qualname__
         for cells in inner
         for f in cells.values()
-        if callable(f) and f.__module__ == "adagrad_diff.linalg.kernels._numba"
+        if callable(f) and f.__module__ == "adagrad_diff.linalg._numba"
     ]
     assert len(set(names)) == len(names) == 2 * len(SCALAR)
-
-
-def test_no_two_processes_write_to_one_file():
-    """The contract of `kernels._numba.plain`: two processes that compile a function write to different files."""
-    first, second = (
-        _numba.plain(kernels.metric_update.py_func)._cache._cache_file for _ in range(2)
-    )
-    assert first._index_path == second._index_path
-    assert first._data_name(1) != second._data_name(1)
 
 
 def test_a_gradient_whose_square_overflows_ends_one_trajectory_only():

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from adagrad_diff import L1, GroupL2, Ridge, minimize
-from adagrad_diff.linalg.kernels import _compile
+from adagrad_diff.linalg import compiling
 from adagrad_diff.losses import Multinomial
 from loss_zoo import SCALAR, problem
 from pairwise import pairwise
@@ -75,7 +75,7 @@ def test_compiled_loops_and_numpy_agree(
     x = 0.3 * rng.standard_normal((*loss.shape, *(() if width is None else (width,)))).astype(dtype)
     results = []
     for limit in (1 << 62, -1):
-        monkeypatch.setattr(_compile, "largest_small", limit)
+        monkeypatch.setattr(compiling, "largest_small", limit)
         other = kind(
             loss.A.whole.to_dense()
             if layout is not sparse.csr_array
@@ -98,6 +98,6 @@ def test_proximal_points_agree(monkeypatch, penalty):
     z, step = rng.standard_normal((6, 4)), rng.uniform(0.5, 2.0, (6, 4))
     points = []
     for limit in (1 << 62, -1):
-        monkeypatch.setattr(_compile, "largest_small", limit)
+        monkeypatch.setattr(compiling, "largest_small", limit)
         points.append(penalty.prox(z, step))
     np.testing.assert_allclose(points[0], points[1], rtol=1e-13, atol=1e-15)

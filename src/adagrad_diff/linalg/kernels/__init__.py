@@ -10,7 +10,7 @@ Kernels are compiled when they are first used, and not for small arrays. Three r
   that adds up does not write to an array: whether it is vectorised, and so the order of its sum, would depend on addresses.
 """
 
-from ._compile import compiled, is_small, named, plain
+from ..compiling import compiled, is_small, plain
 from ._dense import add_dense_dot, add_dense_tdot, dense_pass, dense_pass_few, dense_sums
 from ._elastic import elastic_value, ridge, shrink
 from ._exact import (
@@ -44,10 +44,8 @@ from ._small import (
 )
 from ._sparse import add_rows_dot, add_rows_tdot
 from ._walks import dense_walk, idle, rows_walk
-from .elementary import INLINE
 
 __all__ = [
-    "INLINE",
     "add_block_squares",
     "add_dense_dot",
     "add_dense_tdot",
@@ -79,7 +77,6 @@ __all__ = [
     "interior_weights",
     "is_small",
     "metric_update",
-    "named",
     "pair_sum",
     "picked_dense_dot",
     "picked_dense_tdot",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import compiled, scalar_kernel
+from ..compiling import compiled, scalar_kernel
 
 TILE_ROWS = 32  # rows of A read from memory, then used a second time out of the cache
 MANY_ROWS = 1024  # added up apart from all others, so that fewer last digits are lost

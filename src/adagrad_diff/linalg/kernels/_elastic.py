@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import compiled, plain
+from ..compiling import compiled, plain
 
 
 def _shrink(z: Any, step: Any, l1: Any, l2: Any, out: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import plain
+from ..compiling import plain
 
 SPLITTER = 134217729.0  # 2^27 + 1
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import compiled
+from ..compiling import compiled
 
 
 def _intercept_offset(x: Any, center: Any, out: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import compiled, plain
+from ..compiling import compiled, plain
 
 
 def _weights(s: Any, t: Any, z: Any, v: Any, residual: Any, width: Any, D: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import compiled, plain
+from ..compiling import compiled, plain
 
 
 def _add_block_squares(total: Any, labels: Any, g: Any) -> None:

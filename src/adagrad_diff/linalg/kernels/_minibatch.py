@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import compiled, plain
+from ..compiling import compiled, plain
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST_FACTOR, SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import is_small, plain, scalar_kernel
+from ..compiling import is_small, plain, scalar_kernel
 
 OWN_LOSSES = str(Path(__file__).parents[2] / "losses")  # where scalar losses are ufuncs
 TILE_SAMPLES = 64  # samples of one trajectory that are gathered into a vector

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import plain
+from ..compiling import plain
 
 
 @plain

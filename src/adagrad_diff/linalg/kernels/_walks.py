@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import plain, scalar_kernel
+from ..compiling import plain, scalar_kernel
 from ._dense import TILE_ROWS, add_rows
 from ._minibatch import batch
 
