@@ -25,19 +25,20 @@ from numba.extending import intrinsic, overload, register_jitable
 
 from .._files import lock
 from .._messages import warn
-from .compiling import INLINE, Kernel, decay, log1p_unit
+from .elementary import decay, log1p_unit
 
 # Division by zero gives inf, as in NumPy, and no branch. A function that does not set `fastmath`
 # would inherit it from the function that calls it first, and keep it on disk.
 OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 FASTMATH = {"reassoc", "contract", "nsz"}
+INLINE: Any = {"forceinline": True}  # without it, loops around long functions are not vectorized
 NOTICE_SECONDS = 2.0  # of compilation, after which a terminal shows a line about it
 LOCK_SECONDS = 60.0  # to wait for another process that compiles; it may have been suspended
 
 _cache_works = True  # until a file of Numba's cache cannot be read or written
 
 
-def run(kernel: Kernel, *args: Any) -> Any:
+def run(kernel: Any, *args: Any) -> Any:
     """Call the machine code of a kernel. If Numba's cache on disk fails, compile without it."""
     global _cache_works
     stored = _cache_works
@@ -54,7 +55,7 @@ def run(kernel: Kernel, *args: Any) -> Any:
         return machine_code(kernel, False)(*args)
 
 
-def _warn(kernel: Kernel, error: Exception) -> None:
+def _warn(kernel: Any, error: Exception) -> None:
     place = ""
     with suppress(Exception):
         place = f" in {machine_code(kernel, True).stats.cache_path}"
@@ -69,25 +70,26 @@ def _warn(kernel: Kernel, error: Exception) -> None:
 
 
 @cache
-def machine_code(kernel: Kernel, stored: bool) -> Any:
+def machine_code(kernel: Any, stored: bool) -> Any:
     """Return a kernel as a function of Numba, which keeps its machine code on disk if `stored`."""
     fastmath = FASTMATH if kernel.fastmath else False
-    function = _linked(kernel.py_func, stored)
+    function = _linked(kernel, stored)
     return njit(cache=stored and kernel.stored, fastmath=fastmath, **OPTIONS)(function)
 
 
-def _linked(function: Any, stored: bool) -> Any:
-    """Return a copy of the function that calls the machine code of other kernels.
+def _linked(kernel: Any, stored: bool) -> Any:
+    """Return a copy of the kernel's function that calls the machine code of other kernels.
 
     Its name contains a hash of their source, because Numba compiles a function again only if its own
     file changes.
     """
+    function, kind = kernel.py_func, type(kernel)
     names, codes = set[str](), [function.__code__]
     while codes:
         code = codes.pop()
         names.update(code.co_names)
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    called = {k: v for k in names if isinstance(v := function.__globals__.get(k), Kernel)}
+    called = {k: v for k in names if isinstance(v := function.__globals__.get(k), kind)}
     if not called:
         return function
     scope = {name: machine_code(kernel, stored) for name, kernel in called.items()}
@@ -113,8 +115,8 @@ def _digest(*functions: Any) -> str:
     return content.hexdigest()[:16]
 
 
-def specialized(template: Callable[..., Any], scalar: Any) -> Kernel:
-    """Return the kernel `template(scalar, residuals)`, which is kept on disk if the loss is ours.
+def specialized(template: Callable[..., Any], scalar: Any) -> tuple[Any, bool]:
+    """Return the function `template(scalar, residuals)`, and whether its machine code is kept on disk.
 
     Its name contains that of the loss, because Numba's symbols consist of a name and a number that
     depends on the process: two kernels that two processes have put on disk must not be the same to
@@ -130,7 +132,7 @@ def specialized(template: Callable[..., Any], scalar: Any) -> Kernel:
 
     inlined = register_jitable(**INLINE)(scalar)
     residuals = register_jitable(named(_over_samples(inlined)))
-    return Kernel(named(template(inlined, residuals)), fastmath=True, stored=stored)
+    return named(template(inlined, residuals)), stored
 
 
 def _over_samples(scalar: Callable[..., Any]) -> Callable[..., Any]:

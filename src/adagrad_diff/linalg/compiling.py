@@ -27,7 +27,6 @@ import numpy as np
 MAX_NUMPY_SIZE = 1 << 15
 MAX_SQUARE_SIZE = 1 << 20  # entries of a square matrix up to which BLAS multiplies as fast
 MAX_PYTHON_SIZE = 128  # entries up to which a loop without a NumPy version runs as it is
-INLINE: Any = {"forceinline": True}  # without it, loops around long functions are not vectorized
 
 largest_small = 1 << 62  # entries; tests of compiled loops set it to -1
 
@@ -114,19 +113,7 @@ def scalar_kernel(template: Callable[..., Any]) -> Callable[[Any], Kernel]:
     def specialize(scalar: Any) -> Kernel:
         from . import _numba
 
-        return _numba.specialized(template, scalar)
+        function, stored = _numba.specialized(template, scalar)
+        return Kernel(function, fastmath=True, stored=stored)
 
     return specialize
-
-
-# Exponential and logarithm for scalar losses: ufuncs in NumPy, polynomials in compiled loops (`_numba`).
-
-
-def decay(t: Any) -> Any:
-    """Return exp(t) for t <= 0. It is zero below -708."""
-    return np.exp(t)
-
-
-def log1p_unit(u: Any) -> Any:
-    """Return log(1 + u) for u in [0, 1]."""
-    return np.log1p(u)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..linalg.compiling import decay, log1p_unit
+from ..linalg.elementary import decay, log1p_unit
 from .linear import BinaryModel
 
 
