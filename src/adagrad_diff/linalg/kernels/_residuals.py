@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..compiling import is_small, plain, scalar_kernel
+from ..elementary import takes_arrays
 
-OWN_LOSSES = str(Path(__file__).parents[2] / "losses")  # where scalar losses are ufuncs
 TILE_SAMPLES = 64  # samples of one trajectory that are gathered into a vector
 WIDE_ROW = 8  # trajectories from which on a sample's row is vector enough
 
@@ -20,8 +19,7 @@ def residuals(scalar: Any) -> Any:
     out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b);  both for samples
     lo..hi, where those of weight zero count as zero.
     """
-    code = getattr(scalar, "__code__", None)
-    own = code is not None and code.co_filename.startswith(OWN_LOSSES)  # then it takes arrays
+    own = takes_arrays(scalar)
 
     def function(z: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, out: Any) -> None:
         if own and is_small(z.size):
