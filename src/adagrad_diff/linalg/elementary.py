@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-LOSSES = str(Path(__file__).parents[1] / "losses")  # where scalar functions consist of ufuncs
+LOSS_PACKAGE = str(Path(__file__).parents[1] / "losses")  # where scalar functions consist of ufuncs
 
 
 def decay(t: Any) -> Any:
@@ -23,4 +23,4 @@ def log1p_unit(u: Any) -> Any:
 def takes_arrays(scalar: Any) -> bool:
     """Return whether the scalar function is one of this package. Those of users may have branches."""
     code = getattr(scalar, "__code__", None)
-    return code is not None and code.co_filename.startswith(LOSSES)
+    return code is not None and code.co_filename.startswith(LOSS_PACKAGE)
