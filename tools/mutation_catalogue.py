@@ -368,8 +368,8 @@ MUTATIONS = (
     Mutation(
         "The grid of learning rates is extended at its lower end only",
         ("experiments",),
-        "if len(grid) - 1 in best and grid[1:] else []",
-        "if len(grid) in best and grid[1:] else []",
+        "if len(grid) - 1 in best else []",
+        "if len(grid) in best else []",
     ),
     Mutation(
         "A run that diverged does not count as the initial loss",

@@ -59,18 +59,17 @@ def test_divergence_counts_as_the_initial_loss():
 
 def test_the_grid_is_extended_at_both_ends():
     shifted = partial(best_at, {"low": 1e-4, "high": 30.0})
-    shifted.__module__, shifted.__qualname__, shifted.__name__ = __name__, "shifted", "shifted"
     found = sensitivity(shifted, rules=["low", "high"], etas=[1e-2, 1e-1, 1.0], starts=1)
     assert found.etas.tolist() == [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]
     assert found.score("low")["best_eta"] == 1e-4
     assert found.score("high")["best_eta"] == 100.0 or found.score("high")["best_eta"] == 10.0
+    assert found.title.endswith("best_at")
     far = partial(best_at, {"low": 1e-30})
-    far.__module__, far.__qualname__, far.__name__ = __name__, "far", "far"
     assert len(sensitivity(far, rules="low", etas=[1e-2, 1e-1], starts=1).etas) == 2 + 4
     assert len(sensitivity(far, rules="low", etas=[1e-2], starts=1).etas) == 1
 
 
-def best_at(places, method, lr, seed):
+def best_at(places, method, lr, seed, **options):
     return [100.0, abs(np.log10(lr / places[method]))]
 
 
@@ -131,6 +130,9 @@ def test_checkpoints_of_other_functions(tmp_path):
     sensitivity(train, rules="gradient", etas=[0.1], starts=1, checkpoint=tmp_path)
     with pytest.raises(ValueError, match="belongs to another training function"):
         sensitivity(final_only, rules="gradient", etas=[0.1], starts=1, checkpoint=tmp_path)
+    changed = partial(train, steps=1)
+    with pytest.raises(ValueError, match="belongs to another training function"):
+        sensitivity(changed, rules="gradient", etas=[0.1], starts=1, checkpoint=tmp_path)
 
 
 def fails(method, lr, seed):

@@ -4,7 +4,6 @@
 """
 
 from .convex import sensitivity
-from .profiles import profile
-from .result import Sensitivity
+from .result import Sensitivity, profile
 
 __all__ = ["Sensitivity", "profile", "sensitivity"]

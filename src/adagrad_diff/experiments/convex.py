@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import _check
+from .. import rules as library
 from .._files import as_path
 from .._messages import require
 from ..duality import duality_gap
 from ..losses import Loss, as_loss
 from ..penalties import Penalty, as_penalty
+from ..rules import Rule, has_eta
 from ..solvers import minimize
 from ..solvers.result import Interrupted
 from ..sweeps import sweep
-from .methods import as_methods
 from .result import FAILURES, GAP_RESOLUTION, FStar, Sensitivity
-from .style import thin
+from .style import FAMILIES, thin
 from .training import compare_training, is_training
 
 PROTOCOL_FACTOR = 10  # budgets of the run that refines F_star, in the paper's protocol
@@ -30,6 +33,7 @@ RANDOM_STARTS_SEED = 0
 GRID_DECADES = (-4.0, 3.0)  # relative to a minimizer's largest coordinate
 GRID_PER_DECADE = 2
 ANY_ETA = 1.0  # for rules without a step size
+RULES_WANTED = "'rules' must be rules, rule classes or functions eta -> rule"
 
 
 def sensitivity(
@@ -276,3 +280,70 @@ def _scale(at_zero: float, data: Any, known: FStar) -> tuple[float, str]:
         if GAP_RESOLUTION * abs(known.value) < gap < np.inf:
             return gap, name
     return 1.0, "1"
+
+
+# ------------------------------------------------------------------------------ methods
+
+
+class Method(NamedTuple):
+    """A rule of a comparison."""
+
+    make: Callable[[float], Any]  # a rule with this step size
+    free: bool  # whether it has no step size
+    published: float | None  # the step size that its authors recommend, if any
+
+
+def as_methods(rules: Any, penalty: Penalty) -> dict[str, Method]:
+    """Return methods by name: what users pass, or all rules of the package that fit the penalty."""
+    known = {name: getattr(library, name) for family in FAMILIES.values() for name in family}
+    if rules is None:
+        rules = [rule for rule in known.values() if penalty.accepts == "diagonal" or _shared(rule)]
+    pairs = list(rules.items() if isinstance(rules, Mapping) else _named(rules))
+    methods = {str(name): _method(str(name), rule, known, penalty) for name, rule in pairs}
+    if not methods:
+        raise _check.InputError("'rules' is empty: give at least one rule, such as AdaGradDiff.")
+    if len(methods) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _check.InputError(
+            f"'rules' has a name twice: {names}. Give a dict of names of your own."
+        )
+    return methods
+
+
+def _named(rules: Any) -> Iterable[tuple[str, Any]]:
+    """Return the rules of a list with the names of their classes or functions."""
+    single = isinstance(rules, str | Rule) or not isinstance(rules, Iterable)
+    for k, rule in enumerate([rules] if single else rules):
+        name = rule if isinstance(rule, str) else getattr(rule, "__name__", type(rule).__name__)
+        yield f"rule {k}" if name == "<lambda>" else name, rule
+
+
+def _method(name: str, rule: Any, known: dict[str, type[Rule]], penalty: Penalty) -> Method:
+    if isinstance(rule, str):
+        if rule not in known:
+            raise _check.InputError(f"'rules' has {rule!r}, which is none of {', '.join(known)}.")
+        rule = known[rule]
+    make = _factory(rule, penalty)
+    made = make(1.0)
+    if not isinstance(made, Rule):
+        raise TypeError(f"{RULES_WANTED}, but {name} made {made!r}.")
+    return Method(make, made.eta is None, None if made.eta is None else made.published)
+
+
+def _factory(rule: Any, penalty: Penalty) -> Callable[[float], Any]:
+    """Return a function eta -> rule. The eta of a rule that was given is replaced."""
+    if isinstance(rule, Rule):
+        return lambda eta: rule if rule.eta is None else replace(rule, eta=eta)
+    if not callable(rule):
+        raise TypeError(f"{RULES_WANTED}. Got {rule!r} instead.")
+    if not (isinstance(rule, type) and issubclass(rule, Rule)):
+        return rule  # type: ignore[no-any-return]
+    shared = penalty.accepts == "scalar" and _shared(rule, init=True)
+    options: Any = {"blocks": "all"} if shared else {}
+    return (lambda eta: rule(eta=eta, **options)) if has_eta(rule) else lambda eta: rule(**options)
+
+
+def _shared(rule: type[Rule], init: bool = False) -> bool:
+    """Return whether all coordinates can share a weight, as the prox of some penalties needs it."""
+    (blocks,) = (field for field in fields(rule) if field.name == "blocks")
+    return blocks.init or (not init and blocks.default == "all")

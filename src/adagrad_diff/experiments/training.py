@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -37,7 +38,9 @@ def is_training(function: Any) -> bool:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return False
-    return [one.default for one in parameters].count(inspect.Parameter.empty) == 3
+    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    needed = [one for one in parameters if one.default is one.empty and one.kind not in several]
+    return len(needed) == 3
 
 
 def compare_training(
@@ -57,9 +60,9 @@ def compare_training(
     seeds = _check.count(seeds, "starts", "sensitivity", least=1)
     given = DEFAULT_RATES if rates is None else np.ravel(rates)
     grid = sorted({_check.positive(rate, "etas", "sensitivity") for rate in given})
-    name = f"{train.__module__}.{train.__qualname__}"
+    name, full_name = _names(train)
     path = None if checkpoint is None else as_path(checkpoint, "checkpoint") / RUNS_FILE
-    runs = _load(path, name)
+    runs = _load(path, full_name)
     for extension in range(MAX_EXTENSIONS + 1):
         keys = list(product(methods, grid, range(seeds)))
         missing = [key for key in keys if key not in runs]
@@ -69,16 +72,12 @@ def compare_training(
         longest = max(len(runs[key]) for key in keys)
         padded = [runs[key] + runs[key][-1:] * (longest - len(runs[key])) for key in keys]
         curves = np.array(padded).reshape(len(methods), len(grid), seeds, longest)
-        first = curves[..., 0] if longest > 1 else curves[:, 0, :, 0]
-        first = first[np.isfinite(first)]
-        initial = float(np.median(first) if longest > 1 else first.max(initial=0.0))
-        failed = ~np.isfinite(curves[..., -1])
+        initial, failed = _initial_loss(curves), ~np.isfinite(curves[..., -1])
         best = np.where(failed, initial, curves[..., -1]).mean(axis=-1).argmin(axis=1)
-        ends = [grid[0] ** 2 / grid[1]] if len(grid) > 1 and 0 in best else []
-        ends += [grid[-1] ** 2 / grid[-2]] if len(grid) - 1 in best and grid[1:] else []
-        if not ends or extension == MAX_EXTENSIONS:
+        extended = _extended(grid, best)
+        if extended == grid or extension == MAX_EXTENSIONS:
             break
-        grid = sorted({*grid, *(float(f"{rate:.{RATE_DIGITS}g}") for rate in ends)})
+        grid = extended
     dims = ("rule", "eta", "seed", "iteration")
     variables = {
         "objective": (dims, curves),
@@ -93,19 +92,47 @@ def compare_training(
     data = xarray.Dataset(variables, coords)
     diverged = f"{failed.sum()} of {counted(failed.size, 'run')}"
     text = f"Divergence ({diverged}) counts as the initial loss, {initial:.4g}."
-    call = f"sensitivity({train.__name__}, rules={methods}, etas={grid}, starts={seeds})"
+    call = f"sensitivity({name}, rules={methods}, etas={grid}, starts={seeds})"
     return Sensitivity(
         data,
         data.isel(eta=0),
         FStar(0.0, "not needed", text),
         unit="",
         gap_name="loss",
-        title=f"How much does the learning rate matter? {train.__qualname__}",
-        about=[["Training function", name]],
+        title=f"How much does the learning rate matter? {name}",
+        about=[["Training function", full_name]],
         command=["from adagrad_diff import sensitivity", call],
         within="2x",
         failed_gap=initial,
     )
+
+
+def _names(train: Any) -> tuple[str, str]:
+    """Return the name of a training function, and one with its module and fixed arguments."""
+    fixed = ""
+    while isinstance(train, partial):
+        fixed = f"{fixed}, {train.args}, {train.keywords}"
+        train = train.func
+    name = getattr(train, "__qualname__", type(train).__qualname__)
+    return name, f"{train.__module__}.{name}{fixed}"
+
+
+def _initial_loss(curves: np.ndarray) -> float:
+    """Return the loss before training, by (method, rate, seed, step); see `sensitivity`."""
+    if curves.shape[-1] > 1:
+        first = curves[..., 0]
+        return float(np.median(first[np.isfinite(first)]))
+    smallest_rate = curves[:, 0]
+    return float(smallest_rate[np.isfinite(smallest_rate)].max(initial=0.0))
+
+
+def _extended(grid: list[float], best: np.ndarray) -> list[float]:
+    """Return the grid, longer at the ends where the best rate of a method lies."""
+    if len(grid) == 1:
+        return grid
+    ends = [grid[0] ** 2 / grid[1]] if 0 in best else []
+    ends += [grid[-1] ** 2 / grid[-2]] if len(grid) - 1 in best else []
+    return sorted({*grid, *(float(f"{rate:.{RATE_DIGITS}g}") for rate in ends)})
 
 
 def _run_all(

@@ -95,8 +95,7 @@ def hinge(
     n_iter : int
         Budget of iterations.
     starts : int
-        How many starts. The k-th is the same however many there are, and the data do not depend on
-        it.
+        How many starts. The k-th is the same however many there are.
     seed : int
         Of the data and, independently, of the starts.
     start : {"normal", "uniform", "zeros"}
@@ -139,7 +138,7 @@ def lad(
     .. math:: F(x) = \frac1N \sum_{j=1}^N |b_j - \langle a_j, x\rangle| + \lambda \|x\|_1,
               \qquad b = A w + \text{noise} \cdot \epsilon
 
-    Parameters are those of `hinge`; with the same seed A, w and epsilon are the same, too.
+    Parameters are those of `hinge`. With the same seed A, w and epsilon are the same.
 
     Examples
     --------
@@ -182,17 +181,15 @@ def news20(
     data : path, optional
         Directory of the file; see `adagrad_diff.datasets.load` for where else it is looked for.
     stand_in : bool
-        Whether generated data of the same kind may take its place. The title then says so. In
-        `choices` it is whether they did.
+        Whether generated data may take its place, which the title and `choices` then say.
     download : bool
         Whether the file may be fetched.
     positive : collection of int
-        The labels, out of 1 ... 20, that become +1; the others become -1. The first half by
-        default.
+        The labels out of 1 ... 20 that become +1. The others become -1.
     scaling : {"none", "rows", "columns"}
         Raw counts, rows of Euclidean norm 1, or columns of largest entry 1 in absolute value.
     intercept : bool
-        Whether a constant is fitted, too.
+        Whether a constant is fitted as well.
     sigma : float
         Strength of the ridge term.
     n_iter, starts, seed, start, start_scale, eta_range
@@ -205,20 +202,18 @@ def news20(
     >>> problem.loss.A.shape, problem.n_iter  # doctest: +SKIP
     ((15935, 62061), 2500)
     """
-    choices = _choices(
-        {**locals(), "positive": sorted({int(label) for label in positive})}, "news20"
-    )
-    found, A = _load("news20", choices, data, download)
-    b = np.where(np.isin(found.b, choices["positive"]), 1.0, -1.0)
+    positive = sorted({int(label) for label in positive})
+    choices = _choices(locals(), "news20")
+    A, b, about = _load("news20", choices, data, download)
+    b = np.where(np.isin(b, positive), 1.0, -1.0)
     if np.unique(b).size < 2:
         raise _check.InputError(
             "The 'positive' parameter of news20 must be some of its labels 1 ... 20. "
-            f"Got {choices['positive']}."
+            f"Got {positive}."
         )
     loss = Logistic(A, b, l2=sigma, intercept=intercept)
-    return _problem(
-        "news20", f"Logistic regression on {found.name}", loss, Zero(), choices, 0.863, found
-    )
+    title = f"Logistic regression on {about['data']}"
+    return _problem("news20", title, loss, Zero(), choices, 0.863, **about)
 
 
 def splice(
@@ -261,11 +256,9 @@ def splice(
     ((2175, 60), 1000)
     """
     choices = _choices(locals(), "splice")
-    found, A = _load("splice.t", choices, data, download)
-    loss = Logistic(A, found.b, intercept=intercept)
-    return _problem(
-        "splice", f"Logistic regression on {found.name}", loss, L1(lam), choices, 0.238, found
-    )
+    A, b, about = _load("splice.t", choices, data, download)
+    loss, title = Logistic(A, b, intercept=intercept), f"Logistic regression on {about['data']}"
+    return _problem("splice", title, loss, L1(lam), choices, 0.238, **about)
 
 
 def two_moons(
@@ -317,7 +310,8 @@ def two_moons(
     b = 2.0 * moon - 1.0
     K = np.exp(-np.sum((points[:, None] - points) ** 2, axis=2) / width**2)
     loss = KernelSVMDual(K, b, lam=lam)
-    return _problem("2moons", "SVM dual on 2moons", loss, loss.box(), choices, 0.002)
+    title, name = "SVM dual on 2moons", f"2moons (seed {choices['seed']})"
+    return _problem("2moons", title, loss, loss.box(), choices, 0.002, data=name)
 
 
 #: The problems by name, in the paper's order.
@@ -354,7 +348,7 @@ def _choices(given: dict[str, Any], owner: str) -> dict[str, Any]:
 
 
 def _generator(seed: int, *purpose: int) -> np.random.Generator:
-    """Return random numbers of their own for each purpose of a seed."""
+    """Return independent random numbers for each purpose of a seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 
@@ -369,7 +363,7 @@ def _regression(choices: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _load(name: str, choices: dict[str, Any], directory: Any, download: bool) -> Any:
-    """Return the data set and its scaled matrix. `stand_in` becomes whether it is one."""
+    """Return the scaled matrix, the labels and the origin of a data set."""
     from ...datasets import load
 
     found = load(name, directory, stand_in=bool(choices["stand_in"]), download=download)
@@ -379,7 +373,8 @@ def _load(name: str, choices: dict[str, Any], directory: Any, download: bool) ->
         A = preprocessing.normalize(A)
     elif choices["scaling"] == "columns":
         A = preprocessing.maxabs_scale(A)
-    return found, A
+    about = {"data": found.name, "real": not choices["stand_in"], "sha256": found.sha256 or ""}
+    return A, found.b, about
 
 
 def _problem(
@@ -389,8 +384,9 @@ def _problem(
     penalty: Penalty,
     choices: dict[str, Any],
     paper_eta: float,
-    found: Any = None,
+    **about: Any,
 ) -> Problem:
+    """Return a problem with its starts. Without `about`, its data are synthetic."""
     size, s, seed = loss.shape[0], choices["start_scale"], choices["seed"]
     draw: Callable[[np.random.Generator], np.ndarray] = {
         "normal": lambda rng: s * rng.standard_normal(size),
@@ -399,11 +395,6 @@ def _problem(
         "feasible": lambda rng: loss.b * rng.uniform(0.0, s / size, size),
     }[choices["start"]]
     starts = [draw(_generator(seed, START_SEED, k)) for k in range(choices["starts"])]
-    shared: Any = {"eta_range": choices["eta_range"], "paper_eta": paper_eta, "choices": choices}
-    data, real, sha256 = f"{'2moons' if name == '2moons' else 'synthetic'} (seed {seed})", True, ""
-    if found is not None:
-        data, real, sha256 = found.name, found.source != "stand-in", found.sha256 or ""
-    x0s, n_iter = np.column_stack(starts), choices["n_iter"]
-    return Problem(
-        name, title, loss, penalty, x0s, n_iter, **shared, data=data, real=real, sha256=sha256
-    )
+    x0s, n_iter, etas = np.column_stack(starts), choices["n_iter"], choices["eta_range"]
+    about = {"data": f"synthetic (seed {seed})", "real": True, "choices": choices, **about}
+    return Problem(name, title, loss, penalty, x0s, n_iter, etas, paper_eta, **about)

@@ -44,6 +44,11 @@ RUN_SCALES: dict[str, dict[str, tuple[int, dict[str, Any]]]] = {
 }
 
 
+def to_stderr(line: str) -> None:
+    """Print a message to stderr."""
+    print(line, file=sys.stderr)
+
+
 @dataclass
 class Reproduction:
     """What was made: the studies by problem, the table, and the files."""
@@ -65,7 +70,7 @@ def reproduce(
     memory: str | float = "2GB",
     n_jobs: int | None = None,
     progress: bool | None = None,
-    say: Callable[[str], Any] = lambda line: print(line, file=sys.stderr),
+    say: Callable[[str], Any] = to_stderr,
 ) -> Reproduction:
     """Run the paper's experiments and draw its figures.
 
@@ -86,7 +91,7 @@ def reproduce(
         a stand-in is used, and every figure and table says so.
     resume : bool
         Whether to resume from the checkpoints in `out`. Without it, a directory with checkpoints is
-        refused.
+        an error.
     etas, starts : int, optional
         Instead of the scale's.
     memory, n_jobs, progress
@@ -129,7 +134,7 @@ def reproduce(
         plans[name] = {"etas": etas or grid, "choices": choices, "scale": scale}
     studies = {}
     for name in (name for name in PROBLEMS if name in plans):
-        grid, problem = plans[name]["etas"], _problem(name, plans[name]["choices"], data, say)
+        grid, problem = plans[name]["etas"], load_problem(name, data, say, **plans[name]["choices"])
         runs, n_iter = problem.x0s.shape[1], problem.n_iter
         if name in wanted:
             sizes = counted(runs, "start"), counted(n_iter, "iteration")
@@ -167,7 +172,7 @@ def _directory(path: Path, resume: bool) -> Path:
     """Return the output directory: without unfinished work unless it is to be resumed."""
     if not resume and (path / "checkpoints").exists():
         raise _check.InputError(
-            f"{path} holds checkpoints of an earlier run: add --resume to go on from them, or "
+            f"{path} holds checkpoints of an earlier run: add --resume to continue from them, or "
             "choose another --out."
         )
     try:
@@ -195,10 +200,13 @@ def _earlier(folder: Path) -> dict[str, dict[str, Any]]:
         ) from error
 
 
-def _problem(name: str, options: dict[str, Any], data: Any, say: Callable[[str], Any]) -> Problem:
-    if name not in FROM_FILES:
-        return PROBLEMS[name](**options)
-    problem = PROBLEMS[name](data=data, **{**options, "stand_in": True})
+def load_problem(
+    name: str, data: Any = None, say: Callable[[str], Any] = to_stderr, **options: Any
+) -> Problem:
+    """Return a problem, on generated data if its file cannot be had, and say so."""
+    if name in FROM_FILES:
+        options |= {"data": data, "stand_in": True}
+    problem = PROBLEMS[name](**options)
     if not problem.real:
         say(
             f"  The data of {name} were not found and could not be fetched: a generated "

@@ -1,8 +1,8 @@
 """The paper's statements, checked on recorded runs.
 
 `record` keeps everything of a run. Each statement is a function of it that returns left side, right
-side and slack per iteration, and refuses runs that its assumptions exclude. `verify` does all of it
-on the paper's problems.
+side and slack per iteration, and raises a ValueError if the run does not meet its assumptions.
+`verify` does all of it on the paper's problems.
 
 >>> from adagrad_diff import AdaGradDiff, Squared
 >>> from adagrad_diff.experiments.theory import lemma_1, record
@@ -11,8 +11,8 @@ on the paper's problems.
 True
 """
 
+from .comparison import Inequality
 from .inequalities import (
-    Inequality,
     adagrad_inequality,
     chi,
     corollary,

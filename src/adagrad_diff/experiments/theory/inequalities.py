@@ -6,97 +6,19 @@ the step; `weights` checks the metric.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ... import _check
 from ...rules import AdaGrad, AdaGradDiff
+from .comparison import Inequality, check_rule, inequality, minimizer, parts, point, smoothness
 from .run import Run
 
 BOUND_FORMS = ("sum", "norm")
 FEJER_FORMS = ("previous", "next", "printed")
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Inequality:
-    """left <= right, iteration by iteration.
-
-    Slack is measured against the sum of the magnitudes of all that enters both sides, canceled or
-    not. That separates rounding from violation: where both sides have converged to zero, their
-    ratio says nothing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from adagrad_diff.experiments.theory import Inequality
-    >>> n, right, magnitude = np.array([1, 2]), np.array([2.0, 2.0]), np.array([4.0, 4.0])
-    >>> said = Inequality("one", n, np.array([1.0, 3.0]), right, magnitude, rounding=1e-12)
-    >>> said.slack.tolist(), said.smallest, said.holds()
-    ([1.0, -1.0], (-0.25, 2), False)
-    """
-
-    name: str
-    n: np.ndarray  # the paper's index of each entry
-    left: np.ndarray
-    right: np.ndarray
-    magnitude: np.ndarray  # of everything that enters the two sides
-    rounding: float  # allowed, relative to the magnitude; see `Run.rounding`
-    terms: dict[str, np.ndarray] = field(default_factory=dict)  # of the right side
-
-    @property
-    def slack(self) -> np.ndarray:
-        """right - left."""
-        return np.asarray(self.right - self.left)
-
-    @property
-    def relative(self) -> np.ndarray:
-        """Slack over magnitude; infinite where the right side is."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = np.where(self.slack == 0, 0.0, self.slack / self.magnitude)
-        return np.where(np.isposinf(self.right), np.inf, ratio)
-
-    @property
-    def smallest(self) -> tuple[float, int]:
-        """The smallest relative slack, and the index n where it occurs. NaN is a violation."""
-        relative = np.nan_to_num(self.relative, nan=-np.inf, posinf=np.inf)
-        k = int(np.argmin(relative))
-        return float(relative[k]), int(self.n[k])
-
-    def holds(self, rounding: float | None = None) -> bool:
-        """Return whether left <= right at every iteration, up to rounding."""
-        return self.smallest[0] >= -(self.rounding if rounding is None else rounding)
-
-
-class Lemma1(NamedTuple):
-    """The parts of Lemma 1 for n = 1 ... N."""
-
-    gap: np.ndarray  # F(x^{n+1}) - F(x)
-    before: np.ndarray  # ||x^n - x||^2 in the metric W_n
-    after: np.ndarray  # ||x^{n+1} - x||^2 in the metric W_n
-    alpha: np.ndarray  # eta_n^2 ||g^{n+1} - g^n||^2 in the metric W_n^{-1}
-    magnitude: np.ndarray  # of all that enters
-
-
-def parts(run: Run, x: np.ndarray, value: float, size: float) -> Lemma1:
-    """Return the parts of Lemma 1 at a comparison point x where F is `value`."""
-    w, eta, distance = run.w[:-1], run.eta, run.by_block((run.x - x) ** 2)
-    before, after = np.sum(w * distance[:-1], axis=1), np.sum(w * distance[1:], axis=1)
-    alpha = eta**2 * np.sum(run.squares[1:] / w, axis=1)
-    # A rounded x or g changes a square by twice the product with its magnitude. A gradient is a sum
-    # over samples that may cancel; the largest entry of all gradients stands for what is canceled.
-    largest, weight, away = np.abs(run.g).max(), w[:, run.labels], np.abs(run.x - x)
-    moved = np.abs(run.x[:-1]) + np.abs(run.x[1:])
-    magnitude = 2 * eta * (run.size[:-1] + run.size[1:] + size) + before + after + alpha
-    magnitude += 2 * np.sum(weight * away[1:] * moved, axis=1)
-    magnitude += 2 * eta * largest * np.sum(away[1:] + away[:-1], axis=1)
-    magnitude += 2 * eta**2 * largest * np.sum(np.abs(np.diff(run.g, axis=0)) / weight, axis=1)
-    return Lemma1(run.F[1:] - value, before, after, alpha, magnitude)
-
-
-# -------------------------------------------------------------------------------- any positive
-# weights
+# ------------------------------------------------------------------- any positive weights
 
 
 def lemma_1(run: Run, x: Any) -> Inequality:
@@ -120,9 +42,9 @@ def lemma_1(run: Run, x: Any) -> Inequality:
     >>> lemma_1(run, [3.0]).holds(), lemma_1(run, [0.5]).holds()
     (True, True)
     """
-    p = parts(run, *point(run, x, "Lemma 1"))
+    p = parts(run, x, "Lemma 1")
     right = p.before - p.after + p.alpha
-    return _said(run, "Lemma 1", 1, 2 * run.eta * p.gap, right, p.magnitude)
+    return inequality(run, "Lemma 1", 1, 2 * run.eta * p.gap, right, p.magnitude)
 
 
 def lemma_1_smooth(run: Run, x: Any, L: float | None = None) -> Inequality:
@@ -138,7 +60,7 @@ def lemma_1_smooth(run: Run, x: Any, L: float | None = None) -> Inequality:
     run, x
         As for `lemma_1`.
     L : float, optional
-        That of the loss by default; a loss that has none is refused.
+        That of the loss by default; a loss that has none is an error.
 
     Examples
     --------
@@ -148,11 +70,11 @@ def lemma_1_smooth(run: Run, x: Any, L: float | None = None) -> Inequality:
     >>> lemma_1_smooth(run, [3.0]).holds()
     True
     """
-    owner = "the smooth form of Lemma 1"
-    gain = run.eta / smoothness(run, L, owner) * run.squares[1:].sum(axis=1)
-    p = parts(run, *point(run, x, owner))
+    name = "Lemma 1, smooth"
+    gain = run.eta / smoothness(run, L, name) * run.squares[1:].sum(axis=1)
+    p = parts(run, x, name)
     right = p.before - p.after + p.alpha - gain
-    return _said(run, "Lemma 1, smooth", 1, 2 * run.eta * p.gap, right, p.magnitude + gain)
+    return inequality(run, name, 1, 2 * run.eta * p.gap, right, p.magnitude + gain)
 
 
 def corollary(run: Run, x: Any) -> Inequality:
@@ -175,13 +97,12 @@ def corollary(run: Run, x: Any) -> Inequality:
     >>> said.holds(), list(said.terms)
     (True, ['start', 'distance', 'differences'])
     """
-    x, value, size = point(run, x, "the corollary")
-    p = parts(run, x, value, size)
-    start = np.full(run.N, run.rule.eps / 2 * np.sum((run.x[0] - x) ** 2))
-    distance = 0.5 * largest_distance(run, x) * run.w[:-1].sum(axis=1)
+    p = parts(run, x, "corollary")
+    start = np.full(run.N, run.rule.eps / 2 * np.sum((run.x[0] - p.x) ** 2))
+    distance = 0.5 * largest_distance(run, p.x) * run.w[:-1].sum(axis=1)
     terms = {"start": start, "distance": distance, "differences": 0.5 * np.cumsum(p.alpha)}
     left, magnitude = np.cumsum(run.eta * p.gap), 0.5 * np.cumsum(p.magnitude) + start + distance
-    return _said(run, "corollary", 2, left, sum(terms.values()), magnitude, terms)
+    return inequality(run, "corollary", 2, left, sum(terms.values()), magnitude, terms)
 
 
 def largest_distance(run: Run, x: np.ndarray) -> np.ndarray:
@@ -197,12 +118,7 @@ def adagrad_inequality(run: Run, x: Any) -> Inequality:
 
     The gradient itself stands where `lemma_1` has the difference of two.
 
-    Parameters
-    ----------
-    run : Run
-        Of AdaGrad.
-    x : array
-        Where F is finite.
+    Parameters are those of `lemma_1`, with a run of AdaGrad.
 
     Examples
     --------
@@ -212,22 +128,16 @@ def adagrad_inequality(run: Run, x: Any) -> Inequality:
     >>> adagrad_inequality(run, [3.0]).holds()
     True
     """
-    owner = "AdaGrad's inequality"
-    if not isinstance(run.rule, AdaGrad):
-        raise ValueError(
-            f"{owner} is about AdaGrad; this run was made by {type(run.rule).__name__}."
-        )
-    x, value, size = point(run, x, owner)
-    if not np.isfinite(run.phi[0]):
-        raise ValueError(f"{owner} needs a start where F is finite.")
-    p = parts(run, x, value, size)
+    name = "AdaGrad's inequality"
+    check_rule(run, AdaGrad, name)
+    p = parts(run, x, name)
     step = run.eta**2 * np.sum(run.by_block(run.g[:-1] ** 2) / run.w[:-1], axis=1)
     right = p.before - p.after + step + 2 * run.eta * (run.phi[:-1] - run.phi[1:])
     magnitude = p.magnitude + step + 2 * run.eta * (np.abs(run.phi[:-1]) + np.abs(run.phi[1:]))
-    return _said(run, owner, 1, 2 * run.eta * (run.F[:-1] - value), right, magnitude)
+    return inequality(run, name, 1, 2 * run.eta * (run.F[:-1] - p.value), right, magnitude)
 
 
-# ------------------------------------------------------------------------------------- AdaGrad-Diff
+# ---------------------------------------------------------------------------- AdaGrad-Diff
 
 
 def weights(run: Run) -> Inequality:
@@ -237,8 +147,7 @@ def weights(run: Run) -> Inequality:
               \hat w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k - g_i^{k-1}\|^2}
 
     up to rounding, for AdaGrad with g^k in place of the difference. A metric that lags one gradient
-    behind, or sums without the square, satisfies Lemma 1 all the same. Only this identity finds it
-    out.
+    behind, or sums without the square, satisfies Lemma 1 all the same. Only this identity shows it.
 
     Parameters
     ----------
@@ -294,27 +203,25 @@ def main_bound(run: Run, x: Any, form: str = "sum") -> Inequality:
     >>> said.holds(), max(said.terms, key=lambda name: said.terms[name][-1])
     (True, 'steps')
     """
-    owner = "the main bound"
     _check.one_of(form, BOUND_FORMS, "form", "main_bound")
-    algorithm_1(run, owner)
-    x, value, size = point(run, x, owner)
+    name = f"main bound, {form}"
+    check_rule(run, AdaGradDiff, name, constant=True)
+    p = parts(run, x, name)
     eta, count = float(run.eta[0]), np.arange(1, run.N + 1)  # count is n - 1
     V = run.v[1:].sum(axis=1)
     if form == "norm":
         V = np.sqrt(run.w.shape[1] * np.cumsum(run.squares.sum(axis=1))[1:])
     growth = np.sum((1 / run.w[:-1] - 1 / run.w[1:]) * run.squares[1:], axis=1)
     terms = {
-        "start": run.rule.eps / (2 * eta) * np.sum((run.x[0] - x) ** 2) / count,
-        "distance": largest_distance(run, x) / (2 * eta) * V / count,
+        "start": run.rule.eps / (2 * eta) * np.sum((run.x[0] - p.x) ** 2) / count,
+        "distance": largest_distance(run, p.x) / (2 * eta) * V / count,
         "steps": eta * V / count,
         "growth": eta / 2 * np.cumsum(growth) / count,
     }
     F, sizes = run.average
-    right = np.sum(list(terms.values()), axis=0)
-    summed = np.cumsum(parts(run, x, value, size).magnitude) / (2 * eta * count)
-    return _said(
-        run, f"main bound, {form}", 2, F - value, right, summed + right + sizes + size, terms
-    )
+    right = sum(terms.values())
+    magnitude = np.cumsum(p.magnitude) / (2 * eta * count) + right + sizes + p.size
+    return inequality(run, name, 2, F - p.value, right, magnitude, terms)
 
 
 def squared_differences(run: Run, x_star: Any, L: float | None = None) -> Inequality:
@@ -335,7 +242,7 @@ def squared_differences(run: Run, x_star: Any, L: float | None = None) -> Inequa
     x_star : array
         A minimizer of F.
     L : float, optional
-        That of the loss by default; a loss that has none is refused.
+        That of the loss by default; a loss that has none is an error.
 
     Examples
     --------
@@ -345,38 +252,35 @@ def squared_differences(run: Run, x_star: Any, L: float | None = None) -> Inequa
     >>> squared_differences(run, [0.6]).holds()
     True
     """
-    name, owner = "squared differences", "the bound on squared differences"
-    algorithm_1(run, owner)
-    L = smoothness(run, L, owner)
-    _, F_star, size = minimizer(run, x_star, owner)
+    name = "squared differences"
+    check_rule(run, AdaGradDiff, name, constant=True)
+    L = smoothness(run, L, name)
+    _, F_star, size = minimizer(run, x_star, name)
     eta, total = float(run.eta[0]), run.squares.sum(axis=1)
     c = run.w.shape[1] * (2 * eta * L - run.rule.eps) ** 2
     reached = run.w >= 2 * eta * L
     if not reached.any():
         left, right = np.cumsum(total), np.full(run.N + 1, c)
-        return _said(run, name, 1, left, right, left + right, {"c": right})
+        return inequality(run, name, 1, left, right, left + right, {"c": right})
     first = np.where(reached.any(axis=0), reached.argmax(axis=0), 0).max()  # the row of nbar
     if first >= run.N:
         raise ValueError(
-            f"{owner} says nothing yet: a weight reaches 2 eta L at the last gradient. Record a "
+            f"{name!r} says nothing yet: a weight reaches 2 eta L at the last gradient. Record a "
             "longer run."
         )
-    if not np.isfinite(run.F[first]):
-        raise ValueError(f"{owner} needs a start where F is finite.")
-    longest, one = eta / run.w[first].min(), np.ones(run.N - first)
-    gap = 4 * L * (run.F[first] - F_star)
-    terms = {"gap": gap * one, "late": 2 * L * longest * c * one, "c": c * one}
-    left, right = np.cumsum(total[first + 1 :]), np.sum(list(terms.values()), axis=0)
+    longest = eta / run.w[first].min()
+    values = {"gap": 4 * L * (run.F[first] - F_star), "late": 2 * L * longest * c, "c": c}
+    terms = {key: np.full(run.N - first, value) for key, value in values.items()}
+    left, right = np.cumsum(total[first + 1 :]), np.full(run.N - first, sum(values.values()))
     # The proof adds up Lemma 1 at x = x^k: its rounding errors, times 2 L / eta, add up as well.
     turns = np.abs(np.diff(run.g[first:], axis=0)).sum(axis=1)
     sizes = 4 * L * (run.size[first:-1] + run.size[first + 1 :])
     summed = np.cumsum(sizes + 4 * (1 + L * longest) * np.abs(run.g).max() * turns)
     magnitude = left + np.abs(right) + 4 * L * (run.size[first] + size) + summed
-    return _said(run, name, int(first) + 1, left, right, magnitude, terms)
+    return inequality(run, name, int(first) + 1, left, right, magnitude, terms)
 
 
-# ------------------------------------------------------------------------- convergence of the
-# iterates
+# --------------------------------------------------------------- convergence of the iterates
 
 
 def chi(run: Run) -> np.ndarray:
@@ -420,11 +324,11 @@ def quasi_fejer(run: Run, x_star: Any, form: str = "previous") -> Inequality:
     >>> quasi_fejer(run, [0.6]).holds(), quasi_fejer(run, [0.6], "next").holds()
     (True, True)
     """
-    owner = "the quasi-Fejer inequality"
     _check.one_of(form, FEJER_FORMS, "form", "quasi_fejer")
-    algorithm_1(run, owner, constant=False)
-    x, value, size = minimizer(run, x_star, owner)
-    p, ratio = parts(run, x, value, size), 1 + chi(run)
+    name = f"quasi-Fejer, {form}"
+    check_rule(run, AdaGradDiff, name)
+    x, *_ = minimizer(run, x_star, name)
+    p, ratio = parts(run, x, name), 1 + chi(run)
     distance = run.by_block((run.x - x) ** 2)
     left, magnitude = np.sum(run.w[1:] * distance[1:], axis=1), ratio[1:] * p.magnitude
     if form == "previous":
@@ -435,7 +339,7 @@ def quasi_fejer(run: Run, x_star: Any, form: str = "previous") -> Inequality:
         right = ratio[1:] * (p.before + p.alpha)
     else:
         right = ratio[:-1] * p.before + p.alpha
-    return _said(run, f"quasi-Fejer, {form}", 1, left, right, magnitude)
+    return inequality(run, name, 1, left, right, magnitude)
 
 
 def _earlier(run: Run) -> np.ndarray:
@@ -470,12 +374,7 @@ def subgradient_inequality(run: Run, x: Any) -> Inequality:
 
     The paper's proof says that it is one of phi; it is one of F.
 
-    Parameters
-    ----------
-    run : Run
-        Of any rule.
-    x : array
-        Where F is finite.
+    Parameters are those of `lemma_1`.
 
     Examples
     --------
@@ -486,79 +385,16 @@ def subgradient_inequality(run: Run, x: Any) -> Inequality:
     True
     """
     name = "subgradients u"
-    x, value, size = point(run, x, "the subgradient inequality")
-    u, away = subgradients(run), x - run.x[1:]
-    left = run.F[1:] + np.sum(u * away, axis=1)
+    x, value, size = point(run, x, name)
+    away = x - run.x[1:]
+    left = run.F[1:] + np.sum(subgradients(run) * away, axis=1)
     # u is a difference of w x / eta and of g, so their rounding errors count.
     stretch = _inverse_steps(run) * (np.abs(run.x[:-1]) + np.abs(run.x[1:]))
     rounded = np.sum((stretch + 2 * np.abs(run.g).max()) * np.abs(away), axis=1)
-    return _said(run, name, 1, left, np.full(run.N, value), run.size[1:] + size + rounded)
+    magnitude = run.size[1:] + size + rounded
+    return inequality(run, name, 1, left, np.full(run.N, value), magnitude)
 
 
 def _inverse_steps(run: Run) -> np.ndarray:
     """Return w^n / eta_n of every coordinate."""
     return np.asarray(run.w[:-1][:, run.labels] / run.eta[:, None])
-
-
-# ----------------------------------------------------------------------------------- assumptions
-
-
-def _said(
-    run: Run, name: str, first: int, left: Any, right: Any, magnitude: Any, terms: Any = None
-) -> Inequality:
-    """Return an inequality whose first entry has index `first`."""
-    n = np.arange(first, first + len(left))
-    return Inequality(name, n, left, right, magnitude, run.rounding, terms or {})
-
-
-def point(run: Run, x: Any, owner: str) -> tuple[np.ndarray, float, float]:
-    """Return a comparison point as a vector, F there, and the magnitude of that."""
-    x = np.asarray(x, run.x.dtype)
-    if x.size != run.x.shape[1]:
-        raise ValueError(
-            f"The comparison point of {owner} must have {run.x.shape[1]} coordinates. Got shape "
-            f"{x.shape}."
-        )
-    value, size = run.objective(x)
-    if not np.isfinite(value):
-        raise ValueError(
-            f"The objective is infinite at the comparison point: there {owner} says nothing."
-        )
-    return x.reshape(-1), value, size
-
-
-def minimizer(run: Run, x_star: Any, owner: str) -> tuple[np.ndarray, float, float]:
-    """Return the same for a minimizer: refused if an iterate is better.
-
-    The proofs use of a minimizer only that F(x^n) >= F(x_star) for the iterates after the first.
-    """
-    x, value, size = point(run, x_star, owner)
-    below = value - run.F[1:]
-    k = int(np.argmax(below))
-    if below[k] > run.rounding * (size + run.size[1 + k]):
-        raise ValueError(
-            f"{owner} needs a minimizer of F; the point given is none: F(x^{k + 2}) is smaller by "
-            f"{below[k]:.3g}."
-        )
-    return x, value, size
-
-
-def smoothness(run: Run, L: float | None, owner: str) -> float:
-    """Return L, given or that of the loss."""
-    try:
-        return run.loss.lipschitz() if L is None else float(L)
-    except ValueError:
-        raise ValueError(
-            f"{owner} needs an L-smooth f; {type(run.loss).__name__} is not known to be. "
-            "If it is, give L."
-        ) from None
-
-
-def algorithm_1(run: Run, owner: str, constant: bool = True) -> None:
-    """Refuse other metrics than that of AdaGrad-Diff and, where the paper has one eta, several."""
-    if not isinstance(run.rule, AdaGradDiff):
-        raise ValueError(
-            f"{owner} is about AdaGrad-Diff; this run was made by {type(run.rule).__name__}."
-        )
-    if constant and np.ptp(run.eta) > 0:
-        raise ValueError(f"{owner} needs a constant eta; this run was made with a schedule.")

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .inequalities import algorithm_1, minimizer
+from ...rules import AdaGradDiff
+from .comparison import check_rule, minimizer
 from .run import Run
 
+STATEMENT = "rate of convergence"  # in messages
 SMOOTH_SLOPE, NONSMOOTH_SLOPE = -0.9, -0.45  # of a fit; the theorems say -1 and -1/2 in the limit
 DECADE = 10.0  # the fit is over the last decade of iterations
 SHORTEST = 40  # iterations of a run with a slope
@@ -71,19 +73,18 @@ def rate(run: Run, x_star: Any) -> Rate:
     >>> found.settled, found.holds(), round(found.slope, 1)
     (True, True, -2.0)
     """
-    owner = "the rate of convergence"
-    algorithm_1(run, owner)
-    x, F_star, size = minimizer(run, x_star, owner)
+    check_rule(run, AdaGradDiff, STATEMENT, constant=True)
+    x, F_star, size = minimizer(run, x_star, STATEMENT)
     if run.N < SHORTEST:
         raise ValueError(
-            f"{owner} is fitted over a decade of steps: record at least {SHORTEST}. Got {run.N}."
+            f"{STATEMENT!r} is fitted over a decade of steps: record at least {SHORTEST}. Got {run.N}."
         )
     try:
         run.loss.lipschitz()
         smooth = True
     except ValueError:
         smooth = False
-        _check_bounded(run, x, owner)
+        _check_bounded(run, x)
     F, sizes = run.average
     n, gap = np.arange(2, run.N + 2), F - F_star
     # The decade ends before gaps fall below rounding errors.
@@ -92,7 +93,7 @@ def rate(run: Run, x_star: Any) -> Rate:
     first = max(2, int(last / DECADE))
     if last < SHORTEST:
         raise ValueError(
-            f"{owner} cannot be seen: the gap is below rounding after {last} iterations."
+            f"{STATEMENT!r} cannot be seen: the gap is below rounding after {last} iterations."
         )
     at = np.unique(np.geomspace(first, last, FITTED).astype(int)) - 2
     slope = float(np.polyfit(np.log(n[at]), np.log(gap[at]), 1)[0])
@@ -109,13 +110,13 @@ def rate(run: Run, x_star: Any) -> Rate:
     return Rate(n, gap, slope, needed, bool(settled), (first, last), smooth)
 
 
-def _check_bounded(run: Run, x_star: np.ndarray, owner: str) -> None:
+def _check_bounded(run: Run, x_star: np.ndarray) -> None:
     """Raise if the iterates still move away: no finite run shows more than that."""
     distance = np.linalg.norm(run.x - x_star, axis=1)
     half = len(distance) // 2
     early, late = distance[:half].max(), distance[half:].max()
     if late > DRIFT * early:
         raise ValueError(
-            f"{owner} needs bounded iterates; here the distance to the minimizer still grows: up "
+            f"{STATEMENT!r} needs bounded iterates; here the distance to the minimizer still grows: up "
             f"to {early:.3g} in the first half of the run, {late:.3g} in the second."
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,9 +17,9 @@ from ...rules import AdaGrad, AdaGradDiff, Rule
 from ...solvers import minimize
 from .. import report
 from ..paper import PROBLEMS, Problem
-from ..paper.reproduction import FROM_FILES
+from ..paper.reproduction import load_problem, to_stderr
 from . import inequalities
-from .inequalities import Inequality
+from .comparison import Inequality
 from .rates import rate
 from .run import Run, record
 
@@ -33,7 +32,6 @@ LARGEST_ETA = 1e100  # the inequalities have its square, and divide by it
 GROUP = 10  # coordinates per block of the partition into groups
 MINIMIZER_TOL = 1e-13  # relative duality gap
 FALSE = "quasi-Fejer, printed"  # the one statement that is expected to fail somewhere
-FORMS = inequalities.BOUND_FORMS
 VIOLATED, EXPECTED = "VIOLATED", ("not violated here", "violated, as expected")
 
 #: Iterations of runs for inequalities and for rates. A record of news20 takes 1.5 MB per iteration.
@@ -52,8 +50,9 @@ class Verification:
     rates : list of dict
         One per run: problem, eta, slope, needed, window and result.
     bounds : list of dict
-        One per run with single coordinates as blocks: problem, eta, eta_of_bound, at which two
-        terms of the main bound are equal, and its forms `sum` and `norm` along the run.
+        One per run with single coordinates as blocks: problem, eta, and eta_of_bound, at which two
+        terms of the main bound are equal; and, at the end of the run, its left side (truth), its
+        right side in both forms (bound_sum, bound_norm) and its terms.
     files : list of Path
     """
 
@@ -75,20 +74,10 @@ class Verification:
         worst.insert(0, "runs", groups.n.count())
         return worst.reset_index()
 
-    def ends(self) -> pd.DataFrame:
-        """Return the main bound, its terms and the truth at the end of each run of `bounds`."""
-        rows = []
-        for one in self.bounds:
-            said, norm = one["sum"], one["norm"]
-            lines = {"n": said.n, "truth": said.left, "bound_sum": said.right} | said.terms
-            last = {name: line[-1] for name, line in (lines | {"bound_norm": norm.right}).items()}
-            rows.append({key: value for key, value in one.items() if key not in FORMS} | last)
-        return require("pandas", "paper").DataFrame(rows)
-
     def __str__(self) -> str:
-        rates = require("pandas", "paper").DataFrame(self.rates)
+        frames = self.table(), require("pandas", "paper").DataFrame(self.rates)
         options = {"index": False, "float_format": "{:.2g}".format, "na_rep": ""}
-        return f"{self.table().to_string(**options)}\n\n{rates.to_string(**options)}"
+        return "\n\n".join(frame.to_string(**options) for frame in frames)
 
 
 def verify(
@@ -99,7 +88,7 @@ def verify(
     seed: int = 0,
     data: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
-    say: Callable[[str], Any] = lambda line: print(line, file=sys.stderr),
+    say: Callable[[str], Any] = to_stderr,
 ) -> Verification:
     """Check every statement on the paper's problems.
 
@@ -143,12 +132,9 @@ def verify(
         _check.count(iterations, "iterations", "verify", least=1)
     found = Verification()
     for name in filter(names.__contains__, PROBLEMS):
-        files = {"data": data, "stand_in": True} if name in FROM_FILES else {}
-        problem = PROBLEMS[name](starts=2, seed=seed, **files)
+        problem = load_problem(name, data, say, starts=2, seed=seed)
         # No result on a stand-in may pass for one on the data.
         about = {"problem": name if problem.real else f"{name} (stand-in)"}
-        if not problem.real:
-            say(f"  The data of {name} were not found: generated data are used. See --data DIR.")
         x_star = solve(problem)
         short, long = RUN_ITERATIONS[name] if iterations is None else (iterations, iterations)
         say(f"{problem.title}: inequalities, {short} iterations")
@@ -159,16 +145,18 @@ def verify(
             one = {**about, "eta": eta}
             try:
                 rated = rate(record_run(problem, AdaGradDiff(eta), long), x_star)
-                result = "holds" if rated.holds() else "TOO FLAT"
                 one |= {"slope": rated.slope, "needed": rated.needed, "window": rated.window}
-                one["result"] = result if rated.settled else "not yet asymptotic"
+                one["result"] = "holds" if rated.holds() else "TOO FLAT"
+                if not rated.settled:
+                    one["result"] = "not yet asymptotic"
             except ValueError as error:
                 one["result"] = f"refused: {error}"
             found.rates.append(one)
     if output is not None:
         out = Path(output)
         out.mkdir(parents=True, exist_ok=True)
-        for name, frame in (("inequalities", found.table()), ("bounds", found.ends())):
+        bounds = require("pandas", "paper").DataFrame(found.bounds)
+        for name, frame in (("inequalities", found.table()), ("bounds", bounds)):
             found.files.append(out / f"{name}.csv")
             report.write_text(found.files[-1], frame.to_csv(index=False, float_format="%.4g"))
     return found
@@ -239,7 +227,10 @@ def _check_statements(
             found.checks.append(one)
         if labels is None:
             distance = np.max((run.x[:-1] - x_star) ** 2)
-            forms = {form: inequalities.main_bound(run, x_star, form) for form in FORMS}
-            found.bounds.append(
-                {**about, "eta": eta, "eta_of_bound": np.sqrt(distance / 2), **forms}
+            bound, norm = (
+                inequalities.main_bound(run, x_star, form) for form in inequalities.BOUND_FORMS
             )
+            lines = {"n": bound.n, "truth": bound.left, "bound_sum": bound.right, **bound.terms}
+            ends = {name: line[-1] for name, line in (lines | {"bound_norm": norm.right}).items()}
+            one = {**about, "eta": eta, "eta_of_bound": np.sqrt(distance / 2), **ends}
+            found.bounds.append(one)
