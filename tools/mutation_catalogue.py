@@ -101,8 +101,8 @@ MUTATIONS = (
     Mutation(
         "The l2 term of a loss also penalizes the intercept",
         LOSSES,
-        "kernels.ridge(weights, loss.l2, g, value)",
-        "kernels.ridge(x, loss.l2, out, value)",
+        'np.einsum("i...,i...->...", w, w, dtype=np.float64)',
+        'np.einsum("i...,i...->...", x, x, dtype=np.float64)',
     ),
     Mutation(
         "Sample weights are not normalized",

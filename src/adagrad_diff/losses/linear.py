@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _check
 from .._messages import counted, warn
-from ..linalg import Samples, Source, as_source, kernels
+from ..linalg import Samples, Source, as_source
 from ..linalg.eigen import largest_eigenvalue
 from ..linalg.source import CONSTANT_PART
 from .base import Coordinates, Loss
@@ -33,8 +33,8 @@ class LinearModel(Loss):
     ----------
     A : array (N, d), sparse matrix, LinearOperator or Source
         One sample per row. Dense arrays of any order, float32 or float64, CSR and CSC are used in
-        place, never copied. A subclass of `adagrad_diff.linalg.Source` computes or reads its rows on
-        demand.
+        place, never copied. A subclass of `adagrad_diff.linalg.Source` computes or reads its rows
+        on demand.
     b : array (N,)
         Targets; for classification, labels -1 and +1.
     sample_weight : array (N,), optional
@@ -69,9 +69,7 @@ class LinearModel(Loss):
     conjugate: ClassVar[Callable[..., Any] | None] = None
     #: curvature(z, b, theta): the second derivative, elementwise (either one where there are two).
     curvature: ClassVar[Callable[..., Any] | None] = None
-    piecewise_linear = (
-        False  # whether it consists of two lines, of the given `slopes`, through z = b
-    )
+    piecewise_linear = False  # whether it consists of two lines that meet at z = b, see `slopes`
     translates = False  # whether only z - b matters: the targets may be centered
     predicts_b = True  # whether z is in the units of b, unlike log-odds and margins
     differentiable = False  # set it for a differentiable loss without a finite `smoothness`
@@ -139,6 +137,25 @@ class LinearModel(Loss):
         self.A.dot(np.ascontiguousarray(x[:features], self.dtype), z)
         return z + x[features:] if self.intercept else z
 
+    def offsets(self, x: np.ndarray) -> np.ndarray:
+        """Return what the intercept adds to the predictions of each column of x.
+
+        If the columns of A are centered, A w is corrected here: (A - center) w = A w - center w.
+        """
+        if not self.intercept:
+            return np.zeros(x.shape[1], self.dtype)
+        shift = (
+            np.einsum("i,ik->k", self.center, x[:-1], dtype=np.float64) if self.center.size else 0.0
+        )
+        return np.asarray(x[-1] - shift, self.dtype)
+
+    def add_intercept(self, r: np.ndarray, g: np.ndarray) -> None:
+        """Complete the gradients g = A' r with those of the intercept, and center them."""
+        if self.intercept:
+            g[-1] = r.sum(axis=0, dtype=np.float64)
+            if self.center.size:
+                g[:-1] -= self.center[:, None] * g[-1]
+
     def lipschitz(self) -> float:
         """Return smoothness * largest eigenvalue of sum_j weight_j a_j a_j' + l2.
 
@@ -152,7 +169,7 @@ class LinearModel(Loss):
             out = np.zeros(v.shape, self.dtype)
             z = self.weight[:, None] * self.predict(v.astype(self.dtype))
             self.A.tdot(z, out[:features])
-            out[features:] = z.sum(axis=0)  # nothing without an intercept
+            self.add_intercept(z, out)
             return out
 
         return self.smoothness * largest_eigenvalue(product, features + self.intercept) + self.l2
@@ -183,7 +200,7 @@ class LinearModel(Loss):
     def nonsmooth_distances(self, z: np.ndarray) -> np.ndarray:
         """Return the distances of predictions from the nonsmooth points of a piecewise linear loss.
 
-        They are infinite for samples without a weight.
+        They are infinite for samples of weight zero.
         """
         return np.where(self.weight == 0, np.inf, np.abs(z - self.b))
 
@@ -220,25 +237,23 @@ class LinearOracle:
 
     @property
     def r(self) -> np.ndarray:
-        """The residuals at the last x, shape (N,) or (N, trajectories)."""
+        """The residuals at the last x, shape (N,) or (N, columns)."""
         return self._pass.residuals()
 
     def residuals(self, column: int | None) -> np.ndarray:
         """Return the residuals of one trajectory."""
         return self.r if column is None else self._pass.residuals(column)
 
+    @np.errstate(all="ignore")  # overflows show in the value
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
-        loss, columns = self.loss, (-1, self._width)
-        weights, g = (x[:-1], out[:-1]) if loss.intercept else (x, out)
-        value, offset = np.zeros(self._width), np.zeros(self._width, loss.dtype)
-        if loss.intercept:
-            kernels.intercept_offset(x.reshape(columns), loss.center, offset)
-        if ridge := loss.l2 > 0:  # first, because it overwrites the gradient
-            kernels.ridge(weights, loss.l2, g, value)
-        # z = A weights + offset, r = weight * l'(z, b), g += A' r
-        r = self._pass(weights, offset, g, value, ridge)
-        if loss.intercept:
-            kernels.intercept_gradient(r.reshape(columns), loss.center, out.reshape(columns))
+        loss, columns, features = self.loss, (-1, self._width), self.loss.A.shape[1]
+        w, g, value = x[:features], out[:features], np.zeros(self._width)
+        if ridge := loss.l2 > 0:
+            np.multiply(loss.l2, w, out=g)
+            value += 0.5 * loss.l2 * np.einsum("i...,i...->...", w, w, dtype=np.float64)
+        # z = A w + offset, r = weight * l'(z, b), g += A' r
+        r = self._pass(w, loss.offsets(x.reshape(columns)), g, value, ridge)
+        loss.add_intercept(r.reshape(columns), out.reshape(columns))
         return float(value[0]) if x.ndim == 1 else value
 
 

@@ -145,11 +145,11 @@ class Minibatch(Loss):
 
     def schedule(self, iterations: int) -> np.ndarray:
         """Return the passes over the data that 1, 2, ... iterations take. Only the seed decides."""
-        steps = np.zeros(iterations + 1)
-        for k in range(iterations):
-            steps[k + 1] = steps[k] + self.length(int(steps[k]))
+        steps = [0]
+        for _ in range(iterations):
+            steps.append(steps[-1] + self.length(steps[-1]))
         n = np.arange(1, iterations + 1)
-        return np.asarray(self.passes(n, {STEPS_MADE: steps[1:]}))
+        return np.asarray(self.passes(n, {STEPS_MADE: np.array(steps[1:])}))
 
     def passes(self, n: Any, memory: dict[str, np.ndarray]) -> Any:
         """Return the passes over the data of n iterations: full gradients and estimates."""
@@ -164,9 +164,8 @@ class Estimates:
     """
 
     def __init__(self, loss: Minibatch, x: np.ndarray):
-        model, columns = loss.loss, x.size // len(x)
-        self.loss, self._samples = loss, model.samples((columns,))
-        self._features, self._factor = model.A.shape[1], loss.samples / loss.size
+        self.loss, self.model, columns = loss, loss.loss, x.size // len(x)
+        self._samples, self._factor = self.model.samples((columns,)), loss.samples / loss.size
         self.y, self.base = np.zeros_like(x), np.zeros_like(x)
         self.held = np.zeros((loss.samples, columns), loss.dtype)
 
@@ -182,26 +181,21 @@ class Estimates:
 
     def residuals(self, rows: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the residuals of some samples at x, for the gradient of their batch."""
-        model, columns = self.loss.loss, x.reshape(len(x), -1)
+        model, columns = self.model, x.reshape(len(x), -1)
         r = np.empty((len(rows), columns.shape[1]), model.dtype)
         weight = self._factor * model.weight[rows]
         batch = replace(self._samples, b=model.b[rows], weight=weight, r=r)
         with np.errstate(all="ignore"):  # overflows show in the value at the end of the epoch
-            self.loss.rows.dot(rows, columns[: self._features], r)
-            if model.intercept:
-                kernels.intercept_offset(columns, model.center, offset := np.empty_like(r[0]))
-                r += offset
+            self.loss.rows.dot(rows, columns[: model.A.shape[1]], r)
+            r += model.offsets(columns)
             batch.residuals()(0, len(r), np.zeros(len(r[0])))  # predictions become residuals
         return r
 
     def gradient(self, rows: np.ndarray, r: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the gradient from residuals r of some samples, with the ridge term at x."""
-        model, features = self.loss.loss, self._features
-        g = np.zeros(x.shape, x.dtype)
+        features, g = self.model.A.shape[1], np.zeros_like(x)
         columns = g.reshape(len(x), -1)
         self.loss.rows.tdot(rows, r, columns[:features])
-        if model.intercept:
-            kernels.intercept_gradient(r, model.center, columns)
-        if model.l2:
-            g[:features] += model.l2 * x[:features]
+        self.model.add_intercept(r, columns)
+        g[:features] += self.model.l2 * x[:features]
         return g

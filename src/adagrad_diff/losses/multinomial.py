@@ -93,8 +93,7 @@ class MultinomialOracle(LinearOracle):
         return self._pass.residuals(columns)
 
     def __call__(self, x: np.ndarray, out: np.ndarray) -> Any:
-        columns = (len(x), -1)
-        total = super().__call__(x.reshape(columns), out.reshape(columns))
+        total = super().__call__(x.reshape(len(x), -1), out.reshape(len(x), -1))
         # The kernel adds the loss to the first column, and each column has a ridge term.
         value = total.reshape(-1, self._trajectories).sum(axis=0)
         return value if x.ndim > 2 else float(value[0])
