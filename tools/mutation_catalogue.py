@@ -215,14 +215,14 @@ MUTATIONS = (
         SOLVE,
         'loop.left = max(0, loop.left - (loop.n - header["begun"]))',
         "loop.left = max(0, loop.left)",
-        "solvers/checkpoint.py",
+        "solvers/loop.py",
     ),
     Mutation(
         "A resumed run loses its history",
         SOLVE,
-        "loop.past, codes, before = self.history, self.codes, self.before",
+        "loop.rows, codes, before = self.rows, self.codes, self.before",
         "codes, before = self.codes, self.before",
-        "solvers/checkpoint.py",
+        "solvers/loop.py",
     ),
     Mutation(
         "The checksum of a checkpoint is not verified",

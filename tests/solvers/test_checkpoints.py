@@ -371,4 +371,4 @@ def test_it_is_plain_data(tmp_path):
     with np.load(tmp_path / "run.npz", allow_pickle=False) as content:
         header = json.loads(str(content["header"]))
         assert all(content[name].dtype.kind in "biufU" for name in content.files)
-    assert header["format"] == "adagrad-diff run 4"
+    assert header["format"] == "adagrad-diff run 5"

@@ -1,7 +1,6 @@
 """Functions and foreign objects are known by names: their own, or those that a user gives them."""
 
 import functools
-import json
 import math
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy.sparse.linalg import aslinearoperator
 from adagrad_diff import LAD, AdaGradDiff, Penalty, Rule, minimize, named
 from adagrad_diff.losses import as_loss
 from adagrad_diff.penalties import as_penalty
-from adagrad_diff.solvers.fingerprint import describe, describe_problem, known_by_name
+from adagrad_diff.solvers.checkpoint import describe, describe_problem, known_by_name
 from describing import CHANGED, REAL, A, text
 
 
@@ -144,21 +143,3 @@ def test_the_identity_of_a_problem_leaves_the_data_out():
     ]
     assert functions[0] == functions[1]  # told apart by their values
     assert functions[0]["loss"] == {"class": "FunctionLoss"}
-
-
-def test_what_contains_itself():
-    items, table = [1.0], {"a": 1}
-    items.append(items)
-    table["b"] = {"c": table}
-    boxed = np.array([None, 1.0], dtype=object)
-    boxed[0] = boxed
-    parent = Mine(None)
-    parent.c = [parent]
-    for thing in (items, table, boxed, parent):
-        assert json.loads(text(thing)) == describe(thing)
-        assert "..." in text(thing)
-    shared = [0.5]
-    assert describe([shared, shared]) == [
-        [0.5],
-        [0.5],
-    ]  # twice beside each other is not inside itself

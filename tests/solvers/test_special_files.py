@@ -73,7 +73,7 @@ def test_checkpoint(special, tmp_path):
     sentence = special(path := tmp_path / "run.npz")
     with pytest.raises(
         OSError,
-        match=f"The checkpoint .*run.npz cannot be read: {sentence}. Delete the checkpoint to begin again",
+        match=f"The checkpoint .*run.npz cannot be read: {sentence}. Delete it to begin again",
     ):
         run(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]

@@ -274,7 +274,7 @@ class StepSizeFreeRule(UnscaledRule):
 class AveragingRule(UnscaledRule):
     """A rule whose gradients are taken at averages of proximal points.
 
-    `solvers/gradients_at_averages.py` applies the prox to the point that `update` returns, and
+    `solvers.proximal_gradient.Averaging` applies the prox to the point that `update` returns, and
     `mix` makes the next iterate of the result. A memory with a "loss" is given the loss at x before
     each update.
     """

@@ -11,7 +11,7 @@ from .. import _check
 from .._files import as_path, reason
 from ..losses import Loss
 from ..penalties import Penalty
-from ..solvers.fingerprint import describe
+from ..solvers.checkpoint import describe
 
 FILE_NAME_DIGITS = 24
 

@@ -14,8 +14,7 @@ from ..losses.base import Coordinates
 from ..losses.minibatch import Estimates
 from ..penalties import Penalty
 from ..rules import AdaGradDiff
-from ..solvers.problem import Layout, Problem
-from ..solvers.proximal_gradient import double
+from ..solvers.problem import Layout, Problem, double
 
 BATCH = 32  # default number of samples of a step
 ETA = 0.1  # default step size, in units of the spread of the targets and the sizes of the columns

@@ -1,8 +1,7 @@
 """Solvers: Algorithm 1 in `proximal_gradient`, the loop around every solver, and their results."""
 
-from .loop import History
 from .minimize import iterate, minimize
-from .result import ConvergenceError, ConvergenceWarning, Interrupted, Status
+from .result import ConvergenceError, ConvergenceWarning, History, Interrupted, Status
 from .scipy_bridge import scipy_method
 from .state import State, load_state
 

@@ -13,21 +13,25 @@ shrinks with the remaining distance. The portfolio is therefore often ahead of t
 at the price of about three gradients per iteration.
 
 The problem is standardized: columns of A are scaled and, with an intercept, centered. Where samples
-are many and the loss is smooth, a warm-up with minibatches comes first.
+are many and the loss is smooth, a warm-up with minibatches comes first. The incumbent is polished
+now and then, and before the first iteration if that is quick.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from math import inf, nan
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..losses import Minibatch
 from ..losses.minibatch import STEPS_MADE
+from ..polishing import Finish, Finisher
 from ..rules import AdaGradDiff
-from .problem import Layout, Problem
+from .checkpoint import check_state
+from .problem import Problem
 from .proximal_gradient import Iterate, ProximalGradient, Solver
 from .result import Status
 from .state import State, map_arrays
@@ -42,6 +46,23 @@ RESTART_ETAS = (1.0, 0.2)  # in units of the distance that the incumbent has mov
 MANY_PREDICTIONS = 500_000  # from here on the first stage saves memory: a third of the step sizes
 MIN_STALL = 512  # iterations before a run can count as stalled
 
+FIRST_ATTEMPT = 64  # iterations before the first attempt to polish
+SETTLED_GAIN = 0.02  # relative gain of the last stage above which an attempt is unpromising
+MAX_ATTEMPT = 20.0  # times the duration of the run that a promising attempt may take
+MAX_FAILED_SHARE = 0.1  # of the duration of the run that unsuccessful attempts may take
+# A model of the machine, so that two runs of one problem are polished at the same iterations:
+# seconds of an iteration of the portfolio, per entry of A and in any case.
+SECONDS_PER_ENTRY, SECONDS_PER_ITERATION = 1.6e-9, 2e-4
+# Below these estimates, in seconds or in iterations of the portfolio, the problem is polished directly.
+SMALL_PROBLEM_SECONDS, SMALL_PROBLEM_ITERATIONS = 0.03, 128
+
+
+class Portfolio(AdaGradDiff):
+    """The parameters of `AdaGradDiff` for `Auto`, which ignores eta."""
+
+    def accumulated(self, memory: dict[str, Any]) -> None:
+        """Return None: what trajectories accumulate says nothing about the gradient at the start."""
+
 
 class Auto(Solver):
     """A portfolio of step sizes, as one method: its iterate is that of the leading trajectory.
@@ -52,9 +73,9 @@ class Auto(Solver):
 
     name, answers_best = "auto", True
 
-    def __init__(self, eps: float = 1e-8, blocks: Any = None):
-        self.rule: Any = _Parameters(eps, blocks)
-        self.minibatch: Minibatch | None = None  # the loss of the warm-up, if there is one
+    def __init__(self, rule: Portfolio, minibatch: Minibatch | None = None):
+        super().__init__(rule)
+        self.minibatch = minibatch  # the loss of the warm-up, if there is one
         self._stage: tuple[Any, Any, Any] = None, None, None  # etas, solver and problem of a stage
 
     def prepared(self, problem: Problem) -> Auto:
@@ -64,67 +85,77 @@ class Auto(Solver):
                 f"eta='auto' runs from one start, but x0 has {problem.trajectories} trajectories. "
                 "Give eta a number."
             )
-        solver = Auto(self.rule.eps, self.rule.blocks)
-        solver.minibatch = warm_up_loss(problem.loss)
-        return solver
+        return Auto(self.rule, warm_up_loss(problem.loss))
 
     # ------------------------------------------------------------------ the search
 
     def init(self, problem: Problem, x: np.ndarray) -> Iterate:
         # A start other than zero is the answer of a similar problem, and polishing will be quick.
         warm_up = self.minibatch is not None and not x[: problem.penalized_size].any()
-        etas = np.array([problem.coordinates.unit]) if warm_up else self._first_etas(problem)
+        unit = problem.coordinates.unit
+        return self._init(problem, x, np.array([unit]) if warm_up else first_etas(problem), warm_up)
+
+    def resumed(self, problem: Problem, state: State) -> State:
+        try:
+            memory, iterate = state.memory, _leading_iterate(state.iterate, int(state.n))
+            best, fun, past = memory["best"], float(memory["fun"]), memory["past"].ravel()
+            like = self._init(problem, iterate.x, memory["etas"].ravel(), bool(memory["warm_up"]))
+        except (KeyError, AttributeError, TypeError, IndexError) as error:
+            raise ValueError("'state' is not one of a run with eta='auto'.") from error
+        like = like._replace(memory=like.memory | {"past": past})
+        check_state(problem, state._replace(iterate=iterate), like)
+        origin = replace(state.origin, layout=problem.layout)
+        return state._replace(iterate=iterate, best=best, fun_best=fun, origin=origin)
+
+    def _init(self, problem: Problem, x: np.ndarray, etas: np.ndarray, warm_up: bool) -> Iterate:
+        """Return the first iterate of a stage with these step sizes."""
+        etas = self._representable(problem, etas)
         trajectories = self._started(problem, x, etas, warm_up)
         memory = {
             "trajectories": trajectories,
-            "etas": self._representable(problem, etas),
+            "etas": etas,
             "warm_up": warm_up,
-            "end": WARM_UP_EPOCHS
-            if warm_up
-            else FIRST_STAGE,  # the iteration at which the stage ends
+            "end": WARM_UP_EPOCHS if warm_up else FIRST_STAGE,  # the last iteration of the stage
             "start": x,  # the incumbent at the beginning of the stage
             "best": x,  # the incumbent, its objective, and the eta that found it
             "fun": float(trajectories.fun_best[0]),
             "eta": nan,
             "past": trajectories.fun_best[:1],  # the objective at the start and after each stage
-            "evaluations": 1,
-            "warm_up_passes": 0.0,  # in addition to one for each iteration
         }
-        return self._iterate(0, memory)
+        return _leading_iterate(Iterate(0, x, 0.0, x, 0.0, memory), 0)
 
     def step(self, problem: Problem, s: Iterate) -> Iterate:
-        memory = s.memory if s.n < s.memory["end"] else self._next_stage(problem, s)
-        solver, inner = self._solver(problem, memory["etas"], memory["warm_up"])
-        old: State = memory["trajectories"]
-        new = old.advanced(solver.step(inner, old.iterate))
-        inner.set_evaluated(new.iterate.x)
-        evaluations = memory["evaluations"] + len(memory["etas"])
-        memory = memory | {"trajectories": new, "evaluations": evaluations}
+        memory, evaluations = s.memory, s.evaluations
+        if s.n >= memory["end"]:
+            memory, evaluations = self._next_stage(problem, s), evaluations + 1
+        etas, old = memory["etas"], memory["trajectories"]
+        solver, inner = self._solver(problem, etas, memory["warm_up"])
+        stepped = solver.step(inner, old.iterate)
+        new = old.advanced(stepped)
+        memory = memory | {"trajectories": new}
         k, failed = _leading(memory), new.failed.all()
         fun = float(new.iterate.f[k] + new.iterate.phi[k])
         if not failed and fun < memory["fun"]:
-            memory |= {
-                "best": new.iterate.x[:, k].copy(),
-                "fun": fun,
-                "eta": float(memory["etas"][k]),
-            }
+            memory |= {"best": new.iterate.x[:, k].copy(), "fun": fun, "eta": float(etas[k])}
         elif failed and len(memory["past"]) == 1 and not memory["warm_up"]:
             return s._replace(f=nan)  # no iterate near the start is finite
         if failed or s.n + 1 >= memory["end"]:
             memory |= {"past": np.append(memory["past"], memory["fun"]), "end": s.n + 1}
-        return self._iterate(s.n + 1, memory)
+        passes = s.passes + new.iterate.passes - old.iterate.passes
+        counts = {"evaluations": evaluations + len(etas), "passes": passes}
+        s = _leading_iterate(s._replace(memory=memory, **counts), s.n + 1)
+        problem.set_evaluated(s.x, inner.oracle_at(stepped.x)[0], k)
+        return s
 
     @np.errstate(over="ignore")  # step sizes are limited afterwards
     def _next_stage(self, problem: Problem, s: Iterate) -> dict[str, Any]:
         """Return the memory at the beginning of the next stage."""
         memory, best = s.memory, s.memory["best"]
         old: State = memory["trajectories"]
-        common = {"start": best, "warm_up": False, "evaluations": memory["evaluations"] + 1}
         if memory["warm_up"]:
-            etas = self._representable(problem, self._first_etas(problem))
-            common["warm_up_passes"] = self.passes(problem, s) - (s.n + 1)
-            new = self._started(problem, best, etas)
-            return memory | common | {"trajectories": new, "etas": etas, "end": s.n + FIRST_STAGE}
+            etas = self._representable(problem, first_etas(problem))
+            stage = {"trajectories": self._started(problem, best, etas), "end": s.n + FIRST_STAGE}
+            return memory | stage | {"etas": etas, "start": best, "warm_up": False}
         winner = int(np.argmin(np.where(old.failed, inf, old.fun_best)))
         moved = float(np.sqrt(np.mean(((best - memory["start"]) / problem.scale) ** 2)))
         eta = float(memory["etas"][winner])
@@ -138,19 +169,19 @@ class Auto(Solver):
             fresh[..., 0] = last[..., winner]
             return fresh
 
-        pair = (s.iterate._replace(point=None, step=None) for s in (new, old))
+        pair = (state.iterate._replace(point=None, step=None) for state in (new, old))
         iterate = map_arrays(with_winner, *pair)
         if STEPS_MADE in iterate.memory:  # restarts do not see the same batches again
             iterate.memory[STEPS_MADE][:] = old.memory[STEPS_MADE].max()
         # A stage is judged by its own iterates.
-        new = new._replace(iterate=iterate, fun_best=iterate.f + iterate.phi)
-        return memory | common | {"trajectories": new, "etas": etas, "end": 2 * s.n}
+        new = new._replace(iterate=iterate, fun_best=iterate.fun)
+        return memory | {"trajectories": new, "etas": etas, "start": best, "end": 2 * s.n}
 
     def _started(
         self, problem: Problem, x: np.ndarray, etas: np.ndarray, warm_up: bool = False
     ) -> State:
         """Return the state of trajectories, one for each eta, that all start at x."""
-        solver, inner = self._solver(problem, self._representable(problem, etas[:1]), warm_up)
+        solver, inner = self._solver(problem, etas[:1], warm_up)
         state = State.first(solver, inner, x[:, None], averages=False)
         return state.select(np.zeros(len(etas), int))
 
@@ -159,9 +190,8 @@ class Auto(Solver):
     ) -> tuple[ProximalGradient, Problem]:
         """Return the solver and the problem of the trajectories of a stage."""
         if self._stage[0] is not etas:
-            accepts, blocks = problem.penalty.accepts, self.rule.blocks
-            scale = problem.scale if np.ndim(problem.scale) else None
-            blocks = "all" if blocks is None and accepts == "scalar" else blocks
+            blocks, scale = self.rule.blocks, problem.scale if np.ndim(problem.scale) else None
+            blocks = "all" if blocks is None and problem.penalty.accepts == "scalar" else blocks
             rule = AdaGradDiff(etas, eps=self.rule.eps, blocks=blocks, scale=scale)
             inner = problem.narrowed(len(etas))
             if warm_up:
@@ -170,82 +200,13 @@ class Auto(Solver):
             self._stage = etas, kind(rule).prepared(inner), inner
         return self._stage[1:]
 
-    def _first_etas(self, problem: Problem) -> np.ndarray:
-        few = problem.loss.predictions < MANY_PREDICTIONS
-        etas: np.ndarray = problem.coordinates.unit * (FIRST_ETAS if few else FIRST_ETAS[1::3])
-        return etas
-
     def _representable(self, problem: Problem, etas: np.ndarray) -> np.ndarray:
         """Return step sizes that x, in its precision, can move by."""
         limits, eps = np.finfo(problem.dtype), min(self.rule.eps, 1.0)
         largest = 0.5 * float(limits.max) * eps
         return np.asarray(np.clip(etas, float(limits.smallest_subnormal), largest))
 
-    def _iterate(self, n: int, memory: dict[str, Any]) -> Iterate:
-        """Return the iterate of the leading trajectory."""
-        k, s = _leading(memory), memory["trajectories"].iterate
-        point, step = (None, None) if s.step is None else (s.point[:, k], s.step[:, k])
-        return Iterate(
-            n,
-            s.x[:, k].copy(),
-            float(s.f[k]),
-            s.g[:, k].copy(),
-            float(s.phi[k]),
-            memory,
-            point,
-            step,
-        )
-
-    # ------------------------------------------------------------------ what the loop asks
-
-    def memory_like(self, x: np.ndarray) -> dict[str, Any]:
-        raise NotImplementedError("see resumed")
-
-    def resumed(self, problem: Problem, state: State) -> State:
-        memory = {
-            k: v.item() if isinstance(v, np.ndarray) and v.ndim == 0 else v
-            for k, v in state.memory.items()
-        }
-        try:
-            solver, inner = self._solver(problem, memory["etas"], memory["warm_up"])
-            trajectories = memory["trajectories"]
-            origin = replace(trajectories.origin, layout=Layout(problem.shape))
-            memory["trajectories"] = trajectories._replace(origin=origin)
-            solver.resumed(inner, memory["trajectories"])
-            shapes = {memory[name].shape for name in ("best", "start")}
-            if shapes != {(problem.size,)} or memory["past"].ndim != 1:
-                raise ValueError("its iterates do not have the shape of x")
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError("'state' is not one of a run with eta='auto'.") from error
-        best = memory["best"]
-        origin = replace(state.origin, layout=problem.layout)
-        state = state._replace(best=best, fun_best=float(memory["fun"]), origin=origin)
-        return state._replace(iterate=self._iterate(int(state.n), memory))
-
-    def oracle(self, problem: Problem, s: Iterate, column: int | None) -> tuple[Any, int | None]:
-        trajectories = s.memory["trajectories"]
-        _, inner = self._solver(problem, s.memory["etas"], s.memory["warm_up"])
-        return inner.oracle_at(trajectories.iterate.x), _leading(s.memory)
-
-    def suggests_check(self, s: Iterate) -> bool:
-        """Return whether a stage is over, or it is time for a check in the warm-up."""
-        in_warm_up = s.memory["warm_up"] and s.n in WARM_UP_CHECKS
-        return s.n > 0 and (s.n >= s.memory["end"] or in_warm_up)
-
-    def gain(self, s: Iterate) -> float:
-        """Return what the objective has gained in the last two stages."""
-        past = s.memory["past"]
-        over = s.n >= s.memory["end"] and s.n >= MIN_STALL and len(past) > 2
-        return float(past[-3] - s.memory["fun"]) if over else inf
-
-    def evaluations(self, s: Iterate) -> int:
-        return int(s.memory["evaluations"]) + 1  # the last one at the answer
-
-    def passes(self, problem: Problem, s: Iterate) -> float:
-        memory = s.memory
-        solver, inner = self._solver(problem, memory["etas"], memory["warm_up"])
-        trajectories = memory["trajectories"].iterate._replace(n=s.n)
-        return float(solver.passes(inner, trajectories)) + float(memory["warm_up_passes"])
+    # ------------------------------------------------------------------ the answer
 
     def found(self, state: State) -> dict[str, Any]:
         """Return the eta and the rule that led to the incumbent; None if no iteration did."""
@@ -254,48 +215,125 @@ class Auto(Solver):
             return {"eta": None, "rule": None}
         return {"eta": eta, "rule": replace(self._stage[1].rule, eta=eta)}
 
-    def adopt(self, state: State, x: np.ndarray, fun: float) -> State:
-        """Return the state with a better incumbent, from which the next stage starts."""
-        if not fun < state.fun_best:
-            return state
-        memory = state.memory
-        past = np.append(memory["past"][:-1], fun)
-        iterate = state.iterate._replace(memory=memory | {"best": x, "fun": fun, "past": past})
-        return state._replace(iterate=iterate, best=x, fun_best=fun)
 
-
-class _Parameters:
-    """The parameters of `Auto`, in the place of a rule."""
-
-    average_power = 0.0
-
-    def __init__(self, eps: float, blocks: Any):
-        self.eps, self.blocks = eps, blocks
+def first_etas(problem: Problem) -> np.ndarray:
+    """Return the step sizes of the first stage."""
+    few = problem.loss.predictions < MANY_PREDICTIONS
+    etas: np.ndarray = problem.coordinates.unit * (FIRST_ETAS if few else FIRST_ETAS[1::3])
+    return etas
 
 
 def _leading(memory: dict[str, Any]) -> int:
     """Return the trajectory with the smallest objective of those that have not failed."""
     state: State = memory["trajectories"]
-    return int(np.argmin(np.where(state.failed, inf, state.iterate.f + state.iterate.phi)))
+    return int(np.argmin(np.where(state.failed, inf, state.iterate.fun)))
+
+
+def _leading_iterate(s: Iterate, n: int) -> Iterate:
+    """Return the iterate n, which is that of the leading trajectory in the memory of s."""
+    memory = s.memory
+    k, inner = _leading(memory), memory["trajectories"].iterate
+    point, step = (None, None) if inner.step is None else (inner.point[:, k], inner.step[:, k])
+    stage_ends = n > 0 and n >= memory["end"]
+    past, fun = memory["past"], memory["fun"]
+    gain = float(past[-3] - fun) if stage_ends and n >= MIN_STALL and len(past) > 2 else inf
+    return s._replace(
+        n=n,
+        x=inner.x[:, k].copy(),
+        f=float(inner.f[k]),
+        g=inner.g[:, k].copy(),
+        phi=float(inner.phi[k]),
+        point=point,
+        step=step,
+        stage_ends=stage_ends or bool(memory["warm_up"] and n in WARM_UP_CHECKS),
+        gain=gain,
+    )
 
 
 def settled(loop: Loop) -> State:
     """Return the state at the answer: the polished point, a stationary point, or the incumbent."""
     state, problem, criterion = loop.state, loop.problem.original, loop.criterion
-    x, converged = loop.polished, loop.codes[0] == Status.CONVERGED
+    x = loop.polished
     if x is None:
         x = state.x_best
-        usual = criterion.usual(state.f_first)
-        stationary = converged and not (
-            criterion.bounds and criterion.within(criterion.tol or 0.0, [x], usual)[0]
-        )
-        x = state.x if stationary else x
+        if loop.codes[0] == Status.CONVERGED and not criterion.within(state, [x]).any():
+            x = state.x  # the run has converged there by its subgradient
     flat = problem.layout.flat(x)
     with np.errstate(all="ignore"):
         f, g = problem.evaluate(flat)
         phi = problem.phi(flat)
-    if criterion.bounds and loop.polished is None:
-        criterion.improve_at(x, problem.layout.shaped(g), problem.oracle_at(flat))
-    iterate = state.iterate._replace(x=flat, f=f, g=g, phi=phi, point=None, step=None)
+    if loop.polished is None:
+        criterion.improve_at(x, problem.layout.shaped(g), problem.oracle_at(flat)[0])
+    values = {"x": flat, "f": f, "g": g, "phi": phi, "point": None, "step": None}
+    iterate = state.iterate._replace(**values)
     origin = replace(state.origin, layout=problem.layout)
     return state._replace(iterate=iterate, best=flat, fun_best=f + phi, origin=origin)
+
+
+class PolishingSchedule:
+    """Polishes the incumbent of a portfolio now and then; ends the run when the gap is small."""
+
+    def __init__(self, problem: Problem, criterion: Any, deadline: float):
+        loss: Any = problem.original.loss.whole
+        self.certifier, self.tol = criterion.certifier, criterion.tol or 0.0
+        self.stop = lambda: perf_counter() > deadline
+        self.finisher = Finisher(loss, problem.penalty, self.certifier.dual, problem.coordinates)
+        matrix = loss.matrix
+        self.iteration = SECONDS_PER_ITERATION + SECONDS_PER_ENTRY * matrix.size + matrix.overhead
+        self.spent = 0.0  # seconds of unsuccessful attempts, by the model
+
+    @property
+    def report(self) -> Finish:
+        """What polishing has done so far: `result.finish`."""
+        return self.finisher.report
+
+    def before_iterations(self, loop: Loop) -> bool:
+        """Return whether polishing solves the problem without any iteration of the portfolio."""
+        if loop.n > 0 or not self.finisher.possible or loop.state.memory["warm_up"]:
+            return False
+        limit = max(SMALL_PROBLEM_SECONDS, SMALL_PROBLEM_ITERATIONS * self.iteration)
+        small = self.finisher.solver.cost() <= limit
+        started = bool(loop.state.iterate.x[: loop.problem.penalized_size].any())
+        return (small or started) and self.attempt(loop, small)
+
+    def after_iteration(self, loop: Loop) -> bool:
+        """Return whether an attempt after this iteration solves the problem."""
+        s = loop.state.iterate
+        if not s.stage_ends or not self.finisher.possible:
+            return False
+        if loop.n < (s.memory["end"] if s.memory["warm_up"] else FIRST_ATTEMPT):
+            return False
+        past, fun, seconds = s.memory["past"], s.memory["fun"], loop.n * self.iteration
+        estimate = self.finisher.solver.guess(loop.points()[0])
+        settled = len(past) > 1 and past[-2] - fun <= SETTLED_GAIN * abs(fun)
+        failed = self.spent + (0.0 if settled else estimate)
+        if failed > MAX_FAILED_SHARE * seconds or estimate > MAX_ATTEMPT * seconds:
+            return False
+        return self.attempt(loop)
+
+    def attempt(self, loop: Loop, whole: bool = False) -> bool:
+        """Return whether polishing the incumbent solves the problem; if not, keep a better point."""
+        finisher = self.finisher
+        if not finisher.possible:
+            return False
+        done = finisher.attempt(loop.points()[0], self.tol, self.stop, whole)
+        proof: Any = finisher.proof
+        if done:
+            loop.polished = finisher.x
+        else:
+            self.spent += finisher.solver.spent
+            if proof is None or not np.isfinite(proof.fun):
+                return False
+            x = loop.problem.layout.forward(finisher.x)
+            loop.state = _with_incumbent(loop.state, x, proof.fun)
+        self.certifier.offer_proof(proof, finisher.x)
+        return done
+
+
+def _with_incumbent(state: State, x: np.ndarray, fun: float) -> State:
+    """Return the state with an incumbent, if it is better, from which the next stage starts."""
+    if not fun < state.fun_best:
+        return state
+    past = np.append(state.memory["past"][:-1], fun)
+    memory = state.memory | {"best": x, "fun": fun, "past": past}
+    return state._replace(iterate=state.iterate._replace(memory=memory), best=x, fun_best=fun)

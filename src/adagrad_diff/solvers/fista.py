@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from ..rules import Rule
 from ..rules.ada_pg import first_step, second_step
-from .problem import Problem
-from .proximal_gradient import Iterate, Solver, double, no_iterations
+from .problem import Problem, double
+from .proximal_gradient import Iterate, Solver
 
 TO_STEP, TO_LOOK, TO_BEGIN = 0.0, 1.0, 2.0  # what the next iteration of a trajectory is for
 MODEL_SLACK = 4096  # units in the last place of f by which the quadratic model may be missed
 
 
-@dataclass(frozen=True)
 class FISTASolver(Solver):
     """The method that the rule `FISTA` stands for; see there for its formulas."""
 
-    rule: Rule
-
-    name = "FISTA"
-
-    def prepared(self, problem: Problem) -> FISTASolver:
+    def prepared(self, problem: Problem) -> Self:
         problem.penalty.check_metric(np.zeros(problem.penalized_size, np.int64), True)
         return self
 
     def init(self, problem: Problem, x: np.ndarray) -> Iterate:
         f, g = problem.evaluate(x)
-        memory = self.memory_like(x) | {
-            "g": double(g),
-            "f": f,
-            "step": first_step(double(x), double(g)),
-        }
-        return Iterate(no_iterations(x), x, f, g, problem.phi(x), memory)
-
-    def memory_like(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        y, ones = double(x), np.ones(x.shape[1:])
-        return {"y": y, "g": y, "f": ones, "step": ones, "t": ones, "task": TO_BEGIN * ones}
+        y, g_y, ones = double(x), double(g), np.ones(x.shape[1:])
+        memory = {"y": y, "g": g_y, "f": f * ones, "step": first_step(y, g_y) * ones}
+        memory |= {"t": ones, "task": TO_BEGIN * ones}
+        zero = problem.no_iterations
+        return Iterate(zero, x, f, g, problem.phi(x), memory, evaluations=zero + 1)
 
     def step(self, problem: Problem, s: Iterate) -> Iterate:
         y, g_y, f_y, step, t = (s.memory[name] for name in ("y", "g", "f", "step", "t"))
@@ -67,9 +56,8 @@ class FISTASolver(Solver):
         momentum, t_new = np.where(begins, 0.0, momentum), np.where(begins, 1.0, t_new)
         y_new = np.where(begins, x_new, y_new)
 
-        lost = looks & ~np.isfinite(
-            f + np.sum(g_new**2, axis=0)
-        )  # f is not defined at y: restart at x
+        # Restart at x if f is not defined at y.
+        lost = looks & ~np.isfinite(f + np.sum(g_new**2, axis=0))
         known = (looks & ~lost) | (moves & (momentum == 0))  # the gradient at the next y is known
         memory = {
             "y": np.where(moves, y_new, np.where(lost, s.x, y)),
@@ -79,9 +67,11 @@ class FISTASolver(Solver):
             "task": np.where(moves & ~known, TO_LOOK, TO_STEP),
             "step": np.where(begins, begun, np.where(moves | looks, step, step / 2.0)),
         }
+        counts = s.evaluations + 1, s.passes + 1.0
         if np.all(moves):
-            return Iterate(s.n + 1, trial, f, g, problem.phi(trial), memory, point, step)
+            return Iterate(s.n + 1, trial, f, g, problem.phi(trial), memory, point, step, *counts)
         phi = np.where(moves, problem.phi(trial), s.phi)[()]
         x, f, g = np.where(moves, trial, s.x), np.where(moves, f, s.f)[()], np.where(moves, g, s.g)
         # That x stands still says nothing about a solution: there is no subgradient until it moves.
-        return Iterate(s.n + 1, x, f, g, phi, memory, point, np.where(moves, step, np.nan))
+        step = np.where(moves, step, np.nan)
+        return Iterate(s.n + 1, x, f, g, phi, memory, point, step, *counts)

@@ -7,25 +7,28 @@ table of all ends.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from math import inf, nan
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..duality.tolerance import NOTHING, unit
+from .. import _check
+from ..duality.tolerance import unit
+from .checkpoint import Checkpoint, describe, difference
 from .problem import Problem
 from .proximal_gradient import Solver
-from .result import BUDGETS, RUNNING, UNFINISHED, Status
+from .result import BUDGETS, RUNNING, SILENT, UNFINISHED, History, Status
 from .state import State, map_arrays
-from .stopping import SubgradientCriterion
+from .stopping import StoppingCriterion
 
 if TYPE_CHECKING:
-    from .polishing_schedule import PolishingSchedule
+    from .auto import PolishingSchedule
 
+MINIMIZE_FORMAT = "adagrad-diff run 5"
+HISTORY, DUAL_POINT = "history.", "dual_point"  # a prefix of names in the file of a run, and a name
 DIVERGENCE_FACTOR = 1e30  # factor by which |f| exceeds 1 + |f(x^1)| when a run has diverged
-STRAIGHT_FALL = 1e6  # factor by which an objective may fall along a straight line
 
 
 class Loop:
@@ -40,7 +43,7 @@ class Loop:
         solver: Solver,
         problem: Problem,
         state: State,
-        criterion: SubgradientCriterion,
+        criterion: StoppingCriterion,
         *,
         max_iter: int,
         deadline: float = inf,
@@ -49,54 +52,42 @@ class Loop:
         record_last: bool = False,
         norms: bool = True,
         polish: PolishingSchedule | None = None,
-        save: Callable[[Loop], None] | None = None,
-        cancelled: Callable[[], bool] | None = None,
+        checkpoint: RunCheckpoint | None = None,
     ):
-        """`save` writes a checkpoint when due, `cancelled` says whether to stop.
-
-        Every `record`-th iteration is recorded, also the last one of the budget with `record_last`,
+        """Every `record`-th iteration is recorded, also the last one of the budget with `record_last`,
         and with subgradient norms if `norms` says so.
         """
-        self.solver, self.problem, self.state = solver, problem, state
-        self.criterion: Any = criterion
-        self.left, self.deadline = max_iter, deadline
-        self.callback, self.cancelled = callback, cancelled
+        self.solver, self.problem, self.state, self.criterion = solver, problem, state, criterion
+        self.left, self.deadline, self.callback = max_iter, deadline, callback
         self.every, self.record_last, self.norms = record, record_last, norms
-        self.polish, self.save = polish, save
+        self.polish, self.checkpoint = polish, checkpoint
         self.columns, self.ended = np.arange(np.size(state.f)), list[tuple[np.ndarray, State]]()
         self.codes = np.full(np.size(state.f), RUNNING)
-        self.n, self.begin = int(np.max(state.n)), perf_counter()
-        self.rows, self.past = list[tuple[Any, ...]](), History.empty(np.shape(state.f))
-        self.interrupted = False
+        self.n, self.begin, self.rows = int(np.max(state.n)), perf_counter(), list[Any]()
         self.polished: np.ndarray | None = None  # the polished answer, in the shape of the caller
         self._norm: tuple[Any, Any] = None, nan  # the last state whose norm was computed
         self._errors = np.geterr()  # how the caller wants to be warned of overflows
 
     # ------------------------------------------------------------------ iterations
 
+    @np.errstate(all="ignore")  # overflows show in f, g and phi
     def run(self) -> None:
         """Run to the end. The status codes are in `codes`."""
-        try:
-            if (self.codes != RUNNING).all():
-                return
-            if (self.codes != RUNNING).any():  # some had ended before the run was resumed
-                self._remove(self.codes != RUNNING)
-            with np.errstate(all="ignore"):  # overflows show in f, g and phi
-                if self.polish is not None and self.polish.before_iterations(self):
-                    self.codes[:] = Status.CONVERGED
-                    return
-                over = self._judge(RUNNING if self.left else Status.MAX_ITER)
-                while not over:
-                    self._iterate()
-                    over = self._judge(self._stop())
-                    if self.save is not None and not over:
-                        self.save(self)
-                polish = self.polish if self.codes[0] in UNFINISHED else None
-                if polish is not None and polish.at_end(self):
-                    self.codes[:] = Status.CONVERGED
-        except KeyboardInterrupt:
-            self.interrupted = True
-            self.codes[self.codes == RUNNING] = Status.INTERRUPTED
+        over = (self.codes != RUNNING).all()
+        if not over and (self.codes != RUNNING).any():  # some had ended before the run was resumed
+            self._remove(self.codes != RUNNING)
+        if not over and self.polish is not None and self.polish.before_iterations(self):
+            self.codes[:] = Status.CONVERGED
+            return
+        over = over or self._judge(RUNNING if self.left else Status.MAX_ITER)
+        while not over:
+            self._iterate()
+            over = self._judge(self._stop())
+            saved = self.checkpoint
+            if saved is not None and not over and perf_counter() >= saved.due:
+                saved.save(self)
+        if self.polish is not None and self.codes[0] in UNFINISHED and self.polish.attempt(self):
+            self.codes[:] = Status.CONVERGED
 
     def _iterate(self) -> None:
         state = self.state.advanced(self.solver.step(self.problem, self.state.iterate))
@@ -114,13 +105,13 @@ class Loop:
             return Status.CALLBACK
         if self.left == 0:
             return Status.MAX_ITER
-        if perf_counter() > self.deadline or (self.cancelled is not None and self.cancelled()):
+        if perf_counter() > self.deadline:
             return Status.MAX_TIME
         tol, state = self.criterion.tol, self.state
-        gain = inf if tol is None else self.solver.gain(state.iterate)
-        if gain < inf and gain <= tol * unit(state.fun_best, self.criterion.usual(state.f_first)):
-            return Status.STALLED
-        return RUNNING
+        if tol is None or state.iterate.gain == inf:
+            return RUNNING
+        least = tol * unit(state.fun_best, self.criterion.usual(state))
+        return Status.STALLED if state.iterate.gain <= least else RUNNING
 
     def _judge(self, stop: int) -> bool:
         """End trajectories that have converged or failed, and all if `stop` says so.
@@ -139,35 +130,21 @@ class Loop:
         codes[diverged | self.criterion.no_minimizer] = Status.DIVERGED
         codes[state.failed] = Status.NOT_FINITE
         ends = codes != RUNNING
-        if ends.any():
-            self.codes[self.columns] = codes
-            if not ends.all():
-                self._remove(ends)
+        self.codes[self.columns] = codes
+        if ends.any() and not ends.all():
+            self._remove(ends)
         return bool(ends.all())
 
     def _remove(self, ends: np.ndarray) -> None:
         """Store the trajectories that `ends` marks among the `columns`, and remove them."""
         stays = np.flatnonzero(~ends)
-        vars(self).update(  # at once, so that an interrupt cannot leave half of it
+        vars(self).update(  # in one step, so that an interrupt cannot leave half of it
             ended=[*self.ended, (self.columns[ends], self.state.select(np.flatnonzero(ends)))],
             state=self.state.select(stays),
             columns=self.columns[stays],
             problem=self.problem.narrowed(len(stays)),
             solver=self.solver.select(stays),
         )
-
-    def final_codes(self, state: State) -> np.ndarray:
-        """Return the status codes, given the state after the last iteration or polishing."""
-        g, x = state.iterate.g, state.iterate.x
-        with np.errstate(over="ignore", invalid="ignore"):
-            norm = self.problem.norm(self.whole_state().iterate.g)
-            straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
-            falls = straight & (state.fun < -STRAIGHT_FALL * (1.0 + np.abs(state.f_first)))
-        broken = ~(np.isfinite(g) & np.isfinite(x)).all(axis=0) | ~np.isfinite(state.f)
-        broken = np.atleast_1d(broken | np.isnan(state.phi))
-        unbounded = np.atleast_1d(falls) & np.isin(self.codes, BUDGETS)
-        codes = np.where(unbounded, Status.DIVERGED, self.codes)
-        return np.where(broken & (codes != Status.INTERRUPTED), Status.NOT_FINITE, codes)
 
     # ------------------------------------------------------------------ what others ask
 
@@ -184,8 +161,8 @@ class Loop:
 
     def oracle(self) -> tuple[Any, int | None]:
         """Return the oracle of the loss at the leading trajectory, and which of its columns that is."""
-        column = self.leading() if self.state.batched else None
-        return self.solver.oracle(self.problem, self.state.iterate, column)
+        oracle, column = self.problem.oracle_at(self.state.iterate.x)
+        return oracle, self.leading() if self.state.batched else column
 
     def answer(self, state: State) -> np.ndarray:
         """Return the answer, as the caller sees x."""
@@ -196,19 +173,11 @@ class Loop:
         x = self.answer(self.state) if self.polished is None else self.polished
         return [x[..., k].copy() for k in range(x.shape[-1])] if self.state.batched else [x]
 
-    def holds(self) -> bool:
-        """Return whether trajectories that are said to have converged have; files are not believed."""
-        converged = self.codes == Status.CONVERGED
-        if not converged.any() or self.criterion.tol is None:
-            return not converged.any()
-        with np.errstate(all="ignore"):
-            return bool(np.all(self.criterion.reached(self, last=True) | ~converged))
-
     def whole_state(self) -> State:
         """Return the state of all trajectories, also of those that have ended."""
         if not self.ended:
             return self.state
-        parts = [*self.ended, (self.columns, self.state)]
+        parts = [(self.columns, self.state), *self.ended]
 
         def joined(*arrays: np.ndarray) -> np.ndarray:
             whole = np.empty((*arrays[0].shape[:-1], len(self.codes)), arrays[0].dtype)
@@ -226,9 +195,8 @@ class Loop:
         state = self.whole_state()
         fun = state.fun_best if self.solver.answers_best else state.fun
         now = OptimizeResult(x=self.answer(state).copy(), fun=fun, fun_best=state.fun_best)
-        now.update(
-            nit=state.n, subgradient_norm=self.norm(), mean_step=state.mean_step, state=state
-        )
+        now.update(nit=state.n, subgradient_norm=self.norm(), mean_step=state.mean_step)
+        now.update(state=state)
         try:
             with np.errstate(**self._errors):
                 callback(now)
@@ -239,13 +207,13 @@ class Loop:
     # ------------------------------------------------------------------ the history
 
     def _record(self, state: State, n: int) -> None:
-        failed, passes = state.failed, self.solver.passes(self.problem, state.iterate)
         s, norm = state.iterate, self.norm(state) if self.norms else nan
-        values = s.fun, s.mean_step(), norm
+        values: Any = s.fun, s.mean_step(), norm
         if state.batched:
-            values = tuple(self._widened(np.where(failed, nan, value)) for value in values)  # type: ignore[assignment]
-        if failed is not True:  # else the only trajectory has not moved
-            self.rows.append((n, *values, self.seconds, passes))
+            values = [self._widened(np.where(state.failed, nan, value)) for value in values]
+        elif state.failed:  # the only trajectory has not moved
+            return
+        self.rows.append((n, *values, self.seconds, s.passes))
 
     def _widened(self, values: np.ndarray) -> np.ndarray:
         """Return values of the trajectories that run among NaN for the others."""
@@ -260,7 +228,8 @@ class Loop:
 
     def history(self) -> History:
         """Return what was recorded, without an iteration that an interrupt has undone."""
-        return self.past.extended([row for row in self.rows if row[0] <= self.n])
+        rows = [row for row in self.rows if row[0] <= self.n]
+        return History.from_rows(rows, self.codes.shape if self.state.batched else ())
 
 
 def _any(values: Any) -> bool:
@@ -268,39 +237,96 @@ def _any(values: Any) -> bool:
     return bool(values.any()) if isinstance(values, np.ndarray) else bool(values)
 
 
-@dataclass(repr=False)
-class History:
-    """What was recorded, one entry per recorded iteration.
+class RunCheckpoint(Checkpoint):
+    """The checkpoint of a call of `minimize`: a state, the history, and how far budgets are used."""
 
-    With trajectories, arrays have shape (entries, B), and NaN after a trajectory has ended.
-    """
+    def __init__(self, path: Any, every: float):
+        super().__init__(path, MINIMIZE_FORMAT)
+        self.every, self.due = every, perf_counter() + every
+        self.header: dict[str, Any] = {"begun": 0, "seconds": 0.0, "ended": False}
 
-    iteration: np.ndarray  # n, counted from the very first start
-    objective: np.ndarray  # F(x^{n+1})
-    mean_step: np.ndarray  # mean over coordinates of eta / w^n
-    subgradient_norm: np.ndarray  # ||u^{n+1}||
-    time: np.ndarray  # seconds since the call began; with a checkpoint, of all its calls together
-    passes: np.ndarray  # passes over the data: one per gradient, with minibatches a part of one
+    def begin(self, x0: Any, state: State | None, call: dict[str, Any]) -> State | None:
+        """Return the state in the file, or that of the call; `call` holds when the call ends."""
+        content = self.content
+        self.check_writable()
+        begun = None if state is None else int(np.max(state.n))
+        x0 = None if x0 is None else _check.real_array(x0, "x0")
+        start = {"x0": x0, "state": None if state is None else [begun, state.x]}
+        self.header |= {"start": describe(start), "begun": begun or 0, "call": call}
+        if content is None:
+            return state
+        header, arrays = content
+        try:
+            self.codes = arrays.pop("codes")  # the status of each trajectory
+            self.dual_point = arrays.pop(DUAL_POINT, None)  # of the best bound
+            columns = [arrays.pop(HISTORY + field.name) for field in fields(History)]
+            self.rows = list(zip(*columns, strict=True))
+            state = State.unpack(header["state"], arrays)
+            self.x = state.x  # the answer, if the run has ended
+            if self.codes.shape != (np.size(state.f),):
+                raise ValueError("its status codes are not those of a run")
+        except Exception as error:  # a file that was made up can raise anything
+            raise self.unreadable(error) from error
+        if (where := difference(header["start"], self.header["start"])) is not None:
+            name = "state" if where.startswith("state") else "x0"
+            raise self.refusal(f"its run began elsewhere, for {name!r} is not the same")
+        self.before = header["call"]
+        self.header |= {name: header[name] for name in ("begun", "seconds", "ended")}
+        return state
 
-    @classmethod
-    def empty(cls, shape: tuple[int, ...]) -> History:
-        """Return a history without entries; `shape` is that of the trajectories, () without."""
-        arrays = [np.empty((0, *s)) for s in ((), shape, shape, shape, (), ())]
-        return cls(arrays[0].astype(np.int64), *arrays[1:])
+    def restore(self, loop: Loop) -> bool:
+        """Set budgets, history and status codes of a loop to what the file holds.
 
-    def extended(self, rows: list[tuple[Any, ...]]) -> History:
-        """Return a history with further entries."""
-        if not rows:
-            return self
-        columns = zip(self.arrays().values(), zip(*rows, strict=True), strict=True)
-        return History(*(np.concatenate([past, np.array(c, past.dtype)]) for past, c in columns))
+        Trajectories that have ended by themselves do not continue, unless another tolerance is
+        asked. Return whether the run has ended and would end there again, with the budgets of this
+        call. What the file says about the end is not believed: the point must be as good as it says.
+        """
+        header, call, criterion = self.header, self.header["call"], loop.criterion
+        loop.left = max(0, loop.left - (loop.n - header["begun"]))
+        loop.begin -= header["seconds"]
+        loop.deadline -= header["seconds"]
+        if self.content is None:
+            return False
+        loop.rows, codes, before = self.rows, self.codes, self.before
+        if self.dual_point is not None and criterion.certifier and not loop.state.batched:
+            criterion.certifier.recall(self.dual_point, self.x)
+        if any(call[name] != before[name] for name in ("tol", "stop", "finish")):
+            return False
+        more = {Status.MAX_ITER: "max_iter", Status.MAX_TIME: "max_time"}
+        larger = any(call[name] > before[name] for code, name in more.items() if code in codes)
+        converged = codes == Status.CONVERGED
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        def holds() -> bool:
+            if not converged.any() or criterion.tol is None:
+                return not converged.any()
+            return bool(np.all(criterion.reached(loop, last=True) | ~converged))
 
-    def __repr__(self) -> str:
-        if not len(self.iteration):
-            return "History(nothing recorded)"
-        first, last = self.iteration[0], self.iteration[-1]
-        return f"History({len(self.iteration)} entries, iterations {first} to {last})"
+        with np.errstate(all="ignore"):
+            if header["ended"] and not larger and not np.isin(codes, SILENT).any():
+                loop.polished = self.x if loop.solver.answers_best else None
+                if holds():
+                    loop.codes = codes
+                    return True
+                loop.polished = None
+            if holds():
+                loop.codes = np.where(np.isin(codes, (*BUDGETS, *SILENT)), RUNNING, codes)
+        return False
+
+    def refused(self, error: ValueError) -> ValueError:
+        """Return an error about a state as one about the file, if the state is that of the file."""
+        if self.content is None:
+            return error
+        what = str(error).partition(". ")[0].rstrip(".")
+        return self.refusal(what.replace("'state' ", "it "))
+
+    def save(self, loop: Loop, final: State | None = None) -> None:
+        """Write the file. `final` is the state at the answer of a run that has ended."""
+        about, arrays = (final or loop.whole_state()).pack()
+        arrays |= {HISTORY + name: array for name, array in vars(loop.history()).items()}
+        arrays["codes"] = loop.codes.astype(np.int64)
+        certifier = loop.criterion.certifier
+        if certifier is not None and certifier.point is not None:
+            arrays[DUAL_POINT] = certifier.point
+        progress = {"seconds": loop.seconds, "ended": final is not None, "state": about}
+        self.write(self.header | progress, arrays)
+        self.due = perf_counter() + self.every

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import ExitStack, closing
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +16,15 @@ from ..penalties import Penalty, as_penalty
 from ..polishing import Finish
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
 from ..rules.base import AveragingRule
-from .auto import Auto, settled
-from .checkpoint import RunCheckpoint
-from .fingerprint import check_same, describe_problem
+from .auto import Auto, PolishingSchedule, Portfolio, settled
+from .checkpoint import describe_problem, difference, other_problem
 from .fista import FISTASolver
-from .gradients_at_averages import Averaging
-from .loop import Loop
-from .polishing_schedule import PolishingSchedule
+from .loop import Loop, RunCheckpoint
 from .problem import Layout, Problem
-from .proximal_gradient import ProximalGradient, Solver
-from .result import Interrupted, Status, result_of, warned
+from .proximal_gradient import Averaging, ProximalGradient, Solver
+from .result import RUNNING, Interrupted, Result, Status, result_of, warned
 from .state import State
-from .stopping import GapCriterion, SubgradientCriterion
+from .stopping import StoppingCriterion
 from .svrg import SVRG
 
 if TYPE_CHECKING:
@@ -93,44 +90,43 @@ def begin(
 ) -> tuple[Solver, Problem, State]:
     """Return what a run consists of, from x0 or from a state that is checked to belong to it."""
     if state is None:
-        problem, x = Problem.at(loss, penalty, x0, solver.trajectories)
+        problem, x = Problem.at(loss, penalty, x0, solver.rule.trajectories)
     else:
-        _check_state(state, loss, x0)
-        if state.origin.parts is None or any(
-            a is not b
-            for a, b in zip(state.origin.parts, (loss, penalty, solver.rule), strict=True)
-        ):
-            check_same(state.origin.problem, describe_problem(loss, penalty, solver.rule))
-        layout, width = Layout(state.origin.layout.shape), np.shape(state.f)
-        problem = Problem(loss, penalty, layout, state.x.dtype, *(width or (None,)))
+        problem = _problem_of(state, loss, x0, penalty, solver)
     if solver.answers_best:
         problem = problem.standardized()
     solver = solver.prepared(problem)
-    if state is None:
-        if problem.layout.center is not None:
-            x = problem.layout.forward(problem.layout.shaped(x))
-        return solver, problem, State.first(solver, problem, x)
-    return solver, problem, solver.resumed(problem, state)
+    if state is not None:
+        return solver, problem, solver.resumed(problem, state)
+    if problem.layout.center is not None:
+        x = problem.layout.forward(problem.layout.shaped(x))
+    return solver, problem, State.first(solver, problem, x)
 
 
-def _check_state(state: Any, loss: Loss, x0: Any) -> None:
+def _problem_of(state: Any, loss: Loss, x0: Any, penalty: Penalty, solver: Solver) -> Problem:
+    """Return the problem of a run that continues, or raise if it is not that of the state."""
     if not isinstance(state, State):
         raise TypeError(
             "'state' must be a State, such as result.state or load_state(path). Got "
             f"{type(state).__name__} instead."
         )
-    if loss.dtype is not None and state.x.dtype != loss.dtype:
+    origin, x = state.origin, state.x
+    if loss.dtype is not None and x.dtype != loss.dtype:
+        raise ValueError(f"'state' has x of dtype {x.dtype}, but this loss works in {loss.dtype}.")
+    if x0 is not None and np.shape(x0) != x.shape:
         raise ValueError(
-            f"'state' has x of dtype {state.x.dtype}, but this loss works in {loss.dtype}."
+            f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {x.shape}. Leave x0 out."
         )
-    if x0 is not None and np.shape(x0) != state.x.shape:
-        raise ValueError(
-            f"'x0' has shape {np.shape(x0)}, but 'state' has x of shape {state.x.shape}. Leave x0 out."
-        )
-    if loss.shape is not None and state.x.shape[: len(loss.shape)] != loss.shape:
-        raise ValueError(
-            f"'state' has x of shape {state.x.shape}, but this loss needs {loss.shape}."
-        )
+    if loss.shape is not None and x.shape[: len(loss.shape)] != loss.shape:
+        raise ValueError(f"'state' has x of shape {x.shape}, but this loss needs {loss.shape}.")
+    parts = loss, penalty, solver.rule
+    same = origin.parts and all(a is b for a, b in zip(origin.parts, parts, strict=True))
+    where = None if same else difference(origin.problem, describe_problem(*parts))
+    if where is not None:
+        what = "the data of the loss are" if where.startswith("data") else f"{where} is"
+        raise other_problem(f"{what} not the same")
+    trajectories = len(state.f) if state.batched else None
+    return Problem(loss, penalty, Layout(origin.layout.shape), x.dtype, trajectories)
 
 
 def minimize(
@@ -284,28 +280,24 @@ def minimize(
         raise TypeError(
             f"The 'callback' parameter of minimize must be callable. Got {callback!r} instead."
         )
-    solver: Solver
-    if automatic:
-        solver = Auto(1e-8 if eps is None else eps, blocks)
-    else:
-        solver = _given_solver(loss, rule, eta, eps, blocks, penalty)
+    solver = _solver(automatic, loss, rule, eta, eps, blocks, penalty)
+    criterion = StoppingCriterion(tol)
+    if stop == "gap":
+        from ..duality import Certifier, dual_of
+
+        gradients = PORTFOLIO_GRADIENTS if automatic else 1
+        criterion = StoppingCriterion(tol, Certifier(dual_of(loss.whole, penalty), gradients))
     with ExitStack() as stack:
         saved: RunCheckpoint | None = None
-        if checkpoint is not None:
-            ends = {"tol": tol, "stop": stop, "finish": finish}
-            budgets = {"max_iter": max_iter, "max_time": seconds}
-            saved = RunCheckpoint(checkpoint, every, x0, state, **ends, **budgets)
-            stack.enter_context(closing(saved))
         try:
-            criterion = SubgradientCriterion(tol)
-            if stop == "gap":
-                criterion = GapCriterion(
-                    loss, penalty, tol, gradients=PORTFOLIO_GRADIENTS if automatic else 1
-                )
-            with nullcontext() if saved is None else saved.about_file():
-                solver, problem, state = begin(
-                    loss, x0, penalty, solver, state if saved is None else saved.state
-                )
+            if checkpoint is not None:
+                saved = stack.enter_context(closing(RunCheckpoint(checkpoint, every)))
+                call = {"tol": tol, "stop": stop, "finish": finish}
+                state = saved.begin(x0, state, call | {"max_iter": max_iter, "max_time": seconds})
+            try:
+                solver, problem, state = begin(loss, x0, penalty, solver, state)
+            except ValueError as error:
+                raise error if saved is None else saved.refused(error) from error
             loop = Loop(
                 solver,
                 problem,
@@ -315,28 +307,29 @@ def minimize(
                 deadline=started + seconds,
                 callback=None if callback is None else lambda loop: loop.call_back(callback),
                 record=history,
-                save=None if saved is None else saved.save_when_due,
+                checkpoint=saved,
             )
             loop.begin = started
-            known = isinstance(criterion, GapCriterion) and criterion.certifier.known
-            if automatic and finish and known and tol is not None:
+            if automatic and finish and criterion.certifies and tol is not None:
                 loop.polish = PolishingSchedule(problem, criterion, loop.deadline)
             if saved is not None and saved.restore(loop):
                 return warned(_result(loop, _final(loop), finish), on_failure)
         except KeyboardInterrupt as error:
             raise Interrupted("The run was interrupted before its first iteration.") from error
-        loop.run()
+        interrupted = False
         try:
+            loop.run()
             final = _final(loop)
             result = _result(loop, final, finish)
-        except KeyboardInterrupt:  # at the very end: let the result be completed
-            loop.interrupted = True
+        except KeyboardInterrupt:
+            interrupted = True
+            loop.codes[loop.codes == RUNNING] = Status.INTERRUPTED
             final = _final(loop)
             result = _result(loop, final, finish)
         loop.codes = np.atleast_1d(result.status)
         if saved is not None and (np.any(result.nit) or Status.CONVERGED in loop.codes):
             saved.save(loop, final)
-        if loop.interrupted:
+        if interrupted:
             text = result.message
             if saved is not None:
                 text += f" The same call with checkpoint={str(saved.path)!r} resumes from here."
@@ -349,39 +342,39 @@ def _final(loop: Loop) -> State:
     return settled(loop) if loop.solver.answers_best else loop.whole_state()
 
 
-def _result(loop: Loop, final: State, finish: bool) -> OptimizeResult:
+def _result(loop: Loop, final: State, finish: bool) -> Result:
     """Return the result of a run; without a step size, with its eta and what polishing has done."""
-    result = result_of(loop, final)
+    result, certifier = result_of(loop, final), loop.criterion.certifier
     if isinstance(loop.solver, Auto):
-        result.update(loop.solver.found(loop.state))
-        if loop.polish is not None:
-            result["finish"] = loop.polish.report
-        elif not finish or loop.criterion.tol is None:
-            reason = "it was turned off" if not finish else "no tolerance was asked for"
-            result["finish"] = Finish(reason=reason)
-        elif isinstance(loop.criterion, GapCriterion):
-            result["finish"] = Finish(reason=loop.criterion.certifier.dual)
-        else:
-            result["finish"] = Finish(reason="the run was to stop by its subgradient")
+        reason = "it was turned off" if not finish else "no tolerance was asked for"
+        if finish and loop.criterion.tol is not None:
+            reason = "the run was to stop by its subgradient"
+            if certifier is not None:
+                reason = certifier.dual
+        report = Finish(reason=reason) if loop.polish is None else loop.polish.report
+        result.update(loop.solver.found(loop.state), finish=report)
     return result
 
 
-def _given_solver(
-    loss: Loss, rule: Any, eta: Any, eps: Any, blocks: Any, penalty: Penalty
+def _solver(
+    automatic: bool, loss: Loss, rule: Any, eta: Any, eps: Any, blocks: Any, penalty: Penalty
 ) -> Solver:
+    """Return the solver for the arguments of `minimize`."""
+    options = {} if eps is None else {"eps": eps}
+    if automatic:
+        return Auto(Portfolio(1.0, **options, blocks=blocks))
     if loss.shape is not None:
         # A user's penalty may need to know the size to tell which metrics it accepts.
         features = loss.shape[0] - loss.intercept
         penalty.check_size(int(np.prod(loss.shape)) // loss.shape[0] * features)
-    if rule is None:
-        if blocks is None and penalty.accepts == "scalar":
-            blocks = "all"  # its prox is known for one step only
-        options = {} if eps is None else {"eps": eps}
-        return as_solver(AdaGradDiff(eta, **options, blocks=blocks), loss)
-    solver = as_solver(rule, loss)
-    for name, value in (("eta", eta), ("eps", eps), ("blocks", blocks)):
-        if value is not None:
-            raise ValueError(
-                f"{name!r} belongs to the rule: give either 'rule' or {name!r}, not both."
-            )
-    return solver
+    if rule is not None:
+        solver = as_solver(rule, loss)
+        for name, value in (("eta", eta), ("eps", eps), ("blocks", blocks)):
+            if value is not None:
+                raise ValueError(
+                    f"{name!r} belongs to the rule: give either 'rule' or {name!r}, not both."
+                )
+        return solver
+    if blocks is None and penalty.accepts == "scalar":
+        blocks = "all"  # its prox is known for one step only
+    return as_solver(AdaGradDiff(eta, **options, blocks=blocks), loss)

@@ -10,8 +10,15 @@ import numpy as np
 
 from .. import _check
 from ..losses import Loss
-from ..losses.base import Columns, FunctionLoss
+from ..losses.base import Columns, Coordinates, FunctionLoss
 from ..penalties import Penalty
+
+DOUBLE = np.dtype(np.float64)
+
+
+def double(x: np.ndarray) -> np.ndarray:
+    """Return x in double precision, in which rules compute."""
+    return x if x.dtype is DOUBLE else x.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +40,17 @@ class Layout:
         """Return a view of x in the shape of the caller."""
         return x.reshape(*self.shape, *x.shape[1:])
 
-    def forward(self, x: np.ndarray) -> np.ndarray:
+    def forward(self, x: np.ndarray, sign: float = 1.0) -> np.ndarray:
         """Return the solver's x."""
-        return self.flat(x if self.center is None else self._shifted(x, 1.0))
+        if self.center is not None:
+            x = x.copy()
+            x[-1] += sign * np.tensordot(self.center, x[:-1], 1)
+        return self.flat(x)
 
     def back(self, x: np.ndarray) -> np.ndarray:
         """Return the caller's x."""
         x = self.shaped(x)
-        return x if self.center is None else self._shifted(x, -1.0)
+        return x if self.center is None else self.shaped(self.forward(x, sign=-1.0))
 
     def gradient(self, g: np.ndarray) -> np.ndarray:
         """Return the gradient with respect to the caller's x."""
@@ -49,11 +59,6 @@ class Layout:
             g = g.copy()
             g[:-1] += np.multiply.outer(self.center, g[-1]).astype(g.dtype)
         return g
-
-    def _shifted(self, x: np.ndarray, sign: float) -> np.ndarray:
-        x = x.copy()
-        x[-1] += sign * np.tensordot(self.center, x[:-1], 1)  # type: ignore[arg-type]
-        return x
 
 
 class Problem:
@@ -65,38 +70,29 @@ class Problem:
     prediction and the penalty never sees.
     """
 
+    scale: Any = 1.0  # of coordinates, in which norms of gradients are measured
+    coordinates: Coordinates  # of a standardized problem
+    _original: Problem | None = None
+
     def __init__(
         self, loss: Loss, penalty: Penalty, layout: Layout, dtype: Any, trajectories: int | None
     ):
         self.loss, self.penalty, self.layout, self.dtype = loss, penalty, layout, np.dtype(dtype)
         self.shape, self.size = layout.shape, int(np.prod(layout.shape))
-        self.scale: Any = 1.0  # of coordinates, in which norms of gradients are measured
-        self._original: Problem | None = None
-        self.coordinates: Any = None  # of a standardized problem
-        self.penalized_size = self.size
-        if loss.intercept:
-            self.penalized_size -= self.size // self.shape[0]
+        self.penalized_size = self.size - loss.intercept * (self.size // self.shape[0])
         penalty.check_size(self.penalized_size)
         self._errors = np.geterr()  # how a user's own loss is to warn of overflows
-        self._is_function = isinstance(loss, FunctionLoss | Columns)
         self._set_trajectories(trajectories)
 
     def _set_trajectories(self, trajectories: int | None) -> None:
-        self.trajectories, self._width = (
-            trajectories,
-            () if trajectories is None else (trajectories,),
-        )
+        self.trajectories = trajectories
+        self._width = () if trajectories is None else (trajectories,)
         rows = 1 if self.penalty.accepts == "scalar" else self.size
         self._step_shape = (rows, *self._width)
         self._oracle: Any = None
-        self._evaluated: Any = None  # the x of the last evaluation
-        self._known: Any = None  # an x with value and gradient, for the next evaluation
-        self._value_checked = False  # whether the penalty returns one value per trajectory
-
-    @property
-    def original(self) -> Problem:
-        """The problem in the coordinates of the caller."""
-        return self._original or self
+        self._evaluated: tuple[Any, ...] = None, None, None  # see `oracle_at`
+        self._known: tuple[Any, ...] = None, None, None  # an x with its value and gradient
+        self._value_checked = trajectories is None
 
     def narrowed(self, trajectories: int) -> Problem:
         """Return the same problem for another number of trajectories."""
@@ -118,23 +114,34 @@ class Problem:
             other.scale = np.append(known.scale, np.ones(self.size - known.scale.size))
         return other
 
+    @property
+    def original(self) -> Problem:
+        """The problem in the coordinates of the caller."""
+        return self._original or self
+
+    @property
+    def no_iterations(self) -> Any:
+        """The count n = 0, for each trajectory if there are several."""
+        return 0 if self.trajectories is None else np.zeros(self.trajectories, np.int64)
+
+    # ------------------------------------------------------------------ values
+
     def evaluate(self, x: np.ndarray) -> tuple[Any, np.ndarray]:
         """Return f(x) and its (sub)gradient."""
-        if self._known is not None and self._known[0] is x:
-            (_, f, g), self._known = self._known, None
-            return f, g
+        if self._known[0] is x:
+            return self._known[1:]
         g = np.empty_like(x)
-        arguments = (x, g)
+        arguments = x, g
         if len(self.shape) > 1:
             arguments = self.layout.shaped(x), self.layout.shaped(g)
         if self._oracle is None:
             self._oracle = self.loss.oracle(arguments[0])
-        if self._is_function:
+        if isinstance(self.loss, FunctionLoss | Columns):
             with np.errstate(**self._errors):
                 f = self._oracle(*arguments)
         else:
             f = self._oracle(*arguments)
-        self._evaluated = x
+        self.set_evaluated(x, self._oracle)
         return f, g
 
     def phi(self, x: np.ndarray) -> Any:
@@ -170,15 +177,22 @@ class Problem:
             self.penalty.apply(point, step, x)
         return x
 
-    def oracle_at(self, x: np.ndarray) -> Any:
-        """Return the oracle of the loss, whose last evaluation was at x (for its residuals)."""
-        if self._evaluated is not x:
-            self.evaluate(x)
-        return self._oracle
+    # ------------------------------------------------------------------ residuals
 
-    def set_evaluated(self, x: np.ndarray) -> None:
-        """Declare x the last point evaluated, although trajectories that failed there were put back."""
-        self._evaluated = x
+    def oracle_at(self, x: np.ndarray) -> tuple[Any, int | None]:
+        """Return the oracle of the loss with the residuals of x, and which of its columns they are.
+
+        The column is None if x has one trajectory, or all those of the oracle.
+        """
+        if self._evaluated[0] is not x:
+            self.evaluate(x)
+        return self._evaluated[1:]
+
+    def set_evaluated(self, x: np.ndarray, oracle: Any, column: int | None = None) -> None:
+        """Declare that the last evaluation of an oracle, or a column of it, was at x."""
+        self._evaluated = x, oracle, column
+
+    # ------------------------------------------------------------------ the start
 
     @classmethod
     def at(
@@ -190,12 +204,11 @@ class Problem:
         a function may take a matrix and return one number.
         """
         x = _first_iterate(loss, x0, trajectories)
-        known = None
+        f = g = None
         several = loss.shape is not None and x.ndim > len(loss.shape)
         if loss.shape is None and x.ndim > 1:
-            g = np.empty_like(x)
-            known = loss.oracle(x)(x, out=g), g
-            several = np.ndim(known[0]) == 1
+            f = loss.oracle(x)(x, out=(g := np.empty_like(x)))
+            several = np.ndim(f) == 1
         if trajectories and not several:
             raise ValueError(
                 "With several eta the loss must return one value per trajectory (column of x), shape "
@@ -204,8 +217,8 @@ class Problem:
         layout = Layout(x.shape[:-1] if several else x.shape)
         problem = cls(loss, penalty, layout, x.dtype, x.shape[-1] if several else None)
         x = layout.flat(x)
-        if known is not None:
-            problem._known = x, known[0], layout.flat(known[1])
+        if g is not None:
+            problem._known = x, f, layout.flat(g)
         return problem, x
 
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
 from math import inf, nan, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from .._check import shown
-from ..rules import Rule
-from .fingerprint import check_values
-from .problem import Problem
+from .checkpoint import check_state
+from .problem import Problem, double
 
 if TYPE_CHECKING:
     from .state import State
-
-DOUBLE = np.dtype(np.float64)
 
 
 class Iterate(NamedTuple):
@@ -35,6 +31,10 @@ class Iterate(NamedTuple):
     # x = prox(point) with this step. The step is None at the start, and NaN if no prox led to x.
     point: Any = None
     step: Any = None
+    evaluations: Any = 1  # of the loss so far
+    passes: float = 1.0  # over the data so far: one for each gradient
+    stage_ends: bool = False  # whether it is a good moment to evaluate the duality gap
+    gain: float = inf  # how much the objective has improved lately; inf if that is not known
 
     @property
     def fun(self) -> Any:
@@ -68,13 +68,13 @@ class Solver(ABC):
     ignored while it works: the loop checks the values that come out.
     """
 
-    rule: Rule
-    name: str  # what results and messages call it
-    trajectories: int | None = None  # the number of its step sizes; None if trajectories share one
-    answers_best = False  # whether it is `Auto`: its answer is the best iterate, not the last one
+    answers_best = False  # whether the answer is the best iterate, not the last one
+
+    def __init__(self, rule: Any):
+        self.rule = rule
 
     @abstractmethod
-    def prepared(self, problem: Problem) -> Solver:
+    def prepared(self, problem: Problem) -> Self:
         """Return this solver for a problem, or raise if it does not fit."""
 
     @abstractmethod
@@ -85,52 +85,22 @@ class Solver(ABC):
     def step(self, problem: Problem, s: Iterate) -> Iterate:
         """Return the iterate n + 1."""
 
-    @abstractmethod
-    def memory_like(self, x: np.ndarray) -> dict[str, Any]:
-        """Return a memory with the names and shapes that it has for iterates like x."""
+    @property
+    def name(self) -> str:
+        """What results and messages call it."""
+        return type(self.rule).__name__
+
+    def select(self, columns: np.ndarray) -> Self:
+        """Return the same solver for some of the trajectories."""
+        return type(self)(self.rule.select(columns))
 
     def resumed(self, problem: Problem, state: State) -> State:
         """Return a state to continue from; raise if it belongs to another solver or problem."""
-        wanted = self.memory_like(state.iterate.x)
-        if wanted.keys() != state.memory.keys():
-            raise ValueError(
-                f"'state' was made with another rule than {self.name}: it remembers other things."
-            )
-        if any(np.shape(state.memory[name]) != np.shape(array) for name, array in wanted.items()):
-            raise ValueError("'state' was made with other blocks than this rule's.")
-        check_values(problem, state.iterate, state.f_first, state.g_first)
+        with np.errstate(all="ignore"):
+            check_state(problem, state, self.init(problem, state.iterate.x))
         return state
 
-    def select(self, columns: np.ndarray) -> Solver:
-        """Return the same solver for some of the trajectories."""
-        return self
 
-    def passes(self, problem: Problem, s: Iterate) -> float:
-        """Return the number of passes over the data so far: one for each gradient."""
-        return (s.n if isinstance(s.n, int) else float(s.n.max())) + 1.0
-
-    def evaluations(self, s: Iterate) -> Any:
-        """Return the number of evaluations of the loss so far."""
-        return s.n + 1
-
-    def oracle(self, problem: Problem, s: Iterate, column: int | None) -> tuple[Any, int | None]:
-        """Return the oracle of the loss at this trajectory of s, and the trajectory in the oracle."""
-        return problem.oracle_at(s.x), column
-
-    def suggests_check(self, s: Iterate) -> bool:
-        """Return whether the duality gap should be evaluated after this iteration."""
-        return False
-
-    def accumulated(self, s: Iterate) -> Any:
-        """Return the sums of squared gradients, or of their differences, if the solver has them."""
-        return None
-
-    def gain(self, s: Iterate) -> float:
-        """Return how much the objective has improved lately; inf if the solver cannot tell."""
-        return inf
-
-
-@dataclass(frozen=True)
 class ProximalGradient(Solver):
     r"""Iterate :math:`x^{n+1} = \text{prox}^{W_n}_{\eta\varphi}(x^n - \eta W_n^{-1} g^n)`.
 
@@ -138,69 +108,56 @@ class ProximalGradient(Solver):
     numbers stand in the comments.
     """
 
-    rule: Rule
+    def prepared(self, problem: Problem) -> Self:
+        rule = self.rule.prepared(problem.shape, problem.trajectories, problem.loss.intercept)
+        problem.penalty.check_metric(*rule.metric(problem.penalized_size))
+        return type(self)(rule)
 
     def init(self, problem: Problem, x: np.ndarray) -> Iterate:
         f, g = problem.evaluate(x)  # line 4: g^1
         memory = self.rule.init(double(x), double(g))  # line 2: g^0 = 0
-        return Iterate(no_iterations(x), x, f, g, problem.phi(x), memory)
+        zero = problem.no_iterations
+        return Iterate(zero, x, f, g, problem.phi(x), memory, evaluations=zero + 1)
 
     def step(self, problem: Problem, s: Iterate) -> Iterate:
         n, x, g = s.n + 1, double(s.x), double(s.g)
         # Lines 5, 6 and the gradient step of line 7: point = x - step * g, step = eta / w^n.
-        answer = self.rule.update(s.memory, n, x, g)
-        if s.step is None:
-            self._check(answer, x)
-        memory, point, step = answer
-        if point.dtype is not problem.dtype:
-            point = point.astype(problem.dtype)
+        memory, point, step = _checked(self.rule.update(s.memory, n, x, g), self, s)
+        point = point.astype(problem.dtype, copy=False)
         x_next = problem.prox(point, step)  # line 7: x^{n+1}
         f_next, g_next = problem.evaluate(x_next)  # line 4 of the next iteration
-        return Iterate(n, x_next, f_next, g_next, problem.phi(x_next), memory, point, step)
+        phi, counts = problem.phi(x_next), (s.evaluations + 1, s.passes + 1.0)
+        return Iterate(n, x_next, f_next, g_next, phi, memory, point, step, *counts)
 
-    def _check(self, answer: Any, x: np.ndarray) -> None:
-        """Raise if the first update of a run does not return what it should."""
+
+class Averaging(ProximalGradient):
+    """Methods that take gradients at averages of proximal points: UniXGrad, UniAdaGrad, AC-FGM."""
+
+    def step(self, problem: Problem, s: Iterate) -> Iterate:
+        n, x = s.n + 1, double(s.x)
+        known = s.memory | {"loss": s.f} if "loss" in s.memory else s.memory
+        memory, point, step = self.rule.update(known, n, x, double(s.g))
+        z = double(problem.prox(point.astype(problem.dtype), step))
+        memory, mixed = self.rule.mix(memory, n, x, z)
+        x = mixed.astype(problem.dtype)
+        f, g = problem.evaluate(x)
+        step = np.full(np.shape(step), nan)  # no subgradient is known at an average
+        counts = s.evaluations + 1, s.passes + 1.0
+        return Iterate(n, x, f, g, problem.phi(x), memory, point, step, *counts)
+
+
+def _checked(answer: Any, solver: Solver, s: Iterate) -> tuple[dict[str, Any], np.ndarray, Any]:
+    """Return what the update of a rule returned, or raise if the first one of a run is wrong."""
+    if s.step is None:
+        wanted = f"The method update of {solver.name} must return "
         if not (isinstance(answer, tuple) and len(answer) == 3 and isinstance(answer[0], dict)):
             raise TypeError(
-                f"The method update of {self.name} must return memory, point and step; the memory is a "
-                f"dict of arrays. Got {shown(answer)} instead."
+                f"{wanted}memory, point and step; the memory is a dict of arrays. Got "
+                f"{shown(answer)} instead."
             )
-        if np.shape(answer[1]) != x.shape:
+        if np.shape(answer[1]) != s.x.shape:
             raise ValueError(
-                f"The method update of {self.name} must return a point of shape {x.shape}. Got shape "
-                f"{np.shape(answer[1])} instead."
+                f"{wanted}a point of shape {s.x.shape}. Got shape {np.shape(answer[1])} instead."
             )
-
-    def accumulated(self, s: Iterate) -> Any:
-        return self.rule.accumulated(s.memory)
-
-    # ------------------------------------------------------------------ parameters and trajectories
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return type(self.rule).__name__
-
-    @property
-    def trajectories(self) -> int | None:  # type: ignore[override]
-        return self.rule.trajectories
-
-    def prepared(self, problem: Problem) -> ProximalGradient:
-        rule = self.rule.prepared(problem.shape, problem.trajectories, problem.loss.intercept)
-        problem.penalty.check_metric(*rule.metric(problem.penalized_size))
-        return replace(self, rule=rule)
-
-    def select(self, columns: np.ndarray) -> ProximalGradient:
-        return replace(self, rule=self.rule.select(columns))
-
-    def memory_like(self, x: np.ndarray) -> dict[str, Any]:
-        return dict(self.rule.init(double(x), double(x)))
-
-
-def double(x: np.ndarray) -> np.ndarray:
-    """Return x in double precision, in which rules compute."""
-    return x if x.dtype is DOUBLE else x.astype(np.float64, copy=False)
-
-
-def no_iterations(x: np.ndarray) -> Any:
-    """Return n = 0, for each trajectory if there are several."""
-    return 0 if x.ndim == 1 else np.zeros(x.shape[1], np.int64)
+    known: tuple[dict[str, Any], np.ndarray, Any] = answer
+    return known

@@ -1,7 +1,8 @@
-"""What a result says: status codes, what counts as success, and messages."""
+"""What a run returns: status codes, the history, what counts as success, and messages."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from .._messages import counted, warn
+from ..duality.tolerance import NOTHING
 from ..polishing.finish import describe_finish
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class Status(IntEnum):
 
 
 RUNNING = -1  # no end yet
+STRAIGHT_FALL = 1e6  # factor by which an objective may fall along a straight line
 #: Ends that the user chose. They are a success if no tolerance was given.
 BUDGETS = (Status.MAX_ITER, Status.MAX_TIME, Status.CALLBACK)
 UNFINISHED = (*BUDGETS, Status.STALLED)  # ends after which polishing is tried once more
@@ -115,6 +118,38 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, result: Any = None):
         super().__init__(message)
         self.result = result
+
+
+@dataclass(repr=False)
+class History:
+    """What was recorded, one entry per recorded iteration.
+
+    With trajectories, arrays have shape (entries, B), and NaN after a trajectory has ended.
+    """
+
+    iteration: np.ndarray  # n, counted from the very first start
+    objective: np.ndarray  # F(x^{n+1})
+    mean_step: np.ndarray  # mean over coordinates of eta / w^n
+    subgradient_norm: np.ndarray  # ||u^{n+1}||
+    time: np.ndarray  # seconds since the call began; with a checkpoint, of all its calls together
+    passes: np.ndarray  # passes over the data: one per gradient, with minibatches a part of one
+
+    @classmethod
+    def from_rows(cls, rows: list[Any], shape: tuple[int, ...]) -> History:
+        """Return the history with these entries; `shape` is that of the trajectories, () without."""
+        columns = zip(*rows, strict=True) if rows else [()] * 6
+        shapes = ((), shape, shape, shape, (), ())
+        arrays = [
+            np.array(column, np.float64).reshape(len(rows), *one)
+            for column, one in zip(columns, shapes, strict=True)
+        ]
+        return cls(arrays[0].astype(np.int64), *arrays[1:])
+
+    def __repr__(self) -> str:
+        if not len(self.iteration):
+            return "History(nothing recorded)"
+        first, last = self.iteration[0], self.iteration[-1]
+        return f"History({len(self.iteration)} entries, iterations {first} to {last})"
 
 
 SUMMARY_WIDTH, NAME_WIDTH = 100, 14  # characters of a line, and of the names at its beginning
@@ -206,28 +241,21 @@ class Result(OptimizeResult):  # type: ignore[misc]
 
 def result_of(loop: Loop, state: State) -> Result:
     """Return the result of a run that has ended, at its final state."""
-    criterion, tol = loop.criterion, loop.criterion.tol
-    points = [state.x[..., k] for k in range(loop.codes.size)] if state.batched else [state.x]
-    found = criterion.certificates(points)
-    codes, certified = loop.final_codes(state), np.zeros(loop.codes.shape, bool)
+    criterion, tol, several = loop.criterion, loop.criterion.tol, state.batched
+    certifier = criterion.certifier
+
+    def points(x: np.ndarray) -> list[np.ndarray]:
+        return [x[..., k] for k in range(x.shape[-1])] if several else [x]
+
+    found = criterion.certificates(points(state.x))
+    codes, certified = _final_codes(loop, state), np.zeros(loop.codes.shape, bool)
     if found and tol is not None:
-        certified = criterion.within(tol, points, criterion.usual(state.f_first))
+        certified = criterion.within(state, points(state.x))
         codes = np.where(certified & np.isin(codes, UNFINISHED), int(Status.CONVERGED), codes)
     doubtful = codes[0] == Status.CONVERGED and not _is_relative(found, tol).all()
-    if criterion.bounds and not state.batched and doubtful and criterion.has_no_minimizer(state.x):
+    if certifier is not None and not several and doubtful and criterion.has_no_minimizer(state.x):
         codes[:] = Status.DIVERGED
     certified = certified & (codes == Status.CONVERGED)
-    good = succeeded(codes, tol)
-    values: dict[str, Any] = {"status": codes, "success": good}
-    if criterion.bounds:
-        values |= {"certified": certified, "gap": np.full(codes.shape, np.inf)}
-    if found:  # objectives at exactly x and x_best, and not those of the iteration
-        least = min(c.bound for c in found)
-        x_best = state.x_best
-        best = [x_best[..., k] for k in range(codes.size)] if state.batched else [x_best]
-        values["fun"] = np.array([c.fun for c in found])
-        values["fun_best"] = np.array([criterion.objective(x) for x in best])
-        values["gap"] = np.array([c.fun - least if c.gap < np.inf else np.inf for c in found])
     # The answer of a portfolio may be another point than the iterate with the subgradient.
     norms = loop.norm() if loop.solver.answers_best else state.subgradient_norm
     result = Result(
@@ -239,16 +267,36 @@ def result_of(loop: Loop, state: State) -> Result:
         fun_best=state.fun_best,
         subgradient_norm=norms,
         nit=state.n,
-        nfev=loop.solver.evaluations(state.iterate),
+        nfev=state.iterate.evaluations + loop.solver.answers_best,  # the last one at the best x
         message=_message(codes, certified, state, norms, loop, found),
         history=loop.history(),
         state=state,
     )
-    result.update({k: v if state.batched else v[0].item() for k, v in values.items()})
-    if criterion.bounds:
+    values: dict[str, Any] = {"status": codes, "success": succeeded(codes, tol)}
+    if certifier is not None:
         bound = min((c.bound for c in found), default=-np.inf)
-        result.update(bound=bound, dual_point=criterion.dual_point)
+        result.update(bound=bound, dual_point=certifier.point)
+        values |= {"certified": certified, "gap": np.full(codes.shape, np.inf)}
+        if found:  # objectives at exactly x and x_best, and not those of the iteration
+            best = [certifier.objective(x).value for x in points(state.x_best)]
+            values |= {"fun": np.array([c.fun for c in found]), "fun_best": np.array(best)}
+            values["gap"] = np.array([c.fun - bound if c.gap < np.inf else np.inf for c in found])
+    result.update({k: v if several else v[0].item() for k, v in values.items()})
     return result
+
+
+def _final_codes(loop: Loop, state: State) -> np.ndarray:
+    """Return the status codes, given the state after the last iteration or polishing."""
+    g, x = state.iterate.g, state.iterate.x
+    with np.errstate(over="ignore", invalid="ignore"):
+        norm = loop.problem.norm(loop.whole_state().iterate.g)
+        straight = np.abs(norm - state.g_first) <= NOTHING * state.g_first
+        falls = straight & (state.fun < -STRAIGHT_FALL * (1.0 + np.abs(state.f_first)))
+    broken = ~(np.isfinite(g) & np.isfinite(x)).all(axis=0) | ~np.isfinite(state.f)
+    broken = np.atleast_1d(broken | np.isnan(state.phi))
+    unbounded = np.atleast_1d(falls) & np.isin(loop.codes, BUDGETS)
+    codes = np.where(unbounded, Status.DIVERGED, loop.codes)
+    return np.where(broken & (codes != Status.INTERRUPTED), Status.NOT_FINITE, codes)
 
 
 def warned(result: OptimizeResult, on_failure: str) -> OptimizeResult:
@@ -270,33 +318,33 @@ def _message(
     codes: np.ndarray, certified: np.ndarray, state: State, norms: Any, loop: Loop, found: Any
 ) -> str:
     """Return what happened, what it means, and what to do."""
-    criterion, tol = loop.criterion, loop.criterion.tol
-    kind = "gap" if criterion.bounds and not criterion.hopeless else "subgradient"
+    criterion, certifier = loop.criterion, loop.criterion.certifier
+    kind = "gap" if certifier is not None and not certifier.hopeless else "subgradient"
     remedy = REMEDIES["auto" if loop.solver.answers_best else kind]
-    polished = loop.polish is not None and loop.polish.report.done
     finite_start = np.atleast_1d(np.isfinite(state.f_first + state.g_first))
     sentences = []
     for code in np.unique(codes):
         here = codes == code
         sentence = EXPLANATIONS[Status(code)]
         if code == Status.CONVERGED and certified[here].all():
-            sentence = CERTIFIED if _is_relative(found, tol)[here].all() else CERTIFIED_SMALL
+            relative = _is_relative(found, criterion.tol)[here].all()
+            sentence = CERTIFIED if relative else CERTIFIED_SMALL
         if code == Status.DIVERGED and criterion.no_minimizer:
             sentence = NO_MINIMIZER
         if code == Status.NOT_FINITE and not finite_start[here].any():
             sentence = BAD_START
-        if tol is not None and code in BUDGETS:
+        if criterion.tol is not None and code in BUDGETS:
             sentence += MISSED.format(remedy)
-        n, norm, first = (
-            np.max(np.atleast_1d(value)[here]) for value in (state.n, norms, state.g_first)
-        )
+        values = state.n, norms, state.g_first
+        n, norm, first = (np.max(np.atleast_1d(value)[here]) for value in values)
         subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
         details = counted(n, "iteration")
-        if code == Status.CONVERGED and polished:
-            details += f", {describe_finish(loop.polish.report)}"  # type: ignore[union-attr]
+        if loop.polish is not None and loop.polish.report.done and code == Status.CONVERGED:
+            details += f", {describe_finish(loop.polish.report)}"
         elif not np.isnan(norm):
             details += f"; norm of the subgradient {norm:.2e}, of the first gradient {first:.2e}"
         sentences.append(f"{subject}{sentence} ({details}).")
-    if criterion.bounds:
-        sentences.append(criterion.message(found, float(np.min(state.fun))))
+    if certifier is not None:
+        best = min(found, key=lambda c: c.fun) if found else None
+        sentences.append(best.message if best else certifier.message(float(np.min(state.fun))))
     return " ".join(sentences)

@@ -12,15 +12,13 @@ import numpy as np
 
 from .._files import Content, as_path, load_arrays, save_arrays
 from .._messages import counted
-from .problem import Layout, Problem
-from .proximal_gradient import Iterate, Solver, double
+from .problem import Layout, Problem, double
+from .proximal_gradient import Iterate, Solver
 
-STATE_FORMAT = "adagrad-diff state 5"
+STATE_FORMAT = "adagrad-diff state 6"
 BLAS_THREADS = 10_000  # entries from which on BLAS uses threads, which disturb those of products
 LARGEST_ROOT = float(np.sqrt(np.finfo(np.float64).max))
 MEMORY, CENTER = "memory.", "center"  # names in a file: a prefix, and the center of the layout
-NUMBERS = ("n", "f", "phi", "fun_best", "f_first", "g_first", "failed")
-ARRAYS = ("x", "g", "point", "step", "x_sum", "x_best")
 
 
 @dataclass(eq=False)
@@ -37,7 +35,7 @@ class Origin:
     def problem(self) -> dict[str, Any]:
         """The description of the problem and the rule, which identifies them in files."""
         if self.description is None:
-            from .fingerprint import describe_problem
+            from .checkpoint import describe_problem
 
             self.description = describe_problem(*self.parts)
         known: dict[str, Any] = self.description
@@ -74,7 +72,7 @@ class State(NamedTuple):
             norm = problem.norm(double(s.g))
             failed = ~np.isfinite(s.f + norm)
             x_sum = np.zeros(x.shape) if averages else None
-            return cls(s, x_sum, x if averages else None, s.f + s.phi, failed, s.f, norm, origin)
+            return cls(s, x_sum, x if averages else None, s.fun, failed, s.f, norm, origin)
 
     def advanced(self, new: Iterate) -> State:
         """Return the state after one more iteration. Trajectories that fail stay where they are."""
@@ -96,7 +94,9 @@ class State(NamedTuple):
             failed = failed | ~finite | ~(np.abs(double(new.g)) < LARGEST_ROOT).all(axis=0)
         added = new.x
         if failed.any():
-            old = _with_step(self.iterate, new)
+            old = self.iterate
+            if old.step is None:  # before the first iteration
+                old = old._replace(point=old.x, step=np.full_like(new.step, np.nan))
             new = map_arrays(lambda a, b: np.where(failed, b, a), new, old)
             added, fun = np.where(failed, 0.0, new.x), np.where(failed, np.inf, fun)
         x_sum = None if self.x_sum is None else self._decayed_sum(new.n) + added
@@ -110,6 +110,11 @@ class State(NamedTuple):
         """Return the sum so far, with the weights that it has in an average with x^{n+1}."""
         power = self.origin.average_power
         return self.x_sum * ((n - 1) / (n - 1 + power)) if power else self.x_sum
+
+    def select(self, columns: np.ndarray) -> State:
+        """Return the state of some of the trajectories."""
+        chosen: State = map_arrays(lambda a: np.ascontiguousarray(a[..., columns]), self)
+        return chosen
 
     # ------------------------------------------------------------------ for users
 
@@ -208,12 +213,7 @@ class State(NamedTuple):
         done = counted(int(np.max(self.n)), "iteration")
         return f"State(after {done} of {self.rule}, {size}{several})"
 
-    # ------------------------------------------------------------------ for solvers
-
-    def select(self, columns: np.ndarray) -> State:
-        """Return the state of some of the trajectories."""
-        chosen: State = map_arrays(lambda a: np.ascontiguousarray(a[..., columns]), self)
-        return chosen
+    # ------------------------------------------------------------------ files
 
     def pack(self) -> Content:
         """Return what a file holds: values for JSON, and arrays by name."""
@@ -223,14 +223,48 @@ class State(NamedTuple):
         center = {} if origin.layout.center is None else {CENTER: origin.layout.center}
         return header, self.arrays() | center
 
+    @classmethod
+    def unpack(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
+        """Return the state that `pack` has taken apart.
+
+        Whether arrays fit a problem is checked when the run continues.
+        """
+        layout = Layout(tuple(header["shape"]), arrays.pop(CENTER, None))
+        origin = Origin(header["rule"], layout, header["power"], description=header["problem"])
+        state = cls.from_arrays(arrays, origin)
+        fits = state.iterate.x.shape[:1] == (np.prod(layout.shape),)
+        if not (fits and np.isfinite(state.iterate.x).all()):
+            raise ValueError("its x is not finite, or of another shape")
+        return state
+
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return all arrays and numbers by name; names in memory have a prefix."""
-        values = {**self.iterate._asdict(), **self._asdict(), "x_best": self.best}
-        arrays = {name: values[name] for name in (*NUMBERS, *ARRAYS)}
-        for name, value in self.memory.items():
-            inner = value.arrays() if isinstance(value, State) else {"": value}
-            arrays |= {f"{MEMORY}{name}{f'.{key}' if key else ''}": a for key, a in inner.items()}
-        return {name: np.asarray(value) for name, value in arrays.items() if value is not None}
+        """Return all arrays and numbers by name; those of the memory are "memory.NAME"."""
+        values = {**self._asdict(), **self.iterate._asdict(), "iterate": None, "origin": None}
+        for name, value in values.pop("memory").items():
+            if isinstance(value, State):
+                inner = value.arrays().items()
+                values |= {f"{MEMORY}{name}.{key}": array for key, array in inner}
+            else:
+                values[MEMORY + name] = value
+        return {name: np.asarray(value) for name, value in values.items() if value is not None}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], origin: Origin) -> State:
+        """Return the state with these arrays."""
+        values: dict[str, Any] = {"x_sum": None, "best": None}
+        memory, states = dict[str, Any](), dict[str, dict[str, np.ndarray]]()
+        for full, array in arrays.items():
+            name, _, inner = full.removeprefix(MEMORY).partition(".")
+            if inner:
+                states.setdefault(name, {})[inner] = array
+            elif full.startswith(MEMORY):
+                memory[name] = array
+            else:
+                values[name] = array.item() if array.ndim == 0 else array
+        memory |= {name: cls.from_arrays(inner, origin) for name, inner in states.items()}
+        known = [name for name in Iterate._fields if name in values]
+        iterate = Iterate(**{name: values.pop(name) for name in known}, memory=memory)
+        return cls(iterate=iterate, origin=origin, **values)
 
 
 def map_arrays(function: Callable[..., Any], *trees: Any) -> Any:
@@ -243,89 +277,6 @@ def map_arrays(function: Callable[..., Any], *trees: Any) -> Any:
     if isinstance(first, tuple):
         return type(first)(*(map_arrays(function, *parts) for parts in zip(*trees, strict=True)))
     return first
-
-
-def _has_finite_squares(g: np.ndarray) -> bool:
-    """Return whether the square of every entry is finite; rules add up squares."""
-    if g.size < BLAS_THREADS and isfinite(np.vdot(g, g)):
-        return True
-    return float(np.abs(g).max()) < LARGEST_ROOT
-
-
-def _with_step(old: Iterate, new: Iterate) -> Iterate:
-    """Return the iterate with a point and a step, which it lacks before the first iteration."""
-    if old.step is not None:
-        return old
-    return old._replace(point=old.x, step=np.full_like(new.step, np.nan))
-
-
-# ---------------------------------------------------------------------- reading files
-
-
-def unpack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
-    """Return the state that `State.pack` has taken apart; a ValueError says what does not fit."""
-    try:
-        layout = Layout(tuple(map(int, header["shape"])), arrays.pop(CENTER, None))
-        rule, power = str(header["rule"]), float(header["power"])
-        origin = Origin(rule, layout, power, description=dict(header["problem"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError("its header is not that of a state") from error
-    if layout.center is not None and layout.center.shape != (layout.shape[0] - 1,):
-        raise ValueError(f"{CENTER} is of shape {layout.center.shape}, which does not fit the rest")
-    return from_arrays(arrays, origin)
-
-
-def from_arrays(arrays: dict[str, np.ndarray], origin: Origin) -> State:
-    """Return a state, or raise if shapes or dtypes do not fit: compiled code trusts them."""
-    values: dict[str, Any] = dict.fromkeys(ARRAYS)
-    memory: dict[str, Any] = {}
-    for name, array in arrays.items():
-        if name.startswith(MEMORY):
-            first, _, inner = name.removeprefix(MEMORY).partition(".")
-            if inner:
-                memory.setdefault(first, {})[inner] = array
-            else:
-                memory[first] = array
-        elif name in NUMBERS or name in ARRAYS:
-            values[name] = array.item() if array.ndim == 0 else array
-        else:
-            raise ValueError(f"it has {name!r}, which is not part of a state")
-    if missing := {*NUMBERS, "x", "g"} - {name for name, v in values.items() if v is not None}:
-        raise ValueError(f"it has no {sorted(missing)[0]!r}")
-    _check(values, origin)
-    for name, value in memory.items():
-        if isinstance(value, dict):
-            memory[name] = from_arrays(value, origin)
-    values = {name: values.get(name) for name in (*NUMBERS, *ARRAYS)} | {"memory": memory}
-    iterate = Iterate(*(values[name] for name in Iterate._fields))
-    kept = [values[k] for k in ("x_sum", "x_best", "fun_best", "failed", "f_first", "g_first")]
-    return State(iterate, *kept, origin)  # type: ignore[call-arg]
-
-
-def _check(values: dict[str, Any], origin: Origin) -> None:
-    x, numbers = values["x"], np.shape(values["f"])
-    if x.dtype not in (np.float32, np.float64):
-        raise ValueError(f"x is of dtype {x.dtype}")
-    if x.shape != (int(np.prod(origin.layout.shape)), *numbers):
-        raise ValueError(f"x is of shape {x.shape}, which does not fit the rest")
-    for name, value in values.items():
-        if value is None:
-            continue
-        array = np.asarray(value)
-        kinds = {"n": "iu", "failed": "b"}.get(name, "f")
-        shape = numbers if name in NUMBERS else x.shape
-        fits = array.shape == shape
-        if name == "step":  # rules may share one step among coordinates
-            fits |= array.shape in ((), (1,), numbers, (1, *numbers))
-        own_dtype = name not in ("x", "g", "x_best") or array.dtype == x.dtype
-        if not fits or array.dtype.kind not in kinds or not own_dtype:
-            raise ValueError(
-                f"{name} is of shape {array.shape} and dtype {array.dtype}, which does not fit the rest"
-            )
-        if name in ("x", "x_best", "x_sum") and not np.isfinite(array).all():
-            raise ValueError(f"{name} is not finite")
-        if name in ("n", "g_first") and (array < 0).any():
-            raise ValueError(f"{name} is negative")
 
 
 def load_state(path: str | os.PathLike[str]) -> State:
@@ -342,10 +293,17 @@ def load_state(path: str | os.PathLike[str]) -> State:
     """
     source = as_path(path, "path")
     try:
-        return unpack(*load_arrays(source, STATE_FORMAT))
+        return State.unpack(*load_arrays(source, STATE_FORMAT))
     except FileNotFoundError:
         raise
     except Exception as error:
         raise ValueError(
             f"{source} is not a readable state file of adagrad_diff: {error}"
         ) from error
+
+
+def _has_finite_squares(g: np.ndarray) -> bool:
+    """Return whether the square of every entry is finite; rules add up squares."""
+    if g.size < BLAS_THREADS and isfinite(np.vdot(g, g)):
+        return True
+    return float(np.abs(g).max()) < LARGEST_ROOT

@@ -6,7 +6,6 @@ gradient, and ends with the value and the gradient of all samples. The number of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from ..losses import LinearModel, Loss, Minibatch, Squared
 from ..losses.minibatch import STEPS_MADE, Estimates
 from ..polishing.manifold import pieces
 from ..rules import AdaGradDiff, Rule
-from .problem import Problem
-from .proximal_gradient import Iterate, ProximalGradient, double
+from .problem import Problem, double
+from .proximal_gradient import Iterate, ProximalGradient
 
 # `make bench ONLY=stochastic.defaults` measures what the warm-up brings at 1e6 x 100. It was ahead, or
 # even on raw columns, from 1e5 x 50 on. Smaller problems are polished in less time than some epochs take.
@@ -28,16 +27,12 @@ WARM_UP_CHECKS = range(6, WARM_UP_EPOCHS, 2)  # epochs after which the duality g
 BATCHES_PER_PASS, MIN_BATCH = 2000, 32  # more and smaller batches cost more than they bring
 
 
-@dataclass(frozen=True)
 class SVRG(ProximalGradient):
     """`ProximalGradient` for a `Minibatch`, which says how gradients are estimated."""
 
     def init(self, problem: Problem, x: np.ndarray) -> Iterate:
         s = super().init(problem, x)
         return s._replace(memory=s.memory | {STEPS_MADE: np.zeros(x.shape[1:])})
-
-    def memory_like(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        return super().memory_like(x) | {STEPS_MADE: np.zeros(x.shape[1:])}
 
     def step(self, problem: Problem, s: Iterate) -> Iterate:
         loss: Any = problem.loss
@@ -49,7 +44,9 @@ class SVRG(ProximalGradient):
         if count > 1:
             inner = self._epoch(problem, inner, first, count - 1)
         new = super().step(problem, inner)
-        return new._replace(n=s.n + 1, memory=new.memory | {STEPS_MADE: steps + count})
+        memory = new.memory | {STEPS_MADE: steps + count}
+        passes = s.passes + 1.0 + loss.size / loss.samples * (count - 1)
+        return new._replace(n=s.n + 1, memory=memory, passes=passes)
 
     def _epoch(self, problem: Problem, s: Iterate, first: int, count: int) -> Iterate:
         """Return the iterate after so many steps with estimates."""
@@ -57,7 +54,7 @@ class SVRG(ProximalGradient):
         shaped = problem.layout.shaped
         estimates = Estimates(loss, shaped(s.x))
         if loss.reduce == "svrg":
-            estimates.snapshot(shaped(s.x), shaped(s.g), problem.oracle_at(s.x).r)
+            estimates.snapshot(shaped(s.x), shaped(s.g), problem.oracle_at(s.x)[0].r)
         terms = _separable_terms(self.rule, problem)
         if terms is not None:
             return self._compiled_epoch(problem, s, first, count, estimates, terms)
@@ -65,9 +62,8 @@ class SVRG(ProximalGradient):
         for k in range(1, count + 1):
             n = n + 1
             memory, point, step = self.rule.update(memory, n, double(x), double(g))
-            new, v = problem.prox(point.astype(problem.dtype, copy=False), step), np.empty_like(g)
-            estimates(first + k, shaped(new), shaped(v))
-            x, g = new, v
+            x, g = problem.prox(point.astype(problem.dtype, copy=False), step), np.empty_like(g)
+            estimates(first + k, shaped(x), shaped(g))
         return s._replace(n=n, x=x, g=g, memory=memory)
 
     def _compiled_epoch(
@@ -85,38 +81,21 @@ class SVRG(ProximalGradient):
         total = s.memory["total"] + (double(s.g) - s.memory["previous"]) ** 2
         arrays = (s.x, s.g, total, estimates.base, estimates.held, estimates.y)
         columns = [np.array(a.reshape(len(a), -1).T, order="C") for a in arrays]
-        etas = np.broadcast_to(np.asarray(rule.eta, np.float64), (width,))
+        etas = np.broadcast_to(np.asarray(rule.eta, np.float64), (width,)).tolist()
         scale = rule.scales().astype(problem.dtype)
 
         def some(_: int, low: int, high: int) -> None:
-            rows = np.empty(loss.size, np.int64)
+            batches = loss.seed, first, loss.order, np.empty(loss.size, np.int64)
             for k in range(low, high):
                 x, v, total, *points = (array[k] for array in columns)
-                metric, batches = (
-                    (float(etas[k]), rule.eps, scale),
-                    (loss.seed, first, loss.order, rows),
-                )
-                kernel(
-                    loss.rows.entries,
-                    samples,
-                    batches,
-                    x,
-                    v,
-                    total,
-                    tuple(points),
-                    metric,
-                    terms,
-                    count,
-                )
+                metric = etas[k], rule.eps, scale
+                run = x, v, total, tuple(points), metric, terms, count
+                kernel(loss.rows.entries, samples, batches, *run)
 
         work = model.A.size / loss.samples * loss.size * count * width
         over_rows(some, width, min(thread_count(work), width))
         x, g, total = (np.ascontiguousarray(a.T).reshape(s.x.shape) for a in columns[:3])
         return s._replace(n=s.n + count, x=x, g=g, memory={"previous": double(g), "total": total})
-
-    def passes(self, problem: Problem, s: Iterate) -> float:
-        loss: Any = problem.loss
-        return float(np.max(loss.passes(s.n, s.memory)))
 
 
 def _separable_terms(rule: Rule, problem: Problem) -> tuple[np.ndarray, ...] | None:
@@ -134,14 +113,11 @@ def _separable_terms(rule: Rule, problem: Problem) -> tuple[np.ndarray, ...] | N
 
 def warm_up_loss(loss: Loss) -> Minibatch | None:
     """Return the loss with minibatches if they pay: smooth, with many dense samples in memory."""
-    if (
-        not isinstance(loss, LinearModel)
-        or loss.smoothness is None
-        or not isinstance(loss.A, Dense)
-    ):
+    # One Newton step solves least squares, and an array in Fortran order would be copied.
+    if not isinstance(loss, LinearModel) or loss.smoothness is None or isinstance(loss, Squared):
         return None
-    if isinstance(loss, Squared) or not loss.A.array.flags.c_contiguous:
-        return None  # one Newton step solves least squares, and Fortran order would be copied
+    if not isinstance(loss.A, Dense) or not loss.A.array.flags.c_contiguous:
+        return None
     samples, features = loss.A.shape
     enough = max(WARM_UP_SAMPLES, WARM_UP_SAMPLES_PER_FEATURE * features)
     if loss.A.size < WARM_UP_ENTRIES or samples < enough:

@@ -15,13 +15,13 @@ from .. import _check
 from ..losses import as_loss
 from ..penalties import as_penalty
 from ..rules import Rule, has_eta
-from ..solvers.fingerprint import describe, known_by_name
+from ..solvers.checkpoint import describe, known_by_name
 from ..solvers.loop import Loop
 from ..solvers.minimize import as_solver
 from ..solvers.problem import Problem
 from ..solvers.result import Status
 from ..solvers.state import State
-from ..solvers.stopping import SubgradientCriterion
+from ..solvers.stopping import StoppingCriterion
 
 CHUNK_BYTES = 1 << 21  # size of the predictions, or of the iterates, of a chunk that fits the cache
 CHUNK_COLUMNS = 32  # preferred columns of a chunk: sparse products are slow with fewer
@@ -171,23 +171,21 @@ class Trajectories:
         rule = rules[etas[0]] if isinstance(rules, list) else rules.select(etas)
         with add_note(chunk.rule, self.etas[etas]):
             solver, x0 = as_solver(rule, self.loss), self.x0s[..., columns % self.starts]
-            problem, x = Problem.at(self.loss, self.penalty, x0, solver.trajectories)
+            problem, x = Problem.at(self.loss, self.penalty, x0, rule.trajectories)
             averages, solver = self.averages or rule.average_power > 0, solver.prepared(problem)
             loop = Loop(
                 solver,
                 problem,
                 State.first(solver, problem, x, averages=averages),
-                SubgradientCriterion(None),
+                StoppingCriterion(None),
                 max_iter=self.n_iter,
-                cancelled=stop,
+                callback=None if stop is None else lambda loop: stop(),
                 record=self.record,
                 record_last=True,
                 norms=False,
             )
             loop.run()
-        if loop.interrupted:
-            raise KeyboardInterrupt
-        loop.codes[loop.codes == Status.MAX_TIME] = Status.INTERRUPTED
+        loop.codes[loop.codes == Status.CALLBACK] = Status.INTERRUPTED
         history, state, arrays = loop.history(), loop.whole_state(), self.empty(chunk.width)
         rows = np.searchsorted(self.iterations, history.iteration)
         for name in RECORDED:
