@@ -11,6 +11,8 @@ RENAMED = {  # old name -> new name, of modules and of names in modules
     "adagrad_diff.certificates": "adagrad_diff.duality",
     "adagrad_diff.checks": "adagrad_diff.testing",
     "adagrad_diff.data": "adagrad_diff.linalg",
+    "adagrad_diff.Finish": "adagrad_diff.PolishReport",
+    "adagrad_diff.finish": "adagrad_diff.polish",
     "adagrad_diff.finishing": "adagrad_diff.polishing",
     "adagrad_diff.kernels": "adagrad_diff.linalg.kernels",
     "adagrad_diff.paper": "adagrad_diff.experiments.paper",

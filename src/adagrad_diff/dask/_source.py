@@ -179,7 +179,7 @@ class Partitions(Source):
         return FarPass(self.merged, *self._samples[key][1:])
 
     def moments(self, weight: np.ndarray) -> Moments:
-        return Moments(*self._about_columns(weight)[0])
+        return self.with_variances(Moments(*self._about_columns(weight)[0]), weight)
 
     def column_sizes(self, weight: np.ndarray) -> np.ndarray:
         sizes: np.ndarray = self._about_columns(weight)[1]

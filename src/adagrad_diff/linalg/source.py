@@ -29,7 +29,12 @@ from .block import Block
 from .passes import LinearPass, Pass
 from .samples import Samples
 
-CONSTANT_PART = 1e-12  # of its mean square: a column whose variance is less is constant
+# A column is constant if its spread is at most this part of its size: rounding of mean and entries.
+CONSTANT_PART = 1e-13
+# Variances below this part of the mean square are computed from centered entries: the difference of
+# mean square and squared mean would lose more than half of their digits.
+CANCELED_PART = 1e-8
+CONSTANT_DIFFERENCE = 1e-12  # part below which such a difference counts as zero
 
 
 class Source(ABC):
@@ -144,7 +149,19 @@ class Source(ABC):
 
     def moments(self, weight: np.ndarray) -> Moments | None:
         """Of the columns; None if nobody sees the entries."""
-        return None if self.opaque else Moments(*self.fold(_moments, along=(weight,)))
+        if self.opaque:
+            return None
+        return self.with_variances(Moments(*self.fold(_moments, along=(weight,))), weight)
+
+    def with_variances(self, moments: Moments, weight: np.ndarray) -> Moments:
+        """Return moments with exact variances of columns whose means are large."""
+        variance = moments.square - moments.mean**2
+        canceled = (variance <= CANCELED_PART * moments.square) & (moments.square > 0)
+        columns = np.flatnonzero(canceled)
+        if columns.size:
+            call = columns, moments.mean[columns]
+            variance[columns] = self.fold(_centered_squares, *call, along=(weight,))
+        return moments._replace(variance=variance)
 
     # ------------------------------------------------------------ what a certificate asks for
 
@@ -202,14 +219,19 @@ class Moments(NamedTuple):
     mean: np.ndarray
     square: np.ndarray
     filled: np.ndarray
+    variance: np.ndarray | None = None
 
     def scale(self, centered: bool) -> tuple[np.ndarray, np.ndarray]:
         """One over the size of each column, and which of them are zero, or if their means do not count, constant.
 
         How rare a feature is does not count: of a column, the size that its entries have where they are not zero.
         """
-        variance = self.square - (self.mean if centered else 0.0 * self.mean) ** 2
-        flat = variance <= CONSTANT_PART * self.square
+        variance, least = self.square, CONSTANT_PART**2
+        if centered and self.variance is not None:
+            variance = self.variance
+        elif centered:
+            variance, least = self.square - self.mean**2, CONSTANT_DIFFERENCE
+        flat = variance <= least * self.square
         return np.where(flat, 1.0, np.sqrt(self.filled / np.where(flat, 1.0, variance))), flat
 
 
@@ -237,6 +259,13 @@ def _tdot(block: Block, r: np.ndarray, dtype: Any) -> np.ndarray:
 
 def _moments(block: Block, weight: np.ndarray) -> np.ndarray:
     return block.moments(weight)
+
+
+def _centered_squares(
+    block: Block, weight: np.ndarray, columns: np.ndarray, mean: np.ndarray
+) -> np.ndarray:
+    rows = np.arange(block.shape[0])
+    return np.asarray(weight @ (block.entries(rows, columns) - mean) ** 2)
 
 
 def _column_sizes(block: Block, weight: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""From an approximate answer to an exact one: the small problem behind an almost solved one, and its proof."""
+"""Polishing: from an approximate to an exact solution, with its certificate."""
 
-from .finish import Finish, finish
-from .finish import Finisher as Finisher
+from .polisher import Polisher as Polisher
+from .polisher import PolishReport, polish
 
-__all__ = ["Finish", "finish"]
+__all__ = ["PolishReport", "polish"]

@@ -9,6 +9,7 @@ import numpy as np
 from .._threads import over_rows, thread_count
 from ..linalg import Source, as_source, kernels
 from ..linalg.stored import CompressedColumns, CompressedRows
+from . import kernels as own
 from .curvature_columns import COPIED_COLUMNS, Chosen, Columns
 
 FEW_PRODUCTS = 200  # columns of an operator that are simply asked for
@@ -24,7 +25,7 @@ class SparseColumns(Columns):
 
     def _square(self, weight: np.ndarray) -> np.ndarray:
         total = np.zeros(self.features)
-        kernels.add_square_tdot(
+        own.add_square_tdot(
             self.by_columns.indptr, self.by_columns.indices, self.by_columns.data, weight, total
         )
         return total
@@ -79,7 +80,7 @@ class SparseChosen(Chosen):
     def gram(self, h: np.ndarray) -> np.ndarray:
         k, rows = self.center.size, self.by_rows
         H = np.zeros((self.index.size, self.index.size))
-        kernels.add_sparse_gram(rows.indptr, rows.indices, rows.data, h, H[:k, :k])
+        own.add_sparse_gram(rows.indptr, rows.indices, rows.data, h, H[:k, :k])
         lower = np.tril(H[:k, :k], -1)
         H[:k, :k] += lower.T
         if self.columns.intercept:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .curvature import Curvature
-from .manifold import Pieces
+from .quadratic_terms import Pieces
 from .newton_products import Large
 from .newton_small import Small
-from .outcome import Stop
+from .solver import Stop
 
 MOST_STEPS = 60
 MOST_WORK = 2e10  # multiplications for that

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..linalg import kernels
+from . import kernels
 from .curvature import Curvature, LinearCurvature
 from .curvature_sparse import SparseChosen
-from .manifold import Pieces
+from .quadratic_terms import Pieces
 
 MOST_PRODUCTS = 500
 COLUMN_SWEEPS = 30

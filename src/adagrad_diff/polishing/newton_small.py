@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..linalg import kernels
-from .manifold import Pieces
+from . import kernels
+from .quadratic_terms import Pieces
 
 SMALL_ROUNDS = 30  # of descent and Newton steps
 SMALL_SWEEPS = 5  # steps of descent per coordinate, each

@@ -13,15 +13,12 @@ from .curvature import Curvature, LinearCurvature
 from .curvature_classes import ClassesCurvature
 from .curvature_far import FarCurvature
 from .curvature_quadratic import DENSE_QUADRATIC, QuadraticCurvature
-from .manifold import pieces
+from .quadratic_terms import pieces
 from .newton import Newton
-from .outcome import Outcome, Solver, Stop
-from .smooth_plane import Plane
+from .solver import Outcome, Solver, Stop
+from .hyperplane import Plane
 
-STEP_AT_LEAST, STEP_PER_NUMBER = (
-    1e-3,
-    1e-8,
-)  # seconds of a step: in any case, and per prediction and coordinate
+STEP_AT_LEAST, STEP_PER_NUMBER = 1e7, 100.0  # multiplications of a step: at least, and per prediction and coordinate
 
 
 class Smooth(Solver):
@@ -38,7 +35,7 @@ class Smooth(Solver):
         model = newton.model
         start = model.enter(x)
         end = newton.run(start, tol, stop)
-        self.spent = end.steps * (
+        self.work = end.steps * (
             STEP_AT_LEAST + STEP_PER_NUMBER * self.loss.predictions * self.loss.shape[0]
         )
         answer = model.leave(end.x).reshape(self.loss.shape)

@@ -11,7 +11,7 @@ import numpy as np
 from ..duality import certificate_at
 from ..losses import LinearModel, Loss, Minibatch
 from ..penalties import Penalty
-from ..polishing.finish import kinked_terms
+from ..polishing.active_set import linear_program_terms
 from ..solvers.minimize import minimize
 from ..solvers.result import NO_MINIMIZER, Status
 from ._keeping import Directory
@@ -56,7 +56,7 @@ def solve(
         finished = (
             eta == "auto"
             and loss.piecewise_linear
-            and not isinstance(kinked_terms(loss, penalty), str)
+            and not isinstance(linear_program_terms(loss, penalty), str)
         )
         null = null_gap(loss, penalty, x, tol, program=not finished)
         if (

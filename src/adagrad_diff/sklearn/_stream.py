@@ -76,7 +76,7 @@ class Stream:
         self.moments = Moments(
             *(
                 share * here + (1.0 - share) * past
-                for here, past in zip(new, self.moments, strict=True)
+                for here, past in zip(new[:3], self.moments[:3], strict=True)
             )
         )
         self.unit = self._spread(loss, share) if loss.predicts_b else 1.0

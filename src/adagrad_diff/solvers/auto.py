@@ -28,7 +28,7 @@ import numpy as np
 
 from ..losses import Minibatch
 from ..losses.minibatch import STEPS_MADE
-from ..polishing import Finish, Finisher
+from ..polishing import Polisher, PolishReport
 from ..rules import AdaGradDiff
 from .checkpoint import check_state
 from .problem import Problem
@@ -48,13 +48,14 @@ MIN_STALL = 512  # iterations before a run can count as stalled
 
 FIRST_ATTEMPT = 64  # iterations before the first attempt to polish
 SETTLED_GAIN = 0.02  # relative gain of the last stage above which an attempt is unpromising
-MAX_ATTEMPT = 20.0  # times the duration of the run that a promising attempt may take
-MAX_FAILED_SHARE = 0.1  # of the duration of the run that unsuccessful attempts may take
-# A model of the machine, so that two runs of one problem are polished at the same iterations:
-# seconds of an iteration of the portfolio, per entry of A and in any case.
-SECONDS_PER_ENTRY, SECONDS_PER_ITERATION = 1.6e-9, 2e-4
-# Below these estimates, in seconds or in iterations of the portfolio, the problem is polished directly.
-SMALL_PROBLEM_SECONDS, SMALL_PROBLEM_ITERATIONS = 0.03, 128
+MAX_ATTEMPT = 20.0  # times the work of the run that a promising attempt may take
+MAX_FAILED_SHARE = 0.1  # of the work of the run that unsuccessful attempts may take
+# Work is counted in multiplications of a factorization, so that two runs of one problem are polished
+# at the same iterations. An iteration of the portfolio is memory-bound: measured in these units, it
+# costs so much per entry of A, at least so much, and so much per second of a remote pass.
+WORK_PER_ENTRY, MIN_WORK, WORK_PER_SECOND = 23.0, 3e6, 1.4e10
+# Below this work, or so many iterations of the portfolio, the problem is polished directly.
+MAX_DIRECT_WORK, MAX_DIRECT_ITERATIONS = 4e8, 128
 
 
 class Portfolio(AdaGradDiff):
@@ -277,56 +278,57 @@ class PolishingSchedule:
         loss: Any = problem.original.loss.whole
         self.certifier, self.tol = criterion.certifier, criterion.tol or 0.0
         self.stop = lambda: perf_counter() > deadline
-        self.finisher = Finisher(loss, problem.penalty, self.certifier.dual, problem.coordinates)
+        self.polisher = Polisher(loss, problem.penalty, self.certifier.dual, problem.coordinates)
         matrix = loss.matrix
-        self.iteration = SECONDS_PER_ITERATION + SECONDS_PER_ENTRY * matrix.size + matrix.overhead
-        self.spent = 0.0  # seconds of unsuccessful attempts, by the model
+        self.iteration = MIN_WORK + WORK_PER_ENTRY * matrix.size
+        self.iteration += WORK_PER_SECOND * matrix.overhead
+        self.spent = 0.0  # multiplications of unsuccessful attempts
 
     @property
-    def report(self) -> Finish:
+    def report(self) -> PolishReport:
         """What polishing has done so far: `result.finish`."""
-        return self.finisher.report
+        return self.polisher.report
 
     def before_iterations(self, loop: Loop) -> bool:
         """Return whether polishing solves the problem without any iteration of the portfolio."""
-        if loop.n > 0 or not self.finisher.possible or loop.state.memory["warm_up"]:
+        if loop.n > 0 or not self.polisher.possible or loop.state.memory["warm_up"]:
             return False
-        limit = max(SMALL_PROBLEM_SECONDS, SMALL_PROBLEM_ITERATIONS * self.iteration)
-        small = self.finisher.solver.cost() <= limit
+        limit = max(MAX_DIRECT_WORK, MAX_DIRECT_ITERATIONS * self.iteration)
+        small = self.polisher.solver.cost() <= limit
         started = bool(loop.state.iterate.x[: loop.problem.penalized_size].any())
         return (small or started) and self.attempt(loop, small)
 
     def after_iteration(self, loop: Loop) -> bool:
         """Return whether an attempt after this iteration solves the problem."""
         s = loop.state.iterate
-        if not s.stage_ends or not self.finisher.possible:
+        if not s.stage_ends or not self.polisher.possible:
             return False
         if loop.n < (s.memory["end"] if s.memory["warm_up"] else FIRST_ATTEMPT):
             return False
-        past, fun, seconds = s.memory["past"], s.memory["fun"], loop.n * self.iteration
-        estimate = self.finisher.solver.guess(loop.points()[0])
+        past, fun, work = s.memory["past"], s.memory["fun"], loop.n * self.iteration
+        estimate = self.polisher.solver.cost(loop.points()[0])
         settled = len(past) > 1 and past[-2] - fun <= SETTLED_GAIN * abs(fun)
         failed = self.spent + (0.0 if settled else estimate)
-        if failed > MAX_FAILED_SHARE * seconds or estimate > MAX_ATTEMPT * seconds:
+        if failed > MAX_FAILED_SHARE * work or estimate > MAX_ATTEMPT * work:
             return False
         return self.attempt(loop)
 
     def attempt(self, loop: Loop, whole: bool = False) -> bool:
         """Return whether polishing the incumbent solves the problem; if not, keep a better point."""
-        finisher = self.finisher
-        if not finisher.possible:
+        polisher = self.polisher
+        if not polisher.possible:
             return False
-        done = finisher.attempt(loop.points()[0], self.tol, self.stop, whole)
-        proof: Any = finisher.proof
+        done = polisher.attempt(loop.points()[0], self.tol, self.stop, whole)
+        proof: Any = polisher.proof
         if done:
-            loop.polished = finisher.x
+            loop.polished = polisher.x
         else:
-            self.spent += finisher.solver.spent
+            self.spent += polisher.solver.work
             if proof is None or not np.isfinite(proof.fun):
                 return False
-            x = loop.problem.layout.forward(finisher.x)
+            x = loop.problem.layout.forward(polisher.x)
             loop.state = _with_incumbent(loop.state, x, proof.fun)
-        self.certifier.offer_proof(proof, finisher.x)
+        self.certifier.offer_proof(proof, polisher.x)
         return done
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from .. import _check
 from ..losses import Loss, Minibatch, as_loss
 from ..penalties import Penalty, as_penalty
-from ..polishing import Finish
+from ..polishing import PolishReport
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
 from ..rules.base import AveragingRule
 from .auto import Auto, PolishingSchedule, Portfolio, settled
@@ -201,7 +201,7 @@ def minimize(
         What to do when the run ends without success.
     finish : bool
         Whether to polish the answer of a run with eta="auto" and a tolerance for the gap (see
-        `adagrad_diff.finish`). Small problems are polished directly.
+        `adagrad_diff.polish`). Small problems are polished directly.
     checkpoint : path, optional
         A file that is written every `every` seconds, on Ctrl-C and at the end. The same call resumes
         from it, also after a kill. Budgets then count from the very first call. A run that has ended
@@ -227,7 +227,7 @@ def minimize(
         (docs/ends.md).
         With eta="auto", x, x_avg and x_best are the best iterate, nfev counts the gradients of all step
         sizes, eta and rule are those that led to x (None if no iteration did), finish says what
-        polishing has done (see `Finish`), and subgradients are measured in coordinates in which
+        polishing has done (see `PolishReport`), and subgradients are measured in coordinates in which
         columns have unit size. The run also ends, with `Status.STALLED` and without success, when the
         best objective has improved by less than tol |F(x)| over the last three quarters of at least
         512 iterations.
@@ -351,7 +351,7 @@ def _result(loop: Loop, final: State, finish: bool) -> Result:
             reason = "the run was to stop by its subgradient"
             if certifier is not None:
                 reason = certifier.dual
-        report = Finish(reason=reason) if loop.polish is None else loop.polish.report
+        report = PolishReport(reason=reason) if loop.polish is None else loop.polish.report
         result.update(loop.solver.found(loop.state), finish=report)
     return result
 

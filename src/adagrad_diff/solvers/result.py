@@ -12,7 +12,7 @@ from scipy.optimize import OptimizeResult
 
 from .._messages import counted, warn
 from ..duality.tolerance import NOTHING
-from ..polishing.finish import describe_finish
+from ..polishing.polisher import describe_polishing
 
 if TYPE_CHECKING:
     from ..duality import Certificate
@@ -340,7 +340,7 @@ def _message(
         subject = f"{here.sum()} of {codes.size} trajectories: " if codes.size > 1 else ""
         details = counted(n, "iteration")
         if loop.polish is not None and loop.polish.report.done and code == Status.CONVERGED:
-            details += f", {describe_finish(loop.polish.report)}"
+            details += f", {describe_polishing(loop.polish.report)}"
         elif not np.isnan(norm):
             details += f"; norm of the subgradient {norm:.2e}, of the first gradient {first:.2e}"
         sentences.append(f"{subject}{sentence} ({details}).")

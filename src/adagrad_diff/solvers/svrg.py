@@ -14,7 +14,7 @@ from .._threads import over_rows, thread_count
 from ..linalg.stored import Dense
 from ..losses import LinearModel, Loss, Minibatch, Squared
 from ..losses.minibatch import STEPS_MADE, Estimates
-from ..polishing.manifold import pieces
+from ..polishing.quadratic_terms import pieces
 from ..rules import AdaGradDiff, Rule
 from .problem import Problem, double
 from .proximal_gradient import Iterate, ProximalGradient

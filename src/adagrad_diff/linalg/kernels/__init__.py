@@ -23,7 +23,6 @@ from ._exact import (
     two_sum,
 )
 from ._intercept import intercept_gradient, intercept_offset
-from ._interior import add_gram, interior_direction, interior_pull, interior_weights
 from ._metric import add_block_squares, metric_update
 from ._minibatch import (
     batch,
@@ -34,14 +33,6 @@ from ._minibatch import (
     uniform,
 )
 from ._residuals import residuals, softmax_residuals
-from ._small import (
-    add_sparse_gram,
-    add_square_tdot,
-    descend,
-    descend_columns,
-    descend_groups,
-    descend_pairs,
-)
 from ._sparse import add_rows_dot, add_rows_tdot
 from ._walks import dense_walk, idle, rows_walk
 
@@ -49,21 +40,14 @@ __all__ = [
     "add_block_squares",
     "add_dense_dot",
     "add_dense_tdot",
-    "add_gram",
     "add_rows_dot",
     "add_rows_tdot",
-    "add_sparse_gram",
-    "add_square_tdot",
     "batch",
     "compiled",
     "dense_pass",
     "dense_pass_few",
     "dense_sums",
     "dense_walk",
-    "descend",
-    "descend_columns",
-    "descend_groups",
-    "descend_pairs",
     "elastic_value",
     "exact_dense_dot",
     "exact_dense_tdot",
@@ -72,9 +56,6 @@ __all__ = [
     "idle",
     "intercept_gradient",
     "intercept_offset",
-    "interior_direction",
-    "interior_pull",
-    "interior_weights",
     "is_small",
     "metric_update",
     "pair_sum",

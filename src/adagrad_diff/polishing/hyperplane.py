@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..linalg import kernels
+from . import kernels
 from ..losses import Quadratic
 from ..penalties import Penalty
 from .curvature_quadratic import QuadraticCurvature
 from .newton_small import solve_symmetric
-from .outcome import Outcome, Solver, Stop
+from .solver import Outcome, Solver, Stop
 
 PLANE_ROUNDS = 40
 PAIR_STEPS = 20  # per coordinate and round

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import certifying
 import rational
-from adagrad_diff import finish, minimize
+from adagrad_diff import minimize, polish
 from adagrad_diff.losses import (
     LAD,
     Huber,
@@ -127,7 +127,7 @@ def distance(loss, A, penalty, x):
 
 
 def solve(loss, penalty, x=None, tol=1e-10):
-    return finish(loss, penalty, np.zeros(loss.shape) if x is None else x, tol=tol)
+    return polish(loss, penalty, np.zeros(loss.shape) if x is None else x, tol=tol)
 
 
 @pairwise(
@@ -311,7 +311,7 @@ def test_an_overflow_is_not_an_exception():
     )
     assert np.isfinite(result.x).all()
     loss = Poisson(np.array([[1.0, 1e3], [2.0, -1e3]]), [1, 2], l2=1e-300)
-    assert not finish(loss, None, np.array([600.0, 0.0]), tol=1e-14).success
+    assert not polish(loss, None, np.array([600.0, 0.0]), tol=1e-14).success
 
 
 # ------------------------------------------------------------ quadratic functions
@@ -373,6 +373,6 @@ def test_the_message_says_why_not():
         (LAD(A, b), GroupL2(1.0, [0, 0, 1]), "GroupL2"),
     ]
     for loss, penalty, words in cases:
-        result = finish(loss, penalty, np.full(3, 1 / 3))
+        result = polish(loss, penalty, np.full(3, 1 / 3))
         assert not result.success
         assert words in result.message

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiling import compiled, plain
+from ..linalg.compiling import compiled, plain
 
 # Entries of H up to which NumPy looks for the best coordinate, and Python goes through groups.
 MAX_DESCENT_SIZE, MAX_GROUPS_SIZE = 1 << 20, 1 << 12

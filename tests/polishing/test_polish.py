@@ -1,4 +1,4 @@
-"""`adagrad_diff.finish`, and what `minimize` says about its finish: never worse, honest about why not, and nowhere else."""
+"""`adagrad_diff.polish`, and what `minimize` says about its finish: never worse, honest about why not, and nowhere else."""
 
 from itertools import islice
 from time import process_time
@@ -12,7 +12,7 @@ from adagrad_diff import (
     LAD,
     AdaGradDiff,
     Box,
-    Finish,
+    PolishReport,
     GroupL2,
     Hinge,
     Logistic,
@@ -21,7 +21,7 @@ from adagrad_diff import (
     Scaled,
     Simplex,
     Squared,
-    finish,
+    polish,
     iterate,
     minimize,
 )
@@ -56,10 +56,10 @@ def objective(loss, penalty, x):
 def test_a_start_so_good_that_rounding_decides_about_its_objective(loss):
     """The objective of the answer may be larger in its last place: its gradient is smaller, and that is what proves it."""
     penalty, rng = L1(0.02), np.random.default_rng(1)
-    best = finish(loss, penalty, np.zeros(loss.shape)).x
+    best = polish(loss, penalty, np.zeros(loss.shape)).x
     for size in np.repeat([1e-10, 1e-9, 1e-8], 5):
         start = best * (1 + size * rng.standard_normal(len(best)))
-        assert finish(loss, penalty, start, tol=1e-12).success
+        assert polish(loss, penalty, start, tol=1e-12).success
 
 
 # ------------------------------------------------------------ the public function
@@ -68,11 +68,11 @@ def test_a_start_so_good_that_rounding_decides_about_its_objective(loss):
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"tol": -1.0}, ValueError, "'tol' parameter of finish must be"),
-        ({"tol": "1e-3"}, ValueError, "'tol' parameter of finish must be"),
-        ({"tol": np.nan}, ValueError, "'tol' parameter of finish must be"),
-        ({"max_time": 0.0}, ValueError, "'max_time' parameter of finish must be"),
-        ({"max_time": "soon"}, ValueError, "'max_time' parameter of finish must be"),
+        ({"tol": -1.0}, ValueError, "'tol' parameter of polish must be"),
+        ({"tol": "1e-3"}, ValueError, "'tol' parameter of polish must be"),
+        ({"tol": np.nan}, ValueError, "'tol' parameter of polish must be"),
+        ({"max_time": 0.0}, ValueError, "'max_time' parameter of polish must be"),
+        ({"max_time": "soon"}, ValueError, "'max_time' parameter of polish must be"),
         ({"x": np.zeros(5)}, ValueError, r"x must have shape \(6,\). Got shape \(5,\) instead"),
         ({"x": np.zeros((6, 1))}, ValueError, r"x must have shape \(6,\)"),
         ({"x": np.full(6, np.nan)}, ValueError, "x"),
@@ -84,7 +84,7 @@ def test_a_start_so_good_that_rounding_decides_about_its_objective(loss):
 )
 def test_bad_arguments(change, error, words):
     with pytest.raises(error, match=words):
-        finish(**{"loss": LAD(A, B), "penalty": L1(0.05), "x": np.zeros(6), **change})
+        polish(**{"loss": LAD(A, B), "penalty": L1(0.05), "x": np.zeros(6), **change})
 
 
 CASES = {
@@ -102,7 +102,7 @@ def test_an_exact_answer_from_anywhere(case):
     size = 6 + loss.intercept
     given = 10.0 * RNG.standard_normal(size)
     before = given.copy()
-    result = finish(loss, penalty, given)
+    result = polish(loss, penalty, given)
     np.testing.assert_array_equal(given, before)
     assert result.success
     assert result.finish.done
@@ -111,7 +111,7 @@ def test_an_exact_answer_from_anywhere(case):
     assert result.fun == pytest.approx(objective(loss, penalty, result.x), rel=1e-12)
     assert result.message.startswith("The tolerance is reached after ")
     assert result.dual_point.shape == (80,)
-    again = finish(loss, penalty, result.x)
+    again = polish(loss, penalty, result.x)
     assert again.success
     assert again.fun == pytest.approx(result.fun, rel=1e-11)
 
@@ -120,7 +120,7 @@ def test_an_exact_answer_from_anywhere(case):
 @looped("tol, max_time", [(0.0, None), (1e-10, 1e-9), (0.0, 1e-9)])
 def test_never_worse(case, tol, max_time):
     loss, penalty = CASES[case]
-    best = finish(loss, penalty, np.zeros(6 + loss.intercept)).x
+    best = polish(loss, penalty, np.zeros(6 + loss.intercept)).x
     rng = np.random.default_rng(1)
     for x in (
         best,
@@ -128,7 +128,7 @@ def test_never_worse(case, tol, max_time):
         best + 1e-3,
         3.0 * rng.standard_normal(best.size),
     ):
-        result = finish(loss, penalty, x, tol=tol, max_time=max_time)
+        result = polish(loss, penalty, x, tol=tol, max_time=max_time)
         assert objective(loss, penalty, result.x) <= objective(loss, penalty, x) * (1 + 1e-13)
         assert result.success == (result.gap <= tol * result.fun)
         assert result.finish.done == result.success
@@ -143,7 +143,7 @@ def test_no_time():
     X = rng.standard_normal((3000, 200))
     y = X[:, 0] + rng.standard_normal(3000)
     begin = process_time()
-    result = finish(LAD(X, y), L1(1e-4), rng.standard_normal(200), max_time=0.05)
+    result = polish(LAD(X, y), L1(1e-4), rng.standard_normal(200), max_time=0.05)
     assert process_time() - begin < 3.0
     assert not result.success
     assert "no time" in result.finish.reason
@@ -151,11 +151,11 @@ def test_no_time():
 
 WHY = {
     "function": (lambda x: (x @ x, 2 * x), L1(0.1), "conjugate"),
-    "operator": (LAD(aslinearoperator(A), B), L1(0.1), "an operator does not show the rows"),
+    "operator": (LAD(aslinearoperator(A), B), L1(0.1), "rows of a linear operator"),
     "groups and kinks": (
         LAD(A, B),
         GroupL2(0.1, GROUPS),
-        "no penalty of straight or quadratic pieces",
+        "no separable quadratic form",
     ),
     "simplex": (Squared(A, B), Simplex(), "does not know"),
 }
@@ -165,7 +165,7 @@ WHY = {
 def test_why_not(case):
     loss, penalty, words = WHY[case]
     x = np.full(6, 1 / 6)
-    result = finish(loss, penalty, x)
+    result = polish(loss, penalty, x)
     assert not result.success
     assert words in result.message
     assert (result.finish.tries, result.finish.rounds, result.gap, result.bound) == (
@@ -189,7 +189,7 @@ def test_small_problems_need_no_iteration(case):
     result = minimize(loss, penalty=penalty, tol=1e-10)
     assert (result.nit, result.status, result.success, result.certified) == (0, 0, True, True)
     report = result.finish
-    assert isinstance(report, Finish)
+    assert isinstance(report, PolishReport)
     assert (report.done, report.tries, report.reason, report.failed) == (True, 1, "", 0.0)
     assert report.rounds >= 1
     assert 1 <= report.samples <= 80
@@ -208,8 +208,8 @@ def test_it_can_be_turned_off(case):
         loss, penalty=penalty, tol=1e-2, max_iter=5000, finish=False, on_failure="ignore"
     )
     assert result.nit > 0
-    assert result.finish == Finish(reason="it was turned off")
-    assert minimize(loss, penalty=penalty, max_iter=5).finish == Finish(
+    assert result.finish == PolishReport(reason="it was turned off")
+    assert minimize(loss, penalty=penalty, max_iter=5).finish == PolishReport(
         reason="no tolerance was asked for"
     )
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import certifying
-from adagrad_diff import L1, LAD, Box, ElasticNet, Hinge, NonNegative, Quantile, Ridge, finish
+from adagrad_diff import L1, LAD, Box, ElasticNet, Hinge, NonNegative, Quantile, Ridge, polish
 from adagrad_diff.penalties import Unpenalised, Zero
 from exact_pairs import by_highs
 from kinked_exact import Exact
@@ -147,7 +147,7 @@ def test_results_are_true_in_rational_numbers(
     f = make(loss, A, b, form, intercept=intercept, sample_weight=weight, l2=l2)
     penalty, terms = penalty_of(name, size[1], float(rng.choice([0.03125, 0.25])))
     tol = 1e-5 if single else 1e-10
-    check(f, terms, finish(f, penalty, np.zeros(size[1] + intercept), tol=tol), tol)
+    check(f, terms, polish(f, penalty, np.zeros(size[1] + intercept), tol=tol), tol)
 
 
 @pairwise(
@@ -166,7 +166,7 @@ def test_the_tolerance_is_reached(name, data, loss):
     A, b = table(kind, 60, 5, rng)
     f = make(loss, A, b, form, intercept=intercept, sample_weight=rng.integers(0, 3, 60))
     penalty, terms = penalty_of(name, 5, 0.0625)
-    result = finish(f, penalty, np.zeros(5 + intercept))
+    result = polish(f, penalty, np.zeros(5 + intercept))
     if (kind, name) == (
         "raw",
         "box",
@@ -189,7 +189,7 @@ def test_linear_programs_against_highs(shape, loss, kind, intercept, lam):
     f = make(loss, A, b, intercept=intercept)
     penalty = L1(lam) if lam else Zero()
     start = 100.0 * np.ones(shape[1] + intercept)  # far from the optimum
-    result, x = finish(f, penalty, start), by_highs(f, lam)[0]
+    result, x = polish(f, penalty, start), by_highs(f, lam)[0]
     best = f.value_and_grad(x)[0] + penalty.value(x[: shape[1]])
     assert result.fun == pytest.approx(best, rel=1e-8, abs=1e-8)
     assert result.bound <= best * (1 + 1e-9) + 1e-12
@@ -220,7 +220,7 @@ def test_quadratic_programs_against_clarabel(loss, name):
     )
     inside = [x >= terms["lower"], x <= terms["upper"]] if "lower" in terms else []
     best = cp.Problem(cp.Minimize(total), inside).solve(solver=cp.CLARABEL)
-    assert finish(f, penalty, np.zeros(5)).fun == pytest.approx(best, rel=1e-7)
+    assert polish(f, penalty, np.zeros(5)).fun == pytest.approx(best, rel=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_samples_and_columns_join(loss, name, start):
     if start != "zero":
         x[:3] = rng.standard_normal(3)
     if start == "near":
-        x = finish(f, penalty, x, tol=1e-3).x * (1 + 1e-3 * rng.standard_normal(431))
-    result = finish(f, penalty, np.clip(x, *np.transpose(Exact(f, **terms).bounds)))
+        x = polish(f, penalty, x, tol=1e-3).x * (1 + 1e-3 * rng.standard_normal(431))
+    result = polish(f, penalty, np.clip(x, *np.transpose(Exact(f, **terms).bounds)))
     assert result.success, result.message
     assert result.finish.samples < 460 or result.finish.coefficients < 430
     assert result.finish.rounds > 1 or start == "near"
@@ -252,7 +252,7 @@ def test_many_samples_per_coefficient(loss):
     """Some of the samples come first."""
     A, b = table("gaussian", 4000, 2, np.random.default_rng(0))
     f = make(loss, A, b)
-    result = finish(f, L1(0.01), np.zeros(2))
+    result = polish(f, L1(0.01), np.zeros(2))
     assert result.success, result.message
     assert result.finish.samples < 4000
     assert certifying.check(
@@ -266,7 +266,7 @@ def test_an_optimum_of_zero(loss, intercept):
     A = np.random.default_rng(0).integers(-3, 4, (30, 3)).astype(float)
     A[:, 0] += np.where(A[:, 0] >= 0, 1.0, 0.0)
     f = LOSSES[loss](A, np.sign(A[:, 0]) if loss == "Hinge" else A[:, 0], intercept=intercept)
-    result = finish(
+    result = polish(
         f, None, np.zeros(3 + intercept), tol=1e-8
     )  # of a millionth: predictions have rounding errors
     assert result.success, result.message
@@ -281,8 +281,8 @@ def test_few_samples_of_many_have_a_weight():
     A, weight = rng.standard_normal((20000, 2)), np.zeros(20000)
     weight[:50] = 1.0
     b = A[:, 0] + rng.standard_normal(20000)
-    result = finish(LAD(A, b, sample_weight=weight), L1(0.01), np.zeros(2))
-    few = finish(LAD(A[:50], b[:50]), L1(0.01), np.zeros(2))
+    result = polish(LAD(A, b, sample_weight=weight), L1(0.01), np.zeros(2))
+    few = polish(LAD(A[:50], b[:50]), L1(0.01), np.zeros(2))
     assert result.success
     assert result.fun == pytest.approx(few.fun, rel=1e-9)
 
@@ -293,5 +293,25 @@ def test_many_samples_at_one_kink():
     A = np.repeat(rng.integers(-2, 3, (40, 8)).astype(float), 50, axis=0)
     b = np.sign(A @ rng.standard_normal(8) + 0.5)
     for penalty in (Ridge(1e-3), L1(1e-3)):
-        result = finish(Hinge(A, b, intercept=True), penalty, np.zeros(9))
+        result = polish(Hinge(A, b, intercept=True), penalty, np.zeros(9))
         assert result.success, result.message
+
+
+@looped("loss", LOSSES)
+@looped("shift", [1e3, 1e6, 1e8])
+def test_shifts_of_columns_do_not_matter_with_an_intercept(loss, shift):
+    A, b = table("gaussian", 200, 4, np.random.default_rng(0))
+    here, shifted = (make(loss, X, b, intercept=True) for X in (A, A + shift))
+    tol = 1e-9 if shift < 1e8 else 1e-5  # there the entries have eight digits less
+    expected, result = (polish(f, L1(0.01), np.zeros(5), tol=tol) for f in (here, shifted))
+    assert result.success, result.message
+    assert result.fun == pytest.approx(expected.fun, rel=1e-8)
+    np.testing.assert_allclose(result.x[:4], expected.x[:4], atol=1e-6)
+
+
+@looped("loss", LOSSES)
+def test_nearly_duplicate_columns(loss):
+    A, b = table("gaussian", 200, 4, np.random.default_rng(0))
+    A = np.column_stack([A, A[:, 0] + 1e-9 * np.random.default_rng(1).standard_normal(200)])
+    result = polish(make(loss, A, b, intercept=True), None, np.zeros(6), tol=1e-6)
+    assert result.success, result.message
