@@ -200,14 +200,14 @@ MUTATIONS = (
     Mutation(
         "The corrector of the interior point method has flipped signs",
         ("polishing",),
-        "aims = self.has_low * (mu - dr * dz), self.has_high * (mu + dr * dv)",
-        "aims = self.has_low * (mu + dr * dz), self.has_high * (mu - dr * dv)",
+        "aim = mu - dS * dZ",
+        "aim = mu + dS * dZ",
     ),
     Mutation(
         "The interior point method takes too many samples for those at their nonsmooth points",
         ("polishing",),
-        "inside, m, first = (s > z) & (t > v), self.m, self.m",
-        "inside, m, first = (s > z) | (t > v), self.m, self.m",
+        "| self.missing).all(axis=0)",
+        "| self.missing).any(axis=0)",
     ),
     # ------------------------------------------------------------ solver and checkpoints
     Mutation(

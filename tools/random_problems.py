@@ -429,7 +429,7 @@ def run(p: Problem) -> tuple[np.ndarray, float, float, bool, bool]:
             p.loss, penalty=p.penalty, eta=eta, blocks=blocks, max_iter=300, **options
         )
     elif p.mode == "finish":
-        result = ad.finish(p.loss, p.penalty, np.zeros(shape, p.dtype), tol=p.tol)
+        result = ad.polish(p.loss, p.penalty, np.zeros(shape, p.dtype), tol=p.tol)
         return (
             result.x,
             float(result.fun),

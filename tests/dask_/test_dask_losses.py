@@ -13,10 +13,10 @@ from adagrad_diff import (
     Ridge,
     critical_lam,
     duality_gap,
-    finish,
     iterate,
     losses,
     minimize,
+    polish,
 )
 from adagrad_diff.dask import source
 from adagrad_diff.rules import AdaGradDiff
@@ -223,5 +223,5 @@ def test_a_finish_fetches_few_entries(rounds):
     near = minimize(LAD(A, b), penalty=L1(0.05), eta=0.1, max_iter=100).x
     loss = on_dask.LAD(da.from_array(A, chunks=(5000, 100)), b)
     rounds.clear()
-    assert finish(loss, L1(0.05), near, tol=1e-10).success
+    assert polish(loss, L1(0.05), near, tol=1e-10).success
     assert sum(len(cloudpickle.dumps(answers)) for _, answers in rounds) < A.nbytes / 4

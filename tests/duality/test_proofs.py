@@ -25,7 +25,7 @@ from adagrad_diff import (
     Ridge,
     Squared,
     SquaredHinge,
-    finish,
+    polish,
 )
 from adagrad_diff.penalties import SparseGroupL2, Unpenalised, Zero
 from exact_pairs import by_highs, by_newton, by_newton_classes
@@ -63,7 +63,7 @@ def test_smooth_losses_in_extended_precision(kind, penalty, intercept, form):
     A, y = data(kind, 3, 60, 4, 0.5, mean=1.0)
     classes = kind is Multinomial
     loss = kind(form(A), np.digitize(y, [-0.4, 0.4]) if classes else y, intercept=intercept)
-    result = finish(loss, penalty, np.zeros(loss.shape), tol=1e-12)
+    result = polish(loss, penalty, np.zeros(loss.shape), tol=1e-12)
     assert result.success, result.message
     assert result.gap <= 1e-12 * abs(result.fun)
     assert certifying.check(
@@ -81,7 +81,7 @@ def test_raw_columns(kind, lam):
     A, b = data(kind, 1, 200, 8, 3.5, mean=3.0)
     loss, penalty = kind(A, b, intercept=True), L1(lam) if lam else Zero()
     x, _ = by_highs(loss, lam)
-    result = finish(loss, penalty, x, tol=1e-12)
+    result = polish(loss, penalty, x, tol=1e-12)
     assert result.gap <= 1e-12 * result.fun
     assert result.fun == pytest.approx(loss.value_and_grad(x)[0] + penalty.value(x[:-1]), rel=1e-9)
     true = rational.objective(loss, penalty, result.x)
@@ -103,7 +103,7 @@ def test_dependent_columns_without_a_penalty(kind):
         [np.eye(4)[rng.integers(0, 4, 120)], A, A[:, 1], -2.0 * A[:, 2], np.zeros(120)]
     )
     loss = kind(A, b, intercept=True)
-    result = finish(loss, None, np.zeros(A.shape[1] + 1))
+    result = polish(loss, None, np.zeros(A.shape[1] + 1))
     assert result.success, result.message
     x, _ = (
         by_highs(loss, 0.0) if kind in (LAD, Hinge) else by_newton(loss, np.zeros(A.shape[1] + 1))
@@ -111,7 +111,7 @@ def test_dependent_columns_without_a_penalty(kind):
     assert result.fun == pytest.approx(loss.value_and_grad(x)[0], rel=1e-8)
     # With one more column, that is almost dependent on others, the optimum can only be smaller.
     nearly = np.column_stack([A, A[:, 4] + 1e-9 * rng.standard_normal(120)])
-    bound = finish(kind(nearly, b, intercept=True), None, np.zeros(A.shape[1] + 2), tol=1e-14).bound
+    bound = polish(kind(nearly, b, intercept=True), None, np.zeros(A.shape[1] + 2), tol=1e-14).bound
     assert bound <= result.fun + 1e-12 * abs(result.fun)
 
 
@@ -127,7 +127,7 @@ def test_boxes(intercept, bounded):
     )
     y = lsq_linear(full, b, (low, high), method="bvls", tol=1e-15).x
     loss = Squared(A, b, intercept=intercept)
-    result = finish(
+    result = polish(
         loss,
         Box(-end / sizes, end / sizes) if bounded else NonNegative(),
         np.zeros(y.size),
@@ -154,7 +154,7 @@ def test_groups_and_free_coordinates(penalty, l2):
     for _ in range(500):  # proximal gradient steps, because the problem is well conditioned
         x -= step * loss.value_and_grad(x)[1]
         x[:4] = penalty.prox(x[:4], step)
-    result = finish(loss, penalty, np.zeros(5), tol=1e-12)
+    result = polish(loss, penalty, np.zeros(5), tol=1e-12)
     assert result.gap <= 1e-12 * result.fun
     assert result.bound <= loss.value_and_grad(x)[0] + penalty.value(x[:4]) + 1e-15
     np.testing.assert_allclose(result.x, x, atol=1e-6)

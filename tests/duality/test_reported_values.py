@@ -28,8 +28,8 @@ from adagrad_diff import (
     Status,
     Zero,
     duality_gap,
-    finish,
     minimize,
+    polish,
 )
 from adagrad_diff.duality import dual_of
 from adagrad_diff.duality import objective as objective_and_error
@@ -77,7 +77,7 @@ def test_the_objective_and_the_gap_are_those_of_x(kind, penalty, dtype, intercep
         x0[:3] = np.array([0.7, 0, 0], dtype)
     options = {"tol": tol, "stop": "gap", "on_failure": "ignore", "max_iter": 300}
     if way == "polish":
-        result = finish(loss, phi, x0, tol=tol)
+        result = polish(loss, phi, x0, tol=tol)
     elif way == "a point":
         x = minimize(loss, x0, phi, eta=0.5, blocks="all", max_iter=50).x
         result = duality_gap(loss, phi, x)

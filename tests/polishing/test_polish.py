@@ -12,18 +12,18 @@ from adagrad_diff import (
     LAD,
     AdaGradDiff,
     Box,
-    PolishReport,
     GroupL2,
     Hinge,
     Logistic,
+    PolishReport,
     Quantile,
     Ridge,
     Scaled,
     Simplex,
     Squared,
-    polish,
     iterate,
     minimize,
+    polish,
 )
 from looping import looped
 

@@ -38,7 +38,10 @@ ROUNDING = 8 * float(np.finfo(float).eps)  # of a prediction, relative to the si
 MIN_JOINING = 50  # columns that may join S in one round, or as many as it has
 MIN_OBJECTIVE = 1e-6  # of a subproblem, in units of the targets and samples
 MAX_ENTRIES = 40_000_000  # of the matrix of a subproblem
-STEPS, STEP_WORK = 18, 2e6  # of an interior point method, and the multiplications each costs at least
+STEPS, STEP_WORK = (
+    18,
+    2e6,
+)  # of an interior point method, and the multiplications each costs at least
 
 
 class Evaluation(NamedTuple):
@@ -94,7 +97,9 @@ class ActiveSet(Solver):
             )
         else:
             outcome = self._rounds(at, K.copy(), self.movable.copy(), stop)
-        if outcome.done and self.error > MAX_ERROR_SHARE * tol:  # a smaller subproblem is more exact
+        if (
+            outcome.done and self.error > MAX_ERROR_SHARE * tol
+        ):  # a smaller subproblem is more exact
             closer = self._near(self._evaluate(outcome.x), stop)
             outcome = closer if closer.done else outcome
         return outcome

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import kernels
 from ..losses import Quadratic
 from ..penalties import Penalty
+from . import kernels
 from .curvature_quadratic import QuadraticCurvature
 from .newton_small import solve_symmetric
 from .solver import Outcome, Solver, Stop

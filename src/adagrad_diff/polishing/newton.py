@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .curvature import Curvature
-from .quadratic_terms import Pieces
 from .newton_products import Large
 from .newton_small import Small
+from .quadratic_terms import Pieces
 from .solver import Stop
 
 MOST_STEPS = 60

@@ -84,9 +84,7 @@ class Polisher:
         report.samples, report.coefficients = outcome.samples, outcome.coefficients
         report.seconds += seconds
         report.failed += 0.0 if report.done else seconds
-        report.reason = (
-            "" if report.done else outcome.reason or "its result could not be certified"
-        )
+        report.reason = "" if report.done else outcome.reason or "its result could not be certified"
         return report.done
 
     def _certified(self, outcome: Outcome, tol: float) -> bool:
@@ -197,9 +195,7 @@ def polish(
 def describe_polishing(report: PolishReport) -> str:
     """Return how many subproblems were solved, as part of a sentence."""
     last = " with" if report.rounds == 1 else ", the last one with"
-    size = (
-        f"{counted(report.samples, 'sample')} and {counted(report.coefficients, 'coefficient')}"
-    )
+    size = f"{counted(report.samples, 'sample')} and {counted(report.coefficients, 'coefficient')}"
     return f"{counted(report.rounds, 'polishing round')}{last} {size}"
 
 

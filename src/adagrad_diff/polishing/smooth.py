@@ -13,12 +13,15 @@ from .curvature import Curvature, LinearCurvature
 from .curvature_classes import ClassesCurvature
 from .curvature_far import FarCurvature
 from .curvature_quadratic import DENSE_QUADRATIC, QuadraticCurvature
-from .quadratic_terms import pieces
-from .newton import Newton
-from .solver import Outcome, Solver, Stop
 from .hyperplane import Plane
+from .newton import Newton
+from .quadratic_terms import pieces
+from .solver import Outcome, Solver, Stop
 
-STEP_AT_LEAST, STEP_PER_NUMBER = 1e7, 100.0  # multiplications of a step: at least, and per prediction and coordinate
+STEP_AT_LEAST, STEP_PER_NUMBER = (
+    1e7,
+    100.0,
+)  # multiplications of a step: at least, and per prediction and coordinate
 
 
 class Smooth(Solver):
