@@ -29,12 +29,14 @@ SAMPLES_PER_COEFFICIENT, MIN_SAMPLES = 3.0, 50  # of K, at first
 # With N samples and p coefficients, a random part of sqrt(20 N p) samples is solved first if N is
 # five times larger. Then about 2.4 sqrt(p / part) of all samples may be on the other side.
 RANDOM_PART, LEAST_RATIO, UNCERTAIN_SHARE = 20, 5, 2.4
-GROWTH = 4  # factor by which K grows or shrinks
+SAMPLE_GROWTH = 4  # factor by which K grows or shrinks
 MAX_WRONG_SHARE = 0.1  # of K that may have changed sides; otherwise K grows
 MAX_ERROR_SHARE = 0.1  # of the tolerance that the error of a subproblem may have
 # Tolerance of a slope in units of its column, and of a prediction in units of the targets.
 TOLERANCE = 1e-11
-ROUNDING = 8 * float(np.finfo(float).eps)  # of a prediction, relative to the sizes of its terms
+PREDICTION_ROUNDING = 8 * float(
+    np.finfo(float).eps
+)  # of a prediction, relative to the sizes of its terms
 MIN_JOINING = 50  # columns that may join S in one round, or as many as it has
 MIN_OBJECTIVE = 1e-6  # of a subproblem, in units of the targets and samples
 MAX_ENTRIES = 40_000_000  # of the matrix of a subproblem
@@ -152,7 +154,7 @@ class ActiveSet(Solver):
                 best.reason = "the subproblem is too large"
                 break
             self.work += self._work(size, columns + 1)
-            found, wanted = self._subproblem(at, K, S, stop), GROWTH * size
+            found, wanted = self._subproblem(at, K, S, stop), SAMPLE_GROWTH * size
             if found is not None:
                 at = found
                 wrong, excess = self._wrong(at, K), np.where(S, 0.0, self._excess(at))
@@ -163,12 +165,14 @@ class ActiveSet(Solver):
                 if settled:
                     best.done, best.reason = True, ""
                     break
-                if changed <= MAX_WRONG_SHARE * size and size > GROWTH * self._enough(at.x):
-                    K = self._nearest(at, GROWTH * changed)  # most of them are settled by now
+                if changed <= MAX_WRONG_SHARE * size and size > SAMPLE_GROWTH * self._enough(at.x):
+                    K = self._nearest(
+                        at, SAMPLE_GROWTH * changed
+                    )  # most of them are settled by now
                     at = self._evaluate(at.x)
                 K = K | wrong
                 S = S | _largest(excess, max(MIN_JOINING, columns))
-                wanted = size + GROWTH * changed if changed > MAX_WRONG_SHARE * size else 0
+                wanted = size + SAMPLE_GROWTH * changed if changed > MAX_WRONG_SHARE * size else 0
             if stop():
                 best.reason = "there was no time for more"
                 break
@@ -216,7 +220,7 @@ class ActiveSet(Solver):
         """Return the samples outside K whose side contradicts their slope beyond rounding."""
         w = np.abs(at.x[: self.scale.size])
         terms = w @ (np.abs(self.center) + 1.0 / self.scale) + np.abs(at.x[w.size :]).sum()
-        slack = TOLERANCE * self.unit + ROUNDING * (terms + np.abs(self.b))
+        slack = TOLERANCE * self.unit + PREDICTION_ROUNDING * (terms + np.abs(self.b))
         other = np.where(at.r == self.low, at.t > slack, at.t < -slack)
         return np.asarray(~K & self.used & other)
 

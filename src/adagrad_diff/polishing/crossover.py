@@ -19,7 +19,7 @@ from scipy.linalg import lapack, qr
 from .interior_point import InteriorPoint, InteriorSolution, Program
 from .solver import Stop
 
-REFINEMENTS = 2  # solutions of the equations, the first one included
+MAX_SOLUTIONS = 2  # solutions of the equations, the first one included
 EQUAL = 1e-12  # part of the objective: errors below it count as equal
 MAX_ERROR = 1e-5  # part of the objective: an answer with a larger error is no solution
 TINY = 1e-300
@@ -61,7 +61,7 @@ def _vertex(
         rows, B = rows[chosen], B[chosen]
     equations, l2 = _Equations(B, terms.l2[free]), terms.l2[free]
     slope = program.q[free] + terms.l1[free] * np.sign(near.x[free])
-    for _ in range(REFINEMENTS):
+    for _ in range(MAX_SOLUTIONS):
         gradient = slope + l2 * x[free] + (r @ A)[free]
         dx, dr = equations.solve(-gradient, program.b[rows] - A[rows] @ x)
         x[free] += dx
