@@ -30,47 +30,35 @@ def put(place, value):
 
 
 WRONG = {
-    "index too large": ({"indices": put(5, 10**6)}, r"indices\[5\] is 1000000"),
-    "index just too large": (
-        {"indices": put(0, 4)},
-        r"indices\[0\] is 4",
-    ),  # of 3 columns, or 4 rows
-    "negative index": ({"indices": put(3, -1)}, r"indices\[3\] is -1"),
-    "int64 index too large": (
-        {"indices": lambda i: put(1, 2**40)(i.astype(np.int64))},
-        r"indices\[1\] is 1099511627776",
-    ),
-    "pointer too large": (
-        {"indptr": put(-1, 10**6)},
-        r"indptr ends with 1000000, but there are 12 ",
-    ),
-    "negative pointer": ({"indptr": put(1, -5)}, r"indptr\[1\] is -5"),
-    "pointers that go back": ({"indptr": put(2, 0)}, r"indptr\[2\] is 0"),
-    "first pointer": ({"indptr": put(0, 1)}, r"indptr begins with 1, not with 0"),
-    "pointers too few": ({"indptr": lambda p: p[:-1]}, r"indptr has shape"),
-    "pointers too many": ({"indptr": lambda p: np.append(p, p[-1])}, r"indptr has shape"),
-    "indices too few": ({"indices": lambda i: i[:-4]}, r"indptr ends with 12, but there are 8 "),
-    "data too few": ({"data": lambda d: d[:-4]}, r"indptr ends with 12, but there are 8 "),
-    "indices that are no integers": (
-        {"indices": lambda i: i + 0.5},
-        r"indices must be integers. Got dtype float64",
-    ),
-    "two-dimensional indices": (
-        {"indices": lambda i: i.reshape(2, -1)},
-        r"indices has shape \(2, 6\)",
-    ),
-    "two-dimensional data": ({"data": lambda d: d.reshape(2, -1)}, r"data has shape \(2, 6\)"),
+    "index too large": {"indices": put(5, 10**6)},
+    "index just too large": {"indices": put(0, 4)},  # of 3 columns, or 4 rows
+    "negative index": {"indices": put(3, -1)},
+    "int64 index too large": {"indices": lambda i: put(1, 2**40)(i.astype(np.int64))},
+    "pointer too large": {"indptr": put(-1, 10**6)},
+    "negative pointer": {"indptr": put(1, -5)},
+    "pointers that go back": {"indptr": put(2, 0)},
+    "first pointer": {"indptr": put(0, 1)},
+    "pointers too few": {"indptr": lambda p: p[:-1]},
+    "pointers too many": {"indptr": lambda p: np.append(p, p[-1])},
+    "indices too few": {"indices": lambda i: i[:-4]},
+    "data too few": {"data": lambda d: d[:-4]},
+    "indices that are not integers": {"indices": lambda i: i + 0.5},
+    "two-dimensional indices": {"indices": lambda i: i.reshape(2, -1)},
+    "two-dimensional data": {"data": lambda d: d.reshape(2, -1)},
+    "pointers that go back, no entries": {
+        "indptr": lambda p: np.where(p == p[1], 3, 0),
+        "indices": lambda i: i[:0],
+        "data": lambda d: d[:0],
+    },
 }
 
 
 @looped("kind", [sparse.csr_array, sparse.csc_matrix])
 @pytest.mark.parametrize("case", WRONG)
 def test_broken_compressed_matrices(kind, case):
-    change, sentence = WRONG[case]
-    with pytest.raises(
-        ValueError, match=rf"^A is not a valid {kind.__name__[:3].upper()} matrix: {sentence}.*\.$"
-    ):
-        Squared(compressed(kind, **change), B)
+    message = rf"^A is not a valid {kind.__name__[:3].upper()} matrix: .*\.$"
+    with pytest.raises(ValueError, match=message):
+        Squared(compressed(kind, **WRONG[case]), B)
 
 
 def test_broken_matrices_of_other_formats():
@@ -80,13 +68,10 @@ def test_broken_matrices_of_other_formats():
         Squared(coo, B)
     coo = sparse.coo_array(A)
     coo.data = coo.data[:2]
-    with pytest.raises(
-        ValueError,
-        match=r"^A is not a valid COO matrix: coords\[0\] has shape \(\d+,\), but data has shape \(2,\)",
-    ):
+    with pytest.raises(ValueError, match=r"^A is not a valid COO matrix: "):
         Squared(coo, B)
     bsr.indices[1] = 77
-    with pytest.raises(ValueError, match=r"^A is not a valid BSR matrix: indices\[1\] is 77"):
+    with pytest.raises(ValueError, match=r"^A is not a valid BSR matrix: .*77"):
         Squared(bsr, B)
     with pytest.raises(ValueError, match=r"^Q is not a valid CSR matrix"):
         Quadratic(compressed(lambda _: sparse.csr_array(np.eye(4)), indices=put(0, 9)), B)

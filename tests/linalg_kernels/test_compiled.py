@@ -10,8 +10,8 @@ import pytest
 
 import adagrad_diff
 from adagrad_diff import AdaGrad, AdaGradDiff, Quadratic, minimize
-from adagrad_diff.linalg import kernels
-from adagrad_diff.linalg.kernels._residuals import compiled_residuals
+from adagrad_diff.linalg.dense import dense_pass, dense_pass_of_few
+from adagrad_diff.linalg.residuals import compiled_residuals
 from loss_zoo import SCALAR
 from pairwise import pairwise
 
@@ -42,9 +42,7 @@ def test_squares_neither_overflow_nor_vanish_in_single_precision(
     np.testing.assert_allclose(runs[1].x, runs[0].x, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "template", [compiled_residuals, kernels.dense_pass, kernels.dense_pass_few]
-)
+@pytest.mark.parametrize("template", [compiled_residuals, dense_pass, dense_pass_of_few])
 def test_no_two_losses_share_a_symbol(template):
     """The contract of `_numba.specialized`: a kernel and its inner function have a name of their own for each loss.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..linalg import Block, Samples
 from ..linalg.block import aligned, writeable
-from ..linalg.source import added, joined
+from ..linalg.source import Pass, added, joined
 from ._ways import Packet
 
 
@@ -70,7 +70,7 @@ class Remembered:
         return self.known[what]
 
 
-class FarPass:
+class FarPass(Pass):
     """Residuals are not kept: whoever asks for them has them made again, for the trajectories asked for."""
 
     def __init__(self, merged: Callable[..., Any], samples: list[Any], last: Remembered):

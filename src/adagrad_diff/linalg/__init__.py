@@ -1,8 +1,8 @@
-"""Where A lives: sources of row blocks, which everything else folds its sums over."""
+"""The data matrix A, in memory or in blocks of rows: sums over it, and compiled kernels."""
 
-from .as_source import as_source as as_source
 from .block import Block as Block
-from .samples import Samples as Samples
+from .residuals import Samples as Samples
 from .source import Source
+from .stored import as_source as as_source
 
 __all__ = ["Source"]

@@ -1,21 +1,22 @@
-"""What users pass as a matrix, turned into blocks: their own memory, checked for shape, dtype and non-finite entries."""
+"""Blocks of the matrices that users pass, in place, after a check of shape, dtype and entries."""
 
 from __future__ import annotations
 
+import copy
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _check
-from ._indices import as_index, check_indices
 from .block import Block
 from .compressed import ColumnsBlock, RowsBlock
 from .dense import DenseBlock
-from .operator import OperatorBlock
 
 
 def as_block(A: Any, name: str = "A") -> Block:
-    """Rows in memory, or an operator; an error that says what is wrong with A, and where."""
+    """Return A as a block, or raise an error that says what is wrong with it, and where."""
     from scipy import sparse
     from scipy.sparse.linalg import LinearOperator
 
@@ -37,7 +38,7 @@ def as_block(A: Any, name: str = "A") -> Block:
 def own_block(
     given: Any, name: str, shape: tuple[int, int], dtype: Any, first: int, finite: bool
 ) -> Block:
-    """A block of a user's own source, as it comes; whether its entries are finite is only looked at if asked for."""
+    """Return a block of the source of a user. It is checked for non-finite entries if `finite`."""
     from scipy import sparse
 
     found = getattr(given, "shape", None) or np.shape(given)
@@ -50,10 +51,7 @@ def own_block(
     )
     if block.dtype != dtype:
         block = block.applied(lambda entries: entries.astype(dtype))
-    block.first, block.threaded = (
-        first,
-        False,
-    )  # blocks are added up in their order: threads must not change it
+    block.first, block.threaded = first, False  # threads must not change the order of sums
     return block
 
 
@@ -70,23 +68,23 @@ def dense_block(A: Any, name: str, finite: bool = True) -> DenseBlock:
 def sparse_block(
     A: Any, name: str, finite: bool = True, rows: bool = False
 ) -> RowsBlock | ColumnsBlock:
-    """CSR and CSC stay as they are, unless rows are asked for; other formats become CSR."""
+    """Return a block in CSR, or in CSC unless `rows`."""
     A = compressed(A, name, rows)
     data = _check.real_array(A.data[: A.indptr[-1]], name)
     try:
         _check.finite(data if finite else data[:0], name)
-    except ValueError:  # say where in the matrix, not where in its data
+    except ValueError:  # the index in the matrix is more helpful than that in its data
         entries = A.tocoo()
         p = int(np.argmax(~np.isfinite(entries.data)))
         raise ValueError(
             f"{name} contains {entries.data[p]} at index ({entries.row[p]}, {entries.col[p]}): {_check.MISSING}."
         ) from None
     kind = RowsBlock if A.format == "csr" else ColumnsBlock
-    return kind(as_index(A.indptr), as_index(A.indices), data, A.shape)
+    return kind(_as_index(A.indptr), _as_index(A.indices), data, A.shape)
 
 
 def compressed(A: Any, name: str, rows: bool = False) -> Any:
-    """A SciPy matrix in CSR or CSC whose indices can be believed."""
+    """Return a SciPy matrix in CSR, or in CSC unless `rows`, with valid indices."""
     if A.ndim != 2:
         raise ValueError(
             f"{name} must be a matrix (samples, features). Got shape {A.shape} instead."
@@ -97,3 +95,94 @@ def compressed(A: Any, name: str, rows: bool = False) -> Any:
     A = A.tocsr()
     check_indices(A, name)
     return A
+
+
+def check_indices(A: Any, name: str) -> None:
+    """Raise if the arrays of a SciPy matrix do not describe one of its shape.
+
+    SciPy replaces arrays of the matrix that it checks, so it checks a copy that shares them.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about unsigned integers, which are valid
+            if A.format == "coo":
+                type(A)((A.data, A.coords), A.shape)
+            elif A.format == "dia":
+                type(A)((A.data, A.offsets), A.shape)
+            elif A.format in ("csr", "csc", "bsr"):
+                copy.copy(A).check_format(full_check=True)
+                if {A.indptr.dtype.kind, A.indices.dtype.kind} - {"i", "u"}:
+                    raise ValueError("indptr and indices must be integers")
+                if (A.indptr[1:] < A.indptr[:-1]).any():  # SciPy ignores it without entries
+                    raise ValueError("indptr must not decrease")
+    except ValueError as error:
+        raise ValueError(f"{name} is not a valid {A.format.upper()} matrix: {error}.") from None
+
+
+def _as_index(array: np.ndarray) -> np.ndarray:
+    """Return indices in a form for which the kernels are compiled."""
+    known = array.dtype in (np.int32, np.int64) and array.dtype.isnative
+    return array if known else array.astype(np.int64)
+
+
+class OperatorBlock(Block):
+    """A LinearOperator of SciPy, as one block."""
+
+    divisible = False
+    opaque = True
+
+    def __init__(self, operator: Any, name: str = "A"):
+        self.operator, self.name, self.shape = operator, name, operator.shape
+        self.size = operator.shape[0] * operator.shape[1]
+        self.dtype = np.dtype(np.float32 if operator.dtype == np.float32 else np.float64)
+
+    def dot(self, x: np.ndarray, z: np.ndarray, lo: int = 0, hi: int | None = None) -> None:
+        z[...] = self._product("matvec" if x.ndim == 1 else "matmat", x, z.shape)
+
+    def tdot(
+        self, r: np.ndarray, g: np.ndarray, lo: int = 0, hi: int | None = None, add: bool = False
+    ) -> None:
+        product = self._product("rmatvec" if r.ndim == 1 else "rmatmat", r, g.shape)
+        g[...] = g + product if add else product
+
+    def _product(self, method: str, vector: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        what = f"{self.name}{'.T @ r' if method[0] == 'r' else ' @ x'} of the LinearOperator {self.name} must"
+        try:
+            product = np.asarray(getattr(self.operator, method)(vector))
+        except NotImplementedError:
+            raise ValueError(
+                f"the LinearOperator {self.name} has no {method}, which the gradient needs."
+            ) from None
+        except ValueError as error:  # SciPy's, for example, about a shape
+            raise ValueError(f"{what} have shape {shape}. Its {method} failed: {error}") from error
+        if product.shape != shape:
+            raise ValueError(f"{what} have shape {shape}. Got {product.shape} instead.")
+        if product.dtype.kind not in "fiub":
+            raise ValueError(f"{what} be real numbers. Got dtype {product.dtype} instead.")
+        return product
+
+    def cut(self, lo: int, hi: int) -> OperatorBlock:
+        return self
+
+    def applied(self, function: Callable[[np.ndarray], np.ndarray]) -> Block:
+        raise NotImplementedError
+
+    def column_sizes(self, weight: np.ndarray) -> np.ndarray:
+        """Return an estimate from one product with random signs."""
+        samples, features = self.shape
+        self.tdot(
+            weight * np.random.default_rng(0).choice([-1.0, 1.0], samples),
+            sizes := np.empty(features),
+        )
+        return np.full(features, np.sqrt(samples) * np.abs(sizes).max())
+
+    def rows(self, index: np.ndarray) -> DenseBlock:
+        """Return rows, from one product for each."""
+        unit, columns = np.zeros((self.shape[0], index.size)), np.empty((self.shape[1], index.size))
+        unit[index, np.arange(index.size)] = 1.0
+        self.tdot(unit, columns)
+        return DenseBlock(np.ascontiguousarray(columns.T))
+
+    def to_dense(self) -> np.ndarray:
+        self.dot(np.eye(self.shape[1]), dense := np.empty(self.shape))
+        return dense

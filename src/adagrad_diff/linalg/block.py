@@ -1,7 +1,8 @@
-"""Rows of A in memory: what the folds of a source are applied to.
+"""Rows of A in memory, to which the folds of a source are applied.
 
-`dot(x, z)` writes z = A x and `tdot(r, g)` writes g = A' r, or adds it, for one vector or several side by side, over all rows
-of the block or a range of them. What belongs to samples (targets, weights, residuals) is cut as A is: `part(vector)`.
+`dot(x, z)` writes z = A x and `tdot(r, g)` writes g = A' r, or adds it, for a vector or a matrix, over
+all rows of the block or a range of them. `part(vector)` are the targets, weights or residuals of the
+samples of a block.
 """
 
 from __future__ import annotations
@@ -12,26 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from .samples import Samples
+from .residuals import Samples
 
-CACHE_BYTES = 1 << 22  # of A that are expected to stay in the cache between the two products
-LEAST_ROWS = 256  # of A that are gone through together
-COPIED_ENTRIES = 1 << 16  # of A whose sizes are copied together
+CACHE_BYTES = 1 << 22  # bytes of A that are expected to stay in the cache between the two products
+LEAST_ROWS = 256  # rows of A in one step of a pass, at least
+COPIED_ENTRIES = 1 << 16  # entries of A whose absolute values are copied together
 
 
 class Block(ABC):
-    """Rows of a real matrix: shape, dtype, number of stored entries, and where in A they begin."""
+    """Rows of a real matrix."""
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     size: int  # stored entries: multiplications in one product
-    first = 0  # the row of A that comes first here
-    divisible = True  # whether products with some of the rows only are possible
-    opaque = False  # whether entries are not seen, only products
-    threaded = True  # whether its sums may be shared among threads: their order, and so their last bits, depend on it
+    first = 0  # the row of A at which the block begins
+    divisible = True  # whether there are products with a part of the rows
+    opaque = False  # whether there are only products, and no entries
+    threaded = True  # whether threads may share its sums, which changes their order and last bits
 
     def part(self, vector: np.ndarray) -> np.ndarray:
-        """What belongs to the samples of this block, of a vector with one entry (or row) per sample of A."""
+        """Return the part of this block, of a vector with one entry (or row) per sample of A."""
         return vector[self.first : self.first + self.shape[0]]
 
     @abstractmethod
@@ -46,18 +47,18 @@ class Block(ABC):
 
     @abstractmethod
     def cut(self, lo: int, hi: int) -> Block:
-        """The same memory, some of the rows."""
+        """Return some of the rows, in the same memory."""
 
     @abstractmethod
     def applied(self, function: Callable[[np.ndarray], np.ndarray]) -> Block:
-        """A copy whose entries are function(entry), where function(0) = 0."""
+        """Return a copy whose entries are function(entry), where function(0) = 0."""
 
     @abstractmethod
     def rows(self, index: np.ndarray) -> Block:
-        """A copy of a few rows in double precision."""
+        """Return a copy of a few rows in double precision."""
 
     def entries(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Those of a few rows in a few columns, as an array in double precision."""
+        """Return the entries of a few rows in a few columns, as an array in double precision."""
         rows = self.rows(index)
         return np.asarray(
             rows.to_sparse()[:, columns].toarray()
@@ -67,30 +68,31 @@ class Block(ABC):
 
     @abstractmethod
     def to_dense(self) -> np.ndarray:
-        """All of it as an array."""
+        """Return all entries as an array."""
 
     def to_sparse(self) -> Any:
-        """All of it as a SciPy matrix in CSR."""
+        """Return all entries as a SciPy matrix in CSR."""
         from scipy import sparse
 
         return sparse.csr_array(self.to_dense())
 
     def ranges(self, lo: int, hi: int) -> Iterator[tuple[int, int]]:
-        """Ranges that cover rows lo..hi, each small enough for the second product to find A in the cache."""
+        """Return ranges of rows that cover lo..hi and stay in the cache for the second product."""
         bytes_per_row = max(1, self.size // max(1, self.shape[0])) * self.dtype.itemsize
         rows = max(LEAST_ROWS, CACHE_BYTES // bytes_per_row) if self.divisible else hi - lo
         return ((first, min(first + rows, hi)) for first in range(lo, hi, max(1, rows)))
 
-    # ------------------------------------------------------------ what a linear model asks for
+    # ------------------------------------------------------------ for linear models
 
     def own_kernels(self, samples: Samples) -> bool:
-        """Whether a pass is made by kernels of ours, which threads of ours may share: BLAS brings its own."""
+        """Return whether kernels make a pass, in threads of ours. BLAS has its own threads."""
         return False
 
     def linear_pass(self, samples: Samples) -> Callable[..., None]:
-        """rows(x, offset, lo, hi, g, value, add): one pass over some of the rows.
+        """Return a function rows(x, offset, lo, hi, g, value, add) that makes a pass over some rows.
 
-        z = A x + offset;  r = weight * l'(z, b);  value += sum_j weight_j l(z_j, b_j);  g = A' r, or with `add` g += that.
+        z = A x + offset;  r = weight * l'(z, b);  value += sum_j weight_j l(z_j, b_j);  g = A' r, or
+        g += A' r if `add`.
         """
         residuals = samples.residuals()
 
@@ -103,7 +105,7 @@ class Block(ABC):
             value: np.ndarray,
             add: bool,
         ) -> None:
-            with np.errstate(all="ignore"):  # what overflows is seen in the value
+            with np.errstate(all="ignore"):  # an overflow shows in the value
                 for first, last in self.ranges(lo, hi):
                     z = samples.r[first:last]
                     self.dot(x, z, first, last)
@@ -115,7 +117,7 @@ class Block(ABC):
         return rows
 
     def moments(self, weight: np.ndarray) -> np.ndarray:
-        """Sums over samples of weight times the entries, their squares, and 1 where they are not zero: (3, features)."""
+        """Return sums over samples of weight * [a, a**2, a != 0] for each column, shape (3, features)."""
         sums = np.zeros((3, self.shape[1]))
         for lo, hi in self.ranges(0, self.shape[0]):
             rows = self.cut(lo, hi)
@@ -125,7 +127,7 @@ class Block(ABC):
         return sums
 
     def column_sizes(self, weight: np.ndarray) -> np.ndarray:
-        """sum_j weight_j |a_ji| for every column i."""
+        """Return sum_j weight_j |a_ji| for every column i."""
         sizes, samples = np.zeros(self.shape[1]), self.shape[0]
         step = max(1, COPIED_ENTRIES * samples // max(self.size, 1))
         for lo in range(0, samples, step):
@@ -134,19 +136,19 @@ class Block(ABC):
         return sizes
 
     def column_sums(self, weight: np.ndarray) -> np.ndarray:
-        """`moments` and, below them, `column_sizes`: (4, features)."""
+        """Return `moments` and below them `column_sizes`, shape (4, features)."""
         return np.vstack([self.moments(weight), self.column_sizes(weight)])
 
     def largest(self) -> float:
-        """The largest absolute value of an entry."""
+        """Return the largest absolute value of an entry."""
         raise NotImplementedError
 
     def diagonal(self) -> np.ndarray:
-        """Of a square matrix whose first row is ours."""
+        """Return the diagonal of a square matrix, as far as it is in this block."""
         raise NotImplementedError
 
     def skew(self) -> float:
-        """How far a square matrix is from symmetric: the largest |a_ij - a_ji|."""
+        """Return the largest |a_ij - a_ji| of a square matrix."""
         raise NotImplementedError
 
 
@@ -155,24 +157,24 @@ def _filled(values: np.ndarray) -> np.ndarray:
 
 
 def aligned(array: np.ndarray) -> np.ndarray:
-    """The same array, or a copy if its numbers begin at odd places, as those that came over a network may.
+    """Return the array, or a copy if its memory is not aligned, as after a transfer over a network.
 
-    NumPy does not hand these to BLAS, but adds up by itself: slower, and with other last digits.
+    NumPy does not call BLAS for these, which is slower and rounds differently.
     """
     return array if array.flags.aligned else array.copy(order="K")
 
 
 def writeable(array: np.ndarray) -> np.ndarray:
-    """The same memory, with a flag that says one may write to it.
+    """Return the same memory as a writeable array.
 
-    Numba compiles every kernel once more for arrays that must not be written to: seconds, on the first fit. Kernels never write
-    to A, so the flag is all that differs.
+    Numba compiles every kernel again for read-only arrays, which takes seconds. Kernels never write
+    to A.
     """
     return array if array.flags.writeable else np.asarray(_Writeable(array))
 
 
 class _Writeable:
-    """NumPy takes the memory, and keeps this object, and so the array, alive."""
+    """The owner of the memory, which NumPy keeps alive."""
 
     def __init__(self, array: np.ndarray):
         self.array = array

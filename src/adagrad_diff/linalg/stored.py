@@ -1,4 +1,4 @@
-"""Sources in memory: one array, one SciPy matrix or one operator, in ranges of rows that threads share."""
+"""Sources in memory: an array, a SciPy matrix or an operator, in ranges of rows for threads."""
 
 from __future__ import annotations
 
@@ -8,38 +8,32 @@ from typing import Any
 import numpy as np
 
 from .. import _threads as shared
+from .as_block import OperatorBlock, as_block
 from .block import Block
 from .compressed import ColumnsBlock, RowsBlock
 from .dense import DenseBlock
-from .operator import OperatorBlock
-from .passes import Pass
-from .samples import Samples
-from .source import Source
+from .residuals import Samples
+from .source import Pass, Source
 
 
 class Stored(Source):
-    """All rows are one block, which has its own ways; folds go through parts of it that fit into the cache."""
+    """A source with one block. Folds are over parts of it that fit into the cache."""
 
     def __init__(self, block: Block):
-        self.whole, self.shape, self.dtype, self.opaque = (
-            block,
-            block.shape,
-            block.dtype,
-            block.opaque,
-        )
+        self.whole, self.shape, self.dtype = block, block.shape, block.dtype
+        self.opaque = block.opaque
 
     @property
     def size(self) -> int:
         return self.whole.size
 
     def check(self, name: str) -> None:
-        """It was checked when it was made."""
+        """Do nothing: `as_block` has checked it."""
 
     def blocks(self) -> Iterator[Block]:
         return (self.whole.cut(lo, hi) for lo, hi in self.whole.ranges(0, self.shape[0]))
 
     def linear_pass(self, samples: Samples) -> SumOverRows:
-        """Threads of ours are for kernels of ours."""
         work = self.size * samples.width if self.whole.own_kernels(samples) else 0
         samples = samples.with_memory()
         return SumOverRows(self, samples, self.whole.linear_pass(samples), work)
@@ -66,7 +60,8 @@ class Stored(Source):
 class SumOverRows(Pass):
     """The sums of rows(x, offset, lo, hi, g, value, add) over all rows.
 
-    Each thread has a range of rows, and memory of its own from the second one on; they are added up in the order of the rows.
+    Each thread has a range of rows, and all but the first have their own memory. The results are
+    added in the order of the rows.
     """
 
     def __init__(self, source: Source, samples: Samples, rows: Callable[..., None], work: int):
@@ -78,19 +73,13 @@ class SumOverRows(Pass):
         self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool
     ) -> np.ndarray:
         r = self.samples.r
-        threads = (
-            1
-            if self.work < 2 * shared.WORK_PER_THREAD
-            else min(shared.thread_count(self.work), len(r))
-        )
+        threads = min(shared.thread_count(self.work), len(r))
         if threads == 1:
             self.rows(x, offset, 0, len(r), g, value, add)
             return r
         if threads != len(self._value):
-            self._value, self._g = (
-                np.empty((threads, *value.shape)),
-                np.empty((threads - 1, *g.shape), g.dtype),
-            )
+            self._value = np.empty((threads, *value.shape))
+            self._g = np.empty((threads - 1, *g.shape), g.dtype)
         values, gradients = self._value, self._g
         values.fill(0)
         values[0] = value
@@ -109,43 +98,43 @@ class SumOverRows(Pass):
 
 
 class Dense(Stored):
-    """A NumPy array, also a read-only or memory-mapped one."""
+    """A NumPy array, which may be read-only or memory-mapped."""
 
     kind = "dense"
 
-    def __init__(self, block: DenseBlock):
-        super().__init__(block)
-        self.array = block.array
+    @property
+    def array(self) -> np.ndarray:
+        """The array."""
+        whole: Any = self.whole
+        return whole.array  # type: ignore[no-any-return]
 
 
-class CompressedRows(Stored):
-    """SciPy's CSR."""
+class Compressed(Stored):
+    """A SciPy matrix in CSR or CSC."""
+
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The arrays indptr, indices and data."""
+        whole: Any = self.whole
+        return whole.parts  # type: ignore[no-any-return]
+
+
+class CompressedRows(Compressed):
+    """CSR."""
 
     kind = "CSR"
 
-    def __init__(self, block: RowsBlock):
-        super().__init__(block)
-        self.parts = block.parts
 
-
-class CompressedColumns(Stored):
-    """SciPy's CSC."""
+class CompressedColumns(Compressed):
+    """CSC."""
 
     kind = "CSC"
 
-    def __init__(self, block: ColumnsBlock):
-        super().__init__(block)
-        self.parts = block.parts
-
 
 class Operator(Stored):
-    """SciPy's LinearOperator."""
+    """A LinearOperator of SciPy."""
 
     kind = "operator"
-
-    def __init__(self, block: OperatorBlock):
-        super().__init__(block)
-        self.operator = block.operator
 
 
 KIND_OF_BLOCK: dict[type[Block], Any] = {
@@ -154,3 +143,20 @@ KIND_OF_BLOCK: dict[type[Block], Any] = {
     ColumnsBlock: CompressedColumns,
     OperatorBlock: Operator,
 }
+
+
+def as_source(A: Any, name: str = "A") -> Source:
+    """Return a `Source` over the memory of the user, checked for shape, dtype and non-finite entries."""
+    if isinstance(A, Source):
+        A.check(name)
+        return A
+    if isinstance(A, type) and issubclass(A, Source):
+        raise TypeError(f"{name} is the class {A.__name__}. Did you mean {A.__name__}()?")
+    if type(A).__module__.partition(".")[0] == "dask":
+        raise TypeError(
+            f"{name} is a Dask {type(A).__name__}: use adagrad_diff.dask.source({name}), or the loss "
+            "of the same name there."
+        )
+    block = as_block(A, name)
+    source: Source = KIND_OF_BLOCK[type(block)](block)
+    return source

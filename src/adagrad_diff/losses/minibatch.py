@@ -11,7 +11,8 @@ import numpy as np
 
 from .. import _check
 from ..linalg import kernels
-from ..linalg.picked import Picked, picked
+from ..linalg.inner_loops import batch, uniform
+from ..linalg.minibatch import MinibatchRows, minibatch_rows
 from .base import Coordinates, Loss, Oracle
 from .linear import LinearModel
 
@@ -90,7 +91,7 @@ class Minibatch(Loss):
         self.shape, self.dtype, self.intercept = loss.shape, loss.dtype, loss.intercept
         self.predictions = loss.predictions
         # Private, because fingerprints describe public attributes.
-        self._rows = picked(loss.A)
+        self._rows = minibatch_rows(loss.A)
         self._order = np.random.default_rng(self.seed).permutation(self.samples)
 
     def _words(self) -> list[str]:
@@ -102,7 +103,7 @@ class Minibatch(Loss):
         return self.loss
 
     @property
-    def rows(self) -> Picked:
+    def rows(self) -> MinibatchRows:
         """The rows of A."""
         return self._rows
 
@@ -129,7 +130,7 @@ class Minibatch(Loss):
 
     def batch(self, n: int) -> np.ndarray:
         """Return the samples of batch n = 1, 2, ..., which the n-th estimate of a run uses."""
-        kernels.batch(self.seed, n, self.order, rows := np.empty(self.size, np.int64))
+        batch(self.seed, n, self.order, rows := np.empty(self.size, np.int64))
         return rows
 
     def length(self, first: int) -> int:
@@ -140,8 +141,8 @@ class Minibatch(Loss):
         last = RANDOM_ROW_COST * self.size / self.samples  # the probability to be the last step
         if last >= 1.0:
             return 1
-        uniform = kernels.uniform(self.seed ^ LENGTH_STREAM, first)
-        return 1 + int(math.log1p(-uniform) / math.log1p(-last))
+        random = uniform(self.seed ^ LENGTH_STREAM, first)
+        return 1 + int(math.log1p(-random) / math.log1p(-last))
 
     def schedule(self, iterations: int) -> np.ndarray:
         """Return the passes over the data that 1, 2, ... iterations take. Only the seed decides."""

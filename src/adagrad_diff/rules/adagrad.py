@@ -33,8 +33,6 @@ class AdaGrad(Rule):
         return {"total": self.block_sums(np.zeros_like(g))}
 
     def update(self, memory, n, x, g):
-        if self.large(g):
-            return self.compiled_update(memory, x, g)
         total = memory["total"] + self.block_sums(g**2)
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))
         return {"total": total}, x - step * g, step

@@ -49,8 +49,6 @@ class AdaGradDiff(Rule):
         return {"previous": zeros, "total": self.block_sums(zeros)}
 
     def update(self, memory, n, x, g):
-        if self.large(g):
-            return self.compiled_update(memory, x, g)
         total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)  # line 5
         step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))  # eta W_n^{-1}, line 6
         return {"previous": g, "total": total}, x - step * g, step  # line 7 applies the prox

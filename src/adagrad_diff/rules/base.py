@@ -15,7 +15,6 @@ from .._messages import call
 
 Arrays = dict[str, np.ndarray]
 Update = tuple[Arrays, Any, Any]  # the new memory, the point for the prox, the step of the prox
-COMPILED_SIZE = 10_000  # entries of g from which on one compiled pass is faster than NumPy's eight
 
 # How far one step may go, in learning rates, where differences of gradients are averaged.
 #
@@ -177,23 +176,6 @@ class Rule(ABC):
         if self._labels is None or len(values) == 1:  # one row broadcasts
             return values
         return values[self._labels]
-
-    def large(self, g: np.ndarray) -> bool:
-        """Return whether `compiled_update` can be used for g, and is faster than NumPy."""
-        return g.size >= COMPILED_SIZE and self._labels is None and not callable(self.eta)
-
-    def compiled_update(self, memory: Arrays, x: Any, g: Any) -> Update:
-        """Return the update of `AdaGradDiff`, or of `AdaGrad`, whose memory has no "previous".
-
-        One compiled pass saves 5 to 10 percent of the time of a sweep over sparse data.
-        """
-        from ..linalg import kernels
-
-        total, step, point = (np.empty_like(g) for _ in range(3))
-        eta = np.full(g.shape[1:] or (1,), self.eta, float)
-        weights = (memory.get("previous"), memory["total"], self.eps, eta, self.scales())
-        kernels.metric_update(*weights, x, g, total, step, point)
-        return {name: g if name == "previous" else total for name in memory}, point, step
 
     # ------------------------------------------------------------------ what solvers use
 

@@ -77,7 +77,7 @@ class SVRG(ProximalGradient):
         loss: Any = problem.loss
         model, rule = loss.loss, self.rule
         samples = (model.b, model.weight, model.theta, int(model.intercept), model.center, model.l2)
-        kernel, width = loss.rows.walk(model.scalar), problem.trajectories or 1
+        kernel, width = loss.rows.inner_loop(model.scalar), problem.trajectories or 1
         total = s.memory["total"] + (double(s.g) - s.memory["previous"]) ** 2
         arrays = (s.x, s.g, total, estimates.base, estimates.held, estimates.y)
         columns = [np.array(a.reshape(len(a), -1).T, order="C") for a in arrays]

@@ -1,28 +1,62 @@
-"""From predictions to residuals and values, sample by sample."""
+"""The samples of a linear model, and how their predictions become residuals and a loss."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..compiling import is_small, plain, scalar_kernel
-from ..elementary import takes_arrays
+from .compiling import is_small, plain, scalar_kernel
+from .elementary import takes_arrays
 
 TILE_SAMPLES = 64  # samples of one trajectory that are gathered into a vector
-WIDE_ROW = 8  # trajectories from which on a sample's row is vector enough
+WIDE_ROW = 8  # trajectories from which on the row of a sample is vector enough
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Targets b, weights and, after a pass over A, the residuals r = weight * l'(z, b) of samples."""
+
+    b: np.ndarray
+    weight: np.ndarray
+    batch: tuple[int, ...]  # shape of the predictions for one sample: () or (trajectories,)
+    theta: float  # parameter of the scalar loss
+    scalar: Any  # l(z, b, theta) -> (value, derivative); None for losses of several scores
+    intercept: bool  # whether an offset is added to predictions
+    r: np.ndarray = field(default_factory=lambda: np.empty(0))  # (samples, *batch) if allocated
+
+    @property
+    def width(self) -> int:
+        """The number of predictions for one sample."""
+        return prod(self.batch)
+
+    def with_memory(self) -> Samples:
+        """Return the same samples with memory for residuals."""
+        return replace(self, r=np.empty((len(self.b), *self.batch), self.weight.dtype))
+
+    def part(self, lo: int, hi: int) -> Samples:
+        """Return the samples of a block. Their residuals are views."""
+        return replace(self, b=self.b[lo:hi], weight=self.weight[lo:hi], r=self.r[lo:hi])
+
+    def residuals(self) -> Callable[[int, int, np.ndarray], None]:
+        """Return a function (lo, hi, value): predictions r[lo:hi] become residuals, value += loss."""
+        kernel = residuals(self.scalar)
+        return lambda lo, hi, value: kernel(self.r, self.b, self.weight, self.theta, lo, hi, value)
 
 
 def residuals(scalar: Any) -> Any:
     """Return the function (z, b, weight, theta, lo, hi, out) that makes residuals of predictions.
 
     out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b);  both for samples
-    lo..hi, where those of weight zero count as zero.
+    lo..hi, where samples of weight zero count as zero.
     """
-    own = takes_arrays(scalar)
+    arrays = takes_arrays(scalar)
 
     def function(z: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, out: Any) -> None:
-        if own and is_small(z.size):
+        if arrays and is_small(z.size):
             _numpy_residuals(scalar, z[lo:hi], b[lo:hi], weight[lo:hi], theta, out)
         else:
             compiled_residuals(scalar)(z, b, weight, theta, lo, hi, out)
@@ -30,7 +64,7 @@ def residuals(scalar: Any) -> Any:
     return function
 
 
-@np.errstate(all="ignore")  # what overflows is seen in the value
+@np.errstate(all="ignore")  # an overflow shows in the value
 def _numpy_residuals(scalar: Any, z: Any, b: Any, weight: Any, theta: float, out: Any) -> None:
     if z.ndim == 2:
         b, weight = b[:, None], weight[:, None]

@@ -1,8 +1,10 @@
-"""Many steps of AdaGrad-Diff with minibatch gradients in one call: a step on compressed rows costs what their nonzeros cost.
+"""Inner loops of minibatch steps with the metric of AdaGrad-Diff, compiled for dense and sparse data.
 
-Between two snapshots a coordinate that no sample of a batch has keeps its estimate v_i = g_i(y). So its differences are zero,
-its weight stays, and the steps it makes meanwhile are the same proximal step again and again: `idle` makes k of them at once,
-when somebody asks for the coordinate again. That needs differences: a sum of squared gradients would grow in every step.
+A step on sparse data costs what the nonzeros of its batch cost. Between two snapshots, a coordinate
+that no sample of a batch has keeps its estimate v_i = g_i(y). So its differences are zero, its weight
+stays, and its steps are the same proximal step again and again: `repeated_step` makes k of them when
+the coordinate is used again. That needs differences: a sum of squared gradients would grow in every
+step.
 """
 
 from __future__ import annotations
@@ -12,25 +14,57 @@ from typing import Any
 
 import numpy as np
 
-from ..compiling import plain, scalar_kernel
-from ._dense import TILE_ROWS, add_rows
-from ._minibatch import batch
+from .compiling import plain, scalar_kernel
+from .dense import TILE_ROWS, add_rows
 
-SAFE = 2.0  # steps before zero is reached that are made one by one: rounding may have them wrong
+SAFE_STEPS = 2.0  # before zero is reached, made one by one because of rounding
+# Constants and shifts of splitmix64, a counter-based random number generator (Steele et al. 2014).
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+FIRST_FACTOR, SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+SPLITMIX_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+MANTISSA_SHIFT = np.uint64(11)
+
+
+@plain(small="python")
+def uniform(seed: Any, n: Any) -> Any:
+    """Return a number in [0, 1) made of seed and n by two rounds of splitmix64, on every machine."""
+    mixed = np.uint64(0)
+    for part in (np.uint64(seed), np.uint64(n)):  # seed ^ n would be the same for many pairs
+        mixed = (mixed ^ part) + GOLDEN
+        mixed = (mixed ^ (mixed >> SPLITMIX_SHIFTS[0])) * FIRST_FACTOR
+        mixed = (mixed ^ (mixed >> SPLITMIX_SHIFTS[1])) * SECOND_FACTOR
+        mixed = mixed ^ (mixed >> SPLITMIX_SHIFTS[2])
+    return np.float64(mixed >> MANTISSA_SHIFT) * 2.0**-53
+
+
+def _batch(seed: Any, n: Any, order: Any, rows: Any) -> None:
+    first = int(uniform(seed, n) * order.size)
+    rows[:] = np.take(order, first + np.arange(rows.size), mode="wrap")
+
+
+@plain(small=_batch)
+def batch(seed: Any, n: Any, order: Any, rows: Any) -> None:
+    """Write batch n into `rows`: a range of `order` from a random place on. The first follows the last."""
+    first = np.int64(uniform(seed, n) * order.size)
+    for t in range(rows.size):
+        place = first + t
+        rows[t] = order[place if place < order.size else place - order.size]
 
 
 @plain
 def prox(z: Any, step: Any, l1: Any, l2: Any, low: Any, high: Any) -> Any:
-    """np.clip(soft(z, step * l1) / (1 + step * l2), low, high): an elastic net, or a box"""
+    """Return np.clip(soft(z, step * l1) / (1 + step * l2), low, high), for an elastic net or a box."""
     size = abs(z) - step * l1
     point = copysign(0.0 if size < 0.0 else size, z) / (1.0 + step * l2)
     return min(max(point, low), high)
 
 
 @plain
-def idle(x: Any, steps: Any, step: Any, g: Any, l1: Any, l2: Any, low: Any, high: Any) -> Any:
+def repeated_step(
+    x: Any, steps: Any, step: Any, g: Any, l1: Any, l2: Any, low: Any, high: Any
+) -> Any:
     """for _ in range(steps): x = prox(x - step * g, step, l1, l2, low, high)"""
-    if l1 == 0.0 and l2 == 0.0:  # one way all the time, up to a bound
+    if l1 == 0.0 and l2 == 0.0:  # in one direction, up to a bound
         return min(max(x - steps * (step * g), low), high)
     while steps > 0:
         before = x
@@ -44,9 +78,9 @@ def idle(x: Any, steps: Any, step: Any, g: Any, l1: Any, l2: Any, low: Any, high
         size, drift, many = abs(x), step * (l1 + (g if x > 0.0 else -g)), float(steps)
         rate = log1p(step * l2)
         if drift > 0.0 and rate > 0.0:
-            many = min(many, log1p(size * step * l2 / drift) / rate - SAFE)
+            many = min(many, log1p(size * step * l2 / drift) / rate - SAFE_STEPS)
         elif drift > 0.0:
-            many = min(many, ceil(size / drift) - SAFE)
+            many = min(many, ceil(size / drift) - SAFE_STEPS)
         if many >= 1.0:
             many = float(int(many))
             if rate > 0.0:
@@ -57,9 +91,10 @@ def idle(x: Any, steps: Any, step: Any, g: Any, l1: Any, l2: Any, low: Any, high
     return x
 
 
-# What belongs to a coordinate lies side by side: batches have coordinates in no order, and each would cost a line of the cache
-# for every array it is in. `done` are the steps it has made, `kind` is a coordinate with the same penalty: mostly the first.
-PLACE = np.dtype(
+# The quantities of a coordinate are neighbors in memory: the coordinates of a batch are in no order, and
+# each would cost a cache line per array. `done` counts the steps it has made, and `kind` is the first
+# coordinate if the penalty is the same there.
+COORDINATE = np.dtype(
     [(name, np.float64) for name in ("x", "v", "total", "base", "change", "factor")]
     + [("done", int), ("kind", int)]
 )
@@ -67,7 +102,7 @@ PLACE = np.dtype(
 
 @plain
 def _settle(at: Any, k: Any, eps: Any, l1: Any, l2: Any, low: Any, high: Any) -> None:
-    """A coordinate after k steps: one with its last estimate, and then, if no batch had it since, those with its base"""
+    """Make the first k steps of a coordinate: one with its last estimate, and the others with its base."""
     kind = np.uint64(at.kind)
     if at.done < k:
         step = at.factor / (eps + np.sqrt(at.total))
@@ -78,12 +113,14 @@ def _settle(at: Any, k: Any, eps: Any, l1: Any, l2: Any, low: Any, high: Any) ->
             at.total += (at.base - at.v) ** 2
             at.v = at.base
         step = at.factor / (eps + np.sqrt(at.total))
-        at.x = idle(at.x, k - at.done, step, at.v, l1[kind], l2[kind], low[kind], high[kind])
+        at.x = repeated_step(
+            at.x, k - at.done, step, at.v, l1[kind], l2[kind], low[kind], high[kind]
+        )
         at.done = k
 
 
 @scalar_kernel
-def rows_walk(scalar: Any, residuals: Any) -> Any:
+def sparse_inner_loop(scalar: Any, residuals: Any) -> Any:
     def kernel(
         A: Any,
         samples: Any,
@@ -96,12 +133,12 @@ def rows_walk(scalar: Any, residuals: Any) -> Any:
         terms: Any,
         steps: Any,
     ) -> None:
-        """Steps of AdaGrad-Diff, each followed by an estimate at the point it leads to, for A in compressed rows:
+        """Make steps of AdaGrad-Diff, each followed by an estimate at the new point, for A in CSR:
 
         x = prox(x - step * v);  v_new = base + N / size * A[rows].T @ (r(x) - held)[rows];  total += (v_new - v)**2
 
-        x has the intercept last, if there is one. Where columns are centered or the loss has a ridge, all coordinates take
-        part in every step.
+        The intercept, if there is one, is the last coordinate of x. If columns are centered or the
+        loss has a ridge term, all coordinates take part in every step.
         """
         (indptr, indices, data), (b, weight, theta, intercept, center, ridge) = A, samples
         (seed, first, order, rows), (base, held, y), (eta, eps, scale), (l1, l2, low, high) = (
@@ -115,7 +152,7 @@ def rows_walk(scalar: Any, residuals: Any) -> Any:
             order.size / rows.size,
             center.size > 0 or ridge > 0.0,
         )
-        places, touched = np.empty(x.size, PLACE), np.empty(x.size, np.int64)
+        places, touched = np.empty(x.size, COORDINATE), np.empty(x.size, np.int64)
         for i in range(x.size):
             at = places[i]
             at.x, at.v, at.total, at.base, at.change = x[i], v[i], total[i], base[i], 0.0
@@ -175,7 +212,7 @@ def rows_walk(scalar: Any, residuals: Any) -> Any:
 
 
 @scalar_kernel
-def dense_walk(scalar: Any, residuals: Any) -> Any:
+def dense_inner_loop(scalar: Any, residuals: Any) -> Any:
     def kernel(
         A: Any,
         samples: Any,
@@ -188,7 +225,7 @@ def dense_walk(scalar: Any, residuals: Any) -> Any:
         terms: Any,
         steps: Any,
     ) -> None:
-        """The same for a dense A, whose batches have all coordinates."""
+        """Make the same steps for a dense A, whose batches have all coordinates."""
         (
             (b, weight, theta, intercept, center, ridge),
             (seed, first, order, rows),
@@ -209,7 +246,7 @@ def dense_walk(scalar: Any, residuals: Any) -> Any:
             added = 0.0
             for start in range(
                 0, rows.size, TILE_ROWS
-            ):  # rows come from all over the memory, and are used twice
+            ):  # scattered rows are used twice in the cache
                 tile = rows[start : start + TILE_ROWS]
                 for t in range(tile.size):
                     j = tile[t]
