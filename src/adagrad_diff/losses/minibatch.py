@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from ..linalg import kernels
 from ..linalg.inner_loops import batch, uniform
 from ..linalg.minibatch import MinibatchRows, minibatch_rows
 from .base import Coordinates, Loss, Oracle
