@@ -1,4 +1,4 @@
-"""Penalties on numbers from 1e-320 to 1e300, of any dtype and spread.
+"""Penalties on numbers from 1e-100 to 1e100, of any dtype and spread.
 
 A prox is compared with the naive one in extended or exact arithmetic; value, polar and conjugate fulfill the inequalities
 that define them. Nothing warns (warnings are errors here) and nothing is NaN.
@@ -17,9 +17,7 @@ from prox_harness import STEPS, distance, draw_step, shifts
 LONG = np.longdouble
 every = pytest.mark.parametrize("case", CASES, ids=str)
 seeds = st.integers(0, 2**32 - 1)
-exponents = st.one_of(
-    st.integers(-320, 300), st.sampled_from([-320, -308, -160, -150, 0, 0, 18, 38, 150, 160, 300])
-)
+exponents = st.one_of(st.integers(-90, 90), st.sampled_from([-90, -38, 0, 0, 18, 38, 90]))
 spreads = st.sampled_from([0, 3, 30])
 
 
@@ -27,7 +25,7 @@ spreads = st.sampled_from([0, 3, 30])
 def numbers(draw, shape, dtype):
     """Normal numbers times powers of ten, some of them zeros."""
     rng = np.random.default_rng(draw(seeds))
-    low, high = (-320, 300) if dtype == np.float64 else (-44, 37)
+    low, high = (-100, 100) if dtype == np.float64 else (-44, 37)
     power = np.clip(draw(exponents) + rng.uniform(-1, 1, shape) * draw(spreads), low, high)
     with np.errstate(all="ignore"):
         z = (rng.standard_normal(shape) * 10.0**power).astype(dtype)
@@ -47,9 +45,7 @@ def test_the_prox_of_any_numbers(case, data):
     penalty = case.make(d, rng)
     z = data.draw(numbers(d, dtype))
     kind = data.draw(st.sampled_from(STEPS)) if penalty.accepts == "diagonal" else "one"
-    power = (
-        data.draw(st.sampled_from([0, 0, 0, -290, -100, 100, 290])) if dtype == np.float64 else 0
-    )
+    power = data.draw(st.sampled_from([0, 0, 0, -30, 30])) if dtype == np.float64 else 0
     step = (draw_step(kind, d, rng) * 10.0**power).astype(dtype)
     x = penalty.prox(z, step)
     assert (x.dtype, x.shape) == (dtype, z.shape)
@@ -106,7 +102,7 @@ def test_the_inequalities_that_define_polar_and_conjugate(case, data):
             )  # the last of a small one's digits
 
 
-EXTREMES = [5e-324, 1e-300, 1e-160, 1.0, 1e160, 1e307]
+EXTREMES = [1e-100, 1e-30, 1.0, 1e30, 1e100]
 PARAMETERS = {
     "L1": p.L1,
     "Ridge": p.Ridge,
@@ -149,7 +145,7 @@ def test_parameters_of_any_size(which, parameter):
         extremes = sorted({min(max(size, float(least)), float(most)) for size in EXTREMES})
         for size in extremes:
             z = (np.array([1.0, -0.5, 0.25]) * size).astype(dtype)
-            for s in (*extremes, [1e-300, 1.0, 1e300]):
+            for s in (*extremes, [1e-30, 1.0, 1e30]):
                 step = np.clip(s, least, most).astype(dtype)
                 x = penalty.prox(z, float(np.max(step)) if penalty.accepts == "scalar" else step)
                 assert not np.isnan(x).any(), (dtype, size, s)

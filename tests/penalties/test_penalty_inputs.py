@@ -599,7 +599,7 @@ ONE, TWO = p.L1(1.0), p.L1([1.0, 2.0])
             for n in (0, -1, 2.0, True)
         ),
         (
-            lambda: p.Separable([(slice(0, 3), ONE), ([2], ONE)]),
+            lambda: p.Separable([(slice(0, 3), ONE), ([2], ONE)]).check_size(3),
             r"Part 1 of Separable names coordinates a second time",
         ),
         (

@@ -5,28 +5,22 @@ from .base import Penalty
 from .base import QuadraticTerms as QuadraticTerms
 from .box import Box, NonNegative
 from .box_hyperplane import BoxHyperplane
+from .chain import FusedLasso, TotalVariation1D
 from .elastic_net import L1, ElasticNet, Ridge
 from .foreign import Foreign as Foreign
 from .foreign import as_penalty as as_penalty
-from .fused_lasso import FusedLasso
-from .group_l2 import GroupL2
-from .half_space import HalfSpace
+from .group_l2 import GroupL2, SparseGroupL2
 from .huber import HuberPenalty
-from .hyperplane import Hyperplane
-from .l1_ball import L1Ball
-from .l2 import L2
-from .l2_ball import L2Ball
-from .linf import LInf
-from .linf_ball import LInfBall
+from .hyperplane import HalfSpace, Hyperplane
+from .l1_ball import L1Ball, Simplex
+from .l2 import L2, L2Ball
+from .linf import LInf, LInfBall
 from .monotone import Monotone
 from .nuclear import Nuclear
 from .numerical import NumericalProx
 from .psd import PSD
 from .separable import Separable, Unpenalised
-from .simplex import Simplex
 from .slope import SLOPE
-from .sparse_group_l2 import SparseGroupL2
-from .total_variation import TotalVariation1D
 from .transformed import Precomposed, Scaled, Translated
 from .zero import Zero
 

@@ -8,39 +8,46 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lstsq, qr
 
 from .. import _check
-from ..linalg.kernels import compiled
-from ._norm import indicator
-from ._points import quiet
-from ._rows import by_row, check_length, in_double, tolerance
-from ._sizes import at_moderate_size
-from .base import RELATIVE, Penalty, known_at_zero, point
+from .base import (
+    EPS,
+    RELATIVE,
+    Penalty,
+    by_row,
+    by_rows,
+    check_length,
+    column,
+    indicator,
+    known_at_zero,
+    point,
+    quiet,
+    tolerance,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-@compiled
-def reduce(M: Any, E: Any) -> None:
-    """M = E0 @ M and E = E0 @ E for the invertible E0 that makes M reduced: each row has a column of the identity matrix"""
-    waiting = np.ones(len(M), np.bool_)
+CORRECTIONS = 16  # steps of iterative refinement, at most
+NEGLIGIBLE = 1e-30  # a residual as small as this, where equations and z have no larger terms
+
+
+def reduced(M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return E M and E for an invertible E such that each row has a column of the identity matrix.
+
+    Gauss-Jordan elimination with complete pivoting.
+    """
+    M, E, waiting = M.copy(), np.eye(len(M)), np.ones(len(M), bool)
     for _ in range(len(M)):
-        largest, row, column = -1.0, 0, 0
-        for j in range(len(M)):
-            if waiting[j]:
-                for i in range(M.shape[1]):
-                    if abs(M[j, i]) > largest:
-                        largest, row, column = abs(M[j, i]), j, i
+        size = np.where(waiting[:, None], np.abs(M), -1.0)
+        row, place = np.unravel_index(np.argmax(size), M.shape)
         waiting[row] = False
-        pivot = M[row, column]
-        E[row] /= pivot
-        M[row] /= pivot
-        for j in range(len(M)):
-            factor = M[j, column]
-            if j != row and factor != 0.0:
-                E[j] -= factor * E[row]
-                for i in range(M.shape[1]):
-                    M[j, i] -= factor * M[row, i]
-                M[j, column] = 0.0
+        E[row] /= M[row, place]
+        M[row] /= M[row, place]
+        factors = M[:, place].copy()
+        factors[row] = 0.0
+        E -= np.outer(factors, E[row])
+        M -= np.outer(factors, M[row])
+    return M, E
 
 
 class Affine(Penalty):
@@ -85,7 +92,7 @@ class Affine(Penalty):
         # Rows that others span add nothing but the question whether b agrees with them.
         R, order = qr(rows.T, mode="r", pivoting=True)
         pivots = np.abs(np.diag(R))
-        rank = int(np.sum(pivots > max(rows.shape) * np.finfo(np.float64).eps * pivots[0]))
+        rank = int(np.sum(pivots > max(rows.shape) * EPS * pivots[0]))
         if rank == 0:
             raise ValueError(
                 "The 'A' parameter of Affine is zero: the equations A x = b then say nothing about x."
@@ -93,11 +100,8 @@ class Affine(Penalty):
         kept = np.sort(order[:rank])
         self._A, self._b = rows[kept], b[kept]
         self._unit = self._factor(np.ones(rows.shape[1]))
-        point = self._move(np.zeros(rows.shape[1]), self._b, self._unit)
-        rounding = (
-            np.finfo(np.float64).eps * np.abs(rows).sum(axis=1) * np.abs(point).max()
-            + np.finfo(np.float64).tiny
-        )
+        point = self._move(np.zeros(rows.shape[1]), self._unit)
+        rounding = EPS * np.abs(rows).sum(axis=1) * np.abs(point).max() + np.finfo(np.float64).tiny
         off = (
             np.abs(rows @ point - b)
             > RELATIVE * (np.abs(rows) @ np.abs(point) + np.abs(b)) + rounding
@@ -108,62 +112,53 @@ class Affine(Penalty):
             )
 
     def _factor(self, metric: np.ndarray) -> tuple[Any, ...]:
-        """E, M S^(1/2) and a factorisation of M M', where M = E A S^(1/2) is [I, T] up to the order of the columns.
+        """Return E, M S^(1/2) and a factorization of M M', where M = E A S^(1/2) is [I, T] up to the order of the columns.
 
         I + T T' is well conditioned however wild S is, because the pivots are the coordinates that move most easily. A S A'
         is not.
         """
-        M, E = self._A * np.sqrt(metric), np.eye(len(self._A))
-        reduce(M, E)
+        M, E = reduced(self._A * np.sqrt(metric))
         return E, M * np.sqrt(metric), cho_factor(M @ M.T)
 
-    def _move(self, z: np.ndarray, b: np.ndarray, factor: tuple[Any, ...]) -> np.ndarray:
-        """The point of A x = b that is nearest to z in the metric of the factor."""
+    def _move(self, z: np.ndarray, factor: tuple[Any, ...]) -> np.ndarray:
+        """Return the solution that is nearest to z in the metric of the factor."""
         E, M, gram = factor
-        x = z.copy()
-        before = np.full(len(b), np.inf)
-        for trial in range(
-            64
-        ):  # once is the formula; its rounding errors, relative to z, may be large relative to x
-            excess = self._A @ x - b
-            if trial > 1 and not (np.abs(excess) < 1e-3 * before).any():  # what is left is rounding
+        before = np.full(len(self._b), np.inf)
+        # Once is the formula. Its rounding errors are relative to z, which may be large.
+        for k in range(CORRECTIONS):
+            excess = self._A @ z - self._b
+            if k > 1 and not (np.abs(excess) < 1e-3 * before).any():  # the rest is rounding
                 break
-            x -= cho_solve(gram, E @ excess) @ M
+            z = z - cho_solve(gram, E @ excess) @ M
             before = np.abs(excess)
-        return x
+        return z
 
     @quiet
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
-        b = self._b[:, None] if x.ndim == 2 else self._b
+        b = column(self._b, x)
         excess = np.abs(self._A @ x - b)
         # An equation with b = 0 gives no size: then 1, as for a box.
         part = tolerance(x.dtype)
         slack = (part * np.abs(self._A)) @ np.abs(x) + part * np.where(b == 0.0, 1.0, np.abs(b))
         return indicator(((excess <= slack) & (excess < np.inf)).all(axis=0))
 
-    @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
         rounding = 8 * float(np.finfo(z.dtype).eps)
-        in_double(
-            at_moderate_size(self._rows, lengths=(self._b,), others=(rounding,)), z, step, out
-        )
 
-    def _rows(self, z: Any, step: Any, b: Any, rounding: Any, x: Any) -> None:
-        """Each row: x = the proximal point of z, or z where that is a solution already"""
-        size = np.abs(z) @ np.abs(self._A.T) + np.abs(b)
-        nothing = 1e-30 * np.maximum(
-            size.max(axis=1, keepdims=True), 1.0
-        )  # what is left of zeros that _move computes
-        moved = (np.abs(z @ self._A.T - b) > rounding * size + nothing).any(axis=1)
-        x[:] = z
-        x[~np.isfinite(size).all(axis=1)] = np.nan
-        known, factor = np.ones(z.shape[1]), self._unit
-        for k in np.flatnonzero(moved):
-            metric = step[k] / step[k, 0]
-            if (metric != known).any():
-                known, factor = metric, self._factor(metric)
-            x[k] = self._move(z[k], b, factor)
+        def project(z: np.ndarray, step: np.ndarray) -> np.ndarray:
+            known, factor = np.ones(z.shape[1]), self._unit
+            for k, metric in enumerate(step / step[:, :1]):
+                size = np.abs(self._A) @ np.abs(z[k]) + np.abs(self._b)
+                slack = rounding * size + NEGLIGIBLE * max(size.max(), 1.0)
+                if (np.abs(self._A @ z[k] - self._b) <= slack).all():
+                    continue
+                if (metric != known).any():
+                    known, factor = metric, self._factor(metric)
+                z[k] = self._move(z[k], factor)
+            return z
+
+        by_rows(project, z, step, out)
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
@@ -184,4 +179,4 @@ class Affine(Penalty):
         return known_at_zero(y, e)
 
     def check_size(self, size: int) -> None:
-        check_length(size, self.A.shape[1], "Affine")
+        check_length(size, self.A.shape[1], "Affine", "columns")

@@ -1,8 +1,9 @@
-"""The contract of a penalty."""
+"""The contract of a penalty, and what all penalties share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,8 +11,6 @@ import numpy as np
 
 from .. import _check
 from .._messages import call
-from ._points import answer, can_hold, check_out, quiet, steps
-from ._sizes import all_moderate
 
 RELATIVE = 1e-9  # how far outside a set, relative to its size, a point still counts as inside
 EPS = float(np.finfo(np.float64).eps)
@@ -23,6 +22,8 @@ ANSWERS = (  # methods that a subclass must not inherit once it changes the func
     "polar_inequalities",
     "_conjugate_near",
 )
+
+quiet = np.errstate(all="ignore")  # a decorator: what overflows is infinite, without a warning
 
 
 @dataclass
@@ -106,14 +107,14 @@ class Penalty(ABC):
         """phi(x): a number, or one per trajectory."""
 
     def prox(self, z: Any, step: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """The proximal point of z, written into `out` (which may be z) when given. Steps are positive."""
+        """Return the proximal point of z for positive steps, written into `out` (which may be z) if given."""
         z = point(self, z, "z")
         step = steps(step, z)
         if out is not None:
-            check_out(out, z)
-        result = out if out is not None and can_hold(out, z, step) else np.empty_like(z)
+            _check_out(out, z)
+        result: np.ndarray = np.empty_like(z)
         self.apply(z, step, result)
-        if out is None or out is result:
+        if out is None:
             return result
         np.copyto(out, result)
         return out
@@ -237,8 +238,21 @@ def conjugate_inside(penalty: Penalty, y: np.ndarray, e: np.ndarray) -> tuple[fl
     return value, abs(value)
 
 
+class Norm(Penalty):
+    """A norm (with strength 0, a seminorm). Subclasses write `value`, `apply` and `polar`."""
+
+    properties = frozenset({"norm"})
+
+    def conjugate(self, y: Any) -> Any:
+        y = point(self, y, "y")
+        return indicator(self.polar(y) <= 1.0 + tolerance(y.dtype))
+
+
+# ---------------------------------------------------------------- arguments
+
+
 def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
-    """x as an array of shape (d,) or (d, B) whose size fits the penalty; it is copied only where it must be."""
+    """Return x as a contiguous array of shape (d,) or (d, B) whose size fits the penalty."""
     if not (type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative):
         x = _check.real_array(x, repr(name))
     if not (0 < x.ndim < 3 and x.size):
@@ -250,6 +264,53 @@ def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
     return array
 
 
+@quiet
+def steps(step: Any, z: np.ndarray) -> np.ndarray:
+    """Return positive and finite steps, one per entry of z and in its dtype."""
+    given = _check.real_array(step, "'step'")
+    step = given[:, None] if given.ndim == 1 and z.ndim == 2 else given
+    try:
+        full = np.broadcast_to(step.astype(z.dtype, copy=False), z.shape)
+    except ValueError:
+        raise ValueError(
+            f"'step' must have shape (), (d,), (1, B) or (d, B) for z of shape {z.shape}. Got {given.shape} instead."
+        ) from None
+    bad = ~((full > 0.0) & (full < np.inf))
+    if bad.any():
+        raise ValueError(
+            f"'step' must be positive and finite, in the {z.dtype} of z. "
+            f"Got {np.broadcast_to(step, z.shape)[bad][0]} instead."
+        )
+    return full if full.flags.carray else full.copy()
+
+
+def _check_out(out: Any, z: np.ndarray) -> None:
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"'out' must be None or an array. Got {type(out).__name__} instead.")
+    if out.shape != z.shape or out.dtype != z.dtype:
+        raise ValueError(
+            f"'out' must have the shape and dtype of z, {z.shape} and {z.dtype}. Got {out.shape} and {out.dtype} instead."
+        )
+    if not out.flags.writeable:
+        raise ValueError("'out' is read-only: the result cannot be written into it.")
+
+
+def answer(result: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Return the result of a user's method as an array of real numbers of the given shape."""
+    array = _check.real_array(result, f"What {what} returns")
+    if array.shape != shape:
+        raise ValueError(f"{what} must return shape {shape}. Got {array.shape} instead.")
+    return array
+
+
+def check_length(size: int, expected: int, owner: str, what: str) -> None:
+    """Raise if vectors of this size do not fit a penalty that has `expected` labels, strengths, ..."""
+    if size != expected:
+        raise ValueError(
+            f"{owner} has {expected} {what}, but there are {size} penalised coordinates."
+        )
+
+
 def _needs_scalar(penalty: Penalty) -> str:
     return (
         f"{penalty.name} has no exact proximal operator in a metric with more than one weight. Use blocks='all' "
@@ -257,22 +318,93 @@ def _needs_scalar(penalty: Penalty) -> str:
     )
 
 
-def scalar_step(penalty: Penalty, step: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """The one step of a penalty that needs a scalar metric: shape () for z of shape (d,), (B,) for z of shape (d, B)."""
+def scalar_step(penalty: Penalty, step: np.ndarray) -> np.ndarray:
+    """Return the one step of a penalty that needs a scalar metric, shape (1,) or (1, B)."""
     if len(step) > 1 and (step != step[:1]).any():
         raise ValueError(_needs_scalar(penalty))
-    return np.broadcast_to(step[0], z.shape[1:])
+    return step[:1]
 
 
-def inner_prox(
-    penalty: Penalty, z: np.ndarray, step: np.ndarray, out: np.ndarray | None = None
-) -> np.ndarray:
-    """The prox of a penalty inside another one, whose steps may be too large or too small for the dtype of z."""
-    if step.dtype != z.dtype or not all_moderate(step):
-        limits = np.finfo(z.dtype)
-        step = np.clip(step, limits.smallest_subnormal, limits.max).astype(z.dtype)
-    if penalty.accepts != "scalar" and step.shape != z.shape:
+@quiet
+def inner_prox(penalty: Penalty, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Return the prox of a penalty inside another one, whose steps may be too large or too small for the dtype of z."""
+    limits = np.finfo(z.dtype)
+    step = np.clip(step, limits.smallest_subnormal, limits.max).astype(z.dtype)
+    if penalty.accepts != "scalar":
         step = np.broadcast_to(step, z.shape).copy()
-    out = np.empty_like(z) if out is None else out
+    out = np.empty_like(z)
     penalty.apply(z, step, out)
     return out
+
+
+# ---------------------------------------------------------------- formulas
+
+
+def tolerance(dtype: Any) -> float:
+    """Return how far outside a set, relative to its size, a point of this dtype still counts as inside."""
+    return max(RELATIVE, 16 * float(np.finfo(dtype).eps))
+
+
+def indicator(inside: Any) -> Any:
+    """Return 0 where inside, else inf: a number, or one per trajectory."""
+    return np.where(inside, 0.0, np.inf)[()]
+
+
+@quiet
+def ratio(size: Any, strength: Any) -> Any:
+    """Return size / strength, where a dual norm divided by the strength 0 is inf, unless it is 0 as well."""
+    return np.where(size == 0.0, 0.0, np.divide(size, strength))[()]
+
+
+def column(strength: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return one number per coordinate in a shape that broadcasts against x."""
+    return strength[:, None] if x.ndim == 2 else strength
+
+
+def euclidean(x: np.ndarray) -> Any:
+    """Return the Euclidean norm of x, or of each trajectory, summed in double precision."""
+    return np.sqrt(np.square(x, dtype=np.float64).sum(axis=0))
+
+
+def absolute_sum(x: np.ndarray) -> Any:
+    """Return the L1 norm of x, or of each trajectory, summed in double precision."""
+    return np.abs(x).sum(axis=0, dtype=np.float64)
+
+
+def largest(x: np.ndarray) -> Any:
+    """Return the maximum norm of x, or of each trajectory."""
+    return np.abs(x).max(axis=0).astype(np.float64)
+
+
+# ---------------------------------------------------------------- trajectories as rows
+
+
+def as_rows(x: np.ndarray) -> np.ndarray:
+    """Return one trajectory per row, contiguous and in float64: (d,) becomes (1, d), and (d, B) becomes (B, d)."""
+    return np.ascontiguousarray(x.T if x.ndim == 2 else x[None], dtype=np.float64)
+
+
+def from_rows(values: np.ndarray, x: np.ndarray) -> Any:
+    """Return one number or vector per row in the layout of x: the inverse of `as_rows`."""
+    return values.T if x.ndim == 2 else values[0]
+
+
+@quiet
+def by_rows(
+    solve: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    z: np.ndarray,
+    step: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """out = solve(z, step), with trajectories as rows in double precision; rows that are not finite become NaN."""
+    rows, metric = as_rows(z), as_rows(step)
+    good = np.isfinite(rows).all(axis=1)
+    x = np.full_like(rows, np.nan)
+    if good.any():
+        x[good] = solve(rows[good], metric[good])
+    np.copyto(out, from_rows(x, out), casting="same_kind")
+
+
+def by_row(function: Callable[[np.ndarray], float], y: np.ndarray) -> Any:
+    """Return a number for y of shape (d,), one per trajectory for y of shape (d, B)."""
+    return from_rows(np.array([function(row) for row in as_rows(y)]), y)

@@ -7,65 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from ..linalg.kernels import compiled, plain
-from ._norm import indicator
-from ._points import quiet
-from .base import RELATIVE, Penalty, QuadraticTerms, point
-from .six_penalties import is_empty
+from .base import RELATIVE, Penalty, QuadraticTerms, check_length, column, indicator, point, quiet
+from .six_penalties import is_empty, prox
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-
-def _clip(z: Any, lower: Any, upper: Any, out: Any) -> None:
-    low, high = (_rows(bound, z).astype(z.dtype) for bound in (lower, upper))
-    np.minimum(np.maximum(z, low), high, out=out)
-
-
-def _rows(bound: Any, z: Any) -> Any:
-    """Return one bound for all rows of z, or one for each."""
-    return bound[:, None] if z.ndim == 2 else bound
-
-
-@plain(small=_clip, elementwise=True)
-def clip(z: Any, lower: Any, upper: Any, out: Any) -> None:
-    """out = np.clip(z, lower, upper), bounds of size 1 or one per row"""
-    for i in range(z.shape[0]):
-        low, high = (
-            z.dtype.type(lower[i if lower.size > 1 else 0]),
-            z.dtype.type(upper[i if upper.size > 1 else 0]),
-        )
-        if z.ndim == 1:
-            raised = (
-                low if z[i] < low else z[i]
-            )  # two plain choices, as a nested one is not vectorised
-            out[i] = high if raised > high else raised
-        else:
-            for k in range(z.shape[1]):
-                raised = low if z[i, k] < low else z[i, k]
-                out[i, k] = high if raised > high else raised
-
-
-@quiet
-def _count_outside(x: Any, lower: Any, upper: Any, slack: Any, out: Any) -> None:
-    low, high, free = (_rows(a, x).astype(x.dtype) for a in (lower, upper, slack))
-    out[...] = np.count_nonzero(~((x >= low - free) & (x <= high + free)), axis=0)
-
-
-@compiled(small=_count_outside)
-def count_outside(x: Any, lower: Any, upper: Any, slack: Any, out: Any) -> None:
-    """out = np.sum(~((x >= lower - slack) & (x <= upper + slack)), axis=0), bounds of size 1 or one per row"""
-    out[:] = 0
-    for i in range(x.shape[0]):
-        free = slack[i if slack.size > 1 else 0]
-        # in the dtype of x, so that what clipping in it returns is inside
-        low = x.dtype.type(x.dtype.type(lower[i if lower.size > 1 else 0]) - free)
-        high = x.dtype.type(x.dtype.type(upper[i if upper.size > 1 else 0]) + free)
-        if x.ndim == 1:
-            out[0] += not (x[i] >= low) & (x[i] <= high)
-        else:
-            for k in range(x.shape[1]):
-                out[k] += not (x[i, k] >= low) & (x[i, k] <= high)
 
 
 class Box(Penalty):
@@ -104,32 +50,29 @@ class Box(Penalty):
             raise ValueError(
                 f"Box is empty: lower must not exceed upper. It does at coordinate {int(np.argmax(empty))}."
             )
-        size = np.maximum(
-            *(
-                np.where(np.isfinite(bound), np.abs(bound), 0.0)
-                for bound in (self.lower, self.upper)
-            )
-        )
-        self._slack = np.atleast_1d(RELATIVE * np.where(size > 0, size, 1.0))
         self._lower, self._upper = np.atleast_1d(self.lower), np.atleast_1d(self.upper)
+        finite = (np.where(np.isfinite(b), np.abs(b), 0.0) for b in (self._lower, self._upper))
+        size = np.maximum(*finite)
+        self._slack = RELATIVE * np.where(size > 0, size, 1.0)
 
+    @quiet
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
-        outside = np.empty(x[:1].size, np.int64)
-        count_outside(x, self._lower, self._upper, self._slack, outside)
-        return indicator(outside == 0) if x.ndim == 2 else (np.inf if outside[0] else 0.0)
+        lower, upper, slack = (
+            column(v, x).astype(x.dtype) for v in (self._lower, self._upper, self._slack)
+        )
+        return indicator(((x >= lower - slack) & (x <= upper + slack)).all(axis=0))
 
+    @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        clip(z, self._lower, self._upper, out)
+        lower, upper = (column(bound, z).astype(z.dtype) for bound in (self._lower, self._upper))
+        out[...] = prox(np, z, step, (0.0, 0.0, lower, upper))
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         """sum of max(l_i y_i, u_i y_i), where an infinite bound allows y_i of its sign to be zero only."""
         y = point(self, y, "y").astype(np.float64, copy=False)
-        lower, upper = (
-            bound[:, None] if y.ndim == 2 else bound for bound in (self._lower, self._upper)
-        )
-        bound = np.where(y > 0, upper, lower)
+        bound = np.where(y > 0, column(self._upper, y), column(self._lower, y))
         zero = (y == 0) | (np.isinf(bound) & (np.abs(y) <= RELATIVE * np.abs(y).max(axis=0)))
         return np.sum(np.multiply(bound, y, out=np.zeros_like(y), where=~zero), axis=0)
 
@@ -146,10 +89,8 @@ class Box(Penalty):
 
     def check_size(self, size: int) -> None:
         for bound in (self.lower, self.upper):
-            if bound.ndim and bound.size != size:
-                raise ValueError(
-                    f"Box has {bound.size} bounds, but there are {size} penalised coordinates."
-                )
+            if bound.ndim:
+                check_length(size, bound.size, "Box", "bounds")
 
 
 class NonNegative(Box):

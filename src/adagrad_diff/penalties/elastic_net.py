@@ -9,10 +9,8 @@ from scipy import sparse
 
 from .. import _check
 from .._messages import call
-from ..linalg import kernels
-from ._norm import ratio, tolerance
-from ._points import quiet
-from .base import EPS, Penalty, QuadraticTerms, point
+from .base import EPS, Penalty, QuadraticTerms, check_length, column, point, quiet, ratio, tolerance
+from .six_penalties import prox
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -41,33 +39,25 @@ class ElasticNet(Penalty):
     def __init__(self, l1: ArrayLike, l2: ArrayLike):
         self.l1, self.l2 = strength(l1, "l1", "ElasticNet"), strength(l2, "l2", "ElasticNet")
 
+    @quiet
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
-        total = np.empty(x[:1].size)
-        kernels.elastic_value(x, self.l1, self.l2, total)
-        if x.ndim == 1:
-            return total[0] if total[0] < np.inf else self._large_value(x)
-        return total if total.max() < np.inf else self._large_value(x)
+        size = np.abs(x).astype(np.float64, copy=False)
+        total = _weighted_sum(self.l1, size)
+        return total if not self.l2.any() else total + 0.5 * _weighted_sum(self.l2, size * size)
 
     @quiet
-    def _large_value(self, x: np.ndarray) -> Any:
-        """The value where the square of a number overflows."""
-        size, (l1, l2) = np.abs(x).astype(np.float64, copy=False), self._beside(x)
-        # Where a strength is zero, what it multiplies may be infinite.
-        return np.sum(
-            np.where(l1 > 0, l1 * size, 0.0) + np.where(l2 > 0, 0.5 * l2 * size * size, 0.0), axis=0
-        )
-
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        kernels.shrink(z, step, self.l1, self.l2, out)
+        l1, l2 = (lam.item() if lam.size == 1 else column(lam, z) for lam in (self.l1, self.l2))
+        out[...] = prox(np, z, step, (l1, l2, -np.inf, np.inf))
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         """sum of max(|y_i| - l1, 0)^2 / (2 l2); where l2 = 0, zero if |y_i| <= l1, else inf."""
         y = point(self, y, "y")
-        l1, l2 = self._beside(y)
+        l1, l2 = column(self.l1, y), column(self.l2, y)
         excess = np.maximum(np.abs(y) - l1, 0.0)
-        excess = np.where((l2 == 0) & (excess <= tolerance(y) * l1), 0.0, excess)
+        excess = np.where((l2 == 0) & (excess <= tolerance(y.dtype) * l1), 0.0, excess)
         return np.where(excess == 0, 0.0, excess * (excess / (2 * l2))).sum(axis=0)
 
     def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
@@ -84,16 +74,10 @@ class ElasticNet(Penalty):
     def norm_part(self) -> Penalty:
         return L1(self.l1)
 
-    def _beside(self, x: np.ndarray) -> list[np.ndarray]:
-        """Both strengths, as columns beside trajectories."""
-        return [lam[:, None] if x.ndim == 2 else lam for lam in (self.l1, self.l2)]
-
     def check_size(self, size: int) -> None:
         for lam in (self.l1, self.l2):
-            if lam.size not in (1, size):
-                raise ValueError(
-                    f"{self!r} has {lam.size} strengths, but there are {size} penalised coordinates."
-                )
+            if lam.size > 1:
+                check_length(size, lam.size, repr(self), "strengths")
 
     def __repr__(self) -> str:
         return call(self, l1=_plain(self.l1), l2=_plain(self.l2))
@@ -126,7 +110,7 @@ class L1(ElasticNet):
 
     def polar(self, y: ArrayLike) -> Any:
         y = point(self, y, "y")
-        return ratio(np.abs(y), self._beside(y)[0]).max(axis=0)
+        return ratio(np.abs(y), column(self.l1, y)).max(axis=0)
 
     def polar_accuracy(self, size: int) -> float:
         return 4 * EPS  # a maximum of quotients
@@ -166,6 +150,13 @@ class Ridge(ElasticNet):
 
     def __repr__(self) -> str:
         return call(self, lam=_plain(self.l2))
+
+
+def _weighted_sum(lam: np.ndarray, size: np.ndarray) -> Any:
+    """Return the sum of lam * size over the coordinates. Where a strength is zero, the size may be infinite."""
+    if lam.size == 1:
+        return lam[0] * size.sum(axis=0) if lam[0] else np.zeros(size.shape[1:])[()]
+    return np.where(column(lam, size) > 0, column(lam, size) * size, 0.0).sum(axis=0)
 
 
 def strength(lam: Any, name: str, owner: str) -> np.ndarray:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from ._points import answer, quiet
-from .base import Penalty, point
+from .base import Penalty, answer, point, quiet
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

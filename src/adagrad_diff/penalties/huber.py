@@ -7,27 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import nonnegative, positive
-from ..linalg.kernels import compiled
-from ._norm import tolerance
-from ._points import quiet
-from .base import Penalty, point
+from .base import Penalty, point, quiet, tolerance
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-
-@compiled
-def huber_shrink(z: Any, step: Any, lam: Any, slope: Any, out: Any) -> None:
-    """out = np.where(abs(z) <= delta * (1 + lam * step), z / (1 + lam * step), z - slope * step * np.sign(z))
-
-    where slope = lam * delta."""
-    for i in range(z.shape[0]):
-        for k in range(z.shape[1]):
-            size = abs(z[i, k])
-            inner, outer = size / (1.0 + lam * step[i, k]), size - slope * step[i, k]
-            out[i, k] = np.copysign(
-                outer if outer > inner else inner, z[i, k]
-            )  # the larger one is the right one
 
 
 class HuberPenalty(Penalty):
@@ -55,10 +38,8 @@ class HuberPenalty(Penalty):
     properties = frozenset({"separable"})
 
     def __init__(self, lam: float, delta: float):
-        self.lam, self.delta = (
-            nonnegative(lam, "lam", "HuberPenalty"),
-            positive(delta, "delta", "HuberPenalty"),
-        )
+        self.lam = nonnegative(lam, "lam", "HuberPenalty")
+        self.delta = positive(delta, "delta", "HuberPenalty")
 
     @quiet
     def value(self, x: ArrayLike) -> Any:
@@ -66,20 +47,19 @@ class HuberPenalty(Penalty):
         inner = np.minimum(size, self.delta)
         return np.sum(self.lam * inner * (size - 0.5 * inner), axis=0)
 
+    @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        huber_shrink(
-            np.atleast_2d(z),
-            np.atleast_2d(step),
-            self.lam,
-            self.lam * self.delta,
-            np.atleast_2d(out),
-        )
+        pull, size = self.lam * step, np.abs(z)
+        shrunk = np.maximum(
+            size / (1.0 + pull), size - pull * self.delta
+        )  # the larger one is right
+        out[...] = np.copysign(shrunk, z)
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         y = point(self, y, "y")
         size = np.abs(y).astype(np.float64, copy=False)
-        outside = (size > self.lam * self.delta * (1.0 + tolerance(y))).any(axis=0)
+        outside = (size > self.lam * self.delta * (1.0 + tolerance(y.dtype))).any(axis=0)
         half = np.sum(size * (size / (2.0 * self.lam)), axis=0) if self.lam else 0.0
         return np.where(outside, np.inf, half)[()]
 

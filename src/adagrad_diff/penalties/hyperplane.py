@@ -1,4 +1,4 @@
-"""Hyperplanes: one step along the metric's normal."""
+"""Hyperplanes and half-spaces: one step along the metric's normal."""
 
 from __future__ import annotations
 
@@ -7,53 +7,51 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from ..linalg.kernels import compiled
-from ._norm import indicator
-from ._points import quiet
-from ._rows import (
-    RESIDUAL_ROUNDING,
+from .base import (
+    EPS,
+    Penalty,
     by_row,
+    by_rows,
     check_length,
-    in_double,
-    normal,
-    scaled_equation,
+    indicator,
+    known_at_zero,
+    point,
+    quiet,
     tolerance,
 )
-from ._sizes import at_moderate_size
-from .base import Penalty, known_at_zero, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+RESIDUAL = 4 * EPS  # a residual of an equation as small as this, relative to its terms, is rounding
+CORRECTIONS = 8  # steps of iterative refinement, at most
 
-@compiled
-def project(z: Any, step: Any, beta: Any, a: Any, below: Any, rounding: Any, x: Any) -> None:
-    """Each row: x = z - step * a * (a @ z - beta) / (a @ (step * a)); x = z where a @ z is beta already, or below if allowed"""
-    for k in range(z.shape[0]):
-        zk, sk, xk = z[k], step[k], x[k]
-        dot, size, norm = 0.0, 0.0, 0.0
-        for i in range(a.size):
-            term = a[i] * zk[i]
-            dot += term
-            size += abs(term)
-            norm += a[i] * a[i] * sk[i]
-            xk[i] = zk[i]
-        excess = dot - beta
-        if abs(excess) <= rounding * (size + abs(beta)) or (below and excess < 0.0):
-            continue
-        for trial in range(
-            64
-        ):  # once is the formula; its rounding errors, relative to z, may be large relative to x
-            dot, size = 0.0, 0.0
-            for i in range(a.size):
-                xk[i] -= sk[i] * a[i] * (excess / norm)
-                dot += a[i] * xk[i]
-                size += abs(a[i] * xk[i])
-            excess = dot - beta
-            if excess == 0.0 or (
-                trial > 1 and not abs(excess) > RESIDUAL_ROUNDING * (size + abs(beta))
-            ):
-                break
+
+def normal(a: Any, owner: str) -> np.ndarray:
+    """Return the coefficients of a linear equation: a finite vector that is not zero."""
+    array = _check.real_array(a, f"The 'a' parameter of {owner}").astype(np.float64)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(
+            f"The 'a' parameter of {owner} must be one-dimensional. Got shape {array.shape} instead."
+        )
+    _check.finite(array, f"The 'a' parameter of {owner}")
+    if not array.any():
+        raise ValueError(
+            f"The 'a' parameter of {owner} is zero: the equation a'x = beta then says nothing about x."
+        )
+    return array
+
+
+def scaled_equation(a: np.ndarray, beta: float, owner: str) -> tuple[np.ndarray, float]:
+    """Return the same equation with coefficients of at most 1."""
+    largest = np.abs(a).max()
+    with np.errstate(over="ignore"):
+        right = float(beta / largest)
+    if not np.isfinite(right):
+        raise ValueError(
+            f"The 'beta' parameter of {owner}, {beta}, is too large for its 'a', which is at most {largest}: no x is so large."
+        )
+    return a / largest, right
 
 
 class Hyperplane(Penalty):
@@ -77,7 +75,7 @@ class Hyperplane(Penalty):
     """
 
     properties = frozenset({"set"})
-    _below = False
+    _below = False  # whether a'x may be less than beta
 
     def __init__(self, a: ArrayLike, beta: float):
         owner = type(self).__name__
@@ -95,8 +93,29 @@ class Hyperplane(Penalty):
         return indicator((excess <= slack) & (excess < np.inf))
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        others = self._a, self._below, 8 * float(np.finfo(z.dtype).eps)
-        in_double(at_moderate_size(project, lengths=(self._beta,), others=others), z, step, out)
+        eps = 8 * float(np.finfo(z.dtype).eps)
+
+        def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            terms = x * self._a
+            return terms.sum(axis=1) - self._beta, np.abs(terms).sum(axis=1) + abs(self._beta)
+
+        def project(z: np.ndarray, step: np.ndarray) -> np.ndarray:
+            normal = step * self._a
+            normal /= (normal * self._a).sum(axis=1)[:, None]
+            excess, size = residual(z)
+            moving = np.abs(excess) > eps * size
+            if self._below:
+                moving &= excess > 0.0
+            # Once is the formula. Its rounding errors are relative to z, which may be large.
+            for _ in range(CORRECTIONS):
+                if not moving.any():
+                    break
+                z = z - np.where(moving, excess, 0.0)[:, None] * normal
+                excess, size = residual(z)
+                moving &= np.abs(excess) > RESIDUAL * size
+            return z
+
+        by_rows(project, z, step, out)
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
@@ -115,4 +134,29 @@ class Hyperplane(Penalty):
         return known_at_zero(y, e)
 
     def check_size(self, size: int) -> None:
-        check_length(size, self.a.size, type(self).__name__)
+        check_length(size, self.a.size, type(self).__name__, "coefficients")
+
+
+class HalfSpace(Hyperplane):
+    r"""The indicator of a half-space.
+
+    .. math:: \varphi(x) = 0 \text{ if } \langle a, x\rangle \le \beta, \text{ else } \infty, \qquad
+              \text{prox}(z, s)_i = z_i - s_i a_i \frac{\max(\langle a, z\rangle - \beta, 0)}{\sum_j s_j a_j^2}
+
+    Parameters
+    ----------
+    a : array
+        The outer normal vector, not zero.
+    beta : float
+        The right-hand side.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import HalfSpace
+    >>> HalfSpace([1.0, 1.0], 2.0).prox([4.0, 1.0], step=[2.0, 1.0]).tolist()
+    [2.0, 0.0]
+    >>> HalfSpace([1.0, 1.0], 2.0).prox([0.0, 1.0], step=[2.0, 1.0]).tolist()
+    [0.0, 1.0]
+    """
+
+    _below = True

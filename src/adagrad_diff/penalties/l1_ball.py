@@ -1,18 +1,26 @@
-"""The L1 ball: the projection is a soft-thresholding, with a threshold that is just large enough."""
+"""The L1 ball and the simplex: soft-thresholding, with a threshold that is just large enough."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._check import nonnegative
-from ._norm import absolute_sum, indicator, largest, tolerance
-from ._points import quiet
-from ._roots import by_rows, exact, simplex_rows
-from ._sizes import at_moderate_size
-from .base import Penalty, point, support_near
+from .base import (
+    Penalty,
+    absolute_sum,
+    by_rows,
+    indicator,
+    largest,
+    point,
+    quiet,
+    support_near,
+    tolerance,
+)
+from .roots import close, thresholds
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike
 
 
@@ -43,19 +51,77 @@ class L1Ball(Penalty):
     @quiet
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
-        return indicator(absolute_sum(x) <= self.radius * (1.0 + tolerance(x)))
+        return indicator(absolute_sum(x) <= self.radius * (1.0 + tolerance(x.dtype)))
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        by_rows(
-            at_moderate_size(simplex_rows, lengths=(self.radius,), others=(True, exact(z))),
-            z,
-            step,
-            out,
-        )
+        limit = self.radius * (1.0 + close(z))
+
+        def project(z: np.ndarray, step: np.ndarray) -> np.ndarray:
+            x, outside = z.copy(), np.abs(z).sum(axis=1) > limit
+            x[outside] = np.copysign(self._onto(np.abs(z[outside]), step[outside]), z[outside])
+            return x
+
+        by_rows(project, z, step, out)
+
+    def _onto(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Return the projection of each row onto the simplex."""
+        if self.radius == 0.0 or not z.size:
+            return np.zeros_like(z)
+        thresholds(z, step, self.radius, np.empty(len(z)))
+        return z
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         return self.radius * largest(point(self, y, "y"))
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return support_near(self, y, e)
+
+
+class Simplex(L1Ball):
+    r"""The indicator of the simplex.
+
+    .. math:: \varphi(x) = 0 \text{ if } x \ge 0 \text{ and } \sum_i x_i = r, \text{ else } \infty, \qquad
+              \text{prox}(z, s)_i = \max(z_i - s_i \tau, 0), \quad \tau \text{ such that they add up to } r
+
+    Parameters
+    ----------
+    radius : float
+        The sum r >= 0.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import Simplex
+    >>> Simplex().prox([1.0, 0.5, -2.0], step=[3.0, 1.0, 1.0]).tolist()
+    [0.625, 0.375, 0.0]
+    """
+
+    def __init__(self, radius: float = 1.0):
+        self.radius = nonnegative(radius, "radius", "Simplex")
+
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
+        slack = self.radius * tolerance(x.dtype)
+        return indicator(
+            (np.abs(x.sum(axis=0, dtype=np.float64) - self.radius) <= slack)
+            & (x.min(axis=0) >= -slack)
+        )
+
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        slack = self.radius * close(z)
+
+        def project(z: np.ndarray, step: np.ndarray) -> np.ndarray:
+            x = z.copy()
+            outside = (np.abs(z.sum(axis=1) - self.radius) > slack) | (z.min(axis=1) < 0.0)
+            x[outside] = self._onto(z[outside], step[outside])
+            return x
+
+        by_rows(project, z, step, out)
+
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
+        return self.radius * point(self, y, "y").max(axis=0).astype(np.float64)
 
     def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
         return support_near(self, y, e)

@@ -1,18 +1,34 @@
-"""The Euclidean norm (not squared): the whole vector shrinks, or becomes zero."""
+"""The Euclidean norm (not squared), whose prox shrinks the whole vector or makes it zero, and its ball."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._check import nonnegative
-from ._norm import Norm, euclidean, ratio
-from ._points import quiet
-from ._roots import by_rows, l2_rows
-from .base import point
+from .base import (
+    Norm,
+    Penalty,
+    by_rows,
+    euclidean,
+    indicator,
+    point,
+    quiet,
+    ratio,
+    support_near,
+    tolerance,
+)
+from .roots import close, norms
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike
+
+
+def vector_norms(z: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Return the root of `norms` for whole rows, as a column."""
+    norms(z, a, np.array([0, z.shape[1]]), h := np.empty((len(z), 1)))
+    return h
 
 
 class L2(Norm):
@@ -44,8 +60,61 @@ class L2(Norm):
         return self.lam * euclidean(point(self, x))
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        by_rows(lambda z, step, x: l2_rows(z, step, self.lam, x), z, step, out)
+        def shrink(z: np.ndarray, step: np.ndarray) -> Any:
+            if self.lam == 0.0:
+                return z
+            h = vector_norms(z, a := self.lam * step)
+            return z * (h / (h + a))
+
+        by_rows(shrink, z, step, out)
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:
         return ratio(euclidean(point(self, y, "y")), self.lam)
+
+
+class L2Ball(Penalty):
+    r"""The indicator of the Euclidean ball.
+
+    .. math:: \varphi(x) = 0 \text{ if } \|x\|_2 \le r, \text{ else } \infty, \qquad
+              \text{prox}(z, s)_i = \frac{z_i}{1 + s_i \mu}, \quad
+              \mu = 0 \text{ if } z \text{ is inside, else such that } \|x\|_2 = r
+
+    Parameters
+    ----------
+    radius : float
+        The radius r >= 0.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import L2Ball
+    >>> L2Ball(1.0).prox([3.0, -4.0], step=1.0).round(12).tolist()
+    [0.6, -0.8]
+    """
+
+    properties = frozenset({"set"})
+
+    def __init__(self, radius: float):
+        self.radius = nonnegative(radius, "radius", "L2Ball")
+
+    @quiet
+    def value(self, x: ArrayLike) -> Any:
+        x = point(self, x)
+        return indicator(euclidean(x) <= self.radius * (1.0 + tolerance(x.dtype)))
+
+    def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
+        limit = self.radius * (1.0 + close(z))
+
+        def project(z: np.ndarray, step: np.ndarray) -> Any:
+            outside = np.sqrt((z * z).sum(axis=1, keepdims=True)) > limit
+            h = vector_norms(c := z / step, a := self.radius / step)  # radius times mu
+            return np.where(outside, self.radius * (c / (h + a)), z)
+
+        by_rows(project, z, step, out)
+
+    @quiet
+    def conjugate(self, y: ArrayLike) -> Any:
+        return self.radius * euclidean(point(self, y, "y"))
+
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        return support_near(self, y, e)

@@ -1,4 +1,4 @@
-"""The maximum norm: the largest coordinates are cut to a common size."""
+"""The maximum norm, whose prox cuts the largest coordinates to a common size, and its ball, a cube."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from .._check import nonnegative
-from ._norm import Norm, absolute_sum, largest, ratio
-from ._points import quiet
-from ._roots import by_rows, linf_rows
-from ._sizes import at_moderate_size
-from .base import point
+from .base import Norm, absolute_sum, by_rows, largest, point, quiet, ratio
+from .box import Box
+from .roots import thresholds
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -45,7 +43,16 @@ class LInf(Norm):
         return self.lam * largest(point(self, x))
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        by_rows(at_moderate_size(linf_rows, strengths=(self.lam,)), z, step, out)
+        by_rows(self._cut, z, step, out)
+
+    def _cut(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        if self.lam == 0.0:
+            return z
+        level = np.empty(len(z))
+        thresholds(np.abs(z) / step, 1.0 / step, self.lam, level)
+        return np.asarray(
+            np.clip(z, -np.maximum(level, 0.0)[:, None], np.maximum(level, 0.0)[:, None])
+        )
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:
@@ -59,3 +66,29 @@ class LInf(Norm):
         ]
         total = np.concatenate([np.zeros(kinks), np.ones(size), [-self.lam]])[None]
         return sparse.vstack([*sides, total]), np.concatenate([-g, g, [0.0]]), size
+
+
+class LInfBall(Box):
+    r"""The indicator of the ball of the maximum norm.
+
+    .. math:: \varphi(x) = 0 \text{ if } \max_i |x_i| \le r, \text{ else } \infty, \qquad
+              \text{prox}(z, s) = \min(\max(z, -r), r)
+
+    Parameters
+    ----------
+    radius : float
+        The radius r >= 0.
+
+    Examples
+    --------
+    >>> from adagrad_diff.penalties import LInfBall
+    >>> LInfBall(1.0).prox([3.0, -0.5, -2.0], step=1.0).tolist()
+    [1.0, -0.5, -1.0]
+    """
+
+    def __init__(self, radius: float):
+        self.radius = nonnegative(radius, "radius", "LInfBall")
+        super().__init__(-self.radius, self.radius)
+
+    def __repr__(self) -> str:
+        return f"LInfBall(radius={self.radius!r})"

@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..linalg.kernels import plain
-from ._points import quiet
-from ._rows import in_double, tolerance
-from ._sizes import at_moderate_size
-from .base import Penalty, known_at_zero, point
+from .. import _check
+from .base import Penalty, by_rows, indicator, known_at_zero, point, quiet, tolerance
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -38,11 +35,7 @@ class Monotone(Penalty):
     properties = frozenset({"set", "cone"})
 
     def __init__(self, increasing: bool = True):
-        if not isinstance(increasing, (bool, np.bool_)):
-            raise ValueError(
-                f"The 'increasing' parameter of Monotone must be True or False. Got {increasing!r} instead."
-            )
-        self.increasing = bool(increasing)
+        self.increasing = _check.flag(increasing, "increasing", "Monotone")
         self._sign = 1.0 if increasing else -1.0
 
     @quiet
@@ -50,11 +43,20 @@ class Monotone(Penalty):
         x = point(self, x)
         before, after = x[:-1] * x.dtype.type(self._sign), x[1:] * x.dtype.type(self._sign)
         slack = tolerance(x.dtype) * np.maximum(np.abs(before), np.abs(after))
-        inside = np.all(before - after <= slack, axis=0) & ~np.isnan(x).any(axis=0)
-        return np.where(inside, 0.0, np.inf) if x.ndim == 2 else (0.0 if inside else np.inf)
+        inside = (before - after <= slack).all(axis=0) & ~np.isnan(x).any(axis=0)
+        return indicator(inside)
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        in_double(at_moderate_size(pool, others=(self._sign,)), z, step, out)
+        from scipy.optimize import isotonic_regression
+
+        def pool(z: np.ndarray, step: np.ndarray) -> np.ndarray:
+            for k in np.flatnonzero((self._sign * np.diff(z, axis=1) < 0.0).any(axis=1)):
+                z[k] = isotonic_regression(
+                    z[k], weights=step[k].min() / step[k], increasing=self.increasing
+                ).x
+            return z
+
+        by_rows(pool, z, step, out)
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
@@ -62,36 +64,8 @@ class Monotone(Penalty):
         y = point(self, y, "y")
         sums = self._sign * np.cumsum(y, axis=0, dtype=np.float64)
         slack = tolerance(y.dtype) * np.sum(np.abs(y), axis=0, dtype=np.float64)
-        inside = np.all(sums >= -slack, axis=0) & (sums[-1] <= slack)
-        return np.where(inside, 0.0, np.inf) if y.ndim == 2 else (0.0 if inside else np.inf)
+        inside = (sums >= -slack).all(axis=0) & (sums[-1] <= slack)
+        return indicator(inside)
 
     def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
         return known_at_zero(y, e)
-
-
-@plain
-def pool(z: Any, step: Any, sign: Any, x: Any) -> None:
-    """Weighted isotonic regression of each row: a new sample is pooled with the blocks before it while it is below them.
-
-    SciPy's isotonic_regression is three times slower, and rounds where there are ties.
-    """
-    n = z.shape[1]
-    start, w, s, v = np.empty(n, np.int64), np.empty(n), np.empty(n), np.empty(n)
-    for k in range(z.shape[0]):
-        p = 0
-        for i in range(n):
-            level = sign * z[k, i]  # what is monotone stays as it is, bit for bit
-            wi, first = 1.0 / step[k, i], i
-            si = wi * level
-            while p > 0 and v[p - 1] > level:
-                p -= 1
-                wi += w[p]
-                si += s[p]
-                level, first = si / wi, start[p]
-            start[p], w[p], s[p], v[p] = first, wi, si, level
-            p += 1
-        stop = n
-        while p > 0:
-            p -= 1
-            x[k, start[p] : stop] = sign * v[p]
-            stop = start[p]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._check import nonnegative
-from ._norm import Norm, ratio
-from ._points import quiet
-from ._rows import as_rows, in_double
-from ._sizes import at_moderate_size
-from .base import point, scalar_step
+from .base import Norm, as_rows, by_rows, from_rows, point, quiet, ratio, scalar_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -44,17 +41,14 @@ class Nuclear(Norm):
     def __init__(self, lam: float, shape: tuple[int, int]):
         self.lam = nonnegative(lam, "lam", "Nuclear")
         try:
-            sides = tuple(shape) if np.ndim(shape) == 1 else ()
-        except (TypeError, ValueError):  # nothing to count, or lists of different lengths
-            sides = ()
-        if len(sides) != 2 or not all(
-            hasattr(n, "__index__") and not isinstance(n, bool) and n.__index__() >= 1
-            for n in sides
-        ):
+            rows, columns = (operator.index(n) for n in shape if not isinstance(n, bool))
+        except (TypeError, ValueError):
+            rows = columns = 0
+        if min(rows, columns) < 1:
             raise ValueError(
                 f"The 'shape' parameter of Nuclear must be two integers >= 1, for example (3, 4). Got {shape!r}."
             )
-        self.shape = (int(sides[0]), int(sides[1]))
+        self.shape = (rows, columns)
 
     def _singular(self, x: np.ndarray) -> np.ndarray:
         """The singular values of each trajectory's matrix; NaN if it holds NaN or inf, for which there is no decomposition."""
@@ -67,27 +61,22 @@ class Nuclear(Norm):
     @quiet
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
-        return (self.lam * self._singular(x).sum(axis=1)).reshape(x.shape[1:])[()]
+        return from_rows(self.lam * self._singular(x).sum(axis=1), x)
 
-    @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        step = np.broadcast_to(scalar_step(self, step, z), z.shape)
-        in_double(at_moderate_size(self._rows, strengths=(self.lam,)), z, step, out)
+        def shrink(z: np.ndarray, step: np.ndarray) -> np.ndarray:
+            if self.lam == 0.0:
+                return z
+            u, values, v = np.linalg.svd(z.reshape(-1, *self.shape), full_matrices=False)
+            values = np.maximum(values - self.lam * step, 0.0)
+            return np.asarray(((u * values[:, None, :]) @ v).reshape(z.shape))
 
-    def _rows(self, z: Any, step: Any, lam: Any, x: Any) -> None:
-        """Each row, with its one step."""
-        matrices = z.reshape(-1, *self.shape)
-        good = np.isfinite(matrices).all(axis=(1, 2))
-        x[:] = np.where(good[:, None], z, np.nan)
-        if lam > 0.0:
-            u, values, v = np.linalg.svd(matrices[good], full_matrices=False)
-            shrunk = np.maximum(values - lam * step[good, :1], 0.0)
-            x[good] = ((u * shrunk[:, None, :]) @ v).reshape(-1, z.shape[1])
+        by_rows(shrink, z, scalar_step(self, step), out)
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:
         y = point(self, y, "y")
-        return ratio(self._singular(y).max(axis=1), self.lam).reshape(y.shape[1:])[()]
+        return from_rows(ratio(self._singular(y).max(axis=1), self.lam), y)
 
     def check_size(self, size: int) -> None:
         rows, columns = self.shape

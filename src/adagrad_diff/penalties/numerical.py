@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from ._points import quiet
-from ._rows import in_double
-from .base import Penalty, conjugate_inside, inner_prox
+from .base import Penalty, by_rows, conjugate_inside, inner_prox
 from .foreign import as_penalty
 from .transformed import _Wrapped
 
@@ -70,17 +68,13 @@ class NumericalProx(_Wrapped):
     def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
         """Any metric will do."""
 
-    @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        in_double(self._rows, z, step, out)
+        def solve(z: np.ndarray, step: np.ndarray) -> np.ndarray:
+            return np.stack([self._solve(*pair) for pair in zip(z, step, strict=True)])
 
-    def _rows(self, z: Any, step: Any, x: Any) -> None:
-        for k in range(len(z)):
-            x[k] = self._solve(z[k], step[k])
+        by_rows(solve, z, step, out)
 
     def _solve(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        if not np.isfinite(z).all():
-            return np.full_like(z, np.nan)
         t = step.min()
         rate = t / step
         x = inner_prox(self.penalty, z, np.array([t]))

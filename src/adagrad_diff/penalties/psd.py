@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from ._norm import indicator
-from ._points import quiet
-from ._rows import as_rows, check_length, from_rows, tolerance
-from .base import Penalty, known_at_zero, point, scalar_step
+from .base import (
+    Penalty,
+    as_rows,
+    by_rows,
+    check_length,
+    from_rows,
+    indicator,
+    known_at_zero,
+    point,
+    quiet,
+    scalar_step,
+    tolerance,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -56,22 +65,24 @@ class PSD(Penalty):
         matrices, skew, finite = self._matrices(x)
         eigenvalues = np.linalg.eigvalsh(matrices)
         slack = tolerance(x.dtype) * np.abs(eigenvalues).max(axis=1)
-        value = indicator(finite & (eigenvalues[:, 0] >= -slack) & (skew <= slack))
-        return value if x.ndim == 2 else value[0]
+        inside = finite & (eigenvalues[:, 0] >= -slack) & (skew <= slack)
+        return from_rows(indicator(inside), x)
 
-    @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        scalar_step(self, step, z)  # the projection does not depend on it, but on its being one
-        matrices, skew, finite = self._matrices(z)
-        eigenvalues, vectors = np.linalg.eigh(matrices)
-        scale = 8 * np.finfo(z.dtype).eps * np.abs(eigenvalues).max(axis=1)
-        unchanged = finite & (skew == 0.0) & (eigenvalues[:, 0] >= -scale)
-        half = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))[:, None, :]
-        x = half @ half.transpose(0, 2, 1)
-        x = ((x + x.transpose(0, 2, 1)) / 2).reshape(len(x), -1)
-        x[~finite] = np.nan
-        x[unchanged] = as_rows(z)[unchanged]
-        from_rows(x, out)
+        scalar_step(self, step)  # the projection does not depend on it, but on its being one
+        rounding = 8 * float(np.finfo(z.dtype).eps)
+
+        def project(z: np.ndarray, step: np.ndarray) -> np.ndarray:
+            matrices, skew, _ = self._matrices(z.T)
+            eigenvalues, vectors = np.linalg.eigh(matrices)
+            slack = rounding * np.abs(eigenvalues).max(axis=1)
+            half = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))[:, None, :]
+            x = half @ half.transpose(0, 2, 1)
+            x = ((x + x.transpose(0, 2, 1)) / 2).reshape(z.shape)
+            inside = (skew == 0.0) & (eigenvalues[:, 0] >= -slack)
+            return np.where(inside[:, None], z, x)
+
+        by_rows(project, z, step, out)
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
@@ -80,11 +91,10 @@ class PSD(Penalty):
         matrices, skew, finite = self._matrices(y)
         eigenvalues = np.linalg.eigvalsh(matrices)
         slack = tolerance(y.dtype) * np.maximum(np.abs(eigenvalues).max(axis=1), skew)
-        value = indicator(finite & (eigenvalues[:, -1] <= slack))
-        return value if y.ndim == 2 else value[0]
+        return from_rows(indicator(finite & (eigenvalues[:, -1] <= slack)), y)
 
     def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
         return known_at_zero(y, e)
 
     def check_size(self, size: int) -> None:
-        check_length(size, self.n**2, f"PSD({self.n})")
+        check_length(size, self.n**2, self.name, "entries")

@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from ._norm import indicator
-from ._points import quiet
-from .base import Penalty, QuadraticTerms, known_at_zero, point
+from .base import Penalty, QuadraticTerms, indicator, known_at_zero, point, quiet
 from .foreign import as_penalty
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-
-LOOKED_AT_EARLY = 10_000_000  # coordinates that are looked at before anybody has so many
 
 
 class Separable(Penalty):
@@ -53,10 +48,6 @@ class Separable(Penalty):
             _coordinates(where, f"part {k} of Separable") for k, (where, _) in enumerate(self.parts)
         ]
         self._last: tuple[int, list[tuple[Any, Penalty]], np.ndarray] | None = None  # see `plan`
-        # Parts that count from the front overlap, or not, whatever the size is.
-        front = [k for k, where in enumerate(self._where) if (_numbers(where) >= 0).all()]
-        if self._least_size() <= LOOKED_AT_EARLY:  # larger ones when there is a vector of that size
-            self._indices(self._least_size(), front)
 
     @property
     def accepts(self) -> str:  # type: ignore[override]
@@ -85,8 +76,7 @@ class Separable(Penalty):
         return sum((penalty.value(x[where]) for where, penalty in pairs), np.zeros(x.shape[1:]))[()]
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        if out is not z:
-            np.copyto(out, z)
+        np.copyto(out, z)
         for where, penalty in self.plan(len(z))[1]:
             part, steps = out[where], step[where]
             if penalty.accepts == "scalar":
@@ -173,53 +163,38 @@ class Separable(Penalty):
                 ) from None
 
     def plan(self, size: int) -> tuple[int, list[tuple[Any, Penalty]], np.ndarray]:
-        """For vectors of this size: the size, the coordinates of each part with its penalty, and those without any."""
-        plan = self._last
-        if plan is None or plan[0] != size:
+        """Return the size, the coordinates of each part with its penalty, and those without any."""
+        if self._last is None or self._last[0] != size:
             size = _check.count(size, "size", self.name)
-            indices = self._indices(size, range(len(self._where)))
-            pairs = [
-                (index, penalty)
-                for index, (_, penalty) in zip(indices, self.parts, strict=True)
-                if index.size
-            ]
-            for index, penalty in pairs:
-                penalty.check_size(index.size)
-            rest = np.setdiff1d(np.arange(size), np.concatenate([*indices, np.empty(0, int)]))
-            plan = self._last = (
-                size,
-                [(_as_slice(index), penalty) for index, penalty in pairs],
-                rest,
-            )
-        return plan
+            pairs, taken = [], np.zeros(size, bool)
+            for k, (_, penalty) in enumerate(self.parts):
+                index = self._indices(k, size)
+                if taken[index].any() or np.unique(index).size < index.size:
+                    raise ValueError(
+                        f"Part {k} of {self.name} names coordinates a second time: parts must not overlap."
+                    )
+                taken[index] = True
+                if index.size:
+                    penalty.check_size(index.size)
+                    pairs.append((_as_slice(index), penalty))
+            self._last = size, pairs, np.flatnonzero(~taken)
+        return self._last
 
     def _least_size(self) -> int:
-        """A size that has all the coordinates that are named, and at least two where a slice has no end."""
+        """Return a size that has all the coordinates that are named, and at least two where a slice has no end."""
         return 2 + max(
             (int(np.abs(_numbers(where)).max(initial=0)) for where in self._where), default=0
         )
 
-    def _indices(self, size: int, which: Iterable[int]) -> list[np.ndarray]:
-        """The coordinates of these parts as indices >= 0 of vectors of the given size, no two of them the same."""
-        indices, taken = [], np.zeros(size, bool)
-        for k in which:
-            where, numbers = self._where[k], _numbers(self._where[k])
-            beyond = numbers[
-                (numbers > size if isinstance(where, slice) else numbers >= size)
-                | (numbers < -size)
-            ]
-            if beyond.size:
-                raise ValueError(
-                    f"Part {k} of {self.name} names {beyond[0]}, but there are {size} penalised coordinates."
-                )
-            index = np.arange(size)[where]
-            if taken[index].any() or np.unique(index).size < index.size:
-                raise ValueError(
-                    f"Part {k} of {self.name} names coordinates a second time: parts must not overlap."
-                )
-            taken[index] = True
-            indices.append(index)
-        return indices
+    def _indices(self, k: int, size: int) -> np.ndarray:
+        """Return the coordinates of a part as indices >= 0 of vectors of the given size."""
+        where = self._where[k]
+        numbers, last = _numbers(where), size if isinstance(where, slice) else size - 1
+        if (beyond := numbers[(numbers > last) | (numbers < -size)]).size:
+            raise ValueError(
+                f"Part {k} of {self.name} names {beyond[0]}, but there are {size} penalised coordinates."
+            )
+        return np.asarray(np.arange(size)[where])
 
 
 class Unpenalised(Separable):
@@ -245,8 +220,8 @@ class Unpenalised(Separable):
         self.penalty, self.free = as_penalty(penalty), free
         super().__init__([(free, self.penalty)])
 
-    def _indices(self, size: Any, which: Any) -> Any:
-        return [np.delete(np.arange(size), index) for index in super()._indices(size, which)]
+    def _indices(self, k: int, size: int) -> np.ndarray:
+        return np.delete(np.arange(size), super()._indices(k, size))
 
     def __repr__(self) -> str:
         return f"Unpenalised(penalty={self.penalty!r}, free={self.free!r})"
@@ -259,24 +234,14 @@ def _coordinates(where: Any, owner: str) -> Any:
         try:
             where.indices(0)
             _numbers(where)
-        except (
-            TypeError,
-            ValueError,
-            OverflowError,
-        ):  # neither numbers nor None, too large, or a step of zero
+        except (TypeError, ValueError, OverflowError):  # no numbers, too large, or a step of zero
             raise ValueError(sentence) from None
         return where
     try:
         array = np.atleast_1d(np.asarray(where))
     except ValueError:  # lists of different lengths
         raise ValueError(sentence) from None
-    if array.size == 0:
-        array = array.astype(np.intp)
-    if (
-        array.ndim != 1
-        or array.dtype.kind not in "iu"
-        or array.max(initial=0) > np.iinfo(np.intp).max
-    ):
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(sentence)
     return array.astype(np.intp)
 
@@ -297,12 +262,7 @@ def _as_slice(index: np.ndarray) -> Any:
 
 
 def _text(where: Any) -> str:
-    if isinstance(where, slice):
-        return (
-            f"{where.start} to {where.stop - 1}"
-            if where.stop - where.start > 1
-            else f"{where.start}"
-        )
-    return (
-        f"{where.tolist()}" if where.size < 8 else f"{where[:5].tolist()} and {where.size - 5} more"
-    )
+    """Return coordinates as messages name them."""
+    if not isinstance(where, slice):
+        return _check.shown(where.tolist())
+    return f"{where.start} to {where.stop - 1}"

@@ -156,12 +156,16 @@ def _is(value: Number, constant: float) -> bool:
     return isinstance(value, float) and value == constant
 
 
+def soft(xp: Any, z: Any, by: Any) -> Any:
+    """Return sign(z) max(|z| - by, 0)."""
+    return z - xp.clip(z, -by, by)
+
+
 def prox(xp: Any, z: Any, step: Any, limits: Limits) -> Any:
     """The proximal point of z; `step` broadcasts against it."""
     l1, l2, lower, upper = limits
     if not _is(l1, 0.0):
-        by = step * l1
-        z = z - xp.clip(z, -by, by)
+        z = soft(xp, z, step * l1)
     if not _is(l2, 0.0):
         z = z / (1 + step * l2)
     if not (_is(lower, -math.inf) and _is(upper, math.inf)):

@@ -7,29 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import numbers, shown
-from ._norm import Norm, ratio, unit_of
-from ._points import quiet
-from ._rows import in_double
-from ._sizes import at_moderate_size
-from .base import point, scalar_step
+from .base import (
+    Norm,
+    by_rows,
+    check_length,
+    column,
+    point,
+    quiet,
+    ratio,
+    scalar_step,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-
-def slope_rows(z: Any, step: Any, lams: Any, x: Any) -> None:
-    """Each row: the nearest nonincreasing vector to the sorted |z| - step * lams, if not negative, in the order of z"""
-    from scipy.optimize import isotonic_regression
-
-    for k in range(len(z)):
-        if not np.isfinite(z[k]).all():
-            x[k] = np.nan
-            continue
-        size = np.abs(z[k])
-        order = np.argsort(-size, kind="stable")
-        nearest = isotonic_regression(size[order] - step[k] * lams, increasing=False).x
-        x[k, order] = np.maximum(nearest, 0.0)
-        x[k] = np.copysign(x[k], z[k])
 
 
 class SLOPE(Norm):
@@ -83,20 +73,23 @@ class SLOPE(Norm):
     def value(self, x: ArrayLike) -> Any:
         return self.lams @ self._descending(point(self, x))
 
-    @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        step = np.broadcast_to(scalar_step(self, step, z), z.shape)
-        in_double(at_moderate_size(slope_rows, strengths=(self.lams,)), z, step, out)
+        from scipy.optimize import isotonic_regression
+
+        def shrink(z: np.ndarray, step: np.ndarray) -> Any:
+            size = np.abs(z)
+            order = np.argsort(-size, axis=1, kind="stable")
+            falling = np.take_along_axis(size, order, axis=1) - step * self.lams
+            nearest = [isotonic_regression(row, increasing=False).x for row in falling]
+            np.put_along_axis(size, order, np.maximum(nearest, 0.0), axis=1)
+            return np.copysign(size, z)
+
+        by_rows(shrink, z, scalar_step(self, step), out)
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:
-        sizes = self._descending(point(self, y, "y"))
-        unit, own = unit_of(sizes[0]), unit_of(self.lams[0])
-        sums, strengths = np.cumsum(sizes / unit, axis=0), np.cumsum(self.lams / own)
-        return unit * ratio(sums, strengths.reshape(-1, *(1,) * (sums.ndim - 1))).max(axis=0) / own
+        sums = np.cumsum(self._descending(point(self, y, "y")), axis=0)
+        return ratio(sums, column(np.cumsum(self.lams), sums)).max(axis=0)
 
     def check_size(self, size: int) -> None:
-        if self.lams.size != size:
-            raise ValueError(
-                f"SLOPE has {self.lams.size} strengths, but there are {size} penalised coordinates."
-            )
+        check_length(size, self.lams.size, "SLOPE", "strengths")

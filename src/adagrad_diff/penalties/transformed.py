@@ -9,10 +9,20 @@ import numpy as np
 from scipy import sparse
 
 from .. import _check
-from ._norm import indicator, ratio, unit_of
-from ._points import quiet
-from ._rows import tolerance
-from .base import EPS, Penalty, QuadraticTerms, conjugate_inside, inner_prox, point
+from .base import (
+    EPS,
+    Penalty,
+    QuadraticTerms,
+    check_length,
+    column,
+    conjugate_inside,
+    indicator,
+    inner_prox,
+    point,
+    quiet,
+    ratio,
+    tolerance,
+)
 from .foreign import as_penalty
 
 if TYPE_CHECKING:
@@ -109,9 +119,9 @@ class Scaled(_Wrapped):
         if self._set:
             self.penalty.apply(z, step, out)
         elif self.factor > 0.0:
-            inner_prox(self.penalty, z, step * np.float64(self.factor), out)
+            out[...] = inner_prox(self.penalty, z, step * np.float64(self.factor))
         else:
-            np.copyto(out, z)
+            out[...] = z
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
@@ -193,30 +203,24 @@ class Translated(_Wrapped):
     @quiet
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
-        shift = _beside(self.shift, x)
+        shift = column(self.shift, x)
         return self._value(
             (x - shift).astype(x.dtype, copy=False), x, np.maximum(np.abs(x), np.abs(shift))
         )
 
     @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        shift = _beside(self.shift, z)
+        shift = column(self.shift, z)
         moved = z - shift
         x = inner_prox(self.penalty, moved, step)
-        np.copyto(
-            out, np.where(x == moved, z, x + shift), casting="same_kind"
-        )  # what stays, stays without rounding
+        out[...] = np.where(x == moved, z, x + shift)  # what stays, stays without rounding
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         """phi*(y) + <shift, y>."""
         y = point(self, y, "y")
-        shift, conjugate = _beside(self.shift, y), self.penalty.conjugate(y)
-        one, other = (
-            unit_of(np.abs(shift).max(axis=0)),
-            unit_of(np.abs(y).max(axis=0)),
-        )  # so that the sum is not inf - inf
-        moved = np.sum((shift / one) * (y / other), axis=0, dtype=np.float64) * one * other
+        moved = np.sum(column(self.shift, y) * y, axis=0, dtype=np.float64)
+        conjugate = self.penalty.conjugate(y)
         return np.where(conjugate == np.inf, np.inf, conjugate + moved)[()]
 
     def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
@@ -228,7 +232,7 @@ class Translated(_Wrapped):
         )
 
     def check_size(self, size: int) -> None:
-        _check_length(self.shift, size, "shift", "Translated")
+        _check_entries(self.shift, size, "The 'shift' of Translated")
         super().check_size(size)
 
 
@@ -277,25 +281,21 @@ class Precomposed(_Wrapped):
     @quiet
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
-        return self._value(
-            (_beside(self.diagonal, x) * x).astype(x.dtype, copy=False), x, np.abs(x)
-        )
+        return self._value((column(self.diagonal, x) * x).astype(x.dtype, copy=False), x, np.abs(x))
 
     @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        a = _beside(self.diagonal, z)
+        a = column(self.diagonal, z)
         square = self.diagonal[0] ** 2 if self.penalty.accepts == "scalar" else a**2
         scaled = (a * z).astype(z.dtype, copy=False)
         x = inner_prox(self.penalty, scaled, step * square)
-        np.copyto(
-            out, np.where(x == scaled, z, x / a), casting="same_kind"
-        )  # what stays, stays without rounding
+        out[...] = np.where(x == scaled, z, x / a)  # what stays, stays without rounding
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         """phi*(y / a)."""
         y = point(self, y, "y")
-        return self.penalty.conjugate((y / _beside(self.diagonal, y)).astype(y.dtype, copy=False))
+        return self.penalty.conjugate((y / column(self.diagonal, y)).astype(y.dtype, copy=False))
 
     def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
         return conjugate_inside(self.penalty, y / self.diagonal, e / np.abs(self.diagonal))
@@ -303,10 +303,10 @@ class Precomposed(_Wrapped):
     @quiet
     def polar(self, y: ArrayLike) -> Any:
         y = point(self, y, "y")
-        return self.penalty.polar((y / _beside(self.diagonal, y)).astype(y.dtype, copy=False))
+        return self.penalty.polar((y / column(self.diagonal, y)).astype(y.dtype, copy=False))
 
     def check_size(self, size: int) -> None:
-        _check_length(self.diagonal, size, "diagonal", "Precomposed")
+        _check_entries(self.diagonal, size, "The 'diagonal' of Precomposed")
         super().check_size(size)
 
     def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
@@ -330,14 +330,6 @@ def _per_coordinate(value: Any, name: str, owner: str) -> np.ndarray:
     return array
 
 
-def _beside(array: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """As a column beside trajectories."""
-    _check_length(array, len(x), "array", "the penalty")
-    return array[:, None] if x.ndim == 2 else array
-
-
-def _check_length(array: np.ndarray, size: int, name: str, owner: str) -> None:
-    if array.size not in (1, size):
-        raise ValueError(
-            f"The {name!r} of {owner} has {array.size} entries, but there are {size} penalised coordinates."
-        )
+def _check_entries(array: np.ndarray, size: int, owner: str) -> None:
+    if array.size > 1:
+        check_length(size, array.size, owner, "entries")

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._norm import indicator
-from .base import Penalty, QuadraticTerms, known_at_zero, point
+from .base import Penalty, QuadraticTerms, indicator, known_at_zero, point
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -26,12 +25,10 @@ class Zero(Penalty):
     properties = frozenset({"separable", "seminorm"})
 
     def value(self, x: ArrayLike) -> Any:
-        x = point(self, x)
-        return 0.0 if x.ndim == 1 else np.zeros(x.shape[1])
+        return np.zeros(point(self, x).shape[1:])[()]
 
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        if out is not z:
-            np.copyto(out, z)
+        np.copyto(out, z)
 
     def conjugate(self, y: ArrayLike) -> Any:
         return indicator(np.all(point(self, y, "y") == 0, axis=0))
