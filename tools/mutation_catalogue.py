@@ -126,8 +126,8 @@ MUTATIONS = (
     Mutation(
         "The prox of L1 ignores the step",
         PENALTIES,
-        "size = abs(z[i]) - step[i] * lam",
-        "size = abs(z[i]) - lam",
+        "z = soft(xp, z, step * l1)",
+        "z = soft(xp, z, 0.0 * step + l1)",
     ),
     Mutation(
         "ElasticNet's conjugate is twice too large",
@@ -138,14 +138,14 @@ MUTATIONS = (
     Mutation(
         "The polar of GroupL2 adds up groups instead of taking the largest",
         PENALTIES,
-        "return ratio(self._norms(y), self._strength[:, None]).max(axis=0)",
-        "return ratio(self._norms(y), self._strength[:, None]).sum(axis=0)",
+        "self._strength).max(axis=1)",
+        "self._strength).sum(axis=1)",
     ),
     Mutation(
         "The prox of Translated shifts the wrong way back",
         PENALTIES,
-        "out, np.where(x == moved, z, x + shift)",
-        "out, np.where(x == moved, z, x - shift)",
+        "np.where(x == moved, z, x + shift)",
+        "np.where(x == moved, z, x - shift)",
     ),
     Mutation(
         "Precomposed does not scale the step of the inner prox",

@@ -22,12 +22,12 @@ from .base import (
     quiet,
     tolerance,
 )
+from .hyperplane import REFINEMENT_STEPS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-CORRECTIONS = 16  # steps of iterative refinement, at most
 NEGLIGIBLE = 1e-30  # a residual as small as this, where equations and z have no larger terms
 
 
@@ -125,7 +125,7 @@ class Affine(Penalty):
         E, M, gram = factor
         before = np.full(len(self._b), np.inf)
         # Once is the formula. Its rounding errors are relative to z, which may be large.
-        for k in range(CORRECTIONS):
+        for k in range(REFINEMENT_STEPS):
             excess = self._A @ z - self._b
             if k > 1 and not (np.abs(excess) < 1e-3 * before).any():  # the rest is rounding
                 break

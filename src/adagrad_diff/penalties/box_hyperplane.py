@@ -19,14 +19,11 @@ from .base import (
     tolerance,
 )
 from .box import Box
-from .hyperplane import RESIDUAL, normal, scaled_equation
+from .hyperplane import REFINEMENT_STEPS, RESIDUAL, normal, scaled_equation
+from .roots import NEWTON_STEPS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-
-MAX_STEPS = 200  # of the search for the multiplier: at least every second one halves the bends
-CORRECTIONS = 64  # steps that remove a rounding error of the equation, at most
 
 
 def project(
@@ -47,7 +44,7 @@ def project(
     rate = step * a
     tau, low, high, before, bends = 0.0, -np.inf, np.inf, np.inf, None
     most = least = np.nan  # the values at low and high
-    for k in range(MAX_STEPS):
+    for k in range(NEWTON_STEPS):
         x = np.clip(z - rate * tau, lower, upper)
         terms = a * x
         value, size = terms.sum() - beta, np.abs(terms).sum() + abs(beta)
@@ -87,7 +84,7 @@ def corrected(
     beta: float,
 ) -> np.ndarray:
     """Return x without the rounding error of a'x = beta: coordinates move between their bounds."""
-    for _ in range(CORRECTIONS):
+    for _ in range(REFINEMENT_STEPS):
         terms = a * x
         rest = beta - terms.sum()
         if abs(rest) <= RESIDUAL * (np.abs(terms).sum() + abs(beta)):

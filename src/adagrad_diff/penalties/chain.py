@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from .. import _check
-from ..linalg.kernels import plain
+from ..linalg.compiling import plain
 from .base import Norm, absolute_sum, as_rows, by_rows, from_rows, point, quiet, tolerance
 
 if TYPE_CHECKING:

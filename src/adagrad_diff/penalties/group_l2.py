@@ -21,13 +21,11 @@ from .base import (
     quiet,
     ratio,
 )
-from .roots import norms
+from .roots import NEWTON_STEPS, norms
 from .six_penalties import soft
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-POLAR_STEPS = 200  # of Newton's method, at most
 
 
 class GroupL2(Norm):
@@ -177,7 +175,7 @@ class SparseGroupL2(Norm):
         group, size = self._group, np.abs(as_rows(y))
         # Newton's method from the left for the convex decreasing norm(soft(y_g, l1 t)) - l2 t.
         t = np.zeros((len(size), group._strength.size))
-        for _ in range(POLAR_STEPS):
+        for _ in range(NEWTON_STEPS):
             excess = np.maximum(size - self.l1 * t[:, group._labels], 0.0)
             size_g = np.sqrt(group._sums(excess**2))
             gap = size_g - self.l2 * t

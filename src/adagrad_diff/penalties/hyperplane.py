@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 RESIDUAL = 4 * EPS  # a residual of an equation as small as this, relative to its terms, is rounding
-CORRECTIONS = 8  # steps of iterative refinement, at most
+REFINEMENT_STEPS = 16  # steps of iterative refinement, at most
 
 
 def normal(a: Any, owner: str) -> np.ndarray:
@@ -107,7 +107,7 @@ class Hyperplane(Penalty):
             if self._below:
                 moving &= excess > 0.0
             # Once is the formula. Its rounding errors are relative to z, which may be large.
-            for _ in range(CORRECTIONS):
+            for _ in range(REFINEMENT_STEPS):
                 if not moving.any():
                     break
                 z = z - np.where(moving, excess, 0.0)[:, None] * normal

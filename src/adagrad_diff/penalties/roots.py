@@ -10,17 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg.kernels import compiled
+from ..linalg.compiling import compiled
 
-CLOSE = 1e-12  # a point this close to the boundary of a set, relative to its size, is left alone
-CLOSE_FLOAT32 = 1e-6
+ON_BOUNDARY = (
+    1e-12  # a point this close to the boundary of a set, relative to its size, is left alone
+)
+ON_BOUNDARY_FLOAT32 = 1e-6
 ACCURACY = 1e-13  # relative error of a sum, and 1e-2 times that of a norm
-MAX_STEPS = 200  # of Newton's method, which takes about 8
+NEWTON_STEPS = 200  # at most; about 8 are usual
 
 
 def close(z: np.ndarray) -> float:
     """Return how closely a point of z's dtype can be expected to lie on the boundary of a set."""
-    return CLOSE_FLOAT32 if z.dtype == np.float32 else CLOSE
+    return ON_BOUNDARY_FLOAT32 if z.dtype == np.float32 else ON_BOUNDARY
 
 
 @compiled(small="python")
@@ -37,7 +39,7 @@ def thresholds(v: Any, step: Any, target: float, tau: Any) -> None:
             total += v[k, i]
             slope += step[k, i]
         change, tau[k] = max(change, total / slope), 0.0
-        for _ in range(MAX_STEPS):
+        for _ in range(NEWTON_STEPS):
             tau[k] += change
             total, slope, single = -target, 0.0, -np.inf
             for i in range(v.shape[1]):
@@ -66,7 +68,7 @@ def norms(z: Any, a: Any, starts: Any, h: Any) -> None:
             root = 0.0
             for i in range(starts[g], starts[g + 1]):
                 root = max(root, abs(z[k, i]) - a[k, i])
-            for _ in range(MAX_STEPS):
+            for _ in range(NEWTON_STEPS):
                 square, slope = 0.0, 0.0
                 for i in range(starts[g], starts[g + 1]):
                     if z[k, i] != 0.0:

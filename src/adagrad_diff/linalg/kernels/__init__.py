@@ -3,7 +3,6 @@
 from ..compiling import compiled, is_small, plain
 from ..compressed import add_rows_dot, add_rows_tdot
 from ..residuals import residuals, softmax_residuals
-from ._elastic import elastic_value, shrink
 from ._exact import (
     exact_dense_dot,
     exact_dense_tdot,
@@ -20,7 +19,6 @@ __all__ = [
     "add_rows_dot",
     "add_rows_tdot",
     "compiled",
-    "elastic_value",
     "exact_dense_dot",
     "exact_dense_tdot",
     "exact_rows_dot",
@@ -29,7 +27,6 @@ __all__ = [
     "pair_sum",
     "plain",
     "residuals",
-    "shrink",
     "softmax_residuals",
     "two_product",
     "two_sum",
