@@ -54,6 +54,7 @@ def default() -> Iterator[Row]:
                     ours=AdaGradDiff,
                     same=lambda p: AdaGradDiff(p, accumulator_dtype=p[0].dtype),
                     l1=lambda p: AdaGradDiff(p, penalty=L1(1e-4)),
+                    loop=lambda p: AdaGradDiff(p, foreach=False),
                     adam_diff=AdamDiff,
                     adagrad=torch.optim.Adagrad,
                     adam=torch.optim.Adam,
@@ -65,6 +66,7 @@ def default() -> Iterator[Row]:
             if dtype == torch.bfloat16:
                 yield Row("  buffers in bfloat16", times["same"], *peer, must=DEFAULT_LIMIT)
             yield Row("  with L1", times["l1"], "without", times["ours"])
+            yield Row("  one tensor after the other", times["loop"], "lists", times["ours"])
             yield Row("  AdamDiff", times["adam_diff"], "Adam", times["adam"])
 
 

@@ -1,7 +1,6 @@
 """The command line, as a user meets it."""
 
 import hashlib
-import json
 import os
 import re
 import shlex
@@ -82,16 +81,6 @@ def test_help_is_whole(run, monkeypatch, width):
         assert not re.search(r"\w\.\.\.$", text, re.MULTILINE), text
         if path:
             assert len(command.get_short_help_str(1000)) <= 60
-
-
-def test_out_is_where_results_go():
-    """Every command that writes something has it."""
-    options = {
-        path: {name for option in command.params for name in option.opts}
-        for path, command in commands(main)
-    }
-    writing = {path[-1] for path, names in options.items() if "--out" in names}
-    assert writing == {"compare", "fit", "reproduce", "verify", "fetch"}
 
 
 def test_info(run):
@@ -217,20 +206,6 @@ def test_stand_in_is_named_everywhere(run):
     assert "--data" in result.stderr
     for name in ("table.csv", "table.md", "figA_news20.csv", "run.json"):
         assert "stand-in" in Path("out", name).read_text()
-
-
-@pytest.mark.usefixtures("unsaved")
-def test_a_fresh_machine_has_the_real_splice(run):
-    """No directory, no cache, no network."""
-    result = run("reproduce", "fig3", "--etas", "3", "--starts", "1", "--out", "out")
-    assert result.exit_code == 0, result.output
-    assert "Logistic regression on splice.t" in result.stderr
-    assert "stand-in" not in result.output
-    known = json.loads(Path("out", "run.json").read_text())["problems"]["splice"]
-    assert (known["data"], known["sha256"]) == (
-        "splice.t",
-        datasets._registry.REGISTRY["splice.t"].sha256,
-    )
 
 
 def test_damaged_data(run, tmp_path):

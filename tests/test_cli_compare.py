@@ -1,10 +1,8 @@
 """`adagrad-diff compare`: files of all kinds, a page, folders that nobody else's results are lost in."""
 
 import json
-import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -27,9 +25,10 @@ SMALL += ["--budget", "20"]
 
 
 def everything(directory):
-    """Contents by path, without the checkpoint whose bound is computed again when it is read."""
+    """Contents by path, without pages, which have the time, and what is computed again."""
     paths = [path for path in Path(directory).rglob("*") if path.is_file()]
-    return {path: path.read_bytes() for path in paths if path.name != "optimum.npz"}
+    changing = ("optimum.npz", "page.html", "report.html")
+    return {path: path.read_bytes() for path in paths if path.name not in changing}
 
 
 def embedded(page):
@@ -63,7 +62,7 @@ def test_a_file_becomes_a_page(run, tmp_path, name, monkeypatch):
     shown = embedded(page)
     assert shown["f_star"] == found["f_star"]
     assert shlex.split(shown["command"][0]) == ["adagrad-diff", *command]
-    content = json.loads((tmp_path / found["results"] / "content.json").read_text())
+    content = embedded((tmp_path / found["results"] / "page.html").read_text(encoding="utf-8"))
     assert content["scores"] == found["scores"]
     fitted = run("fit", "mixed.csv", *mixed_table.target(name), "--json", "--tol", "1e-9")
     assert found["f_star"]["how"] == "certified"
@@ -108,33 +107,24 @@ def test_again_and_another(run, tmp_path):
     assert everything(".") == before
 
     kept = Path(folder, "page.html")
-    assert kept.read_bytes() == Path("report.html").read_bytes()
+    page = kept.read_bytes()
+    assert page == Path("report.html").read_bytes()
     before = everything("report.results")
     mixed_table.write(tmp_path / "other.csv", mixed_table.columns(seed=1))
     others = (
-        ["--alpha", "0.5"],
-        ["--penalty", "l2"],
-        ["--no-intercept"],
-        ["--drop", "x3"],
-        ["--no-standardize"],
-        ["--starts", "1"],
-        ["--budget", "21"],
-        ["other.csv"],
+        [*ILL, *SMALL, "--alpha", "0.5"],
+        [*ILL, *SMALL, "--no-intercept"],
+        [*ILL, *SMALL, "--no-standardize"],
+        [*ILL, *SMALL, "--budget", "21"],
+        ["compare", "other.csv", *ILL[2:], *SMALL],
     )
     for k, other in enumerate(others):
-        command = ["compare", *other, *ILL[2:]] if other == ["other.csv"] else [*ILL]
-        another = run(*command, *SMALL, *(other if other != ["other.csv"] else ()))
+        another = run(*other)
         assert another.exit_code == 0, (other, another.output)
         assert len(folders()) == 2 + k
-        assert kept.read_bytes() != Path("report.html").read_bytes()
+        assert page == kept.read_bytes() != Path("report.html").read_bytes()
     after = everything("report.results")
     assert all(after[path] == content for path, content in before.items())
-    before = everything(".")
-    moved = run(*ILL, *SMALL, "--alpha", "0.5", "--out", "sub/two.html")
-    assert moved.exit_code == 0, moved.output
-    assert {
-        path: text for path, text in everything(".").items() if "sub" not in path.parts
-    } == before
 
     Path("report.html").write_text("mine")
     refused = run(*ILL, *SMALL)
@@ -216,7 +206,7 @@ def test_bad_options(run, tmp_path):
             assert sentence in result.stderr, (option, value, result.stderr)
             assert "Did you mean 'hinge'?" in result.stderr
     below = run(*ILL, *SMALL, "--out", "mixed.csv/report.html")
-    assert (below.exit_code, "mixed.csv/report.results" in below.stderr) == (2, True), below.output
+    assert (below.exit_code, "directory cannot be written" in below.stderr) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["mixed.csv"]
 
 
@@ -256,32 +246,6 @@ def test_interrupted_and_resumed(run, tmp_path):
     assert "begun before and continues in cut.results/" in resumed.stderr
     one, other = json.loads(resumed.stdout), json.loads(whole.stdout)
     assert {**one, "report": 0, "results": 0} == {**other, "report": 0, "results": 0}
-
-
-@pytest.mark.slow
-def test_progress_with_the_time_left(run, tmp_path):
-    """On a terminal, and only there."""
-    pty = pytest.importorskip("pty")
-    termios = pytest.importorskip("termios")
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, 120))
-    command = [sys.executable, "-m", "adagrad_diff", *ILL, *SMALL[:-1], "300"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs
-    ) as process:
-        os.close(theirs)
-        said = b""
-        with os.fdopen(ours, "rb", buffering=0) as screen:
-            while True:
-                try:
-                    part = screen.read(4096)
-                except OSError:  # the other end is closed
-                    break
-                if not part:
-                    break
-                said += part
-    assert process.returncode == 0, said
-    assert re.search(rb"rules with a step size.*\d+%.*\[\d\d:\d\d<\d\d:\d\d", said), said
 
 
 def test_what_is_not_installed_is_named(run, tmp_path, monkeypatch):
@@ -326,74 +290,3 @@ def test_a_cluster_computes_the_same(run):
         there = run(*ILL, *SMALL, "--json", *options)
     assert there.exit_code == 0, there.output
     assert json.loads(there.stdout)["scores"] == json.loads(here.stdout)["scores"]
-
-
-def test_real_data(run):
-    real = Path(__file__).parents[2] / "shared" / "data"
-    if not (real / "a9a").exists():
-        pytest.skip("the LIBSVM files are not here")
-    small = [
-        "--rules",
-        "AdaGradDiff,AdaGrad",
-        "--etas",
-        "0.1,1",
-        "--starts",
-        "1",
-        "--budget",
-        "10",
-        "--json",
-    ]
-    one = run("compare", "a9a", "--data", str(real), *small, "--out", "one.html")
-    two = run("compare", str(real / "a9a"), *small, "--out", "two.html")
-    assert one.exit_code == two.exit_code == 0, (one.output, two.output)
-    assert json.loads(one.stdout)["scores"] == json.loads(two.stdout)["scores"]
-    assert dict(json.loads(one.stdout)["about"])["Samples"] == "32561"
-
-
-@pytest.mark.slow
-def test_killed_wherever_a_file_gets_its_name(run, tmp_path, monkeypatch):
-    """Before and after: the same command goes on to the same numbers, and leaves nothing else behind."""
-    from checkpointing import Crash, crash_at
-
-    least = ["--rules", "AdaGradDiff", "--etas", "0.1:1:2", "--starts", "1", "--budget", "5"]
-    arguments = [*ILL, *least, "--out", "sub/report.html"]
-    volatile = ("created", "command")
-
-    def numbers():
-        found = json.loads(next(Path("sub").rglob("content.json")).read_text())
-        return {name: part for name, part in found.items() if name not in volatile}
-
-    assert run(*arguments).exit_code == 0
-    whole, names = numbers(), sorted(map(str, everything("sub")))
-    for moment in range(1, 30):
-        for before in (True, False):
-            shutil.rmtree("sub")
-            with monkeypatch.context() as patch:
-                crash_at(patch, moment, before=before)
-                try:
-                    done = run(*arguments)
-                except Crash:
-                    done = None
-            if done is None or isinstance(done.exception, Crash):
-                for path in Path("sub").rglob("*.partial"):
-                    pytest.fail(f"{path} is left by an exception")
-                done = run(*arguments)
-                assert done.exit_code == 0, (moment, before, done.output)
-            assert done.exit_code == 0
-            assert numbers() == whole
-            assert sorted(map(str, everything("sub"))) == names
-        if moment > len(names) and done.exception is None:
-            break
-
-
-def test_a_half_written_optimum_is_no_foreign_file(run, tmp_path):
-    """What a kill has left before there was anything else."""
-    arguments = [*ILL, *SMALL]
-    assert run(*arguments).exit_code == 0
-    folder = next(Path("report.results").rglob("optimum.npz")).parent
-    shutil.rmtree(folder)
-    folder.mkdir()
-    (folder / f"optimum.npz.{'0f' * 8}.partial").write_bytes(b"half")
-    done = run(*arguments)
-    assert done.exit_code == 0, done.output
-    assert not list(folder.rglob("*.partial"))

@@ -129,24 +129,6 @@ def test_wrong_files_in_the_cache(fault, page, cache):
     assert page.asked == []
 
 
-@pytest.mark.peer
-def test_leftovers_and_ctrl_c(page, cache, monkeypatch):
-    """What a killed download leaves is removed, and an interrupted one leaves nothing."""
-
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("http.client.HTTPResponse.read", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            datasets.load("tiny", stand_in=True)
-    assert files(cache) == {}
-    cache.mkdir(parents=True)
-    (cache / "tiny.0123456789abcdef.partial").write_bytes(CONTENT[:20])
-    assert datasets.load("tiny").source == "download"
-    assert files(cache) == {"tiny": CONTENT}
-
-
 def test_a_server_that_does_not_answer(page, monkeypatch):
     """Each wait is as long as SECURITY.md says."""
     security = Path(__file__).parents[2] / "SECURITY.md"

@@ -12,8 +12,7 @@ import pytest
 
 from adagrad_diff.experiments.figures import save
 from adagrad_diff.experiments.paper.figures import figure_columns, three_panels
-from adagrad_diff.experiments.style import style
-from figure_parts import lines, texts, words
+from figure_parts import lines, words
 from looping import looped
 from studies import STAND_IN, by_formula, by_running, hinge
 
@@ -131,22 +130,6 @@ def test_robustness_and_tuned_panels():
     assert key == [rf"$\eta = {eta:.3g}$" for eta in one.best_eta.values()]
     last = bottom.get_lines()[1].get_ydata()[-1]
     assert last == pytest.approx(float(one.mean_gap.sel(rule="AdaGrad").min()))
-
-
-def test_three_panels():
-    one = by_formula(n_iter=200)
-    figure, _ = three_panels(one)
-    top, bottom = figure.axes[:3], figure.axes[3:]
-    for ax, factor, eta in zip(top, ("0.1", "1", "10"), one.panel_etas, strict=True):
-        assert f"{eta:.3g}" in ax.get_title()
-        assert rf"{factor}\times" in ax.get_title()
-    assert {(ax.get_xscale(), ax.get_yscale()) for ax in figure.axes} == {("linear", "log")}
-    steps = one.curves.mean_step.sel(rule="AdaGradDiff")
-    for ax, eta in zip(bottom, one.panel_etas, strict=True):
-        expected = steps.sel(eta=eta, method="nearest").mean("seed").values
-        np.testing.assert_allclose(lines(ax, "AdaGrad-Diff")[0].get_ydata(), expected)
-    assert "mean of" in bottom[0].get_ylabel()
-    assert f"{one.title}, 200 iterations, 4 starts" in words(figure)
 
 
 def test_stand_ins_say_so_on_the_figure():
@@ -268,37 +251,3 @@ figure_columns([by_formula()])
         "This needs matplotlib, which is not installed: pip install 'adagrad-diff[paper]'"
         in (done.stderr.splitlines()[-1])
     )
-
-
-@looped(("columns", "standing_in"), [(1, False), (3, True)])
-def test_everything_is_on_the_page_and_legible(columns, standing_in):
-    about = STAND_IN if standing_in else {"title": "Logistic regression on splice.t"}
-    several = [
-        by_formula(name, etas=np.geomspace(1e-4, 1e2, 25), n_iter=2500, diverges=1.0, **about)
-        for name in ("news20", "splice", "2moons")[:columns]
-    ]
-    for figure, _ in [figure_columns(several), three_panels(several[0])]:
-        with style():
-            figure.draw_without_rendering()
-            found = texts(figure)
-            numbers = [
-                label
-                for ax in figure.axes
-                for label in (*ax.get_xticklabels(), *ax.get_yticklabels())
-            ]
-            assert min(text.get_fontsize() for text in (*found, *numbers)) >= 7
-            inside = [text for ax in figure.axes if ax.legend_ for text in ax.legend_.texts]
-            said = [text.get_window_extent() for text in found if text not in inside]
-            axes = [axis.get_tightbbox() for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)]
-            panels = [ax.get_window_extent() for ax in figure.axes]
-            (legend,) = (legend.get_window_extent() for legend in figure.legends)
-        for box in (*said, *filter(None, axes), legend):
-            assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1
-            assert figure.bbox.y0 <= box.y0 <= box.y1 <= figure.bbox.y1
-        for box in (*said, legend):
-            assert not any(box.padded(-1).overlaps(panel) for panel in panels)
-        for near in (said, [box for box in axes[::2] if box]):
-            boxes = [box.padded(-1) for box in near]
-            assert not any(
-                box.overlaps(other) for k, box in enumerate(boxes) for other in boxes[k + 1 :]
-            )

@@ -12,7 +12,6 @@ import naive
 from adagrad_diff import AdaGrad, AdaGradDiff, Quadratic, Status, sweep
 from adagrad_diff.datasets import Dataset
 from adagrad_diff.experiments.paper import PROBLEMS, Problem, hinge, lad, protocol, study
-from adagrad_diff.losses.linear import LinearOracle
 from adagrad_diff.penalties import Zero
 from looping import looped
 
@@ -234,35 +233,3 @@ def test_a_stopped_study_continues_to_the_same_result(tiny, tmp_path_factory, na
     assert {path.name for path in folder.iterdir()} == set(STAGES[:stopped])
     again = study(problem, etas=6, checkpoint=str(folder), progress=False)
     assert_same(again, study(problem, etas=6, progress=False))
-
-
-def test_a_finished_study_is_only_read(tmp_path, monkeypatch):
-    evaluations, evaluate = [], LinearOracle.__call__
-
-    def counted(oracle, x, out):
-        evaluations.append(x.shape)
-        return evaluate(oracle, x, out)
-
-    monkeypatch.setattr(LinearOracle, "__call__", counted)
-    problem = hinge(**TINY["hinge"], starts=3)
-    first = study(problem, etas=6, checkpoint=tmp_path, progress=False)
-    assert len(evaluations) > 12 + 120 + 12
-    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
-    assert {path.name for path in tmp_path.iterdir()} == set(STAGES)
-
-    evaluations.clear()
-    assert_same(
-        study(hinge(**TINY["hinge"], starts=3), etas=6, checkpoint=tmp_path, progress=False), first
-    )
-    assert len(evaluations) <= 4  # of zero and the starts
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")} == files
-
-
-@looped("other", [{"seed": 1}, {"lam": 0.5}, {"starts": 2}, {"eta_range": (0.1, 0.2)}])
-def test_the_checkpoint_of_another_problem(tmp_path, other):
-    settings = {**TINY["hinge"], "starts": 3}
-    study(hinge(**settings), etas=4, checkpoint=tmp_path, progress=False)
-    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(ValueError, match="belongs to another sweep"):
-        study(hinge(**{**settings, **other}), etas=4, checkpoint=tmp_path, progress=False)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files

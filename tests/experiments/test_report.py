@@ -11,7 +11,6 @@ import pytest
 from report_content import FREE, TUNED, content, hostile
 
 from adagrad_diff.experiments.report import SCRIPTS, digest, number_lists, page, part, write
-from colours import contrast
 from looping import looped
 
 pytestmark = pytest.mark.peer
@@ -149,26 +148,6 @@ def test_the_page_asks_for_nothing():
             r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch\(|XMLHttp|import\(",
             part(name),
         ), name
-
-
-def test_text_can_be_read_on_every_ground():
-    """Ink, fine print and links on the page and on what is raised from it: light, dark, paper."""
-    themes = re.findall(r":root \{([^}]*--ground[^}]*)\}", part("page.css"))
-    assert len(themes) == 3
-    for theme in themes:
-        colors = dict(re.findall(r"--(\w+): (#\w{6})", theme))
-        for ink in ("ink", "quiet", "link"):
-            for ground in ("ground", "raised"):
-                assert contrast(colors[ink], colors[ground]) >= 4.5, f"{ink} on {ground}: {theme}"
-
-
-def test_a_large_page_is_below_a_megabyte():
-    """20 rules, 20 step sizes (the largest page has 40), 60 recorded iterations, 10 starts."""
-    tuned = [*TUNED, *(f"a rule of my own with a name, number {k}" for k in range(20 - len(TUNED)))]
-    text = page(content(tuned=tuned, free=(), n_etas=20, n_recorded=60, starts=10, n_iter=10000))
-    assert len(data_of(text)["runs"]) == 400
-    assert len(data_of(text)["iterations"]) == 60
-    assert len(text.encode()) < 1_000_000
 
 
 def test_write(tmp_path):

@@ -79,20 +79,6 @@ def ticks(browser, figure, anchor):
             yield len(text) - 1, x, y
 
 
-def test_a_bad_page_is_seen(browser, tmp_path):
-    """So that the silence of the others means something."""
-    bad = tmp_path / "bad.html"
-    bad.write_text(
-        "<img src='http://example.com/x.png' onerror=alert(1)><script>console.log('hello'); nowhere()</script>"
-    )
-    browser.open(bad)
-    browser.run("new Promise((done) => setTimeout(done, 200))")
-    assert browser.requests == browser.sent == [browser.address, "http://example.com/x.png"]
-    assert browser.dialogs == ["1"]
-    assert any("hello" in line for line in browser.logged)
-    assert any("nowhere is not defined" in line for line in browser.logged)
-
-
 @pytest.mark.parametrize(
     "how",
     [{}, {"dark": True}, {"width": 390, "height": 844, "touch": True}],
@@ -269,17 +255,6 @@ def test_the_legend_works_by_key_and_by_mouse(browser, path):
     silent(browser)
 
 
-def test_the_tip_says_what_is_under_the_pointer_and_goes(browser, path):
-    browser.open(path)
-    browser.point(*browser.place("#gaps .rule[data-rule='0'] .mark"))
-    said = texts(browser, "#tip")[0]
-    # Others may stand in the same place.
-    assert said.startswith(CONTENT["rules"][0]["name"]) or "eta 0.0001" in said
-    assert browser.run("document.getElementById('tip').hidden") is False
-    browser.press("Escape", 27)
-    assert browser.run("document.getElementById('tip').hidden") is True
-
-
 def test_the_iterate_can_be_chosen(browser, path):
     browser.open(path)
     first = table(browser, "map")
@@ -387,25 +362,6 @@ def test_the_policy_is_a_second_wall(browser, path):
     assert browser.sent == [browser.address]
     assert len(browser.logged) >= 2
     assert all("Content Security Policy" in line for line in browser.logged)
-
-
-def test_paper_is_white_even_at_night(browser, path, tmp_path):
-    browser.open(path, dark=True)
-    ground = "getComputedStyle(document.body).backgroundColor"
-    assert browser.run(ground) == "rgb(22, 24, 29)"
-    browser.dress(dark=True, media="print")
-    assert browser.run(ground) == "rgb(255, 255, 255)"
-    assert (
-        browser.run("getComputedStyle(document.querySelector('#gaps text')).fill") == "rgb(0, 0, 0)"
-    )
-    assert (
-        browser.run("[...document.querySelectorAll('button')].filter((b) => b.offsetParent).length")
-        == 0
-    )
-    browser.print(tmp_path / "page.pdf")
-    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
-    browser.dress()
-    silent(browser)
 
 
 def odd(**changes):

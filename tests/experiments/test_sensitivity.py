@@ -307,11 +307,6 @@ def test_step_sizes_that_are_none(etas):
         sensitivity(LOSS, PENALTY, [AdaGrad], etas, 1, 5)
 
 
-def test_step_sizes_are_put_in_order(found):
-    same = sensitivity(LOSS, PENALTY, [AdaGradDiff, Adam, DoG], ETAS[::-1], found_starts(), 60)
-    assert same.scores == found.scores
-
-
 def test_problems_of_all_kinds():
     """Kernels, classes, intercepts, sets that do not hold zero, single precision."""
     labels = np.sign(B)

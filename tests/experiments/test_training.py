@@ -189,6 +189,7 @@ def test_from_the_command_line(run, monkeypatch):
     assert Path("log").read_text() == begun
     assert again["scores"][0]["best_gap"] == expected.scores[0]["best_gap"]
     for wrong, text in (
+        ([*arguments, "--out", "mine.py"], "'mine.py', which exists and is not a report"),
         (["compare", "mine:nothing", "--rules", "a"], "There is no training function mine:nothing"),
         (
             ["compare", "nowhere:train", "--rules", "a"],

@@ -206,15 +206,6 @@ def test_scan_vmapped_over_learning_rates(name):
     assert len(traces) <= 3
 
 
-def test_vmapped_over_lam():
-    lams = jnp.array([0.0, 0.1, 1e4])
-    many = jax.vmap(lambda penalty: run(adagraddiff(0.1, penalty=penalty))[0])(L1(lams))
-    for k, penalty in ((0, None), (1, L1(0.1))):
-        one, _ = run(adagraddiff(0.1, penalty=penalty))
-        same(jax.tree.map(lambda leaf, k=k: leaf[k], many), one, rtol=1e-4)
-    assert not any(leaf[2].any() for leaf in jax.tree.leaves(many))
-
-
 @pytest.mark.parametrize(
     "make",
     [

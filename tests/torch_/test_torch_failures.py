@@ -84,11 +84,3 @@ def test_a_replaced_parameter_is_an_error(kind, mode, size):
     del optimizer.state[p]
     optimizer.step()
     assert p[0].item() == pytest.approx(0.9, abs=2e-3)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_gradient_that_is_the_parameter_itself(mode):
-    x = torch.linspace(1, 2, SIZE, requires_grad=True)
-    x.grad = x.detach()
-    AdaGradDiff([x], lr=0.5, **MODES[mode]).step()
-    torch.testing.assert_close(x.detach(), torch.linspace(0.5, 1.5, SIZE))

@@ -257,16 +257,6 @@ def test_the_derivative_of_two_steps(kind, blocks, penalty, weight_decay):
     assert torch.autograd.gradcheck(two_steps, (*inputs, lr))
 
 
-@pairwise(kind=KINDS, mode=MODES)
-def test_a_backward_pass_through_a_changed_weight_raises(kind, mode):
-    x = parameter()
-    loss = (x**2).sum()
-    x.grad = torch.ones_like(x)
-    kind([x], lr=0.1, **MODES[mode]).step()
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        loss.backward()
-
-
 def test_a_step_in_inference_mode():
     with torch.inference_mode():
         x = torch.ones(3)

@@ -8,13 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch_twin import KINDS, MODES, PENALTIES, run  # noqa: E402
+from torch_twin import KINDS, MODES, PENALTIES  # noqa: E402
 
 import adagrad_diff.torch as package  # noqa: E402
 from adagrad_diff.penalties import six_penalties as six  # noqa: E402
 from adagrad_diff.torch import (  # noqa: E402
     L1,
-    AdaGradDiff,
     AdamDiff,
     Box,
     GroupL2,
@@ -148,13 +147,3 @@ def test_a_penalty_of_a_user(monkeypatch, kind, mode, penalty):
     other = kind([x])
     other.load_state_dict(ours.state_dict())
     assert other.param_groups[0]["penalty"] == penalty
-
-
-@pytest.mark.parametrize(("kind", "sizes"), [(SpikeAtOne, [8, 8, 4]), (OneTensor, [20])])
-def test_a_separable_penalty_is_applied_in_pieces(monkeypatch, kind, sizes):
-    monkeypatch.setitem(_step.BATCH_ENTRIES, "cpu", 8)
-    found = []
-    monkeypatch.setattr(kind, "prox", lambda self, z, step: found.append(z.numel()) or z)
-    x = torch.ones(20, requires_grad=True)
-    run([x], AdaGradDiff([x], penalty=kind(0.1)), 1)
-    assert found == sizes

@@ -1,12 +1,11 @@
 """`adagrad-diff compare`: step-size rules on the problem of a file, as a page and as numbers.
 
 report.html                    the page of the last comparison
-report.results/3f2a91c07b64/   one comparison: run.json, checkpoint/, content.json, page.html
+report.results/3f2a91c07b64/   one comparison: run.json, checkpoint/, page.html
 """
 
 from __future__ import annotations
 
-import filecmp
 import hashlib
 import json
 import re
@@ -26,18 +25,19 @@ import pandas as pd
 
 from .. import rules as all_rules
 from .._check import InputError
-from .._files import read_text, write
+from .._files import read_text
 from .._messages import require
 from .._version import __version__
 from ..experiments import report, sensitivity
 from ..solvers.checkpoint import describe
-from .group import Problems, choose, interrupted, printable, say
+from .group import Problems, check_output, choose, interrupted, printable, say
 from .problem import problem_of
 
 FOLDER_DIGITS = 12  # in the name of a comparison's folder
 PROBE_ITERATIONS = 50  # of a comparison that shows what an iteration costs, at most
 MIN_ITERATIONS = 10  # whatever the time is: fewer show nothing
 TRAINING = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # MODULE:FUNCTION
+REPORT_MARK = '<meta name="generator" content="adagrad-diff'  # in every page
 CONNECT_TIME = "10s"  # that a scheduler may take to answer
 SHOWN = ("title", "about", "n_iter", "starts", "f_star", "scores", "verdict")
 
@@ -55,15 +55,15 @@ def compare_rules(
 ) -> None:
     """Compare rules, print their scores and write a page."""
     page, problems = Path(out), Problems()
-    results = page.parent / f"{page.stem}.results"
-    problems.check(_check_page, page, results)
+    problems.check(check_output, page, REPORT_MARK, "a report")
     chosen = problems.check(_rules, rules)
     grid = problems.check(_etas, etas)
     n_iter, seconds = problems.check(_budget, budget) or (0, 0.0)
     problem = problem_of(problems, **options)
     parts = (problem.loss, problem.penalty, chosen, grid, starts, budget, __version__)
     identity = json.dumps(describe(parts))
-    folder = results / hashlib.sha256(identity.encode()).hexdigest()[:FOLDER_DIGITS]
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:FOLDER_DIGITS]
+    folder = page.with_suffix(".results") / digest
     begun = _begun(folder / "run.json")
     kept = "This comparison was begun before and continues" if begun else "Results are kept"
     say(f"{kept} in {folder}.")
@@ -80,21 +80,15 @@ def compare_rules(
                 client=client,
             )
             n_iter = n_iter or begun or _affordable(run, seconds)
-            _write(folder / "run.json", json.dumps({"n_iter": n_iter, **problem.facts}))
+            folder.mkdir(parents=True, exist_ok=True)
+            report.write_text(folder / "run.json", json.dumps({"n_iter": n_iter, **problem.facts}))
             found = run(n_iter, checkpoint=folder / "checkpoint")
     except KeyboardInterrupt:
         interrupted(
             f"Interrupted. What is finished is kept in {folder}; the same command continues."
         )
-    command = shlex.join(["adagrad-diff", *sys.argv[1:]])
     about = [[name.capitalize(), str(fact)] for name, fact in problem.facts.items()]
-    content = found.content(title=problem.title, about=about, command=[command])
-    copy = folder / "page.html"
-    if not copy.exists():  # a page is written once, so that it is known later
-        _write(folder / "content.json", json.dumps(content, indent=1, allow_nan=False))
-        _write(copy, report.page(content))
-    _write(page, copy.read_text(encoding="utf-8"))
-    _print(found, content, out, folder, as_json)
+    _report(found, page, folder, as_json, title=problem.title, about=about)
 
 
 def compare_training(
@@ -108,23 +102,22 @@ def compare_training(
     as_json: bool,
 ) -> None:
     """Compare the methods of a training function, print their scores and write a page."""
-    problems = Problems()
+    page, problems = Path(out), Problems()
+    problems.check(check_output, page, REPORT_MARK, "a report")
     train = problems.check(_training_function, reference)
     methods = [word.strip() for word in ",".join(rules).split(",") if word.strip()]
     if not methods:
         problems.append(f"--rules must name the methods of {reference}: --rules METHOD,METHOD.")
     grid = problems.check(_etas, etas)
     problems.raise_all()
-    folder = Path(out).with_suffix(".results") / reference.replace(":", ".")
+    folder = page.with_suffix(".results") / reference.replace(":", ".")
     try:
         with _cluster(scheduler) as client:
             options: dict[str, Any] = {"n_jobs": n_jobs, "client": client, "checkpoint": folder}
             found = sensitivity(train, rules=methods, etas=grid, starts=starts, **options)
     except KeyboardInterrupt:
         interrupted(f"Interrupted. Complete runs are kept in {folder}; the same command continues.")
-    content = found.content(command=[shlex.join(["adagrad-diff", *sys.argv[1:]])])
-    report.write(out, content)
-    _print(found, content, out, folder, as_json)
+    _report(found, page, folder, as_json)
 
 
 def _training_function(reference: str) -> Callable[..., Any]:
@@ -138,25 +131,19 @@ def _training_function(reference: str) -> Callable[..., Any]:
     return function
 
 
-def _print(found: Any, content: Any, out: str, folder: Path, as_json: bool) -> None:
-    """Print the scores, as text or as JSON."""
+def _report(found: Any, page: Path, folder: Path, as_json: bool, **about: Any) -> None:
+    """Write the page, also into the folder of the comparison, and print the scores."""
+    content = found.content(command=[shlex.join(["adagrad-diff", *sys.argv[1:]])], **about)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    for path in (folder / "page.html", page):
+        report.write(path, content)
     if as_json:
-        shown = {"report": out, "results": str(folder)} | {name: content[name] for name in SHOWN}
+        shown = {"report": str(page), "results": str(folder)}
+        shown |= {name: content[name] for name in SHOWN}
         click.echo(json.dumps(shown, indent=1, allow_nan=False))
-        return
-    lines = [content["title"], "", str(found), "", "Files:", f"  {out}", f"  {folder}"]
-    click.echo(printable("\n".join(lines)))
-
-
-def _check_page(page: Path, results: Path) -> None:
-    """Raise if something else than the unchanged page of a comparison is in its place."""
-    copies = results.glob("*/page.html")
-    ours = page.is_file() and any(filecmp.cmp(page, copy, shallow=False) for copy in copies)
-    if page.exists() and not ours:
-        raise InputError(
-            f"--out names {str(page)!r}, which exists and is not a report, or was changed: choose "
-            "another name."
-        )
+    else:
+        lines = [content["title"], "", str(found), "", "Files:", f"  {page}", f"  {folder}"]
+        click.echo(printable("\n".join(lines)))
 
 
 def _begun(path: Path) -> int:
@@ -164,12 +151,6 @@ def _begun(path: Path) -> int:
     with suppress(OSError, ValueError, TypeError, KeyError):
         return int(json.loads(read_text(path))["n_iter"])
     return 0
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, lambda file: file.write(text.encode()))
 
 
 def _rules(texts: tuple[str, ...]) -> list[Any] | None:

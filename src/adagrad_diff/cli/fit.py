@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +12,11 @@ import click
 import numpy as np
 import pandas as pd
 
-from .._check import InputError
-from .._files import read_text, write
+from .._files import write
 from .._messages import counted
 from .._version import __version__
 from ..solvers import Status, minimize
-from .group import Problems, printable, say
+from .group import Problems, check_output, printable, say
 from .problem import Problem, problem_of
 
 MODEL_FORMAT = "adagrad-diff model 1"
@@ -36,7 +33,7 @@ def fit_model(tol: float, max_iter: int, as_json: bool, out: str | None, **optio
     """Fit, print and write a model."""
     path, problems = None if out is None else Path(out), Problems()
     if path is not None:
-        problems.check(check_model_file, path)
+        problems.check(check_output, path, MODEL_FORMAT, "a model")
     problem = problem_of(problems, **options)
     begin = time.perf_counter()
     result = minimize(
@@ -46,6 +43,7 @@ def fit_model(tol: float, max_iter: int, as_json: bool, out: str | None, **optio
     text = json.dumps(model, indent=1, ensure_ascii=False, allow_nan=False)
     click.echo(text if as_json else printable(_shown(model)))
     if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write(path, lambda file: file.write(f"{text}\n".encode()))
         say(f"The model is in {path}.")
     if not result.success:
@@ -55,21 +53,6 @@ def fit_model(tol: float, max_iter: int, as_json: bool, out: str | None, **optio
             "--alpha, more iterations (--max-iter), or a larger --tol if that is good enough."
         )
         sys.exit(1)
-
-
-def check_model_file(path: Path) -> None:
-    """Raise unless a model can be written there: in place of another model, and of nothing else."""
-    if not path.exists():
-        if not os.access(path.parent, os.W_OK):
-            raise InputError(f"--out names {str(path)!r}, whose directory cannot be written.")
-        return
-    content = ""
-    with suppress(OSError, ValueError):
-        content = read_text(path)
-    if MODEL_FORMAT not in content:
-        raise InputError(
-            f"--out names {str(path)!r}, which exists and is not a model: choose another name."
-        )
 
 
 def _model(problem: Problem, result: Any, seconds: float) -> dict[str, Any]:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import wraps
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from .. import _about, _interrupt
 from .._check import InputError
+from .._files import read_text
 
-REJECTED_CODE, BUG_CODE = (
-    2,
-    70,
-)  # for input that cannot be used; for bugs (EX_SOFTWARE of sysexits.h)
+REJECTED_CODE = 2  # exit code for input that cannot be used
+BUG_CODE = 70  # exit code for bugs: EX_SOFTWARE of sysexits.h
 HELP_WIDTH = 100  # characters
 SHOWN_WORDS = 20  # of a list, in messages
 BUG = (
@@ -102,6 +104,21 @@ def choose(word: str, known: Iterable[str], what: str) -> str:
         hint = f"Did you mean {near[0]!r}?" if near else f"Choose one of: {listed(known)}."
         raise InputError(f"There is no {what} {word!r}. {hint}")
     return word
+
+
+def check_output(path: Path, mark: str, what: str) -> None:
+    """Raise unless a file can be written there, in place of another one with this mark or none."""
+    content, folder = mark, next(parent for parent in path.absolute().parents if parent.exists())
+    if path.exists():
+        content = ""
+        with suppress(OSError, ValueError):
+            content = read_text(path)
+    elif not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise InputError(f"--out names {str(path)!r}, whose directory cannot be written.")
+    if mark not in content:
+        raise InputError(
+            f"--out names {str(path)!r}, which exists and is not {what}: choose another name."
+        )
 
 
 class Problems(list[str]):

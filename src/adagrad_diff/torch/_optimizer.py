@@ -204,7 +204,7 @@ class DifferenceOptimizer(Optimizer, ABC):
             if plain and fused and p.numel() >= COMPILED_ENTRIES:
                 compiled.append(row)
             elif plain and group["foreach"] is not False:
-                listed.append(row)
+                listed.append(row)  # also on CPUs: `step_tensor` takes 2 to 12 times as long there
             else:
                 step_tensor(kind, row, group)
         step_compiled(kind, compiled, group)
