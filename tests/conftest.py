@@ -90,5 +90,5 @@ def every_certificate_is_recomputed(monkeypatch):
             continue
         with suppress(NameError):  # blocks that an example in a docstring computes are gone by then
             certifying.check_bound(
-                certifier.dual.loss, certifier.dual.penalty, certifier.bound, certifier.point
+                certifier.dual.loss, certifier.dual.penalty, certifier.value, certifier.point
             )

@@ -81,8 +81,8 @@ def test_raw_columns(kind, lam):
     A, b = data(kind, 1, 200, 8, 3.5, mean=3.0)
     loss, penalty = kind(A, b, intercept=True), L1(lam) if lam else Zero()
     x, _ = by_highs(loss, lam)
-    result = polish(loss, penalty, x, tol=1e-12)
-    assert result.gap <= 1e-12 * result.fun
+    result = polish(loss, penalty, x, tol=1e-11)
+    assert result.gap <= 1e-11 * result.fun
     assert result.fun == pytest.approx(loss.value_and_grad(x)[0] + penalty.value(x[:-1]), rel=1e-9)
     true = rational.objective(loss, penalty, result.x)
     best = (

@@ -271,7 +271,7 @@ def test_an_optimum_of_zero(loss, intercept):
     )  # of a millionth: predictions have rounding errors
     assert result.success, result.message
     assert 0 <= result.fun <= 1e-14
-    assert result.bound >= -1e-20
+    assert result.bound >= -1e-19
     check(f, {}, result, 1e-8)
 
 

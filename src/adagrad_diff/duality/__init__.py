@@ -26,19 +26,21 @@ import numpy as np
 from .. import _check
 from ..losses import LinearModel, Loss, Multinomial, Quadratic, as_loss
 from ..penalties import Penalty, as_penalty
-from ._certifier import Certifier as Certifier
 from ._conditioning import has_no_minimizer as has_no_minimizer
 from ._conditioning import least_curvature as least_curvature
-from ._dual import Dual
-from ._dual import LinearDual as LinearDual
-from ._exact import Proof as Proof
-from ._exact import corrected_bound
-from ._exact import prove as prove
+from ._correction import corrected_bound
+from ._linear import Dual
+from ._linear import LinearDual as LinearDual
 from ._multinomial import MultinomialDual
+from ._objective import NEGLIGIBLE as NEGLIGIBLE
 from ._objective import Certificate as Certificate
 from ._objective import objective as objective
+from ._objective import unit as unit
 from ._quadratic import QuadraticDual
-from ._refine import refined, samples_nearest_kinks
+from ._refinement import refined, samples_nearest_kinks
+from .certifier import Certifier as Certifier
+from .certifier import Proof as Proof
+from .certifier import prove as prove
 from .critical import at_fraction, critical_lam
 
 POINT_ROUNDS, POINT_EVALUATIONS = 8, 300  # of the refinement, for a single x that has no history
@@ -130,15 +132,15 @@ def duality_gap(loss: Any, penalty: Any, x: Any, *, refine: bool = True) -> Cert
         fun = computed + float(penalty.value((x[:-1] if loss.intercept else x).reshape(-1)))
         return Certificate(fun, -np.inf, np.inf, None, certifier.message(fun))
     r = dual.residuals(oracle, None)
-    certifier.offer(*dual.bound(x, g, r))
+    certifier.update(dual.bound(x, g, r))
     if r is not None and dual.lost > 0 and isinstance(dual, LinearDual):
-        certifier.offer(*corrected_bound(dual, dual.multipliers(r)))
-    if refine and dual.kinked and isinstance(dual, LinearDual):
+        certifier.update(corrected_bound(dual, dual.multipliers(r)))
+    if refine and dual.nonsmooth and isinstance(dual, LinearDual):
         u = dual.multipliers(r)  # type: ignore[arg-type]
         samples = samples_nearest_kinks(dual, x, len(u))
         for better in refined(
             dual, x, u, dual.product(u), samples, rounds=POINT_ROUNDS, evaluations=POINT_EVALUATIONS
         ):
-            certifier.try_(better.u, better.v)
-        certifier.offer(*corrected_bound(dual, u))  # which the refinement has written to
+            certifier.update(dual.value(better.u, better.v))
+        certifier.update(corrected_bound(dual, u))  # which the refinement has written to
     return certifier.certificate(given)

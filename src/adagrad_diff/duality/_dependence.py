@@ -7,57 +7,50 @@ from typing import Any
 import numpy as np
 
 from ..linalg import Block
-from ._extended import two_product_arrays
+from ._products import two_product
 
 DENOMINATORS = 12  # coefficients are multiples of one over these
-MOST_TERMS = 400  # columns in a combination
+MAX_TERMS = 400  # columns in a combination
 CLOSE = 1e-6  # how near a coefficient is to such a multiple
 WHOLE = 2.0**52  # up to which sums of whole numbers are exact
 
 
-def follow(problem: Any, here: Any, basis: np.ndarray, others: np.ndarray) -> bool:
-    """Whether each of the other columns is exactly a combination of those of the basis, over all samples with a weight."""
+def follow(movable: Any) -> bool:
+    """Return whether each dependent column is exactly a combination of the independent ones.
+
+    Samples without a weight do not count.
+    """
+    basis, others = (movable.chosen[part] for part in (movable.independent, movable.dependent))
     if not others.size:
         return True
-    B, N = here.columns(basis), here.columns(others)
+    A, weight = movable.dual.loss.A, movable.dual.weight
+    B, N = movable.columns(basis), movable.columns(others)
     coefficients = np.linalg.lstsq(B, N, rcond=None)[0]
     for k, other in enumerate(others):
         single = _single(coefficients[:, k] * np.abs(B).max(axis=0))
         whole = _rational(coefficients[:, k])
-        if single is not None:  # a multiple, by whatever number: that of the entries of one sample
+        if single is not None:  # a multiple by any number: the quotient of the largest entries
             columns = np.array([basis[single], other])
-            factors = _entries(problem, columns)[::-1] * np.array([1.0, -1.0])
-        elif whole is not None and np.count_nonzero(whole[1]) <= MOST_TERMS:
+            row = int(np.argmax(np.abs(B[:, single])))
+            factors = np.array([N[row, k], -B[row, single]])
+        elif whole is not None and np.count_nonzero(whole[1]) <= MAX_TERMS:
             used = np.flatnonzero(whole[1])
             columns, factors = np.append(basis[used], other), np.append(whole[1][used], -whole[0])
         else:
             return False
-        if not problem.loss.A.fold(
-            _vanishes, columns, factors, problem.features, along=(problem.weight,), merge=_both
-        ):
+        if not A.fold(_vanishes, columns, factors, along=(weight,), merge=_both):
             return False
     return True
 
 
 def _single(sizes: np.ndarray) -> int | None:
-    """The only place that is not next to nothing; None if there are several."""
+    """Return the place of the only value that is not negligible; None if there are several."""
     places = np.flatnonzero(np.abs(sizes) > CLOSE * np.abs(sizes).max(initial=0.0))
     return int(places[0]) if places.size == 1 else None
 
 
-def _entries(problem: Any, columns: np.ndarray) -> np.ndarray:
-    """Of some columns, in the first sample with a weight in which they are not all zero; the last one is of ones."""
-    used, entries = np.flatnonzero(problem.weight > 0), np.zeros(columns.size)
-    for sample in used:
-        row = np.append(problem.loss.A.rows(np.array([sample])).to_dense()[0], 1.0)
-        entries = row[np.minimum(columns, problem.features)]
-        if entries.any():
-            break
-    return entries
-
-
 def _rational(c: np.ndarray) -> tuple[int, np.ndarray] | None:
-    """c = p / q for a small q, if that is so but for rounding."""
+    """Return a small q and p with c = p / q up to rounding."""
     for q in range(1, DENOMINATORS + 1):
         p = np.rint(q * c)
         if np.all(np.abs(q * c - p) <= CLOSE):
@@ -69,19 +62,15 @@ def _both(one: bool, other: bool) -> bool:
     return one and other
 
 
-def _vanishes(
-    block: Block, weight: np.ndarray, columns: np.ndarray, factors: np.ndarray, features: int
-) -> bool:
-    """Whether the combination is zero in this block, by sums that have no rounding."""
-    real = columns[columns < features]
-    array = getattr(block, "array", None)
-    dense = array[:, real] if array is not None else block.to_sparse()[:, real].toarray()
-    rows = np.ones((block.shape[0], columns.size))
-    rows[:, columns < features] = dense
+def _vanishes(block: Block, weight: np.ndarray, columns: np.ndarray, factors: np.ndarray) -> bool:
+    """Return whether the combination of columns is zero in a block, by sums without rounding."""
+    features = block.shape[1]
+    rows = np.array(block.entries(np.arange(block.shape[0]), np.minimum(columns, features - 1)))
+    rows[:, columns == features] = 1.0
     rows = rows[weight > 0]
     if columns.size == 2:  # a multiple: products as pairs are equal if they are
         one, other = (
-            two_product_arrays(rows[:, k], np.full(len(rows), sign * factors[k]))
+            two_product(rows[:, k], np.full(len(rows), sign * factors[k]))
             for k, sign in ((0, 1.0), (1, -1.0))
         )
         return bool(np.array_equal(one, other))

@@ -9,11 +9,12 @@ import numpy as np
 
 from ..losses import Quadratic
 from ..penalties import Penalty
-from ._dual import Dual
-from ._extended import Known, phi_of
-from ._free import MOST_COLUMNS, outside, smallest_eigenvalue
-from ._noise import SAFETY
-from ._rounding import EPS, factor
+from ._correction import outside
+from ._linear import Bound, Dual
+from ._objective import Value
+from ._rounding import EPS, factor, penalty_value
+
+MAX_EIGENVALUE_COLUMNS = 500  # up to which the smallest eigenvalue is computed
 
 
 class QuadraticDual(Dual):
@@ -25,7 +26,6 @@ class QuadraticDual(Dual):
     def __init__(self, loss: Quadratic, penalty: Penalty):
         self.loss, self.penalty = loss, penalty
         self.single, self.rounding = loss.dtype != np.float64, factor(loss.shape[0])
-        self.products = 3 if self.single else 0
         self.c = loss.c.astype(np.float64)
 
     @cached_property
@@ -53,12 +53,13 @@ class QuadraticDual(Dual):
     def curvature(self) -> float:
         """At most the smallest eigenvalue of Q; 0 if it is not known."""
         Q = self.loss.Q
-        if Q.opaque or Q.shape[0] > MOST_COLUMNS:
+        if Q.opaque or Q.shape[0] > MAX_EIGENVALUE_COLUMNS:
             return 0.0
         array = self.loss.factor * Q.to_dense().astype(np.float64)
-        return smallest_eigenvalue((array + array.T) / 2, 0)
+        array = (array + array.T) / 2
+        return float(np.linalg.eigvalsh(array)[0]) - factor(len(array)) * float(np.trace(array))
 
-    def bound(self, x: np.ndarray, g: np.ndarray, r: Any) -> tuple[float, np.ndarray]:
+    def bound(self, x: np.ndarray, g: np.ndarray, r: Any) -> Bound:
         x, size = x.astype(np.float64), np.abs(x).astype(np.float64)
         g, e = self._gradient(x, g.astype(np.float64))
         point, more, conjugate = g, 0.0, self.penalty.conjugate_bound(-g, e)
@@ -83,12 +84,12 @@ class QuadraticDual(Dual):
         )
         if not np.isfinite(value):
             self.reason = f"the conjugate of {self.penalty.name} is infinite at the gradient"
-            return -np.inf, g
-        return value, point
+            return Bound(-np.inf, g)
+        return Bound(value, point)
 
-    def objective(self, x: np.ndarray) -> Known:
+    def objective(self, x: np.ndarray) -> Value:
         """F(x) of an x in double precision, and how far it may be off."""
-        product, size, phi = self._product(x), np.abs(x), phi_of(self, x)
+        product, size, phi = self._product(x), np.abs(x), penalty_value(self, x)
         fun = 0.5 * float(x @ product) - float(x @ self.c) + phi
         terms = float(size @ (self.sizes * size.max(initial=0.0) + np.abs(self.c))) + (
             abs(phi) if phi < np.inf else 0.0
@@ -96,17 +97,4 @@ class QuadraticDual(Dual):
         unit = (
             float(np.finfo(self.loss.dtype).eps) / EPS if self.loss.Q.opaque else 1.0
         )  # its own precision
-        return Known(fun, unit * self.rounding * terms)
-
-    def noise(self, x: np.ndarray, r: np.ndarray | None) -> float:
-        x, eps = x.astype(np.float64), float(np.finfo(self.loss.dtype).eps)
-        size, phi = np.abs(x), float(self.penalty.value(x))
-        noise = self.rounding * (
-            float(size @ (self.sizes * size.max() + np.abs(self.c)))
-            + (abs(phi) if phi < np.inf else 0.0)
-        )
-        if self.single:  # errors are measured: a bound that counts the terms would be useless
-            product, rounded = self._product(x), self._product(x.astype(self.loss.dtype))
-            error = np.abs(product - rounded) + 16 * eps * (np.abs(product) + np.abs(self.c))
-            noise += SAFETY * float(size @ error)
-        return noise
+        return Value(fun, unit * self.rounding * terms)

@@ -1,11 +1,9 @@
-"""What rounding can do to a sum: the sizes of the terms that are added up.
-
-A product A'(w u) in double precision is off by at most a few N eps sum_j w_j |a_ji| |u_j| in coordinate i. Bounds are made for
-whatever is within that of the computed numbers.
-"""
+"""Sums and their rounding errors."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import fsum, nan
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,23 @@ import numpy as np
 from ..penalties.base import EPS
 from ..penalties.base import sum_rounding as factor
 
-__all__ = ["EPS", "factor", "largest"]
+__all__ = ["EPS", "exact_sum", "factor", "largest", "penalty_value"]
+
+
+def exact_sum(values: Iterable[float]) -> float:
+    """Return the rounded sum; NaN if it is not finite."""
+    try:
+        return fsum(values)
+    except (OverflowError, ValueError):
+        return nan
 
 
 def largest(values: Any) -> float:
     """Return the largest absolute value."""
     return max(float(np.max(values)), -float(np.min(values)))
+
+
+def penalty_value(dual: Any, x: np.ndarray) -> float:
+    """Return phi(x). For data in single precision, x cannot be closer to a set than that."""
+    phi = float(dual.penalty.value(x))
+    return float(dual.penalty.value(x.astype(np.float32))) if phi == np.inf and dual.single else phi

@@ -18,8 +18,7 @@ import numpy as np
 from .. import _check
 from .._messages import counted
 from .._threads import one_blas_thread
-from ..duality import Certificate, Certifier, Proof, dual_of, prove
-from ..duality.tolerance import unit
+from ..duality import Certificate, Certifier, Proof, dual_of, prove, unit
 from ..losses import LinearModel, Loss, as_loss
 from ..losses.base import Coordinates
 from ..penalties import Penalty, as_penalty
@@ -102,7 +101,7 @@ class Polisher:
     def _nonnegative_loss(self) -> bool:
         """Return whether a nonsmooth loss is nowhere negative: its conjugate vanishes at zero."""
         loss: Any = self.loss
-        return self.dual.kinked and not np.any(
+        return self.dual.nonsmooth and not np.any(
             loss.conjugate(np.zeros_like(loss.b), loss.b, loss.theta)
         )
 
@@ -172,10 +171,10 @@ def polish(
         whole = polisher.solver.cost() <= SMALL_PROBLEM_WORK
         polisher.attempt(x, tol, lambda: perf_counter() > deadline, whole)
     if (proof := polisher.proof) is not None:
-        certifier.offer_proof(proof, polisher.x)
+        certifier.record(proof, polisher.x)
         if report.done or proof.fun <= objective(loss, penalty, x):
             x = polisher.x
-    if certifier.known:
+    if certifier.available:
         found = certifier.certificate(x)
     else:
         found = Certificate(objective(loss, penalty, x), -np.inf, np.inf, None)

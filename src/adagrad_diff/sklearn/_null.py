@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..duality import Certifier, LinearDual, dual_of
+from ..duality import Certifier, LinearDual, dual_of, unit
 from ..duality.intercept import best_intercept
 from ..duality.subgradients import smallest_polar
-from ..duality.tolerance import unit
 from ..losses import LinearModel
 from ..penalties import Penalty
 
@@ -59,7 +58,7 @@ def null_gap(
     certifier.accuracy = tol
 
     def gap(r: Any) -> float:
-        certifier.offer(*dual.value(dual.multipliers(r)))
+        certifier.update(dual.value(dual.multipliers(r)))
         return certifier.certificate(x).gap
 
     enough = tol * unit(fun, certifier.scale)

@@ -328,7 +328,7 @@ class PolishingSchedule:
                 return False
             x = loop.problem.layout.forward(polisher.x)
             loop.state = _with_incumbent(loop.state, x, proof.fun)
-        self.certifier.offer_proof(proof, polisher.x)
+        self.certifier.record(proof, polisher.x)
         return done
 
 

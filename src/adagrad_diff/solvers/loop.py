@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from ..duality.tolerance import unit
+from ..duality import unit
 from .checkpoint import Checkpoint, describe, difference
 from .problem import Problem
 from .proximal_gradient import Solver

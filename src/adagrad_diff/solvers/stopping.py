@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..duality.tolerance import NOTHING, unit
+from ..duality import NEGLIGIBLE, unit
 from .problem import double
 from .state import State
 
@@ -43,7 +43,7 @@ class StoppingCriterion:
     @property
     def certifies(self) -> bool:
         """Whether there is a dual function."""
-        return self.certifier is not None and self.certifier.known
+        return self.certifier is not None and self.certifier.available
 
     def observe(self, loop: Loop) -> None:
         """Take note of an iterate."""
@@ -58,7 +58,7 @@ class StoppingCriterion:
         if not (last or state.iterate.stage_ends or loop.n >= self.next_check):
             return False
         self.next_check = int(CHECK_GROWTH * loop.n) + 1
-        if loop.n and certifier.known:
+        if loop.n and certifier.available:
             self._improve_bound(loop, last)
         if state.iterate.stage_ends:
             certifier.restart()
@@ -96,8 +96,8 @@ class StoppingCriterion:
         """Improve the bound at the answer of a run, the last point that the oracle has evaluated."""
         certifier: Any = self.certifier
         if self.certifies:
-            r = None if certifier.dual.kinked else certifier.dual.residuals(oracle, None)
-            certifier.check(x, g, r, x, True)
+            r = None if certifier.dual.nonsmooth else certifier.dual.residuals(oracle, None)
+            certifier.improve(x, g, r, x, True)
 
     def has_no_minimizer(self, x: np.ndarray) -> bool:
         """Return, and remember, whether the objective keeps decreasing along x."""
@@ -114,7 +114,7 @@ class StoppingCriterion:
                 total = loop.solver.rule.accumulated(state.memory)
                 if total is not None:
                     change = np.sqrt(np.reshape(total, (-1, *np.shape(state.f))).sum(axis=0))
-                    small = small | (norm <= self.tol * NOTHING * change)
+                    small = small | (norm <= self.tol * NEGLIGIBLE * change)
         return small & (norm < np.inf)
 
     def _improve_bound(self, loop: Loop, last: bool) -> None:
@@ -126,7 +126,7 @@ class StoppingCriterion:
         if state.batched:
             x, g, best = (a[:, loop.leading()] for a in (x, g, best))
         r = certifier.dual.residuals(*loop.oracle())
-        certifier.check(layout.back(x), layout.gradient(g), r, layout.back(best), last)
+        certifier.improve(layout.back(x), layout.gradient(g), r, layout.back(best), last)
 
     def _meaningful(self, loop: Loop, points: list[np.ndarray]) -> np.ndarray:
         """Return whether the subgradients, with their rounding, say that F(x) is near F_star.
@@ -144,7 +144,7 @@ class StoppingCriterion:
             curvature = [least_curvature(problem.loss.whole, x, scale) for x in shaped]
             sizes = problem.norm(double(state.iterate.x) / state.iterate.step)
             rounding = float(np.finfo(problem.dtype).eps) * (state.g_first + sizes)
-            errors = [certifier.objective(x).error if certifier.known else 0.0 for x in points]
+            errors = [certifier.objective(x).error if certifier.available else 0.0 for x in points]
             accepted = (self.tol or 0.0) * np.atleast_1d(unit(state.fun, self.usual(state)))
             small = np.square(loop.norm() + rounding) / 2.0 <= accepted * np.array(curvature)
             meaningful: np.ndarray = small & (np.array(errors) <= accepted)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..linalg import Block
-from ._dual import SAMPLES_TOGETHER, LinearDual
+from ._linear import CHUNK_SAMPLES, LinearDual
 
 RADIUS = 100.0  # rho, in units of ||x|| / ||A'(w u)||: beyond that the duals are nearly exact, and harder to solve
 ROUNDS, EVALUATIONS = (
@@ -52,9 +52,7 @@ def samples_nearest_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndar
 
 def smallest(values: np.ndarray, number: int) -> np.ndarray:
     """The places of the smallest values, in order of their places; chunk by chunk, to save memory."""
-    chunks = (
-        (lo, values[lo : lo + SAMPLES_TOGETHER]) for lo in range(0, values.size, SAMPLES_TOGETHER)
-    )
+    chunks = ((lo, values[lo : lo + CHUNK_SAMPLES]) for lo in range(0, values.size, CHUNK_SAMPLES))
     places = [
         lo + (np.argpartition(v, number)[:number] if v.size > number else np.arange(v.size))
         for lo, v in chunks
