@@ -154,9 +154,7 @@ class LinearDual(Dual):
         """The mean loss of predictions that are all zero, or the targets' center unless they are all equal."""
         center = self.center if np.ptp(self.b) else 0.0
         z, value = np.full(len(self.b), center, self.b.dtype), np.zeros(1)
-        residuals(self.loss.scalar)(
-            z, self.b, self.weight, self.loss.theta, 0, len(z), value
-        )
+        residuals(self.loss.scalar)(z, self.b, self.weight, self.loss.theta, 0, len(z), value)
         return abs(float(value[0])) if np.isfinite(value[0]) else 0.0
 
     @cached_property

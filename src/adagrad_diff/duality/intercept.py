@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import kernels
+from ..linalg.residuals import residuals
 from ..losses import LinearModel, Multinomial
 
 SEARCH_END = 1e12  # where the search for a slope of the other sign ends
@@ -35,7 +35,7 @@ def best_intercept(loss: LinearModel) -> Any:
 
 def _slope(loss: LinearModel, c: float, b: np.ndarray, weight: np.ndarray) -> float:
     z = np.full(len(b), c)
-    kernels.residuals(loss.scalar)(z, b, weight, loss.theta, 0, len(z), np.zeros(1))
+    residuals(loss.scalar)(z, b, weight, loss.theta, 0, len(z), np.zeros(1))
     return float(z.sum())
 
 

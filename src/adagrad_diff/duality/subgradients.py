@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..linalg import kernels
+from ..linalg.residuals import residuals
 from ..losses import LinearModel
 from ..penalties import Penalty
 
@@ -41,7 +41,7 @@ def _smallest_polar_at_kinks(
     z = loss.predict(x)
     kinks = loss.at_nonsmooth_points(z)
     r = z.astype(loss.dtype)
-    kernels.residuals(loss.scalar)(r, loss.b, loss.weight, loss.theta, 0, samples, np.zeros(1))
+    residuals(loss.scalar)(r, loss.b, loss.weight, loss.theta, 0, samples, np.zeros(1))
     r = r.astype(np.float64)
     r[kinks] = 0  # their part is open
     g = np.zeros(features)
