@@ -32,7 +32,7 @@ from ._correction import corrected_bound
 from ._linear import Dual
 from ._linear import LinearDual as LinearDual
 from ._multinomial import MultinomialDual
-from ._objective import NEGLIGIBLE as NEGLIGIBLE
+from ._objective import NEGLIGIBLE_SHARE as NEGLIGIBLE_SHARE
 from ._objective import Certificate as Certificate
 from ._objective import objective as objective
 from ._objective import unit as unit

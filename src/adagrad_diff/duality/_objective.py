@@ -18,7 +18,7 @@ from ._linear import LinearDual
 from ._products import two_sum
 from ._rounding import EPS, exact_sum, factor, largest, penalty_value
 
-NEGLIGIBLE = (
+NEGLIGIBLE_SHARE = (
     1e-6  # in units of its usual size: a smaller objective does not make a tolerance stricter
 )
 TINY_FLOAT = float(np.finfo(np.float64).tiny)
@@ -32,7 +32,7 @@ SUMMED_SAMPLES = 128  # samples whose losses are added up one after the other
 
 def unit(fun: Any, usual: Any) -> Any:
     """Return what a tolerance on objectives is relative to: the objective, or a millionth of its usual size."""
-    usual = NEGLIGIBLE * usual
+    usual = NEGLIGIBLE_SHARE * usual
     return np.maximum(abs(fun), usual) if np.ndim(fun) else max(abs(fun), usual)
 
 

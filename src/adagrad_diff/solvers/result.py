@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from .._messages import counted, warn
-from ..duality import NEGLIGIBLE
+from ..duality import NEGLIGIBLE_SHARE
 from ..polishing.polisher import describe_polishing
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def _final_codes(loop: Loop, state: State) -> np.ndarray:
     g, x = state.iterate.g, state.iterate.x
     with np.errstate(over="ignore", invalid="ignore"):
         norm = loop.problem.norm(loop.whole_state().iterate.g)
-        straight = np.abs(norm - state.g_first) <= NEGLIGIBLE * state.g_first
+        straight = np.abs(norm - state.g_first) <= NEGLIGIBLE_SHARE * state.g_first
         falls = straight & (state.fun < -STRAIGHT_FALL * (1.0 + np.abs(state.f_first)))
     broken = ~(np.isfinite(g) & np.isfinite(x)).all(axis=0) | ~np.isfinite(state.f)
     broken = np.atleast_1d(broken | np.isnan(state.phi))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..duality import NEGLIGIBLE, unit
+from ..duality import NEGLIGIBLE_SHARE, unit
 from .problem import double
 from .state import State
 
@@ -114,7 +114,7 @@ class StoppingCriterion:
                 total = loop.solver.rule.accumulated(state.memory)
                 if total is not None:
                     change = np.sqrt(np.reshape(total, (-1, *np.shape(state.f))).sum(axis=0))
-                    small = small | (norm <= self.tol * NEGLIGIBLE * change)
+                    small = small | (norm <= self.tol * NEGLIGIBLE_SHARE * change)
         return small & (norm < np.inf)
 
     def _improve_bound(self, loop: Loop, last: bool) -> None:
