@@ -175,8 +175,8 @@ MUTATIONS = (
     Mutation(
         "The dual function ignores sample weights",
         ("duality",),
-        "total += float(np.sum(weight * conjugate, where=weight > 0))",
-        "total += float(np.sum(conjugate, where=weight > 0)) / self.loss.A.shape[0]",
+        "values = (weight * conjugate)[weight > 0]",
+        "values = (conjugate / self.loss.A.shape[0])[weight > 0]",
     ),
     Mutation(
         "at_fraction multiplies the strength of the given penalty once more",
