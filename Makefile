@@ -71,7 +71,7 @@ lint: .venv/.dev
 references: .venv/.dev
 	PYTHONPATH=src $(BIN)/python tools/references.py
 
-# Which room depends on which, read from the code: a table, and docs/graph.svg.
+# Which package depends on which, read from the code: a table, and docs/graph.svg.
 graph:
 	$(PYTHON) tools/graph.py
 

@@ -12,13 +12,13 @@ import adagrad_diff
 
 PACKAGE = Path(adagrad_diff.__file__).parent
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
-DOORS = {
+EXTRAS = {
     "torch": "torch",
     "optax": "optax",
     "sklearn": "sklearn",
     "datasets": "sklearn",
 }
-DOORS |= {
+EXTRAS |= {
     "dask": "dask",
     "experiments": "paper",
     "cli": "cli",
@@ -61,7 +61,7 @@ def test_imports_are_declared():
     seen = 0
     for path in sorted(PACKAGE.rglob("*.py")):
         file = path.relative_to(PACKAGE)
-        extra = DOORS.get(file.as_posix()) or DOORS.get(file.parts[0])
+        extra = EXTRAS.get(file.as_posix()) or EXTRAS.get(file.parts[0])
         known = {*declared(project), *(declared(project, extra) if extra else ())}
         found = {DISTRIBUTIONS.get(name, name) for name in imported(path)} - {
             *sys.stdlib_module_names,
@@ -71,7 +71,7 @@ def test_imports_are_declared():
         for name in found - OPTIONAL - known:
             pytest.fail(
                 f"{file} imports {name}, which is not in project.{place} of pyproject.toml: list it there, or name the extra "
-                f"of this room in DOORS of tests/test_dependencies.py, or do without."
+                f"of this package in EXTRAS of tests/test_dependencies.py, or do without."
             )
         seen += len(found)
     assert seen > 100  # it has looked

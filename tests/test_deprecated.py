@@ -46,10 +46,9 @@ def test_renamed_modules(old, new):
     assert all(getattr(imported, name) is getattr(expected, name) for name in expected.__all__)
 
 
-@pytest.mark.parametrize("old", MODULES)
-def test_renamed_modules_in_a_new_process(old):
+def test_renamed_modules_in_a_new_process():
     """Nothing has imported the new module before."""
-    code = f"import warnings; warnings.simplefilter('ignore'); import {old}"
+    code = "import warnings; warnings.simplefilter('ignore'); import adagrad_diff.kernels"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

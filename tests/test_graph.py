@@ -1,4 +1,4 @@
-"""The house stands: no circle, rooms do not know their doors, what is private stays in its room. And a crooked one is seen."""
+"""The import graph has no circles, integrations are optional, and private names stay private."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_what_is_drawn():
     assert all(name in graph.svg(needs) and name in graph.table(needs) for name in needs)
 
 
-CROOKED = {
+FAULTS = {
     "a circle of modules, one import lazy": (
         {"a/one.py": "from .two import x", "a/two.py": "def f():\n    from .one import y"},
         [
@@ -47,45 +47,45 @@ CROOKED = {
         },
         ["Modules depend on each other in a circle", "a/two.py, line 2, imports a.one"],
     ),
-    "a module that imports its own room": (
+    "a module that imports its own package": (
         {"a/__init__.py": "from .one import x", "a/one.py": "from . import y"},
         ["Modules depend on each other in a circle", "a/one.py, line 1, imports a"],
     ),
-    "a circle of rooms without one of modules": (
+    "a circle of packages without one of modules": (
         {
             "a/one.py": "from ..b.one import x",
             "a/two.py": "",
             "b/one.py": "",
             "b/two.py": "from ..a import two",
         },
-        ["Rooms depend on each other in a circle", "b/two.py, line 1, imports a.two"],
+        ["Packages depend on each other in a circle", "b/two.py, line 1, imports a.two"],
     ),
-    "a room that knows a door": (
+    "a package that imports an integration": (
         {"a/one.py": "def f():\n    from ..sklearn import Lasso", "sklearn/__init__.py": ""},
-        ["a/one.py, line 2", "the room a imports sklearn, which is a door"],
+        ["a/one.py, line 2", "the package a imports sklearn, an integration"],
     ),
-    "a room that knows a door for its types": (
+    "a package that imports an integration for its types": (
         {
             "a/one.py": "if TYPE_CHECKING:\n    from ..experiments import Sensitivity",
             "experiments/__init__.py": "",
         },
-        ["a/one.py, line 2", "the room a imports experiments, which is a door"],
+        ["a/one.py, line 2", "the package a imports experiments, an integration"],
     ),
-    "a room that knows the front": (
+    "a package that imports the top": (
         {"a/one.py": "from .. import __version__"},
-        ["a/one.py, line 1", "front of the package"],
+        ["a/one.py, line 1", "from the top of adagrad_diff"],
     ),
-    "the front by its name": (
-        {"a/one.py": "import house"},
-        ["a/one.py, line 1", "front of the package"],
+    "the top by its name": (
+        {"a/one.py": "import mine"},
+        ["a/one.py, line 1", "from the top of adagrad_diff"],
     ),
     "a private module": (
         {"a/one.py": "from ..b._two import x", "b/_two.py": ""},
-        ["a/one.py, line 1: imports b._two.x, a private name of the room b"],
+        ["a/one.py, line 1: imports b._two.x, a private name of the package b"],
     ),
     "a private name": (
-        {"a/one.py": "from house.b import _x", "b/__init__.py": ""},
-        ["a/one.py, line 1: imports b._x, a private name of the room b"],
+        {"a/one.py": "from mine.b import _x", "b/__init__.py": ""},
+        ["a/one.py, line 1: imports b._x, a private name of the package b"],
     ),
     "a private name for its type": (
         {"a/one.py": "if typing.TYPE_CHECKING:\n    from ..b import _x", "b/__init__.py": ""},
@@ -96,15 +96,15 @@ CROOKED = {
             "a/one.py": "def f(b):\n    return b._x",
             "b/__init__.py": "class B:\n    def __init__(self):\n        self._x = 1",
         },
-        ["a/one.py, line 2: uses _x, a private attribute of the room b"],
+        ["a/one.py, line 2: uses _x, a private attribute of the package b"],
     ),
     "a private function of a module": (
         {"a/one.py": "from .. import b\nb._f()", "b/__init__.py": "def _f(): ..."},
-        ["a/one.py, line 2: uses _f, a private attribute of the room b"],
+        ["a/one.py, line 2: uses _f, a private attribute of the package b"],
     ),
     "a private attribute by its name": (
         {"a/one.py": "getattr(b, '_x')", "b/__init__.py": "_x = 1"},
-        ["a/one.py, line 1: uses _x, a private attribute of the room b"],
+        ["a/one.py, line 1: uses _x, a private attribute of the package b"],
     ),
     "a private name of a helper": (
         {"a/one.py": "from .._tools import _x", "_tools.py": ""},
@@ -113,30 +113,30 @@ CROOKED = {
 }
 
 
-def house(directory, files):
+def package(directory, files):
     """A package of these files."""
-    package = directory / "house"
+    top = directory / "mine"
     for name, text in {"__init__.py": "", **files}.items():
-        path = package / name
+        path = top / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         if not (path.parent / "__init__.py").exists():
             (path.parent / "__init__.py").write_text("")
-    return package
+    return top
 
 
-@pytest.mark.parametrize("kind", CROOKED)
-def test_a_crooked_house_is_seen(tmp_path, kind):
-    files, wanted = CROOKED[kind]
-    said = graph.complaints(house(tmp_path, files))
+@pytest.mark.parametrize("kind", FAULTS)
+def test_faults_are_found(tmp_path, kind):
+    files, wanted = FAULTS[kind]
+    said = graph.complaints(package(tmp_path, files))
     assert len(said) == 1, said
     assert all(part in said[0] for part in wanted), said[0]
     assert said[0].endswith(".")
 
 
-def test_a_straight_house_is_left_alone(tmp_path):
+def test_a_graph_without_faults(tmp_path):
     files = {
-        "__init__.py": "from .sklearn import Lasso\nfrom .a import _x",  # the front knows everybody
+        "__init__.py": "from .sklearn import Lasso\nfrom .a import _x",  # the top may import everything
         "a/__init__.py": "from .one import f",
         "a/one.py": "import os\nfrom . import _two\nfrom ._two import _y\nf = _two._y\nos._exit\nx._replace(a=1)",
         "a/_two.py": "_y = 1",
@@ -147,4 +147,4 @@ def test_a_straight_house_is_left_alone(tmp_path):
         "cli.py": "from .sklearn import Lasso\nfrom adagrad_diff._version import __version__",
         "_version.py": "",
     }
-    assert graph.complaints(house(tmp_path, files)) == []
+    assert graph.complaints(package(tmp_path, files)) == []

@@ -68,12 +68,12 @@ def python(code):
 
 
 def load(name):
-    """A module, or None if it is the door to a library that is not installed."""
+    """A module, or None if it needs a library that is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        door = name.removeprefix("adagrad_diff.").split(".")[0]
-        if door in OPTIONAL and not importlib.util.find_spec(OPTIONAL[door]):
+        package = name.removeprefix("adagrad_diff.").split(".")[0]
+        if package in OPTIONAL and not importlib.util.find_spec(OPTIONAL[package]):
             return None
         raise
 
@@ -120,25 +120,25 @@ def test_all_and_dir():
 )
 def test_every_class_of_the_parts_is_listed(part, base):
     """What stands in a file of its own is what users are to find: no rule, loss or penalty hides in a module."""
-    room = getattr(adagrad_diff, part)
-    for found in pkgutil.iter_modules(room.__path__):
+    package = getattr(adagrad_diff, part)
+    for found in pkgutil.iter_modules(package.__path__):
         if found.name.startswith("_") or found.name in ("base", "linear", "foreign"):
             continue
-        module = importlib.import_module(f"{room.__name__}.{found.name}")
+        module = importlib.import_module(f"{package.__name__}.{found.name}")
         for name, thing in vars(module).items():
             ours = (
                 inspect.isclass(thing)
-                and issubclass(thing, getattr(room, base))
+                and issubclass(thing, getattr(package, base))
                 and thing.__module__ == module.__name__
             )
             if ours and not name.startswith("_"):
-                assert name in room.__all__, (
+                assert name in package.__all__, (
                     f"import {name} in src/adagrad_diff/{part}/__init__.py and list it in __all__"
                 )
                 assert getattr(adagrad_diff, name) is thing
 
 
-def test_help_opens_no_door():
+def test_help_loads_no_integration():
     """On a core installation it would fail; on a full one it would take a minute."""
     code = f"import pydoc, sys; sys.modules |= dict.fromkeys({tuple(OPTIONAL.values())}); import adagrad_diff"
     assert {"minimize(loss:", "AdaGradDiff(eta:"} <= set(

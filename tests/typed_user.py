@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 import adagrad_diff
 from adagrad_diff import (
     L1,
-    LAD,
     AdaGrad,
     AdaGradDiff,
     Box,
     Certificate,
     GroupL2,
-    Hinge,
     History,
     Huber,
     Interrupted,
@@ -30,12 +28,10 @@ from adagrad_diff import (
     Minibatch,
     Multinomial,
     Penalty,
-    Poisson,
     Quadratic,
     Quantile,
     Rule,
     Squared,
-    SquaredHinge,
     State,
     Status,
     duality_gap,
@@ -49,13 +45,10 @@ from adagrad_diff import (
 from adagrad_diff.linalg import Source
 from adagrad_diff.rules import block_labels
 from adagrad_diff.sklearn import (
-    KernelSVC,
     Lasso,
     LinearClassifier,
     LinearRegressor,
-    LinearSVC,
     LogisticRegression,
-    QuantileRegressor,
 )
 
 Vector = NDArray[np.float64]
@@ -63,18 +56,13 @@ A: Vector = np.eye(3)
 b: Vector = np.ones(3)
 
 losses: list[Loss] = [
-    LAD(A, b),
-    Hinge(A, [1, 1, 1]),
     Huber(A, b, delta=0.5),
     KernelSVMDual(A, b, lam=1.0),
     Logistic(A, b, intercept=True, l2=0.1, sample_weight=[1.0, 1.0, 2.0]),
     Minibatch(Logistic(A, b), 1, seed=1, reduce=None),
     Multinomial(A, [0, 1, 2], classes=3),
-    Poisson(A, b),
     Quadratic(A, b),
     Quantile(A, b, tau=0.9),
-    Squared(A, b),
-    SquaredHinge(A, b),
 ]
 rules: list[Rule] = [
     AdaGrad(0.1),
@@ -168,7 +156,6 @@ part: Rule = rules[1].select(np.array([0]))
 again: State = load_state("state.npz")
 again.save("state.npz")
 version: str = adagrad_diff.__version__
-module = adagrad_diff.losses.Squared(A, b)
 method = scipy_method
 
 
@@ -182,19 +169,9 @@ def careful() -> None:
 def estimators() -> None:
     lasso: Lasso = Lasso(alpha=0.1, fit_intercept=False).fit(A, b, sample_weight=None)
     predicted: NDArray[Any] = lasso.predict(A)
-    for classifier in (
-        LogisticRegression("l1", C=2.0),
-        LinearSVC(),
-        KernelSVC(gamma=0.5),
-        LinearClassifier(penalty=L1(1.0)),
-    ):
+    for classifier in (LogisticRegression("l1", C=2.0), LinearClassifier(penalty=L1(1.0))):
         scores: NDArray[Any] = classifier.fit(A, b > 0).decision_function(A)
-    print(
-        predicted,
-        scores,
-        QuantileRegressor(0.9, alpha=0.1),
-        LinearRegressor(partial(Squared, l2=0.1)),
-    )
+    print(predicted, scores, LinearRegressor(partial(Squared, l2=0.1)))
 
 
 def sweeps() -> None:

@@ -1,7 +1,7 @@
-"""The import graph of the package, read from its code: who depends on whom, what is wrong with it, and a drawing.
+"""The import graph, read from the code: which package depends on which, faults, and a drawing.
 
-A room is a directory of the package. `make graph` prints each room with the rooms it depends on
-and draws them; tests/test_graph.py asks `complaints`.
+A package is a directory of adagrad_diff. `make graph` prints each package with those it depends on
+and draws them; tests/test_graph.py calls `complaints`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parents[1]
 PACKAGE, DRAWING = HERE / "src" / "adagrad_diff", HERE / "docs" / "graph.svg"
-# What users come in by. Rooms do not know their doors: whoever wants one thing does not load another.
-DOORS = (
+# Packages for users of other software. The others do not import them, so that each is optional.
+INTEGRATIONS = (
     "sklearn",
     "torch",
     "optax",
@@ -27,11 +27,8 @@ DOORS = (
     "__main__",
 )
 HELPERS = "helpers"  # argument checks, files, threads, messages
-NOW, LAZY, TYPING = (
-    "now",
-    "lazy",
-    "typing",
-)  # when an import happens: with its module, in a function, for type checkers only
+# When an import happens: with its module, in a function, for type checkers only.
+NOW, LAZY, TYPING = "now", "lazy", "typing"
 
 
 class Import(NamedTuple):
@@ -44,18 +41,18 @@ class Import(NamedTuple):
     when: str
 
     @property
-    def rooms(self) -> tuple[str, str]:
-        return room(self.source), room(self.target)
+    def packages(self) -> tuple[str, str]:
+        return package_of(self.source), package_of(self.target)
 
 
-def room(module: str) -> str:
-    """Where a module lives; the package's own front is ''. Private files at the top serve all packages."""
+def package_of(module: str) -> str:
+    """Return the package of a module, "" for `adagrad_diff` itself. Private files at the top serve all."""
     first = module.partition(".")[0]
     return HELPERS if _private(first) else first
 
 
 def modules(package: Path) -> dict[str, Path]:
-    """The modules of a package by their dotted names below it; its front is ''."""
+    """Return the modules of a package by their dotted names below it; `__init__` is ""."""
     found = {}
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).with_suffix("").parts
@@ -137,10 +134,10 @@ def _name(node: ast.AST) -> str:
 
 
 def dependencies(found: Iterable[Import]) -> dict[str, set[str]]:
-    """The rooms that each room depends on; what only type checkers import does not count."""
+    """Return the packages that each depends on, without imports for type checkers only."""
     needs: dict[str, set[str]] = {}
     for each in found:
-        one, other = each.rooms
+        one, other = each.packages
         needs.setdefault(one, set())
         needs.setdefault(other, set())
         if one != other and each.when != TYPING:
@@ -151,13 +148,11 @@ def dependencies(found: Iterable[Import]) -> dict[str, set[str]]:
 def complaints(package: Path = PACKAGE) -> list[str]:
     """What is wrong with the graph, a sentence each that says where, and what to do."""
     found, known = imports(package), modules(package)
-    inside = [
-        each for each in found if each.source
-    ]  # the front knows everybody; nobody knows the front
+    inside = [each for each in found if each.source]  # `__init__` may import everything
     return [
         *_circles(inside, known),
-        *_doors(inside, known),
-        *_fronts(inside, known),
+        *_integrations(inside, known),
+        *_init_imports(inside, known),
         *_private_imports(inside, known),
         *_private_attributes(known),
     ]
@@ -169,11 +164,11 @@ def _place(each: Import, known: dict[str, Path]) -> str:
 
 
 def _circles(found: list[Import], known: dict[str, Path]) -> Iterator[str]:
-    """Among modules, then among rooms."""
+    """Yield circles among modules, then among packages."""
     run = [each for each in found if each.when != TYPING]
     for kind, ends in (
         ("Modules", lambda each: (each.source, each.target)),
-        ("Rooms", lambda each: each.rooms),
+        ("Packages", lambda each: each.packages),
     ):
         edges: dict[str, dict[str, Import]] = {}
         for each in run:
@@ -212,39 +207,40 @@ def _shortest_circles(edges: dict[str, dict[str, Import]]) -> list[list[str]]:
     return list(circles.values())
 
 
-def _doors(found: list[Import], known: dict[str, Path]) -> Iterator[str]:
+def _integrations(found: list[Import], known: dict[str, Path]) -> Iterator[str]:
     for each in found:
-        one, other = each.rooms
-        if other in DOORS and one not in DOORS:
+        one, other = each.packages
+        if other in INTEGRATIONS and one not in INTEGRATIONS:
             yield (
-                f"{_place(each, known)}: the room {one} imports {each.target}, which is a door. Doors depend on rooms, "
-                f"never the other way: move what {one} needs into a room."
+                f"{_place(each, known)}: the package {one} imports {each.target}, an integration. "
+                f"Integrations depend on the other packages, never the reverse: move what {one} needs."
             )
 
 
-def _fronts(found: list[Import], known: dict[str, Path]) -> Iterator[str]:
+def _init_imports(found: list[Import], known: dict[str, Path]) -> Iterator[str]:
     for each in found:
         if each.target == "":
             yield (
-                f"{_place(each, known)}: imports {each.name or 'the package'} from the front of the package, which imports "
-                "everything. Import it from the room where it is."
+                f"{_place(each, known)}: imports {each.name or 'adagrad_diff'} from the top of adagrad_diff, "
+                "which imports everything. Import it from the package where it is defined."
             )
 
 
 def _private_imports(found: list[Import], known: dict[str, Path]) -> Iterator[str]:
     for each in found:
         names = [*each.target.split("."), each.name]
-        if each.rooms[1] == HELPERS:
+        if each.packages[1] == HELPERS:
             names = names[1:]
-        if each.rooms[0] != each.rooms[1] and any(map(_private, names)):
+        if each.packages[0] != each.packages[1] and any(map(_private, names)):
             yield (
-                f"{_place(each, known)}: imports {'.'.join(filter(None, names))}, a private name of the room {each.rooms[1]}. "
+                f"{_place(each, known)}: imports {'.'.join(filter(None, names))}, a private name of the "
+                f"package {each.packages[1]}. "
                 "Give it a public name there, or do without it."
             )
 
 
 def _private_attributes(known: dict[str, Path]) -> Iterator[str]:
-    """A private attribute belongs to the rooms that define it. Those of other packages are not ours to judge."""
+    """Yield uses of private attributes that another package of adagrad_diff defines."""
     trees = {
         module: ast.parse(path.read_text(encoding="utf-8"))
         for module, path in known.items()
@@ -253,14 +249,14 @@ def _private_attributes(known: dict[str, Path]) -> Iterator[str]:
     owners: dict[str, set[str]] = {}
     for module, tree in trees.items():
         for name in _defined(tree):
-            owners.setdefault(name, set()).add(room(module))
+            owners.setdefault(name, set()).add(package_of(module))
     for module, tree in trees.items():
         for line, name in sorted(set(_touched(tree))):
             homes = owners.get(name, set())
-            if homes and room(module) not in homes:
+            if homes and package_of(module) not in homes:
                 yield (
-                    f"{known[module].relative_to(known[''].parent)}, line {line}: uses {name}, a private attribute of the room "
-                    f"{', '.join(sorted(homes))}. Give it a public name there, or do without it."
+                    f"{known[module].relative_to(known[''].parent)}, line {line}: uses {name}, "
+                    f"a private attribute of the package {', '.join(sorted(homes))}. Give it a public name there, or do without it."
                 )
 
 
@@ -306,7 +302,7 @@ def _private(name: str) -> bool:
 
 
 def layers(needs: dict[str, set[str]]) -> list[list[str]]:
-    """The rooms in layers, each above all it depends on, neighbours near what they depend on."""
+    """Return the packages in layers, each above all that it depends on, and close to them."""
     depth: dict[str, int] = {}
 
     def deep(name: str, above: tuple[str, ...] = ()) -> int:
@@ -333,7 +329,7 @@ def layers(needs: dict[str, set[str]]) -> list[list[str]]:
 
 
 def direct(needs: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Without what follows: a room's arrows to rooms that another of its rooms depends on, too."""
+    """Return the graph without dependencies that follow from others."""
 
     def all_below(name: str) -> set[str]:
         return needs[name].union(*map(all_below, needs[name]))
@@ -342,13 +338,13 @@ def direct(needs: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def svg(needs: dict[str, set[str]]) -> str:
-    """The drawing: doors on the left, rooms on the right; arrows that follow from others are left out."""
+    """Return the drawing: integrations on the left; arrows that follow from others are left out."""
     rows, wide, high = layers(needs), 1160, 74
     at = {}
     for level, row in enumerate(rows):
         for left, side in (
-            (0, [name for name in row if name in DOORS]),
-            (1, [name for name in row if name not in DOORS]),
+            (0, [name for name in row if name in INTEGRATIONS]),
+            (1, [name for name in row if name not in INTEGRATIONS]),
         ):
             for k, name in enumerate(side):
                 x = (
@@ -358,7 +354,7 @@ def svg(needs: dict[str, set[str]]) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high * len(rows)}"',
         ' font-family="sans-serif" font-size="14">',
-        "<title>Rooms of adagrad_diff: an arrow leads to what a room depends on; what follows from others is left out</title>",
+        "<title>Packages of adagrad_diff: an arrow leads to what a package depends on; what follows from others is left out</title>",
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#777"/></marker></defs>',
         f'<rect width="{wide}" height="{high * len(rows)}" fill="white"/>',
@@ -370,7 +366,7 @@ def svg(needs: dict[str, set[str]]) -> str:
             curve = f"M{x} {y + 15}C{x} {(y + v) // 2} {u} {(y + v) // 2} {u} {v - 16}"
             lines.append(f'<path d="{curve}" fill="none" stroke="#777" marker-end="url(#tip)"/>')
     for name, (x, y) in sorted(at.items()):
-        fill = "#d6e8f5" if name in DOORS else "#f2f2f2"
+        fill = "#d6e8f5" if name in INTEGRATIONS else "#f2f2f2"
         lines.append(
             f'<rect x="{x - 50}" y="{y - 15}" width="100" height="30" rx="4" fill="{fill}" stroke="#777"/>'
         )
@@ -379,13 +375,13 @@ def svg(needs: dict[str, set[str]]) -> str:
 
 
 def table(needs: dict[str, set[str]]) -> str:
-    """Each room and the rooms it depends on, from the top."""
+    """Return a table of each package and the packages it depends on, from the top."""
     names = [name for row in reversed(layers(needs)) for name in row]
     return "\n".join(f"{name:<13} {', '.join(sorted(needs[name])) or '-'}" for name in names)
 
 
 def drawn(package: Path = PACKAGE) -> dict[str, set[str]]:
-    """The rooms and doors with what they depend on, without the front, which imports all of them."""
+    """Return the packages with what they depend on, without the top, which imports all of them."""
     return dependencies(each for each in imports(package) if each.source and each.target)
 
 

@@ -8,13 +8,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import sparse
 
 from adagrad_diff import Logistic
 
-SMALLEST = -708.0  # below this exp(t) is subnormal, and the loss takes it for zero
 SAMPLES = 2**15  # a power of two, so the weights are exact
 GRID = -np.concatenate([np.linspace(0.0, 50.0, 20_001), np.geomspace(1e-300, 690.0, 12_001)])
 ONE = Logistic([[1.0]], [1.0])
@@ -29,18 +26,12 @@ def slopes(t):
 
 
 def values(t, width=8):
-    """Return log(1 + exp(t)) for each number, from `width` trajectories at a time. From 8 on other loops are used."""
+    """Return log(1 + exp(t)), from `width` trajectories at a time. From 8 on other loops are used."""
     z = np.zeros((1, -(-len(t) // width) * width))
     z[0, : len(t)] = np.negative(t)
     return np.concatenate(
         [ONE.value_and_grad(z[:, k : k + width])[0] for k in range(0, z.size, width)]
     )[: len(t)]
-
-
-@settings(deadline=None, max_examples=20)
-@given(st.lists(st.floats(SMALLEST, 0.0), min_size=1, max_size=50), st.sampled_from([1, 3, 8]))
-def test_values_of_any_numbers(t, width):
-    assert values(t, width) == pytest.approx(np.log1p(np.exp(t)), rel=2e-15, abs=0)
 
 
 @pytest.mark.parametrize("width", [1, 7, 1000])
@@ -59,10 +50,3 @@ def test_limits():
     np.testing.assert_allclose(slopes(t), [0.5, 0.5, 0.5, 0.0, 0.0, 0.0], rtol=1e-15, atol=1e-307)
     expected = [math.log(2.0)] * 3 + [0.0] * 3
     np.testing.assert_allclose(values(t), expected, rtol=1e-15, atol=1e-307)
-
-
-def test_python_and_compiled_functions_agree():
-    z = np.linspace(-40.0, 40.0, 1001)
-    value, slope = np.array([Logistic.scalar(v, 1.0, 0.0) for v in z]).T
-    np.testing.assert_allclose(values(-z), value, rtol=1e-14)
-    np.testing.assert_allclose(-slopes(-z), slope, rtol=1e-14)

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.sparse.linalg import aslinearoperator
 
 from adagrad_diff import minimize
 from adagrad_diff.losses import (
@@ -39,29 +38,19 @@ def put(array, place, value):
 
 MATRICES = [
     (put(A, (0, 2), -np.inf), r"A contains -inf at index \(0, 2\)"),
-    (put(A, (3, 0), np.nan).astype(np.float32), r"A contains nan at index \(3, 0\)"),
     (np.asfortranarray(put(A, (1, 2), np.nan)), r"A contains nan at index \(1, 2\)"),
     (ROWS(put(A, (2, 1), np.nan)), r"A.*contains nan at index"),
-    (sparse.csc_array(put(A, (2, 1), np.inf)), r"A.*contains inf at index"),
     (np.ones((0, 3)), r"A is empty: it has shape \(0, 3\)"),
-    (sparse.csc_array((4, 0)), r"A is empty: it has shape \(4, 0\)"),
     (ROWS(A + 1j), r"A.* must be real.*complex128"),
-    (aslinearoperator(A + 1j), r"A must be real.*complex128"),
     ([["a", "b"]] * 4, r"A must be real numbers. Got text, such as 'a': encode it"),
-    (np.full((4, 3), "2020-01-01", dtype="M8[D]"), r"A must be real.*datetime64"),
-    (np.array([[{}, 1.0]] * 4, dtype=object), r"A must be real numbers. Got ndarray"),
     ([[1.0, 2.0], [3.0]], r"\bA must be real numbers. Got list"),
     (np.ones(4), r"A must be a matrix \(samples, features\). Got shape \(4,\)"),
-    (np.ones((4, 3, 1)), r"A must be a matrix .* Got shape \(4, 3, 1\)"),
     (sparse.coo_array(np.ones(4)), r"A must be a matrix .* Got shape \(4,\)"),
 ]
 TARGETS = [
     (put(B, 2, np.nan), r"b contains nan at index 2"),
     (B[:3], r"b must have shape \(4,\), one value per row of A. Got shape \(3,\)"),
-    (np.ones((4, 1)), r"b must have shape \(4,\), .* Got shape \(4, 1\)"),
-    (1.0, r"b must have shape \(4,\), .* Got shape \(\)"),
     (list("abcd"), "b must be real numbers. Got text, such as 'a': encode it as numbers"),
-    (put(B, 0, 1j), r"b must be real.*complex128"),
 ]
 WEIGHTS = [
     (put(np.ones(4), 0, np.inf), r"sample_weight contains inf at index 0"),
@@ -112,13 +101,11 @@ UNSYMMETRIC = put(Q, (0, 1), 1.0)
 SQUARE = [
     (np.ones((2, 3)), r"matrix of (\w+) must be square. Got shape \(2, 3\)"),
     (UNSYMMETRIC, r"matrix of (\w+) must be symmetric. Use \(Q \+ Q.T\) / 2"),
-    (ROWS(UNSYMMETRIC), r"matrix of (\w+) must be symmetric"),
     (ROWS(put(Q, (1, 1), -1.0)), r"(\w+) has a negative diagonal entry: .* not convex"),
     (put(put(Q, (0, 1), 5.0), (1, 0), 5.0), r"(\w+) has a negative eigenvalue \(-3.5\): f is not"),
     (np.eye(900) - 0.01, r"(\w+) has a negative eigenvalue \(-8\): f is not"),
     (put(Q, (2, 1), np.inf), r"\b([KQ]) contains inf at index \(2, 1\)"),
     (np.ones((0, 0)), r"\b([KQ]) is empty: it has shape \(0, 0\)"),
-    (Q + 1j, r"\b([KQ]) must be real.*complex128"),
 ]
 
 
@@ -141,10 +128,8 @@ CASES = [
         lambda: KernelSVMDual(Q, [1, 0, 1], 1.0),
         r"b\[1\] is 0.0. KernelSVMDual needs labels -1 and \+1, such as np.where\(y == 1, 1, -1\)",
     ),
-    (lambda: KernelSVMDual(Q, [1, -1], 1.0), r"\bb must have shape \(3,\), .* Got shape \(2,\)"),
     (lambda: KernelSVMDual(Q, LABELS, 1e-320), "'lam' .* too small: 1 / 1e-320 is infinite"),
     (lambda: Quadratic(Q, [1.0, 2.0]), r"c must have shape \(3,\), .* Got shape \(2,\)"),
-    (lambda: Quadratic(Q, [1.0, 2.0, np.nan]), r"c contains nan at index 2"),
     (
         lambda: Squared(A.astype(np.float32), [0.0, 1e300, 0.0, 0.0]),
         r"b\[1\] is 1e\+300, too large for float32",

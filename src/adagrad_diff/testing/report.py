@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+MARKS = {True: "yes", False: "NO ", None: " - "}  # how reports show the results of checks
+
 
 class Fault(Exception):
     """Raised by a check whose statement is false. The message says what is wrong."""
@@ -50,11 +52,10 @@ class Report:
 
     def __repr__(self) -> str:
         count, wrong = len(self.findings), len(self.failures)
-        verdict = f"{count} statements, all of them true as far as tried."
-        if wrong:
-            verdict = f"{wrong} of {count} statements false."
-        marks = {True: "yes", False: "NO ", None: " - "}
-        lines = [f"  {marks[finding.ok]} {finding.sentence}" for finding in self.findings]
+        verdict = f"{wrong} of {count} statements false."
+        if not wrong:
+            verdict = f"{count} statements, all of them true as far as tried."
+        lines = [f"  {MARKS[finding.ok]} {finding.sentence}" for finding in self.findings]
         return "\n".join([f"{self.subject}: {verdict}", *lines])
 
     @contextmanager
