@@ -336,6 +336,7 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
                 f"blocks='row' needs a two-dimensional x. Got x of shape {shape} instead."
             )
         return np.repeat(np.arange(shape[0]), shape[1])
+    _check.refuse_masked(blocks, "'blocks'")
     if labels.dtype.kind not in "iu":
         raise ValueError(
             "The 'blocks' parameter must be None, 'element', 'all', 'row' or an array of integer "
