@@ -699,21 +699,10 @@ def test_other_definitions(make, sentence):
         make()
 
 
-@looped(
-    ("kind", "call"),
-    [
-        (p.GroupL2, r"GroupL2\(0.1, groups\)"),
-        (p.L2Ball, r"L2Ball\(1.0\)"),
-        (p.Box, r"Box\(lower, upper\)"),
-        (p.Scaled, r"Scaled\(penalty, 0.1\)"),
-        (Lasso, r"Lasso\(\)"),
-    ],
-)
-def test_a_class_is_not_a_penalty(kind, call):
-    with pytest.raises(
-        TypeError,
-        match=rf"^'penalty' must be None .* Got the class {kind.__name__}: did you mean {call}\?$",
-    ):
+@looped("kind", [p.GroupL2, p.Box, Lasso])
+def test_a_class_is_not_a_penalty(kind):
+    sentence = rf"^'penalty' must be None .* Got the class {kind.__name__}: did you mean {kind.__name__}\(...\)\?$"
+    with pytest.raises(TypeError, match=sentence):
         p.as_penalty(kind)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..penalties.base import EPS
-from ..penalties.base import sum_rounding as factor
+from ..penalties.arrays import EPS
+from ..penalties.arrays import sum_rounding as factor
 
 __all__ = ["EPS", "exact_sum", "factor", "largest", "penalty_value"]
 

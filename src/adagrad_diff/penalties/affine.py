@@ -8,20 +8,19 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lstsq, qr
 
 from .. import _check
-from .base import (
+from .arrays import (
     EPS,
     RELATIVE,
-    Penalty,
     by_row,
     by_rows,
     check_length,
     column,
     indicator,
-    known_at_zero,
     point,
     quiet,
     tolerance,
 )
+from .base import Penalty, known_at_zero
 from .hyperplane import REFINEMENT_STEPS
 
 if TYPE_CHECKING:

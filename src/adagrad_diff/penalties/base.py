@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,19 +10,16 @@ import numpy as np
 
 from .. import _check
 from .._messages import call
+from .arrays import answer, check_out, indicator, point, quiet, steps, sum_rounding, tolerance
 
-RELATIVE = 1e-9  # how far outside a set, relative to its size, a point still counts as inside
-EPS = float(np.finfo(np.float64).eps)
-ANSWERS = (  # methods that a subclass must not inherit once it changes the function
+ANSWERS = {  # methods that a subclass must not inherit once it changes the function
     "quadratic_terms",
     "box_hyperplane",
     "norm_part",
     "null_space",
     "polar_inequalities",
     "_conjugate_near",
-)
-
-quiet = np.errstate(all="ignore")  # a decorator: what overflows is infinite, without a warning
+}
 
 
 @dataclass
@@ -66,11 +62,6 @@ class QuadraticTerms:
         return bool((self.lower > -np.inf).any() or (self.upper < np.inf).any())
 
 
-def sum_rounding(count: int) -> float:
-    """Return twice the relative error that a sum of `count` products can have, in any order."""
-    return (count + 8) * EPS
-
-
 class Penalty(ABC):
     r"""A convex function phi of a vector x with a proximal operator in a diagonal metric.
 
@@ -94,13 +85,13 @@ class Penalty(ABC):
     accuracy: float = 1e-13  # relative accuracy of the prox in double precision
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Reset the answers that a subclass would inherit although it changes the function."""
+        """Reset the answers that a user's subclass would inherit although it changes the function."""
         super().__init_subclass__(**options)
         defined = vars(cls)
-        if not defined.keys().isdisjoint(("value", "apply", "prox")):
-            for name in ANSWERS:
-                if name not in defined:
-                    setattr(cls, name, vars(Penalty)[name])
+        ours = cls.__module__.startswith("adagrad_diff.")
+        if not ours and {"value", "apply", "prox"} & defined.keys():
+            for name in ANSWERS - defined.keys():
+                setattr(cls, name, vars(Penalty)[name])
 
     @abstractmethod
     def value(self, x: Any) -> Any:
@@ -111,7 +102,7 @@ class Penalty(ABC):
         z = point(self, z, "z")
         step = steps(step, z)
         if out is not None:
-            _check_out(out, z)
+            check_out(out, z)
         result: np.ndarray = np.empty_like(z)
         self.apply(z, step, result)
         if out is None:
@@ -226,12 +217,6 @@ def known_at_zero(y: np.ndarray, e: np.ndarray) -> tuple[float, float]:
     return (np.inf, np.inf) if y.any() or e.any() else (0.0, 0.0)
 
 
-def support_near(penalty: Any, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
-    """Return the answer of `_conjugate_near` for a set within `radius`, whose support function is subadditive."""
-    value = penalty.conjugate(y) + penalty.conjugate(e)  # e >= 0 is the worst of +-e
-    return value, penalty.radius * (np.abs(y).sum() + e.sum())
-
-
 def conjugate_inside(penalty: Penalty, y: np.ndarray, e: np.ndarray) -> tuple[float, float]:
     """Return the answer of `_conjugate_near` for a penalty inside another one."""
     value = penalty.conjugate_bound(y, e)
@@ -248,67 +233,24 @@ class Norm(Penalty):
         return indicator(self.polar(y) <= 1.0 + tolerance(y.dtype))
 
 
-# ---------------------------------------------------------------- arguments
+class StrengthNorm(Norm):
+    """A norm times one strength lam >= 0."""
+
+    def __init__(self, lam: float):
+        self.lam = _check.nonnegative(lam, "lam", self.name)
 
 
-def point(penalty: Penalty, x: Any, name: str = "x") -> np.ndarray:
-    """Return x as a contiguous array of shape (d,) or (d, B) whose size fits the penalty."""
-    if not (type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative):
-        x = _check.real_array(x, repr(name))
-    if not (0 < x.ndim < 3 and x.size):
-        raise ValueError(
-            f"{name!r} must have shape (d,), or (d, B) for B trajectories, and not be empty. Got shape {x.shape} instead."
-        )
-    penalty.check_size(len(x))
-    array: np.ndarray = x if x.flags.carray else x.copy()
-    return array
+class RadiusSet(Penalty):
+    """A set of vectors that are at most `radius` large in every coordinate, given by its support function."""
 
+    properties = frozenset({"set"})
 
-@quiet
-def steps(step: Any, z: np.ndarray) -> np.ndarray:
-    """Return positive and finite steps, one per entry of z and in its dtype."""
-    given = _check.real_array(step, "'step'")
-    step = given[:, None] if given.ndim == 1 and z.ndim == 2 else given
-    try:
-        full = np.broadcast_to(step.astype(z.dtype, copy=False), z.shape)
-    except ValueError:
-        raise ValueError(
-            f"'step' must have shape (), (d,), (1, B) or (d, B) for z of shape {z.shape}. Got {given.shape} instead."
-        ) from None
-    bad = ~((full > 0.0) & (full < np.inf))
-    if bad.any():
-        raise ValueError(
-            f"'step' must be positive and finite, in the {z.dtype} of z. "
-            f"Got {np.broadcast_to(step, z.shape)[bad][0]} instead."
-        )
-    return full if full.flags.carray else full.copy()
+    def __init__(self, radius: float):
+        self.radius = _check.nonnegative(radius, "radius", self.name)
 
-
-def _check_out(out: Any, z: np.ndarray) -> None:
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"'out' must be None or an array. Got {type(out).__name__} instead.")
-    if out.shape != z.shape or out.dtype != z.dtype:
-        raise ValueError(
-            f"'out' must have the shape and dtype of z, {z.shape} and {z.dtype}. Got {out.shape} and {out.dtype} instead."
-        )
-    if not out.flags.writeable:
-        raise ValueError("'out' is read-only: the result cannot be written into it.")
-
-
-def answer(result: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Return the result of a user's method as an array of real numbers of the given shape."""
-    array = _check.real_array(result, f"What {what} returns")
-    if array.shape != shape:
-        raise ValueError(f"{what} must return shape {shape}. Got {array.shape} instead.")
-    return array
-
-
-def check_length(size: int, expected: int, owner: str, what: str) -> None:
-    """Raise if vectors of this size do not fit a penalty that has `expected` labels, strengths, ..."""
-    if size != expected:
-        raise ValueError(
-            f"{owner} has {expected} {what}, but there are {size} penalised coordinates."
-        )
+    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
+        value = self.conjugate(y) + self.conjugate(e)  # subadditive, and e >= 0 is the worst of +-e
+        return value, self.radius * (np.abs(y).sum() + e.sum())
 
 
 def _needs_scalar(penalty: Penalty) -> str:
@@ -335,76 +277,3 @@ def inner_prox(penalty: Penalty, z: np.ndarray, step: np.ndarray) -> np.ndarray:
     out = np.empty_like(z)
     penalty.apply(z, step, out)
     return out
-
-
-# ---------------------------------------------------------------- formulas
-
-
-def tolerance(dtype: Any) -> float:
-    """Return how far outside a set, relative to its size, a point of this dtype still counts as inside."""
-    return max(RELATIVE, 16 * float(np.finfo(dtype).eps))
-
-
-def indicator(inside: Any) -> Any:
-    """Return 0 where inside, else inf: a number, or one per trajectory."""
-    return np.where(inside, 0.0, np.inf)[()]
-
-
-@quiet
-def ratio(size: Any, strength: Any) -> Any:
-    """Return size / strength, where a dual norm divided by the strength 0 is inf, unless it is 0 as well."""
-    return np.where(size == 0.0, 0.0, np.divide(size, strength))[()]
-
-
-def column(strength: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return one number per coordinate in a shape that broadcasts against x."""
-    return strength[:, None] if x.ndim == 2 else strength
-
-
-def euclidean(x: np.ndarray) -> Any:
-    """Return the Euclidean norm of x, or of each trajectory, summed in double precision."""
-    return np.sqrt(np.square(x, dtype=np.float64).sum(axis=0))
-
-
-def absolute_sum(x: np.ndarray) -> Any:
-    """Return the L1 norm of x, or of each trajectory, summed in double precision."""
-    return np.abs(x).sum(axis=0, dtype=np.float64)
-
-
-def largest(x: np.ndarray) -> Any:
-    """Return the maximum norm of x, or of each trajectory."""
-    return np.abs(x).max(axis=0).astype(np.float64)
-
-
-# ---------------------------------------------------------------- trajectories as rows
-
-
-def as_rows(x: np.ndarray) -> np.ndarray:
-    """Return one trajectory per row, contiguous and in float64: (d,) becomes (1, d), and (d, B) becomes (B, d)."""
-    return np.ascontiguousarray(x.T if x.ndim == 2 else x[None], dtype=np.float64)
-
-
-def from_rows(values: np.ndarray, x: np.ndarray) -> Any:
-    """Return one number or vector per row in the layout of x: the inverse of `as_rows`."""
-    return values.T if x.ndim == 2 else values[0]
-
-
-@quiet
-def by_rows(
-    solve: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    z: np.ndarray,
-    step: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """out = solve(z, step), with trajectories as rows in double precision; rows that are not finite become NaN."""
-    rows, metric = as_rows(z), as_rows(step)
-    good = np.isfinite(rows).all(axis=1)
-    x = np.full_like(rows, np.nan)
-    if good.any():
-        x[good] = solve(rows[good], metric[good])
-    np.copyto(out, from_rows(x, out), casting="same_kind")
-
-
-def by_row(function: Callable[[np.ndarray], float], y: np.ndarray) -> Any:
-    """Return a number for y of shape (d,), one per trajectory for y of shape (d, B)."""
-    return from_rows(np.array([function(row) for row in as_rows(y)]), y)

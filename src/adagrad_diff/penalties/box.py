@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from .base import RELATIVE, Penalty, QuadraticTerms, check_length, column, indicator, point, quiet
+from .arrays import RELATIVE, check_length, column, indicator, point, quiet
+from .base import Penalty, QuadraticTerms
 from .six_penalties import is_empty, prox
 
 if TYPE_CHECKING:

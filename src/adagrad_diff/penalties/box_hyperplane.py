@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from .base import (
-    RELATIVE,
-    Penalty,
-    by_row,
-    by_rows,
-    check_length,
-    known_at_zero,
-    point,
-    quiet,
-    tolerance,
-)
+from .arrays import RELATIVE, by_row, by_rows, check_length, point, quiet, tolerance
+from .base import Penalty, known_at_zero
 from .box import Box
 from .hyperplane import REFINEMENT_STEPS, RESIDUAL, normal, scaled_equation
 from .roots import NEWTON_STEPS
@@ -198,13 +189,10 @@ class BoxHyperplane(Penalty):
             if first >= last:
                 return self._dual(y, first)
             bends = np.unique(np.clip(bends[moving], first, last))
-            while len(bends) > 2:  # the slope right of the middle says on which side the minimum is
+            while len(bends) > 2:  # a convex function
                 half = len(bends) // 2
-                bends = (
-                    bends[half:]
-                    if self._dual_slope(y, (bends[half] + bends[half - 1]) / 2) < 0
-                    else bends[:half]
-                )
+                falls = self._dual(y, bends[half]) < self._dual(y, bends[half - 1])
+                bends = bends[half:] if falls else bends[:half]
             return min(self._dual(y, t) for t in bends)
 
         return by_row(support, y)
@@ -214,11 +202,6 @@ class BoxHyperplane(Penalty):
         bound = np.where(v > 0.0, self._upper, self._lower)
         finite = np.isfinite(bound)  # where it is not, v is zero but for rounding
         return float(self._beta * t + bound[finite] @ v[finite])
-
-    def _dual_slope(self, y: Any, t: Any) -> Any:
-        bound = np.where(y - t * self._a > 0.0, self._upper, self._lower)
-        finite = np.isfinite(bound)
-        return self._beta - bound[finite] @ self._a[finite]
 
     def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
         reach = np.maximum(np.abs(self._lower), np.abs(self._upper))

@@ -9,7 +9,8 @@ from scipy import sparse
 
 from .. import _check
 from ..linalg.compiling import plain
-from .base import Norm, absolute_sum, as_rows, by_rows, from_rows, point, quiet, tolerance
+from .arrays import absolute_sum, as_rows, by_rows, from_rows, point, quiet, tolerance
+from .base import Norm, StrengthNorm
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 TIE = 1e-12  # levels that differ by less than this part of themselves are equal: rounding must not order them
 
 
-class TotalVariation1D(Norm):
+class TotalVariation1D(StrengthNorm):
     r"""Total variation of a chain: the solutions are piecewise constant.
 
     .. math:: \varphi(x) = \lambda \sum_i |x_{i+1} - x_i|, \qquad
@@ -44,9 +45,6 @@ class TotalVariation1D(Norm):
     """
 
     properties = frozenset({"seminorm"})
-
-    def __init__(self, lam: float):
-        self.lam = _check.nonnegative(lam, "lam", "TotalVariation1D")
 
     @quiet
     def value(self, x: ArrayLike) -> Any:

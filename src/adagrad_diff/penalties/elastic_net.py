@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .. import _check
 from .._messages import call
-from .base import EPS, Penalty, QuadraticTerms, check_length, column, point, quiet, ratio, tolerance
+from .arrays import EPS, check_length, column, per_coordinate, point, quiet, ratio, tolerance
+from .base import Penalty, QuadraticTerms
 from .six_penalties import prox
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ class ElasticNet(Penalty):
     properties = frozenset({"separable"})
 
     def __init__(self, l1: ArrayLike, l2: ArrayLike):
-        self.l1, self.l2 = strength(l1, "l1", "ElasticNet"), strength(l2, "l2", "ElasticNet")
+        self.l1, self.l2 = (
+            per_coordinate(l1, "l1", "ElasticNet", 0.0),
+            per_coordinate(l2, "l2", "ElasticNet", 0.0),
+        )
 
     @quiet
     def value(self, x: ArrayLike) -> Any:
@@ -76,8 +79,7 @@ class ElasticNet(Penalty):
 
     def check_size(self, size: int) -> None:
         for lam in (self.l1, self.l2):
-            if lam.size > 1:
-                check_length(size, lam.size, repr(self), "strengths")
+            check_length(size, lam.size, repr(self), "strengths", or_one=True)
 
     def __repr__(self) -> str:
         return call(self, l1=_plain(self.l1), l2=_plain(self.l2))
@@ -101,7 +103,7 @@ class L1(ElasticNet):
     """
 
     def __init__(self, lam: ArrayLike):
-        self.l1, self.l2 = strength(lam, "lam", "L1"), np.zeros(1)
+        self.l1, self.l2 = per_coordinate(lam, "lam", "L1", 0.0), np.zeros(1)
 
     @property
     def properties(self) -> frozenset[str]:  # type: ignore[override]
@@ -146,7 +148,7 @@ class Ridge(ElasticNet):
     """
 
     def __init__(self, lam: ArrayLike):
-        self.l1, self.l2 = np.zeros(1), strength(lam, "lam", "Ridge")
+        self.l1, self.l2 = np.zeros(1), per_coordinate(lam, "lam", "Ridge", 0.0)
 
     def __repr__(self) -> str:
         return call(self, lam=_plain(self.l2))
@@ -157,17 +159,6 @@ def _weighted_sum(lam: np.ndarray, size: np.ndarray) -> Any:
     if lam.size == 1:
         return lam[0] * size.sum(axis=0) if lam[0] else np.zeros(size.shape[1:])[()]
     return np.where(column(lam, size) > 0, column(lam, size) * size, 0.0).sum(axis=0)
-
-
-def strength(lam: Any, name: str, owner: str) -> np.ndarray:
-    """A penalty's strength: one number >= 0, or one per coordinate, as a float64 vector of length 1 or d."""
-    if isinstance(lam, float) and 0.0 <= lam < np.inf:
-        return np.array([lam])  # without writing down a sentence
-    sentence = f"The {name!r} parameter of {owner} must be a number >= 0, or one per coordinate. Got {lam!r}."
-    array = np.atleast_1d(_check.numbers(lam, sentence))
-    if array.ndim != 1 or array.size == 0 or not (np.isfinite(array).all() and (array >= 0).all()):
-        raise ValueError(sentence)
-    return array
 
 
 def _plain(lam: np.ndarray) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from .base import Penalty, answer, point, quiet
+from .arrays import answer, point, quiet
+from .base import Penalty
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -19,15 +19,6 @@ TRIAL_SIZE = 6  # coordinates on which a prox is tried, if it takes vectors of a
 TRIAL_SCALES = 10.0 ** np.arange(-4.0, 7.0)  # of the points on which it is tried
 TRIAL_ERROR = 1e-6  # how far from the proximal point, relatively, what it returns may be
 METRIC_KINDS = ("diagonal", "block", "scalar")
-EXAMPLE_ARGUMENTS = {
-    "lam": "0.1",
-    "l1": "0.1",
-    "l2": "0.1",
-    "tv": "0.1",
-    "radius": "1.0",
-    "delta": "1.0",
-    "factor": "0.1",
-}
 
 
 class Foreign(Penalty):
@@ -127,27 +118,8 @@ def as_penalty(penalty: Any) -> Penalty:
     if isinstance(penalty, type) or not (hasattr(penalty, "value") and hasattr(penalty, "prox")):
         given = f"{penalty!r} instead."
         if isinstance(penalty, type):
-            given = f"the class {penalty.__name__}: did you mean {_call(penalty)}?"
+            given = f"the class {penalty.__name__}: did you mean {penalty.__name__}(...)?"
         raise TypeError(
             f"'penalty' must be None or have methods value(x) and prox(z, step). Got {given}"
         )
     return Foreign(penalty)
-
-
-def _call(kind: type) -> str:
-    """How an object of this class is made, with numbers for the parameters that are strengths or sizes."""
-    try:
-        parameters = inspect.signature(kind).parameters.values()
-    except (TypeError, ValueError):
-        return f"{kind.__name__}(...)"
-    needed = [
-        p.name
-        for p in parameters
-        if p.kind < p.VAR_POSITIONAL and (p.default is p.empty or _is_infinite(p.default))
-    ]
-    return f"{kind.__name__}({', '.join(EXAMPLE_ARGUMENTS.get(name, name) for name in needed)})"
-
-
-def _is_infinite(default: Any) -> bool:
-    """Whether a default says nothing, as the bounds of a box."""
-    return isinstance(default, float) and not np.isfinite(default)

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import nonnegative, numbers, shown
-from .base import (
-    Norm,
-    QuadraticTerms,
+from .arrays import (
     absolute_sum,
     as_rows,
     by_rows,
@@ -21,6 +19,7 @@ from .base import (
     quiet,
     ratio,
 )
+from .base import Norm, QuadraticTerms
 from .roots import NEWTON_STEPS, norms
 from .six_penalties import soft
 

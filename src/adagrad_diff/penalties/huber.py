@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import nonnegative, positive
-from .base import Penalty, point, quiet, tolerance
+from .arrays import point, quiet, tolerance
+from .base import Penalty
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from .base import (
-    EPS,
-    Penalty,
-    by_row,
-    by_rows,
-    check_length,
-    indicator,
-    known_at_zero,
-    point,
-    quiet,
-    tolerance,
-)
+from .arrays import EPS, by_row, by_rows, check_length, indicator, point, quiet, tolerance
+from .base import Penalty, known_at_zero
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

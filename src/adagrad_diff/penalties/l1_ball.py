@@ -6,25 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import nonnegative
-from .base import (
-    Penalty,
-    absolute_sum,
-    by_rows,
-    indicator,
-    largest,
-    point,
-    quiet,
-    support_near,
-    tolerance,
-)
+from .arrays import absolute_sum, by_rows, indicator, largest, point, quiet, tolerance
+from .base import RadiusSet
 from .roots import close, thresholds
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class L1Ball(Penalty):
+class L1Ball(RadiusSet):
     r"""The indicator of the L1 ball.
 
     .. math:: \varphi(x) = 0 \text{ if } \sum_i |x_i| \le r, \text{ else } \infty, \qquad
@@ -42,11 +32,6 @@ class L1Ball(Penalty):
     >>> L1Ball(2.0).prox([3.0, -2.0, 0.5], step=[1.0, 0.5, 1.0]).tolist()
     [1.0, -1.0, 0.0]
     """
-
-    properties = frozenset({"set"})
-
-    def __init__(self, radius: float):
-        self.radius = nonnegative(radius, "radius", "L1Ball")
 
     @quiet
     def value(self, x: ArrayLike) -> Any:
@@ -74,9 +59,6 @@ class L1Ball(Penalty):
     def conjugate(self, y: ArrayLike) -> Any:
         return self.radius * largest(point(self, y, "y"))
 
-    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
-        return support_near(self, y, e)
-
 
 class Simplex(L1Ball):
     r"""The indicator of the simplex.
@@ -97,7 +79,7 @@ class Simplex(L1Ball):
     """
 
     def __init__(self, radius: float = 1.0):
-        self.radius = nonnegative(radius, "radius", "Simplex")
+        super().__init__(radius)
 
     @quiet
     def value(self, x: ArrayLike) -> Any:
@@ -122,6 +104,3 @@ class Simplex(L1Ball):
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         return self.radius * point(self, y, "y").max(axis=0).astype(np.float64)
-
-    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
-        return support_near(self, y, e)

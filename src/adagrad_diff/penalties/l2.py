@@ -6,19 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import nonnegative
-from .base import (
-    Norm,
-    Penalty,
-    by_rows,
-    euclidean,
-    indicator,
-    point,
-    quiet,
-    ratio,
-    support_near,
-    tolerance,
-)
+from .arrays import by_rows, euclidean, indicator, point, quiet, ratio, tolerance
+from .base import RadiusSet, StrengthNorm
 from .roots import close, norms
 
 if TYPE_CHECKING:
@@ -31,7 +20,7 @@ def vector_norms(z: np.ndarray, a: np.ndarray) -> np.ndarray:
     return h
 
 
-class L2(Norm):
+class L2(StrengthNorm):
     r"""The Euclidean norm. Half its square is `Ridge`; the sum over groups is `GroupL2`.
 
     .. math:: \varphi(x) = \lambda \|x\|_2, \qquad \text{prox}(z, s)_i = \frac{h z_i}{h + \lambda s_i}, \qquad
@@ -52,9 +41,6 @@ class L2(Norm):
     [2.4, -3.2]
     """
 
-    def __init__(self, lam: float):
-        self.lam = nonnegative(lam, "lam", "L2")
-
     @quiet
     def value(self, x: ArrayLike) -> Any:
         return self.lam * euclidean(point(self, x))
@@ -73,7 +59,7 @@ class L2(Norm):
         return ratio(euclidean(point(self, y, "y")), self.lam)
 
 
-class L2Ball(Penalty):
+class L2Ball(RadiusSet):
     r"""The indicator of the Euclidean ball.
 
     .. math:: \varphi(x) = 0 \text{ if } \|x\|_2 \le r, \text{ else } \infty, \qquad
@@ -91,11 +77,6 @@ class L2Ball(Penalty):
     >>> L2Ball(1.0).prox([3.0, -4.0], step=1.0).round(12).tolist()
     [0.6, -0.8]
     """
-
-    properties = frozenset({"set"})
-
-    def __init__(self, radius: float):
-        self.radius = nonnegative(radius, "radius", "L2Ball")
 
     @quiet
     def value(self, x: ArrayLike) -> Any:
@@ -115,6 +96,3 @@ class L2Ball(Penalty):
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         return self.radius * euclidean(point(self, y, "y"))
-
-    def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
-        return support_near(self, y, e)

@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from .._check import nonnegative
-from .base import Norm, absolute_sum, by_rows, largest, point, quiet, ratio
+from .arrays import absolute_sum, by_rows, largest, point, quiet, ratio
+from .base import StrengthNorm
 from .box import Box
 from .roots import thresholds
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class LInf(Norm):
+class LInf(StrengthNorm):
     r"""The maximum norm.
 
     .. math:: \varphi(x) = \lambda \max_i |x_i|, \qquad \text{prox}(z, s)_i = \text{sign}(z_i) \min(|z_i|, t), \qquad
@@ -34,9 +35,6 @@ class LInf(Norm):
     >>> LInf(1.0).prox([3.0, -0.5, -2.5], step=1.0).tolist()
     [2.25, -0.5, -2.25]
     """
-
-    def __init__(self, lam: float):
-        self.lam = nonnegative(lam, "lam", "LInf")
 
     @quiet
     def value(self, x: ArrayLike) -> Any:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from .base import Penalty, by_rows, indicator, known_at_zero, point, quiet, tolerance
+from .arrays import by_rows, indicator, point, quiet, tolerance
+from .base import Penalty, known_at_zero
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import nonnegative
-from .base import Norm, as_rows, by_rows, from_rows, point, quiet, ratio, scalar_step
+from .arrays import as_rows, by_rows, from_rows, point, quiet, ratio
+from .base import Norm, scalar_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from .base import Penalty, by_rows, conjugate_inside, inner_prox
+from .arrays import by_rows
+from .base import Penalty, conjugate_inside, inner_prox
 from .foreign import as_penalty
 from .transformed import _Wrapped
 

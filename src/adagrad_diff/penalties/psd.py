@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from .base import (
-    Penalty,
-    as_rows,
-    by_rows,
-    check_length,
-    from_rows,
-    indicator,
-    known_at_zero,
-    point,
-    quiet,
-    scalar_step,
-    tolerance,
-)
+from .arrays import as_rows, by_rows, check_length, from_rows, indicator, point, quiet, tolerance
+from .base import Penalty, known_at_zero, scalar_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

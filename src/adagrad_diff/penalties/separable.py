@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
-from .base import Penalty, QuadraticTerms, indicator, known_at_zero, point, quiet
+from .arrays import indicator, point, quiet
+from .base import Penalty, QuadraticTerms, known_at_zero
 from .foreign import as_penalty
 
 if TYPE_CHECKING:

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import numbers, shown
-from .base import (
-    Norm,
-    by_rows,
-    check_length,
-    column,
-    point,
-    quiet,
-    ratio,
-    scalar_step,
-)
+from .arrays import by_rows, check_length, column, point, quiet, ratio
+from .base import Norm, scalar_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

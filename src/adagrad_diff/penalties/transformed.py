@@ -9,20 +9,18 @@ import numpy as np
 from scipy import sparse
 
 from .. import _check
-from .base import (
+from .arrays import (
     EPS,
-    Penalty,
-    QuadraticTerms,
     check_length,
     column,
-    conjugate_inside,
     indicator,
-    inner_prox,
+    per_coordinate,
     point,
     quiet,
     ratio,
     tolerance,
 )
+from .base import Penalty, QuadraticTerms, conjugate_inside, inner_prox
 from .foreign import as_penalty
 
 if TYPE_CHECKING:
@@ -192,7 +190,7 @@ class Translated(_Wrapped):
     def __init__(self, penalty: Any, shift: ArrayLike):
         self.penalty, self.shift = (
             as_penalty(penalty),
-            _per_coordinate(shift, "shift", "Translated"),
+            per_coordinate(shift, "shift", "Translated"),
         )
 
     @property
@@ -232,7 +230,7 @@ class Translated(_Wrapped):
         )
 
     def check_size(self, size: int) -> None:
-        _check_entries(self.shift, size, "The 'shift' of Translated")
+        check_length(size, self.shift.size, "The 'shift' of Translated", "entries", or_one=True)
         super().check_size(size)
 
 
@@ -259,7 +257,7 @@ class Precomposed(_Wrapped):
     def __init__(self, penalty: Any, diagonal: ArrayLike):
         self.penalty, self.diagonal = (
             as_penalty(penalty),
-            _per_coordinate(diagonal, "diagonal", "Precomposed"),
+            per_coordinate(diagonal, "diagonal", "Precomposed"),
         )
         if (self.diagonal == 0).any():
             raise ValueError(
@@ -271,11 +269,11 @@ class Precomposed(_Wrapped):
             raise ValueError(
                 "The 'diagonal' parameter of Precomposed has an entry whose square, which the prox needs, is zero or infinite."
             )
-        self._even = bool((np.abs(self.diagonal) == np.abs(self.diagonal[0])).all())
-        if self.penalty.accepts == "scalar" and not self._even:
+        same = (np.abs(self.diagonal) == np.abs(self.diagonal[0])).all()
+        if self.penalty.accepts != "diagonal" and not same:
             raise ValueError(
-                f"{self.penalty.name} needs one step for all coordinates, which Precomposed with a 'diagonal' of different "
-                "sizes cannot give it. Use NumericalProx(penalty) inside."
+                f"{self.penalty.name} needs one step for several coordinates, which Precomposed with a 'diagonal' of "
+                "different sizes cannot give it. Use NumericalProx(penalty) inside."
             )
 
     @quiet
@@ -306,30 +304,7 @@ class Precomposed(_Wrapped):
         return self.penalty.polar((y / column(self.diagonal, y)).astype(y.dtype, copy=False))
 
     def check_size(self, size: int) -> None:
-        _check_entries(self.diagonal, size, "The 'diagonal' of Precomposed")
+        check_length(
+            size, self.diagonal.size, "The 'diagonal' of Precomposed", "entries", or_one=True
+        )
         super().check_size(size)
-
-    def check_metric(self, labels: np.ndarray | None, isotropic: bool) -> None:
-        if self.diagonal.size > 1 and not self._even:
-            # Only where both the metric and |a| are constant is their product known to be.
-            if labels is not None:
-                pairs = np.stack([labels[: self.diagonal.size], np.abs(self.diagonal)])
-                labels = np.unique(pairs, axis=1, return_inverse=True)[1].ravel()
-            elif isotropic:
-                labels = np.unique(np.abs(self.diagonal), return_inverse=True)[1].ravel()
-            isotropic = False
-        super().check_metric(labels, isotropic)
-
-
-def _per_coordinate(value: Any, name: str, owner: str) -> np.ndarray:
-    """One finite number, or one per coordinate, as a float64 vector of length 1 or d."""
-    sentence = f"The {name!r} parameter of {owner} must be a finite number, or one per coordinate. Got {value!r}."
-    array = np.atleast_1d(_check.numbers(value, sentence))
-    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise ValueError(sentence)
-    return array
-
-
-def _check_entries(array: np.ndarray, size: int, owner: str) -> None:
-    if array.size > 1:
-        check_length(size, array.size, owner, "entries")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base import Penalty, QuadraticTerms, indicator, known_at_zero, point
+from .arrays import indicator, point
+from .base import Penalty, QuadraticTerms, known_at_zero
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
