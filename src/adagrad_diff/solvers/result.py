@@ -154,19 +154,6 @@ class History:
 
 SUMMARY_WIDTH, NAME_WIDTH = 100, 14  # characters of a line, and of the names at its beginning
 SHOWN_ENTRIES = 5  # entries of x in a summary
-SUMMARIZED = (
-    "message",
-    "success",
-    "status",
-    "fun",
-    "fun_best",
-    "gap",
-    "nit",
-    "nfev",
-    "x",
-    "rule",
-    "eta",
-)
 
 
 class Result(OptimizeResult):  # type: ignore[misc]
@@ -186,49 +173,42 @@ class Result(OptimizeResult):  # type: ignore[misc]
     """
 
     def __repr__(self) -> str:
-        lines = {
-            "message": str(self.get("message", "")),
-            "success": f"{self._values('success')} (status {self._values('status')})",
-            "fun": f"{self._range('fun')}; the smallest seen: {self._range('fun_best')}",
-            "nit": f"{self._values('nit')} iterations, {self._values('nfev')} evaluations",
-            "x": self._summary_of_x(),
-        }
+        success, status, fun, fun_best, nit, nfev = map(
+            self._shown, ("success", "status", "fun", "fun_best", "nit", "nfev")
+        )
+        lines = {"message": str(self.get("message", "")), "success": f"{success} (status {status})"}
+        lines["fun"] = f"{fun}; the smallest seen: {fun_best}"
         if "gap" in self:
-            gap = f"{self._range('gap')}: no point has a smaller objective by more than that"
+            gap = f"{self._shown('gap')}: no point has a smaller objective by more than that"
             lines["gap"] = gap if np.isfinite(np.max(self.gap)) else "nothing is proven"
+        lines["nit"] = f"{nit} iterations, {nfev} evaluations"
         if "finish" in self and self.finish.rounds:
             lines["nit"] += f", {counted(self.finish.rounds, 'polishing round')}"
+        lines["x"] = self._summary_of_x()
         if "rule" in self:
             lines["rule"] = repr(self.rule)
-        lines["others"] = ", ".join(sorted(name for name in self if name not in SUMMARIZED))
-        indent = " " * (NAME_WIDTH + 2)
+        others = self.keys() - lines.keys() - {"status", "fun_best", "nfev", "eta"}
+        lines["others"] = ", ".join(sorted(others))
+        width = NAME_WIDTH + 2
         return "\n".join(
-            fill(
-                lines[name],
-                SUMMARY_WIDTH,
-                initial_indent=f"{name:>{NAME_WIDTH}}  ",
-                subsequent_indent=indent,
-                break_on_hyphens=False,
+            f"{name:>{NAME_WIDTH}}  {fill(line, SUMMARY_WIDTH - width, break_on_hyphens=False)}".replace(
+                "\n", "\n" + " " * width
             )
-            for name in (*SUMMARIZED, "others")
-            if lines.get(name)
+            for name, line in lines.items()
+            if line
         )
 
-    def _values(self, name: str) -> str:
-        """Return one value, or how many of several trajectories have which."""
+    def _shown(self, name: str) -> str:
+        """Return one value, how many of several trajectories have which, or their range."""
         values, counts = np.unique(np.atleast_1d(self.get(name, np.nan)), return_counts=True)
-        if len(values) == 1:
-            return str(values[0])
-        if len(values) > SHOWN_ENTRIES:
-            return f"{values[0]} to {values[-1]}"
-        return ", ".join(
-            f"{v} ({n} of {counts.sum()})" for v, n in zip(values, counts, strict=True)
-        )
-
-    def _range(self, name: str) -> str:
-        values = np.asarray(self.get(name, np.nan), float)
-        low, high = f"{np.min(values):.6g}", f"{np.max(values):.6g}"
-        return low if values.size == 1 else f"{low} to {high}"
+        is_float = values.dtype.kind == "f"
+        shown = [f"{value:.6g}" if is_float else str(value) for value in values]
+        if len(shown) == 1:
+            return shown[0]
+        if is_float or len(shown) > SHOWN_ENTRIES:
+            return f"{shown[0]} to {shown[-1]}"
+        total = counts.sum()
+        return ", ".join(f"{v} ({n} of {total})" for v, n in zip(shown, counts, strict=True))
 
     def _summary_of_x(self) -> str:
         x = np.asarray(self.get("x", ()))

@@ -31,9 +31,10 @@ def scipy_method(
 ) -> OptimizeResult:
     """AdaGrad-Diff as a method of `scipy.optimize.minimize`.
 
-    Parameters are those SciPy passes; `options` are the arguments of `adagrad_diff.minimize` (and maxiter for max_iter),
-    among them `penalty`. The result follows SciPy's conventions: nfev and njev are the calls made, and a run that only came to
-    the end of its budget is no success. Without `tol` that is how every run ends.
+    Parameters are those SciPy passes. `options` are the arguments of `adagrad_diff.minimize` (and
+    maxiter for max_iter), among them `penalty`. The result follows SciPy's conventions: nfev and
+    njev count the calls made, and a run that only used up its budget is no success. Without `tol`
+    every run ends that way.
 
     Examples
     --------
@@ -47,24 +48,25 @@ def scipy_method(
     """
     if not callable(jac):
         raise ValueError(
-            "'jac' is needed: pass jac=True with fun returning (value, gradient), or a function for the gradient."
+            "'jac' is needed: pass jac=True with fun returning (value, gradient), or a function for "
+            "the gradient."
         )
     if constraints is not None and len(np.atleast_1d(constraints)):
         raise ValueError(
-            "scipy_method handles bounds but no other constraints; use adagrad_diff.minimize with a penalty."
+            "scipy_method handles bounds but no other constraints. Use adagrad_diff.minimize with a "
+            "penalty."
         )
-    for name in UNUSED:
-        options.pop(name, None)
-    x0 = np.atleast_1d(x0)
+    x0, calls = np.atleast_1d(x0), 0
+    options = {name: value for name, value in options.items() if name not in UNUSED}
     if "maxiter" in options:
         options["max_iter"] = options.pop("maxiter")
-    penalty = options.pop("penalty", None)
-    if bounds is not None and penalty is not None:
-        raise ValueError(
-            "'bounds' and a 'penalty' cannot be combined: give one of them (Box is the penalty for bounds)."
-        )
-    penalty = penalty if bounds is None else _box(bounds, len(x0))
-    calls = 0
+    if bounds is not None:
+        if options.get("penalty") is not None:
+            raise ValueError(
+                "'bounds' and a 'penalty' cannot be combined: give one of them (Box is the penalty "
+                "for bounds)."
+            )
+        options["penalty"] = _box(bounds, len(x0))
 
     def loss(x: np.ndarray) -> tuple[Any, np.ndarray]:
         nonlocal calls
@@ -77,44 +79,43 @@ def scipy_method(
         return result
 
     try:
-        called = callback and _as_scipy_calls(callback)
-        return with_conventions(minimize(loss, x0, penalty, callback=called, **options))
+        return with_conventions(
+            minimize(loss, x0, callback=callback and _adapted(callback), **options)
+        )
     except (Interrupted, ConvergenceError) as ended:
         if ended.result is not None:  # there is one, unless Ctrl-C came before the first iteration
             with_conventions(ended.result)
         raise
 
 
-def _as_scipy_calls(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """SciPy's convention: a callback with a parameter `intermediate_result` gets the result, any other gets x."""
+def _adapted(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the callback of `minimize`: SciPy passes a result to parameters of that name, otherwise x."""
     try:
         parameters = set(inspect.signature(callback).parameters)
-    except ValueError:  # of some that are built in
+    except ValueError:  # some built-in functions have no signature
         parameters = set()
     if "intermediate_result" in parameters:
         return lambda result: callback(intermediate_result=result)
     return lambda result: callback(result.x)
 
 
-def _box(bounds: Any, size: int) -> Box | None:
-    if bounds is None:
-        return None
+def _box(bounds: Any, size: int) -> Box:
+    """Return the penalty for bounds in one of SciPy's forms."""
     wanted = f"'bounds' must hold {size} pairs (lower, upper) with lower <= upper"
-    if hasattr(bounds, "lb"):
-        lower, upper = np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub)
-        count = max(lower.size, upper.size)
-        if count == 1:  # of Bounds(0.0, 1.0): the same for all
-            lower, upper, count = np.repeat(lower, size), np.repeat(upper, size), size
-    else:
-        try:
-            pairs = [(low, high) for low, high in bounds]
-        except (TypeError, ValueError):
-            raise ValueError(f"{wanted}. Got {shown(bounds)} instead.") from None
-        lower = np.array([-np.inf if low is None else low for low, _ in pairs])
-        upper = np.array([np.inf if high is None else high for _, high in pairs])
-        count = len(pairs)
-    if count != size:
-        raise ValueError(f"{wanted}. Got {count} instead.")
+    try:
+        if hasattr(bounds, "lb"):
+            pair = np.broadcast_arrays(np.atleast_1d(bounds.lb), bounds.ub)
+            lower, upper = (np.repeat(a, size) if a.size == 1 else a for a in pair)
+        else:
+            limits = [
+                (-np.inf if low is None else low, np.inf if high is None else high)
+                for low, high in bounds
+            ]
+            lower, upper = np.reshape(limits, (-1, 2)).T
+    except (TypeError, ValueError):
+        raise ValueError(f"{wanted}. Got {shown(bounds)} instead.") from None
+    if len(lower) != size:
+        raise ValueError(f"{wanted}. Got {len(lower)} instead.")
     try:
         return Box(lower, upper)
     except ValueError as error:
