@@ -81,6 +81,7 @@ class Problem:
         self.shape, self.size = layout.shape, int(np.prod(layout.shape))
         self.penalized_size = self.size - loss.intercept * (self.size // self.shape[0])
         penalty.check_size(self.penalized_size)
+        self._is_function = isinstance(loss, FunctionLoss | Columns)
         self._errors = np.geterr()  # how a user's own loss is to warn of overflows
         self._set_trajectories(trajectories)
 
@@ -136,12 +137,12 @@ class Problem:
             arguments = self.layout.shaped(x), self.layout.shaped(g)
         if self._oracle is None:
             self._oracle = self.loss.oracle(arguments[0])
-        if isinstance(self.loss, FunctionLoss | Columns):
+        if self._is_function:
             with np.errstate(**self._errors):
                 f = self._oracle(*arguments)
         else:
             f = self._oracle(*arguments)
-        self.set_evaluated(x, self._oracle)
+        self._evaluated = x, self._oracle, None
         return f, g
 
     def phi(self, x: np.ndarray) -> Any:

@@ -122,8 +122,12 @@ class ProximalGradient(Solver):
     def step(self, problem: Problem, s: Iterate) -> Iterate:
         n, x, g = s.n + 1, double(s.x), double(s.g)
         # Lines 5, 6 and the gradient step of line 7: point = x - step * g, step = eta / w^n.
-        memory, point, step = _checked(self.rule.update(s.memory, n, x, g), self, s)
-        point = point.astype(problem.dtype, copy=False)
+        answer = self.rule.update(s.memory, n, x, g)
+        if s.step is None:
+            _check_answer(self.name, answer, x)
+        memory, point, step = answer
+        if point.dtype is not problem.dtype:
+            point = point.astype(problem.dtype)
         x_next = problem.prox(point, step)  # line 7: x^{n+1}
         f_next, g_next = problem.evaluate(x_next)  # line 4 of the next iteration
         phi, counts = problem.phi(x_next), (s.evaluations + 1, s.passes + 1.0)
@@ -146,18 +150,15 @@ class Averaging(ProximalGradient):
         return Iterate(n, x, f, g, problem.phi(x), memory, point, step, *counts)
 
 
-def _checked(answer: Any, solver: Solver, s: Iterate) -> tuple[dict[str, Any], np.ndarray, Any]:
-    """Return what the update of a rule returned, or raise if the first one of a run is wrong."""
-    if s.step is None:
-        wanted = f"The method update of {solver.name} must return "
-        if not (isinstance(answer, tuple) and len(answer) == 3 and isinstance(answer[0], dict)):
-            raise TypeError(
-                f"{wanted}memory, point and step; the memory is a dict of arrays. Got "
-                f"{shown(answer)} instead."
-            )
-        if np.shape(answer[1]) != s.x.shape:
-            raise ValueError(
-                f"{wanted}a point of shape {s.x.shape}. Got shape {np.shape(answer[1])} instead."
-            )
-    known: tuple[dict[str, Any], np.ndarray, Any] = answer
-    return known
+def _check_answer(name: str, answer: Any, x: np.ndarray) -> None:
+    """Raise if the first update of a run does not return what it should."""
+    if not (isinstance(answer, tuple) and len(answer) == 3 and isinstance(answer[0], dict)):
+        raise TypeError(
+            f"The method update of {name} must return memory, point and step; the memory is a dict of "
+            f"arrays. Got {shown(answer)} instead."
+        )
+    if np.shape(answer[1]) != x.shape:
+        raise ValueError(
+            f"The method update of {name} must return a point of shape {x.shape}. Got shape "
+            f"{np.shape(answer[1])} instead."
+        )
