@@ -51,11 +51,16 @@ from ._classifier import LinearClassifier  # noqa: E402
 from ._classifiers import LinearSVC, LogisticRegression, SparseSVC  # noqa: E402
 from ._kernel_svc import KernelSVC  # noqa: E402
 from ._path_cv import PathCV  # noqa: E402
-from ._poisson import PoissonRegressor  # noqa: E402
 from ._quantile import QuantileRegressor  # noqa: E402
 from ._regressor import LinearRegressor  # noqa: E402
-from ._robust import HuberRegressor, LADRegressor  # noqa: E402
-from ._squared import ElasticNet, GroupLasso, Lasso  # noqa: E402
+from ._regressors import (  # noqa: E402
+    ElasticNet,
+    GroupLasso,
+    HuberRegressor,
+    LADRegressor,
+    Lasso,
+    PoissonRegressor,
+)
 
 __all__ = [
     "ElasticNet",

@@ -1,4 +1,4 @@
-"""Data as they enter a fit: scikit-learn's checks, and sentences that name what those leave unnamed."""
+"""Validation of the data that users pass to `fit` and `predict`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -14,194 +15,183 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._check import refuse_masked
+from .. import _check
 from ..linalg import Source, as_source
 from ..linalg.as_block import compressed
 
 FLOATS = (np.float64, np.float32)
-ROOM = 1e-6  # how much smaller than the largest number a square must be, so that sums and products of some do not overflow
-IMPUTE = "remove or impute missing values, for example with SimpleImputer"
-ENCODE = "encode it, for example with OneHotEncoder, or drop it"
+# Largest square, as a share of the largest number, such that sums and products of squares are finite.
+OVERFLOW_MARGIN = 1e-6
+#: Beginnings of the names of types for dates, times and durations in NumPy, pandas, Arrow and polars.
+TIME_TYPES = ("date", "time", "duration", "period")
 
 
 def validated(
-    estimator: Any, X: Any, *, accept_sparse: Any = ("csr", "csc"), **options: Any
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    numeric: bool = False,
+    reset: bool = True,
+    accept_sparse: Any = ("csr", "csc"),
 ) -> Any:
-    """X, or (X, y) if y is among the options, as scikit-learn wants them. A column that is wrong is named."""
+    """Return X, or (X, y) if y is given, as scikit-learn wants them.
+
+    With `numeric`, y holds numbers. With `reset`, the data are those of a fit: their size is stored,
+    and numbers whose squares overflow are an error.
+    """
     if isinstance(X, Source):
-        return _validated_source(estimator, X, **options)
-    if options.get("reset", True) and _is_plain(X, options.get("y")):
+        data = _validated_source(estimator, X, y, numeric, reset)
+    elif reset and _is_clean(X, y):  # skip checks that take longer than many fits
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        return X, np.ascontiguousarray(options["y"])
-    refuse_masked(X, "X")
-    refuse_masked(options.get("y"), "y")
-    if accept_sparse and sparse.issparse(X):
-        X = compressed(X, "X")  # invalid indices crash SciPy and scikit-learn
-    try:
-        return validate_data(estimator, X, accept_sparse=accept_sparse, dtype=FLOATS, **options)
-    except (TypeError, ValueError):
-        sentence = wrong_column(X) or _wrong_target(options.get("y"))
-        if sentence is None:
-            raise
-    raise ValueError(sentence)
+        data = X, np.ascontiguousarray(y)
+    else:
+        _refuse_types(X)
+        for values, name in ((X, "X"), (y, "y")):
+            _check.refuse_masked(values, name)
+        if accept_sparse and sparse.issparse(X):
+            X = compressed(X, "X")  # invalid indices crash SciPy and scikit-learn
+        options = {} if y is None else {"y": y, "y_numeric": numeric}
+        try:
+            data = validate_data(
+                estimator, X, accept_sparse=accept_sparse, dtype=FLOATS, reset=reset, **options
+            )
+        except (TypeError, ValueError) as error:
+            if (reason := _wrong_column(X)) is None:
+                raise
+            raise ValueError(reason) from error
+    if y is None:
+        return data
+    X, y = data
+    y = _numbers(y, type(estimator).__name__) if numeric else y
+    if reset:
+        _refuse_huge(X, "X", X.dtype)
+        if numeric:
+            _refuse_huge(y, "y", X.dtype)
+    return X, y
 
 
-def _is_plain(X: Any, y: Any) -> bool:
-    """Whether X and y are just as scikit-learn would leave them, which it takes long to find out: then it need not look."""
-    if (
-        type(X) is not np.ndarray
-        or type(y) is not np.ndarray
-        or X.ndim != 2
-        or y.shape != X.shape[:1]
-        or X.size == 0
-    ):
+def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
+    """Return sample weights in double precision; ones by default."""
+    _check.refuse_masked(sample_weight, "sample_weight")
+    return np.asarray(
+        _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    )
+
+
+def refuse_source(X: Any, owner: str) -> None:
+    """Raise if X is a Source."""
+    if isinstance(X, Source):
+        raise ValueError(
+            f"{owner} needs all samples in memory: give X as an array or a sparse matrix, not as a "
+            "Source."
+        )
+
+
+def products(X: Any, coefficients: np.ndarray) -> np.ndarray:
+    """Return X times columns as an array."""
+    if not isinstance(X, Source):
+        return np.asarray(safe_sparse_dot(X, coefficients, dense_output=True))
+    dtype = np.result_type(X.dtype, coefficients.dtype)
+    z = np.empty((X.shape[0], *coefficients.shape[1:]), dtype)
+    X.dot(np.ascontiguousarray(coefficients, dtype), z)
+    return z
+
+
+# ------------------------------------------------------------------------------ checks
+
+
+def _is_clean(X: Any, y: Any) -> bool:
+    """Return whether X and y are exactly what scikit-learn's checks would return."""
+    if type(X) is not np.ndarray or type(y) is not np.ndarray:
+        return False
+    if X.ndim != 2 or y.shape != X.shape[:1] or not X.size:
         return False
     if X.dtype not in FLOATS or y.dtype.kind not in "fiub":
         return False
-    return all(np.isfinite(end(values)) for values in (X, y) for end in (np.min, np.max))
+    return bool(np.isfinite([X.min(), X.max(), y.min(), y.max()]).all())
 
 
-def _validated_source(
-    estimator: Any, X: Source, y: Any = None, y_numeric: bool = False, reset: bool = True
-) -> Any:
-    """The same for a source of the user's own, whose blocks are looked at one by one."""
+def _validated_source(estimator: Any, X: Source, y: Any, numeric: bool, reset: bool) -> Any:
+    """Return a Source, and y, checked."""
     X = as_source(X, "X")
     validate_data(estimator, X, skip_check_array=True, reset=reset)
     if y is None:
         return X
-    refuse_masked(y, "y")
-    y = _check_y(y, y_numeric=y_numeric, estimator=estimator)
+    _check.refuse_masked(y, "y")
+    y = _check_y(y, y_numeric=numeric, estimator=estimator)
     check_consistent_length(X, y)
     return X, y
 
 
-def refuse_source(X: Any, owner: str) -> None:
-    """Kernels are functions of pairs of samples."""
-    if isinstance(X, Source):
-        raise ValueError(
-            f"{owner} needs all samples at once: give X as an array or a sparse matrix, not as a Source."
-        )
+def _numbers(y: Any, owner: str) -> np.ndarray:
+    """Return targets as numbers. scikit-learn lets text and None pass."""
+    if y.dtype.kind not in "fiub":
+        try:
+            y = y.astype(np.float64)
+        except ValueError as error:
+            raise ValueError(
+                f"y must hold numbers, because {owner} predicts numbers: {error}. If y holds "
+                "classes, use a classifier such as LogisticRegression."
+            ) from error
+    if not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity: remove the samples without a target.")
+    return np.asarray(y)
 
 
-def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
-    """Sample weights in double precision; ones by default."""
-    refuse_masked(sample_weight, "sample_weight")
-    if (text := first_text(sample_weight)) is not None:
-        raise ValueError(f"sample_weight holds text ({text!r}): give one number >= 0 per sample.")
-    return summable(_check_sample_weight(sample_weight, X, dtype=np.float64))
-
-
-def summable(weight: np.ndarray) -> np.ndarray:
-    """Weights whose sum is finite."""
-    with np.errstate(over="ignore"):
-        total = weight.sum()
-    if total == np.inf:
-        raise ValueError(
-            "The sum of the weights of the samples overflows: divide sample_weight and class_weight by a large number."
-        )
-    return weight
-
-
-def refuse_huge(values: Any, name: str, dtype: Any) -> None:
-    """Numbers whose squares are infinite can neither be scaled nor fitted."""
+def _refuse_huge(values: Any, name: str, dtype: Any) -> None:
+    """Raise if squares of some values overflow. Such data can neither be scaled nor fitted."""
     if isinstance(values, Source):
         largest = values.largest()
     else:
         numbers = values.data if sparse.issparse(values) else values
         largest = max(float(numbers.max()), -float(numbers.min())) if numbers.size else 0.0
-    if largest > np.sqrt(ROOM * np.finfo(dtype).max):
+    if largest > np.sqrt(OVERFLOW_MARGIN * np.finfo(dtype).max):
         raise ValueError(
-            f"{name} holds numbers as large as {largest:.1e}, whose squares overflow in {np.dtype(dtype).name}: scale it to "
-            "sensible units first."
+            f"{name} holds numbers as large as {largest:.1e}, whose squares overflow in "
+            f"{np.dtype(dtype).name}: scale it to sensible units first."
         )
 
 
-def products(X: Any, coefficients: np.ndarray) -> np.ndarray:
-    """X times columns, as an array."""
-    if not isinstance(X, Source):
-        return np.asarray(safe_sparse_dot(X, coefficients, dense_output=True))
-    dtype = np.result_type(X.dtype, coefficients.dtype)
-    X.dot(
-        np.ascontiguousarray(coefficients, dtype),
-        z := np.empty((X.shape[0], *coefficients.shape[1:]), dtype),
-    )
-    return z
+def _refuse_types(X: Any) -> None:
+    """Raise for dates, which NumPy would convert to nanoseconds, and for data that are not loaded."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a polars LazyFrame, which holds no data: pass X.collect() instead.")
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        columns = zip(X.columns, X.dtypes, strict=True)
+    else:
+        columns = zip(["all"], [getattr(X, "dtype", "")], strict=True)
+    for name, kind in columns:
+        if str(kind).lower().startswith(TIME_TYPES):
+            raise ValueError(
+                f"Column {name!r} of X holds dates or times ({kind}): convert it to numbers, such "
+                "as days since a date, or drop it."
+            )
 
 
-def _as_array(values: Any) -> np.ndarray:
-    try:
-        return np.asarray(values)
-    except ValueError:  # of no shape: somebody else will say so
-        return np.empty(0)
-
-
-def first_text(values: Any) -> Any:
-    """The first text among the values, if there is one."""
-    array = _as_array(values)
-    if array.dtype.kind in "US":
-        return array.flat[0].item() if array.size else None
-    return (
-        next((v for v in array.flat if isinstance(v, str | bytes)), None)
-        if array.dtype == object
-        else None
-    )
-
-
-def wrong_column(X: Any) -> str | None:
-    """A sentence about the first column that is no column of finite numbers."""
-    if hasattr(X, "columns"):
-        for k, name in enumerate(X.columns):
-            column = X.iloc[:, k] if hasattr(X, "iloc") else X[:, k]
-            if (sentence := _wrong(name, np.asarray(column))) is not None:
-                return sentence
+def _wrong_column(X: Any) -> str | None:
+    """Return a sentence about the first column that does not hold finite numbers, if there is one."""
+    if sparse.issparse(X) or np.ndim(X) != 2:
         return None
-    if sparse.issparse(X):
-        entries = X.tocoo()
-        bad = np.flatnonzero(~np.isfinite(entries.data))
-        places = sorted((int(entries.col[k]), int(entries.row[k]), entries.data[k]) for k in bad)
-        return _not_finite(*places[0]) if places else None
-    array = _as_array(X)
-    if array.ndim != 2 or (array.dtype.kind != "f" and first_text(array) is None):
-        return None
-    sentences = (_wrong(k, column) for k, column in enumerate(array.T))
-    return next((sentence for sentence in sentences if sentence is not None), None)
-
-
-def _wrong(name: Any, values: np.ndarray) -> str | None:
-    if values.dtype.kind in "mM":
-        return f"Column {name!r} of X holds dates or times: turn it into numbers, or drop it."
-    if values.dtype.kind == "f":
-        row = _first_not_finite(values)
-        return None if row is None else _not_finite(name, row, values[row])
-    for row, value in enumerate(values.tolist() if values.dtype.kind in "OUS" else ()):
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            if type(value).__name__ not in ("NoneType", "NAType", "NaTType"):
+    frame = X if hasattr(X, "columns") else np.asarray(X)
+    for k, name in enumerate(getattr(frame, "columns", range(np.shape(frame)[1]))):
+        values = np.asarray(frame.iloc[:, k] if hasattr(frame, "iloc") else frame[:, k])
+        if values.dtype.kind in "fiub" and np.isfinite(values).all():
+            continue
+        for row, value in enumerate(values.tolist()):
+            try:
+                number = float(np.nan if value is None or is_pandas_na(value) else value)
+            except (TypeError, ValueError):
                 what = "text" if isinstance(value, str | bytes) else type(value).__name__
-                return f"Column {name!r} of X holds {what} ({value!r}): {ENCODE}."
-            number = np.nan
-        if not np.isfinite(number):
-            return _not_finite(name, row, number)
+                return (
+                    f"Column {name!r} of X holds {what} ({value!r}): encode it, for example with "
+                    "OneHotEncoder, or drop it."
+                )
+            if not np.isfinite(number):
+                what = "NaN" if np.isnan(number) else "infinity"
+                return (
+                    f"Input X contains {what}: column {name!r} of X, first in row {row}. Please "
+                    "remove or impute missing values, for example with SimpleImputer."
+                )
     return None
-
-
-def _first_not_finite(values: np.ndarray) -> int | None:
-    finite = np.isfinite(values)
-    return None if finite.all() else int(finite.argmin())
-
-
-def _not_finite(name: Any, row: int, number: float) -> str:
-    what = "NaN" if np.isnan(number) else "infinity"
-    return f"Input X contains {what}: column {name!r} of X, first in row {row}. Please {IMPUTE}."
-
-
-def _wrong_target(y: Any) -> str | None:
-    """A sentence about the first sample that has no finite target."""
-    values = _as_array(y)
-    row = _first_not_finite(values) if values.ndim == 1 and values.dtype.kind == "f" else None
-    if row is None:
-        return None
-    what = "NaN" if np.isnan(values[row]) else "infinity"
-    return f"Input y contains {what}, first in row {row}: leave out the samples without a target."

@@ -1,7 +1,8 @@
-"""Quantile regression, of one quantile or of several."""
+"""Quantile regression for one quantile or several."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -12,38 +13,48 @@ from ..losses import Quantile
 from ._regressor import BaseRegressor
 
 
+@dataclass(eq=False, repr=False)
 class QuantileRegressor(BaseRegressor):
-    r"""A conditional quantile, or several: the pinball loss and an L1 penalty, as scikit-learn's QuantileRegressor.
+    r"""A conditional quantile, or several: the pinball loss with an L1 penalty.
 
     .. math:: \min_{w, c}\; \frac1N \sum_j \max(\tau t_j, (\tau - 1) t_j) + \alpha \|w\|_1, \qquad
               t_j = y_j - \langle a_j, w\rangle - c
 
+    It is scikit-learn's QuantileRegressor.
+
     Parameters
     ----------
     quantile : float or list of float
-        The quantile tau, strictly between 0 and 1. A list is one problem for each, which starts from the solution of the one
-        before: give them in order.
+        The quantile tau, strictly between 0 and 1. A list is one problem for each, which starts
+        from the solution of the previous one: give them in order.
     alpha : float
         Strength of the L1 penalty, >= 0.
     noncrossing : bool
-        Whether the predictions for several quantiles are sorted, so that a higher quantile is never below a lower one. This
-        rearrangement is never worse: the mean over the quantiles of the pinball loss does not grow. The coefficients are the
-        same.
-    fit_intercept, tol, max_iter, eta, warm_start, verbose, checkpoint, checkpoint_every, batch_size
-        As for `LinearRegressor`.
+        Whether the predictions for several quantiles are sorted, so that a higher quantile is never
+        below a lower one. This rearrangement never increases the mean pinball loss over the
+        quantiles. The coefficients are the same.
+    <fit_intercept>
+    <solver>
+    <batch_size>
 
     Attributes
     ----------
     coef_ : array (n_features,), or (n_quantiles, n_features) for a list
+        Coefficients.
     intercept_ : float, or array (n_quantiles,)
-    n_iter_, objective_, dual_gap_
-        As for `LinearRegressor`; arrays (n_quantiles,) for a list.
-    converged_, stop_reason_
-        As for `LinearRegressor`; of a list whether all converged, and the worst.
+        Intercept, zero without fit_intercept.
+    <answer>
+    <n_samples_seen_>
+
+    Notes
+    -----
+    For a list of quantiles, `objective_`, `dual_gap_` and `n_iter_` are arrays with one entry per
+    quantile, `converged_` says whether all problems converged, and `stop_reason_` is the worst.
 
     References
     ----------
-    V. Chernozhukov, I. Fernandez-Val, A. Galichon, Quantile and probability curves without crossing, Econometrica 78, 2010.
+    V. Chernozhukov, I. Fernandez-Val, A. Galichon, Quantile and probability curves without
+    crossing, Econometrica 78, 2010.
 
     Examples
     --------
@@ -60,79 +71,60 @@ class QuantileRegressor(BaseRegressor):
     ((3, 3), [0.1, 0.5, 0.9])
     """
 
-    quantile: Any
-    noncrossing: Any
+    quantile: Any = 0.5
+    alpha: float = 1.0
+    _: KW_ONLY
+    noncrossing: bool = False
     loss, penalty = "quantile", "l1"
 
-    def __init__(
-        self,
-        quantile: Any = 0.5,
-        alpha: float = 1.0,
-        *,
-        noncrossing: bool = False,
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 10000,
-        eta: Any = "auto",
-        warm_start: bool = False,
-        verbose: int = 0,
-        checkpoint: Any = None,
-        checkpoint_every: float = 60.0,
-        batch_size: int | None = None,
-    ) -> None:
-        self._keep(locals())
-
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions (n_samples,), or (n_samples, n_quantiles) for a list of quantiles: X coef_' + intercept_, sorted if
-        noncrossing."""
+        """Return predictions (n_samples,), or (n_samples, n_quantiles) for a list of quantiles.
+
+        They are X coef_' + intercept_, sorted if `noncrossing`.
+        """
         z = super().predict(X)
         if z.ndim == 2 and self.noncrossing:
             z[:, np.argsort(self._levels, kind="stable")] = np.sort(z, axis=1)
         return z
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2. For a list of quantiles the mean of D^2, the share of each one's pinball loss that is explained: at most 1, and
-        0 for the quantiles of y itself."""
+        """Return R^2, or for a list of quantiles the mean of D^2.
+
+        D^2 is the explained share of the pinball loss: at most 1, and 0 for the quantiles of y.
+        """
         from sklearn.metrics import d2_pinball_score
 
         z = self.predict(X)
         if z.ndim == 1:
             return float(super().score(X, y, sample_weight))
-        columns = zip(self._levels, z.T, strict=True)
-        return float(
-            np.mean(
-                [
-                    d2_pinball_score(y, z, sample_weight=sample_weight, alpha=tau)
-                    for tau, z in columns
-                ]
-            )
-        )
+        scores = [
+            d2_pinball_score(y, column, sample_weight=sample_weight, alpha=tau)
+            for tau, column in zip(self._levels, z.T, strict=True)
+        ]
+        return float(np.mean(scores))
 
     def _set(self, coef: np.ndarray, intercept: np.ndarray, listed: bool) -> None:
         super()._set(coef, intercept, listed)
-        self._levels = self._taus()[0]  # those of coef_, whatever the parameter will be
+        self._levels = self._quantiles()[0]  # of coef_, also after set_params
 
     def _options(self) -> dict[str, Any]:
         _check.flag(self.noncrossing, "noncrossing", type(self).__name__)
         return super()._options()
 
-    def _taus(self) -> tuple[list[float], bool]:
-        """The quantiles, and whether they are a list."""
+    def _quantiles(self) -> tuple[list[float], bool]:
+        """Return the quantiles, and whether they are a list."""
         owner, listed = type(self).__name__, np.ndim(self.quantile) > 0
-        taus = [
-            _check.positive(tau, "quantile", owner)
-            for tau in (np.ravel(self.quantile) if listed else [self.quantile])
-        ]
-        if not taus or max(taus) >= 1 or np.ndim(self.quantile) > 1:
+        levels = [_check.positive(tau, "quantile", owner) for tau in np.ravel(self.quantile)]
+        if not levels or max(levels) >= 1 or np.ndim(self.quantile) > 1:
             raise ValueError(
-                f"The 'quantile' parameter of {owner} must lie strictly between 0 and 1, or be a list of such numbers. Got "
-                f"{_check.shown(self.quantile)} instead."
+                f"The 'quantile' parameter of {owner} must lie strictly between 0 and 1, or be a "
+                f"list of such numbers. Got {_check.shown(self.quantile)} instead."
             )
-        return taus, listed
+        return levels, listed
 
     def _model(self) -> Any:
         return self._models()[0][0]
 
     def _models(self) -> tuple[list[Any], bool]:
-        taus, listed = self._taus()
-        return [partial(Quantile, tau=tau) for tau in taus], listed
+        levels, listed = self._quantiles()
+        return [partial(Quantile, tau=tau) for tau in levels], listed

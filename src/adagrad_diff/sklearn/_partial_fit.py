@@ -1,4 +1,4 @@
-"""`partial_fit`: AdaGrad-Diff on a stream, where no sample comes twice and there is no full gradient."""
+"""`partial_fit`: AdaGrad-Diff on a stream, where each sample comes once and there is no full gradient."""
 
 from __future__ import annotations
 
@@ -42,16 +42,20 @@ class Stream:
         self.moments = Moments(*np.zeros((3, 1)))  # of the columns
         self.mean, self.variance = 0.0, 0.0  # of the targets
         self.memory: dict[str, np.ndarray] = {}  # of the rule
-        self.about = _about(loss, penalty)
+        self.settings = self.settings_of(loss, penalty)
 
-    def continues(self, loss: LinearModel, penalty: Penalty) -> bool:
-        """Return whether the parameters that direction and memory depend on are still the same."""
-        return self.about == _about(loss, penalty)
+    @staticmethod
+    def settings_of(loss: LinearModel, penalty: Penalty) -> tuple[Any, ...]:
+        """Return what direction and memory depend on."""
+        return type(loss), loss.theta, loss.l2, loss.shape, penalty.accepts == "diagonal"
 
-    def see(
+    def after(
         self, loss: LinearModel, penalty: Penalty, eta: Any, size: int | None, weight: float
     ) -> Stream:
-        """Return the stream after one pass over these samples, in batches; `weight` is their total weight."""
+        """Return the stream after one pass over these samples, in batches.
+
+        `weight` is their total weight.
+        """
         after = copy(self)
         after._measure(loss, weight)
         step = after.unit * ETA if isinstance(eta, str) else eta
@@ -117,7 +121,3 @@ class Stream:
             x = layout.shaped(problem.prox(point.astype(x.dtype, copy=False), step))
         self.memory = memory
         self.x, self.x_prev, self.v = coordinates.back(x), coordinates.back(x_prev), v
-
-
-def _about(loss: LinearModel, penalty: Penalty) -> tuple[Any, ...]:
-    return type(loss), loss.theta, loss.l2, loss.shape, penalty.accepts == "diagonal"
