@@ -271,11 +271,14 @@ def test_kernel_svc_in_single_precision():
     X = rng.standard_normal((60, 2)).astype(np.float32)
     X = np.vstack([X, X[:20]])  # equal samples share a coefficient
     y = (X**2).sum(axis=1) > 1
-    model = estimators.KernelSVC(C=10.0, kernel="linear", tol=1e-7, max_iter=300)
+    model = estimators.KernelSVC(
+        C=10.0, kernel="linear", fit_intercept=False, tol=1e-7, max_iter=300
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y)
-        best = estimators.KernelSVC(C=10.0, kernel="linear", tol=1e-10).fit(X.astype(float), y)
+        best = estimators.KernelSVC(C=10.0, kernel="linear", fit_intercept=False, tol=1e-10)
+        best.fit(X.astype(float), y)
     w = model.dual_coef_[0].astype(LONG) @ X[model.support_].astype(LONG)
     alpha = LONG(1) / (10 * len(y))
     margins = np.where(y, 1, -1) * (X.astype(LONG) @ w)

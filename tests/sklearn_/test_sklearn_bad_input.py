@@ -112,7 +112,7 @@ def test_wrong_options_of_regressors(model, sentence):
         (door.KernelSVC(kernel=np.eye(60)), "must be a str among .* or a callable"),
         (door.KernelSVC(kernel="precomputed"), "A precomputed kernel needs a square matrix"),
         (door.KernelSVC(kernel=lambda A, B: A), "The kernel must return a matrix of shape"),
-        (door.LinearSVC(class_weight={0: 0.0}), "at most one class is left"),
+        (door.LinearSVC(class_weight={0: 0.0}), "at least 2 classes with a positive weight"),
     ],
 )
 def test_wrong_options_of_classifiers(model, sentence):
@@ -134,14 +134,13 @@ def test_one_class(name):
 
 @pairwise(name=REGRESSORS, alpha=[0.0, 0.1], value=[0.0, 3.0, 1e9], samples=[1, 60])
 def test_equal_targets(name, alpha, value, samples):
-    """The answer is a constant, and is known at once (but for the logarithm of zero)."""
+    """The answer is a constant."""
     X, y = data(name, samples)
     if name == "PoissonRegressor" and value == 0.0:
         pytest.skip("the intercept would be -inf")
     model = getattr(door, name)(alpha=alpha).fit(X, np.full(len(y), value))
     np.testing.assert_allclose(model.predict(X), value, rtol=1e-9, atol=1e-6)
     assert model.stop_reason_ == "certified"
-    assert model.n_iter_ == 1
     assert not model.coef_.any()
 
 

@@ -82,7 +82,7 @@ def test_the_word_the_truth_value_and_the_warning(word):
         "failed": "its run failed",
     }[word] in sentence
     assert (
-        "nothing is proven" if model.dual_gap_ >= model.objective_ else "relative gap"
+        "nothing is certified" if model.dual_gap_ >= model.objective_ else "relative gap"
     ) in sentence
     assert "StandardScaler" in sentence  # what to do
     assert ("a larger alpha" if model.alpha else "a penalty (alpha > 0)") in sentence

@@ -253,12 +253,12 @@ def test_a_call_that_fails_changes_nothing():
     [
         (
             lambda m, X, y: m.partial_fit(X, y),
-            "'classes' is needed in the first call of partial_fit",
+            "The first call of partial_fit needs 'classes'",
         ),
         (lambda m, X, y: m.partial_fit(X, y, classes=["no"]), "must be at least 2"),
         (
             lambda m, X, y: m.partial_fit(X, y, classes=["no", "maybe"]),
-            "y holds .*yes.*none of the classes",
+            "y has labels .*yes.* missing in 'classes'",
         ),
         (
             lambda m, X, y: m.partial_fit(X, y, ["no", "yes"]).partial_fit(X, y, [0, 1]),

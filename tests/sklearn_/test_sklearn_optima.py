@@ -156,10 +156,10 @@ def test_kernel_machine_without_a_bias(classification):
     """With a linear kernel it is the linear machine."""
     X, y = classification
     linear = door.LinearSVC(C=0.1, fit_intercept=False, tol=1e-5).fit(X, y)
-    kernel = door.KernelSVC(C=0.1, kernel="linear").fit(X, y)
+    kernel = door.KernelSVC(C=0.1, kernel="linear", fit_intercept=False).fit(X, y)
     assert kernel.objective_ == pytest.approx(linear.objective_, rel=2 * CLOSE)
     np.testing.assert_allclose(kernel.decision_function(X), linear.decision_function(X), atol=0.02)
-    gram = door.KernelSVC(C=0.1, kernel="precomputed").fit(X @ X.T, y)
+    gram = door.KernelSVC(C=0.1, kernel="precomputed", fit_intercept=False).fit(X @ X.T, y)
     np.testing.assert_allclose(
         gram.decision_function(X @ X.T), kernel.decision_function(X), atol=0.02
     )

@@ -180,8 +180,8 @@ def test_where_no_strength_is_critical_the_user_is_asked():
     ("options", "sentence"),
     [
         ({"n_alphas": 0}, "'n_alphas' parameter of Lasso.path must be an integer >= 1"),
-        ({"eps": 1.0}, "'eps' parameter of Lasso.path must lie strictly between 0 and 1"),
-        ({"eps": 0.0}, "'eps' parameter of Lasso.path must be a positive number"),
+        ({"eps": 1.0}, "'eps' parameter of Lasso.path must be a number strictly between 0 and 1"),
+        ({"eps": 0.0}, "'eps' parameter of Lasso.path must be a number strictly"),
         ({"alphas": []}, "'alphas' parameter of Lasso.path is empty"),
     ],
 )

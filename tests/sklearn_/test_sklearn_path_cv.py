@@ -147,7 +147,7 @@ def test_scoring():
     assert (alike := rough(scoring=flat).fit(X, y)).alpha_ == alike.alphas_[0]
     with pytest.raises(ValueError, match="'scoring' of PathCV is NaN for every strength"):
         rough(scoring=never).fit(X, y)
-    with pytest.raises(ValueError, match="must be the name of one score, a callable or None"):
+    with pytest.raises(ValueError, match="is not a valid scoring value"):
         rough(scoring=["r2", "max_error"]).fit(X, y)
 
 
@@ -260,7 +260,7 @@ class Empty(Source):
             TypeError,
             "For a pipeline, put PathCV at its end",
         ),
-        (rough(), Empty(), ValueError, "PathCV splits the samples: give X as an array"),
+        (rough(), Empty(), ValueError, "PathCV needs all samples in memory"),
         (rough(refit="yes"), None, ValueError, "'refit' parameter of PathCV must be True or False"),
         (rough(alphas=[]), None, ValueError, "'alphas' parameter of PathCV is empty"),
         (
@@ -273,7 +273,7 @@ class Empty(Source):
             rough(eps=2.0),
             None,
             ValueError,
-            "'eps' parameter of PathCV must lie strictly between 0 and 1",
+            "'eps' parameter of PathCV must be a number strictly between 0 and 1",
         ),
         (
             rough(n_alphas=0),

@@ -62,5 +62,5 @@ def test_sentences():
         Lasso().fit(Replaced(0, lambda rows: rows * 1e200), REAL)
     with pytest.raises(ValueError, match=r"X has 4 features, but Lasso is expecting 5 features"):
         Lasso().fit(Waves(), REAL).predict(Waves(features=4))
-    with pytest.raises(ValueError, match=r"^KernelSVC needs all samples at once"):
+    with pytest.raises(ValueError, match=r"^KernelSVC needs all samples in memory"):
         KernelSVC().fit(Waves(), SIGNS)

@@ -1,9 +1,10 @@
-"""Data beyond one machine, or beyond its memory: losses and estimators over Dask collections and arrays on disk.
+"""Losses and estimators for data that exceed one machine, or its memory: Dask and arrays on disk.
 
-Each partition is a block of rows. In an iteration x goes to the workers, each block gives its share of the value and of the
-gradient for all trajectories at once, and the shares are added up in a fixed order: the same chunks give the same bits,
-whatever the number of workers and threads. The metric, the prox and everything else stay here. What workers hold never changes,
-so that what is lost with one of them is computed again.
+Each partition is a block of rows. In an iteration x goes to the workers, each block gives its share
+of the value and of the gradient for all trajectories, and the shares are added in a fixed order:
+the same chunks give the same bits, whatever the number of workers and threads. The metric, the prox
+and everything else stay in this process. What workers hold never changes, so whatever is lost with
+one of them is computed again.
 
 >>> import dask.array as da
 >>> from adagrad_diff import L1, minimize
@@ -21,18 +22,8 @@ from .._messages import require
 
 require("dask.array", "dask")
 
-from ._losses import (  # noqa: E402
-    LAD,
-    Hinge,
-    Huber,
-    Logistic,
-    Multinomial,
-    Poisson,
-    Quantile,
-    Squared,
-    SquaredHinge,
-    source,
-)
+from .. import losses  # noqa: E402
+from ._source import for_collections, source  # noqa: E402
 
 if TYPE_CHECKING:
     from ._estimators import (
@@ -49,6 +40,11 @@ if TYPE_CHECKING:
         QuantileRegressor,
         SparseSVC,
     )
+
+LAD, Quantile, Huber = map(for_collections, (losses.LAD, losses.Quantile, losses.Huber))
+Hinge, SquaredHinge = map(for_collections, (losses.Hinge, losses.SquaredHinge))
+Logistic, Multinomial = map(for_collections, (losses.Logistic, losses.Multinomial))
+Squared, Poisson = map(for_collections, (losses.Squared, losses.Poisson))
 
 __all__ = [
     "LAD",
@@ -77,7 +73,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Estimators are imported on first use: workers, and who has losses only, need no scikit-learn."""
+    """Import estimators on first use: workers, and users of losses, need no scikit-learn."""
     if name not in __all__:
         raise AttributeError(f"module 'adagrad_diff.dask' has no attribute {name!r}")
     from . import _estimators

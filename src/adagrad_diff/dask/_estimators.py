@@ -10,20 +10,37 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from .. import sklearn
-from ._losses import local, source
-from ._rows import cut, is_collection, is_frame, is_stored
-from ._source import Partitions
+from ._rows import is_collection, is_frame, is_stored, stored_array
+from ._source import Partitions, local, source
 
 
-class Answers:
-    """Predictions that are there already, in the place of the samples that they are for."""
+class Predictions:
+    """Predictions, in the place of the samples that they belong to."""
 
     def __init__(self, values: np.ndarray):
         self.values = values
 
 
+def _lazy_method(name: str) -> Any:
+    """Return a method that gives Dask arrays for Dask collections."""
+
+    def call(self: Any, X: Any) -> Any:
+        if isinstance(X, Predictions):
+            return X.values
+        return (
+            _lazily(self, name, X) if _is_lazy(X) else getattr(super(OnCollections, self), name)(X)
+        )
+
+    call.__name__ = name
+    call.__doc__ = f"Return `{name}`, for a Dask collection as a Dask array with its chunks."
+    return available_if(lambda self: hasattr(super(OnCollections, self), name))(call)
+
+
 class OnCollections:
-    """fit reads Dask arrays and data frames where they are; what is predicted for them is a Dask array, not computed yet."""
+    """Estimators whose `fit` reads Dask collections where they are.
+
+    Predictions for a Dask collection are a Dask array that is not computed yet.
+    """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -31,78 +48,52 @@ class OnCollections:
         Parameters
         ----------
         X : Dask array or data frame, array on disk or Source (n_samples, n_features)
-            As for `adagrad_diff.dask.source`, by the current client if there is one. Ordinary arrays are taken, too.
+            As for `adagrad_diff.dask.source`, by the current client if there is one. Ordinary
+            arrays are accepted as well.
         y, sample_weight : array or Dask array (n_samples,)
-            They are brought here.
+            They are brought to this process.
 
         Returns
         -------
         self
         """
-        rows = source(X, name="X") if is_lazy(X) or isinstance(X, np.memmap) else X
+        rows = source(X, name="X") if _is_lazy(X) or isinstance(X, np.memmap) else X
         super().fit(rows, local(y), local(sample_weight))  # type: ignore[misc]
         names = rows.columns if isinstance(rows, Partitions) else None
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=np.object_)
         return self
 
-    def predict(self, X: Any) -> Any:
-        """As that of `adagrad_diff.sklearn`; for a Dask collection a Dask array with its chunks."""
-        if isinstance(X, Answers):
-            return X.values
-        return lazily(self, "predict", X) if is_lazy(X) else super().predict(X)  # type: ignore[misc]
+    predict = _lazy_method("predict")
+    decision_function = _lazy_method("decision_function")
+    predict_proba = _lazy_method("predict_proba")
+    predict_log_proba = _lazy_method("predict_log_proba")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """As that of `adagrad_diff.sklearn`: a number, computed at once. Predictions and y are brought here."""
-        X = Answers(local(self.predict(X))) if is_lazy(X) else X
+        """Return the score as a number. Predictions and y are brought to this process."""
+        X = Predictions(local(self.predict(X))) if _is_lazy(X) else X
         return float(super().score(X, local(y), local(sample_weight)))  # type: ignore[misc]
 
 
-def _has_probabilities(model: Any) -> bool:
-    return hasattr(super(ClassesOnCollections, model), "predict_proba")
-
-
-class ClassesOnCollections(OnCollections):
-    """The same for classifiers."""
-
-    def decision_function(self, X: Any) -> Any:
-        """As that of `adagrad_diff.sklearn`; for a Dask collection a Dask array."""
-        return lazily(self, "decision_function", X) if is_lazy(X) else super().decision_function(X)  # type: ignore[misc]
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> Any:
-        """As that of `adagrad_diff.sklearn`; for a Dask collection a Dask array."""
-        return lazily(self, "predict_proba", X) if is_lazy(X) else super().predict_proba(X)  # type: ignore[misc]
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of `predict_proba`."""
-        return lazily(self, "predict_log_proba", X) if is_lazy(X) else super().predict_log_proba(X)  # type: ignore[misc]
-
-
-def is_lazy(X: Any) -> bool:
-    """Whether what is said of it is a Dask array."""
+def _is_lazy(X: Any) -> bool:
+    """Return whether predictions for X are a Dask array."""
     return is_collection(X) or is_stored(X)
 
 
-def lazily(model: Any, method: str, X: Any) -> Any:
-    """What a method says of each block, as a Dask array that is not computed yet."""
-    X = cut(X, "X") if is_stored(X) else X
-    frame = is_frame(X)
-    if not frame and X.ndim != 2:
+def _lazily(model: Any, method: str, X: Any) -> Any:
+    """Return what a method returns for each block, as a Dask array that is not computed yet."""
+    X = stored_array(X, "X") if is_stored(X) else X
+    if not is_frame(X) and X.ndim != 2:
         raise ValueError(
             f"X must be a Dask array (samples, features). Got shape {X.shape} instead."
         )
-    first = X._meta_nonempty.iloc[:1] if frame else np.zeros((1, X.shape[1]), X.dtype)
+    first = X._meta_nonempty.iloc[:1] if is_frame(X) else np.zeros((1, X.shape[1]), X.dtype)
     like = getattr(model, method)(first)
     call = model, method, like[:0]
-    if frame:
-        blocks = [
-            dask.array.from_delayed(
-                dask.delayed(_of_block)(part, *call), (np.nan, *like.shape[1:]), like.dtype
-            )
-            for part in X.to_delayed()
-        ]
+    if is_frame(X):
+        shape, dtype = (np.nan, *like.shape[1:]), like.dtype
+        delayed = (dask.delayed(_of_block)(part, *call) for part in X.to_delayed())
+        blocks = [dask.array.from_delayed(block, shape, dtype) for block in delayed]
         return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
     X = X.rechunk({1: -1})
     chunks = (X.chunks[0], *((size,) for size in like.shape[1:]))
@@ -112,9 +103,9 @@ def lazily(model: Any, method: str, X: Any) -> Any:
     )
 
 
-def _of_block(rows: Any, model: Any, method: str, none: np.ndarray) -> np.ndarray:
-    """Of a partition without rows, which scikit-learn would refuse, there is nothing to say."""
-    return np.asarray(getattr(model, method)(rows)) if rows.shape[0] else none
+def _of_block(rows: Any, model: Any, method: str, empty: np.ndarray) -> np.ndarray:
+    """Return predictions for a block. scikit-learn does not accept blocks without rows."""
+    return np.asarray(getattr(model, method)(rows)) if rows.shape[0] else empty
 
 
 class LinearRegressor(OnCollections, sklearn.LinearRegressor):
@@ -149,17 +140,17 @@ class GroupLasso(OnCollections, sklearn.GroupLasso):
     __doc__ = sklearn.GroupLasso.__doc__
 
 
-class LinearClassifier(ClassesOnCollections, sklearn.LinearClassifier):
+class LinearClassifier(OnCollections, sklearn.LinearClassifier):
     __doc__ = sklearn.LinearClassifier.__doc__
 
 
-class LogisticRegression(ClassesOnCollections, sklearn.LogisticRegression):
+class LogisticRegression(OnCollections, sklearn.LogisticRegression):
     __doc__ = sklearn.LogisticRegression.__doc__
 
 
-class SparseSVC(ClassesOnCollections, sklearn.SparseSVC):
+class SparseSVC(OnCollections, sklearn.SparseSVC):
     __doc__ = sklearn.SparseSVC.__doc__
 
 
-class LinearSVC(ClassesOnCollections, sklearn.LinearSVC):
+class LinearSVC(OnCollections, sklearn.LinearSVC):
     __doc__ = sklearn.LinearSVC.__doc__

@@ -101,15 +101,11 @@ class Estimator(SolverParameters):
         return alpha
 
     def _report(self, solutions: list[Solution], listed: bool = False) -> None:
-        """Set the attributes that describe how good the solutions are, and warn about bad ones."""
-        columns = {
-            "n_iter_": [s.nit for s in solutions],
-            "dual_gap_": [s.gap for s in solutions],
-            "objective_": [s.fun for s in solutions],
-        }
-        for name, values in columns.items():
-            several = listed or len(solutions) > 1
-            setattr(self, name, np.array(values) if several else values[0])
+        """Set the attributes that describe how good the solutions are."""
+        several = listed or len(solutions) > 1
+        for name, attribute in (("nit", "n_iter_"), ("gap", "dual_gap_"), ("fun", "objective_")):
+            values = [getattr(solution, name) for solution in solutions]
+            setattr(self, attribute, np.array(values) if several else values[0])
         found = worst(solutions)
         self.stop_reason_, self.converged_ = found.reason, found.converged
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._data import summable, weights_of
+from ._data import weights_of
 
 
 class Classes(ClassifierMixin):
@@ -62,8 +62,7 @@ class Classes(ClassifierMixin):
             return None
         weight = weights_of(sample_weight, X)
         if self.class_weight is not None:
-            with np.errstate(over="ignore"):  # checked by `summable`
-                weight = summable(weight * self._class_weights(labels, weight)[labels])
+            weight = weight * self._class_weights(labels, weight)[labels]
         present = np.unique(labels[weight > 0]).size
         if present < least:
             raise ValueError(

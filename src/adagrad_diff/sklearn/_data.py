@@ -29,19 +29,22 @@ TIME_TYPES = ("date", "time", "duration", "period")
 def validated(
     estimator: Any,
     X: Any,
-    y: Any = None,
+    y: Any = "no_validation",
     *,
     numeric: bool = False,
     reset: bool = True,
     accept_sparse: Any = ("csr", "csc"),
 ) -> Any:
-    """Return X, or (X, y) if y is given, as scikit-learn wants them.
+    """Return X, or (X, y) unless y is "no_validation", as scikit-learn wants them.
 
     With `numeric`, y holds numbers. With `reset`, the data are those of a fit: their size is stored,
     and numbers whose squares overflow are an error.
     """
+    with_y = not (isinstance(y, str) and y == "no_validation")
+    if numeric:
+        y = _numbers(y, type(estimator).__name__)
     if isinstance(X, Source):
-        data = _validated_source(estimator, X, y, numeric, reset)
+        data = _validated_source(estimator, X, y if with_y else None, numeric, reset)
     elif reset and _is_clean(X, y):  # skip checks that take longer than many fits
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)  # of an earlier fit
@@ -52,7 +55,7 @@ def validated(
             _check.refuse_masked(values, name)
         if accept_sparse and sparse.issparse(X):
             X = compressed(X, "X")  # invalid indices crash SciPy and scikit-learn
-        options = {} if y is None else {"y": y, "y_numeric": numeric}
+        options = {"y": y, "y_numeric": numeric} if with_y else {}
         try:
             data = validate_data(
                 estimator, X, accept_sparse=accept_sparse, dtype=FLOATS, reset=reset, **options
@@ -61,10 +64,9 @@ def validated(
             if (reason := _wrong_column(X)) is None:
                 raise
             raise ValueError(reason) from error
-    if y is None:
+    if not with_y:
         return data
     X, y = data
-    y = _numbers(y, type(estimator).__name__) if numeric else y
     if reset:
         _refuse_huge(X, "X", X.dtype)
         if numeric:
@@ -125,19 +127,19 @@ def _validated_source(estimator: Any, X: Source, y: Any, numeric: bool, reset: b
     return X, y
 
 
-def _numbers(y: Any, owner: str) -> np.ndarray:
-    """Return targets as numbers. scikit-learn lets text and None pass."""
-    if y.dtype.kind not in "fiub":
-        try:
-            y = y.astype(np.float64)
-        except ValueError as error:
-            raise ValueError(
-                f"y must hold numbers, because {owner} predicts numbers: {error}. If y holds "
-                "classes, use a classifier such as LogisticRegression."
-            ) from error
-    if not np.isfinite(y).all():
-        raise ValueError("Input y contains NaN or infinity: remove the samples without a target.")
-    return np.asarray(y)
+def _numbers(y: Any, owner: str) -> Any:
+    """Return targets, as numbers if they are objects or text."""
+    if y is None:
+        return y
+    _check.refuse_masked(y, "y")
+    array = np.asarray(y)
+    try:
+        return array.astype(np.float64) if array.dtype.kind in "OUS" else y
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"y must hold numbers, because {owner} predicts numbers: {error}. If y holds classes, use "
+            "a classifier such as LogisticRegression."
+        ) from error
 
 
 def _refuse_huge(values: Any, name: str, dtype: Any) -> None:
@@ -175,17 +177,19 @@ def _wrong_column(X: Any) -> str | None:
     if sparse.issparse(X) or np.ndim(X) != 2:
         return None
     frame = X if hasattr(X, "columns") else np.asarray(X)
-    for k, name in enumerate(getattr(frame, "columns", range(np.shape(frame)[1]))):
+    for k, name in enumerate(getattr(frame, "columns", range(frame.shape[1]))):
         values = np.asarray(frame.iloc[:, k] if hasattr(frame, "iloc") else frame[:, k])
-        if values.dtype.kind in "fiub" and np.isfinite(values).all():
+        numeric = values.dtype.kind not in "OSU"
+        if numeric and (values.dtype.kind != "f" or np.isfinite(values).all()):
             continue
         for row, value in enumerate(values.tolist()):
             try:
                 number = float(np.nan if value is None or is_pandas_na(value) else value)
             except (TypeError, ValueError):
-                what = "text" if isinstance(value, str | bytes) else type(value).__name__
+                if not isinstance(value, str | bytes):
+                    return None
                 return (
-                    f"Column {name!r} of X holds {what} ({value!r}): encode it, for example with "
+                    f"Column {name!r} of X holds text ({value!r}): encode it, for example with "
                     "OneHotEncoder, or drop it."
                 )
             if not np.isfinite(number):

@@ -118,7 +118,7 @@ def documentation_link() -> str:
         urls = metadata.metadata("adagrad-diff").get_all("Project-URL") or []
     except metadata.PackageNotFoundError:
         return ""
-    addresses = dict(url.split(", ", 1) for url in urls)
+    addresses: dict[str, str] = dict(url.split(", ", 1) for url in urls)
     if "Documentation" not in addresses:
         return ""
     return (

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _check
 from ..duality.intercept import balance
 from ..losses import KernelSVMDual
-from ..penalties import Box, BoxHyperplane
+from ..penalties import Box, BoxHyperplane, Penalty
 from ._base import Estimator
 from ._classes import Classes, one_vs_rest
 from ._data import refuse_source, validated
@@ -219,7 +219,7 @@ class _Dual:
         """
         bound = self.b * self.share
         low, high = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
-        constraint = Box(low, high)
+        constraint: Penalty = Box(low, high)
         if self.intercept:
             constraint = BoxHyperplane(low, high, np.ones(len(bound)), 0.0)
         loss, nit = KernelSVMDual(self.K, self.b, self.alpha), 0
@@ -237,7 +237,7 @@ class _Dual:
         solution.nit = nit
         if reached:
             solution.reason = "certified"
-        elif solution.converged:  # of the dual problem
+        elif np.isfinite(solution.gap):  # whatever the run says about the dual problem
             solution.reason = "stalled" if nit < max_iter else "max_iter"
         return solution, intercept
 

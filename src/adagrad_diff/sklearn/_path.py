@@ -20,6 +20,7 @@ from ._solve import count, null_point
 class Path:
     """The method `path` of linear estimators."""
 
+    alpha: Any
     _prepare: Any  # X, y, sample_weight -> problems
     _solve: Any  # problems, alpha -> solutions
     _penalty: Any  # problems, alpha -> penalty

@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from ..losses import Poisson, Squared
 from ._base import LinearEstimator, Problems
 from ._choices import REGRESSION, kind_of
-from ._data import validated_samples
+from ._data import validated, weights_of
 from ._merge import canonical
 
 
@@ -64,11 +64,12 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
     def _prepare(self, X: Any, y: Any, sample_weight: Any, part: bool = False) -> Problems:
         """Return the problems of `fit`, or of `partial_fit` for a part of the samples."""
         reset = not part or not hasattr(self, "coef_")
-        X, y, weight = validated_samples(self, X, y, sample_weight, reset)
+        X, y = validated(self, X, y, numeric=True, reset=reset)
+        weight = None if sample_weight is None else weights_of(sample_weight, X)
         models, listed = self._models()
-        samples = (X, y, weight) if part else canonical(X, y, weight)
+        rows, targets, merged = (X, y, weight) if part else canonical(X, y, weight)
         try:
-            return self._problems(models, *samples, listed=listed)
+            return self._problems(models, rows, targets, merged, listed=listed)
         except ValueError:
             models[0](X, y, sample_weight=weight)  # its message has the place in the user's y
             raise
@@ -87,7 +88,7 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
 
         For the squared loss it is minus the mean square, not half of it.
         """
-        X, y, weight = validated_samples(self, X, y, weight, reset=False)
+        X, y = validated(self, X, y, numeric=True, reset=False)
         losses = [model(X, y, sample_weight=weight, intercept=True) for model in self._models()[0]]
         for loss in losses:
             loss.l2 = 0.0  # set by a partial, it belongs to the penalty

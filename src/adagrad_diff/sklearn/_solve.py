@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._files import reason as cause
 from ..duality import certificate_at
 from ..duality.intercept import best_intercept
 from ..losses import LinearModel, Loss, Minibatch
@@ -99,10 +100,11 @@ def solve(
             every=checkpoint_every,
         )
     solution = _solution(result, loss, penalty, tol)
-    if fun_zero - (solution.fun - solution.gap) <= tol * abs(fun_zero):  # a strong penalty
-        found = certificate_at(loss, penalty, zero, solution.fun - solution.gap)  # type: ignore[arg-type]
+    bound = solution.fun - solution.gap
+    if zero is not None and fun_zero - bound <= tol * abs(fun_zero) < np.inf:  # a strong penalty
+        found = certificate_at(loss, penalty, zero, bound)
         if found.gap <= tol * abs(found.fun):
-            solution = Solution(zero, found.fun, found.gap, solution.nit, "certified", ZERO)  # type: ignore[arg-type]
+            solution = Solution(zero, found.fun, found.gap, solution.nit, "certified", ZERO)
     if verbose:
         print(
             f"{label}: objective {solution.fun:.8g}, certified gap {solution.gap:.2g}, "
@@ -146,7 +148,12 @@ def _checkpoint_file(directory: Path, loss: Loss, penalty: Penalty, x0: Any, *op
     """Return the file of one problem, named after everything that its solution depends on."""
     about = describe({"loss": loss, "penalty": penalty, "x0": x0, "options": options})
     name = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"'checkpoint' cannot be written: {directory}: {cause(error)}. Choose another directory."
+        ) from error
     return directory / f"{name[:FILE_NAME_DIGITS]}.npz"
 
 
