@@ -253,7 +253,7 @@ WRONG = {
     "a bag": (lambda: dask.delayed(1), r"^A must be a Dask array .* Got Delayed\w* instead"),
     "a list": (
         lambda: [[1.0]],
-        r"^A must be a Dask array .* or an array on disk. Got list instead",
+        r"^A must be a Dask array .* or an array on disk that is not empty. Got list instead",
     ),
     "no rows": (lambda: dense(entries())[:0], r"^A must have at least one sample"),
     "no rows left": (

@@ -45,6 +45,7 @@ class Partitions(Source):
         self.dtype, self.token, self.columns = rows.dtype, rows.token, rows.columns
         self._backend, self.overhead, self._origin = where, where.overhead, rows.origin
         self._samples: dict[Any, Any] = {}
+        self._columns: dict[str, Any] = {}  # the last weights, and the facts about columns for them
         self._persist = persist
         self._graph = {} if persist else rows.graph  # of the tasks that read blocks
         self._blocks = self._loading(rows, name, finite=True)
@@ -158,6 +159,20 @@ class Partitions(Source):
             block = self._blocks[k] if self._persist else None
             graph[name, k] = (beside, Packet(BlockSamples.of(samples, lo, hi)), block)
         return self._backend.keep(graph, list(graph))
+
+    def moments(self, weight: np.ndarray) -> Any:
+        """Return moments of the columns."""
+        return self._once(super().moments, weight)
+
+    def column_sizes(self, weight: np.ndarray) -> Any:
+        """Return weighted sums of absolute values for each column."""
+        return self._once(super().column_sizes, weight)
+
+    def _once(self, method: Callable[[np.ndarray], Any], weight: np.ndarray) -> Any:
+        name = method.__name__
+        if name not in self._columns or self._columns[name][0] is not weight:
+            self._columns[name] = weight, method(weight)
+        return self._columns[name][1]
 
     def dot(self, x: np.ndarray, z: np.ndarray) -> None:
         """Set z = A x."""
