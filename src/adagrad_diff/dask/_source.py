@@ -12,7 +12,7 @@ from dask.sizeof import sizeof
 
 from .._threads import one_blas_thread
 from ..linalg import Block, Samples, Source
-from ..linalg.source import added, joined, stacked
+from ..linalg.source import Pass, added, joined, stacked
 from ._rows import Parts, is_collection, load, parts
 from ._tasks import (
     BlockSamples,
@@ -193,7 +193,7 @@ class Partitions(Source):
         return self._answers(Packet((function, args)), [self._blocks[k] for k, _, _ in places], own)
 
 
-class RemotePass:
+class RemotePass(Pass):
     """The pass of a linear model over remote blocks: x goes there, value and gradient come back.
 
     Residuals stay there; they are computed again when they are needed. `memo` holds the answers at
