@@ -274,7 +274,7 @@ MUTATIONS = (
     Mutation(
         "partial_fit accepts labels that are not among the classes",
         SKLEARN,
-        "if not np.isin(y, classes).all():",
+        "if (unknown := np.setdiff1d(y, classes)).size:",
         "if not np.isin(y, classes).any():",
     ),
     # ------------------------------------------------------------ PyTorch
