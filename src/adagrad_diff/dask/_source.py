@@ -29,7 +29,7 @@ from ._tasks import (
 
 MERGED_TOGETHER = 8  # answers that one task merges: always the same ones, for reproducible sums
 LARGE_PACKET = 1 << 18  # bytes from which on the arguments of a fold are sent to each worker once
-MAX_SAMPLES = 4  # pairs of targets and weights that stay with the blocks
+KEPT_SAMPLES = 4  # pairs of targets and weights that stay with the blocks
 
 
 class Partitions(Source):
@@ -148,7 +148,7 @@ class Partitions(Source):
         if known is None:  # the samples are kept because their ids must stay unique
             known = samples, self._keep_samples(samples), dict[Any, Any]()
         self._samples[key] = known
-        if len(self._samples) > MAX_SAMPLES:
+        if len(self._samples) > KEPT_SAMPLES:
             del self._samples[next(iter(self._samples))]
         return RemotePass(self.merged, *known[1:])
 

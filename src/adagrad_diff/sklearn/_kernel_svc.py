@@ -22,7 +22,7 @@ from ._merge import merge
 from ._solve import Solution, solve
 
 TOLERANCES = 0.1 ** np.arange(6)  # of consecutive runs, in units of tol
-NEGLIGIBLE = 1e-6  # objectives below this are zero; the objective of zero coefficients is 1
+ZERO_OBJECTIVE = 1e-6  # objectives below this are zero; the objective of zero coefficients is 1
 ROUNDED_OPERATIONS = 8  # beside the sum over samples, in the evaluation of one sample
 
 
@@ -243,7 +243,7 @@ class _Dual:
 
     def reached(self, solution: Solution, tol: float) -> bool:
         """Return whether the gap is within tol."""
-        return solution.gap <= tol * max(solution.fun, NEGLIGIBLE)
+        return solution.gap <= tol * max(solution.fun, ZERO_OBJECTIVE)
 
     def _best_intercept(self, x: np.ndarray) -> float:
         """Return the best intercept: the loss of sample j, max(0, 1 - b_j (h_j + c)), turns at b_j - h_j."""

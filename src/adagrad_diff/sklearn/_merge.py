@@ -10,7 +10,7 @@ from scipy import sparse
 from ..linalg import Source
 
 # Sizes up to which merging takes less than a millisecond.
-MAX_ENTRIES, MAX_SAMPLES = 1 << 16, 1 << 12
+MERGED_ENTRIES, MERGED_SAMPLES = 1 << 16, 1 << 12
 
 
 def canonical(
@@ -21,9 +21,9 @@ def canonical(
     Nor does it depend on whether samples are repeated or have weights. Then results agree to the
     last bit, although iterations amplify rounding errors. Large data are returned as they are.
     """
-    if isinstance(X, Source) or len(y) > MAX_SAMPLES:
+    if isinstance(X, Source) or len(y) > MERGED_SAMPLES:
         return X, y, weight
-    if (X.nnz if sparse.issparse(X) else X.size) > MAX_ENTRIES:
+    if (X.nnz if sparse.issparse(X) else X.size) > MERGED_ENTRIES:
         return X, y, weight
     first, total = merge(X, y, weight)
     return X[first], y[first], total

@@ -32,7 +32,7 @@ REASONS = {  # from best to worst, with the words for a number of runs that ende
 }
 CONVERGED = ("certified", "subgradient")  # reasons that mean that the tolerance was reached
 ZERO = "All coefficients are zero: the penalty is that strong."
-PROGRESS_SECONDS = 2.0  # between two lines of progress
+SECONDS_PER_LINE = 2.0  # between two lines of progress
 MAX_SORTED = 500_000  # samples up to which nonsmooth points are sorted for the best intercept
 FILE_NAME_DIGITS = 24  # of a SHA-256 in the name of a checkpoint: no two of 10^14 names are equal
 
@@ -184,7 +184,7 @@ class Progress:
 
     def __call__(self, state: Any) -> None:
         now = perf_counter()
-        if now - self.last >= PROGRESS_SECONDS:
+        if now - self.last >= SECONDS_PER_LINE:
             self.last = now
             print(f"{self.label}: iteration {state.nit}, objective {state.fun:.8g}")
 
