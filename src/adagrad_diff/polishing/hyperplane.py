@@ -7,7 +7,7 @@ import numpy as np
 from ..losses import Quadratic
 from ..penalties import Penalty
 from . import kernels
-from .curvature_quadratic import QuadraticCurvature
+from .loss_model import dense_matrix
 from .newton_small import solve_symmetric
 from .solver import Outcome, Solver, Stop
 
@@ -33,7 +33,7 @@ class Plane(Solver):
 
     def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
         if self._Q is None:
-            Q = QuadraticCurvature(self.loss).Q
+            Q = dense_matrix(self.loss)
             self._Q = Q if (self.a == 1.0).all() else Q / np.outer(self.a, self.a)
         Q, c = self._Q, self.loss.c / self.a
         x = np.array(x, np.float64)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .curvature import Curvature
+from .loss_model import LossModel
 from .newton_products import Large
 from .newton_small import Small
 from .quadratic_terms import Pieces
@@ -36,7 +36,7 @@ class End:
 class Newton:
     """The iteration, from one point on."""
 
-    def __init__(self, model: Curvature, pieces: Pieces):
+    def __init__(self, model: LossModel, pieces: Pieces):
         self.model, self.p = model, pieces
         self.index = np.empty(0, np.intp)
         self.dead: np.ndarray | None = None
@@ -56,7 +56,7 @@ class Newton:
     def _run(self, x: np.ndarray, tol: float, stop: Stop) -> End:
         model, p = self.model, self.p
         self.index = np.empty(0, np.intp)  # of an earlier run: this one must not depend on it
-        self.dead = dead if (dead := model.dead()) is not None and dead.any() else None
+        self.dead = dead if (dead := model.unused()).any() else None
         if self.dead is not None:
             wanted = (
                 (p.l1 + p.l2 > 0)
@@ -173,12 +173,12 @@ class Newton:
             self.p.smooth and 0 < 4 * self.model.samples < count
         ):  # then there are few directions to look into
             return False
-        return count <= self.model.most[self.p.smooth] and self.model.cost(count) <= MOST_WORK
+        return count <= self.model.max_dense[self.p.smooth] and self.model.cost(count) <= MOST_WORK
 
     def _working(self, x: np.ndarray, r: np.ndarray, tol: float) -> np.ndarray:
         """The coordinates of the next small problem: those that are free, and the worst of those that should be."""
         n = self.model.size
-        if n <= self.model.most[False] and self.model.cost(n) <= LITTLE_WORK:
+        if n <= self.model.max_dense[False] and self.model.cost(n) <= LITTLE_WORK:
             return np.arange(n) if self.dead is None else np.flatnonzero(~self.dead)
         free = self.p.free(x)
         want = ~free & (r != 0)

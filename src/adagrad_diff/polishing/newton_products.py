@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from . import kernels
-from .curvature import Curvature, LinearCurvature
-from .curvature_sparse import SparseChosen
+from .columns import SparseColumns
+from .loss_model import LinearLossModel, LossModel
 from .quadratic_terms import Pieces
 
 MOST_PRODUCTS = 500
@@ -23,7 +23,7 @@ FLAT = {
 class Large:
     """min_v g'(v - x) + (v - x)'H(v - x)/2 + phi(v), approximately, on many coordinates."""
 
-    def __init__(self, model: Curvature, q: Pieces, index: np.ndarray, x: np.ndarray, size: float):
+    def __init__(self, model: LossModel, q: Pieces, index: np.ndarray, x: np.ndarray, size: float):
         self.model, self.q, self.index, self.size = model, q, index, size
         bound = np.maximum(model.bound()[index], 1e-300)
         self.diagonal = model.diagonal()[index]
@@ -60,8 +60,8 @@ class Large:
     def _descend(self, part: float) -> bool:
         """Column by column, if there are columns."""
         model, q = self.model, self.q
-        chosen = model.chosen(self.index) if isinstance(model, LinearCurvature) else None
-        if q.strength is not None or not isinstance(chosen, SparseChosen):
+        chosen = model.select(self.index) if isinstance(model, LinearLossModel) else None
+        if q.strength is not None or not isinstance(chosen, SparseColumns):
             return False
         A, start = chosen.by_columns, self.v.copy()
         kernels.descend_columns(

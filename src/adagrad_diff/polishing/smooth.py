@@ -9,13 +9,17 @@ import numpy as np
 from ..losses import Multinomial, Quadratic
 from ..losses.linear import LinearModel
 from ..penalties import Penalty
-from .curvature import Curvature, LinearCurvature
-from .curvature_classes import ClassesCurvature
-from .curvature_far import FarCurvature
-from .curvature_quadratic import DENSE_QUADRATIC, QuadraticCurvature
 from .hyperplane import Plane
+from .loss_model import (
+    MAX_DENSE_QUADRATIC,
+    LinearLossModel,
+    LossModel,
+    MultinomialModel,
+    QuadraticModel,
+)
 from .newton import Newton
 from .quadratic_terms import pieces
+from .remote_model import RemoteModel
 from .solver import Outcome, Solver, Stop
 
 STEP_AT_LEAST, STEP_PER_NUMBER = (
@@ -44,7 +48,7 @@ class Smooth(Solver):
         answer = model.leave(end.x).reshape(self.loss.shape)
         return Outcome(
             answer,
-            model.slopes(end.x),
+            model.slopes(),
             end.done,
             end.steps,
             model.samples,
@@ -59,7 +63,7 @@ def smooth_solver(loss: Any, penalty: Penalty) -> Smooth | Plane | str:
         if (
             not isinstance(loss, Quadratic)
             or loss.Q.opaque
-            or loss.shape[0] > DENSE_QUADRATIC
+            or loss.shape[0] > MAX_DENSE_QUADRATIC
             or not plane[2].all()
         ):
             return "with a hyperplane, the loss must be a quadratic function whose matrix fits into memory"
@@ -73,10 +77,10 @@ def smooth_solver(loss: Any, penalty: Penalty) -> Smooth | Plane | str:
     return found if isinstance(found, str) else Smooth(loss, penalty)
 
 
-def _model(loss: Any) -> Curvature:
+def _model(loss: Any) -> LossModel:
     if isinstance(loss, Multinomial | Quadratic):
-        return ClassesCurvature(loss) if isinstance(loss, Multinomial) else QuadraticCurvature(loss)
-    return FarCurvature(loss) if loss.A.far else LinearCurvature(loss)
+        return MultinomialModel(loss) if isinstance(loss, Multinomial) else QuadraticModel(loss)
+    return RemoteModel(loss) if loss.A.far else LinearLossModel(loss)
 
 
 def _pieces(loss: Any, penalty: Penalty) -> Any:
