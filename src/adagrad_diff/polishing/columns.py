@@ -195,12 +195,17 @@ class SourceColumns(CenteredColumns):
         total: np.ndarray = self.A.fold(block_gram, *call, along=(h,))
         return total
 
+    def subset(self, index: np.ndarray) -> SourceColumns:
+        """Return some of the columns without a copy."""
+        features = index[index < self.whole_center.size]
+        return SourceColumns(self.A, self.whole_center, self.intercept, self.square, features)
+
     def take(self, index: np.ndarray) -> Columns:
-        features, A = index[index < self.whole_center.size], self.A
-        if A.opaque or A.far or A.shape[0] * index.size > MAX_COPY:
-            return SourceColumns(A, self.whole_center, self.intercept, self.square, features)
-        call = features, self.whole_center[features], self.intercept
-        return ArrayColumns(np.concatenate(A.fold(_block_columns, *call, merge=joined)))
+        some = self.subset(index)
+        if self.A.opaque or self.A.shape[0] * index.size > MAX_COPY:
+            return some
+        call = some.features, some.center, self.intercept
+        return ArrayColumns(np.concatenate(self.A.fold(_block_columns, *call, merge=joined)))
 
 
 def columns_of(A: Source, center: np.ndarray, square: np.ndarray, intercept: bool) -> Columns:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..linalg import Block, Samples, kernels
-from .columns import SourceColumns, block_gram
+from .columns import Columns, SourceColumns, block_gram
 from .loss_model import LinearLossModel
 
 # Coordinates up to which the first evaluation includes the Hessian of all of them, before it is
@@ -76,6 +76,9 @@ class RemoteModel(LinearLossModel):
         u = np.divide(oracle.r, self.weight, out=np.zeros(self.samples), where=self.weight > 0)
         return np.asarray(np.clip(u, *self.loss.slopes(self.b, self.loss.theta)))
 
+    def select(self, index: np.ndarray) -> Columns:
+        return self.columns.subset(index)
+
     def noise(self) -> np.ndarray:
         return np.asarray(np.sqrt(self.here.squares * self.square))
 
@@ -92,7 +95,7 @@ class RemoteModel(LinearLossModel):
     def _weighted(self, index: np.ndarray) -> np.ndarray:
         """Return A' diag(weight) A, which is the same at every point."""
         if self._gram is None or not np.array_equal(self._gram[0], index):
-            self._gram = index.copy(), self.columns.take(index).gram(self.weight)
+            self._gram = index.copy(), self.select(index).gram(self.weight)
         return self._gram[1]
 
     @property
