@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from adagrad_diff import minimize
+from adagrad_diff import L1, minimize
 from adagrad_diff.losses import (
     LAD,
     Hinge,
@@ -198,3 +198,11 @@ def test_almost_symmetric_is_symmetric():
 
 def test_weights_of_any_kind_of_loss():
     assert Hinge(A, B, sample_weight=[1e308] * 4).weight.tolist() == [0.25] * 4
+
+
+@looped("size", [1e-155, 1e155])
+def test_columns_of_extreme_size_are_named(size):
+    """The message is about the data, not about a scale that was never passed."""
+    A = np.diag([1.0, size, 1.0])
+    with pytest.raises(ValueError, match=r"^Column 1 of A has entries whose squares .* rescale it"):
+        minimize(LAD(A, np.ones(3)), penalty=L1(0.1 * size), tol=1e-3)

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adagrad_diff import penalties as p
-from looping import looped
 from prox_cases import CASES
 from prox_harness import STEPS, distance, draw_step, shifts
 
@@ -100,59 +99,3 @@ def test_the_inequalities_that_define_polar_and_conjugate(case, data):
             assert (
                 product.sum() <= value * (polar * LONG(1 + 1e-9) + LONG(1e-322)) + slack
             )  # the last of a small one's digits
-
-
-EXTREMES = [1e-100, 1e-30, 1.0, 1e30, 1e100]
-PARAMETERS = {
-    "L1": p.L1,
-    "Ridge": p.Ridge,
-    "ElasticNet": lambda v: p.ElasticNet(v, v),
-    "GroupL2": lambda v: p.GroupL2(v, [0, 1, 0]),
-    "SparseGroupL2": lambda v: p.SparseGroupL2(v, v, [0, 1, 0]),
-    "L2": p.L2,
-    "LInf": p.LInf,
-    "HuberPenalty": lambda v: p.HuberPenalty(v, v),
-    "HuberPenalty, lam": lambda v: p.HuberPenalty(v, 1.0),
-    "TotalVariation1D": p.TotalVariation1D,
-    "FusedLasso": lambda v: p.FusedLasso(v, v),
-    "FusedLasso, l1": lambda v: p.FusedLasso(v, 1.0),
-    "SLOPE": lambda v: p.SLOPE([v, v, 0.0]),
-    "Nuclear": lambda v: p.Nuclear(v, (1, 3)),
-    "Box": lambda v: p.Box(-v, v),
-    "Simplex": p.Simplex,
-    "L1Ball": p.L1Ball,
-    "L2Ball": p.L2Ball,
-    "LInfBall": p.LInfBall,
-    "Monotone": lambda v: p.Monotone(),
-    "Hyperplane": lambda v: p.Hyperplane([1.0, -1.0, 0.5], v),
-    "HalfSpace": lambda v: p.HalfSpace([1.0, -1.0, 0.5], -v),
-    "Affine": lambda v: p.Affine([[1.0, -1.0, 0.5]], [v]),
-    "BoxHyperplane": lambda v: p.BoxHyperplane(-v, np.inf, [1.0, -1.0, 0.5], v),
-    "Scaled": lambda v: p.Scaled(p.L2(1.0), v),
-    "Translated": lambda v: p.Translated(p.L2(1.0), v),
-    "Separable": lambda v: p.Separable([(slice(0, 2), p.L2(v)), ([2], p.L1(v))]),
-    "Unpenalised": lambda v: p.Unpenalised(p.L2Ball(v), [1]),
-}
-
-
-@pytest.mark.parametrize("which", PARAMETERS)
-@looped("parameter", EXTREMES)
-def test_parameters_of_any_size(which, parameter):
-    """No warning, and a prox that is a number, with strengths, radii, steps and points up to the ends of the range."""
-    penalty = PARAMETERS[which](parameter)
-    for dtype in (np.float64, np.float32):
-        least, most = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
-        extremes = sorted({min(max(size, float(least)), float(most)) for size in EXTREMES})
-        for size in extremes:
-            z = (np.array([1.0, -0.5, 0.25]) * size).astype(dtype)
-            for s in (*extremes, [1e-30, 1.0, 1e30]):
-                step = np.clip(s, least, most).astype(dtype)
-                x = penalty.prox(z, float(np.max(step)) if penalty.accepts == "scalar" else step)
-                assert not np.isnan(x).any(), (dtype, size, s)
-            for name in ("value", "conjugate", "polar"):
-                try:
-                    result = getattr(penalty, name)(z)
-                except ValueError as error:
-                    assert "is not known" in str(error) or "no polar" in str(error)  # noqa: PT017
-                else:
-                    assert not np.isnan(result), (name, dtype, size)

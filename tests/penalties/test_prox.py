@@ -88,6 +88,19 @@ def test_large(case):
 
 
 @every
+@looped("kind", lambda case: case.steps)
+def test_firm_nonexpansiveness(case, kind):
+    """|Py - Pz|^2 <= <Py - Pz, y - z> in the metric of the prox."""
+    rng, d = np.random.default_rng(4), case.size(24)
+    penalty, step = case.make(d, rng), draw_step(kind, d, rng)
+    for _ in range(5):
+        y, z = rng.standard_normal((2, d)) * 10.0 ** rng.uniform(-3, 3)
+        moved = penalty.prox(y, step) - penalty.prox(z, step)
+        slack = 1e-12 * distance(np.abs(y) + np.abs(z) + shifts(penalty), step) ** 2
+        assert np.sum(moved * (moved - (y - z)) / step) <= slack
+
+
+@every
 @both
 def test_trajectories_one_by_one(case, dtype):
     """Every shape of step and writing in place: bitwise what each trajectory gives alone."""

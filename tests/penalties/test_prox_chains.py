@@ -46,55 +46,14 @@ def test_rounding_does_not_choose_the_segments(l1, tv, z, step):
     np.testing.assert_allclose(penalty.prox(z, step), exact_chain(z, step, l1, tv), rtol=1e-7)
 
 
-DATA = {
-    "ties": lambda d, rng: rng.integers(-2, 3, d) * 1.0,
-    "walk": lambda d, rng: np.cumsum(rng.standard_normal(d)),
-    "huge": lambda d, rng: 1e10 * rng.standard_normal(d),
-    "nearly equal": lambda d, rng: 1e10 * (1 + 1e-9 * rng.integers(-5, 5, d)),
-    "trend": lambda d, rng: np.linspace(0, 50, d) + rng.standard_normal(d),
-    "line": lambda d, rng: np.linspace(0, 50, d),
-    "wave": lambda d, rng: 5 * np.sin(np.linspace(0, 20, d)) + rng.standard_normal(d),
-    "constant": lambda d, rng: np.full(d, 0.1),
-}
-
-
-@looped("kind", DATA)
-@looped("ratio", [1.0, 100.0, 1e4, 1.001e4])
-def test_one_string_is_the_other(kind, ratio):
-    """Steps that differ by a factor of up to 1e4 have an algorithm of their own, unless the data are smooth.
-
-    One more sample, of a weight that is less than rounding, makes the steps differ more: that is the other algorithm.
-    """
-    rng = np.random.default_rng(len(kind))
-    for d in (1, 10, 150):
-        for lam in (0.1, 30.0, 1e6):
-            z, weight = DATA[kind](d, rng), ratio ** rng.uniform(0, 1, d)
-            weight[rng.integers(d)], weight[rng.integers(d)] = 1.0, ratio
-            penalty, step = TotalVariation1D(lam), 1 / weight
-            x, other = penalty.prox(z, step), penalty.prox(np.append(z, 0.0), np.append(step, 1e20))
-            np.testing.assert_allclose(x, other[:-1], rtol=0, atol=1e-11 * np.abs(z).max())
-
-
 @looped("place", [0, 5, 999])
 @looped("value", [np.nan, INF])
 @looped("steps", ["one", "wild"])
-def test_strings_end(place, value, steps):
+def test_wrong_numbers(place, value, steps):
     rng = np.random.default_rng(15)
     z, step = rng.standard_normal(1_000), draw_step(steps, 1_000, rng)
     z[place] = value
     assert not np.isfinite(TotalVariation1D(1.0).prox(z, step)[place])
-
-
-@looped("penalty", [TotalVariation1D(0.7), FusedLasso(0.3, 0.7)])
-def test_threads_change_nothing(penalty):
-    """Large problems take several: with trajectories one each, else one for each of the fused lasso's strings."""
-    rng = np.random.default_rng(16)
-    z, step = rng.standard_normal((3_000, 7)), 10.0 ** rng.uniform(-1, 1, (3_000, 7))
-    x = penalty.prox(z, step)
-    np.testing.assert_array_equal(
-        x, np.stack([penalty.prox(z[:, k], step[:, k]) for k in range(7)], axis=1)
-    )
-    np.testing.assert_array_equal(penalty.prox(z, step, out=z.copy()), x)
 
 
 def test_total_variation_by_hand():

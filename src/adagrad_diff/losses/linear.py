@@ -176,10 +176,17 @@ class LinearModel(Loss):
 
     def coordinates(self) -> Coordinates:
         """Return coordinates with columns of size one, centered if there is an intercept."""
-        moments = self.A.moments(self.weight)
-        if moments is None:
-            return Coordinates(self, unit=self.unit())
-        loss, center, (scale, flat) = self, None, moments.scale(self.intercept)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            moments = self.A.moments(self.weight)
+            if moments is None:
+                return Coordinates(self, unit=self.unit())
+            loss, center, (scale, flat) = self, None, moments.scale(self.intercept)
+        extreme = ~(np.isfinite(moments.square) & np.isfinite(scale))
+        if extreme.any():
+            raise ValueError(
+                f"Column {int(extreme.argmax())} of A has entries whose squares overflow or vanish in "
+                "double precision: rescale it, so that they lie between 1e-150 and 1e150."
+            )
         if self.intercept:
             loss = copy.copy(self)
             loss.center = center = moments.mean.astype(self.dtype)
