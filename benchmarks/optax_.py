@@ -1,12 +1,14 @@
 """The optax optimizers beside optax's own: 20 M float32 parameters, compiled, on two CPU threads.
 
-Steps are mostly limited by memory, and XLA on CPUs writes one array per pass. AdaGrad has two passes over 7 arrays: the total
-reads itself and g, x reads itself, g and the total. Ours has a third pass, for the previous gradient, and 10 arrays: the
-total reads itself, g and the previous gradient; that reads g; x reads itself, the total and the gradient. If memory were all,
-that would be 10 / 7 = 1.43 times AdaGrad's time, and 7 / 5 = 1.4 with one pass each; roots and divisions, of which both have
-as many, bring it nearer to one. (Adam has three passes over 10 arrays.) Tried, and worse: a plain copy as the third pass,
-with an optimization barrier or without (3.8 times AdaGrad's time: XLA copies the previous gradient as well), and a loop over
-pieces that fit into the cache (slower by far).
+Steps are mostly limited by memory, and XLA on CPUs writes one array per pass. AdaGrad has two
+passes over 7 arrays: the total reads itself and g, x reads itself, g and the total. Ours has a
+third pass, for the previous gradient, and 10 arrays: the total reads itself, g and the previous
+gradient; that reads g; x reads itself, the total and the gradient. If memory were all, that would
+be 10 / 7 = 1.43 times AdaGrad's time, and 7 / 5 = 1.4 with one pass each; roots and divisions, of
+which both have as many, bring it nearer to one. (Adam has three passes over 10 arrays.) Tried, and
+worse: a plain copy as the third pass, with an optimization barrier or without (3.8 times AdaGrad's
+time: XLA copies the previous gradient as well), and a loop over pieces that fit into the cache
+(slower by far).
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def contenders() -> dict:
 
 
 def updaters() -> dict[str, Callable]:
-    """`optimizer.update`, compiled, with the state's memory donated and the gradient's kept, as where gradients are inputs."""
+    """Return the compiled update, with the memory of the state donated, but not the gradient's."""
     import jax
 
     g = jax.random.normal(jax.random.key(0), (SIZE,))
@@ -97,7 +99,7 @@ def update() -> Iterator[Row]:
 
 
 def step() -> Iterator[Row]:
-    """A whole step, and the arrays that it reads and writes, counted in the program that XLA has made of it."""
+    """Return a whole step, and the number of arrays that the program of XLA reads and writes."""
     if not optional("optax"):
         return
     times = race(**steppers())

@@ -38,7 +38,7 @@ def steppers(name: str, dtype: Any, **optimizers: Callable) -> dict[str, Callabl
 
 
 def default() -> Iterator[Row]:
-    """Compare the steps with default options. Half precision has buffers in single precision here."""
+    """Compare the default steps. Half precision has buffers in single precision here."""
     if not optional("torch"):
         return
     import torch

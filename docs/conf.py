@@ -1,4 +1,4 @@
-"""How Sphinx builds the site: `make docs`. It needs packages from PyPI and no other network, and the site needs none at all."""
+"""How Sphinx builds the site: `make docs`. It needs packages from PyPI, the site no network."""
 
 import os
 import sys
@@ -43,7 +43,8 @@ nitpicky = (
 )
 suppress_warnings = ["config.cache"]  # functions in the gallery's settings
 
-# Pages are MyST; docstrings are numpydoc, and a word in single backticks is a link if it is one of our names.
+# Pages are MyST and docstrings numpydoc. A word in single backticks that is one of our names is a
+# link.
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 default_role = "py:obj"
@@ -96,7 +97,7 @@ html_context = {"default_mode": "auto"}  # light or dark as the reader's system 
 
 
 def house_style(gallery, name):
-    """Figures of the gallery have our fonts, also for what matplotlib writes after the example has ended."""
+    """Give figures of the gallery our fonts, also after the example has ended."""
     import matplotlib as mpl
 
     from adagrad_diff.experiments.style import MATPLOTLIB

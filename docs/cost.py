@@ -1,7 +1,10 @@
-"""What an iteration costs, from 1e4 to 1e8 nonzeros, against the model of scaling.md: `python docs/cost.py` prints its table.
+"""What an iteration costs, from 1e4 to 1e8 nonzeros, against the model of scaling.md.
 
-In memory with the threads of this process, and on two local workers of Dask, in one run. What the model is made of is measured
-first: how fast this machine reads memory, and how long a round of Dask takes that has nothing to do.
+`python docs/cost.py` prints its table.
+
+In memory with the threads of this process, and on two local workers of Dask, in one run. What the
+model is made of is measured first: how fast this machine reads memory, and how long a round of Dask
+takes that has nothing to do.
 """
 
 from time import perf_counter

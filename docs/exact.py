@@ -1,7 +1,9 @@
-"""The story of a default run: `python docs/exact.py` draws exact.png, proven gap and true error against time.
+"""The story of a default run: proven gap and true error against time.
 
-Two problems: absolute errors with an L1 penalty on Gaussian columns, and the median of a table in its own units. The true
-error is measured from an optimum that is proven to 1e-12.
+`python docs/exact.py` draws exact.png.
+
+Two problems: absolute errors with an L1 penalty on Gaussian columns, and the median of a table in
+its own units. The true error is measured from an optimum that is proven to 1e-12.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,12 @@
-"""How wide is the range of good learning rates? A small network on scikit-learn's digits, with and without minibatch noise.
+"""How wide is the range of good learning rates? A small network, with and without minibatch noise.
+
+The network learns scikit-learn's digits.
 
     python docs/learning_rates.py        # writes learning_rates.csv and a figure, prints tables
-    python docs/learning_rates.py Adam   # runs only settings with this in their name, such as "256 Adam"
+    python docs/learning_rates.py Adam   # only settings with this in their name, as "256 Adam"
 
-The five seeds are trained at once: every parameter has a leading axis for them. All methods work entry by entry, so a seed gets
-the result that it would get alone.
+The five seeds are trained at once: every parameter has a leading axis for them. All methods work
+entry by entry, so a seed gets the result that it would get alone.
 """
 
 import sys
@@ -74,7 +76,10 @@ def losses(params, X, y):
 
 
 def train(method: str, batch: str, lr: float, X, y) -> pd.DataFrame:
-    """The final training loss of each seed; for AdaGradDiff also its accumulated squares over Adagrad's on the same way."""
+    """Return the final training loss of each seed, and a ratio of accumulated squares.
+
+    The ratio is that of AdaGradDiff over Adagrad on the same gradients.
+    """
     params, samples = network(), len(y)
     size = samples if batch == "full" else int(batch)
     steps = EPOCHS[batch] * (samples // size)
@@ -119,14 +124,17 @@ def train(method: str, batch: str, lr: float, X, y) -> pd.DataFrame:
 
 
 def decades(curve: pd.Series, limit: float) -> float:
-    """The length of the set of log10(lr) where the loss, linear between grid points in log-log, is at most `limit`."""
+    """Return the length of the set of log10(lr) where the loss is at most `limit`.
+
+    The loss is linear between grid points in log-log.
+    """
     fine = np.linspace(-5, 1, 6001)
     values = np.interp(fine, np.log10(curve.index), np.log10(curve.to_numpy()))
     return (values <= np.log10(limit)).mean() * 6
 
 
 def tables(results: pd.DataFrame) -> str:
-    """Decades of good learning rates, what bounds of the moves change, what the noise adds to differences, in markdown."""
+    """Return tables in Markdown: good learning rates, bounds of the moves, and minibatch noise."""
     curves = (
         results.fillna({"loss": np.inf})
         .groupby(["batch", "method", "lr"])
@@ -201,9 +209,12 @@ def figure(results: pd.DataFrame) -> plt.Figure:
 
 
 def wall(method: str, lr: float = 1e-3, steep: float = 100.0) -> str:
-    """max(far - a, steep (a - far)) from a = 0: a slope that never changes, then a wall. When it is met, and how hard.
+    """Minimize max(far - a, steep (a - far)) from a = 0: a constant slope, then a wall.
 
-    Where the last step before the wall ends is chance: 20 walls side by side, each an entry of `far`.
+    Return when the wall is met, and how hard.
+
+    Where the last step before the wall ends is chance: 20 walls side by side, each an entry of
+    `far`.
     """
     far = torch.linspace(50, 50.1, 20, dtype=torch.float64)
     a = torch.zeros_like(far, requires_grad=True)

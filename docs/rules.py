@@ -1,9 +1,12 @@
-"""How wide is the range of good step sizes of every rule? The paper's problems, a9a, mushrooms and splice.
+"""How wide is the range of good step sizes of every rule?
 
-    python docs/rules.py [DATA [KEEP]]    # writes rules.csv, rules.png and the tables of rules.md beside itself
+On the paper's problems, a9a, mushrooms and splice.
 
-DATA is a directory of LIBSVM files; what is not there is looked for where `adagrad_diff.datasets.load` looks, and a stand-in
-takes the place of what cannot be had. KEEP is a directory for what is finished: the same command goes on from there.
+    python docs/rules.py [DATA [KEEP]]    # writes rules.csv, rules.png and the tables of rules.md
+
+DATA is a directory of LIBSVM files; what is not there is looked for where
+`adagrad_diff.datasets.load` looks, and a stand-in takes the place of what cannot be had. KEEP is a
+directory for what is finished: the same command goes on from there.
 """
 
 import sys
@@ -38,7 +41,7 @@ FEW = {"news20": 1}  # starts, where a run takes long
 
 
 def problems(data):
-    """name, what it is, (loss, penalty), starts, iterations: one after the other, so that one is in memory at a time."""
+    """Yield name, title, (loss, penalty), starts and iterations, one problem at a time."""
     for name, make in PROBLEMS.items():
         files = {"data": data, "stand_in": True} if name in ("news20", "splice") else {}
         problem = make(**files, starts=FEW.get(name, STARTS))

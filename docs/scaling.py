@@ -1,4 +1,7 @@
-"""Time of a LAD fit against the number of samples, 100 features in float32: `python docs/scaling.py` draws scaling.png."""
+"""Time of a LAD fit against the number of samples, with 100 features in float32.
+
+`python docs/scaling.py` draws scaling.png.
+"""
 
 from pathlib import Path
 from time import perf_counter

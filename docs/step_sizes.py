@@ -1,6 +1,7 @@
 """The picture of the README: `python docs/step_sizes.py` writes docs/step_sizes.png.
 
-The paper's LAD problem: what is left of the gap to the proven optimum after 1000 iterations, against the step size.
+The paper's LAD problem: what is left of the gap to the proven optimum after 1000 iterations,
+against the step size.
 """
 
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Gaps against eta, with and without reduced noise: `python docs/stochastic.py DIRECTORY` draws it from a9a there.
+"""Gaps against eta, with and without reduced noise.
+
+`python docs/stochastic.py DIRECTORY` draws it from a9a there.
 
 Penalties are in percent of the critical strength.
 """

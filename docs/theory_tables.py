@@ -1,7 +1,7 @@
 """The two tables of docs/theory.md that `adagrad-diff verify` does not print, and its figure.
 
     python docs/theory_tables.py [DIR]           prints the tables
-    python docs/theory_tables.py figure [DIR]    runs `verify` and draws theory/bound_against_truth.png
+    python docs/theory_tables.py figure [DIR]    verifies, draws theory/bound_against_truth.png
 
 splice.t comes with the package; DIR is a directory of LIBSVM files.
 """
@@ -74,7 +74,7 @@ BELOW_TRUTH = 5  # times smaller values are not shown
 
 
 def draw(found, data):
-    """Draw one column per problem: along the run with the middle eta, and at its end against eta."""
+    """Draw a column per problem: along the run with the middle eta, and at its end against eta."""
     frame = pd.DataFrame(found.bounds)
     problems = frame.problem.unique()
     with style():

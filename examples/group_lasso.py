@@ -2,7 +2,8 @@
 Group lasso: which questions matter?
 ====================================
 
-Categorical features enter a logistic regression, or stay out of it, with all their indicators at once.
+Categorical features enter a logistic regression, or stay out of it, with all their indicators at
+once.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +17,7 @@ DECIDE = [1, 4, 9]  # the questions that the label depends on
 
 
 def survey(rng):
-    """Answers to 12 questions with 5 choices each, as indicators; three questions decide on the label."""
+    """Return answers to 12 questions with 5 choices each, as indicators; three decide the label."""
     answers = rng.integers(LEVELS, size=(SAMPLES, FEATURES))
     A = np.eye(LEVELS)[answers].reshape(SAMPLES, -1)
     effect = np.zeros((FEATURES, LEVELS))

@@ -2,8 +2,8 @@
 How it works: differences against gradients
 ===========================================
 
-AdaGrad and AdaGrad-Diff with the same eta, first on a function of one variable, then on real data (scikit-learn's breast cancer
-table, logistic loss and L1 penalty).
+AdaGrad and AdaGrad-Diff with the same eta, first on a function of one variable, then on real data
+(scikit-learn's breast cancer table, logistic loss and L1 penalty).
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Monotone regression: a curve that must rise
 ===========================================
 
-A dose-response curve that is known to rise, by least squares and by least absolute deviations. The curve is linear between
-knots: its values there are the unknowns, and they must not decrease. One measurement in ten is an outlier, which absolute
-deviations hardly notice.
+A dose-response curve that is known to rise, by least squares and by least absolute deviations. The
+curve is linear between knots: its values there are the unknowns, and they must not decrease. One
+measurement in ten is an outlier, which absolute deviations hardly notice.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ SAMPLES, KNOTS = 200, 20
 
 
 def experiment(rng):
-    """Doses, interpolation weights of each, measured responses, and the true response at the knots."""
+    """Return doses, interpolation weights, measured responses, and true responses at the knots."""
     dose, knots = np.sort(rng.uniform(0, 1, SAMPLES)), np.linspace(0, 1, KNOTS)
     A = np.maximum(1 - np.abs(dose[:, None] - knots) * (KNOTS - 1), 0)
     response = 1 / (1 + np.exp(-12 * (dose - 0.5))) + 0.1 * rng.standard_normal(SAMPLES)
@@ -51,7 +51,8 @@ def picture(dose, b, truth, curves):
 def main():
     dose, A, b, truth = experiment(np.random.default_rng(0))
     curves = {}
-    # The squared loss is smooth and reaches the optimum; absolute deviations approach it slowly, and the best x is taken.
+    # The squared loss is smooth and reaches the optimum. Absolute deviations approach it slowly, so
+    # the best x is taken.
     for name, loss, eta, tolerance in (
         ("least squares", Squared, 0.2, 1e-6),
         ("absolute deviations", LAD, 0.01, 1e-4),

@@ -2,9 +2,10 @@ r"""
 Nonnegative lasso: what is in a mixture?
 ========================================
 
-The spectrum of a mixture, explained by few of many known spectra. For x >= 0 the L1 norm is the sum of the coefficients. It is
-linear, so it belongs to the smooth part: with Q = A'A / N, :math:`|A x - b|^2 / (2 N) + \lambda \sum_i x_i` is a quadratic, and
-the constraint alone is left for the proximal step.
+The spectrum of a mixture, explained by few of many known spectra. For x >= 0 the L1 norm is the sum
+of the coefficients. It is linear, so it belongs to the smooth part: with Q = A'A / N, :math:`|A x -
+b|^2 / (2 N) + \lambda \sum_i x_i` is a quadratic, and the constraint alone is left for the proximal
+step.
 """
 
 import matplotlib.pyplot as plt

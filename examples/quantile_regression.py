@@ -32,7 +32,10 @@ def pinball(model, X, y):
 
 
 def picture(X, y, models):
-    """The quantiles over the distance, all other features being average; times beyond 70 minutes are left out."""
+    """Draw the quantiles over the distance for average values of the other features.
+
+    Times beyond 70 minutes are left out.
+    """
     distance = np.linspace(0.5, 10, 50)
     average = np.tile(X.mean(0), (50, 1))
     average[:, 0] = distance

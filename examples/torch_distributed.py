@@ -6,9 +6,10 @@ Copies of the model (DDP), its parameters in shards (FSDP2), and a checkpoint in
 
     torchrun --nproc-per-node 2 examples/torch_distributed.py
 
-Here the processes are on CPUs (gloo); on GPUs say "nccl" and move the model there. Started without torchrun, it starts two
-processes by itself. A checkpoint of torch.distributed.checkpoint is written by all of them, each its own shards; any
-other number of processes can go on from it. The picture shows that it is one and the same training all three times.
+Here the processes are on CPUs (gloo); on GPUs say "nccl" and move the model there. Started without
+torchrun, it starts two processes by itself. A checkpoint of torch.distributed.checkpoint is written
+by all of them, each its own shards; any other number of processes can go on from it. The picture
+shows that it is one and the same training all three times.
 """
 
 import json
@@ -42,7 +43,7 @@ def data():
 
 
 def setup(way):
-    """A model that is wrapped or sharded first, and then an optimizer of its parameters: of those that are trained."""
+    """Return a model, which is wrapped or sharded first, and an optimizer of its parameters."""
     torch.manual_seed(0)  # the same weights everywhere
     model = nn.Sequential(nn.Linear(FEATURES, 32), nn.Tanh(), nn.Linear(32, 1))
     model = DistributedDataParallel(model) if way == "DDP" else fully_shard(model)
@@ -65,7 +66,7 @@ def train(model, optimizer, steps):
 
 
 def main(file=None):
-    """What each process does. They have found each other already. The first one writes the losses into the file, if any."""
+    """Train in one of the connected processes. The first one writes the losses into the file."""
     losses = {}
     for way in ("DDP", "FSDP2"):
         losses[way] = train(*setup(way), STEPS)

@@ -26,7 +26,7 @@ def digits():
 
 
 def train(lam, X, y):
-    """A network whose weights pay lam each; its biases are in a group of their own, without a penalty."""
+    """Return a network with a penalty on its weights, and without one on its biases."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
     weights, biases = ([p for p in model.parameters() if p.ndim == ndim] for ndim in (2, 1))

@@ -2,9 +2,9 @@
 A small transformer in PyTorch
 ==============================
 
-It learns to continue a text: AdamW against AdamWDiff, and AdaGradDiff with L1 on the embeddings. With what a real script has:
-groups, warm-up and decay of the learning rate, clipped and accumulated gradients, a checkpoint in the middle of the run. The
-text is made here.
+It learns to continue a text: AdamW against AdamWDiff, and AdaGradDiff with L1 on the embeddings.
+With what a real script has: groups, warm-up and decay of the learning rate, clipped and accumulated
+gradients, a checkpoint in the middle of the run. The text is made here.
 """
 
 import io

@@ -2,9 +2,9 @@
 Trend filtering: where do the levels change?
 ============================================
 
-The levels of a noisy signal, and where they change, by the fused lasso. Beside the total variation, which makes x piecewise
-constant, an L1 term sets the baseline to exactly zero. The noise grows with time, so the samples are weighted by the inverse
-variance.
+The levels of a noisy signal, and where they change, by the fused lasso. Beside the total variation,
+which makes x piecewise constant, an L1 term sets the baseline to exactly zero. The noise grows with
+time, so the samples are weighted by the inverse variance.
 """
 
 import matplotlib.pyplot as plt

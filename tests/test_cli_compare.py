@@ -1,4 +1,4 @@
-"""`adagrad-diff compare`: files of all kinds, a page, folders that nobody else's results are lost in."""
+"""`adagrad-diff compare`: files of all kinds, a page, and a folder for each comparison."""
 
 import json
 import re
@@ -90,7 +90,7 @@ def test_names_are_just_names(run, tmp_path):
 
 
 def test_again_and_another(run, tmp_path):
-    """The same command continues, another problem has its own folder, where its page stays; so does the user's own file."""
+    """The same command continues; another problem has its own folder; other files stay."""
 
     def folders():
         return [path for path in Path("report.results").iterdir() if path.is_dir()]
@@ -224,7 +224,7 @@ def test_damaged_results(run):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.usefixtures("default_handler")
 def test_interrupted_and_resumed(run, tmp_path):
-    """A real Ctrl-C while it computes, then the same command: the numbers of a run that was never interrupted."""
+    """After Ctrl-C the same command gives the numbers of an uninterrupted run."""
     arguments = [*ILL, *SMALL[:-1], "4000", "--out"]
     process = subprocess.Popen(
         [sys.executable, "-m", "adagrad_diff", *arguments, "cut.html"],
@@ -249,7 +249,7 @@ def test_interrupted_and_resumed(run, tmp_path):
 
 
 def test_what_is_not_installed_is_named(run, tmp_path, monkeypatch):
-    """Before anything is computed, with the extra that brings it. An interpreter of its own never had pandas."""
+    """Before anything is computed, with its extra. A new interpreter never had pandas."""
     compare, fit = [*ILL, *SMALL], ["fit", *ILL[1:]]
     for missing, commands in (
         ("pandas", [compare, fit]),

@@ -62,7 +62,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_what_it_says(run, case):
-    """Its objective follows from its coefficients and the columns of the file, and is as good as it says."""
+    """Its objective follows from its coefficients and the columns of the file."""
     name, options, loss = CASES[case]
     model = fitted(run, "mixed.csv", *mixed_table.target(name), *options)
     made = mixed_table.columns()
@@ -96,7 +96,7 @@ def trips(rows=200):
 
 @pytest.mark.parametrize("loss", ["squared", "lad"])
 def test_units_do_not_matter(run, tmp_path, loss):
-    """A column in other units, dates in another notation: the same predictions from the same columns.
+    """Other units of a column, another notation of dates: same predictions, same columns.
 
     They are those of a pipeline of scikit-learn, where it has this loss.
     """
@@ -139,7 +139,7 @@ def test_units_do_not_matter(run, tmp_path, loss):
 
 
 def test_without_a_penalty_coefficients_are_unique(run, tmp_path):
-    """One level of each category is left out: they are those of least squares. If they are not unique, that is said."""
+    """They are those of least squares, or a note says that they are not unique."""
     frame = trips().dropna()[["city", "noise 1", "price"]]
     frame.assign(again=frame["noise 1"]).to_csv(tmp_path / "t.csv", index=False)
     X = pd.get_dummies(frame[["city", "noise 1"]], drop_first=True).astype(float)
@@ -302,7 +302,8 @@ def test_all_problems_in_one_message(run):
         "--out names 'mixed.csv', which exists and is not a model: choose another name.",
         "The 'alpha' parameter of the penalty must be a number >= 0. Got -1.0 instead.",
         "There is no loss 'logistik'. Did you mean 'logistic'?",
-        "There is no penalty 'l0'. Choose one of: 'l1', 'l2', 'elasticnet', 'group', 'nonnegative', 'none'.",
+        "There is no penalty 'l0'. Choose one of: 'l1', 'l2', 'elasticnet', 'group', "
+        "'nonnegative', 'none'.",
         "There is no column 'skore'. Did you mean 'score'?",
         "There is no column 'citty'. Did you mean 'city'?",
     ]

@@ -1,4 +1,4 @@
-"""Files as numbers: what every format says, what words and dates become, and a sentence for each thing that is wrong."""
+"""Files as numbers: formats, words, dates, and a message for each error."""
 
 import bz2
 import gzip
@@ -51,7 +51,7 @@ PEOPLE += "52,,f,-1e2,2024-01-01,no\n40,Rome,m,7,2024-01-01T12:00,no\n"
 
 
 def test_what_columns_become(tmp_path):
-    """Medians, one indicator per category or one for two, days; and one level fewer if nothing is penalized."""
+    """Medians, indicators, days; and one level fewer per category without a penalty."""
     path = written(tmp_path / "people.csv", PEOPLE)
     table, notes = read(path, "ill", impute=True)
     wanted = {
@@ -76,7 +76,7 @@ def test_what_columns_become(tmp_path):
 
 @looped("intercept", [True, False])
 def test_standardization(intercept, tmp_path):
-    """As scikit-learn's, and back: (value - shift) / scale. Without an intercept, nothing is centered."""
+    """It is scikit-learn's, and invertible. Without an intercept, nothing is centered."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({f"x{j}": rng.standard_normal(60) * 10.0**j + j for j in range(4)})
     numbers = frame.to_numpy()

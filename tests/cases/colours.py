@@ -1,4 +1,4 @@
-"""How different colours are, to people with every kind of sight, and how well one can be read on another."""
+"""How different colors are, with every kind of color vision, and how well text can be read."""
 
 import numpy as np
 

@@ -9,7 +9,7 @@ def rows(path):
 
 
 def texts(figure):
-    """Every text on a figure but the numbers at the axes. It has been drawn once, for its layout."""
+    """Return the texts on a figure, without numbers at the axes, once it has been drawn."""
     from matplotlib.text import Text
 
     found = [(t, t.get_text().strip()) for t in figure.findobj(Text) if t.get_visible()]

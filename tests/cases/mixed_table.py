@@ -6,7 +6,7 @@ ODD = "<img src=x onerror=alert(1)>"
 
 
 def columns(rows=300, seed=0):
-    """Columns by their names: numbers of several sizes, words, truth values, counts, a constant; and three targets."""
+    """Return columns by name: numbers, words, truth values, counts, a constant; three targets."""
     rng = np.random.default_rng(seed)
     made = {f"x{j}": (rng.standard_normal(rows) * 10.0 ** (j % 4 - 1)).round(4) for j in range(23)}
     made |= {

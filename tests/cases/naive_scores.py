@@ -25,7 +25,7 @@ def mean_gaps(loss, penalty, make, eta, starts, n_iter, f_star, scale):
 
 
 def decades_below(etas, gaps, threshold):
-    """How much of the grid is below: the line through the logarithms is looked at in many points."""
+    """Return how much of the grid is below, from many points of the line between logarithms."""
     length = 0.0
     for k in range(len(etas) - 1):
         ends = [
@@ -37,7 +37,7 @@ def decades_below(etas, gaps, threshold):
 
 
 def naive_scores(etas, gaps, floor):
-    """gaps[rule][eta number] -> {rule: (decades within 10 times the best of all, best eta, best gap)}"""
+    """Return {rule: (decades within 10 times the best of all, best eta, best gap)}."""
     best = max(min(min(of_rule) for of_rule in gaps.values()), floor)
     answer = {}
     for rule, of_rule in gaps.items():

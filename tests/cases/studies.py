@@ -47,7 +47,7 @@ def dataset(etas, iterations, objective, mean_step, start):
 
 
 def two_sweeps(name, etas, n_iter, trajectories, F_star=None, **about):
-    """The grid and the curves of the protocol, by `trajectories(etas) -> (objective, mean_step, start)`."""
+    """Return a study made by `trajectories(etas) -> (objective, mean_step, start)`."""
     objective, step, start = trajectories(np.asarray(etas))
     grid = dataset(etas, [n_iter], objective[..., -1:], step[..., -1:], start)
     F_star = float(np.nanmin(objective) if F_star is None else F_star)
@@ -69,9 +69,10 @@ def two_sweeps(name, etas, n_iter, trajectories, F_star=None, **about):
 
 
 def by_formula(name="hinge", *, etas=None, seeds=4, n_iter=60, wide=1.5, diverges=np.inf, **about):
-    """V-shaped gaps in log-log, wider for AdaGradDiff; beyond the eta `diverges` trajectories end half-way.
+    """Return a study with V-shaped gaps in log-log, which are wider for AdaGradDiff.
 
-    Final gap of seed s: (1 + s/10) * 1e-3 * 10^(slope |log10(eta / best)|), reached by a power of the iteration.
+    Final gap of seed s: (1 + s/10) * 1e-3 * 10^(slope |log10(eta / best)|), reached by a power of
+    the iteration. Beyond the eta `diverges` trajectories end half-way.
     """
     etas = np.geomspace(1e-3, 10, 25) if etas is None else np.asarray(etas)
 

@@ -20,6 +20,10 @@ def final_only(method, lr, seed):
     return train(method, lr, seed)[-1]
 
 
+def fails(method, lr, seed):
+    raise RuntimeError("out of memory")
+
+
 def slow(method, lr, seed):
     """Note which runs begin."""
     with open("log", "a") as file:

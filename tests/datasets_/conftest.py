@@ -43,7 +43,7 @@ class WithoutEncryption(urllib.request.HTTPSHandler):
 
 @pytest.fixture
 def page(monkeypatch):
-    """Stands for the LIBSVM page. `page.answer` is what it sends, `page.asked` what it was asked for."""
+    """Replace the LIBSVM page, which sends `page.answer` and notes requests in `page.asked`."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):

@@ -86,7 +86,7 @@ def test_answers_that_are_errors(status, page, cache):
 
 @pytest.mark.parametrize("declared", [True, False])
 def test_more_than_expected(page, cache, declared):
-    """It is not read on: neither when the page says how long it is, nor when it goes on for ever."""
+    """It is not read further, whether or not the page says how long it is."""
     page.answer, page.length, page.endless = bytes(1 << 16), 1 << 40 if declared else None, True
     with pytest.raises(
         DataError, match=rf"{ENTRY.url} sent another file .*\({ENTRY.size + 1} bytes"

@@ -1,4 +1,4 @@
-"""The data inside the package: LIBSVM's splice and splice.t, to the last byte, with nothing but NumPy."""
+"""The data inside the package: LIBSVM's splice and splice.t, bitwise identical, with NumPy only."""
 
 import hashlib
 import socket
@@ -49,7 +49,7 @@ def test_which_come_with_the_package():
 
 @pytest.mark.usefixtures("no_network")
 def test_load(name, monkeypatch, cache):
-    """Without scikit-learn or a network. The text is that of the registry, and so are the numbers."""
+    """Without scikit-learn or a network. Text and numbers are those of the registry."""
     for absent in ("sklearn", "sklearn.datasets"):
         monkeypatch.setitem(sys.modules, absent, None)
     data, entry = datasets.load(name, download=False), REGISTRY[name]

@@ -54,7 +54,7 @@ def test_numbers_are_like_those_of_the_files(stand_in):
 
 @pytest.mark.peer
 def test_stand_ins_can_be_learned(stand_in):
-    """On rows that were not seen, and not without effort: the labels carry noise, as the real ones do."""
+    """On new rows, and not perfectly: the labels are noisy, as the real ones are."""
     from sklearn.linear_model import LogisticRegression
 
     for name, least in (

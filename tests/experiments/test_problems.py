@@ -2,8 +2,6 @@
 
 import inspect
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -325,11 +323,3 @@ def test_wrong_arguments(wrong, sentence):
         hinge(**wrong)
     with pytest.raises(ValueError, match=r"'scaling' .* of splice must be one of 'none', 'rows', "):
         splice(scaling="unit")
-
-
-def test_importing_the_problems_is_light():
-    heavy = ("matplotlib", "sklearn", "xarray", "pandas", "click", "tqdm")
-    code = "import sys; from adagrad_diff.experiments import paper as p; p.hinge, p.reproduce; "
-    code += f"print(*(m for m in {heavy} if m in sys.modules))"
-    command = [sys.executable, "-W", "error", "-c", code]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == []

@@ -175,17 +175,8 @@ def test_tables_have_the_numbers_of_the_figures(browser, path):
             assert said == pytest.approx(wanted[: len(said)], rel=0.0051)
     head, *rows = table(browser, "curves")
     assert [row[0] for row in rows] == [str(n) for n in CONTENT["iterations"]]
-    curve = runs[head[1], eta]["curve"]
-    for row, low, median, high in zip(
-        rows, curve["low"], curve["median"], curve["high"], strict=True
-    ):
-        said = [float(word.strip("()")) for word in row[1].split() if word != "to"]
-        np.testing.assert_allclose(
-            said, [median] if len(said) == 1 else [median, low, high], rtol=0.011
-        )
-    assert [float(row[1]) for row in table(browser, "steps")[1:]] == pytest.approx(
-        runs[head[1], eta]["step"], rel=0.011
-    )
+    steps = [float(row[1]) for row in table(browser, "steps")[1:]]
+    assert steps == pytest.approx(runs[head[1], eta]["step"], rel=0.011)
     assert len(table(browser, "map")) == len(CONTENT["etas"]) + 2
     silent(browser)
 
@@ -208,7 +199,8 @@ def test_the_slider_redraws_by_key_and_by_mouse(browser, path):
         CONTENT["etas"][at - 1]
     )
     assert browser.run(lines) != before
-    said = f"eta = {number(CONTENT['etas'][at - 1])}"  # in the drawings too, which may be printed or copied alone
+    # The drawings say it as well: they may be printed alone.
+    said = f"eta = {number(CONTENT['etas'][at - 1])}"
     assert all(
         any(text.endswith(said) for text in texts(browser, f"#{figure} svg > text"))
         for figure in ("curves", "steps")

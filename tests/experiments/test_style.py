@@ -66,7 +66,7 @@ def test_a_rule_of_the_user_s_own_keeps_its_look():
 @pytest.mark.peer
 @pytest.mark.parametrize("decades", [(0.2, 30), (7, 0.5), (0.9, 2.5), (1.9, 1.5)])
 def test_numbers_of_an_axis_do_not_collide(decades):
-    """In a small panel, whatever the axes cover: at least two numbers on each, none over another."""
+    """A small panel has at least two numbers on each axis, and none overlap."""
     from matplotlib.figure import Figure
 
     with style():

@@ -455,7 +455,7 @@ def test_iterates_that_run_away():
     run = record(made.loss, made.x0s[:, 0], made.penalty, AdaGradDiff(0.1), 60)
     run.x[:] += np.linspace(0.0, 50.0, 61)[:, None]
     with pytest.raises(
-        ValueError, match="needs bounded iterates; here the distance to the minimizer still grows"
+        ValueError, match="needs bounded iterates; here the distance to the minimizer grows"
     ):
         rate(run, x_star)
 
@@ -467,7 +467,7 @@ def test_gaps_below_rounding():
 
 
 def test_steps_on_separable_quadratics():
-    """From iteration 2 on they are below 1 / lambda (AdaGrad's: sqrt(2) / lambda), for every eta."""
+    """From iteration 2 on they are below 1 / lambda, AdaGrad's below sqrt(2) / lambda."""
     curvatures = np.logspace(-3, 3, 13)
     loss = Quadratic(np.diag(curvatures), np.zeros(13))
     for eta in 10.0 ** np.arange(-3, 4):

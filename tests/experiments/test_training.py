@@ -14,7 +14,7 @@ import pytest
 
 from adagrad_diff import sensitivity
 from looping import looped
-from training_runs import final_only, train
+from training_runs import fails, final_only, train
 
 pytestmark = pytest.mark.peer
 RATES = [0.01, 0.1, 1.0]
@@ -135,10 +135,6 @@ def test_checkpoints_of_other_functions(tmp_path):
         sensitivity(changed, rules="gradient", etas=[0.1], starts=1, checkpoint=tmp_path)
 
 
-def fails(method, lr, seed):
-    raise RuntimeError("out of memory")
-
-
 @looped(
     ("options", "error", "text"),
     [
@@ -166,6 +162,7 @@ def test_from_the_command_line(run, monkeypatch):
     """MODULE:FUNCTION in place of a file: the same table, a page, and no run is repeated."""
     source = Path(__file__).parents[1] / "cases" / "training_runs.py"
     Path("mine.py").write_text(source.read_text())
+    Path("broken.py").write_text("def train(:")
     monkeypatch.syspath_prepend("")
     arguments = [
         "compare",
@@ -196,6 +193,11 @@ def test_from_the_command_line(run, monkeypatch):
             "There is no training function nowhere:train",
         ),
         (["compare", "mine:slow"], "--rules must name the methods of mine:slow"),
+        (
+            ["compare", "mine:fails", "--rules", "a"],
+            "mine:fails raised RuntimeError: out of memory",
+        ),
+        (["compare", "broken:train", "--rules", "a"], "There is no training function broken:train"),
     ):
         refused = run(*wrong)
         assert refused.exit_code == 2

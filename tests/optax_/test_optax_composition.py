@@ -64,7 +64,7 @@ def same(a, b, rtol=1e-5):
 
 
 def test_the_aliases_are_chains():
-    """adamwdiff scales, then decays, then multiplies by the rate. A mask is a tree or a function."""
+    """adamwdiff scales, decays, multiplies by the rate. A mask is a tree or a function."""
     rate = optax.scale_by_learning_rate(0.1)
     same(run(MADE["chain"]), run(optax.chain(scale_by_gradient_differences(), rate)), rtol=0)
     penalized = proximal(scale_by_adamdiff(), 0.1, L1(0.1))

@@ -1,6 +1,7 @@
-"""The tests that optax has for its own and its contributed optimizers, and of all when arrays are sharded, run on ours.
+"""The tests that optax has for its own, contributed and sharded optimizers, run on ours.
 
-They ship in optax's wheel: their lists of optimizers are replaced, and what does not apply is left out, with a reason.
+They ship in optax's wheel. Their lists of optimizers are replaced, and what does not apply is left
+out, with a reason.
 """
 
 import os
@@ -25,7 +26,8 @@ OURS = SimpleNamespace(
     adagraddiff=package.adagraddiff, adamdiff=package.adamdiff, adamwdiff=package.adamwdiff
 )
 
-# Learning rates with which all of the suites' problems, Rosenbrock's function among them, are solved in their 10,000 steps.
+# These learning rates solve the problems of all suites, such as Rosenbrock's function, in their
+# 10,000 steps.
 PENALISED = {
     "opt_name": "adagraddiff",
     "opt_kwargs": {
@@ -37,19 +39,19 @@ PENALISED = {
 }
 ADAM = {"opt_name": "adamdiff", "opt_kwargs": {"learning_rate": 1e-2}}
 ADAMW = {"opt_name": "adamwdiff", "opt_kwargs": {"learning_rate": 1e-2}}
-# Each suite takes about ten seconds per optimizer. They ask for much the same, so that neither has to have all.
+# Each suite takes about ten seconds per optimizer. The suites are similar, so neither has all.
 IN_CONTRIBUTED = (ADAM,)
 IN_ALIASES = (PENALISED, ADAMW)
 
 # What does not apply.
 LEFT_OUT = {
-    "test_explicit_dtype": "half precision has states in single precision, complex entries real ones",
-    "test_microbatch_with_explicit_sharding": "it is about optax.microbatching, and about no optimizer",
+    "test_explicit_dtype": "half precision has states in single precision, complex entries real",
+    "test_microbatch_with_explicit_sharding": "it is about optax.microbatching only",
 }
 
 
 def suite(path, name, replaced):
-    """A test class of optax, made anew with other names in its module. What follows it is not run."""
+    """Return a test class of optax, executed with other names in its module."""
     if not path.is_file():
         return None
     before, line, after = path.read_text().partition(f"class {name}(")

@@ -72,22 +72,6 @@ def test_the_steps_of_a_scaling_of_optax_are_those_of_the_core():
             np.testing.assert_allclose(x, expected.x, atol=1e-6)
 
 
-def test_hyperparameters_that_are_not_known_yet():
-    """Under vmap, and from inject_hyperparams."""
-    x, g = jnp.array([1.0, -2.0]), jnp.array([0.5, 3.0])
-
-    def change(b2, rate):
-        optimizer = proximal(scaling_of_adam(b2), rate, L1(LAM))
-        return optimizer.update(g, optimizer.init(x), x)[0]
-
-    many = jax.jit(jax.vmap(lambda b2: change(b2, RATE)))(jnp.array([0.5, 0.9]))
-    np.testing.assert_allclose(many, [change(0.5, RATE), change(0.9, RATE)], rtol=1e-4)
-    make = lambda rate, b2: proximal(scaling_of_adam(b2), rate, L1(LAM))
-    optimizer = optax.inject_hyperparams(make)(rate=RATE, b2=0.9)
-    changes, _ = jax.jit(optimizer.update)(g, optimizer.init(x), x)
-    np.testing.assert_allclose(changes, many[1], rtol=1e-4)
-
-
 @pytest.mark.parametrize("scaling", [optax.scale_by_adam(), optax.adam(0.1), 0.1])
 def test_a_scaling_without_weights_is_an_error(scaling):
     message = (

@@ -108,17 +108,3 @@ def test_a_machine_without_a_compiler():
         "as g++, or leave fused out. [1.0, 1.0, 1.0] {}"
     )
     assert expected in done.stdout
-
-
-def test_a_compilation_that_fails(monkeypatch):
-    monkeypatch.setattr(_optimizer, "COMPILED_ENTRIES", 1)
-
-    def fails(*_):
-        raise ImportError("Triton is missing")
-
-    monkeypatch.setattr(torch, "compile", lambda function, **_: fails)
-    x = parameter()
-    x.grad = torch.ones_like(x)
-    message = "compiles the step of AdaGradDiff .* failed: Triton is missing"
-    with pytest.raises(RuntimeError, match=message):
-        AdaGradDiff([x], fused=True).step()

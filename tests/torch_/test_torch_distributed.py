@@ -1,4 +1,4 @@
-"""Two processes on CPU give the result of one: DDP, and FSDP2 with its sharded (DTensor) parameters."""
+"""Two processes on CPU give the result of one: DDP, and FSDP2 with sharded parameters."""
 
 import multiprocessing
 import runpy
@@ -144,7 +144,7 @@ def fsdp2_state() -> None:
             if blocks == "row":
                 assert state["total"].to_local().shape == (mine[0], 1)
 
-            # through the optimizer's own state_dict, and through torch's, gathered and independent of the sharding
+            # Through the optimizer's own state_dict, and through torch's, which is gathered.
             second, resumed = sharded(method, **options)
             second.load_state_dict(saved["model"])
             resumed.load_state_dict(saved["optimizer"])
@@ -180,7 +180,7 @@ def _process(rank: int, file: str, tasks) -> None:
 
 
 def run(tmp_path, *tasks) -> None:
-    """In new processes: where possible, forks of one that has imported torch, which takes longer than the tasks do."""
+    """Run the tasks in new processes: where possible, forks of one that has imported torch."""
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     if method == "forkserver":
         multiprocessing.set_forkserver_preload(

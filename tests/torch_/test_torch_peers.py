@@ -73,7 +73,7 @@ ACCEPTED = {  # Ours accept these: a learning rate in a tensor suits every mode,
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_inputs_of_the_tests_of_torch(kind):
-    """Every set of options goes down (or up), and every wrong input is rejected with the same error."""
+    """Every set of options works, and every wrong input is rejected with the same error."""
     from torch.testing._internal.common_optimizers import optim_db
 
     info = next(info for info in optim_db if info.optim_cls is PEERS[kind])

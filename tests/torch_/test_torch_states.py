@@ -61,7 +61,7 @@ def through_a_file(content):
     named=BOTH,
 )
 def test_a_resumed_run_is_the_same_run(kind, options, dtype, way, earlier_steps, named):
-    """Every option comes from the file, and earlier steps of the loading optimizer do not matter."""
+    """Options come from the file. Earlier steps of the loading optimizer do not matter."""
     options = copy.deepcopy(options)
     params, optimizer = begin(kind, options, dtype, named)
     run(params, optimizer, 3)

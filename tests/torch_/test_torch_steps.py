@@ -187,7 +187,7 @@ def test_trajectory_is_that_of_the_core(mode, blocks, group):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_gradients_accumulated_in_place(mode):
-    """The gradient's memory is used again, so a reference to it would make every difference zero."""
+    """A reference to the gradient's memory would make every difference zero."""
     results = []
     for set_to_none in BOTH:
         x = parameter()

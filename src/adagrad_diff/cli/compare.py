@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -117,6 +118,12 @@ def compare_training(
             found = sensitivity(train, rules=methods, etas=grid, starts=starts, **options)
     except KeyboardInterrupt:
         interrupted(f"Interrupted. Complete runs are kept in {folder}; the same command continues.")
+    except Exception as error:
+        if not (notes := getattr(error, "__notes__", None)):
+            raise
+        traceback.print_exc()  # the notes name the run of the training function that failed
+        message = f"{reference} raised {type(error).__name__}: {error}. {notes[0]}"
+        raise InputError(message) from error
     _report(found, page, folder, as_json)
 
 
@@ -126,7 +133,7 @@ def _training_function(reference: str) -> Callable[..., Any]:
     sys.path.insert(0, "")
     try:
         function: Callable[..., Any] = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # of any kind, while the module is imported
         raise InputError(f"There is no training function {reference}: {error}.") from error
     return function
 

@@ -1,4 +1,6 @@
-"""AdaGrad-Diff for JAX: optax transformations that replace `optax.adagrad`, `adam` and `adamw`, with exact proximal steps.
+"""AdaGrad-Diff for JAX: optax transformations with exact proximal steps.
+
+They replace `optax.adagrad`, `adam` and `adamw`.
 
 >>> import jax.numpy as jnp
 >>> import optax

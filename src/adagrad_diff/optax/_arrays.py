@@ -1,4 +1,4 @@
-"""Arithmetic of the transformations: complex entries, blocks, roots, and the dtype to calculate in."""
+"""Arithmetic of the transformations: complex entries, blocks, roots, and dtypes."""
 
 from __future__ import annotations
 

@@ -154,8 +154,8 @@ def scale_by_gradient_differences(
         check(_check.fraction, decay, "decay", owner)
         if isinstance(start, KNOWN) and start != 0:
             raise ValueError(
-                f"The 'initial_accumulator_value' parameter of {owner} cannot be used with 'decay', "
-                "whose average begins with nothing. Leave one out."
+                f"The 'initial_accumulator_value' parameter of {owner} cannot be used with "
+                "'decay', whose average begins with nothing. Leave one out."
             )
     return _scaling(None, decay, eps, blocks, dtype, max_move, start=start)
 

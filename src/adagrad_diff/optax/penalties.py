@@ -56,7 +56,7 @@ class Penalty(six.Shared, ABC):
 
     @abstractmethod
     def prox(self, z: jax.Array, step: Any) -> jax.Array:
-        """Return argmin_y phi(y) + sum_i (y_i - z_i)^2 / (2 step_i). `step` broadcasts against z."""
+        """Return argmin_y phi(y) + sum_i (y_i - z_i)^2 / (2 step_i). `step` broadcasts to z."""
 
     @staticmethod
     def known(value: Any) -> bool:

@@ -1,4 +1,6 @@
-"""AdaGrad-Diff for PyTorch: optimizers that replace `torch.optim.Adagrad`, `Adam` and `AdamW`, with exact proximal steps.
+"""AdaGrad-Diff for PyTorch: optimizers with exact proximal steps.
+
+They replace `torch.optim.Adagrad`, `Adam` and `AdamW`.
 
 >>> import torch
 >>> from adagrad_diff.torch import L1, AdaGradDiff

@@ -110,8 +110,8 @@ def check_compiler(owner: str) -> None:
         get_cpp_compiler()
     except InvalidCxxCompiler as error:
         raise RuntimeError(
-            f"fused=True compiles the step of {owner}, and finds no C++ compiler. Install one, such "
-            "as g++, or leave fused out."
+            f"fused=True compiles the step of {owner}, and finds no C++ compiler. Install one, "
+            "such as g++, or leave fused out."
         ) from error
 
 

@@ -57,8 +57,8 @@ class AdaGradDiff(DifferenceOptimizer):
         bounds skip entries until their first nonzero gradient. True applies the paper's formula
         without exceptions.
     skip_nonfinite : bool
-        Check the gradients first, and skip the whole step if one is NaN or infinite. Otherwise a NaN
-        gradient makes the weight NaN.
+        Check the gradients first, and skip the whole step if one is NaN or infinite. Otherwise a
+        NaN gradient makes the weight NaN.
     maximize : bool
         Maximize instead.
     fused : bool, optional

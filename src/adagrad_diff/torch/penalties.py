@@ -60,7 +60,7 @@ class Penalty(six.Shared, ABC):
 
     @abstractmethod
     def prox(self, z: Tensor, step: Tensor) -> Tensor:
-        """Return argmin_y phi(y) + sum_i (y_i - z_i)^2 / (2 step_i). `step` broadcasts against z."""
+        """Return argmin_y phi(y) + sum_i (y_i - z_i)^2 / (2 step_i). `step` broadcasts to z."""
 
     def prox_(self, x: Tensor, step: Tensor) -> None:
         """Replace x by its proximal point."""
@@ -121,7 +121,7 @@ def placed(value: Any, x: Any) -> Any:
 
 
 def gathered(x: Any) -> Any:
-    """Give every process the whole of a DTensor: a process may have no entries to take a norm of."""
+    """Give every process the whole DTensor. Otherwise it may have no entries for a norm."""
     places = getattr(x, "placements", None)
     if places is None:
         return x

@@ -77,7 +77,8 @@ def rate(run: Run, x_star: Any) -> Rate:
     x, F_star, size = minimizer(run, x_star, STATEMENT)
     if run.N < SHORTEST:
         raise ValueError(
-            f"{STATEMENT!r} is fitted over a decade of steps: record at least {SHORTEST}. Got {run.N}."
+            f"{STATEMENT!r} is fitted over a decade of steps: record at least {SHORTEST}. "
+            f"Got {run.N}."
         )
     try:
         run.loss.lipschitz()
@@ -117,6 +118,6 @@ def _check_bounded(run: Run, x_star: np.ndarray) -> None:
     early, late = distance[:half].max(), distance[half:].max()
     if late > DRIFT * early:
         raise ValueError(
-            f"{STATEMENT!r} needs bounded iterates; here the distance to the minimizer still grows: up "
-            f"to {early:.3g} in the first half of the run, {late:.3g} in the second."
+            f"{STATEMENT!r} needs bounded iterates; here the distance to the minimizer grows: "
+            f"up to {early:.3g} in the first half of the run, {late:.3g} in the second."
         )
