@@ -14,7 +14,7 @@ RENAMED = {  # old name -> new name, of modules and of names in modules
     "adagrad_diff.Finish": "adagrad_diff.PolishReport",
     "adagrad_diff.finish": "adagrad_diff.polish",
     "adagrad_diff.finishing": "adagrad_diff.polishing",
-    "adagrad_diff.kernels": "adagrad_diff.linalg.kernels",
+    "adagrad_diff.kernels": "adagrad_diff.linalg.compiling",
     "adagrad_diff.paper": "adagrad_diff.experiments.paper",
     "adagrad_diff.solve": "adagrad_diff.solvers",
     "adagrad_diff.study": "adagrad_diff.experiments",

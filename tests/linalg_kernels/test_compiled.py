@@ -10,8 +10,8 @@ import pytest
 
 import adagrad_diff
 from adagrad_diff import AdaGrad, AdaGradDiff, Quadratic, minimize
+from adagrad_diff.linalg.block import compiled_residuals
 from adagrad_diff.linalg.dense import dense_pass, dense_pass_of_few
-from adagrad_diff.linalg.residuals import compiled_residuals
 from loss_zoo import SCALAR
 from pairwise import pairwise
 

@@ -12,7 +12,8 @@ from dask.sizeof import sizeof
 
 from .._threads import one_blas_thread
 from ..linalg import Block, Samples, Source
-from ..linalg.source import Pass, added, joined, stacked
+from ..linalg.block import Pass
+from ..linalg.source import added, joined, stacked
 from ._rows import Parts, is_collection, load, parts
 from ._tasks import (
     BlockSamples,

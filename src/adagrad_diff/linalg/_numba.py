@@ -25,7 +25,7 @@ from numba.extending import intrinsic, overload, register_jitable
 
 from .._files import lock
 from .._messages import warn
-from .elementary import decay, log1p_unit, takes_arrays
+from .elementary import decay, log1p_unit
 
 # Division by zero gives inf, as in NumPy, and no branch. A function that does not set `fastmath`
 # would inherit it from the function that calls it first, and keep it on disk.
@@ -115,15 +115,14 @@ def _digest(*functions: Any) -> str:
     return content.hexdigest()[:16]
 
 
-def specialized(template: Callable[..., Any], scalar: Any) -> tuple[Any, bool]:
-    """Return the function `template(scalar, residuals)`, and whether its machine code is kept on disk.
+def specialized(template: Callable[..., Any], scalar: Any, stored: bool) -> Any:
+    """Return the function `template(scalar, residuals)`. It is kept on disk if `stored`.
 
     Its name contains that of the loss, because Numba's symbols consist of a name and a number that
     depends on the process: two kernels that two processes have put on disk must not be the same to
     a third one. It also contains a hash of the source, as in `_linked`.
     """
-    scalar = checked(scalar)
-    stored = takes_arrays(scalar)
+    scalar = scalar if stored else checked(scalar)
     digest = _digest(scalar, specialized) if stored else ""
 
     def named(function: Any) -> Any:
@@ -132,7 +131,7 @@ def specialized(template: Callable[..., Any], scalar: Any) -> tuple[Any, bool]:
 
     inlined = register_jitable(**INLINE)(scalar)
     residuals = register_jitable(named(_over_samples(inlined)))
-    return named(template(inlined, residuals)), stored
+    return named(template(inlined, residuals))
 
 
 def _over_samples(scalar: Callable[..., Any]) -> Callable[..., Any]:
@@ -219,12 +218,12 @@ ADVICE = "It is a static method of three numbers, made of arithmetic, the module
 
 
 def checked(scalar: Any) -> Callable[..., Any]:
-    """The Python function of a scalar loss; TypeError with one sentence if it does not compile, or gives something else."""
-    function: Callable[..., Any] = getattr(
-        scalar, "py_func", scalar
-    )  # of one that is compiled already
-    if takes_arrays(function):
-        return function
+    """Return the Python function of a user's scalar loss.
+
+    Raise a TypeError in one sentence if it does not compile, or does not return two numbers. Few
+    users would understand the message of Numba.
+    """
+    function: Any = getattr(scalar, "py_func", scalar)  # of one that is compiled already
     name = f"The scalar function {getattr(function, '__qualname__', repr(function)).rpartition('<locals>.')[2]}"
     if not inspect.isfunction(function) or len(inspect.signature(function).parameters) != 3:
         remedy = " Put @staticmethod above it." if inspect.ismethod(scalar) else ""

@@ -1,4 +1,4 @@
-"""Rows of A in memory, to which the folds of a source are applied.
+"""Rows of A in memory, and the pass of a linear model over them: predictions, residuals, gradient.
 
 `dot(x, z)` writes z = A x and `tdot(r, g)` writes g = A' r, or adds it, for a vector or a matrix, over
 all rows of the block or a range of them. `part(vector)` are the targets, weights or residuals of the
@@ -9,15 +9,50 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from .residuals import Samples
+from .compiling import is_small, scalar_kernel, takes_arrays
 
 CACHE_BYTES = 1 << 22  # bytes of A that are expected to stay in the cache between the two products
 LEAST_ROWS = 256  # rows of A in one step of a pass, at least
 COPIED_ENTRIES = 1 << 16  # entries of A whose absolute values are copied together
+TILE_SAMPLES = 64  # samples of one trajectory that are gathered into a vector
+WIDE_ROW = 8  # trajectories from which on the row of a sample is vector enough
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Targets b, weights and, after a pass over A, the residuals r = weight * l'(z, b) of samples."""
+
+    b: np.ndarray
+    weight: np.ndarray
+    batch: tuple[int, ...]  # shape of the predictions for one sample: () or (trajectories,)
+    theta: float  # parameter of the scalar loss
+    scalar: Any  # l(z, b, theta) -> (value, derivative); None for losses of several scores
+    intercept: bool  # whether an offset is added to predictions
+    r: np.ndarray = field(default_factory=lambda: np.empty(0))  # (samples, *batch) if allocated
+
+    @property
+    def width(self) -> int:
+        """The number of predictions for one sample."""
+        return prod(self.batch)
+
+    def with_memory(self) -> Samples:
+        """Return the same samples with memory for residuals."""
+        return replace(self, r=np.empty((len(self.b), *self.batch), self.weight.dtype))
+
+    def part(self, lo: int, hi: int) -> Samples:
+        """Return the samples of a block. Their residuals are views."""
+        return replace(self, b=self.b[lo:hi], weight=self.weight[lo:hi], r=self.r[lo:hi])
+
+    def residuals(self) -> Callable[[int, int, np.ndarray], None]:
+        """Return a function (lo, hi, value): predictions r[lo:hi] become residuals, value += loss."""
+        kernel = residuals(self.scalar)
+        return lambda lo, hi, value: kernel(self.r, self.b, self.weight, self.theta, lo, hi, value)
 
 
 class Block(ABC):
@@ -179,3 +214,108 @@ class _Writeable:
     def __init__(self, array: np.ndarray):
         self.array = array
         self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+
+
+class Pass:
+    """A pass of a linear model over A, with a value and a gradient for each trajectory."""
+
+    def __init__(self, source: Any, samples: Samples):
+        self.source, self.samples = source, samples
+
+    def __call__(
+        self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool
+    ) -> np.ndarray:
+        """Make the pass, and return rows that add up to the sum of the residuals.
+
+        z = A x + offset;  r = weight * l'(z, b);  value += sum_j weight_j l(z_j, b_j);  g = A' r, or
+        g += A' r if `add`.
+        """
+        losses, gradient = self.source.fold(_pass_of_block, x, offset, self.samples)
+        value += losses
+        np.add(g, gradient, out=g) if add else np.copyto(g, gradient)
+        return self.samples.r
+
+    def residuals(self, columns: Any = slice(None)) -> np.ndarray:
+        """Return r at the last x, (samples,) or some columns of (samples, width)."""
+        r = self.samples.r
+        return r if r.ndim == 1 else r[:, columns]
+
+    def fold(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return the sum over the blocks of function(block, its samples, *args)."""
+        return self.source.fold(_with_samples, self.samples, function, args)
+
+
+def _with_samples(
+    block: Block, samples: Samples, function: Callable[..., Any], args: tuple[Any, ...]
+) -> Any:
+    return function(block, samples.part(block.first, block.first + block.shape[0]), *args)
+
+
+def _pass_of_block(
+    block: Block, x: np.ndarray, offset: Any, samples: Samples
+) -> tuple[np.ndarray, np.ndarray]:
+    rows = block.shape[0]
+    value, g = np.zeros(samples.width), np.empty(x.shape, block.dtype)
+    samples = samples.part(block.first, block.first + rows)
+    block.linear_pass(samples)(x, offset, 0, rows, g, value, False)
+    return value, g
+
+
+# ------------------------------------------------------------------ residuals
+
+
+def residuals(scalar: Any) -> Any:
+    """Return the function (z, b, weight, theta, lo, hi, out) that makes residuals of predictions.
+
+    out += np.sum(weight * value(z, b), axis=0);  z <- weight * derivative(z, b);  both for samples
+    lo..hi, where samples of weight zero count as zero.
+    """
+    arrays = takes_arrays(scalar)
+
+    def function(z: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, out: Any) -> None:
+        if arrays and is_small(z.size):
+            _numpy_residuals(scalar, z[lo:hi], b[lo:hi], weight[lo:hi], theta, out)
+        else:
+            compiled_residuals(scalar)(z, b, weight, theta, lo, hi, out)
+
+    return function
+
+
+@np.errstate(all="ignore")  # an overflow shows in the value
+def _numpy_residuals(scalar: Any, z: Any, b: Any, weight: Any, theta: float, out: Any) -> None:
+    if z.ndim == 2:
+        b, weight = b[:, None], weight[:, None]
+    value, derivative = scalar(z.astype(np.float64, copy=False), b, theta)
+    value, derivative = weight * value, weight * derivative
+    if not weight.all():  # they may be infinite there
+        value, derivative = (np.where(weight == 0, 0.0, a) for a in (value, derivative))
+    out += np.add.reduce(value)
+    z[...] = derivative
+
+
+@scalar_kernel
+def compiled_residuals(scalar: Any, column_residuals: Any) -> Any:
+    def kernel(z: Any, b: Any, weight: Any, theta: Any, lo: Any, hi: Any, out: Any) -> None:
+        if z.ndim == 1:
+            out[0] += column_residuals(z[lo:hi], b[lo:hi], weight[lo:hi], theta)
+        elif z.shape[1] < WIDE_ROW:
+            column = np.empty(TILE_SAMPLES, z.dtype)
+            for first in range(lo, hi, TILE_SAMPLES):
+                last = min(first + TILE_SAMPLES, hi)
+                tile = z[first:last]
+                for k in range(z.shape[1]):
+                    for t in range(last - first):
+                        column[t] = tile[t, k]
+                    out[k] += column_residuals(
+                        column[: last - first], b[first:last], weight[first:last], theta
+                    )
+                    for t in range(last - first):
+                        tile[t, k] = column[t]
+        else:
+            for j in range(lo, hi):
+                for k in range(z.shape[1]):
+                    value, derivative = scalar(z[j, k], b[j], theta)
+                    out[k] += weight[j] * value if weight[j] != 0.0 else 0.0
+                    z[j, k] = weight[j] * derivative if weight[j] != 0.0 else 0.0
+
+    return kernel

@@ -15,18 +15,22 @@ Compilation takes seconds, and loading compiled code half a second, so small dat
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cache, cached_property, partial, update_wrapper
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+
+__all__ = ["compiled", "is_small", "plain"]
 
 # Entries up to which NumPy is used. At 1000 x 20 it takes 10 us longer per iteration than compiled
 # loops, which pay for their compilation after 200,000 iterations.
 MAX_NUMPY_SIZE = 1 << 15
 MAX_SQUARE_SIZE = 1 << 20  # entries of a square matrix up to which BLAS multiplies as fast
 MAX_PYTHON_SIZE = 128  # entries up to which a loop without a NumPy version runs as it is
+
+LOSS_PACKAGE = str(Path(__file__).parents[1] / "losses")  # where scalar functions consist of ufuncs
 
 largest_small = 1 << 62  # entries; tests of compiled loops set it to -1
 
@@ -40,28 +44,23 @@ class Kernel:
         fastmath: bool = False,
         small: Any = None,
         limit: int | None = None,
-        elementwise: bool = False,
         stored: bool = True,
     ):
         """Declare a loop.
 
         `fastmath` lets sums be reordered, `small` is the NumPy version (or "python" for the loop itself)
-        for at most `limit` entries, `elementwise` says that all versions return the same bits, and
-        `stored` keeps machine code on disk.
+        for at most `limit` entries, and `stored` keeps machine code on disk.
         """
         update_wrapper(self, loop)
-        self.py_func, self.fastmath, self.elementwise = loop, fastmath, elementwise
-        self.stored = stored
+        self.py_func, self.fastmath, self.stored = loop, fastmath, stored
         python = small == "python"
         small = loop if python else small
         self.small = None if small is None else np.errstate(all="ignore")(small)
         self.limit = limit or (MAX_PYTHON_SIZE if python else MAX_NUMPY_SIZE)
 
     def __call__(self, *args: Any) -> Any:
-        if self.small is not None:
-            limit = min(self.limit, largest_small)
-            if np.size(args[0]) <= limit and not (self.elementwise and "numba" in sys.modules):
-                return self.small(*args)
+        if self.small is not None and np.size(args[0]) <= min(self.limit, largest_small):
+            return self.small(*args)
         return self.compiled(*args)
 
     @cached_property
@@ -113,7 +112,13 @@ def scalar_kernel(template: Callable[..., Any]) -> Callable[[Any], Kernel]:
     def specialize(scalar: Any) -> Kernel:
         from . import _numba
 
-        function, stored = _numba.specialized(template, scalar)
-        return Kernel(function, fastmath=True, stored=stored)
+        stored = takes_arrays(scalar)
+        return Kernel(_numba.specialized(template, scalar, stored), fastmath=True, stored=stored)
 
     return specialize
+
+
+def takes_arrays(scalar: Any) -> bool:
+    """Return whether the scalar function is one of this package. Those of users may have branches."""
+    code = getattr(scalar, "__code__", None)
+    return code is not None and code.co_filename.startswith(LOSS_PACKAGE)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .block import COPIED_ENTRIES, Block, aligned, writeable
+from .block import COPIED_ENTRIES, Block, Samples, aligned, writeable
 from .compiling import is_small, plain
-from .residuals import Samples
 
 
 class CompressedBlock(Block):

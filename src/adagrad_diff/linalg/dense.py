@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._threads import over_rows, thread_count
-from .block import Block, aligned, writeable
+from .block import Block, Samples, aligned, writeable
 from .compiling import compiled, is_small, scalar_kernel
-from .residuals import Samples
 
 FUSED_WIDTH = (
     8  # trajectories up to which one compiled pass over A is faster than two products of BLAS

@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .as_block import own_block
-from .block import Block
-from .residuals import Samples
+from .block import Block, Pass, Samples
 
 # A column is constant if its spread is at most this part of its size: rounding of mean and entries.
 CONSTANT_PART = 1e-13
@@ -300,51 +299,3 @@ def stacked(blocks: list[Block]) -> Block:
     else:
         rows = sparse.vstack([block.to_sparse() for block in blocks], format="csr")
     return own_block(rows, "rows of A", rows.shape, np.float64, 0, finite=False)
-
-
-# ------------------------------------------------------------ the pass of a linear model
-
-
-class Pass:
-    """A pass of a linear model over A, with a value and a gradient for each trajectory."""
-
-    def __init__(self, source: Source, samples: Samples):
-        self.source, self.samples = source, samples
-
-    def __call__(
-        self, x: np.ndarray, offset: Any, g: np.ndarray, value: np.ndarray, add: bool
-    ) -> np.ndarray:
-        """Make the pass, and return rows that add up to the sum of the residuals.
-
-        z = A x + offset;  r = weight * l'(z, b);  value += sum_j weight_j l(z_j, b_j);  g = A' r, or
-        g += A' r if `add`.
-        """
-        losses, gradient = self.source.fold(_pass_of_block, x, offset, self.samples)
-        value += losses
-        np.add(g, gradient, out=g) if add else np.copyto(g, gradient)
-        return self.samples.r
-
-    def residuals(self, columns: Any = slice(None)) -> np.ndarray:
-        """Return r at the last x, (samples,) or some columns of (samples, width)."""
-        r = self.samples.r
-        return r if r.ndim == 1 else r[:, columns]
-
-    def fold(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return the sum over the blocks of function(block, its samples, *args)."""
-        return self.source.fold(_with_samples, self.samples, function, args)
-
-
-def _with_samples(
-    block: Block, samples: Samples, function: Callable[..., Any], args: tuple[Any, ...]
-) -> Any:
-    return function(block, samples.part(block.first, block.first + block.shape[0]), *args)
-
-
-def _pass_of_block(
-    block: Block, x: np.ndarray, offset: Any, samples: Samples
-) -> tuple[np.ndarray, np.ndarray]:
-    rows = block.shape[0]
-    value, g = np.zeros(samples.width), np.empty(x.shape, block.dtype)
-    samples = samples.part(block.first, block.first + rows)
-    block.linear_pass(samples)(x, offset, 0, rows, g, value, False)
-    return value, g

@@ -9,11 +9,10 @@ import numpy as np
 
 from .. import _threads as shared
 from .as_block import OperatorBlock, as_block
-from .block import Block
+from .block import Block, Pass, Samples
 from .compressed import ColumnsBlock, RowsBlock
 from .dense import DenseBlock
-from .residuals import Samples
-from .source import Pass, Source
+from .source import Source
 
 
 class Stored(Source):

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import _check
-from ..linalg import Samples, kernels
+from ..linalg import Samples
+from ..linalg.compiling import plain
 from .linear import LinearModel, LinearOracle
 
 LARGEST_CLASS = 2**31 - 1
@@ -75,7 +76,7 @@ class MultinomialSamples(Samples):
 
     def residuals(self) -> Callable[[int, int, np.ndarray], None]:
         scores = self.r.reshape(len(self.r), self.classes, -1)
-        return partial(kernels.softmax_residuals, scores, self.b, self.weight)
+        return partial(softmax_residuals, scores, self.b, self.weight)
 
 
 class MultinomialOracle(LinearOracle):
@@ -97,3 +98,41 @@ class MultinomialOracle(LinearOracle):
         # The kernel adds the loss to the first column, and each column has a ridge term.
         value = total.reshape(-1, self._trajectories).sum(axis=0)
         return value if x.ndim > 2 else float(value[0])
+
+
+def _softmax_residuals(z: Any, b: Any, weight: Any, lo: Any, hi: Any, out: Any) -> None:
+    part, labels, w = z[lo:hi], b[lo:hi], weight[lo:hi, None].astype(np.float64)
+    samples = np.arange(len(part))
+    top = part.max(axis=1)
+    score = part[samples, labels]
+    size = np.exp(part - top[:, None])
+    total = size.sum(axis=1, dtype=np.float64)
+    losses = np.where(w == 0, 0.0, w * (np.log(total) + (top - score)))
+    out[: losses.shape[1]] += losses.sum(axis=0)
+    size *= np.where(w == 0, 0.0, w / total)[:, None]
+    size[samples, labels] -= w
+    part[...] = np.where(w[:, None] == 0, 0.0, size)
+
+
+@plain(small=_softmax_residuals)
+def softmax_residuals(z: Any, b: Any, weight: Any, lo: Any, hi: Any, out: Any) -> None:
+    """z (samples, classes, trajectories) <- weight * (softmax(z) - onehot(b)) for samples lo..hi;  out += loss.
+
+    Samples of weight zero have residuals zero. NumPy takes two to five times as long for 10 classes.
+    """
+    for j in range(lo, hi):
+        if weight[j] == 0.0:  # also where a score is infinite
+            z[j] = 0.0
+            continue
+        for k in range(z.shape[2]):
+            top = z[j, 0, k]
+            for c in range(1, z.shape[1]):
+                top = max(top, z[j, c, k])
+            score, total = z[j, b[j], k], 0.0
+            for c in range(z.shape[1]):
+                z[j, c, k] = np.exp(z[j, c, k] - top)
+                total += z[j, c, k]
+            out[k] += weight[j] * (np.log(total) + (top - score))
+            for c in range(z.shape[1]):
+                z[j, c, k] *= weight[j] / total
+            z[j, b[j], k] -= weight[j]

@@ -14,7 +14,8 @@ import numpy as np
 
 from .._threads import over_rows, thread_count
 from ..linalg import Block, Source
-from ..linalg import kernels as products
+from ..linalg.compiling import is_small
+from ..linalg.compressed import add_rows_dot
 from ..linalg.source import joined
 from ..linalg.stored import CompressedColumns, CompressedRows, Dense
 from . import kernels
@@ -213,7 +214,7 @@ def columns_of(A: Source, center: np.ndarray, square: np.ndarray, intercept: boo
     size = A.shape[0] * A.shape[1]
     sparse, dense = isinstance(A, CompressedRows | CompressedColumns), isinstance(A, Dense)
     known = A.opaque and A.shape[1] <= MAX_OPERATOR_COLUMNS and size <= MAX_COPY
-    if known or (sparse and products.is_small(size)) or (dense and size <= MAX_WHOLE_COPY):
+    if known or (sparse and is_small(size)) or (dense and size <= MAX_WHOLE_COPY):
         return ArrayColumns(_columns(A.to_dense(), center, intercept))
     if sparse:
         return SparseColumns(_compressed(A), center, intercept)
@@ -235,11 +236,9 @@ def _compressed_dot(matrix: Any, x: np.ndarray) -> np.ndarray:
     z = np.zeros((lines, *x.shape[1:]))
     threads = min(thread_count(matrix.data.size * x[:1].size), lines)
     if threads <= 1:
-        products.add_rows_dot(*parts, x, 0, lines, z)
+        add_rows_dot(*parts, x, 0, lines, z)
     else:
-        over_rows(
-            lambda _, lo, hi: products.add_rows_dot(*parts, x, lo, hi, z[lo:hi]), lines, threads
-        )
+        over_rows(lambda _, lo, hi: add_rows_dot(*parts, x, lo, hi, z[lo:hi]), lines, threads)
     return z
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import kernels
+from ..linalg.block import residuals
 from ..losses import Quadratic, Squared
+from ..losses.multinomial import softmax_residuals
 from .columns import Columns, SparseColumns, columns_of
 
 MAX_DENSE_QUADRATIC = 5000  # coordinates up to which the matrix of a quadratic function is an array
@@ -117,7 +118,7 @@ class LinearLossModel(LossModel):
         if isinstance(self.columns, SparseColumns):  # products cost little
             self.max_dense = {True: 400, False: 1000}
         self.b = self.b.astype(np.float64)
-        self._kernel = kernels.residuals(self.loss.scalar)
+        self._kernel = residuals(self.loss.scalar)
 
     def _losses(self, z: np.ndarray, weight: np.ndarray) -> float:
         """Return the value at predictions z, which become residuals."""
@@ -226,7 +227,7 @@ class MultinomialModel(LinearLossModel):
 
     def _losses(self, z: np.ndarray, weight: np.ndarray) -> float:
         total = np.zeros(1)
-        kernels.softmax_residuals(z[:, :, None], self.b, weight, 0, self.samples, total)
+        softmax_residuals(z[:, :, None], self.b, weight, 0, self.samples, total)
         return float(total[0])
 
     def _go(self, z: np.ndarray) -> None:

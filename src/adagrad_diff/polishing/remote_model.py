@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..linalg import Block, Samples, kernels
+from ..linalg import Block, Samples
+from ..linalg.block import residuals
 from .columns import Columns, SourceColumns, block_gram
 from .loss_model import LinearLossModel
 
@@ -164,8 +165,8 @@ def _point(
     """Return (value, sum of r, sum of r^2 / weight, sum of h), A' r, and the Hessian on features."""
     z, h = _predictions(block, samples, x, offset, kind, 0.0)
     weight, value = samples.weight.astype(np.float64), np.zeros(1)
-    residuals, b = kernels.residuals(samples.scalar), samples.b.astype(np.float64)
-    residuals(z, b, weight, samples.theta, 0, len(z), value)
+    to_residuals, b = residuals(samples.scalar), samples.b.astype(np.float64)
+    to_residuals(z, b, weight, samples.theta, 0, len(z), value)
     block.tdot(z, sums := np.empty(block.shape[1]))
     squares = np.sum(z**2 / np.where(weight > 0, weight, 1.0))
     hessian = np.empty((0, 0))
