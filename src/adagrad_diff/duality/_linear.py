@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..linalg import Block
-from ..linalg.residuals import residuals
+from ..linalg.block import residuals
 from ..losses import LinearModel
 from ..penalties import Penalty
 from ._products import ExtendedMatrix, two_product

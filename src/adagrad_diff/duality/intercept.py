@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg.residuals import residuals
+from ..linalg.block import residuals
 from ..losses import LinearModel, Multinomial
 
 SEARCH_END = 1e12  # where the search for a slope of the other sign ends

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..linalg.residuals import residuals
+from ..linalg.block import residuals
 from ..losses import LinearModel
 from ..penalties import Penalty
 
