@@ -16,7 +16,7 @@ from .._messages import warn
 from ..losses import LinearModel
 from ..penalties import Penalty
 from ._choices import kind_of, model_of, penalty_of
-from ._data import products, validated
+from ._data import dependent_columns, products, validated
 from ._docs import documentation_link, with_shared_text
 from ._partial_fit import Stream
 from ._path import Path
@@ -109,13 +109,12 @@ class Estimator(SolverParameters):
         found = worst(solutions)
         self.stop_reason_, self.converged_ = found.reason, found.converged
 
-    def _warn(self, solutions: list[Solution]) -> None:
+    def _warn(self, solutions: list[Solution], advice: str = "") -> None:
         """Warn if a problem is not solved."""
         if not self.converged_:
-            message = unconverged(
-                type(self).__name__, solutions, self.tol, self.max_iter, self.alpha
-            )
-            warn(message, ConvergenceWarning)
+            owner = type(self).__name__
+            message = unconverged(owner, solutions, self.tol, self.max_iter, self.alpha)
+            warn(message + advice, ConvergenceWarning)
 
 
 @dataclass
@@ -184,7 +183,11 @@ class LinearEstimator(Path, Estimator):
 
     def _complete(self, problems: Problems) -> Self:
         """Finish `fit`."""
-        self._warn(self._solve(problems, self._strength(problems.total)))
+        solutions = self._solve(problems, self._strength(problems.total))
+        if not self.converged_:
+            names = getattr(self, "feature_names_in_", range(problems.features))
+            loss = problems.losses[0]
+            self._warn(solutions, dependent_columns(loss.A, loss.intercept, names))
         return self
 
     def _penalty(self, problems: Problems, alpha: float) -> Penalty:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import qr, solve_triangular
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (
@@ -19,6 +20,9 @@ from .. import _check
 from ..linalg import Source, as_source
 from ..linalg.as_block import compressed
 
+EXAMINED_SAMPLES = 2000  # in a search for dependent columns, which takes up to a second
+DEPENDENT = 1e-6  # relative distance of a column from the span of others at which solvers stall
+SMALL_COEFFICIENT = 0.01  # relative size of coefficients that do not belong to a dependence
 FLOATS = (np.float64, np.float32)
 # Largest square, as a share of the largest number, such that sums and products of squares are finite.
 OVERFLOW_MARGIN = 1e-6
@@ -99,6 +103,32 @@ def products(X: Any, coefficients: np.ndarray) -> np.ndarray:
     z = np.empty((X.shape[0], *coefficients.shape[1:]), dtype)
     X.dot(np.ascontiguousarray(coefficients, dtype), z)
     return z
+
+
+def dependent_columns(A: Source, centered: bool, names: Any) -> str:
+    """Return a sentence that names columns which are nearly linear combinations of others.
+
+    Return "" if there are none. Only some of the samples are examined.
+    """
+    samples, features = A.shape
+    index = np.unique(np.linspace(0, samples - 1, EXAMINED_SAMPLES, dtype=int))
+    if A.opaque or not 1 < features <= EXAMINED_SAMPLES // 2 or len(index) <= features + 1:
+        return ""
+    rows = A.rows(index).to_dense().astype(np.float64)
+    rows = rows - rows.mean(axis=0) if centered else rows
+    norms = np.linalg.norm(rows, axis=0)
+    R, order = qr(rows / np.where(norms > 0, norms, 1.0), mode="r", pivoting=True)
+    diagonal = np.abs(np.diag(R))
+    rank = int((diagonal > DEPENDENT).sum())
+    if rank == features or norms[order[rank]] == 0:
+        return ""
+    combination = np.abs(solve_triangular(R[:rank, :rank], R[:rank, rank]))
+    others = order[:rank][combination > combination.max() * SMALL_COEFFICIENT]
+    group = ", ".join(repr(names[k]) for k in sorted([*others.tolist(), int(order[rank])]))
+    return (
+        f" Columns {group} of X are nearly linearly dependent, so coefficients are hardly "
+        "determined: drop one of these columns, or add a penalty."
+    )
 
 
 # ------------------------------------------------------------------------------ checks
