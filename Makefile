@@ -9,8 +9,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: reproduce test test-slow coverage test-oldest test-wheel test-sdist kernels lint references graph bench kills mutations docs clean
 
-# The paper's experiments at a size of two minutes; DATA is a directory with LIBSVM files, if there is one.
-DATA ?= $(wildcard ../shared/data)
+# The paper's experiments at a size of two minutes. DATA is a directory with LIBSVM files (optional).
+DATA ?=
 reproduce: .venv/.paper
 	$(BIN)/adagrad-diff reproduce --resume $(if $(DATA),--data $(DATA))
 

@@ -27,10 +27,10 @@ EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem
 # Pages that say what their snippets print are read from top to bottom: these run one after the other, as a reader types
 # them, and print that. Tutorials do so where nothing is installed but their extra.
 EXTRAS = {
-    "statistician": {"sklearn"},
+    "scikit_learn": {"sklearn"},
     "pytorch": {"torch"},
     "jax": {"jax", "optax"},
-    "researcher": {
+    "step_sizes": {
         "sklearn",
         "matplotlib",
         "pandas",
@@ -81,7 +81,7 @@ def test_pages_can_be_typed(page):
 
 
 def test_tutorials_are_found():
-    assert {*EXTRAS, "choosing", "extend"} <= {page.stem for page in READ}
+    assert {*EXTRAS, "minimize", "extend"} <= {page.stem for page in READ}
 
 
 NEEDY = (
@@ -187,7 +187,7 @@ def test_pythons_agree():
     first, last = minors[0], minors[-1]
     assert minors == [*range(first, last + 1)]
     assert project["requires-python"] == f">=3.{first}"
-    for page in ("README.md", "docs/start/install.md"):
+    for page in ("README.md", "docs/guide/install.md"):
         assert f"3.{first} to 3.{last}" in (ROOT / page).read_text(encoding="utf-8"), page
     for page in ("docs/policy.md", "CHANGELOG.md"):
         assert f"and 3.{last}" in (ROOT / page).read_text(encoding="utf-8"), page

@@ -25,11 +25,11 @@ pytestmark = [
 # Of each kind of page one: cards, formulas, tutorials with output, wide tables, pictures, a gallery, references, help texts.
 SHOWN = (
     "index",
-    "start/statistician",
+    "guide/scikit_learn",
     "guide/how_it_works",
-    "guide/choosing",
+    "guide/minimize",
     "rules",
-    "ends",
+    "guide/auto",
     "gallery/index",
     "gallery/portfolio",
     "reference/generated/adagrad_diff.minimize",
@@ -222,7 +222,7 @@ def test_formulas_are_drawn(reader):
 
 @pytest.mark.parametrize(
     ("word", "page"),
-    [("quantile", "QuantileRegressor"), ("embedding", "training"), ("Ctrl-C", "ends")],
+    [("quantile", "QuantileRegressor"), ("embedding", "pytorch"), ("Ctrl-C", "auto")],
 )
 def test_search_finds(reader, word, page):
     reader.open(SITE / "search.html")
@@ -257,7 +257,7 @@ def test_everybody_can_use_it(reader, name):
         assert found[1] == [], json.dumps(found[1], indent=1)
 
 
-TUTORIALS = ("start/statistician", "start/pytorch", "start/jax", "start/researcher")
+TUTORIALS = ("guide/scikit_learn", "start/pytorch", "start/jax", "start/researcher")
 
 
 @pytest.mark.parametrize("name", ["index", *TUTORIALS, "reference/cli"])
