@@ -1,4 +1,4 @@
-"""How runs end: the table of docs/ends.md is what the code does, and every failure is told on every path."""
+"""How runs end: the table of docs/guide/auto.md is what the code does, and every failure is told on every path."""
 
 import re
 from functools import partial
@@ -53,9 +53,10 @@ ENDS = {  # options that lead to each end
 
 def rows():
     text = (
-        (Path(__file__).parents[2] / "docs" / "ends.md")
+        (Path(__file__).parents[2] / "docs" / "guide" / "auto.md")
         .read_text()
-        .partition("## Continuing a run")[0]
+        .partition("## How a run ends")[2]
+        .partition("## Continue")[0]
     )
     cells = [
         re.split(r"\s*\|\s*", line.strip("| \n"))

@@ -1,7 +1,7 @@
 """The loop around every solver: when a run ends, what is recorded, and what an interrupt leaves.
 
-An iteration replaces the state as a whole, so Ctrl-C loses at most one iteration. docs/ends.md has a
-table of all ends.
+An iteration replaces the state as a whole, so Ctrl-C loses at most one iteration. The table in
+docs/guide/auto.md lists all ends.
 """
 
 from __future__ import annotations

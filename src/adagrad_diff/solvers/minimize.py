@@ -166,7 +166,7 @@ def minimize(
         The step-size rule. With a rule, `eta`, `eps` and `blocks` are left out.
     eta : "auto", float, array or callable, optional
         The step size of `AdaGradDiff`. "auto", the default without a rule, runs a portfolio of step
-        sizes, about three gradients per iteration, and polishes its answer (docs/auto.md).
+        sizes, about three gradients per iteration, and polishes its answer (docs/guide/auto.md).
     eps, blocks : optional
         Further parameters of `AdaGradDiff`: 1e-8 and single coordinates by default (one block if the
         penalty has no prox in a metric with several weights).
@@ -224,7 +224,7 @@ def minimize(
         gap are evaluated at exactly x and x_best in double precision or better, and rounding errors
         count against the gap.
         success means that the tolerance was reached, or that none was given and a budget was used
-        (docs/ends.md).
+        (docs/guide/auto.md).
         With eta="auto", x, x_avg and x_best are the best iterate, nfev counts the gradients of all step
         sizes, eta and rule are those that led to x (None if no iteration did), finish says what
         polishing has done (see `PolishReport`), and subgradients are measured in coordinates in which

@@ -42,7 +42,7 @@ SILENT = (Status.CALLBACK, Status.INTERRUPTED)  # ends without a warning, as the
 
 
 def succeeded(codes: Any, tol: float | None) -> np.ndarray:
-    """Return which of these ends are a success (the table in docs/ends.md)."""
+    """Return which of these ends are a success (the table in docs/guide/auto.md)."""
     used_up = np.isin(codes, BUDGETS) & (tol is None)
     return np.asarray((np.asarray(codes) == Status.CONVERGED) | used_up)
 
