@@ -198,7 +198,7 @@ def test_sizes_are_checked(penalty):
         Squared(np.eye(3), np.ones(3), intercept=True),
         Quadratic(np.eye(3), np.ones(3)),
     ):
-        with pytest.raises(ValueError, match="penalised coordinates"):
+        with pytest.raises(ValueError, match="penalized coordinates"):
             duality_gap(loss, penalty, np.zeros(loss.shape))
 
 

@@ -209,9 +209,9 @@ class Kinked(LinearModel):
         (
             LAD(A, REAL),
             GroupL2(1.0, np.zeros(10_000, int)),
-            "10000 group labels, but there are 6 penalised",
+            "10000 group labels, but there are 6 penalized",
         ),
-        (LAD(A, REAL, intercept=True), SLOPE(np.ones(7)), "7 strengths, but there are 6 penalised"),
+        (LAD(A, REAL, intercept=True), SLOPE(np.ones(7)), "7 strengths, but there are 6 penalized"),
         (Hinge(A, np.ones(23), intercept=True), L1(1.0), None),
     ],
 )

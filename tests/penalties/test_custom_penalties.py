@@ -132,7 +132,7 @@ def test_no_penalty():
 
 
 def test_an_intercept_may_have_a_block_of_its_own():
-    """The penalised coordinates share one step, and that is all a scalar metric asks for."""
+    """The penalized coordinates share one step, and that is all a scalar metric asks for."""
     A = np.random.default_rng(0).standard_normal((30, 4))
     b = A @ [2.0, -1.0, 0.0, 0.0] + 3.0
     penalty = SLOPE([0.4, 0.3, 0.2, 0.1])

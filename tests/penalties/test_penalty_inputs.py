@@ -132,7 +132,7 @@ def test_wrong_lengths_on_the_way():
         lambda: minimize(loss, penalty=penalty, eta=1.0),
     ):
         with pytest.raises(
-            ValueError, match=r"has 10000 group labels, but there are 3 penalised coordinates"
+            ValueError, match=r"has 10000 group labels, but there are 3 penalized coordinates"
         ):
             call()
 
@@ -466,7 +466,7 @@ ONE, TWO = p.L1(1.0), p.L1([1.0, 2.0])
         ),
         (
             lambda: p.ElasticNet(1.0, [1.0, 2.0]).check_size(3),
-            r"ElasticNet\(.*2 strengths, but there are 3 penalised coord",
+            r"ElasticNet\(.*2 strengths, but there are 3 penalized coord",
         ),
         (
             lambda: minimize(Squared(np.eye(3), [1, 2, 3]), penalty=TWO, eta=1.0),
@@ -566,7 +566,7 @@ ONE, TWO = p.L1(1.0), p.L1([1.0, 2.0])
         ),
         (
             lambda: p.Separable([([5], ONE)]).check_size(5),
-            r"Part 0 of Separable names 5, but there are 5 penalised coordinates",
+            r"Part 0 of Separable names 5, but there are 5 penalized coordinates",
         ),
         (
             lambda: p.Separable([([-6], ONE)]).prox(np.ones(5), 1.0),
@@ -588,7 +588,7 @@ ONE, TWO = p.L1(1.0), p.L1([1.0, 2.0])
         ),
         (
             lambda: p.Precomposed(ONE, [1.0, 0.0]),
-            r"The 'diagonal' parameter of Precomposed has a zero",
+            r"The 'diagonal' parameter of Precomposed has an entry whose square",
         ),
         (
             lambda: p.Precomposed(ONE, [1.0, 2.0]).check_size(3),
@@ -644,11 +644,11 @@ ONE, TWO = p.L1(1.0), p.L1([1.0, 2.0])
         (lambda: p.Separable([(slice(2**70, None), ONE)]), COORDINATES),
         (
             lambda: p.Unpenalised(ONE, free=10**13).prox([1.0], 1.0),
-            r"names 10000000000000, but there are 1 penalised",
+            r"names 10000000000000, but there are 1 penalized",
         ),
         (
             lambda: p.Separable([(slice(10**13), ONE)]).value([1.0]),
-            r"names 10000000000000, but there are 1 penalised",
+            r"names 10000000000000, but there are 1 penalized",
         ),
     ],
 )

@@ -120,11 +120,11 @@ ARGUMENTS = [
         r"'penalty' must be None or have methods value\(x\) and prox\(z, step\). Got 0.1",
     ),
     ({"penalty": L1}, TypeError, "'penalty' must be None or have methods"),
-    ({"penalty": L1([0.1, 0.2])}, ValueError, "2 strengths, but there are 3 penalised coordinates"),
+    ({"penalty": L1([0.1, 0.2])}, ValueError, "2 strengths, but there are 3 penalized coordinates"),
     (
         {"penalty": Box([0.0] * 4, 1.0)},
         ValueError,
-        "4 bounds, but there are 3 penalised coordinates",
+        "4 bounds, but there are 3 penalized coordinates",
     ),
     ({"x0": None}, ValueError, "'x0' is needed: the loss is a function"),
     ({"x0": 1.0}, ValueError, r"'x0' must have at least one dimension. Got shape \(\)"),

@@ -81,7 +81,7 @@ def check_length(size: int, expected: int, owner: str, what: str, or_one: bool =
     """Raise if vectors of this size do not fit a penalty that has `expected` labels, strengths, ..."""
     if size != expected and not (or_one and expected == 1):
         raise ValueError(
-            f"{owner} has {expected} {what}, but there are {size} penalised coordinates."
+            f"{owner} has {expected} {what}, but there are {size} penalized coordinates."
         )
 
 

@@ -31,7 +31,7 @@ class ElasticNet(Penalty):
     --------
     >>> from adagrad_diff.penalties import ElasticNet
     >>> ElasticNet(1.0, 2.0).prox([3.0, -0.5], step=0.5).tolist()
-    [1.25, -0.0]
+    [1.25, 0.0]
     """
 
     properties = frozenset({"separable"})
@@ -99,7 +99,7 @@ class L1(ElasticNet):
     --------
     >>> from adagrad_diff.penalties import L1
     >>> L1(1.0).prox([3.0, -0.5, -2.0], step=[1.0, 1.0, 0.1]).tolist()
-    [2.0, -0.0, -1.9]
+    [2.0, 0.0, -1.9]
     """
 
     def __init__(self, lam: ArrayLike):

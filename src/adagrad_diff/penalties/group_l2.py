@@ -47,7 +47,7 @@ class GroupL2(Norm):
     groups : array of int
         The label of each coordinate's group. Coordinates of a group need not be neighbours.
     weights : array, optional
-        One weight >= 0 per group, in the order of the sorted labels; 1 by default. A group of weight 0 is not penalised.
+        One weight >= 0 per group, in the order of the sorted labels; 1 by default. A group of weight 0 is not penalized.
 
     Examples
     --------

@@ -83,5 +83,5 @@ class Nuclear(Norm):
         rows, columns = self.shape
         if rows * columns != size:
             raise ValueError(
-                f"Nuclear is of matrices of shape {self.shape}, but there are {size} penalised coordinates."
+                f"Nuclear is of matrices of shape {self.shape}, but there are {size} penalized coordinates."
             )

@@ -21,7 +21,7 @@ class Separable(Penalty):
 
     .. math:: \varphi(x) = \sum_k \varphi_k(x_{I_k}), \qquad \text{prox}(z, s)_{I_k} = \text{prox}_k(z_{I_k}, s_{I_k})
 
-    Coordinates that no part names are not penalised.
+    Coordinates that no part names are not penalized.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Separable(Penalty):
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
-        """The sum of the parts' conjugates; infinite unless y is zero where nothing is penalised."""
+        """The sum of the parts' conjugates; infinite unless y is zero where nothing is penalized."""
         y = point(self, y, "y")
         _, pairs, rest = self.plan(len(y))
         return sum(
@@ -132,7 +132,7 @@ class Separable(Penalty):
 
     @quiet
     def polar(self, y: ArrayLike) -> Any:
-        """The largest of the parts' polars; infinite unless y is zero where nothing is penalised."""
+        """The largest of the parts' polars; infinite unless y is zero where nothing is penalized."""
         y = point(self, y, "y")
         _, pairs, rest = self.plan(len(y))
         return np.max(
@@ -193,7 +193,7 @@ class Separable(Penalty):
         numbers, last = _numbers(where), size if isinstance(where, slice) else size - 1
         if (beyond := numbers[(numbers > last) | (numbers < -size)]).size:
             raise ValueError(
-                f"Part {k} of {self.name} names {beyond[0]}, but there are {size} penalised coordinates."
+                f"Part {k} of {self.name} names {beyond[0]}, but there are {size} penalized coordinates."
             )
         return np.asarray(np.arange(size)[where])
 

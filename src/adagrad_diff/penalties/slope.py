@@ -1,4 +1,4 @@
-"""SLOPE, the sorted L1 norm: the larger a coordinate is among the others, the stronger it is penalised."""
+"""SLOPE, the sorted L1 norm: the larger a coordinate is among the others, the stronger it is penalized."""
 
 from __future__ import annotations
 

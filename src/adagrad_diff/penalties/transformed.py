@@ -76,20 +76,14 @@ class Scaled(_Wrapped):
     --------
     >>> from adagrad_diff.penalties import L1, Scaled
     >>> Scaled(L1(1.0), 2.0).prox([3.0, -0.5], step=1.0).tolist()
-    [1.0, -0.0]
+    [1.0, 0.0]
     """
 
     def __init__(self, penalty: Any, factor: float):
-        self.penalty, self.factor = (
-            as_penalty(penalty),
-            _check.nonnegative(factor, "factor", "Scaled"),
-        )
-        self._set = "set" in self.penalty.properties
-        if (
-            self.factor == 0.0
-            and not self._set
-            and not {"norm", "seminorm"} & self.penalty.properties
-        ):
+        self.penalty = as_penalty(penalty)
+        self.factor = _check.nonnegative(factor, "factor", "Scaled")
+        self._factor = 1.0 if "set" in self.penalty.properties else self.factor
+        if not (self._factor or {"norm", "seminorm"} & self.penalty.properties):
             raise ValueError(
                 f"The 'factor' parameter of Scaled is 0, but 0 times {self.penalty.name} is known only for norms and sets. "
                 "Use Zero() for no penalty."
@@ -99,55 +93,38 @@ class Scaled(_Wrapped):
     def properties(self) -> frozenset[str]:  # type: ignore[override]
         """Those of the penalty; zero times a norm is a seminorm."""
         inner = self.penalty.properties
-        return (
-            frozenset({"seminorm" if k == "norm" else k for k in inner})
-            if self.factor == 0.0 and not self._set
-            else inner
-        )
+        return inner if self._factor else (inner - {"norm"}) | {"seminorm"}
 
     @quiet
     def value(self, x: ArrayLike) -> Any:
         x = point(self, x)
-        if self.factor == 0.0 and not self._set:
-            return np.zeros(x.shape[1:])[()]
-        return self.penalty.value(x) * (1.0 if self._set else self.factor)
+        return self._factor * self.penalty.value(x) if self._factor else np.zeros(x.shape[1:])[()]
 
     @quiet
     def apply(self, z: np.ndarray, step: np.ndarray, out: np.ndarray) -> None:
-        if self._set:
-            self.penalty.apply(z, step, out)
-        elif self.factor > 0.0:
-            out[...] = inner_prox(self.penalty, z, step * np.float64(self.factor))
-        else:
-            out[...] = z
+        factor = np.float64(self._factor)
+        out[...] = inner_prox(self.penalty, z, step * factor) if factor else z
 
     @quiet
     def conjugate(self, y: ArrayLike) -> Any:
         """factor * phi*(y / factor)."""
         y = point(self, y, "y")
-        if self._set:
-            return self.penalty.conjugate(y)
-        if self.factor == 0.0:
+        if not self._factor:
             return indicator((y == 0).all(axis=0))
-        return self.factor * self.penalty.conjugate(y / self.factor)
+        return self._factor * self.penalty.conjugate(y / self._factor)
 
     def _conjugate_near(self, y: np.ndarray, e: np.ndarray) -> tuple[Any, Any]:
-        factor = 1.0 if self._set else self.factor
-        value, size = conjugate_inside(self.penalty, y / factor, e / factor)
-        return factor * value, factor * size
+        value, size = conjugate_inside(self.penalty, y / self._factor, e / self._factor)
+        return self._factor * value, self._factor * size
 
     def quadratic_terms(self, size: int) -> QuadraticTerms | None:
         terms = self.penalty.quadratic_terms(size)
-        if terms is None or self._set:
-            return terms
-        strength = None if terms.strength is None else self.factor * terms.strength
-        return replace(
-            terms,
-            l1=self.factor * terms.l1,
-            l2=self.factor * terms.l2,
-            strength=strength,
-            rounding=terms.rounding + EPS,
-        )
+        if terms is None:
+            return None
+        l1, l2 = self._factor * terms.l1, self._factor * terms.l2
+        strength = None if terms.strength is None else self._factor * terms.strength
+        rounding = terms.rounding + EPS
+        return replace(terms, l1=l1, l2=l2, strength=strength, rounding=rounding)
 
     def norm_part(self) -> Penalty | None:
         norm = self.penalty.norm_part()
@@ -188,10 +165,8 @@ class Translated(_Wrapped):
     """
 
     def __init__(self, penalty: Any, shift: ArrayLike):
-        self.penalty, self.shift = (
-            as_penalty(penalty),
-            per_coordinate(shift, "shift", "Translated"),
-        )
+        self.penalty = as_penalty(penalty)
+        self.shift = per_coordinate(shift, "shift", "Translated")
 
     @property
     def properties(self) -> frozenset[str]:  # type: ignore[override]
@@ -255,19 +230,14 @@ class Precomposed(_Wrapped):
     """
 
     def __init__(self, penalty: Any, diagonal: ArrayLike):
-        self.penalty, self.diagonal = (
-            as_penalty(penalty),
-            per_coordinate(diagonal, "diagonal", "Precomposed"),
-        )
-        if (self.diagonal == 0).any():
-            raise ValueError(
-                "The 'diagonal' parameter of Precomposed has a zero: leave such coordinates out by Unpenalised."
-            )
+        self.penalty = as_penalty(penalty)
+        self.diagonal = per_coordinate(diagonal, "diagonal", "Precomposed")
         with np.errstate(over="ignore", under="ignore"):
             square = self.diagonal**2
         if not ((square > 0) & (square < np.inf)).all():
             raise ValueError(
-                "The 'diagonal' parameter of Precomposed has an entry whose square, which the prox needs, is zero or infinite."
+                "The 'diagonal' parameter of Precomposed has an entry whose square, which the prox needs, is zero or "
+                "infinite. Leave coordinates without a penalty out by Unpenalised."
             )
         same = (np.abs(self.diagonal) == np.abs(self.diagonal[0])).all()
         if self.penalty.accepts != "diagonal" and not same:
