@@ -290,7 +290,7 @@ def test_rules_of_all_kinds():
     ("rules", "error", "text"),
     [
         ([], ValueError, "'rules' is empty"),
-        (["AdaGard"], ValueError, "'AdaGard', which is none of AdaGradDiff, AdamDiff"),
+        (["AdaGard"], ValueError, "'AdaGard', which is not one of AdaGradDiff, AdamDiff"),
         ([AdaGrad, "AdaGrad"], ValueError, "has a name twice"),
         ([3], TypeError, "'rules' must be rules, rule classes or functions"),
         ({"none": lambda eta: eta}, TypeError, "none made 1.0"),

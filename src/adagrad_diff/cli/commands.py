@@ -165,7 +165,7 @@ def compare(**options: Any) -> None:
 
     Every rule runs with many step sizes. The page shows how much the step size matters. DATA is a
     CSV, Parquet, NPZ or LIBSVM file, or the name of a LIBSVM data set. After Ctrl-C, the same
-    command continues. Every comparison is kept in a folder of its own next to --out.
+    command continues. Every comparison is kept in a separate folder next to --out.
 
     DATA may also be MODULE:FUNCTION, a training function train(method, lr, seed) that returns a
     loss or a loss curve. Then --rules are the methods it knows, --etas learning rates, --starts

@@ -321,7 +321,9 @@ def _named(rules: Any) -> Iterable[tuple[str, Any]]:
 def _method(name: str, rule: Any, known: dict[str, type[Rule]], penalty: Penalty) -> Method:
     if isinstance(rule, str):
         if rule not in known:
-            raise _check.InputError(f"'rules' has {rule!r}, which is none of {', '.join(known)}.")
+            raise _check.InputError(
+                f"'rules' has {rule!r}, which is not one of {', '.join(known)}."
+            )
         rule = known[rule]
     make = _factory(rule, penalty)
     made = make(1.0)

@@ -70,11 +70,11 @@ def plot_gaps(found: Sensitivity, iterate: str) -> Figure:
     with style():
         figure, ((axes,),) = new_figure(6.4, 3.6)
         axes.set(xscale="log", ylabel=f"{found.gap_name}, {iterate} iterate")
-        beside = found.etas[-1]
+        position = found.etas[-1]
         for row, rule in enumerate(found.rules):
             if free[row]:
-                beside *= FREE_DISTANCE
-                curve(axes, [beside], gaps[row, :1], rule, **{**line_of(rule), "linestyle": ""})
+                position *= FREE_DISTANCE
+                curve(axes, [position], gaps[row, :1], rule, **{**line_of(rule), "linestyle": ""})
             else:
                 curve(axes, found.etas, gaps[row], rule, **line_of(rule))
         axes.set_xlabel(r"step size $\eta$" + ", and rules without one" * int(free.any()))

@@ -62,7 +62,7 @@ def decades(etas: Any, values: Any, threshold: float) -> tuple[float, bool]:
     crossing = (left < 0) != (right < 0)
     inside, outside = np.minimum(left, right)[crossing], np.maximum(left, right)[crossing]
     # From a value of zero, a line crosses the threshold only at its other end; to an infinite
-    # value, it crosses at once. Between the two the crossing may be anywhere, and half of the
+    # value, it crosses there. Between the two the crossing may be anywhere, and half of the
     # interval counts.
     zero, infinite = np.isneginf(inside), np.isposinf(outside)
     with np.errstate(invalid="ignore"):

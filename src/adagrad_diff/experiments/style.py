@@ -71,7 +71,7 @@ MATPLOTLIB = {
     "lines.markersize": 3.4,
     "legend.frameon": False,
     "legend.fontsize": TEXT,
-    "pdf.fonttype": 42,  # TrueType: journals refuse type 3
+    "pdf.fonttype": 42,  # TrueType: journals do not accept type 3
     "figure.dpi": 300,
     "savefig.dpi": "figure",
 }

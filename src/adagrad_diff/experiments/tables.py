@@ -67,7 +67,7 @@ def _cell(one: Mapping[str, Any], name: str, spec: str, at_least: str) -> str:
     value = one[name]
     if name.startswith("decades") and one.get("free"):
         return "all" if value > 0 else "-"
-    if isinstance(value, str):  # in one line, without characters that a terminal acts upon
+    if isinstance(value, str):  # in one line, without control characters of terminals
         return " ".join("".join(c if c.isprintable() else " " for c in value).split())
     mark = at_least if one.get(name.replace("decades", "at_edge")) is True else ""
     return "" if value is None else f"{mark}{value:{spec}}"

@@ -136,14 +136,14 @@ def batches(rows: list[Row], group: Group) -> Iterator[list[Row]]:
         if torch.compiler.is_compiling():
             yield same
             continue
-        room = limit = BATCH_ENTRIES.get(device.type, ACCELERATOR_ENTRIES)
+        space = limit = BATCH_ENTRIES.get(device.type, ACCELERATOR_ENTRIES)
         batch: list[Row] = []
         for row in same:
             for piece in pieces(row, limit, group["penalty"]):
-                room -= piece[0].numel()
-                if batch and room < 0:
+                space -= piece[0].numel()
+                if batch and space < 0:
                     yield batch
-                    batch, room = [], limit - piece[0].numel()
+                    batch, space = [], limit - piece[0].numel()
                 batch.append(piece)
         yield batch
 
