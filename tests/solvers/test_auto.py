@@ -23,7 +23,6 @@ from adagrad_diff import (
 )
 from adagrad_diff.penalties import Zero
 from loss_zoo import problem
-from pairwise import pairwise
 
 
 def data(samples=80, features=6, seed=0):
@@ -89,27 +88,6 @@ def test_shifted_columns_do_not_matter():
         minimize(LAD(X, b, intercept=True), penalty=L1(0.05), max_iter=400) for X in (A, far)
     )
     assert shifted.fun == pytest.approx(near.fun, rel=1e-4)
-
-
-FORMATS = {
-    "C": np.ascontiguousarray,
-    "F": np.asfortranarray,
-    "float32": lambda A: A.astype(np.float32),
-    "csr": sparse.csr_array,
-    "csc": sparse.csc_array,
-}
-
-
-@pairwise(kind=[LAD, Multinomial, Poisson], layout=FORMATS, penalty=[L1(0.02), Zero()])
-def test_layouts_of_shifted_columns(kind, layout, penalty):
-    """Centering the columns leaves their layout alone and does not change the run."""
-    plain, rng = problem(kind, samples=30, intercept=True)
-    A, options = plain.A.array + 2.0, {"intercept": True, "sample_weight": rng.uniform(1, 2, 30)}
-    expected, found = (
-        minimize(kind(B, plain.b, **options), penalty=penalty, max_iter=60)
-        for B in (A, FORMATS[layout](A))
-    )
-    assert found.fun == pytest.approx(expected.fun, rel=1e-3 if layout == "float32" else 1e-6)
 
 
 def test_sparse_data_stay_sparse_and_constant_columns_are_harmless():
@@ -259,16 +237,3 @@ def test_constant_targets(kind, level):
     )
     assert result.success, result.message
     assert result.x[-1] == pytest.approx(level, rel=1e-2)
-
-
-def test_norms_of_several_gradients_are_those_of_each():
-    """In the coordinates of a standardized problem, too, where every coordinate has a scale of its own."""
-    from adagrad_diff.solvers.problem import Layout, Problem
-
-    loss = Squared(np.eye(5, 3) * [1.0, 10.0, 100.0], np.arange(5.0))
-    problem = Problem(loss, L1(0.1), Layout((3,)), np.float64, 2).standardized()
-    g = np.arange(6.0).reshape(3, 2)
-    expected = [np.linalg.norm(g[:, k] * problem.scale) for k in range(2)]
-    assert problem.scale[0] == 10 * problem.scale[1]
-    np.testing.assert_allclose(problem.norm(g), expected)
-    np.testing.assert_allclose(problem.norm(g[:, 0]), expected[0])

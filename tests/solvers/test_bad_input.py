@@ -14,18 +14,14 @@ from adagrad_diff import (
     Box,
     ConvergenceError,
     ConvergenceWarning,
-    GroupL2,
     Logistic,
-    Multinomial,
     Poisson,
     Quadratic,
     Squared,
     Status,
     iterate,
     minimize,
-    scipy_method,
 )
-from adagrad_diff.penalties import SLOPE
 from looping import looped
 from pairwise import pairwise
 from user_losses import Barrier, Bowl, data
@@ -356,26 +352,3 @@ def test_gradients_whose_squares_overflow_are_not_taken_for_success(dtype):
         np.testing.assert_allclose(result.x, np.linalg.lstsq(A, REAL)[0], rtol=1e-2, atol=1e-2)
     else:
         assert result.status == Status.NOT_FINITE
-
-
-LARGE = np.ma.masked_array(np.linspace(-1.0, 1.0, 900).reshape(30, 30))  # whose text has many lines
-SHOWN = {
-    "eta": lambda: minimize(lambda x: (x @ x, 2 * x), np.ones(3), eta=LARGE.data),
-    "tol": lambda: minimize(lambda x: (x @ x, 2 * x), np.ones(3), eta=0.1, tol=LARGE),
-    "blocks": lambda: minimize(lambda x: (x @ x, 2 * x), np.ones(3), eta=0.1, blocks=LARGE.data),
-    "groups": lambda: GroupL2(0.1, LARGE.data),
-    "weights": lambda: GroupL2(0.1, [0, 1], weights=[LARGE.data.tolist()]),
-    "lams": lambda: SLOPE(-LARGE.data),
-    "classes": lambda: Multinomial(np.ones((3, 1)), [0, 1, 2], classes=LARGE.data),
-    "bounds": lambda: scipy_method(
-        lambda x: x @ x, np.ones(3), jac=lambda x: 2 * x, bounds=LARGE.data
-    ),
-}
-
-
-@looped("name", SHOWN)
-def test_messages_are_one_line_whatever_was_given(name):
-    with pytest.raises((ValueError, TypeError)) as caught:
-        SHOWN[name]()
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 400

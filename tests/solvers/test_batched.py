@@ -191,41 +191,6 @@ def test_one_diverges_and_the_others_finish():
     assert_each_as_if_alone(batch, singles, rtol=1e-12)
 
 
-@pytest.mark.parametrize("more", [0, 1, 20])
-def test_a_gradient_that_is_not_a_number(more):
-    """It is seen in the last iteration, in the one before, and earlier."""
-
-    def f(x):
-        value, g = Bowl()(x)
-        return value, np.where(x[0] > 0.9, np.nan, g)
-
-    path = []
-    minimize(
-        Bowl(), np.zeros(3), eta=0.1, max_iter=100, callback=lambda result: path.append(result.x[0])
-    )
-    n = 1 + int(np.argmax(np.array(path) > 0.9))  # x^{n+1} is the first point with a bad gradient
-    assert 1 < n < 100
-    batch = minimize(f, np.zeros(3), eta=[0.1, 0.001], max_iter=n + more, on_failure="ignore")
-    assert batch.status.tolist() == [Status.NOT_FINITE, Status.MAX_ITER]
-    assert batch.success.tolist() == [False, True]
-    assert batch.nit[0] in (n - 1, n)
-    for name in ("x", "x_avg", "x_best", "fun", "fun_best"):
-        assert np.isfinite(batch[name]).all(), name
-    for k, eta in enumerate([0.1, 0.001]):
-        np.testing.assert_allclose(
-            batch.x[:, k],
-            minimize(Bowl(), np.zeros(3), eta=eta, max_iter=batch.nit[k]).x,
-            rtol=1e-12,
-        )
-
-
-def test_all_fail():
-    with pytest.warns(ConvergenceWarning, match="2 of 2 trajectories"):
-        result = minimize(Barrier(), [2.0, 3.0], eta=[50.0, 60.0])
-    assert result.success.tolist() == [False, False]
-    assert result.nit.tolist() == [0, 0]
-
-
 def test_a_start_that_is_outside_the_domain():
     result = minimize(
         Barrier(), np.array([[2.0, -1.0], [3.0, 1.0]]), eta=0.1, max_iter=5, on_failure="ignore"
@@ -255,34 +220,3 @@ def test_callback_sees_all_trajectories_all_the_time(tmp_path):
             == minimize(Bowl(), np.zeros(3), eta=run["eta"][k], max_iter=1).fun_best
         )
     assert np.array_equal(load_state(tmp_path / "run.npz").x, result.x)
-
-
-def test_a_function_that_reuses_its_memory():
-    memory = np.empty(2), np.empty((3, 2))
-
-    def f(x):
-        value, gradient = (array[..., : x.shape[1]] for array in memory)
-        value[:], gradient[:] = Bowl()(x)
-        value[x[0] > 0.5] = (
-            np.nan
-        )  # at some point the first trajectory fails; its last value must not be touched
-        x[:] = np.nan
-        return value, gradient
-
-    run = {"x0": np.zeros((3, 2)), "eta": [0.2, 0.01], "max_iter": 30, "on_failure": "ignore"}
-    result = minimize(f, **run)
-    n = result.nit[0]
-    assert 0 < n < 30
-    assert result.status.tolist() == [Status.NOT_FINITE, Status.MAX_ITER]
-    expected = minimize(Bowl(), **{**run, "max_iter": n})
-    for name in ("x", "x_avg", "x_best", "jac", "fun"):
-        np.testing.assert_allclose(
-            result[name][..., 0], expected[name][..., 0], rtol=1e-12, err_msg=name
-        )
-    np.testing.assert_allclose(result.fun[1], minimize(Bowl(), **run).fun[1], rtol=1e-13)
-
-
-def test_values_whose_multiple_overflows():
-    """No warning on the way to the verdict: the starts are as large as what comes."""
-    result = minimize(LAD(A, 1e300 * REAL), np.zeros((A.shape[1], 2)), eta=[0.1, 1.0], max_iter=3)
-    assert (result.status == Status.MAX_ITER).all()

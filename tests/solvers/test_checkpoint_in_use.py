@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -54,26 +53,6 @@ def test_another_process(tmp_path):
     path.unlink()  # of another problem
     assert run(path).nit == 20
     assert [found.name for found in tmp_path.iterdir()] == ["run.npz"]
-
-
-def test_another_thread(tmp_path):
-    path, inside, go = tmp_path / "run.npz", threading.Event(), threading.Event()
-
-    def wait(intermediate_result):
-        inside.set()
-        go.wait()
-
-    thread = threading.Thread(target=run, args=(path,), kwargs={"callback": wait})
-    thread.start()
-    try:
-        inside.wait()
-        with in_use(path):
-            run(path)
-        run(tmp_path / "other.npz")
-    finally:
-        go.set()
-        thread.join()
-    assert run(path).nit == 20
 
 
 def test_a_run_inside_of_itself(tmp_path):

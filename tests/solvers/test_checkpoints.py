@@ -23,7 +23,6 @@ from adagrad_diff import (
     Ridge,
     Status,
     minimize,
-    scipy_method,
 )
 from damage import at_most
 from pairwise import pairwise
@@ -249,22 +248,6 @@ def test_with_a_state(tmp_path):
         minimize(LAD(A, REAL), eta=0.3, max_iter=30, checkpoint=path)
 
 
-def test_through_scipy(tmp_path):
-    import scipy.optimize
-
-    def solve(callback=None, **options):
-        f = lambda x: (((x - 3.0) ** 2).sum(), 2.0 * (x - 3.0))
-        options |= {"eta": 0.5, "maxiter": 50}
-        return scipy.optimize.minimize(
-            f, [0.0, 0.0], jac=True, method=scipy_method, options=options, callback=callback
-        )
-
-    whole, kept = solve(), {"checkpoint": tmp_path / "run.npz", "every": 0.0}
-    with pytest.raises(Crash):
-        solve(crash_at(20), **kept)
-    assert np.array_equal(solve(**kept).x, whole.x)
-
-
 # ------------------------------------------------------------ what is refused
 
 OTHERS = {
@@ -317,16 +300,6 @@ def test_what_is_no_path(tmp_path):
 
 
 # ------------------------------------------------------------ disks
-
-
-def test_nothing_is_computed_where_nothing_can_be_written(tmp_path):
-    calls = []
-    with pytest.raises(
-        OSError,
-        match=r"The checkpoint .*run.npz cannot be written: .*\. There is none\. Make room or choose",
-    ):
-        minimize(counted(calls), START, eta=0.3, checkpoint=tmp_path / "missing" / "run.npz")
-    assert not calls
 
 
 def test_a_disk_that_is_full_later(tmp_path):

@@ -4,13 +4,12 @@ import hashlib
 import inspect
 import json
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
 import adagrad_diff as ad
-from adagrad_diff import L1, AdaGrad, AdaGradDiff, Box, Logistic, Ridge, minimize
+from adagrad_diff import L1, Logistic, minimize
 from adagrad_diff.losses import LinearModel
 from adagrad_diff.solvers.checkpoint import describe, difference
 from complete import assert_complete
@@ -222,16 +221,6 @@ def test_arrays():
     assert text(np.empty((0, 3))) != text(np.empty((0, 4)))
 
 
-@looped("dtype", ["?", "i1", "u4", "f2", "f4", "f8", "g", "c16", "U3", "S3", "M8[s]", "m8[D]"])
-@looped("size", [3, 20])
-def test_any_dtype(dtype, size):
-    one = np.arange(size).astype(dtype)
-    another = one.copy()
-    another[-1] = one[0]
-    assert text(one) == text(one.copy()) != text(another)
-    assert text(one[1]) == text(one[1].copy()) != text(another[-1])
-
-
 def test_a_large_array_is_not_copied():
     array = np.asfortranarray(np.random.default_rng(0).standard_normal((1000, 200)))
     for view in (array, array[::2], array.T):
@@ -241,35 +230,6 @@ def test_a_large_array_is_not_copied():
             assert tracemalloc.get_traced_memory()[1] < 0.2 * array.nbytes
         finally:
             tracemalloc.stop()
-
-
-def test_values_that_json_does_not_have():
-    values = [
-        float("nan"),
-        float("inf"),
-        float("-inf"),
-        np.float32("inf"),
-        np.array([np.nan, 1.0]),
-        np.array([np.nan, 2.0]),
-    ]
-    for value in values:
-        one = describe(value)
-        assert difference(one, json.loads(text(value))) is None  # NaN is the same as NaN
-    assert len({text(value) for value in values[:3]}) == 3
-    assert text(values[-1]) != text(values[-2])
-    pairs = [
-        ({1, 2}, {1, 3}),
-        (range(3), range(4)),
-        (slice(1), slice(2)),
-        (Path("a"), Path("b")),
-        (b"a", b"b"),
-        (1j, 2j),
-    ]
-    distinct = [frozenset("a"), *(value for pair in pairs for value in pair)]
-    assert len({text(value) for value in distinct}) == len(distinct)
-    one, other = {0, 8}, {8, 0}
-    assert list(one) != list(other)  # as the order of strings differs between processes
-    assert text(one) == text(other)
 
 
 def test_where_descriptions_differ():
@@ -287,17 +247,3 @@ def test_where_descriptions_differ():
         assert difference(one, {**one, **change}) == where
         assert difference({**one, **change}, one) == where
     assert difference(one, json.loads(json.dumps(one))) is None
-
-
-def test_where_problems_differ():
-    def where(**changes):
-        problem = {"loss": Logistic(A, LABELS), "penalty": Box(-1.0, 1.0), "rule": AdaGradDiff(0.1)}
-        return difference(describe(problem), describe(problem | changes))
-
-    assert where(loss=Logistic(CHANGED, LABELS)) == "loss.A.array.sha256"
-    assert where(loss=Logistic(A, LABELS, l2=0.5)) == "loss.l2"
-    assert where(penalty=Box(-1.0, 2.0)) == "penalty.upper"
-    assert where(penalty=Ridge(1.0)) == "penalty.class"
-    assert where(rule=AdaGradDiff(0.1, eps=1e-6)) == "rule.eps"
-    assert where(rule=AdaGrad(0.1)) == "rule.class"
-    assert where(rule=AdaGradDiff(0.1)) is None

@@ -1,14 +1,11 @@
 """Ctrl-C leaves as `Interrupted`, which carries a result whose state continues exactly. Nothing is swallowed."""
 
-import json
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Interrupted, Status, iterate, minimize
+from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, Interrupted, Status, minimize
 from user_losses import Bowl, data, interrupt
 
 A, REAL, LABELS, CLASSES = data()
@@ -111,16 +108,6 @@ def test_signal_when_the_run_ends_anyway(default_handler):
     assert (result.nit, result.status, result.success) == (9, Status.INTERRUPTED, False)
 
 
-@pytest.mark.parametrize(("fault", "call"), [(interrupt, 2), (interrupt, 12), (press_ctrl_c, 12)])
-def test_trajectories_are_interrupted_together(fault, call, default_handler):
-    x0, rule = np.column_stack([START, -START]), AdaGradDiff([0.1, 0.6])
-    result = interrupted(Bowl(at=call, fault=fault), x0, rule=rule)
-    assert result.status.tolist() == [Status.INTERRUPTED] * 2
-    assert result.success.tolist() == [False, False]
-    assert result.nit.tolist() == [call - 2] * 2
-    assert_continues(result, x0, rule)
-
-
 @pytest.mark.parametrize("fault", [interrupt, press_ctrl_c])
 def test_interrupted_when_some_trajectories_have_ended(fault, default_handler):
     """A trajectory started at the minimum converges at once; the others are interrupted later."""
@@ -136,32 +123,6 @@ def test_interrupted_when_some_trajectories_have_ended(fault, default_handler):
             result.x[:, k], minimize(Bowl(), x0[:, k], eta=0.3, max_iter=n).x, rtol=1e-12
         )
     np.testing.assert_allclose(result.x[:, 1], minimum, rtol=1e-15)
-
-
-def test_somebody_elses_handler_is_left_alone():
-    received = []
-
-    def theirs(number, frame):
-        received.append(number)
-
-    before = signal.signal(signal.SIGINT, theirs)
-    try:
-        result = minimize(Bowl(at=5, fault=press_ctrl_c), START, eta=0.3, max_iter=10)
-        assert signal.getsignal(signal.SIGINT) is theirs
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert received == [signal.SIGINT]
-    assert (result.nit, result.status) == (10, Status.MAX_ITER)
-
-
-def test_iterate_does_not_catch():
-    states = iterate(Bowl(at=4, fault=interrupt), START, None, AdaGradDiff(0.3))
-    next(states)
-    state = next(states)
-    with pytest.raises(KeyboardInterrupt):
-        next(states)
-    rest = minimize(Bowl(), eta=0.3, max_iter=8, state=state)  # the state has not moved
-    assert np.array_equal(rest.x, minimize(Bowl(), START, eta=0.3, max_iter=10).x)
 
 
 # ------------------------------------------------------------ the default path
@@ -189,67 +150,3 @@ def test_the_default_path_is_interrupted_alike(default_handler):
         )
         for name in ("x", "fun", "nit", "nfev", "eta"):
             assert np.array_equal(rest[name], whole[name]), name
-
-
-@pytest.mark.parametrize("call", [1, 2, 3, 60])
-def test_the_default_path_is_interrupted_inside_the_loss(call):
-    whole = minimize(Bowl(), START, max_iter=40)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        minimize(Bowl(at=call, fault=interrupt), START, max_iter=40)
-    if call <= 2:  # before there is anything to report
-        return
-    result = caught.value.result
-    rest = minimize(Bowl(), max_iter=40 - result.nit, state=result.state)
-    assert np.array_equal(rest.x, whole.x)
-    assert rest.fun == whole.fun
-
-
-SCRIPT = """
-import json, signal
-import numpy as np
-from adagrad_diff import Interrupted, Logistic, minimize
-
-signal.signal(signal.SIGINT, signal.default_int_handler)
-A = np.random.default_rng(0).standard_normal((500, 20))
-loss = Logistic(A, np.sign(A[:, 0] + A[:, 1]))
-
-def tell(intermediate_result):
-    if intermediate_result.nit == 100:
-        print("running", flush=True)
-
-for options in ({"eta": 0.1}, {}):
-    try:
-        minimize(loss, **options, max_iter=10**9, max_time=60.0, callback=tell, history=0)
-    except Interrupted as error:
-        result = error.result
-    restored = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    expected = minimize(loss, **options, max_iter=result.nit + 50)
-    rest = minimize(loss, **options, max_iter=50, state=result.state)
-    same = all(np.array_equal(rest[k], expected[k]) for k in ("x", "x_avg", "fun", "nit"))
-    print(json.dumps({"status": result.status, "nit": result.nit, "restored": restored, "same": same}), flush=True)
-minimize(loss, **options, max_iter=10**9, callback=lambda now: signal.raise_signal(signal.SIGINT))
-print("not reached")
-"""
-
-
-def test_a_signal_from_outside():
-    """Of a run with an eta, and of one without."""
-    answers = []
-    with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        for _ in range(2):
-            assert process.stdout.readline() == "running\n"
-            process.send_signal(signal.SIGINT)
-            answers.append(json.loads(process.stdout.readline()))
-        more, err = process.communicate(timeout=120)
-    for answer in answers:
-        assert answer["nit"] >= 100
-        assert (answer["status"], answer["restored"], answer["same"]) == (
-            Status.INTERRUPTED,
-            True,
-            True,
-        )
-    assert more == ""  # Ctrl-C ends a program that does not catch it
-    assert "Interrupted" in err.splitlines()[-1]
-    assert process.returncode in (1, -signal.SIGINT, 130)

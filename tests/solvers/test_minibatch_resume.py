@@ -21,7 +21,6 @@ from adagrad_diff import (
     Multinomial,
     Squared,
     Status,
-    iterate,
     load_state,
     minimize,
 )
@@ -94,19 +93,6 @@ def test_5_and_5_iterations_are_10(case, tmp_path):
             np.testing.assert_array_equal(np.concatenate(parts), getattr(whole.history, name))
 
 
-@looped("case", ["CSR, intercept", "trajectories"])
-def test_a_stop_after_every_round(case):
-    make, arguments = CASES[case]
-    whole, result = (
-        minimize(make(), **arguments, max_iter=12),
-        minimize(make(), **arguments, max_iter=1),
-    )
-    rest = {name: value for name, value in arguments.items() if name != "x0"}
-    for _ in range(11):
-        result = minimize(make(), **rest, max_iter=1, state=result.state)
-    assert_same_run(result, whole, history=False)
-
-
 @pytest.mark.parametrize("case", ["CSR, intercept", "step by step", "trajectories"])
 def test_crashes(case, tmp_path):
     make, arguments = CASES[case]
@@ -137,17 +123,6 @@ def test_other_batches_are_another_problem(change, words):
     other.data[3] += 1e-7
     with pytest.raises(ValueError, match="the data of the loss are not the same"):
         minimize(Minibatch(Logistic(other, LABELS), 2), eta=0.3, state=state)
-
-
-def test_iterate_continues_and_leaves_the_state_alone():
-    loss = Minibatch(Logistic(CSR, LABELS), 2)
-    first = minimize(loss, eta=0.3, max_iter=6).state
-    before, states = first.copy(), iterate(loss, rule=AdaGradDiff(0.3), state=first)
-    for n in range(7, 12):
-        state = next(states)
-        np.testing.assert_array_equal(state.x, minimize(loss, eta=0.3, max_iter=n).x)
-    np.testing.assert_array_equal(first.x, before.x)
-    assert first.memory["steps_made"] == before.memory["steps_made"] < state.memory["steps_made"]
 
 
 # ------------------------------------------------------------ Ctrl-C

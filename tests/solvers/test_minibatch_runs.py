@@ -36,7 +36,7 @@ from adagrad_diff import (
     named,
 )
 from looping import looped
-from loss_zoo import SCALAR, make, targets, weights
+from loss_zoo import SCALAR, make, targets
 from naive_minibatch import Batches, Estimates, ends
 from pairwise import pairwise
 from resuming import assert_same_run
@@ -123,19 +123,6 @@ def test_penalties(layout, reduce, name):
     check(loss, Batches("Logistic", RARE, LABELS), START[:, 0], penalty, phi)
 
 
-@pairwise(
-    layout=LAYOUTS,
-    reduce=REDUCE,
-    terms=[{"intercept": True}, {"l2": 0.2}, {"l2": 0.2, "intercept": True, "sample_weight": True}],
-)
-def test_terms(layout, reduce, terms):
-    plain = {**terms, "sample_weight": weights(40) if "sample_weight" in terms else None}
-    whole = make(Logistic, LAYOUTS[layout](RARE), (LABELS > 0).astype(int), **terms)
-    loss = Minibatch(whole, SIZE, seed=1, reduce=reduce)
-    x0 = np.append(START[:, 0], 0.5)[: loss.shape[0]]
-    check(loss, Batches("Logistic", RARE, LABELS, **plain), x0, L1(0.02), naive.L1(0.02))
-
-
 @pytest.mark.parametrize(
     ("kind", "layout"), [(kind, ("dense", "CSR")[k % 2]) for k, kind in enumerate(SCALAR)]
 )
@@ -160,30 +147,6 @@ def test_classes(reduce, terms, blocks):
         naive.L1(0.01),
         blocks=blocks,
     )
-
-
-class Positive(L1):
-    """One of ours with another prox: that is the one to take."""
-
-    def value(self, x):
-        return np.where((x < 0).any(axis=0), np.inf, super().value(x))
-
-    def apply(self, z, step, out):
-        np.maximum(z - self.l1 * step, 0.0, out=out)
-
-
-@pytest.mark.parametrize(
-    ("penalty", "layout"),
-    [
-        (Positive(0.05), "CSR"),
-        (Scaled(Positive(0.1), 0.5), "dense"),
-        (Separable([(slice(None), Positive(0.05))]), "CSR"),
-    ],
-)
-def test_a_penalty_that_was_changed_by_its_user(penalty, layout):
-    loss = Minibatch(Logistic(LAYOUTS[layout](RARE), LABELS), SIZE)
-    phi = naive.Penalty(lambda x: 0.05 * x.sum(), lambda z, s: np.maximum(z - 0.05 * s, 0.0))
-    check(loss, Batches("Logistic", RARE, LABELS), np.abs(START[:, 0]), penalty, phi)
 
 
 def decreasing(n):
@@ -309,48 +272,6 @@ def test_a_trajectory_that_fails_leaves_the_others_alone(blocks):
         np.testing.assert_allclose(together.x[:, k], alone.x, rtol=1e-10, atol=1e-10)
 
 
-def read_only(array):
-    array = array.copy()
-    array.flags.writeable = False
-    return array
-
-
-def stored_oddly(array):
-    """Entries in two parts that add up, in any order, with indices of 64 bits, in memory that nobody may write to."""
-    rows = [
-        [(i, part * array[j, i]) for part in (0.25, 0.75) for i in np.flatnonzero(array[j])[::-1]]
-        for j in range(len(array))
-    ]
-    indptr = np.cumsum([0, *map(len, rows)])
-    indices, entries = (
-        np.array(column) for column in zip(*(pair for row in rows for pair in row), strict=True)
-    )
-    return sparse.csr_array(
-        (read_only(entries), read_only(indices.astype(np.int64)), read_only(indptr)),
-        shape=array.shape,
-    )
-
-
-@pytest.mark.parametrize(
-    ("layout", "reduce"),
-    [
-        (read_only, "svrg"),
-        (stored_oddly, None),
-        (stored_oddly, "svrg"),
-        (np.asfortranarray, "svrg"),
-    ],
-)
-def test_data_of_odd_layout(layout, reduce):
-    array = RARE.copy()
-    array[5:9], array[:, 2] = 0.0, 0.0  # rows and a column without entries
-    given = layout(array)
-    loss = Minibatch(Logistic(given, LABELS), SIZE, reduce=reduce)
-    check(loss, Batches("Logistic", array, LABELS), START[:, 0], L1(0.05), naive.L1(0.05))
-    np.testing.assert_array_equal(
-        given @ np.eye(7), layout(array) @ np.eye(7)
-    )  # nobody has changed it
-
-
 @pairwise(layout=LAYOUTS, reduce=REDUCE, blocks=[None, "all"])
 def test_single_precision(layout, reduce, blocks):
     loss = Minibatch(
@@ -435,15 +356,3 @@ def test_without_a_step_size(kind, reduce):
     assert (np.diff(raced.history.passes) > 1.0 - 1e-9).all()
     assert (np.diff(raced.history.passes) > 1.01).any()
     assert raced.fun < expected.fun + 1e-2
-
-
-def test_noise_that_is_not_reduced_grows_the_metric():
-    """What the differences are for: with svrg they vanish, and steps stay long."""
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((400, 5))
-    whole = Logistic(A, np.sign(A[:, 0] + rng.standard_normal(400)))
-    total = {
-        r: minimize(Minibatch(whole, 4, reduce=r), eta=0.5, max_iter=20).state.memory["total"].sum()
-        for r in REDUCE
-    }
-    assert 10 * total["svrg"] < total[None]

@@ -190,11 +190,6 @@ def test_tol_stops_at_the_first_subgradient_that_is_small_enough(tol):
     assert (exact.status, exact.success) == (Status.CONVERGED, True)
 
 
-def test_started_at_the_solution():
-    result = minimize(Bowl([1.0, 2.0, 4.0]), [1.0, 0.5, 0.25], eta=1.0, tol=0.0)
-    assert (result.nit, result.status, result.success) == (1, Status.CONVERGED, True)
-
-
 def test_the_memory_of_a_rule_does_not_loosen_the_tolerance():
     """Names in the memory mean nothing to the stopping criterion."""
 

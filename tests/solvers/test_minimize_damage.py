@@ -91,18 +91,6 @@ def zipped(parts, how=zipfile.ZIP_STORED):
     return file.getvalue()
 
 
-def test_members_that_are_whole_but_elsewhere(tmp_path, original, ended):
-    path, parts = tmp_path / "run.npz", members(original)
-    names = list(parts)
-    for one, other in zip(names, names[1:] + names[:1], strict=True):
-        if parts[one] != parts[other]:
-            assert_refused(path, zipped(parts | {one: parts[other], other: parts[one]}))
-        assert_refused(path, zipped({name: part for name, part in parts.items() if name != one}))
-    assert_refused(path, zipped(parts | {"more.npy": parts["x.npy"]}))
-    mixed = {name: members(ended).get(name, part) for name, part in parts.items()}
-    assert_refused(path, zipped(mixed | {"header.npy": parts["header.npy"]}))
-
-
 @pytest.mark.parametrize("options", [{}, {"eta": 0.1}], ids=["auto", "given eta"])
 def test_a_whole_file_with_another_number(tmp_path, options):
     """The archive is in order, and each number may be one: only the checksum tells."""

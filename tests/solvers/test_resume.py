@@ -46,9 +46,7 @@ CASES = {
         {"rule": AdaGradDiff(0.3), "penalty": L1(0.02)},
     ),
     "callable eta": lambda: (LAD(A, REAL), {"rule": AdaGradDiff(decreasing)}),
-    "Fortran": lambda: (LAD(np.asfortranarray(A), REAL), {"rule": AdaGradDiff(0.3)}),
     "CSR": lambda: (LAD(sparse.csr_array(A * (A > 0)), REAL), {"rule": AdaGradDiff(0.3)}),
-    "CSC": lambda: (LAD(sparse.csc_array(A * (A > 0)), REAL), {"rule": AdaGradDiff(0.3)}),
     "float32": lambda: (
         LAD(A.astype(np.float32), REAL),
         {"rule": AdaGradDiff(0.3), "penalty": ElasticNet(0.02, 0.1)},
@@ -93,15 +91,6 @@ def test_37_and_63_iterations_are_100(case, tmp_path):
         for name in ("iteration", "objective", "mean_step", "subgradient_norm"):
             parts = [getattr(run.history, name) for run in (first, second)]
             assert np.array_equal(np.concatenate(parts), getattr(whole.history, name)), name
-
-
-def test_stop_after_every_iteration():
-    loss = LAD(A, REAL)
-    whole, state = minimize(loss, eta=0.3, max_iter=30), None
-    for _ in range(30):
-        result = minimize(loss, eta=0.3, max_iter=1, state=state)
-        state = result.state
-    assert_same_run(result, whole, history=False)
 
 
 def test_iterate_continues_and_leaves_the_state_alone():
@@ -305,37 +294,6 @@ def test_certified_runs_in_pieces(case):
         state = result.state
     assert np.all(result.success)
     assert np.all(result.gap <= tol * result.fun)
-
-
-def test_states_from_the_callback_of_a_race(tmp_path):
-    loss, kept = LAD(A, REAL, intercept=True), []
-
-    def keep(now):
-        if now.nit in (3, 16, 40):
-            kept.append(now.state.copy())
-
-    whole = minimize(loss, penalty=L1(0.05), max_iter=100, callback=keep)
-    for state in kept:
-        rest = minimize(loss, penalty=L1(0.05), max_iter=100 - state.n, state=state)
-        np.testing.assert_array_equal(rest.x, whole.x)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"penalty": L1(0.06)}, r"penalty.l1\[0\] is not the same"),
-        ({"eta": 0.3}, "rule.class is not the same"),
-        ({"eps": 1e-6}, "rule.eps is not the same"),
-        ({"blocks": "all"}, "rule.blocks is not the same"),
-        ({"loss": LAD(A + 1e-7, REAL, intercept=True)}, "the data of the loss are not the same"),
-        ({"loss": LAD(A, REAL[::-1], intercept=True)}, "loss.b.sha256 is not the same"),
-    ],
-)
-def test_races_on_another_problem(change, words):
-    run = {"loss": LAD(A, REAL, intercept=True), "penalty": L1(0.05)}
-    state = minimize(**run, max_iter=20).state
-    with pytest.raises(ValueError, match=words):
-        minimize(**{**run, "state": state, **change})
 
 
 def test_data_changed_in_place():

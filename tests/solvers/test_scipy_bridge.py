@@ -150,12 +150,6 @@ def test_a_penalty_in_the_options():
         run(bounds=[(0, 1)] * 3, options={"eta": 0.5, "penalty": L1(1.0)})
 
 
-@pytest.mark.parametrize("name", ["loss", "x0", "callback", "jac", "bounds"])
-def test_options_that_are_arguments_of_scipy(name):
-    with pytest.raises(TypeError, match=name):
-        run(options={"eta": 0.5, name: None})
-
-
 def test_functions_that_change_x_do_no_harm():
     def careless(x):
         answer = value(x)
@@ -163,16 +157,6 @@ def test_functions_that_change_x_do_no_harm():
         return answer
 
     assert np.array_equal(run(careless, jac=slope).x, run().x)
-
-
-def test_the_same_bounds_for_all():
-    np.testing.assert_allclose(run(bounds=Bounds(-1.0, 1.0)).x, [1.0, -1.0, 0.5], atol=1e-6)
-
-
-def test_a_start_outside_the_bounds():
-    np.testing.assert_allclose(
-        run(x0=[9.0, 9.0, 9.0], bounds=Bounds(-1.0, 1.0)).x, [1.0, -1.0, 0.5], atol=1e-6
-    )
 
 
 def test_tol():

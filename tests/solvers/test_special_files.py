@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from adagrad_diff import L1, AdaGradDiff, Squared, load_state, minimize, sensitivity, sweep
+from adagrad_diff import L1, AdaGradDiff, Squared, load_state, minimize, sweep
 from adagrad_diff._check import InputError
 
 pytestmark = pytest.mark.skipif(
@@ -120,12 +120,6 @@ def test_sweep(special, tmp_path, name):
     sentence = special(tmp_path / name)
     with pytest.raises((OSError, InputError), match=f"{name} .*: {sentence}"):
         swept(tmp_path)
-
-
-def test_comparison(special, tmp_path):
-    sentence = special(tmp_path / "optimum.npz")
-    with pytest.raises(OSError, match=f"optimum.npz cannot be read: {sentence}"):
-        sensitivity(LOSS, L1(0.1), {"rule": AdaGradDiff}, checkpoint=tmp_path)
 
 
 @pytest.mark.peer

@@ -12,7 +12,6 @@ from scipy.sparse.linalg import aslinearoperator
 import adagrad_diff
 import naive
 from adagrad_diff import AdaGrad, AdaGradDiff, iterate, minimize
-from looping import looped
 from pairwise import pairwise
 
 ITERATIONS = 30
@@ -144,38 +143,6 @@ def assert_same_trajectory(problem, rule="AdaGradDiff", eta=0.3, iterations=ITER
 # ---------------------------------------------------------------- the naive statement itself
 
 
-@looped("loss", LOSSES)
-def test_naive_gradients_are_derivatives(loss):
-    problem = Problem(loss, **(ALL_OPTIONS if loss in LINEAR else {}))
-    f, g = problem.naive_loss(problem.x0)
-    assert np.ndim(f) == 0
-    h = 1e-6
-    for i in np.ndindex(problem.shape):
-        e = np.zeros(problem.shape)
-        e[i] = h
-        slope = (problem.naive_loss(problem.x0 + e)[0] - problem.naive_loss(problem.x0 - e)[0]) / (
-            2 * h
-        )
-        assert slope == pytest.approx(g[i], abs=1e-7)
-
-
-@looped("name", PENALTIES)
-def test_naive_prox_is_the_minimiser(name):
-    """p = prox(z, s) if and only if Phi(y) >= Phi(p) + sum (y - p)^2 / (2 s) for all y, Phi being what it minimises."""
-    name, *arguments = PENALTIES[name](4)
-    penalty, rng = getattr(naive, name)(*arguments), np.random.default_rng(0)
-    for z, s in zip(rng.standard_normal((10, 4)), rng.exponential(size=(10, 4)), strict=True):
-        p = penalty.prox(z, s)
-
-        def objective(x, z=z, s=s):
-            return penalty.value(x) + np.sum((x - z) ** 2 / (2 * s))
-
-        assert np.isfinite(objective(p))
-        for size in (1.0, 1e-2, 1e-3):
-            for y in p + size * rng.standard_normal((10, 4)) * (rng.random((10, 4)) < 0.5):
-                assert objective(y) >= objective(p) + np.sum((y - p) ** 2 / (2 * s)) - 1e-12
-
-
 # ---------------------------------------------------------------- every option
 
 
@@ -264,22 +231,6 @@ def test_best_and_average_are_not_the_last_iterate(loss, rule):
     assert 0 < np.argmin(expected.F) < ITERATIONS
     assert_close(
         [result.x, result.x_avg, result.x_best], [expected.x[-1], expected.x_avg, expected.x_best]
-    )
-
-
-@pairwise(power=[70, -80], batch=[(), (2,)], dtype=[np.float64, np.float32])
-def test_scaling_the_objective_changes_nothing(dtype, batch, power):
-    """c f with c eps in place of f and eps has the same iterates and stops with them; for c = 2^k, to the last bit."""
-    Q, b, c = np.array([[2, 1], [1, 3]], dtype), np.array([1, -1], dtype), dtype(2.0**power)
-    options = {"x0": np.zeros((2, *batch), dtype), "tol": 1e-3, "max_iter": 100}
-    plain = minimize(adagrad_diff.Quadratic(Q, b), rule=AdaGradDiff(0.5, eps=1e-8), **options)
-    scaled = minimize(
-        adagrad_diff.Quadratic(c * Q, c * b), rule=AdaGradDiff(0.5, eps=1e-8 * float(c)), **options
-    )
-    np.testing.assert_array_equal(scaled.nit, plain.nit)
-    np.testing.assert_array_equal(scaled.x, plain.x)
-    np.testing.assert_array_equal(
-        scaled.history.subgradient_norm / float(c), plain.history.subgradient_norm
     )
 
 

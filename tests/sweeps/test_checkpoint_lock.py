@@ -1,12 +1,11 @@
 """One sweep works in a checkpoint at a time, and files that killed processes have left there are removed."""
 
-import contextlib
 import threading
 
 import numpy as np
 import pytest
 
-from adagrad_diff import AdaGrad, AdaGradDiff, load_state, minimize, named, sweep
+from adagrad_diff import AdaGrad, AdaGradDiff, named, sweep
 from checkpointing import OPTIONS, Crash, crash_at, digest, problem, snapshot, uninterrupted
 from user_losses import Bowl
 from waiting import wait_until
@@ -79,22 +78,3 @@ def test_what_is_not_of_a_sweep_stays(tmp_path, monkeypatch):
         path.write_text("precious")
     sweep(*problem(), **OPTIONS, checkpoint=tmp_path)
     assert all(path.read_text() == "precious" for path in theirs)
-
-
-def test_leftovers_of_a_state_file(tmp_path):
-    """They go when the file is written again, unless somebody is still writing them, or they belong to another file."""
-    fcntl = pytest.importorskip("fcntl")
-    path, state = tmp_path / "run [1].npz", minimize(Bowl(), np.zeros(3), eta=0.3, max_iter=5).state
-    left, written, other = (
-        tmp_path / f"{name}.{token}.partial"
-        for name, token in ((path.name, TOKEN), (path.name, TOKEN[::-1]), ("run 1.npz", TOKEN))
-    )
-    for partial in (left, written, other):
-        partial.write_bytes(b"half of a file")
-    with contextlib.closing(open(written, "r+b")) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        state.save(path)
-        assert sorted(tmp_path.iterdir()) == sorted([path, written, other])
-    state.save(path)
-    assert sorted(tmp_path.iterdir()) == sorted([path, other])
-    assert load_state(path).n == 5

@@ -2,8 +2,6 @@
 
 import json
 import re
-import sys
-from io import StringIO
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from adagrad_diff import (
     DoG,
     Logistic,
     Multinomial,
-    Squared,
     Status,
     minimize,
     sweep,
@@ -38,8 +35,7 @@ from sweeping import (
     schedule,
     starts,
 )
-from user_losses import Bowl, data
-from waiting import wait_until
+from user_losses import Bowl
 
 pytestmark = pytest.mark.peer  # xarray, tqdm, threadpoolctl
 VARIABLES = {
@@ -100,19 +96,6 @@ def test_single_precision(matrix):
     assert_single_runs(
         result, Bowl(np.linspace(0.5, 3.0, 6)), None, {"AdaGrad": AdaGrad}, x0s, rtol=1e-4
     )
-
-
-def test_many_samples_and_several_row_blocks():
-    """More work than one thread, or one block of rows, does in a single run."""
-    B, real, labels, _ = data(samples=3000, features=150, seed=4)
-    for loss in (
-        Logistic(B, labels),
-        Logistic(sparse.csr_array(B * (B > 1)), labels),
-        Squared(np.asfortranarray(B), real),
-    ):
-        x0s = starts(loss)
-        result = sweep(loss, L1(0.01), [AdaGradDiff], [0.01, 0.1], x0s, 10, n_jobs=2)
-        assert_single_runs(result, loss, L1(0.01), {"AdaGradDiff": AdaGradDiff}, x0s)
 
 
 @pytest.mark.parametrize(
@@ -267,29 +250,3 @@ def test_progress(capfd):
     assert out == ""
     assert err.startswith("\rmy label:   0%")
     assert re.search(r"my label: 100%\|.*\| 40.0/40.0 \[\d\d:\d\d<00:00", err)
-
-
-def test_progress_on_a_terminal(monkeypatch):
-    class Terminal(StringIO):
-        def isatty(self):
-            return True
-
-    calls, terminal = [], Terminal()
-
-    def slow(x):
-        calls.append(1)
-        if len(calls) in (100, 200):  # until the bar has moved since the last time
-            before = terminal.getvalue()
-            wait_until(lambda: len(terminal.getvalue()) > len(before))
-        return Bowl()(x)
-
-    monkeypatch.setattr(sys, "stderr", terminal)
-    sweep(slow, None, [AdaGrad, AdaGradDiff], ETAS, np.zeros((3, 2)), 150, n_jobs=1)
-    text = terminal.getvalue()
-    between = [
-        int(number) for number in re.findall(r"sweep: +(\d+)%", text) if 0 < int(number) < 100
-    ]
-    assert between
-    assert between == sorted(between)
-    assert re.search(r"\[\d\d:\d\d<\d\d:\d\d, ", text)  # the time that is left
-    assert "1.20k/1.20k" in text

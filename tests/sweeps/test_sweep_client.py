@@ -1,14 +1,12 @@
 """Sweeps by a client: the bits of a sweep on one machine, also when workers die; checkpoints as on one machine."""
 
 import os
-import pickle
 import signal
 import threading
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import checkpointing as t
 from adagrad_diff import Interrupted, Status, named
@@ -163,21 +161,6 @@ def dask():
 @pytest.mark.slow
 def test_on_dask(dask):
     assert t.digest(t.sweep(*t.problem(), **t.OPTIONS, client=dask)) == t.uninterrupted()
-
-
-@pytest.mark.slow
-def test_path_cv_on_dask(dask):
-    sklearn = pytest.importorskip("adagrad_diff.sklearn")
-    A, b = t.A, t.REAL
-    here, there = (
-        sklearn.PathCV(sklearn.Lasso(), n_alphas=5, cv=3, client=client) for client in (None, dask)
-    )
-    assert clone(there).client is dask
-    here.fit(A, b)
-    there.fit(A, b)
-    np.testing.assert_array_equal(there.score_path_, here.score_path_)
-    np.testing.assert_array_equal(there.coef_, here.coef_)
-    assert pickle.loads(pickle.dumps(there)).alpha_ == here.alpha_
 
 
 @pytest.mark.slow

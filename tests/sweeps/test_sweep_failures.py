@@ -11,7 +11,6 @@ from adagrad_diff import (
     LAD,
     AdaGrad,
     AdaGradDiff,
-    Nuclear,
     Poisson,
     Status,
     named,
@@ -25,7 +24,6 @@ from sweeping import (
     A,
     assert_same,
     assert_single_runs,
-    one_block,
     schedule,
     starts,
 )
@@ -176,16 +174,6 @@ def test_an_error_in_a_rule(tmp_path):
         assert str(caught.value) == sentence
         assert caught.value.__notes__ == [f"This was rule 'bad one' of the sweep, eta = {eta}."]
     assert not (tmp_path / "when it is made").exists()
-
-
-def test_errors_of_the_metric_and_the_penalty():
-    loss = LAD(A, REAL)
-    with pytest.raises(ValueError, match="blocks='all'"):
-        sweep(loss, Nuclear(0.1, (2, 3)), [one_block, AdaGrad], ETAS, starts(loss), 5)
-    with pytest.raises(ValueError, match="3 strengths"):
-        sweep(loss, L1([1.0, 2.0, 3.0]), AdaGrad, ETAS, starts(loss), 5)
-    with pytest.raises(ValueError, match="eta"):
-        sweep(loss, None, lambda eta: AdaGrad(lambda n: eta * (3 - n)), ETAS, starts(loss), 5)
 
 
 LOSS = LAD(A, REAL)
