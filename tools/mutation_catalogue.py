@@ -215,14 +215,14 @@ MUTATIONS = (
         SOLVE,
         'loop.left = max(0, loop.left - (loop.n - header["begun"]))',
         "loop.left = max(0, loop.left)",
-        "solvers/loop.py",
+        "solvers/checkpoint.py",
     ),
     Mutation(
         "A resumed run loses its history",
         SOLVE,
         "loop.rows, codes, before = self.rows, self.codes, self.before",
         "codes, before = self.codes, self.before",
-        "solvers/loop.py",
+        "solvers/checkpoint.py",
     ),
     Mutation(
         "The checksum of a checkpoint is not verified",

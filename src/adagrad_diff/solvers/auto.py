@@ -30,11 +30,10 @@ from ..losses import Minibatch
 from ..losses.minibatch import STEPS_MADE
 from ..polishing import Polisher, PolishReport
 from ..rules import AdaGradDiff
-from .checkpoint import check_state
 from .problem import Problem
 from .proximal_gradient import Iterate, ProximalGradient, Solver
 from .result import Status
-from .state import State, map_arrays
+from .state import State, check_state, map_arrays
 from .svrg import SVRG, WARM_UP_CHECKS, WARM_UP_EPOCHS, warm_up_loss
 
 if TYPE_CHECKING:
@@ -97,6 +96,7 @@ class Auto(Solver):
         return self._init(problem, x, np.array([unit]) if warm_up else first_etas(problem), warm_up)
 
     def resumed(self, problem: Problem, state: State) -> State:
+        """Return a state to continue from; raise if it belongs to another solver or problem."""
         try:
             memory, iterate = state.memory, _leading_iterate(state.iterate, int(state.n))
             best, fun, past = memory["best"], float(memory["fun"]), memory["past"].ravel()

@@ -15,29 +15,32 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import cached_property
+from time import perf_counter
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from .. import _check
 from .._files import as_path, load_arrays, partial, reason, release, save_arrays, take
+from .result import BUDGETS, RUNNING, SILENT, History, Status
+from .state import State
 
 if TYPE_CHECKING:
     from .._files import Content
-    from .problem import Problem
-    from .proximal_gradient import Iterate
-    from .state import State
+    from .loop import Loop
 
 T = TypeVar("T")
+MINIMIZE_FORMAT = "adagrad-diff run 5"
+HISTORY, DUAL_POINT = "history.", "dual_point"  # a prefix of names in the file of a run, and a name
 WRITTEN_OUT = 8  # entries up to which an array is written out,
 READABLE_DTYPES = (np.float64, np.int64, np.bool_)  # if it has one of these dtypes
 BUFFER_ENTRIES = 1 << 14  # of an array that are hashed together
 PACKAGE_NAME = __name__.partition(".")[0]
 DATA = ("A", "Q", "center", "predictions", "function")  # attributes of losses left out
 NAME = "_adagrad_diff_name"  # the attribute that holds the name given by `named`
-MAX_ULPS = 1e4  # units in the last place by which values may differ, as sums are ordered otherwise
-MAX_GRADIENT_CHANGE = 1e-3  # relative difference of gradients, which jump at nonsmooth points
 
 
 class Checkpoint:
@@ -109,6 +112,101 @@ class Checkpoint:
             )
             failure.errno = error.errno
             raise failure from error
+
+
+class RunCheckpoint(Checkpoint):
+    """The checkpoint of a call of `minimize`: a state, the history, and how far budgets are used."""
+
+    def __init__(self, path: Any, every: float):
+        super().__init__(path, MINIMIZE_FORMAT)
+        self.every, self.due = every, perf_counter() + every
+        self.header: dict[str, Any] = {"begun": 0, "seconds": 0.0, "ended": False}
+
+    def begin(self, x0: Any, state: State | None, call: dict[str, Any]) -> State | None:
+        """Return the state in the file, or that of the call; `call` holds when the call ends."""
+        content = self.content
+        self.check_writable()
+        begun = None if state is None else int(np.max(state.n))
+        x0 = None if x0 is None else _check.real_array(x0, "x0")
+        start = {"x0": x0, "state": None if state is None else [begun, state.x]}
+        self.header |= {"start": describe(start), "begun": begun or 0, "call": call}
+        if content is None:
+            return state
+        header, arrays = content
+        try:
+            self.codes = arrays.pop("codes")  # the status of each trajectory
+            self.dual_point = arrays.pop(DUAL_POINT, None)  # of the best bound
+            columns = [arrays.pop(HISTORY + field.name) for field in fields(History)]
+            self.rows = list(zip(*columns, strict=True))
+            state = State.unpack(header["state"], arrays)
+            self.x = state.x  # the answer, if the run has ended
+            if self.codes.shape != (np.size(state.f),):
+                raise ValueError("its status codes are not those of a run")
+        except Exception as error:  # a file that was made up can raise anything
+            raise self.unreadable(error) from error
+        if (where := difference(header["start"], self.header["start"])) is not None:
+            name = "state" if where.startswith("state") else "x0"
+            raise self.refusal(f"its run began elsewhere, for {name!r} is not the same")
+        self.before = header["call"]
+        self.header |= {name: header[name] for name in ("begun", "seconds", "ended")}
+        return state
+
+    def restore(self, loop: Loop) -> bool:
+        """Set budgets, history and status codes of a loop to what the file holds.
+
+        Trajectories that have ended by themselves do not continue, unless another tolerance is
+        asked. Return whether the run has ended and would end there again, with the budgets of this
+        call. What the file says about the end is not believed: the point must be as good as it says.
+        """
+        header, call, criterion = self.header, self.header["call"], loop.criterion
+        loop.left = max(0, loop.left - (loop.n - header["begun"]))
+        loop.begin -= header["seconds"]
+        loop.deadline -= header["seconds"]
+        if self.content is None:
+            return False
+        loop.rows, codes, before = self.rows, self.codes, self.before
+        if self.dual_point is not None and criterion.certifier and not loop.state.batched:
+            criterion.certifier.recall(self.dual_point, self.x)
+        if any(call[name] != before[name] for name in ("tol", "stop", "finish")):
+            return False
+        more = {Status.MAX_ITER: "max_iter", Status.MAX_TIME: "max_time"}
+        larger = any(call[name] > before[name] for code, name in more.items() if code in codes)
+        converged = codes == Status.CONVERGED
+
+        def holds() -> bool:
+            if not converged.any() or criterion.tol is None:
+                return not converged.any()
+            return bool(np.all(criterion.reached(loop, last=True) | ~converged))
+
+        with np.errstate(all="ignore"):
+            if header["ended"] and not larger and not np.isin(codes, SILENT).any():
+                loop.polished = self.x if loop.solver.answers_best else None
+                if holds():
+                    loop.codes = codes
+                    return True
+                loop.polished = None
+            if holds():
+                loop.codes = np.where(np.isin(codes, (*BUDGETS, *SILENT)), RUNNING, codes)
+        return False
+
+    def refused(self, error: ValueError) -> ValueError:
+        """Return an error about a state as one about the file, if the state is that of the file."""
+        if self.content is None:
+            return error
+        what = str(error).partition(". ")[0].rstrip(".")
+        return self.refusal(what.replace("'state' ", "it "))
+
+    def save(self, loop: Loop, final: State | None = None) -> None:
+        """Write the file. `final` is the state at the answer of a run that has ended."""
+        about, arrays = (final or loop.whole_state()).pack()
+        arrays |= {HISTORY + name: array for name, array in vars(loop.history()).items()}
+        arrays["codes"] = loop.codes.astype(np.int64)
+        certifier = loop.criterion.certifier
+        if certifier is not None and certifier.point is not None:
+            arrays[DUAL_POINT] = certifier.point
+        progress = {"seconds": loop.seconds, "ended": final is not None, "state": about}
+        self.write(self.header | progress, arrays)
+        self.due = perf_counter() + self.every
 
 
 # ---------------------------------------------------------------------------- fingerprints
@@ -260,45 +358,3 @@ def describe_problem(loss: Any, penalty: Any, rule: Any) -> dict[str, Any]:
             values = rng.standard_normal(samples) @ z, np.linalg.norm(z.astype(np.float64))
         sums = [f"{value:.{2 * np.finfo(matrix.dtype).precision // 3}g}" for value in values]
     return described | {"rule": describe(rule), "data": sums}
-
-
-def check_state(problem: Problem, state: State, new: Iterate) -> None:
-    """Raise unless a state has the arrays of a new iterate at its x, and the same values.
-
-    Gradients are compared only where the data were not: at nonsmooth points, rounding decides.
-    """
-    s = state.iterate
-    wanted, found = _shapes(new), _shapes(s)
-    if wanted.keys() != found.keys():
-        raise ValueError("'state' was made with another rule: it remembers other things.")
-    if wanted != found:
-        raise ValueError("'state' was made with other blocks than this rule's.")
-    with np.errstate(all="ignore"):
-        relative = MAX_ULPS * float(np.finfo(s.x.dtype).eps)
-        size = np.maximum(np.abs(s.f), np.abs(state.f_first))
-        same = np.abs(new.f - s.f) <= relative * size
-        if problem.loss.whole.matrix is None:
-            change, gradient = np.abs(new.g - s.g).max(axis=0), np.abs(s.g).max(axis=0)
-            same &= change <= MAX_GRADIENT_CHANGE * np.maximum(gradient, state.g_first)
-        near = np.abs(new.phi - s.phi) <= relative * (size + np.abs(s.phi))
-    near = near | (new.phi == s.phi)
-    for what, holds in {"data of the loss are": same, "penalty is": near}.items():
-        if not np.all(holds | ~np.isfinite(s.f)):
-            raise other_problem(f"the {what} not the same: there is another value or gradient at x")
-
-
-def other_problem(what: str) -> ValueError:
-    """Return the error for a state of another problem."""
-    return ValueError(
-        f"'state' belongs to another problem: {what}. Give what the state was made with, or start a "
-        "new run from its iterate with x0=state.x."
-    )
-
-
-def _shapes(s: Iterate) -> dict[str, Any]:
-    """Return the shapes of values, gradients and memories, also of states in the memory."""
-    values = {
-        name: _shapes(v.iterate) if hasattr(v, "iterate") else np.shape(v)
-        for name, v in s.memory.items()
-    }
-    return values | {"iterate": (s.x.shape, np.shape(s.f), np.shape(s.g), np.shape(s.phi))}

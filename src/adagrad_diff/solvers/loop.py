@@ -1,4 +1,4 @@
-"""The loop around every solver: when a run ends, what is recorded, and what an interrupt leaves.
+"""The loop around every solver, and its stopping criterion: when a run ends, and what is recorded.
 
 An iteration replaces the state as a whole, so Ctrl-C loses at most one iteration. The table in
 docs/guide/auto.md lists all ends.
@@ -7,27 +7,25 @@ docs/guide/auto.md lists all ends.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from math import inf, nan
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check
-from ..duality import unit
-from .checkpoint import Checkpoint, describe, difference
-from .problem import Problem
+from ..duality import NEGLIGIBLE_SHARE, unit
+from .problem import Problem, double
 from .proximal_gradient import Solver
-from .result import BUDGETS, RUNNING, SILENT, UNFINISHED, History, Status
+from .result import RUNNING, UNFINISHED, History, Status
 from .state import State, map_arrays
-from .stopping import StoppingCriterion
 
 if TYPE_CHECKING:
+    from ..duality import Certificate, Certifier
     from .auto import PolishingSchedule
+    from .checkpoint import RunCheckpoint
 
-MINIMIZE_FORMAT = "adagrad-diff run 5"
-HISTORY, DUAL_POINT = "history.", "dual_point"  # a prefix of names in the file of a run, and a name
+CHECK_GROWTH = 1.3  # factor by which a run grows between two evaluations of the duality gap
+ACCUMULATION_PERIOD = 16  # iterations between two looks at how much gradients have changed
 DIVERGENCE_FACTOR = 1e30  # factor by which |f| exceeds 1 + |f(x^1)| when a run has diverged
 
 
@@ -237,96 +235,133 @@ def _any(values: Any) -> bool:
     return bool(values.any()) if isinstance(values, np.ndarray) else bool(values)
 
 
-class RunCheckpoint(Checkpoint):
-    """The checkpoint of a call of `minimize`: a state, the history, and how far budgets are used."""
+class StoppingCriterion:
+    """Without a certifier, stop when ||u|| <= tol ||g^1||, u a subgradient of F at x.
 
-    def __init__(self, path: Any, every: float):
-        super().__init__(path, MINIMIZE_FORMAT)
-        self.every, self.due = every, perf_counter() + every
-        self.header: dict[str, Any] = {"begun": 0, "seconds": 0.0, "ended": False}
+    ||g^1|| may vanish. Where the rule has accumulated squares of gradients or of their differences,
+    ||g^1|| counts as at least a millionth of the root of their sum.
 
-    def begin(self, x0: Any, state: State | None, call: dict[str, Any]) -> State | None:
-        """Return the state in the file, or that of the call; `call` holds when the call ends."""
-        content = self.content
-        self.check_writable()
-        begun = None if state is None else int(np.max(state.n))
-        x0 = None if x0 is None else _check.real_array(x0, "x0")
-        start = {"x0": x0, "state": None if state is None else [begun, state.x]}
-        self.header |= {"start": describe(start), "begun": begun or 0, "call": call}
-        if content is None:
-            return state
-        header, arrays = content
-        try:
-            self.codes = arrays.pop("codes")  # the status of each trajectory
-            self.dual_point = arrays.pop(DUAL_POINT, None)  # of the best bound
-            columns = [arrays.pop(HISTORY + field.name) for field in fields(History)]
-            self.rows = list(zip(*columns, strict=True))
-            state = State.unpack(header["state"], arrays)
-            self.x = state.x  # the answer, if the run has ended
-            if self.codes.shape != (np.size(state.f),):
-                raise ValueError("its status codes are not those of a run")
-        except Exception as error:  # a file that was made up can raise anything
-            raise self.unreadable(error) from error
-        if (where := difference(header["start"], self.header["start"])) is not None:
-            name = "state" if where.startswith("state") else "x0"
-            raise self.refusal(f"its run began elsewhere, for {name!r} is not the same")
-        self.before = header["call"]
-        self.header |= {name: header[name] for name in ("begun", "seconds", "ended")}
-        return state
+    With a certifier, stop when the duality gap is at most tol |F(x)|. If no dual point is found, a
+    small subgradient is accepted where the curvature of the loss shows that the objective is near
+    its optimum. Both are evaluated at iterations 1.3^k, at the end, and at ends of stages.
+    """
 
-    def restore(self, loop: Loop) -> bool:
-        """Set budgets, history and status codes of a loop to what the file holds.
+    no_minimizer = False  # whether the objective is known to decrease forever
+    next_check = 1  # the next iteration at which the gap is evaluated
 
-        Trajectories that have ended by themselves do not continue, unless another tolerance is
-        asked. Return whether the run has ended and would end there again, with the budgets of this
-        call. What the file says about the end is not believed: the point must be as good as it says.
+    def __init__(self, tol: float | None, certifier: Certifier | None = None):
+        self.tol, self.certifier = tol, certifier
+        if certifier is not None:
+            certifier.accuracy = tol or 0.0
+
+    @property
+    def certifies(self) -> bool:
+        """Whether there is a dual function."""
+        return self.certifier is not None and self.certifier.available
+
+    def observe(self, loop: Loop) -> None:
+        """Take note of an iterate."""
+        if self.certifier is not None:
+            self.certifier.observe(loop.oracle)
+
+    def reached(self, loop: Loop, last: bool = False) -> Any:
+        """Return which trajectories have converged; `last` means that the run ends here anyway."""
+        certifier, state = self.certifier, loop.state
+        if certifier is None:
+            return self._small_subgradient(loop, last)
+        if not (last or state.iterate.stage_ends or loop.n >= self.next_check):
+            return False
+        self.next_check = int(CHECK_GROWTH * loop.n) + 1
+        if loop.n and certifier.available:
+            self._improve_bound(loop, last)
+        if state.iterate.stage_ends:
+            certifier.restart()
+        if self.tol is None:
+            return False
+        points, reached = loop.points(), np.zeros(len(loop.columns), bool)
+        if np.any(certifier.gap(state.fun) <= self.tol * unit(state.fun, self.usual(state))):
+            reached = self.within(state, points)
+        if certifier.hopeless and not reached.all():
+            small = np.atleast_1d(self._small_subgradient(loop, last=True))
+            if small.any():
+                reached |= small & self._meaningful(loop, points)
+        return reached
+
+    def within(self, state: State, points: list[np.ndarray]) -> np.ndarray:
+        """Return at which points the gap is at most tol |F(x)|, or tol times a millionth of its usual size."""
+        found, usual = self.certificates(points), np.broadcast_to(self.usual(state), len(points))
+        limits = [(self.tol or 0.0) * unit(c.fun, u) for c, u in zip(found, usual, strict=False)]
+        reached = [c.gap <= limit < np.inf for c, limit in zip(found, limits, strict=True)]
+        return np.array(reached or [False] * len(points))
+
+    def usual(self, state: State) -> Any:
+        """Return the usual size of objectives: that of constant predictions, else |f(x^1)|.
+
+        The size at the start is used only if no other is known: a bad start must not loosen tol.
         """
-        header, call, criterion = self.header, self.header["call"], loop.criterion
-        loop.left = max(0, loop.left - (loop.n - header["begun"]))
-        loop.begin -= header["seconds"]
-        loop.deadline -= header["seconds"]
-        if self.content is None:
-            return False
-        loop.rows, codes, before = self.rows, self.codes, self.before
-        if self.dual_point is not None and criterion.certifier and not loop.state.batched:
-            criterion.certifier.recall(self.dual_point, self.x)
-        if any(call[name] != before[name] for name in ("tol", "stop", "finish")):
-            return False
-        more = {Status.MAX_ITER: "max_iter", Status.MAX_TIME: "max_time"}
-        larger = any(call[name] > before[name] for code, name in more.items() if code in codes)
-        converged = codes == Status.CONVERGED
+        return (self.certifier and self.certifier.scale) or np.abs(state.f_first)
 
-        def holds() -> bool:
-            if not converged.any() or criterion.tol is None:
-                return not converged.any()
-            return bool(np.all(criterion.reached(loop, last=True) | ~converged))
+    def certificates(self, points: list[np.ndarray]) -> list[Certificate]:
+        """Return what is proven about each point; nothing without a dual function."""
+        certifier: Any = self.certifier
+        return [certifier.certificate(x) for x in points] if self.certifies else []
 
+    def improve_at(self, x: np.ndarray, g: np.ndarray, oracle: Any) -> None:
+        """Improve the bound at the answer of a run, the last point that the oracle has evaluated."""
+        certifier: Any = self.certifier
+        if self.certifies:
+            r = None if certifier.dual.nonsmooth else certifier.dual.residuals(oracle, None)
+            certifier.improve(x, g, r, x, True)
+
+    def has_no_minimizer(self, x: np.ndarray) -> bool:
+        """Return, and remember, whether the objective keeps decreasing along x."""
+        self.no_minimizer = self.certifier is not None and self.certifier.has_no_minimizer(x)
+        return self.no_minimizer
+
+    def _small_subgradient(self, loop: Loop, last: bool) -> Any:
+        if self.tol is None:
+            return False
+        state, norm = loop.state, loop.norm()
+        with np.errstate(all="ignore"):  # gradients may be infinite
+            small = norm <= self.tol * state.g_first
+            if last or loop.n % ACCUMULATION_PERIOD == 0:
+                total = loop.solver.rule.accumulated(state.memory)
+                if total is not None:
+                    change = np.sqrt(np.reshape(total, (-1, *np.shape(state.f))).sum(axis=0))
+                    small = small | (norm <= self.tol * NEGLIGIBLE_SHARE * change)
+        return small & (norm < np.inf)
+
+    def _improve_bound(self, loop: Loop, last: bool) -> None:
+        """Try the dual points that belong to the trajectory with the smallest objective."""
+        certifier, layout, state = self.certifier, loop.problem.layout, loop.state
+        assert certifier is not None
+        x, g, best = state.iterate.x, state.iterate.g, state.best
+        best = x if best is None else best
+        if state.batched:
+            x, g, best = (a[:, loop.leading()] for a in (x, g, best))
+        r = certifier.dual.residuals(*loop.oracle())
+        certifier.improve(layout.back(x), layout.gradient(g), r, layout.back(best), last)
+
+    def _meaningful(self, loop: Loop, points: list[np.ndarray]) -> np.ndarray:
+        """Return whether the subgradients, with their rounding, say that F(x) is near F_star.
+
+        They do not where the curvature of the loss is tiny.
+        """
+        from ..duality import least_curvature
+
+        state, problem, certifier = loop.state, loop.problem, self.certifier
+        assert certifier is not None
+        scale = None if np.ndim(problem.scale) == 0 else problem.scale
         with np.errstate(all="ignore"):
-            if header["ended"] and not larger and not np.isin(codes, SILENT).any():
-                loop.polished = self.x if loop.solver.answers_best else None
-                if holds():
-                    loop.codes = codes
-                    return True
-                loop.polished = None
-            if holds():
-                loop.codes = np.where(np.isin(codes, (*BUDGETS, *SILENT)), RUNNING, codes)
-        return False
-
-    def refused(self, error: ValueError) -> ValueError:
-        """Return an error about a state as one about the file, if the state is that of the file."""
-        if self.content is None:
-            return error
-        what = str(error).partition(". ")[0].rstrip(".")
-        return self.refusal(what.replace("'state' ", "it "))
-
-    def save(self, loop: Loop, final: State | None = None) -> None:
-        """Write the file. `final` is the state at the answer of a run that has ended."""
-        about, arrays = (final or loop.whole_state()).pack()
-        arrays |= {HISTORY + name: array for name, array in vars(loop.history()).items()}
-        arrays["codes"] = loop.codes.astype(np.int64)
-        certifier = loop.criterion.certifier
-        if certifier is not None and certifier.point is not None:
-            arrays[DUAL_POINT] = certifier.point
-        progress = {"seconds": loop.seconds, "ended": final is not None, "state": about}
-        self.write(self.header | progress, arrays)
-        self.due = perf_counter() + self.every
+            columns = state.iterate.x.reshape(problem.size, -1).T
+            shaped = [np.ascontiguousarray(problem.layout.shaped(x)) for x in columns]
+            curvature = [least_curvature(problem.loss.whole, x, scale) for x in shaped]
+            sizes = problem.norm(double(state.iterate.x) / state.iterate.step)
+            rounding = float(np.finfo(problem.dtype).eps) * (state.g_first + sizes)
+            errors = [certifier.objective(x).error if certifier.available else 0.0 for x in points]
+            accepted = (self.tol or 0.0) * np.atleast_1d(unit(state.fun, self.usual(state)))
+            small = np.square(loop.norm() + rounding) / 2.0 <= accepted * np.array(curvature)
+            meaningful: np.ndarray = small & (np.array(errors) <= accepted)
+        if len(points) == 1 and not meaningful[0]:
+            self.has_no_minimizer(points[0])
+        return meaningful

@@ -17,14 +17,13 @@ from ..polishing import PolishReport
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
 from ..rules.base import AveragingRule
 from .auto import Auto, PolishingSchedule, Portfolio, settled
-from .checkpoint import describe_problem, difference, other_problem
+from .checkpoint import RunCheckpoint, describe_problem, difference
 from .fista import FISTASolver
-from .loop import Loop, RunCheckpoint
+from .loop import Loop, StoppingCriterion
 from .problem import Layout, Problem
 from .proximal_gradient import Averaging, ProximalGradient, Solver
 from .result import RUNNING, Interrupted, Result, Status, result_of, warned
-from .state import State
-from .stopping import StoppingCriterion
+from .state import State, check_state, other_problem
 from .svrg import SVRG
 
 if TYPE_CHECKING:
@@ -97,7 +96,11 @@ def begin(
         problem = problem.standardized()
     solver = solver.prepared(problem)
     if state is not None:
-        return solver, problem, solver.resumed(problem, state)
+        if isinstance(solver, Auto):
+            return solver, problem, solver.resumed(problem, state)
+        with np.errstate(all="ignore"):
+            check_state(problem, state, solver.init(problem, state.iterate.x))
+        return solver, problem, state
     if problem.layout.center is not None:
         x = problem.layout.forward(problem.layout.shaped(x))
     return solver, problem, State.first(solver, problem, x)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import inf, nan, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from .._check import shown
-from .checkpoint import check_state
 from .problem import Problem, double
-
-if TYPE_CHECKING:
-    from .state import State
 
 
 class Iterate(NamedTuple):
@@ -93,12 +89,6 @@ class Solver(ABC):
     def select(self, columns: np.ndarray) -> Self:
         """Return the same solver for some of the trajectories."""
         return type(self)(self.rule.select(columns))
-
-    def resumed(self, problem: Problem, state: State) -> State:
-        """Return a state to continue from; raise if it belongs to another solver or problem."""
-        with np.errstate(all="ignore"):
-            check_state(problem, state, self.init(problem, state.iterate.x))
-        return state
 
 
 class ProximalGradient(Solver):

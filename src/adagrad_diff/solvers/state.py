@@ -18,6 +18,8 @@ from .proximal_gradient import Iterate, Solver
 STATE_FORMAT = "adagrad-diff state 6"
 BLAS_THREADS = 10_000  # entries from which on BLAS uses threads, which disturb those of products
 LARGEST_ROOT = float(np.sqrt(np.finfo(np.float64).max))
+MAX_ULPS = 1e4  # units in the last place by which values may differ, as sums are ordered otherwise
+MAX_GRADIENT_CHANGE = 1e-3  # relative difference of gradients, which jump at nonsmooth points
 MEMORY, CENTER = "memory.", "center"  # names in a file: a prefix, and the center of the layout
 
 
@@ -277,6 +279,48 @@ def map_arrays(function: Callable[..., Any], *trees: Any) -> Any:
     if isinstance(first, tuple):
         return type(first)(*(map_arrays(function, *parts) for parts in zip(*trees, strict=True)))
     return first
+
+
+def check_state(problem: Problem, state: State, new: Iterate) -> None:
+    """Raise unless a state has the arrays of a new iterate at its x, and the same values.
+
+    Gradients are compared only where the data were not: at nonsmooth points, rounding decides.
+    """
+    s = state.iterate
+    wanted, found = _shapes(new), _shapes(s)
+    if wanted.keys() != found.keys():
+        raise ValueError("'state' was made with another rule: it remembers other things.")
+    if wanted != found:
+        raise ValueError("'state' was made with other blocks than this rule's.")
+    with np.errstate(all="ignore"):
+        relative = MAX_ULPS * float(np.finfo(s.x.dtype).eps)
+        size = np.maximum(np.abs(s.f), np.abs(state.f_first))
+        same = np.abs(new.f - s.f) <= relative * size
+        if problem.loss.whole.matrix is None:
+            change, gradient = np.abs(new.g - s.g).max(axis=0), np.abs(s.g).max(axis=0)
+            same &= change <= MAX_GRADIENT_CHANGE * np.maximum(gradient, state.g_first)
+        near = np.abs(new.phi - s.phi) <= relative * (size + np.abs(s.phi))
+    near = near | (new.phi == s.phi)
+    for what, holds in {"data of the loss are": same, "penalty is": near}.items():
+        if not np.all(holds | ~np.isfinite(s.f)):
+            raise other_problem(f"the {what} not the same: there is another value or gradient at x")
+
+
+def other_problem(what: str) -> ValueError:
+    """Return the error for a state of another problem."""
+    return ValueError(
+        f"'state' belongs to another problem: {what}. Give what the state was made with, or start a "
+        "new run from its iterate with x0=state.x."
+    )
+
+
+def _shapes(s: Iterate) -> dict[str, Any]:
+    """Return the shapes of values, gradients and memories, also of states in the memory."""
+    values = {
+        name: _shapes(v.iterate) if hasattr(v, "iterate") else np.shape(v)
+        for name, v in s.memory.items()
+    }
+    return values | {"iterate": (s.x.shape, np.shape(s.f), np.shape(s.g), np.shape(s.phi))}
 
 
 def load_state(path: str | os.PathLike[str]) -> State:

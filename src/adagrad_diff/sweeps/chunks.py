@@ -16,12 +16,11 @@ from ..losses import as_loss
 from ..penalties import as_penalty
 from ..rules import Rule, has_eta
 from ..solvers.checkpoint import describe, known_by_name
-from ..solvers.loop import Loop
+from ..solvers.loop import Loop, StoppingCriterion
 from ..solvers.minimize import as_solver
 from ..solvers.problem import Problem
 from ..solvers.result import Status
 from ..solvers.state import State
-from ..solvers.stopping import StoppingCriterion
 
 CHUNK_BYTES = 1 << 21  # size of the predictions, or of the iterates, of a chunk that fits the cache
 CHUNK_COLUMNS = 32  # preferred columns of a chunk: sparse products are slow with fewer
