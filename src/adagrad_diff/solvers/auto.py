@@ -9,8 +9,8 @@ far, and runs three trajectories:
   root mean square distance that the incumbent has moved during the last stage.
 
 A restart forgets early gradients that were large, which Algorithm 1 remembers, and its step size
-shrinks with the remaining distance. The portfolio is therefore often ahead of the best constant eta,
-at the price of about three gradients per iteration.
+shrinks with the remaining distance. The portfolio is therefore often ahead of the best constant
+eta, at the price of about three gradients per iteration.
 
 The problem is standardized: columns of A are scaled and, with an intercept, centered. Where samples
 are many and the loss is smooth, a warm-up with minibatches comes first. The incumbent is polished
@@ -49,9 +49,9 @@ FIRST_ATTEMPT = 64  # iterations before the first attempt to polish
 SETTLED_GAIN = 0.02  # relative gain of the last stage above which an attempt is unpromising
 MAX_ATTEMPT = 20.0  # times the work of the run that a promising attempt may take
 MAX_FAILED_SHARE = 0.1  # of the work of the run that unsuccessful attempts may take
-# Work is counted in multiplications of a factorization, so that two runs of one problem are polished
-# at the same iterations. An iteration of the portfolio is memory-bound: measured in these units, it
-# costs so much per entry of A, at least so much, and so much per second of a remote pass.
+# Work is counted in multiplications of a factorization, so that two runs of one problem are
+# polished at the same iterations. An iteration of the portfolio is memory-bound: measured in these
+# units, it costs so much per entry of A, at least so much, and so much per second of a remote pass.
 WORK_PER_ENTRY, MIN_WORK, WORK_PER_SECOND = 23.0, 3e6, 1.4e10
 # Below this work, or so many iterations of the portfolio, the problem is polished directly.
 MAX_DIRECT_WORK, MAX_DIRECT_ITERATIONS = 4e8, 128
@@ -61,7 +61,7 @@ class Portfolio(AdaGradDiff):
     """The parameters of `AdaGradDiff` for `Auto`, which ignores eta."""
 
     def accumulated(self, memory: dict[str, Any]) -> None:
-        """Return None: what trajectories accumulate says nothing about the gradient at the start."""
+        """Return None: sums of a stage say nothing about the gradient at the start."""
 
 
 class Auto(Solver):
@@ -314,7 +314,7 @@ class PolishingSchedule:
         return self.attempt(loop)
 
     def attempt(self, loop: Loop, whole: bool = False) -> bool:
-        """Return whether polishing the incumbent solves the problem; if not, keep a better point."""
+        """Return whether polishing the incumbent solves the problem, or keep a better point."""
         polisher = self.polisher
         if not polisher.possible:
             return False

@@ -1,4 +1,4 @@
-"""Checkpoints: files that a computation resumes from, and fingerprints of the problem they belong to.
+"""Checkpoints: files that a computation resumes from, and fingerprints of problems.
 
 A file is replaced in one step, carries a checksum that is verified before anything in it is used,
 and is read without pickle. One computation at a time uses it.
@@ -87,8 +87,8 @@ class Checkpoint:
     def refusal(self, what: str) -> ValueError:
         """Return the error for a file that belongs to something else."""
         return ValueError(
-            f"The checkpoint {self.path} cannot be continued by this call: {what}. Give what it was made "
-            "with, or choose another 'checkpoint'; nothing was changed in this one."
+            f"The checkpoint {self.path} cannot be continued by this call: {what}. Give what it "
+            "was made with, or choose another 'checkpoint'; nothing was changed in this one."
         )
 
     def unreadable(self, error: Exception) -> ValueError:
@@ -107,15 +107,15 @@ class Checkpoint:
             cause: Any = error.__cause__ or error
             last = "The last good one is unchanged" if self.path.is_file() else "There is none"
             failure = type(error)(
-                f"The checkpoint {self.path} cannot be written: {reason(cause)}. {last}. Make room or "
-                "choose another 'checkpoint', and call again."
+                f"The checkpoint {self.path} cannot be written: {reason(cause)}. {last}. Make room "
+                "or choose another 'checkpoint', and call again."
             )
             failure.errno = error.errno
             raise failure from error
 
 
 class RunCheckpoint(Checkpoint):
-    """The checkpoint of a call of `minimize`: a state, the history, and how far budgets are used."""
+    """The checkpoint of a call of `minimize`: a state, the history, and the budgets used."""
 
     def __init__(self, path: Any, every: float):
         super().__init__(path, MINIMIZE_FORMAT)
@@ -156,7 +156,8 @@ class RunCheckpoint(Checkpoint):
 
         Trajectories that have ended by themselves do not continue, unless another tolerance is
         asked. Return whether the run has ended and would end there again, with the budgets of this
-        call. What the file says about the end is not believed: the point must be as good as it says.
+        call. What the file says about the end is not believed: the point must be as good as it
+        says.
         """
         header, call, criterion = self.header, self.header["call"], loop.criterion
         loop.left = max(0, loop.left - (loop.n - header["begun"]))
@@ -213,7 +214,7 @@ class RunCheckpoint(Checkpoint):
 
 
 def named(name: str, thing: T) -> T:
-    """Give a name to a function or an object of another package, so that checkpoints can identify it.
+    """Name a function or an object of another package, so that checkpoints can identify it.
 
     After a change of what the function computes, use another name or another checkpoint.
 

@@ -32,8 +32,8 @@ DIVERGENCE_FACTOR = 1e30  # factor by which |f| exceeds 1 + |f(x^1)| when a run 
 class Loop:
     """Iterates a solver until every trajectory has ended, and records the history.
 
-    Trajectories that have ended are stored and removed from the arrays of `state`: `columns` are the
-    places of those that remain. A single trajectory without an axis of its own stays.
+    Trajectories that have ended are stored and removed from the arrays of `state`: `columns` are
+    the places of those that remain. A single trajectory without an axis of its own stays.
     """
 
     def __init__(
@@ -52,8 +52,8 @@ class Loop:
         polish: PolishingSchedule | None = None,
         checkpoint: RunCheckpoint | None = None,
     ):
-        """Every `record`-th iteration is recorded, also the last one of the budget with `record_last`,
-        and with subgradient norms if `norms` says so.
+        """Every `record`-th iteration is recorded, also the last one of the budget with
+        `record_last`, and with subgradient norms if `norms` says so.
         """
         self.solver, self.problem, self.state, self.criterion = solver, problem, state, criterion
         self.left, self.deadline, self.callback = max_iter, deadline, callback
@@ -158,7 +158,7 @@ class Loop:
         return int(np.argmin(np.where(self.state.failed, inf, self.state.iterate.fun)))
 
     def oracle(self) -> tuple[Any, int | None]:
-        """Return the oracle of the loss at the leading trajectory, and which of its columns that is."""
+        """Return the oracle of the loss at the leading trajectory, and that column of it."""
         oracle, column = self.problem.oracle_at(self.state.iterate.x)
         return oracle, self.leading() if self.state.batched else column
 
@@ -288,7 +288,7 @@ class StoppingCriterion:
         return reached
 
     def within(self, state: State, points: list[np.ndarray]) -> np.ndarray:
-        """Return at which points the gap is at most tol |F(x)|, or tol times a millionth of its usual size."""
+        """Return at which points the gap is within the tolerance."""
         found, usual = self.certificates(points), np.broadcast_to(self.usual(state), len(points))
         limits = [(self.tol or 0.0) * unit(c.fun, u) for c, u in zip(found, usual, strict=False)]
         reached = [c.gap <= limit < np.inf for c, limit in zip(found, limits, strict=True)]
@@ -307,7 +307,7 @@ class StoppingCriterion:
         return [certifier.certificate(x) for x in points] if self.certifies else []
 
     def improve_at(self, x: np.ndarray, g: np.ndarray, oracle: Any) -> None:
-        """Improve the bound at the answer of a run, the last point that the oracle has evaluated."""
+        """Improve the bound at the answer of a run, which the oracle has evaluated last."""
         certifier: Any = self.certifier
         if self.certifies:
             r = None if certifier.dual.nonsmooth else certifier.dual.residuals(oracle, None)

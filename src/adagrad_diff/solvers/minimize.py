@@ -29,9 +29,7 @@ from .svrg import SVRG
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-DEFAULT_TOL = (
-    1e-4  # relative gap of runs without a rule, eta or budget; the estimators have the same
-)
+DEFAULT_TOL = 1e-4  # relative gap of runs without a rule, eta or budget, as in the estimators
 PORTFOLIO_GRADIENTS = 3  # of an iteration without eta, after the first stage
 AUTO_MAX_ITER, MAX_ITER = 10_000, 1000  # iterations without and with a given rule or eta
 
@@ -162,7 +160,7 @@ def minimize(
     loss : Loss or callable
         f: a loss of `adagrad_diff.losses`, or any function x -> (value, gradient).
     x0 : array, optional
-        The start, zeros by default. A trailing axis of trajectories is allowed: shape (d,) or (d, B).
+        The start, zeros by default. A trailing axis of trajectories is allowed: shape (d, B).
     penalty : Penalty, optional
         phi: a penalty of `adagrad_diff.penalties`, or any object with value(x) and prox(z, step).
     rule : Rule, optional
@@ -171,8 +169,8 @@ def minimize(
         The step size of `AdaGradDiff`. "auto", the default without a rule, runs a portfolio of step
         sizes, about three gradients per iteration, and polishes its answer (docs/guide/auto.md).
     eps, blocks : optional
-        Further parameters of `AdaGradDiff`: 1e-8 and single coordinates by default (one block if the
-        penalty has no prox in a metric with several weights).
+        Further parameters of `AdaGradDiff`: 1e-8 and single coordinates by default (one block if
+        the penalty has no prox in a metric with several weights).
     max_iter : int, optional
         Iterations of this call at most: 1000 by default, 10,000 with eta="auto".
     max_time : float, optional
@@ -182,15 +180,15 @@ def minimize(
         end a run by default.
     stop : {"subgradient", "gap"}, optional
         What the tolerance is about. "subgradient", the default with a rule or eta: stop when
-        ||u|| <= tol ||g^1||, where u = W_n (x^n - x^{n+1}) / eta + g^{n+1} - g^n is a subgradient of F
-        at x^{n+1}. It tends to zero if f is smooth, but need not if f is nonsmooth. "gap", the default
-        with eta="auto": stop when the duality gap is at most tol |F(x)|, which bounds F(x) - F_star
-        (see `adagrad_diff.duality`). If no dual point is found, a small subgradient is accepted
-        where the curvature of the loss shows that the objective is then near its optimum.
+        ||u|| <= tol ||g^1||, where u = W_n (x^n - x^{n+1}) / eta + g^{n+1} - g^n is a subgradient
+        of F at x^{n+1}. It tends to zero if f is smooth, but need not if f is nonsmooth. "gap", the
+        default with eta="auto": stop when the duality gap, which bounds F(x) - F_star, is at most
+        tol |F(x)| (see `adagrad_diff.duality`). If no dual point is found, a small subgradient is
+        accepted where the curvature of the loss shows that the objective is then near its optimum.
         Both criteria have an absolute part, so that an optimum or a first gradient of zero can be
-        reached: |F(x)| counts as at least a millionth of the usual size of the objective (for linear
-        models that of constant predictions, otherwise that at the start), and ||g^1|| as at least a
-        millionth of what gradients have changed by since.
+        reached: |F(x)| counts as at least a millionth of the usual size of the objective (for
+        linear models that of constant predictions, otherwise that at the start), and ||g^1|| as at
+        least a millionth of what gradients have changed by since.
     callback : callable, optional
         Called with an `OptimizeResult` (x, fun, nit, state) after every iteration. It may raise
         StopIteration.
@@ -206,12 +204,12 @@ def minimize(
         Whether to polish the answer of a run with eta="auto" and a tolerance for the gap (see
         `adagrad_diff.polish`). Small problems are polished directly.
     checkpoint : path, optional
-        A file that is written every `every` seconds, on Ctrl-C and at the end. The same call resumes
-        from it, also after a kill. Budgets then count from the very first call. A run that has ended
-        is not repeated: its result is returned, unless the call has a larger budget or another
-        tolerance. A checkpoint of another problem, rule, x0 or state is rejected with a ValueError, one
-        that cannot be written with an OSError, and one that another run is using with a
-        BlockingIOError; the last good file stays unchanged.
+        A file that is written every `every` seconds, on Ctrl-C and at the end. The same call
+        resumes from it, also after a kill. Budgets then count from the very first call. A run that
+        has ended is not repeated: its result is returned, unless the call has a larger budget or
+        another tolerance. A checkpoint of another problem, rule, x0 or state is rejected with a
+        ValueError, one that cannot be written with an OSError, and one that another run is using
+        with a BlockingIOError; the last good file stays unchanged.
     every : float
         Seconds between two writings of the checkpoint.
 
@@ -222,18 +220,18 @@ def minimize(
         x^2 ... x^{n+1}, x_best and fun_best, subgradient_norm = ||u||, nit = n, nfev (both counted
         from the very first start), status (see `Status`), success, message, history (iteration,
         objective, mean_step, subgradient_norm, time, passes) and state.
-        With stop="gap" also gap >= F(x) - F_star (infinite if nothing is known), bound = F(x) - gap,
-        dual_point, and certified: whether the tolerance was reached by the gap. Then fun, fun_best and
-        gap are evaluated at exactly x and x_best in double precision or better, and rounding errors
-        count against the gap.
+        With stop="gap" also gap >= F(x) - F_star (infinite if nothing is known), bound = F(x) -
+        gap, dual_point, and certified: whether the tolerance was reached by the gap. Then fun,
+        fun_best and gap are evaluated at exactly x and x_best in double precision or better, and
+        rounding errors count against the gap.
         success means that the tolerance was reached, or that none was given and a budget was used
         (docs/guide/auto.md).
-        With eta="auto", x, x_avg and x_best are the best iterate, nfev counts the gradients of all step
-        sizes, eta and rule are those that led to x (None if no iteration did), finish says what
-        polishing has done (see `PolishReport`), and subgradients are measured in coordinates in which
-        columns have unit size. The run also ends, with `Status.STALLED` and without success, when the
-        best objective has improved by less than tol |F(x)| over the last three quarters of at least
-        512 iterations.
+        With eta="auto", x, x_avg and x_best are the best iterate, nfev counts the gradients of all
+        step sizes, eta and rule are those that led to x (None if no iteration did), finish says
+        what polishing has done (see `PolishReport`), and subgradients are measured in coordinates
+        in which columns have unit size. The run also ends, with `Status.STALLED` and without
+        success, when the best objective has improved by less than tol |F(x)| over the last three
+        quarters of at least 512 iterations.
         With an axis of trajectories, fun, status, success, nit and the like have shape (B,), and a
         trajectory that ends early keeps the point where it ended.
 

@@ -102,10 +102,10 @@ class Problem:
         return other
 
     def standardized(self) -> Problem:
-        """Return the problem for columns of A that are centered, if there is an intercept, and scaled.
+        """Return the problem for scaled columns of A, centered if there is an intercept.
 
-        Both happen inside the products with A, so the data are neither copied nor, if sparse, filled.
-        Only norms and the metric of the rule know the scale: x itself is not scaled.
+        Both happen inside the products with A, so the data are neither copied nor, if sparse,
+        filled. Only norms and the metric of the rule know the scale: x itself is not scaled.
         """
         known = self.loss.coordinates()
         layout = Layout(self.shape, known.center)
@@ -212,8 +212,8 @@ class Problem:
             several = np.ndim(f) == 1
         if trajectories and not several:
             raise ValueError(
-                "With several eta the loss must return one value per trajectory (column of x), shape "
-                f"{x.shape[-1:]} for x of shape {x.shape}. Got one number instead."
+                "With several eta the loss must return one value per trajectory (column of x), "
+                f"shape {x.shape[-1:]} for x of shape {x.shape}. Got one number instead."
             )
         layout = Layout(x.shape[:-1] if several else x.shape)
         problem = cls(loss, penalty, layout, x.dtype, x.shape[-1] if several else None)

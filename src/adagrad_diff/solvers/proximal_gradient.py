@@ -144,8 +144,8 @@ def _check_answer(name: str, answer: Any, x: np.ndarray) -> None:
     """Raise if the first update of a run does not return what it should."""
     if not (isinstance(answer, tuple) and len(answer) == 3 and isinstance(answer[0], dict)):
         raise TypeError(
-            f"The method update of {name} must return memory, point and step; the memory is a dict of "
-            f"arrays. Got {shown(answer)} instead."
+            f"The method update of {name} must return memory, point and step; the memory is a dict "
+            f"of arrays. Got {shown(answer)} instead."
         )
     if np.shape(answer[1]) != x.shape:
         raise ValueError(

@@ -57,38 +57,39 @@ EXPLANATIONS = {
     Status.CALLBACK: "The callback stopped the run",
     Status.INTERRUPTED: "The run was interrupted; pass state=result.state to continue it exactly",
     Status.NOT_FINITE: (
-        "The loss, its gradient or the penalty turned NaN or infinite at the next iterate; x is the "
-        "last good one. Likely causes: (a) the step size eta is too large for a loss that overflows "
-        "(Poisson, your own); (b) the loss or the penalty is not defined at the iterate; (c) x0 is "
-        "far too large. Try a smaller eta, another x0 or a box penalty"
+        "The loss, its gradient or the penalty turned NaN or infinite at the next iterate; x is "
+        "the last good one. Likely causes: (a) the step size eta is too large for a loss that "
+        "overflows (Poisson, your own); (b) the loss or the penalty is not defined at the iterate; "
+        "(c) x0 is far too large. Try a smaller eta, another x0 or a box penalty"
     ),
     Status.DIVERGED: (
-        "The run diverged: the loss exceeded 1e30 times its initial value, or decreases without bound "
-        "along a straight line. Likely causes: (a) the objective is unbounded below; (b) the step "
-        "size eta is too large. x_best is the best iterate seen"
+        "The run diverged: the loss exceeded 1e30 times its initial value, or decreases without "
+        "bound along a straight line. Likely causes: (a) the objective is unbounded below; (b) the "
+        "step size eta is too large. x_best is the best iterate seen"
     ),
     Status.STALLED: (
-        "The best objective has improved by less than the tolerance over the last three quarters of "
-        "the run, but no certificate shows that it is optimal: progress may just be slow. Scale the "
-        "features, use a larger tolerance or a stronger penalty, or continue with state=result.state"
+        "The best objective has improved by less than the tolerance over the last three quarters "
+        "of the run, but no certificate shows that it is optimal: progress may just be slow. Scale "
+        "the features, use a larger tolerance or a stronger penalty, or continue with "
+        "state=result.state"
     ),
 }
 BAD_START = (
-    "The loss, its gradient or the penalty is NaN or infinite at x0. Is it defined there? Try another "
-    "x0"
+    "The loss, its gradient or the penalty is NaN or infinite at x0. Is it defined there? Try "
+    "another x0"
 )
 CERTIFIED = "Converged: the duality gap is within the tolerance, relative to the objective"
 CERTIFIED_SMALL = (
-    "Converged: the duality gap is within the tolerance, relative to a millionth of the objective's "
-    "usual size"
+    "Converged: the duality gap is within the tolerance, relative to a millionth of the "
+    "objective's usual size"
 )
 NO_MINIMIZER = (
-    "There is no minimizer: the objective keeps decreasing along x toward its infimum. The classes can be "
-    "separated, or all counts are zero, and nothing limits the coefficients. Add a penalty"
+    "There is no minimizer: the objective keeps decreasing along x toward its infimum. The classes "
+    "can be separated, or all counts are zero, and nothing limits the coefficients. Add a penalty"
 )
 MISSED = (
-    " before the tolerance was reached. The run can continue with state=result.state; if it makes no "
-    "progress, try {}"
+    " before the tolerance was reached. The run can continue with state=result.state; if it makes "
+    "no progress, try {}"
 )
 REMEDIES = {
     "gap": "a larger tol, another eta, or eta='auto'",
@@ -113,7 +114,7 @@ class ConvergenceError(RuntimeError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user pressed Ctrl-C. The result so far is `error.result`, with the state to continue from."""
+    """The user pressed Ctrl-C. The result so far, with its state, is `error.result`."""
 
     def __init__(self, message: str, result: Any = None):
         super().__init__(message)
@@ -136,7 +137,7 @@ class History:
 
     @classmethod
     def from_rows(cls, rows: list[Any], shape: tuple[int, ...]) -> History:
-        """Return the history with these entries; `shape` is that of the trajectories, () without."""
+        """Return the history with these entries; `shape` is () or that of the trajectories."""
         columns = zip(*rows, strict=True) if rows else [()] * 6
         shapes = ((), shape, shape, shape, (), ())
         arrays = [
@@ -190,13 +191,11 @@ class Result(OptimizeResult):  # type: ignore[misc]
         others = self.keys() - lines.keys() - {"status", "fun_best", "nfev", "eta"}
         lines["others"] = ", ".join(sorted(others))
         width = NAME_WIDTH + 2
-        return "\n".join(
-            f"{name:>{NAME_WIDTH}}  {fill(line, SUMMARY_WIDTH - width, break_on_hyphens=False)}".replace(
-                "\n", "\n" + " " * width
-            )
-            for name, line in lines.items()
-            if line
-        )
+        text = []
+        for name, line in lines.items():
+            filled = fill(line, SUMMARY_WIDTH - width, break_on_hyphens=False)
+            text += [f"{name:>{NAME_WIDTH}}  " + filled.replace("\n", "\n" + " " * width)]
+        return "\n".join(text)
 
     def _shown(self, name: str) -> str:
         """Return one value, how many of several trajectories have which, or their range."""
@@ -290,7 +289,7 @@ def warned(result: OptimizeResult, on_failure: str) -> OptimizeResult:
 
 
 def _is_relative(found: list[Certificate], tol: float | None) -> np.ndarray:
-    """Return where the gap is within the tolerance relative to the objective, not to its usual size."""
+    """Return where the gap is within the tolerance relative to the objective itself."""
     return np.array([c.gap <= (tol or 0.0) * abs(c.fun) < np.inf for c in found])
 
 

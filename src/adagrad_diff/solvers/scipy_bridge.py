@@ -48,13 +48,13 @@ def scipy_method(
     """
     if not callable(jac):
         raise ValueError(
-            "'jac' is needed: pass jac=True with fun returning (value, gradient), or a function for "
-            "the gradient."
+            "'jac' is needed: pass jac=True with fun returning (value, gradient), or a function "
+            "for the gradient."
         )
     if constraints is not None and len(np.atleast_1d(constraints)):
         raise ValueError(
-            "scipy_method handles bounds but no other constraints. Use adagrad_diff.minimize with a "
-            "penalty."
+            "scipy_method handles bounds but no other constraints. Use adagrad_diff.minimize with "
+            "a penalty."
         )
     x0, calls = np.atleast_1d(x0), 0
     options = {name: value for name, value in options.items() if name not in UNUSED}
@@ -89,7 +89,7 @@ def scipy_method(
 
 
 def _adapted(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the callback of `minimize`: SciPy passes a result to parameters of that name, otherwise x."""
+    """Return a callback for `minimize` that passes the result by name, as SciPy does, or x."""
     try:
         parameters = set(inspect.signature(callback).parameters)
     except ValueError:  # some built-in functions have no signature

@@ -1,4 +1,4 @@
-"""The state of a run: everything that one iteration changes, and all it takes to continue the run."""
+"""The state of a run: everything that an iteration changes, and all it takes to continue."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class State(NamedTuple):
 
     @classmethod
     def first(cls, solver: Solver, problem: Problem, x: np.ndarray, averages: bool = True) -> State:
-        """Return the state before the first iteration; `averages` keeps the average and the best x."""
+        """Return the state before the first iteration; `averages` keeps x_avg and x_best."""
         rule = solver.rule
         parts = problem.original.loss, problem.penalty, rule
         origin = Origin(solver.name, problem.layout, rule.average_power, parts)
@@ -309,8 +309,8 @@ def check_state(problem: Problem, state: State, new: Iterate) -> None:
 def other_problem(what: str) -> ValueError:
     """Return the error for a state of another problem."""
     return ValueError(
-        f"'state' belongs to another problem: {what}. Give what the state was made with, or start a "
-        "new run from its iterate with x0=state.x."
+        f"'state' belongs to another problem: {what}. Give what the state was made with, or start "
+        "a new run from its iterate with x0=state.x."
     )
 
 

@@ -19,8 +19,9 @@ from ..rules import AdaGradDiff, Rule
 from .problem import Problem, double
 from .proximal_gradient import Iterate, ProximalGradient
 
-# `make bench ONLY=stochastic.defaults` measures what the warm-up brings at 1e6 x 100. It was ahead, or
-# even on raw columns, from 1e5 x 50 on. Smaller problems are polished in less time than some epochs take.
+# `make bench ONLY=stochastic.defaults` measures what the warm-up brings at 1e6 x 100. It was ahead,
+# or even on raw columns, from 1e5 x 50 on. Smaller problems are polished in less time than some
+# epochs take.
 WARM_UP_ENTRIES, WARM_UP_SAMPLES, WARM_UP_SAMPLES_PER_FEATURE = 5_000_000, 50_000, 100
 WARM_UP_EPOCHS = 16  # at most: about 24 passes over the data
 WARM_UP_CHECKS = range(6, WARM_UP_EPOCHS, 2)  # epochs after which the duality gap is evaluated
