@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from adagrad_diff.solvers.checkpoint import describe
+from adagrad_diff.solvers.fingerprint import describe
 from user_losses import data
 
 A, REAL, LABELS, CLASSES = data(samples=12, features=4)

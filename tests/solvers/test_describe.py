@@ -11,7 +11,7 @@ from scipy import sparse
 import adagrad_diff as ad
 from adagrad_diff import L1, Logistic, minimize
 from adagrad_diff.losses import LinearModel
-from adagrad_diff.solvers.checkpoint import describe, difference
+from adagrad_diff.solvers.fingerprint import describe, difference
 from complete import assert_complete
 from describing import CHANGED, CLASSES, LABELS, REAL, A, other, text
 from looping import looped

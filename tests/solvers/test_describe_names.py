@@ -10,7 +10,7 @@ from scipy.sparse.linalg import aslinearoperator
 from adagrad_diff import LAD, AdaGradDiff, Penalty, Rule, minimize, named
 from adagrad_diff.losses import as_loss
 from adagrad_diff.penalties import as_penalty
-from adagrad_diff.solvers.checkpoint import describe, describe_problem, known_by_name
+from adagrad_diff.solvers.fingerprint import describe, describe_problem, known_by_name
 from describing import CHANGED, REAL, A, text
 
 

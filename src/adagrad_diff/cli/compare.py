@@ -30,7 +30,7 @@ from .._files import read_text
 from .._messages import require
 from .._version import __version__
 from ..experiments import report, sensitivity
-from ..solvers.checkpoint import describe
+from ..solvers.fingerprint import describe
 from .group import Problems, check_output, choose, interrupted, printable, say
 from .problem import problem_of
 

@@ -18,7 +18,7 @@ from ..duality import certificate_at
 from ..duality.intercept import best_intercept
 from ..losses import LinearModel, Loss, Minibatch
 from ..penalties import Penalty
-from ..solvers.checkpoint import describe
+from ..solvers.fingerprint import describe
 from ..solvers.minimize import minimize
 from ..solvers.result import NO_MINIMIZER, Status
 

@@ -17,7 +17,8 @@ from ..polishing import PolishReport
 from ..rules import FISTA, AdaGradDiff, Rule, as_rule
 from ..rules.base import AveragingRule
 from .auto import Auto, PolishingSchedule, Portfolio, settled
-from .checkpoint import RunCheckpoint, describe_problem, difference
+from .checkpoint import RunCheckpoint
+from .fingerprint import describe_problem, difference
 from .fista import FISTASolver
 from .loop import Loop, StoppingCriterion
 from .problem import Layout, Problem

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._files import Content, as_path, load_arrays, save_arrays
 from .._messages import counted
+from .fingerprint import describe_problem
 from .problem import Layout, Problem, double
 from .proximal_gradient import Iterate, Solver
 
@@ -37,8 +38,6 @@ class Origin:
     def problem(self) -> dict[str, Any]:
         """The description of the problem and the rule, which identifies them in files."""
         if self.description is None:
-            from .checkpoint import describe_problem
-
             self.description = describe_problem(*self.parts)
         known: dict[str, Any] = self.description
         return known

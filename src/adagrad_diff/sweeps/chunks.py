@@ -15,7 +15,7 @@ from .. import _check
 from ..losses import as_loss
 from ..penalties import as_penalty
 from ..rules import Rule, has_eta
-from ..solvers.checkpoint import describe, known_by_name
+from ..solvers.fingerprint import describe, known_by_name
 from ..solvers.loop import Loop, StoppingCriterion
 from ..solvers.minimize import as_solver
 from ..solvers.problem import Problem

@@ -14,7 +14,8 @@ from typing import Any
 from .._check import InputError, shown
 from .._files import as_path, load_arrays, reason, save_arrays
 from .._threads import cores, one_blas_thread
-from ..solvers.checkpoint import Checkpoint, difference, known_by_name
+from ..solvers.checkpoint import Checkpoint
+from ..solvers.fingerprint import difference, known_by_name
 from .chunks import Arrays, Chunk, Trajectories
 
 SWEEP_FORMAT = "adagrad-diff sweep 5"
