@@ -93,7 +93,9 @@ def test_names_that_a_user_gives():
     loss = as_loss(named("mine", Hidden(1.0)))
     assert describe(loss)["function"] == {"method": "value_and_grad", "of": {"named": "mine"}}
     assert describe(as_penalty(named("mine", Hidden(1.0))))["penalty"] == {"named": "mine"}
-    assert describe(LAD(named("A", aslinearoperator(A)), REAL))["A"]["operator"] == {"named": "A"}
+    assert describe(LAD(named("A", aslinearoperator(A)), REAL))["A"]["whole"]["operator"] == {
+        "named": "A"
+    }
     assert describe(AdaGradDiff(named("slower", lambda n: 1 / n)))["eta"] == {"named": "slower"}
     assert describe(named("another", function)) == {"named": "another"}
     assert text(Hidden(1.0)) == text(Hidden(2.0))  # the name was given to one object only

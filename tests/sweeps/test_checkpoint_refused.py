@@ -103,7 +103,7 @@ NAMELESS = {
     "a lambda": ({"loss": quadratic(1.0)}, "loss.function"),
     "an object as loss": ({"loss": Hidden(1.0)}, "loss.function.of"),
     "an object as penalty": ({"penalty": Hidden(1.0)}, "penalty.penalty"),
-    "an operator": ({"loss": Squared(aslinearoperator(A), REAL)}, "loss.A.operator"),
+    "an operator": ({"loss": Squared(aslinearoperator(A), REAL)}, "loss.A.whole.operator"),
     "a schedule": ({"rules": {"falling": falling}}, "rules.falling[0].eta"),
 }
 
