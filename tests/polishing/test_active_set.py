@@ -302,7 +302,7 @@ def test_many_samples_at_one_kink():
 def test_shifts_of_columns_do_not_matter_with_an_intercept(loss, shift):
     A, b = table("gaussian", 200, 4, np.random.default_rng(0))
     here, shifted = (make(loss, X, b, intercept=True) for X in (A, A + shift))
-    tol = 1e-9 if shift < 1e8 else 1e-5  # there the entries have eight digits less
+    tol = 1e-9 + 1e-13 * shift  # entries lose digits
     expected, result = (polish(f, L1(0.01), np.zeros(5), tol=tol) for f in (here, shifted))
     assert result.success, result.message
     assert result.fun == pytest.approx(expected.fun, rel=1e-8)
@@ -313,5 +313,5 @@ def test_shifts_of_columns_do_not_matter_with_an_intercept(loss, shift):
 def test_nearly_duplicate_columns(loss):
     A, b = table("gaussian", 200, 4, np.random.default_rng(0))
     A = np.column_stack([A, A[:, 0] + 1e-9 * np.random.default_rng(1).standard_normal(200)])
-    result = polish(make(loss, A, b, intercept=True), None, np.zeros(6), tol=1e-6)
+    result = polish(make(loss, A, b, intercept=True), None, np.zeros(6), tol=1e-4)
     assert result.success, result.message

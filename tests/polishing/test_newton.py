@@ -302,7 +302,7 @@ def test_a_problem_without_a_minimizer():
     A = np.array([[1.0], [2.0], [-1.0], [-3.0]])
     result = solve(Logistic(A, np.sign(A[:, 0])), Zero())
     assert not result.success
-    assert "no minimiser" in result.message
+    assert "no minimizer" in result.message
 
 
 def test_an_overflow_is_not_an_exception():

@@ -157,7 +157,7 @@ WHY = {
         GroupL2(0.1, GROUPS),
         "no separable quadratic form",
     ),
-    "simplex": (Squared(A, B), Simplex(), "does not know"),
+    "simplex": (Squared(A, B), Simplex(), "does not support"),
 }
 
 

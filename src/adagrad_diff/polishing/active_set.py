@@ -21,7 +21,7 @@ from ..losses.base import Coordinates
 from ..penalties import Penalty
 from .crossover import RANK, solve_program
 from .interior_point import Program
-from .quadratic_terms import Pieces, pieces
+from .quadratic_terms import Terms, terms_of
 from .solver import Outcome, Solver, Stop
 
 MAX_ROUNDS = 30
@@ -59,7 +59,7 @@ class Evaluation(NamedTuple):
 class ActiveSet(Solver):
     """The method for one problem."""
 
-    def __init__(self, loss: LinearModel, terms: Pieces, coordinates: Coordinates):
+    def __init__(self, loss: LinearModel, terms: Terms, coordinates: Coordinates):
         self.loss, self.terms, features = loss, terms, loss.A.shape[1]
         self.coordinates, self.unit = coordinates, coordinates.unit
         scale, center, flat = coordinates.scale, coordinates.center, coordinates.flat
@@ -262,7 +262,7 @@ class ActiveSet(Solver):
             total = r.sum()
             q = scale * (at.v[columns] - center * total) - r[rows] @ A
             total -= r[rows].sum()
-        terms = Pieces(
+        terms = Terms(
             count * terms.l1 * scale,
             count * terms.l2 * scale * step,
             terms.lower / step,
@@ -271,16 +271,7 @@ class ActiveSet(Solver):
         if intercept:
             A, q = np.column_stack([A, np.ones(len(A))]), np.append(q, total)
             y = np.append(y, (at.x[-1] + center @ at.x[columns]) / self.unit)
-            terms = Pieces(
-                *(
-                    np.append(values, end)
-                    for values, end in zip(
-                        (terms.l1, terms.l2, terms.lower, terms.upper),
-                        (0.0, 0.0, -np.inf, np.inf),
-                        strict=True,
-                    )
-                )
-            )
+            terms = terms.extended(1)
         program = Program(
             A, b / self.unit, count * self.low[rows], count * self.high[rows], count * q, terms
         )
@@ -308,11 +299,10 @@ def _solve_orthogonalized(
     if terms.l2.any() or not terms.smooth or len(A) < A.shape[1]:
         return solve_program(program, x, size, stop)
     Q, R, order = qr(A, mode="economic", pivoting=True, check_finite=False)
-    rank = np.count_nonzero(np.abs(R.diagonal()) > RANK * np.abs(R[0, 0]))
+    rank = int(np.count_nonzero(np.abs(R.diagonal()) > RANK * np.abs(R[0, 0])))
     Q, start, basis = np.ascontiguousarray(Q[:, :rank]), R[:rank] @ x[order], order[:rank]
     q = solve_triangular(R[:rank, :rank], program.q[basis], trans=1, check_finite=False)
-    none = np.zeros(rank)
-    free = Pieces(none, none, none - np.inf, none + np.inf)
+    free = terms.part(np.arange(rank))  # the same for all coordinates
     inner = Program(Q, program.b, program.low, program.high, q, free)
     found = solve_program(inner, start, size, stop)
     if found is None:
@@ -330,9 +320,9 @@ def _largest(excess: np.ndarray, number: int) -> np.ndarray:
     return np.asarray(excess >= np.partition(excess, -number)[-number])
 
 
-def linear_program_terms(loss: LinearModel, penalty: Penalty) -> Pieces | str:
+def linear_program_terms(loss: LinearModel, penalty: Penalty) -> Terms | str:
     """Return the penalty's terms in a linear or quadratic program, or why there are none."""
-    terms = pieces(penalty, loss.A.shape[1], 0, loss.l2)
+    terms = terms_of(penalty, loss.A.shape[1], loss.l2)
     if isinstance(terms, str) or terms.labels is not None:
         return (
             f"{penalty.name} has no separable quadratic form, as a piecewise linear loss requires"

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .linear_algebra import NormalEquations
-from .quadratic_terms import Pieces
+from .quadratic_terms import Terms
 from .solver import Stop
 
 MAX_STEPS = 80
@@ -48,7 +48,7 @@ class Program:
     low: np.ndarray
     high: np.ndarray
     q: np.ndarray
-    terms: Pieces
+    terms: Terms
 
     def slack(self, x: np.ndarray, r: np.ndarray) -> float:
         """Return how far x and r are from a solution: the terms of the Fenchel inequality.

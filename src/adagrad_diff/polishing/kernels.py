@@ -1,4 +1,4 @@
-"""Small problems with their matrix at hand: descent by coordinates, groups and pairs; and by columns of a sparse matrix."""
+"""Coordinate descent for subproblems: single coordinates, groups, pairs, and columns of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -8,73 +8,31 @@ import numpy as np
 
 from ..linalg.compiling import compiled, plain
 
-# Entries of H up to which NumPy looks for the best coordinate, and Python goes through groups.
-MAX_DESCENT_SIZE, MAX_GROUPS_SIZE = 1 << 20, 1 << 12
+MAX_GROUPS_SIZE = 1 << 12  # entries of H up to which Python goes through groups
 
 
 @np.errstate(all="ignore")
-def _descend(
-    H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, steps: Any, tol: Any
-) -> Any:
-    own, total = H.diagonal(), np.inf
-    curve = own + l2
-    inverse = np.divide(1.0, curve, out=np.zeros_like(curve), where=curve > 0.0)
-    for _ in range(steps):
-        y = own * x - g
-        best = np.copysign(np.maximum(np.abs(y) - l1, 0.0), y) * inverse
-        new = np.minimum(np.maximum(best, lower), upper)
-        values = (new - x) * (2.0 * (best - x) - (new - x)) * curve
-        total = float(np.add.reduce(values))
-        if not total > tol:
-            break
-        k = int(values.argmax())
-        change = new[k] - x[k]
-        x[k] = new[k]
-        g += change * H[k]
-    return total
-
-
-@compiled(small=_descend, limit=MAX_DESCENT_SIZE)
 def descend(
-    H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, steps: Any, tol: Any
-) -> Any:
-    """Minimise x'Hx/2 - c'x + sum_i l1 |x_i| + l2/2 x_i^2 between bounds, one coordinate at a time; g = H x - c.
+    H: Any, x: Any, g: Any, l1: Any, l2: Any, lower: Any, upper: Any, steps: int, tol: float
+) -> None:
+    """Minimize x'Hx/2 - c'x + sum_i l1_i |x_i| + l2_i/2 x_i^2 between bounds, where g = H x - c.
 
-    y = H_ii x_i - g_i;  x_i = np.clip(np.sign(y) * max(abs(y) - l1_i, 0) / (H_ii + l2_i), lower_i, upper_i)
-
-    Each time it is the coordinate that brings most: to look at all of them costs no more than to change g for one. It ends when
-    all together would bring less than tol, or after so many steps; what they would bring is returned.
+    Each step moves the coordinate with the largest gain: finding it costs no more than updating g.
+    The method ends when all gains together are at most tol.
     """
-    n, total = x.size, np.inf
-    own, inverse, values = np.empty(n), np.empty(n), np.empty(n)
-    for i in range(n):
-        own[i] = H[i, i]
-        inverse[i] = 1.0 / (own[i] + l2[i]) if own[i] + l2[i] > 0.0 else 0.0
+    diagonal = H.diagonal()
+    curvature = diagonal + l2
+    inverse = np.divide(1.0, curvature, out=np.zeros_like(curvature), where=curvature > 0.0)
     for _ in range(steps):
-        for i in range(n):
-            y = own[i] * x[i] - g[i]
-            size = abs(y) - l1[i]
-            best_x = np.copysign(size if size > 0.0 else 0.0, y) * inverse[i]
-            new = lower[i] if best_x < lower[i] else best_x
-            new = upper[i] if new > upper[i] else new
-            values[i] = (
-                (new - x[i]) * (2.0 * (best_x - x[i]) - (new - x[i])) * (own[i] + l2[i])
-            )  # twice the decrease
-        total, best, k = 0.0, 0.0, 0
-        for i in range(n):
-            total += values[i]
-        if not total > tol:
+        y = diagonal * x - g
+        best = np.copysign(np.maximum(np.abs(y) - l1, 0.0), y) * inverse
+        change = np.minimum(np.maximum(best, lower), upper) - x
+        gains = change * (2.0 * (best - x) - change) * curvature
+        if not np.add.reduce(gains) > tol:
             break
-        for i in range(n):
-            if values[i] > best:
-                best, k = values[i], i
-        y = own[k] * x[k] - g[k]
-        new = min(max(np.copysign(max(abs(y) - l1[k], 0.0), y) * inverse[k], lower[k]), upper[k])
-        change, row = new - x[k], H[k]
-        x[k] = new
-        for i in range(n):
-            g[i] += change * row[i]
-    return total
+        k = int(gains.argmax())
+        x[k] += change[k]
+        g += change[k] * H[k]
 
 
 @compiled(small="python", limit=MAX_GROUPS_SIZE)
@@ -91,9 +49,9 @@ def descend_groups(
     sweeps: Any,
     tol: Any,
 ) -> Any:
-    """The same with strength_k ||x_k|| for groups k, members order[starts[k] : starts[k + 1]], and no bounds.
+    """Minimize the same with strength_k ||x_k|| for groups k, members order[starts[k] : starts[k + 1]], and no bounds.
 
-    Where zero is optimal for a group it becomes zero, else
+    A group becomes zero where that is optimal. Otherwise
     y = x_k - (g_k + l2 x_k) / bound_k, soft-thresholded by l1 / bound_k;  x_k = y max(1 - strength_k / (bound_k ||y||), 0)
 
     bound_k is at least the largest eigenvalue of the block of H, plus l2.
@@ -138,10 +96,11 @@ def descend_groups(
 
 @compiled
 def descend_pairs(Q: Any, x: Any, g: Any, lower: Any, upper: Any, steps: Any, tol: Any) -> Any:
-    """Minimise x'Qx/2 - c'x between bounds where sum(x) is given, two coordinates at a time; g = Q x - c.
+    """Minimize x'Qx/2 - c'x between bounds, given sum(x), two coordinates at a time; g = Q x - c.
 
-    Those are i, whose gradient is least among those that may grow, and the one that together with i brings most, as in
-    libsvm. It ends when the gradients of two such differ by less than tol, or after so many steps; returns their difference.
+    One has the least gradient of all that may grow, the other the largest gain together with it, as
+    in LIBSVM. The method ends when the gradients of all such pairs differ by less than tol, and
+    returns their difference.
     """
     n, apart = x.size, np.inf
     diagonal = np.empty(n)
@@ -187,7 +146,7 @@ def descend_pairs(Q: Any, x: Any, g: Any, lower: Any, upper: Any, steps: Any, to
 
 @plain
 def add_sparse_gram(indptr: Any, indices: Any, data: Any, weight: Any, H: Any) -> None:
-    """H += np.tril(A.T @ (weight[:, None] * A)) for A in compressed rows whose indices are sorted"""
+    """H += np.tril(A.T @ (weight[:, None] * A)) for A in compressed rows with sorted indices"""
     for j in range(indptr.size - 1):
         start, stop = indptr[j], indptr[j + 1]
         for p in range(start, stop):
@@ -196,25 +155,16 @@ def add_sparse_gram(indptr: Any, indices: Any, data: Any, weight: Any, H: Any) -
                 row[np.uint64(indices[np.uint64(q)])] += factor * data[np.uint64(q)]
 
 
-@plain
-def add_square_tdot(indptr: Any, indices: Any, data: Any, weight: Any, out: Any) -> None:
-    """out += (A**2).T @ weight for A in compressed columns"""
-    for i in range(indptr.size - 1):
-        total = out[i]
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            total += weight[np.uint64(indices[p])] * data[p] * data[p]
-        out[i] = total
-
-
 @compiled
 def descend_columns(
     indptr: Any, indices: Any, data: Any, center: Any, h: Any, curve: Any, pulled: Any, x: Any, g: Any, l1: Any, l2: Any,
     lower: Any, upper: Any, sweeps: Any, part: Any,
 ) -> None:  # fmt: skip
-    """As `descend` for H = (A - center)' diag(h) (A - center), A in compressed columns, and g the gradient at x: it stays.
+    """Minimize as `descend` for H = (A - center)' diag(h) (A - center), A in compressed columns.
 
-    curve = np.diag(H), pulled = A.T @ h. One more coordinate than A has columns is an intercept. It ends when a sweep brings
-    less than a part of what the first one did.
+    g is the gradient at x and does not change, curve = np.diag(H), pulled = A.T @ h. A coordinate
+    after the columns of A is an intercept. The method ends when the decrease of a sweep is less than
+    a part of that of the first one.
     """
     n, columns, first, whole = x.size, indptr.size - 1, 0.0, True
     total, bent, offset = (

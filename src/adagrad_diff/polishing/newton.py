@@ -1,221 +1,243 @@
-"""Newton's method for a smooth loss plus a penalty of pieces: working sets, small problems on them, searches along steps."""
+"""Smooth losses by Newton's method: working sets, subproblems on them, and searches along steps."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .loss_model import LossModel
-from .newton_products import Large
-from .newton_small import Small
-from .quadratic_terms import Pieces
-from .solver import Stop
+from ..losses import Multinomial, Quadratic
+from ..losses.linear import LinearModel
+from ..penalties import Penalty
+from .hyperplane import HyperplaneSolver
+from .loss_model import (
+    MAX_DENSE_QUADRATIC,
+    LinearLossModel,
+    LossModel,
+    MultinomialModel,
+    QuadraticModel,
+)
+from .quadratic_terms import Terms, terms_of
+from .remote_model import RemoteModel
+from .solver import Outcome, Solver, Stop
+from .subproblem import DenseSubproblem, MatrixFreeSubproblem
 
-MOST_STEPS = 60
-MOST_WORK = 2e10  # multiplications for that
-LITTLE_WORK = 1e7  # multiplications for a Hessian of all coordinates, below which nothing is chosen
-ONCE_WORK = 5e8  # the same if it is needed once only
-PART_OF_TOL = 0.01  # what may be left, as a part of the tolerance
-LEAST_DAMPING = 3e-3
-FLOOR = 1e-9  # part of a coordinate's largest curvature
-AS_GOOD_AS_ZERO = 1e-14  # part of the objective at zero that is as good as zero
-UNSEEN = 1e-13  # part of the objective that rounding may have added
-ROUND_OFF = float(np.finfo(np.float64).eps)
+MAX_NEWTON_STEPS = 60
+MAX_SEARCH = 40  # trials along a step
+# Multiplications for a Hessian: at most, below which the working set has all coordinates, and the
+# same if one Hessian serves all steps.
+MAX_HESSIAN_WORK, SMALL_HESSIAN_WORK, CONSTANT_HESSIAN_WORK = 2e10, 1e7, 5e8
+MIN_WORKING_SET = 100  # coordinates that may join, or as many as are free
+REMAINING_SHARE = 0.01  # of the tolerance: the error that may be left
+FIRST_DAMPING, LARGE_DAMPING, MAX_DAMPING = 3e-3, 1e2, 1e3  # in units of the mean curvature
+LEAST_CURVATURE = 1e-9  # of a coordinate that can move, relative to its largest curvature
+NEGLIGIBLE_SHARE = 1e-14  # part of the objective at zero that counts as zero
+NOISE_SHARE = 1e-13  # part of the objective that rounding may have added
+EPSILON = float(np.finfo(np.float64).eps)
+# Multiplications of a step, to estimate its work: at least, and per prediction and coordinate.
+MIN_STEP_WORK, STEP_WORK_PER_NUMBER = 1e7, 100.0
 
 
-@dataclass
-class End:
-    x: np.ndarray
-    done: bool
-    steps: int
-    coefficients: int
-    reason: str
+class Newton(Solver):
+    """The method for one problem."""
 
+    model: LossModel
+    value: float  # the objective at the start
 
-class Newton:
-    """The iteration, from one point on."""
+    def __init__(self, loss: Any, terms: Terms):
+        self.loss, self.terms = loss, terms
 
-    def __init__(self, model: LossModel, pieces: Pieces):
-        self.model, self.p = model, pieces
-        self.index = np.empty(0, np.intp)
-        self.dead: np.ndarray | None = None
-        self.first = np.inf  # the objective where it began
+    def solve(self, x: np.ndarray, tol: float, stop: Stop, whole: bool = False) -> Outcome:
+        if not hasattr(self, "model"):
+            self.model = _model(self.loss)
+        model, terms = self.model, self.terms
+        start = model.enter(x)
+        with np.errstate(all="ignore"):  # an overflow shows in the value
+            start = np.clip(start, terms.lower, terms.upper) if terms.bounded else start
+            outcome = self._iterate(start, tol, stop)
+            # At the optimum the objective is flat. Rounding decides about its last digits, but the
+            # gradient is more accurate.
+            slack = NOISE_SHARE * abs(self.value) if outcome.done else 0.0
+            if model.value + terms.value(outcome.x) > self.value + slack:
+                outcome.x = start
+                model.start(start)
+            outcome.u = model.slopes()
+        numbers = max(model.samples, 1) * self.loss.shape[0]
+        self.work = outcome.rounds * (MIN_STEP_WORK + STEP_WORK_PER_NUMBER * numbers)
+        outcome.x = model.leave(outcome.x).reshape(self.loss.shape)
+        return outcome
 
-    def run(self, x: np.ndarray, tol: float, stop: Stop) -> End:
-        with np.errstate(all="ignore"):  # what overflows is seen in the value
-            x = np.clip(x, self.p.lower, self.p.upper) if self.p.bounded else x
-            end = self._run(x, tol, stop)
-            # At the optimum the objective is flat, and rounding decides about its last places: then the gradient tells more.
-            slack = UNSEEN * abs(self.first) if end.done else 0.0
-            if self.model.value + self.p.value(end.x) > self.first + slack:
-                end.x = x
-                self.model.start(x)
-            return end
-
-    def _run(self, x: np.ndarray, tol: float, stop: Stop) -> End:
-        model, p = self.model, self.p
-        self.index = np.empty(0, np.intp)  # of an earlier run: this one must not depend on it
-        self.dead = dead if (dead := model.unused()).any() else None
-        if self.dead is not None:
-            wanted = (
-                (p.l1 + p.l2 > 0)
-                if p.strength is None
-                else (p.l1 + p.l2 + p.strength[p.labels] > 0)
-            )
-            x = np.where(self.dead & wanted, 0.0, x)
+    def _iterate(self, x: np.ndarray, tol: float, stop: Stop) -> Outcome:
+        model, terms = self.model, self.terms
+        self.index = np.empty(0, np.intp)  # the working set
+        self.used = ~model.unused()
+        if not self.used.all():
+            penalized = terms.l1 + terms.l2 > 0
+            if terms.strength is not None:
+                penalized |= terms.strength[terms.labels] > 0
+            x = np.where(self.used | ~penalized, x, 0.0)
         model.start(x)
-        phi = p.value(x)
-        self.first = model.value + phi
-        if not (np.isfinite(model.value + phi) and np.isfinite(model.gradient).all()):
-            return End(x, False, 0, 0, "the objective overflows where it began")
-        last, before, damping, ease = np.inf, np.inf, 0.0, 1.0
-        for step in range(MOST_STEPS):
-            r = p.residual(x, model.gradient)
-            if self.dead is not None:
-                r = np.where(self.dead, 0.0, r)
-            size = max(abs(model.value + phi), AS_GOOD_AS_ZERO * model.scale, 1e-300)
+        phi = terms.value(x)
+        self.value = model.value + phi
+
+        def outcome(reason: str = "", count: int | None = None) -> Outcome:
+            count = int(terms.free(x).sum()) if count is None else count
+            return Outcome(x, None, not reason, step, model.samples, count, reason)
+
+        step = 0
+        if not (np.isfinite(self.value) and np.isfinite(model.gradient).all()):
+            return outcome("the objective overflows where it began", 0)
+        gain, last_excess, damping, easing = np.inf, np.inf, 0.0, 1.0
+        for step in range(MAX_NEWTON_STEPS):  # noqa: B007 (`outcome` uses it)
+            r = np.where(self.used, terms.residual(x, model.gradient), 0.0)
+            size = max(abs(model.value + phi), NEGLIGIBLE_SHARE * model.scale, 1e-300)
             excess = self._excess(r, tol, size)
-            stuck = (
-                excess > 0.5 * before
-                and last <= UNSEEN * size
-                and excess <= max(1e-6 / max(tol, ROUND_OFF), 100.0)
-            )  # by rounding
-            if last <= PART_OF_TOL * tol * size and (excess <= 1.0 or stuck):
-                return End(x, True, step, int(p.free(x).sum()), "")
+            stuck = (  # because of rounding
+                excess > 0.5 * last_excess
+                and gain <= NOISE_SHARE * size
+                and excess <= max(1e-6 / max(tol, EPSILON), 100.0)
+            )
+            if gain <= REMAINING_SHARE * tol * size and (excess <= 1.0 or stuck):
+                return outcome()
             if stop():
-                return End(x, False, step, int(p.free(x).sum()), "the time was over")
-            before = excess
-            index = self._working(x, r, tol)
+                return outcome("the time was over")
+            last_excess = excess
+            index = self._working_set(x, r)
             if index.size == 0:
-                return End(x, True, step, 0, "")
-            q = p.part(index)
-            old, g = x[index], model.gradient[index]
-            gain = q.gain(old, g, model.bound()[index])
-            model.damping = damping * (1.0 if ease == 1.0 else min(1.0, 100.0 * gain / size))
-            if self._small(index.size):
-                H = self._lifted(model.hessian(index), index, q)
-                new = Small(H, g, old, q).solve(
-                    max(1e-26 * size, 0.0 if model.constant else gain * min(0.05, gain / size))
-                )
-            else:
-                new = Large(model, q, index, old, size).solve(gain)
-            d = new - old
-            slope = float(g @ d) + q.value(new) - q.value(old)
-            if not (np.isfinite(slope) and np.isfinite(d).all()):
-                return End(x, False, step, index.size, "a step was not finite")
-            if slope > 4 * ROUND_OFF * size:  # what was put back upon its piece leads upwards
-                new = self._gradient_step(old, g, index, q)
-                d = new - old
-                slope = float(g @ d) + q.value(new) - q.value(old)
-            last = max(-slope, 0.0)
+                return outcome("", 0)
+            part, old, g = terms.part(index), x[index], model.gradient[index]
+            bound = np.maximum(model.bound()[index], 1e-300)
+            possible = float(np.sum(r[index] ** 2 / (bound + part.l2)))
+            model.damping = damping * (1.0 if easing == 1.0 else min(1.0, 100.0 * possible / size))
+            new = self._subproblem(index, part, x, possible, size)
+            slope = float(g @ (new - old)) + part.value(new) - part.value(old)
+            if not np.isfinite(slope):
+                return outcome("a step was not finite", index.size)
+            if slope > 4 * EPSILON * size:  # not a descent direction: make a gradient step instead
+                y = bound * old - g
+                shrunk = np.copysign(np.maximum(np.abs(y) - part.l1, 0.0), y) / (bound + part.l2)
+                new = np.clip(shrunk, part.lower, part.upper)
+                slope = float(g @ (new - old)) + part.value(new) - part.value(old)
+            gain, d = max(-slope, 0.0), new - old
             model.along(index, d)
-            t = self._search(old, d, q, slope, model.value + phi - q.value(old))
+            t = self._search(old, d, part, slope, model.value + phi - part.value(old))
             if t == 0.0:
-                if last <= max(PART_OF_TOL * tol, UNSEEN) * size and excess <= 1.0:
-                    return End(x, True, step, index.size, "")
-                if model.damping > 1e3:
-                    return End(x, False, step, index.size, "no step made the objective smaller")
-                damping = max(1e2 * model.damping, LEAST_DAMPING)
+                if gain <= max(REMAINING_SHARE * tol, NOISE_SHARE) * size and excess <= 1.0:
+                    return outcome("", index.size)
+                if model.damping > MAX_DAMPING:
+                    return outcome("no step decreased the objective", index.size)
+                damping = max(LARGE_DAMPING * model.damping, FIRST_DAMPING)
                 continue
             if t < 0.5:
-                damping, ease = max(2.0 * model.damping, LEAST_DAMPING), 1.0
+                damping, easing = max(2.0 * model.damping, FIRST_DAMPING), 1.0
             elif t == 1.0:
-                damping, ease = (
-                    (ease * damping if damping > 0.1 * LEAST_DAMPING else 0.0),
-                    max(0.5 * ease, 0.1),
-                )
+                damping *= easing if damping > 0.1 * FIRST_DAMPING else 0.0
+                easing = max(0.5 * easing, 0.1)
             x = x.copy()
             x[index] = new if t == 1.0 else old + t * d
             model.move(t)
-            phi = p.value(x)
-        return End(
-            x,
-            False,
-            MOST_STEPS,
-            index.size,
-            "there may be no minimiser: the objective still falls after many steps",
-        )
+            phi = terms.value(x)
+        step = MAX_NEWTON_STEPS
+        return outcome("there may be no minimizer: the objective still decreases after many steps")
 
     def _excess(self, r: np.ndarray, tol: float, size: float) -> float:
-        """The largest part of what a subgradient may be, in units of the penalty's strength or of the gradient's terms."""
-        if (
-            self.p.smooth and self.p.l2.all()
-        ):  # strongly convex: this bounds the error of the objective
-            return float(np.sqrt(np.sum(r * r / self.p.l2) / (2.0 * PART_OF_TOL * tol * size)))
-        noise = self.model.noise()
-        unit = self.p.l1 if self.p.strength is None else self.p.l1 + self.p.strength[self.p.labels]
-        least = np.maximum(
-            PART_OF_TOL * tol * np.where(unit > 0, unit, noise), 16 * ROUND_OFF * noise
-        )
-        return float(np.max(np.abs(r) / np.maximum(least, 1e-300)))
-
-    def _gradient_step(
-        self, x: np.ndarray, g: np.ndarray, index: np.ndarray, q: Pieces
-    ) -> np.ndarray:
-        """A step in a diagonal metric, at whose end the penalty counts."""
-        bound = np.maximum(self.model.bound()[index], 1e-300)
-        y = bound * x - g
-        return np.asarray(
-            np.clip(
-                np.sign(y) * np.maximum(np.abs(y) - q.l1, 0.0) / (bound + q.l2), q.lower, q.upper
-            )
+        """Return the largest residual in units of what is allowed."""
+        terms = self.terms
+        if terms.smooth and terms.l2.all():  # strongly convex: this bounds the error of F
+            error = float(np.sum(r * r / terms.l2)) / 2.0
+            return float(np.sqrt(error / (REMAINING_SHARE * tol * size)))
+        noise, strength = self.model.noise(), terms.l1
+        if terms.strength is not None:
+            strength = strength + terms.strength[terms.labels]
+        allowed = REMAINING_SHARE * tol * np.where(strength > 0, strength, noise)
+        return float(
+            np.max(np.abs(r) / np.maximum(np.maximum(allowed, 16 * EPSILON * noise), 1e-300))
         )
 
-    def _lifted(self, H: np.ndarray, index: np.ndarray, q: Pieces) -> np.ndarray:
-        """H, with some curvature for coordinates that have none here but elsewhere: nothing else would move them."""
-        least = FLOOR * self.model.bound()[index]
-        flat = H.diagonal() + q.l2 < least
-        return H + np.diag(np.where(flat, least, 0.0)) if flat.any() else H
+    # ------------------------------------------------------------ working sets and subproblems
 
-    def _small(self, count: int) -> bool:
-        if (
-            self.p.smooth and 0 < 4 * self.model.samples < count
-        ):  # then there are few directions to look into
-            return False
-        return count <= self.model.max_dense[self.p.smooth] and self.model.cost(count) <= MOST_WORK
+    def _formed(self, count: int) -> bool:
+        """Return whether the Hessian of so many coordinates is formed."""
+        model, smooth = self.model, self.terms.smooth
+        few_samples = smooth and 0 < 4 * model.samples < count  # then products are better
+        fits = count <= model.max_dense[smooth] and model.cost(count) <= MAX_HESSIAN_WORK
+        return fits and not few_samples
 
-    def _working(self, x: np.ndarray, r: np.ndarray, tol: float) -> np.ndarray:
-        """The coordinates of the next small problem: those that are free, and the worst of those that should be."""
-        n = self.model.size
-        if n <= self.model.max_dense[False] and self.model.cost(n) <= LITTLE_WORK:
-            return np.arange(n) if self.dead is None else np.flatnonzero(~self.dead)
-        free = self.p.free(x)
-        want = ~free & (r != 0)
-        most = max(100, int(free.sum()))
-        if np.count_nonzero(want) > most:
-            score = np.where(want, r * r / np.maximum(self.model.bound(), 1e-300), 0.0)
-            want &= score >= np.partition(score, -most)[-most]
-        need = self.p.whole(free | want)
-        if self.dead is not None:
-            need &= ~self.dead
-        count = np.count_nonzero(need)
-        if self.index.size <= 2 * count + 100 and need[self.index].sum() == count:
-            return self.index  # what is known of it can be used again
-        if (
-            self.model.constant
-            and self.index.size
-            and self._small(n)
-            and self.model.cost(n) <= ONCE_WORK
-        ):
-            need[:] = (
-                True if self.dead is None else ~self.dead
-            )  # the Hessian of all: it will do for all steps
-        self.index = np.flatnonzero(need)
+    def _working_set(self, x: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """Return the free coordinates and those with the largest residuals of the others."""
+        model, n = self.model, self.model.size
+        if n <= model.max_dense[False] and model.cost(n) <= SMALL_HESSIAN_WORK:
+            return np.flatnonzero(self.used)
+        free = self.terms.free(x)
+        joining = ~free & (r != 0)
+        most = max(MIN_WORKING_SET, int(free.sum()))
+        if np.count_nonzero(joining) > most:
+            score = np.where(joining, r * r / np.maximum(model.bound(), 1e-300), 0.0)
+            joining &= score >= np.partition(score, -most)[-most]
+        needed = self.terms.whole_groups(free | joining) & self.used
+        count = np.count_nonzero(needed)
+        if self.index.size <= 2 * count + 100 and needed[self.index].sum() == count:
+            return self.index  # its columns and Hessian can be used again
+        once = model.constant and self._formed(n) and model.cost(n) <= CONSTANT_HESSIAN_WORK
+        if once and self.index.size:  # one Hessian of all coordinates serves all steps
+            needed = self.used
+        self.index = np.flatnonzero(needed)
         return self.index
 
+    def _subproblem(
+        self, index: np.ndarray, part: Terms, x: np.ndarray, gain: float, size: float
+    ) -> np.ndarray:
+        model = self.model
+        if not self._formed(index.size):
+            return MatrixFreeSubproblem(model, part, index, x[index], size).solve(gain)
+        H = model.hessian(index)
+        # Coordinates without curvature here, but elsewhere, could not move.
+        least = LEAST_CURVATURE * model.bound()[index]
+        flat = H.diagonal() + part.l2 < least
+        if flat.any():
+            H = H + np.diag(np.where(flat, least, 0.0))
+        inexact = 0.0 if model.constant else gain * min(0.05, gain / size)
+        problem = DenseSubproblem(H, model.gradient[index], x[index], part)
+        return problem.solve(max(1e-26 * size, inexact))
+
     def _search(
-        self, old: np.ndarray, d: np.ndarray, q: Pieces, slope: float, rest: float
+        self, old: np.ndarray, d: np.ndarray, part: Terms, slope: float, rest: float
     ) -> float:
-        """A part t of the step such that the objective falls by a part of what the slope promises; 0 if there is none."""
-        at = rest + q.value(old)
-        slack = 8 * ROUND_OFF * (abs(at) + abs(rest))
-        t = 1.0
-        for _ in range(40):
-            value = self.model.at(t) + (rest - self.model.value) + q.value(old + t * d)
+        """Return a part t of the step with sufficient decrease, or 0 if there is none."""
+        at, t = rest + part.value(old), 1.0
+        slack = 8 * EPSILON * (abs(at) + abs(rest))
+        for _ in range(MAX_SEARCH):
+            value = self.model.at(t) + (rest - self.model.value) + part.value(old + t * d)
             if value <= at + 1e-4 * t * slope + slack:
                 return t
-            curve = value - at - t * slope  # of a parabola through what is known
-            best = -0.5 * t * t * slope / curve if np.isfinite(curve) and curve > 0 else 0.0
+            curvature = value - at - t * slope  # of the interpolating parabola
+            usable = np.isfinite(curvature) and curvature > 0
+            best = -0.5 * t * t * slope / curvature if usable else 0.0
             t = min(max(best, 0.1 * t), 0.5 * t)
         return 0.0
+
+
+def smooth_solver(loss: Any, penalty: Penalty) -> Newton | HyperplaneSolver | str:
+    """Return a solver, or a phrase that says why there is none."""
+    if (plane := penalty.box_hyperplane()) is not None:
+        quadratic = isinstance(loss, Quadratic) and not loss.Q.opaque
+        if not quadratic or loss.shape[0] > MAX_DENSE_QUADRATIC or not plane[2].all():
+            return "with a hyperplane, the loss must be a quadratic function whose matrix fits into memory"
+        return HyperplaneSolver(loss, penalty, *plane[:3])
+    if not isinstance(loss, LinearModel | Multinomial | Quadratic):
+        return "polishing does not support this loss"
+    multinomial = isinstance(loss, Multinomial)
+    if isinstance(loss, LinearModel) and not multinomial and loss.curvature is None:
+        return "the second derivative of the loss is not known"
+    size = int(np.prod(loss.shape))
+    intercepts = size // loss.shape[0] if loss.intercept else 0
+    terms = terms_of(penalty, size - intercepts, getattr(loss, "l2", 0.0))
+    return terms if isinstance(terms, str) else Newton(loss, terms.extended(intercepts))
+
+
+def _model(loss: Any) -> LossModel:
+    if isinstance(loss, Quadratic):
+        return QuadraticModel(loss)
+    if isinstance(loss, Multinomial):
+        return MultinomialModel(loss)
+    return RemoteModel(loss) if loss.A.far else LinearLossModel(loss)

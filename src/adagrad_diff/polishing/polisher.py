@@ -23,7 +23,7 @@ from ..losses import LinearModel, Loss, as_loss
 from ..losses.base import Coordinates
 from ..penalties import Penalty, as_penalty
 from .active_set import ActiveSet, linear_program_terms
-from .smooth import smooth_solver
+from .newton import smooth_solver
 from .solver import Outcome, Stop
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from .._threads import over_rows, thread_count
 from ..linalg.stored import Dense
 from ..losses import LinearModel, Loss, Minibatch, Squared
 from ..losses.minibatch import STEPS_MADE, Estimates
-from ..polishing.quadratic_terms import pieces
+from ..polishing.quadratic_terms import terms_of
 from ..rules import AdaGradDiff, Rule
 from .problem import Problem, double
 from .proximal_gradient import Iterate, ProximalGradient
@@ -106,9 +106,10 @@ def _separable_terms(rule: Rule, problem: Problem) -> tuple[np.ndarray, ...] | N
     known = type(rule) is AdaGradDiff and not callable(rule.eta) and rule.metric(0)[0] is None
     if not known or loss.reduce != "svrg" or model.scalar is None or len(problem.shape) > 1:
         return None
-    terms = pieces(problem.penalty, model.A.shape[1], int(model.intercept), 0.0)
-    if isinstance(terms, str) or terms.labels is not None:
+    found = terms_of(problem.penalty, model.A.shape[1], 0.0)
+    if isinstance(found, str) or found.labels is not None:
         return None
+    terms = found.extended(int(model.intercept))
     return terms.l1, terms.l2, terms.lower, terms.upper
 
 
