@@ -31,7 +31,7 @@ MIN_WORKING_SET = 100  # coordinates that may join, or as many as are free
 REMAINING_SHARE = 0.01  # of the tolerance: the error that may be left
 FIRST_DAMPING, LARGE_DAMPING, MAX_DAMPING = 3e-3, 1e2, 1e3  # in units of the mean curvature
 LEAST_CURVATURE = 1e-9  # of a coordinate that can move, relative to its largest curvature
-NEGLIGIBLE_SHARE = 1e-14  # part of the objective at zero that counts as zero
+LEAST_OBJECTIVE_SHARE = 1e-14  # part of the objective at zero that counts as zero
 NOISE_SHARE = 1e-13  # part of the objective that rounding may have added
 EPSILON = float(np.finfo(np.float64).eps)
 # Multiplications of a step, to estimate its work: at least, and per prediction and coordinate.
@@ -90,7 +90,7 @@ class Newton(Solver):
         gain, last_excess, damping, easing = np.inf, np.inf, 0.0, 1.0
         for step in range(MAX_NEWTON_STEPS):  # noqa: B007 (`outcome` uses it)
             r = np.where(self.used, terms.residual(x, model.gradient), 0.0)
-            size = max(abs(model.value + phi), NEGLIGIBLE_SHARE * model.scale, 1e-300)
+            size = max(abs(model.value + phi), LEAST_OBJECTIVE_SHARE * model.scale, 1e-300)
             excess = self._excess(r, tol, size)
             stuck = (  # because of rounding
                 excess > 0.5 * last_excess
