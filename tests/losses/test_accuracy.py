@@ -26,7 +26,7 @@ def slopes(t):
 
 
 def values(t, width=8):
-    """Return log(1 + exp(t)), from `width` trajectories at a time. From 8 on other loops are used."""
+    """Return log(1 + exp(t)), from `width` trajectories at a time. From 8 on loops differ."""
     z = np.zeros((1, -(-len(t) // width) * width))
     z[0, : len(t)] = np.negative(t)
     return np.concatenate(
@@ -41,7 +41,7 @@ def test_values_on_a_grid(width):
 
 
 def test_slopes_on_a_grid():
-    """Sums that a kernel may reorder must not lose the digits that the reduction of the argument keeps."""
+    """Reordered sums must not lose the digits that the reduction of the argument keeps."""
     assert np.abs(slopes(GRID) / (np.exp(GRID) / (1.0 + np.exp(GRID))) - 1.0).max() < 1.5e-15
 
 

@@ -6,13 +6,12 @@ seed of what fails.
 
 import re
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy import sparse
-from scipy.sparse.linalg import aslinearoperator
 
 from adagrad_diff import LAD, Hinge, KernelSVMDual, Quadratic, Quantile
 from loss_zoo import EVERY, PARAMETER, named, targets
@@ -27,7 +26,6 @@ SENTENCE = r"[^\n]{12,}[.?]\)?"
 DTYPES = ["f8", "f8", "f4", ">f8", "f2", "i1", "u8", "?", "O", "g", "c16", "U5"]
 MAGNITUDES = [0, 0, 0, 0, 1, -1, 3, -8, 38, 150, 300, -30, -320]
 KINDS = ["C", "C", "F", "backwards", "apart", "list", "masked", "read-only"]
-FORMATS = ["csr", "csc", "coo", "dia", "lil", "operator"]
 NONSMOOTH = {LAD, Quantile, Hinge}
 
 
@@ -61,33 +59,9 @@ def odd_layout(draw, array):
     return array
 
 
-def odd_matrix(draw, array):
-    """Return a dense or sparse matrix, or an operator."""
-    if (
-        array.ndim != 2
-        or array.dtype.str[1:] not in ("f8", "f4", "i1", "u8")
-        or draw(st.booleans())
-    ):
-        return odd_layout(draw, array)
-    kind, native = draw(st.sampled_from(FORMATS)), array.astype(array.dtype.newbyteorder("="))
-    if kind == "operator":
-        return aslinearoperator(native)
-    return sparse.csr_array(native).asformat(kind if array.size else "csr")
-
-
 def contents(*things):
     """Return text that is the same as long as the arguments are. As text NaN is NaN."""
-    parts = [vars(t).values() if sparse.issparse(t) else [np.asanyarray(t)] for t in things]
-    arrays = [part for some in parts for part in some if isinstance(part, np.ndarray)]
-    return str([(array.dtype, array.tolist()) for array in arrays])
-
-
-def dense(matrix):
-    """Return a matrix as an array in double precision."""
-    if hasattr(matrix, "matvec"):
-        with np.errstate(invalid="ignore"):
-            return matrix @ np.eye(matrix.shape[1])
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=np.float64)
+    return str([(array.dtype, array.tolist()) for array in map(np.asanyarray, things)])
 
 
 def construct(kind, A, b, options):
@@ -98,7 +72,7 @@ def construct(kind, A, b, options):
 
 def tame(kind, A, b, x):
     """Return whether neither overflow nor a kink hit by rounding explains a difference."""
-    arrays = dense(A), np.asarray(b, np.float64), np.asarray(x, np.float64)
+    arrays = [np.asarray(array, np.float64) for array in (A, b, x)]
     large = max(np.abs(array).max(initial=0.0) for array in arrays)
     return large < 1e4 and (kind not in NONSMOOTH or (np.round(arrays[0]) == arrays[0]).all())
 
@@ -113,7 +87,7 @@ def test_any_data(kind, data):
     if square and array.ndim == 2 and array.dtype.kind in "fi" and draw(st.integers(0, 5)):
         with np.errstate(all="ignore"):
             array = array.T @ array  # symmetric, as it has to be
-    A = odd_matrix(draw, array)
+    A = odd_layout(draw, array)
     count = (np.shape(A) or (1,))[0] + draw(st.sampled_from([0] * 11 + [1]))
     b = odd_numbers(draw, (count,))
     if draw(st.integers(0, 3)):
@@ -133,8 +107,8 @@ def test_any_data(kind, data):
         x_before = contents(x)
         value, g = loss.value_and_grad(x)
         assert contents(x) == x_before
-        if loss.dtype == np.float64 and not hasattr(A, "matvec"):
-            assert loss.lipschitz() >= 0.0
+        with suppress(ValueError):  # a loss may have no Lipschitz constant
+            assert loss.dtype == np.float32 or loss.lipschitz() >= 0.0
     except (ValueError, TypeError) as error:
         assert re.fullmatch(SENTENCE, str(error)), error  # noqa: PT017
         return
@@ -144,7 +118,7 @@ def test_any_data(kind, data):
     if tame(kind, A, b, x) and options.get("l2", 0.0) < 1e4:
         if "sample_weight" in options:
             options["sample_weight"] = np.array(options["sample_weight"], float)
-        plain = construct(kind, dense(A).astype(loss.dtype), np.array(b, float), options)
+        plain = construct(kind, np.asarray(A, loss.dtype), np.array(b, float), options)
         with np.errstate(all="ignore"):
             f, slopes = plain.value_and_grad(np.array(x, float))
         tolerance = 1e-9 if loss.dtype == np.float64 else 1e-4

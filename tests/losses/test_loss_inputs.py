@@ -1,4 +1,4 @@
-"""Bad data and parameters of losses: the error names the argument, what is wrong with it and where."""
+"""Bad data and parameters of losses: the error names the argument, the fault and its place."""
 
 import re
 

@@ -21,7 +21,6 @@ from adagrad_diff import (
     DoG,
     Hinge,
     Logistic,
-    RMSDiff,
     RMSProp,
     Simplex,
     Squared,
@@ -45,14 +44,14 @@ PROBLEMS = {  # loss, penalty and the shape of x
     "function": (Bowl(), L1(0.1), 3),
 }
 NAMES = list(PROBLEMS)
-each_on_two_problems = pytest.mark.parametrize(
+each_on_one_problem = pytest.mark.parametrize(
     ("kind", "problem"),
-    [(kind, NAMES[(i + j) % 4]) for i, kind in enumerate(KINDS) for j in (0, 2)],
+    [(kind, NAMES[i % 4]) for i, kind in enumerate(KINDS)],
 )
 run = partial(minimize, on_failure="ignore")
 
 
-@each_on_two_problems
+@each_on_one_problem
 def test_a_resumed_run_is_bitwise_identical(kind, problem, tmp_path):
     loss, penalty, size = PROBLEMS[problem]
     whole = run(loss, np.zeros(size), penalty, made(kind), max_iter=60)
@@ -65,7 +64,7 @@ def test_a_resumed_run_is_bitwise_identical(kind, problem, tmp_path):
             assert np.array_equal(rest[name], whole[name]), name
 
 
-@each_on_two_problems
+@each_on_one_problem
 def test_trajectories_do_not_depend_on_each_other(kind, problem):
     loss, penalty, size = PROBLEMS[problem]
     starts = 0.5 * np.random.default_rng(0).standard_normal((size, 3))
@@ -195,17 +194,6 @@ def test_fista_comes_back_from_where_there_is_no_loss():
     """Momentum, or a step that is too long, may leave the domain of f."""
     result = minimize(Barrier(), np.array([0.3, 5.0, 2.0]), None, FISTA(), max_iter=300)
     np.testing.assert_allclose(result.x, 1.0, rtol=1e-6)
-
-
-@looped("options", [{}, {"max_move": 2.0}, {"max_move": 2.0, "blocks": "all"}])
-def test_bounded_moves(options):
-    """While gradients stay the same, moves grow, but not beyond the bound."""
-    slope = np.array([1.0, -2.0, 1e-3])
-    for rule in (AdamDiff(0.1, beta2=0.99, **options), RMSDiff(0.1, beta=0.99, **options)):
-        states = iterate(lambda x: (slope @ x, slope), np.zeros(3), None, rule)
-        moves = np.diff([state.x.copy() for state in islice(states, 1000)], axis=0)
-        size = np.linalg.norm(moves, axis=1) if options.get("blocks") else np.abs(moves).max(axis=1)
-        assert 0.99 <= size.max() / (rule.max_move * 0.1) <= 1 + 1e-9
 
 
 FRACTION, POSITIVE = r"a number in \[0, 1\)", "a positive number"

@@ -154,13 +154,6 @@ def test_objects_with_two_methods():
         assert not report or any("one step" in finding.sentence for finding in report.findings)
 
 
-def test_reports_read_well():
-    report = check_penalty(L1(1.0))
-    count = len(report.findings)
-    assert str(report).startswith(f"L1: {count} statements, all of them true as far as tried.")
-    assert check_penalty(L1(1.0), seed=1).findings == check_penalty(L1(1.0), seed=1).findings
-
-
 @looped(
     ("penalty", "size", "words"),
     [

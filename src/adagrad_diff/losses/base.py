@@ -85,7 +85,7 @@ class Loss(ABC):
         )
 
     def coordinates(self) -> Coordinates:
-        """Return scaled and centered coordinates if they are known, else those of x."""
+        """Return scaled and centered coordinates if they are known, else x itself."""
         return Coordinates(self)
 
     @property

@@ -150,7 +150,7 @@ class LinearModel(Loss):
         return np.asarray(x[-1] - shift, self.dtype)
 
     def add_intercept(self, r: np.ndarray, g: np.ndarray) -> None:
-        """Complete the gradients g = A' r with those of the intercept, and center them."""
+        """Set the entries of the intercept in the gradients g = A' r, and center the others."""
         if self.intercept:
             g[-1] = r.sum(axis=0, dtype=np.float64)
             if self.center.size:

@@ -12,9 +12,9 @@ class AdaGradDiff(Rule):
     .. math:: w_i^n = \varepsilon + \sqrt{\sum_{k=1}^n \|g_i^k - g_i^{k-1}\|^2}, \quad g^0 = 0,
               \qquad \text{step}_i = \eta\, \text{scale}_i / w_i^n
 
-    While gradients stay the same, the step stays large; when they fluctuate, it shrinks. For constant
-    eta, the paper proves that F(x_avg) converges to the optimum, for nonsmooth f if the iterates
-    stay bounded. For smooth f, it proves that the iterates converge.
+    While gradients stay the same, the step stays large. When they fluctuate, it shrinks. For
+    constant eta, the paper proves that F(x_avg) converges to the optimum, for nonsmooth f if the
+    iterates stay bounded. For smooth f, it proves that the iterates converge.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ class AGD(UnscaledRule):
               w_i^n = \max\big(\sqrt{\hat v_i^n}, \varepsilon\big)
 
     with :math:`\hat m = m / (1 - \beta_1^n)`, :math:`\hat m^0 = 0`, :math:`\hat v = v / (1 -
-    \beta_2^n)`, and x moves along :math:`\hat m` as in `Adam`. Where the floor is larger, steps are
-    those of gradient descent with momentum. The reference analyzes f without a penalty; the prox is
+    \beta_2^n)`, and x moves along :math:`\hat m` as in `Adam`. Where the floor is larger, this is
+    gradient descent with momentum. The reference analyzes f without a penalty; the prox is
     our extension.
 
     Parameters

@@ -78,7 +78,7 @@ class Rule(ABC):
     published: ClassVar[float | None] = None  # the step size that its authors recommend, if any
     # Checks of parameters that a rule has in addition to eta, eps, blocks and scale.
     _constraints: ClassVar[Mapping[str, Callable[[Any, str, str], float]]] = {}
-    # Set by `prepared`; these values are those of single coordinates without a scale.
+    # Set by `prepared`. These values mean single coordinates without a scale.
     _labels: ClassVar[np.ndarray | None] = None
     _scale: ClassVar[Any] = 1.0
 
@@ -144,9 +144,9 @@ class Rule(ABC):
         return 0.0
 
     def accumulated(self, memory: Arrays) -> Any:
-        """Return the sums of the squared gradients, or of their differences, if the memory has them.
+        """Return sums of squared gradients, or of squared differences, if the memory has them.
 
-        A stopping criterion takes them for the size of the gradients when the first one vanishes.
+        A stopping criterion measures gradients by them where the first gradient vanishes.
         """
         return None
 
@@ -198,7 +198,7 @@ class Rule(ABC):
         """Return this rule for iterates of a shape (without trajectories), or raise.
 
         `trajectories` is None if iterates have no axis of trajectories. The last coordinate of x,
-        or its last row, is an intercept if `intercept` says so: blocks and scales may leave it out.
+        or its last row, is an intercept if `intercept` is true. Blocks and scales may leave it out.
         """
         if self.trajectories not in (None, trajectories):
             raise ValueError(
@@ -309,8 +309,8 @@ def block_labels(blocks: Any, shape: tuple[int, ...], intercept: bool = False) -
     shape : tuple
         Shape of x, without the trajectory axis.
     intercept : bool
-        Whether the last coordinate (or row) of x is an intercept. If labels leave it out, it is a
-        block of its own.
+        Whether the last coordinate (or row) of x is an intercept. If labels leave it out, it is
+        another block.
 
     Returns
     -------

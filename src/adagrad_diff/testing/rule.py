@@ -79,7 +79,7 @@ def check_rule(rule: Any, *, seed: int = 0) -> Report:
 
     with report.check("The methods init and update return valid results and change no argument."):
         if not isinstance(solver, ProximalGradient):
-            raise NotApplicable("Another solver makes the steps, and keeps a memory of its own.")
+            raise NotApplicable("Another solver makes the steps, and has another memory.")
         points = unit * rng.standard_normal((CHECKED_UPDATES, *shape, width))
         _check_updates(rule.prepared(shape, width), points, loss)
     if not report:
