@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -145,15 +144,12 @@ class Minibatch(Loss):
 
     def schedule(self, iterations: int) -> np.ndarray:
         """Return the passes over the data that 1, 2, ... iterations take. Only the seed decides."""
-        steps = [0]
+        passes, steps = [1.0], 0
         for _ in range(iterations):
-            steps.append(steps[-1] + self.length(steps[-1]))
-        n = np.arange(1, iterations + 1)
-        return np.asarray(self.passes(n, {STEPS_MADE: np.array(steps[1:])}))
-
-    def passes(self, n: Any, memory: dict[str, np.ndarray]) -> Any:
-        """Return the passes over the data of n iterations: full gradients and estimates."""
-        return n + 1 + self.size / self.samples * (memory[STEPS_MADE] - n)
+            count = self.length(steps)
+            passes.append(passes[-1] + 1.0 + self.size / self.samples * (count - 1))
+            steps += count
+        return np.array(passes[1:])
 
 
 class Estimates:

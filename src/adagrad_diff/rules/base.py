@@ -275,7 +275,7 @@ def as_rule(rule: Any) -> Rule:
     """Return the rule, or raise with a hint."""
     if isinstance(rule, Rule):
         return rule
-    if isinstance(rule, type):
+    if isinstance(rule, type) and issubclass(rule, Rule):
         name = rule.__name__
         raise TypeError(f"'rule' is the class {name}. Did you mean {name}(...)?")
     raise TypeError(f"'rule' must be a rule such as AdaGradDiff(eta=0.1). Got {rule!r} instead.")
