@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from adagrad_diff import L1, SLOPE, Multinomial, Squared, minimize
-from adagrad_diff.penalties import Penalty, Scaled, Separable, Translated, Zero, as_penalty
+from adagrad_diff import L1, SLOPE, Squared, minimize
+from adagrad_diff.penalties import Penalty, Scaled, Zero, as_penalty
 from looping import looped
 from pairwise import pairwise
 
@@ -111,18 +111,6 @@ def test_an_object_with_two_methods(options, eta):
     np.testing.assert_allclose(runs[0].x, runs[1].x, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(runs[0].fun, runs[1].fun, rtol=1e-12)
     assert np.any(runs[0].x == 0.0)  # it did something
-
-
-def test_an_object_with_two_methods_sees_a_matrix_row_by_row():
-    class Rows(Lasso):
-        def prox(self, z, step):
-            assert z.shape == step.shape == (12,)
-            return super().prox(z, step)
-
-    loss = Multinomial(A, np.arange(30) % 3)
-    runs = [minimize(loss, penalty=p, eta=0.5, max_iter=50) for p in (L1(0.02), Rows(0.02))]
-    assert runs[0].x.shape == (4, 3)
-    np.testing.assert_allclose(runs[0].x, runs[1].x, rtol=1e-9, atol=1e-12)
 
 
 def test_no_penalty():
@@ -297,17 +285,6 @@ def test_a_formula_for_any_step_is_known_as_such(kind):
     penalty.check_size(4)
     assert penalty.accepts == "diagonal"
     penalty.check_metric(None, False)
-
-
-@pytest.mark.parametrize("kind", [Separable, Scaled, Translated], ids=lambda kind: kind.__name__)
-def test_a_formula_for_one_step_inside(kind):
-    wrap = {
-        Separable: lambda p: Separable([(slice(0, 3), p)]),
-        Scaled: lambda p: Scaled(p, 2.0),
-    }.get(kind, lambda p: kind(p, 1.0))
-    assert wrap(Vectors()).accepts == ("block" if kind is Separable else "scalar")
-    with pytest.raises(ValueError, match=r"Vectors has no exact proximal operator"):
-        minimize(Squared(A, B), penalty=wrap(Vectors()), eta=1.0, blocks="element")
 
 
 def test_what_it_says_counts():

@@ -1,11 +1,10 @@
 """Total variation, the fused lasso and monotone vectors: what is special to them."""
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from adagrad_diff import L1, FusedLasso, Monotone, TotalVariation1D
 from looping import looped
-from prox_chains import exact_chain, naive_monotone
+from prox_chains import exact_chain
 from prox_harness import STEPS, draw_step
 
 INF = np.inf
@@ -160,21 +159,6 @@ def test_polar_of_total_variation():
 
 
 # ---------------------------------------------------------------- monotone vectors
-
-
-@looped("increasing", [True, False])
-def test_monotone_is_isotonic_regression(increasing):
-    rng = np.random.default_rng(11)
-    for steps in STEPS:
-        for d in (1, 2, 1000):
-            z, step = rng.standard_normal(d), draw_step(steps, d, rng)
-            expected = isotonic_regression(z, weights=1 / step, increasing=increasing).x
-            np.testing.assert_allclose(
-                Monotone(increasing).prox(z, step), expected, rtol=1e-9, atol=1e-12
-            )
-            np.testing.assert_allclose(
-                naive_monotone(Monotone(increasing), z, step), expected, rtol=1e-9, atol=1e-12
-            )
 
 
 def test_monotone_cone_and_its_polar():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from adagrad_diff import PSD, Affine, BoxHyperplane, HalfSpace, Hyperplane, KernelSVMDual, minimize
+from adagrad_diff import PSD, Affine, BoxHyperplane, HalfSpace, Hyperplane
 from looping import looped
 from prox_planes import CASES
 
@@ -152,23 +152,3 @@ def test_psd_takes_the_symmetric_part_and_one_step():
     np.testing.assert_allclose(PSD(2).prox(z, 1.0), [2.0, 0.0, 0.0, 3.0], atol=1e-15)
     assert PSD(1).prox([-3.0], 1.0) == [0.0]
     np.testing.assert_array_equal(PSD(2).prox(np.stack([z, -z], axis=1), [[1.0, 2.0]])[:, 1], 0.0)
-
-
-def test_support_vector_machine_with_a_bias():
-    """The dual problem, with the plane sum(alpha) = 0, in the metric of the algorithm."""
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((20, 2)) + 1.0
-    b = np.sign(A[:, 0] + 0.3 * rng.standard_normal(20) - 1.0)
-    dual = KernelSVMDual(A @ A.T + 0.5 * np.eye(20), b, lam=0.1)
-    box = dual.box()
-    penalty = BoxHyperplane(box.lower, box.upper, np.ones(20), 0.0)
-    result = minimize(dual, penalty=penalty, eta=0.05, max_iter=20_000, tol=1e-7)
-    assert result.success
-    g = result.jac
-    inside = (result.x > box.lower + 1e-9) & (result.x < box.upper - 1e-9)
-    assert inside.sum() > 1
-    bias = g[inside].mean()
-    np.testing.assert_allclose(g[inside], bias, atol=1e-6)
-    assert (g[result.x <= box.lower + 1e-9] >= bias - 1e-6).all()
-    assert (g[result.x >= box.upper - 1e-9] <= bias + 1e-6).all()
-    assert abs(result.x.sum()) <= 1e-12
