@@ -122,24 +122,6 @@ def test_sweep(special, tmp_path, name):
         swept(tmp_path)
 
 
-@pytest.mark.peer
-def test_files_of_the_command_line(special, tmp_path):
-    """They are not opened: that might never end."""
-    pytest.importorskip("click")
-    pytest.importorskip("sklearn")
-    pytest.importorskip("pandas")
-    from adagrad_diff.cli import compare, fit, tables
-
-    sentence = special(path := tmp_path / "table.csv")
-    with pytest.raises(InputError, match=r"table.csv', which exists and is not a report"):
-        compare._check_page(path, tmp_path)
-    with pytest.raises(InputError, match=r"table.csv', which exists and is not a model"):
-        fit.check_model_file(path)
-    with pytest.raises(ValueError, match=f"'table.csv' cannot be read: {sentence}"):
-        tables.read_file(path, None)
-    assert compare._begun(path) == 0
-
-
 def test_links_to_regular_files_are_followed(tmp_path):
     run(tmp_path / "run.npz")
     (tmp_path / "link.npz").symlink_to(tmp_path / "run.npz")

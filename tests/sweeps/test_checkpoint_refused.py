@@ -31,11 +31,11 @@ X0S_CHANGED = X0S + np.eye(8)[:, :3] * 1e-15
 A_CHANGED = A.copy()
 A_CHANGED[-1, -1] = np.nextafter(A[-1, -1], 10.0)
 OTHER = {
-    "A": ({"loss": Squared(A_CHANGED, REAL)}, "loss.A.array.sha256"),
+    "A": ({"loss": Squared(A_CHANGED, REAL)}, "loss.A.whole.array.sha256"),
     "b": ({"loss": Squared(A, -REAL)}, "loss.b.sha256"),
     "l2": ({"loss": Squared(A, REAL, l2=1e-9)}, "loss.l2"),
     "class": ({"loss": LAD(A, REAL)}, "loss.class"),
-    "precision": ({"loss": Squared(A.astype(np.float32), REAL)}, "loss.A.array.dtype"),
+    "precision": ({"loss": Squared(A.astype(np.float32), REAL)}, "loss.A.dtype"),
     "penalty": ({"penalty": L1(0.1)}, "penalty.class"),
     "bound": ({"penalty": Box(-1.0, 1.5)}, "penalty.upper"),
     "eta": ({"etas": [0.1, 0.3]}, "etas[1]"),

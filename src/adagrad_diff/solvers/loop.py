@@ -271,7 +271,8 @@ class StoppingCriterion:
             return self._small_subgradient(loop, last)
         if not (last or state.iterate.stage_ends or loop.n >= self.next_check):
             return False
-        self.next_check = int(CHECK_GROWTH * loop.n) + 1
+        while self.next_check <= loop.n:  # the same iterations in a run that is resumed
+            self.next_check = int(CHECK_GROWTH * self.next_check) + 1
         if loop.n and certifier.available:
             self._improve_bound(loop, last)
         if state.iterate.stage_ends:
