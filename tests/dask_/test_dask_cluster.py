@@ -13,7 +13,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from adagrad_diff import L1, LAD, Logistic, Multinomial, duality_gap, iterate, minimize, sweep
+from adagrad_diff import (
+    L1,
+    LAD,
+    Interrupted,
+    Logistic,
+    Multinomial,
+    duality_gap,
+    iterate,
+    minimize,
+    sweep,
+)
 from adagrad_diff.dask import source
 from adagrad_diff.losses import LinearModel
 from adagrad_diff.rules import AdaGradDiff
@@ -175,6 +185,23 @@ def test_a_worker_is_killed(persist, client):
     assert found.nit == 8
     assert np.array_equal(found.x, wanted.x)
     assert found.fun == wanted.fun
+
+
+@pytest.mark.parametrize(
+    "options", [{"eta": 0.1}, {"finish": False}, {"eta": 0.1, "stop": "gap"}], ids=str
+)
+def test_a_client_that_is_closed_ends_the_run_with_its_result(options):
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+    )
+    with cluster, distributed.Client(cluster, set_as_default=False) as client:
+        loss = LAD(source(COLLECTIONS["dense"](), client=client), CODES)
+        close = lambda state: client.close() if state.nit == 5 else None
+        with pytest.raises(Interrupted) as caught:
+            minimize(loss, penalty=L1(0.01), tol=1e-9, max_iter=50, callback=close, **options)
+    result = caught.value.result
+    assert result.nit == 5
+    assert result.fun_best <= LAD(entries(), CODES).value_and_grad(np.zeros(6))[0]
 
 
 RUNS = {

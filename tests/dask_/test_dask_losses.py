@@ -11,7 +11,6 @@ from adagrad_diff import (
     L1,
     LAD,
     Ridge,
-    critical_lam,
     duality_gap,
     iterate,
     losses,
@@ -21,7 +20,7 @@ from adagrad_diff import (
 from adagrad_diff.dask import source
 from adagrad_diff.rules import AdaGradDiff
 from dask_data import CODES, dense, entries, sparse_rows
-from loss_zoo import LINEAR, PARAMETER, TERMS, make, named, same, targets, weights
+from loss_zoo import LINEAR, TERMS, make, same
 from pairwise import pairwise
 
 pytestmark = pytest.mark.peer
@@ -42,25 +41,6 @@ def test_every_loss(kind, chunks, options):
         column = 1 if batch else None
         np.testing.assert_allclose(*(oracle.residuals(column) for oracle in oracles), atol=1e-15)
         np.testing.assert_allclose(*(oracle.r for oracle in oracles), atol=1e-15)
-
-
-def test_losses_have_the_names_of_the_package():
-    A, b, x = entries(), np.arange(60.0), np.zeros(5)
-    for kind in LINEAR:
-        target, name = targets(kind, CODES), named(kind)
-        loss = getattr(on_dask, name)(
-            dense(A),
-            da.from_array(target, chunks=13),
-            sample_weight=da.from_array(weights(60), chunks=7),
-            **PARAMETER.get(kind, {}),
-        )
-        assert type(loss) is kind
-        array = kind(A, target, sample_weight=weights(60), **PARAMETER.get(kind, {}))
-        point = np.full(array.shape, 0.1)
-        same(loss.value_and_grad(point), array.value_and_grad(point))
-    value, _ = losses.Quantile(A, b, 0.9).value_and_grad(x)
-    found, _ = on_dask.Quantile(dense(A), b, 0.9).value_and_grad(x)
-    assert found == pytest.approx(value, rel=1e-14)
 
 
 # ------------------------------------------------------------ runs
@@ -92,20 +72,6 @@ def test_minimize(kind, options, chunks):
     if options == {}:
         assert found.success
         assert found.gap <= 1e-6 * found.fun
-
-
-@pairwise(kind=KINDS, chunks=[dense, sparse_rows])
-def test_a_run_from_the_race_to_the_certificate(kind, chunks):
-    A, codes = entries(400, 20), np.random.default_rng(3).integers(0, 11, 400)
-    blocks, array = (
-        make(kind, M, codes, intercept=True, sample_weight=True)
-        for M in (source(chunks(A, (90, 10, 300))), A)
-    )
-    lam = critical_lam(array, L1(1.0))
-    assert critical_lam(blocks, L1(1.0)) == pytest.approx(lam, rel=1e-12)
-    found, wanted = (minimize(f, penalty=L1(0.1 * lam), tol=1e-8) for f in (blocks, array))
-    assert found.gap <= 1e-8 * found.fun
-    np.testing.assert_allclose(found.fun, wanted.fun, rtol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

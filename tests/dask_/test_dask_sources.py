@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 import adagrad_diff.dask as on_dask
-from adagrad_diff import L1, LAD, Quadratic, Squared, duality_gap, losses
+from adagrad_diff import LAD, Squared, losses
 from adagrad_diff.dask import source
+from adagrad_diff.dask._tasks import Threads
 from dask_data import CODES, dense, entries, sparse_rows
 from loss_zoo import same
 
@@ -155,15 +156,6 @@ def test_what_is_asked_of_a_source():
         assert [block.first for block in A.blocks()] == A.cuts[:-1] == [0, 16, 17, 40]
 
 
-def test_a_quadratic():
-    Q = np.exp(-np.abs(np.subtract.outer(np.arange(20), np.arange(20))) / 3.0)
-    c, x = np.sin(np.arange(20.0)), np.linspace(-1, 1, 20)
-    blocks, array = Quadratic(source(da.from_array(Q, chunks=(7, 20))), c), Quadratic(Q, c)
-    same(blocks.value_and_grad(x), array.value_and_grad(x))
-    assert blocks.skew == array.skew
-    assert duality_gap(blocks, L1(0.1), x).gap == pytest.approx(duality_gap(array, L1(0.1), x).gap)
-
-
 # ------------------------------------------------------------ the order of sums
 
 
@@ -276,6 +268,13 @@ def test_sentences(case):
     for persist in (True, False):
         with pytest.raises(ValueError, match=sentence):
             source(given(), persist=persist)
+
+
+def test_processes_that_get_all_data_in_each_pass():
+    A = da.ones((20, 2), chunks=(10, 2))
+    with dask.config.set(scheduler="processes"), pytest.warns(UserWarning, match="'processes'"):
+        Threads()
+    assert source(A).shape == (20, 2)
 
 
 def test_other_sentences():

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -35,37 +35,6 @@ def highs(X, y, weight, alpha, tau):
     answer = linprog(cost, A_eq=A, b_eq=y, bounds=(0, None), method="highs")
     assert answer.status == 0
     return answer.fun
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    kinks=st.lists(
-        st.tuples(st.integers(0, 3), st.sampled_from([0, 1, 1, 2])), min_size=1, max_size=9
-    ),
-    tau=st.sampled_from([0.1, 0.25, 1 / 3, 0.5, 0.9]),
-    shift=st.sampled_from([0.0, 0.1, 1e6]),
-    dtype=st.sampled_from([np.float64, np.float32]),
-)
-@example(kinks=[(0, 1), (1, 1), (1, 1), (2, 1)], tau=0.5, shift=0.0, dtype=np.float64)
-def test_the_best_intercept_by_brute_force(kinks, tau, shift, dtype):
-    """With a penalty that is strong enough, it is all there is: the best of all kinks, and of the middles between them."""
-    y, weight = (np.array(column, dtype=float) for column in zip(*kinks, strict=True))
-    y, weight = (y + shift).astype(dtype), weight if weight.any() else weight + 1.0
-    model = fit(
-        door.QuantileRegressor(quantile=tau, alpha=1e3),
-        np.arange(len(y), dtype=dtype)[:, None],
-        y,
-        sample_weight=weight,
-    )
-    t = y.astype(float)
-    values = [
-        np.average(np.maximum(tau * (t - c), (tau - 1) * (t - c)), weights=weight)
-        for c in [*t, *((t + t[:, None]) / 2).flat]
-    ]
-    scale = float(np.finfo(dtype).eps) * (1.0 + abs(shift))
-    assert model.objective_ <= min(values) * (1 + 1e-6) + 4 * scale
-    assert model.objective_ - model.dual_gap_ <= min(values) * (1 + 1e-6)
-    assert model.n_iter_ == 1 or shift > 1.0
 
 
 @settings(max_examples=20, deadline=None)

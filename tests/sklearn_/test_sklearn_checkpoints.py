@@ -164,17 +164,6 @@ def test_other_problems_have_other_files(tmp_path):
     assert len(list(tmp_path.iterdir())) == count
 
 
-def test_more_iterations_go_on(tmp_path):
-    model = ours.LADRegressor(alpha=0.01, eta=0.05, max_iter=50, tol=1e-9)
-    with pytest.warns(match="max_iter=50"):
-        model.set_params(checkpoint=tmp_path).fit(X, Y)
-    with pytest.warns(match="max_iter=90"):
-        more = clone(model).set_params(max_iter=90).fit(X, Y)
-    with pytest.warns(match="max_iter=90"):
-        assert_same(more, clone(model).set_params(max_iter=90, checkpoint=None).fit(X, Y))
-    assert len(list(tmp_path.iterdir())) == 1
-
-
 @pytest.mark.parametrize("kind", ["path", "PathCV", "GridSearchCV"])
 def test_searches(tmp_path, kind):
     alphas = [0.1, 0.01]

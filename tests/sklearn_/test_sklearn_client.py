@@ -10,7 +10,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from adagrad_diff import L1, LAD, AdaGrad, AdaGradDiff, DoG, sensitivity
 from adagrad_diff.sklearn import Lasso, LogisticRegression, PathCV
 
 pytestmark = pytest.mark.peer
@@ -98,17 +97,3 @@ def test_errors_are_those_of_the_folds():
         TypeError, match=r"The 'client' parameter of PathCV must be a distributed\.Client"
     ):
         PathCV(Lasso(), client=3, cv=3, n_alphas=3).fit(X, Y)
-
-
-def test_sensitivity(tmp_path):
-    """All its sweeps are the client's."""
-    arguments = LAD(X, Y), L1(0.01), [AdaGradDiff, AdaGrad, DoG], np.geomspace(1e-2, 1e1, 4)
-    client = Client()
-    here = sensitivity(*arguments, n_iter=40, n_jobs=2)
-    there = sensitivity(*arguments, n_iter=40, n_jobs=2, client=client, checkpoint=tmp_path)
-    assert client.tasks > 0
-    assert here.f_star == there.f_star
-    assert str(here) == str(there)
-    tasks = client.tasks
-    sensitivity(*arguments, n_iter=40, n_jobs=2, client=client, checkpoint=tmp_path)
-    assert client.tasks == tasks  # everything is there

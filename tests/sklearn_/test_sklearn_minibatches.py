@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 
 from adagrad_diff import sklearn as ours
@@ -17,7 +14,6 @@ from adagrad_diff.sklearn import (
     LinearRegressor,
     LogisticRegression,
     PoissonRegressor,
-    QuantileRegressor,
 )
 
 ETA, FORGET = 0.1, 2 / 3  # the default step size, and the exponent of the weight of a new batch
@@ -61,14 +57,6 @@ def test_every_linear_estimator_has_both():
 
 
 # ------------------------------------------------------------ batch_size
-
-
-@pytest.mark.parametrize("kind", [LinearRegressor, LogisticRegression, QuantileRegressor])
-def test_batch_size_changes_the_way_and_not_the_answer(kind):
-    X, y = classes() if kind is LogisticRegression else numbers()
-    few, full = (kind(alpha=1e-3, tol=1e-8, batch_size=size).fit(X, y) for size in (50, None))
-    assert few.stop_reason_ == "certified"
-    np.testing.assert_allclose(few.objective_, full.objective_, rtol=2e-8)
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, "32"])
@@ -145,18 +133,6 @@ def test_a_stream_comes_near_the_fit(kind):
     assert model.score(X, y) > fitted.score(X, y) - 0.1
 
 
-def test_better_than_sgd_on_raw_columns():
-    """One pass, both with their defaults."""
-    X, y = classes(8000)
-    X = X * np.geomspace(1e-2, 1e2, X.shape[1]) + 1
-    models = (
-        LogisticRegression(penalty="l1", alpha=1e-4),
-        SGDClassifier(loss="log_loss", penalty="l1", random_state=0),
-    )
-    ours_, theirs = (in_pieces(model, X, y, classes=["no", "yes"]) for model in models)
-    assert ours_.score(X, y) > theirs.score(X, y)
-
-
 @pytest.mark.parametrize(
     "make", [np.asarray, sparse.csr_array, sparse.csc_array, lambda X: X.astype(np.float32)]
 )
@@ -192,15 +168,6 @@ def test_it_goes_on_after_a_fit_and_a_fit_begins_anew():
     again = model.fit(X, y)
     np.testing.assert_array_equal(again.coef_, exact)
     assert not hasattr(again, "n_samples_seen_")
-
-
-def test_a_copy_goes_on_alike():
-    X, y = classes(1000)
-    model = LogisticRegression(alpha=1e-3).partial_fit(X[:500], y[:500], classes=["no", "yes"])
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(
-        model.partial_fit(X[500:], y[500:]).coef_, copy.partial_fit(X[500:], y[500:]).coef_
-    )
 
 
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearRegressor])

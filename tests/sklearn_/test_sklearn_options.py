@@ -1,7 +1,6 @@
 """What users of scikit-learn expect of an estimator beside the answer."""
 
 import tracemalloc
-from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from scipy import sparse
 
 pytest.importorskip("sklearn")
 
-from adagrad_diff import L1, SLOPE, FusedLasso, Logistic, NonNegative, Quantile
 from adagrad_diff import sklearn as door
 from sklearn_data import NAMES, REGRESSORS, data, make
 
@@ -87,20 +85,6 @@ def test_sparse_is_never_made_dense(name, kind):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", NAMES)
-def test_weights_are_repetitions(name):
-    X, y = data(name)
-    weight = np.random.default_rng(1).integers(0, 4, len(y))
-    weighted = make(name).fit(X, y, sample_weight=weight)
-    repeated = make(name).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=3e-4)
-    doubled = make(name).fit(
-        X, y, sample_weight=2.0 * weight
-    )  # alpha x penalty + the weighted mean
-    np.testing.assert_allclose(weighted.objective_, doubled.objective_, rtol=3e-4)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", NAMES)
 def test_the_order_of_samples_does_not_matter(name):
     """To the last bit, if data are small; nor does it matter whether a sample is repeated or has a weight."""
     X, y = data(name)
@@ -172,27 +156,6 @@ def test_verbose(capsys):
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("LADRegressor: objective")
     assert line.endswith("certified")
-
-
-def test_losses_and_penalties_as_objects():
-    X, y = data("LinearRegressor")
-    by_name = door.QuantileRegressor(quantile=0.9, alpha=0.05).fit(X, y)
-    by_object = door.LinearRegressor(partial(Quantile, tau=0.9), L1(1.0), 0.05).fit(X, y)
-    np.testing.assert_allclose(by_object.objective_, by_name.objective_, rtol=3e-4)
-    assert (door.LinearRegressor(penalty=NonNegative()).fit(X, y).coef_ >= 0).all()
-    assert door.LinearRegressor(penalty=FusedLasso(1.0, 1.0), alpha=0.1).fit(X, y).score(X, y) > 0.5
-    assert (
-        door.LinearRegressor(penalty=SLOPE(np.arange(6.0, 0, -1)), alpha=0.01).fit(X, y).score(X, y)
-        > 0.5
-    )
-    X, y = data("LinearClassifier", classes=3)
-    model = door.LinearClassifier(Logistic, L1(1.0), 0.01).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-    assert not hasattr(door.LinearClassifier("hinge"), "predict_proba")
-    group = door.LinearClassifier("multinomial", "group", 0.05).fit(X, y)
-    empty = ~group.coef_.any(axis=0)
-    assert empty.any()  # features that no class uses
-    assert (group.coef_[:, ~empty] != 0).all()
 
 
 def test_a_given_step_size():

@@ -30,32 +30,6 @@ def test_warm_start(name):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("intercept", [True, False])
-def test_warm_start_with_as_many_numbers_in_another_shape(intercept):
-    rng = np.random.default_rng(0)
-    X, labels = rng.standard_normal((60, 4)), np.arange(60)
-    model = door.LinearClassifier(
-        alpha=0.1, tol=1e-3, fit_intercept=intercept, warm_start=True
-    ).fit(X[:, :2], labels % 6)
-    cold = door.LinearClassifier(alpha=0.1, tol=1e-3, fit_intercept=intercept).fit(X, labels % 3)
-    np.testing.assert_array_equal(
-        model.fit(X, labels % 3).coef_, cold.coef_
-    )  # it started from zero
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", REGRESSORS)
-def test_warm_start_with_targets_in_other_units(name):
-    """The objective at such a start is no measure of anything."""
-    X, y = data(name)
-    cold = make(name).fit(X, y)
-    large = np.round(1e6 * np.abs(y)) if name == "PoissonRegressor" else 1e6 * y
-    warm = make(name, warm_start=True, max_iter=3000).fit(X, large).fit(X, y)
-    if warm.converged_ and cold.stop_reason_ == "certified":
-        assert warm.objective_ <= cold.objective_ + 2e-4 * abs(cold.objective_)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_a_warm_start_that_is_worse_than_zero_is_not_used(loss):
     """Without a proof, a subgradient is compared with that at the start: there it says nothing."""
@@ -188,12 +162,3 @@ def test_where_no_strength_is_critical_the_user_is_asked():
 def test_what_is_no_grid_is_refused(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         door.Lasso().path(*data("Lasso"), **options)
-
-
-@pytest.mark.parametrize("name", ["Lasso", "LogisticRegression"])
-def test_a_path_consists_of_warm_started_fits(name):
-    X, y = data(name, samples=40, classes=3)
-    single = make(name, tol=1e-3, warm_start=True)
-    expected = [single.set_params(alpha=alpha).fit(X, y).coef_ for alpha in (0.3, 0.1, 0.03)]
-    _, coefs, _ = make(name, tol=1e-3).path(X, y, [0.3, 0.1, 0.03])
-    np.testing.assert_array_equal(np.moveaxis(coefs, -1, 0), expected)

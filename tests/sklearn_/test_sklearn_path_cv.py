@@ -1,15 +1,13 @@
 """PathCV: the strength of the penalty by cross-validation, as scikit-learn's users know it."""
 
-import pickle
 import warnings
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 pytest.importorskip("sklearn")
 
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LassoCV
 from sklearn.metrics import (
@@ -21,7 +19,6 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from adagrad_diff import sklearn as door
 from adagrad_diff.linalg import Source
@@ -183,24 +180,6 @@ def test_without_refit():
     with pytest.raises(NotFittedError):
         rough().predict(X)
     assert not hasattr(rough().fit(X, y).set_params(refit=False).fit(X, y), "best_estimator_")
-
-
-def test_among_other_things():
-    pandas = pytest.importorskip("pandas")
-    X, y = data("Lasso")
-    plain = rough().fit(X, y)
-    frame = pandas.DataFrame(X, columns=[f"column {k}" for k in range(6)])
-    model = rough().fit(frame, pandas.Series(y))
-    np.testing.assert_array_equal(model.coef_, plain.coef_)
-    assert model.feature_names_in_.tolist() == list(frame.columns)
-    assert not hasattr(plain, "feature_names_in_")
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
-    assert clone(model).set_params(estimator__tol=0.1).get_params()["estimator__tol"] == 0.1
-    np.testing.assert_allclose(rough().fit(sparse.csr_array(X), y).coef_, plain.coef_, atol=1e-2)
-    pipeline = make_pipeline(StandardScaler(), rough()).fit(frame, y)
-    assert pipeline.score(frame, y) > 0.8
-    np.testing.assert_array_equal(rough(n_jobs=2).fit(X, y).score_path_, plain.score_path_)
 
 
 def test_groups():

@@ -1,13 +1,10 @@
 """Several quantiles in one fit."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
 
-from sklearn.base import clone
 from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 
 from adagrad_diff.sklearn import PathCV, QuantileRegressor
@@ -102,17 +99,6 @@ def test_paths_and_their_choice():
     chosen = PathCV(model, alphas=[0.1, 0.01], cv=2).fit(X, y)
     assert chosen.predict(X).shape == (40, 2)
     assert chosen.score_path_.shape == (2, 2)
-
-
-def test_copies():
-    X, _ = data("QuantileRegressor")
-    model = fitted(np.array(TAUS), noncrossing=True)
-    expected = model.predict(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
-    np.testing.assert_array_equal(
-        model.set_params(quantile=[0.9, 0.1]).predict(X), expected
-    )  # until it is fitted again
-    assert clone(model).quantile == [0.9, 0.1]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What a new user gets wrong is answered by a sentence that names it: parameters, columns, targets, masks, weights."""
 
-import datetime
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -12,7 +10,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from adagrad_diff import sklearn as door
-from pairwise import pairwise
 from sklearn_data import NAMES, REGRESSORS, data, make
 
 pytestmark = pytest.mark.peer
@@ -42,20 +39,6 @@ def test_parameters_of_all(name):
                 ValueError, match=rf"The '{parameter}' parameter of {name} {wanted}. Got .* instead"
             ):
                 make(name).set_params(**{parameter: value}).fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", ONE_OF_EACH)
-def test_truth_values_of_numpy(name):
-    X, y = data(name)
-    plain = make(name, fit_intercept=True, warm_start=False, verbose=0, max_iter=10).fit(X, y)
-    odd = make(
-        name, fit_intercept=np.True_, warm_start=np.False_, verbose=np.int64(0), max_iter=10
-    ).fit(X, y)
-    np.testing.assert_array_equal(odd.predict(X), plain.predict(X))
-    assert not np.any(
-        make(name, verbose=False, fit_intercept=np.False_, max_iter=10).fit(X, y).intercept_
-    )
 
 
 CLASS_WEIGHTS = [
@@ -134,19 +117,6 @@ def test_columns_with_missing_numbers(library, missing):
             door.Lasso().fit(values, y)
 
 
-@pytest.mark.parametrize(
-    ("values", "sentence"),
-    [
-        ([datetime.datetime(2024, 1, 1)] * 80, "Column 'odd' of X holds dates or times"),
-        (["1.5"] * 79 + ["one"], r"Column 'odd' of X holds text \('one'\)"),
-    ],
-)
-def test_columns_of_other_things(values, sentence):
-    X, y = data("Lasso")
-    with pytest.raises(ValueError, match=sentence):
-        door.Lasso().fit(frame_of("pandas", X, odd=values), y)
-
-
 def test_categories():
     pandas = pytest.importorskip("pandas")
     X, y = data("Lasso")
@@ -162,15 +132,6 @@ def test_categories():
         "pandas", X, count=pandas.array(range(80), dtype="Int64"), flag=[True, False] * 40
     )
     assert door.Lasso(alpha=0.05).fit(good, y).n_features_in_ == 8
-
-
-def test_arrays_of_text():
-    _, y = data("Lasso")
-    for kind in (object, str):
-        with pytest.raises(ValueError, match=r"Column 0 of X holds text \('a'\): encode it"):
-            door.Lasso().fit(np.full((80, 2), "a", dtype=kind), y)
-    with pytest.raises(ValueError, match=r"Column 1 of X holds text \('Rome'\): encode it"):
-        door.Lasso().fit([[1.0, "Rome"], [2.0, "Genoa"]], [1.0, 2.0])
 
 
 # ------------------------------------------------------------ targets
@@ -306,16 +267,6 @@ def test_weights(name):
     for weight, sentence in wrong:
         with pytest.raises(ValueError, match=sentence):
             make(name).fit(X, y, sample_weight=weight)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pairwise(name=NAMES, intercept=[True, False], features=[1, 2])
-def test_the_first_fit_with_a_warm_start(name, intercept, features):
-    """There is nothing to start from yet."""
-    X, y = data(name)
-    X, options = X[:, :features], {"fit_intercept": intercept, "max_iter": 10}
-    warm = make(name, warm_start=True, **options).fit(X, y)
-    np.testing.assert_array_equal(warm.predict(X), make(name, **options).fit(X, y).predict(X))
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)

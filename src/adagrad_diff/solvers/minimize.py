@@ -23,7 +23,7 @@ from .fista import FISTASolver
 from .loop import Loop, StoppingCriterion
 from .problem import Layout, Problem
 from .proximal_gradient import Averaging, ProximalGradient, Solver
-from .result import RUNNING, Interrupted, Result, Status, result_of, warned
+from .result import RUNNING, Interrupted, Result, Status, result_of, result_so_far, warned
 from .state import State, check_state, other_problem
 from .svrg import SVRG
 
@@ -326,8 +326,11 @@ def minimize(
         except KeyboardInterrupt:
             interrupted = True
             loop.codes[loop.codes == RUNNING] = Status.INTERRUPTED
-            final = _final(loop)
-            result = _result(loop, final, finish)
+            try:
+                final = _final(loop)
+                result = _result(loop, final, finish)
+            except KeyboardInterrupt as error:  # the data cannot be read any more
+                raise Interrupted(str(error), result_so_far(loop.whole_state())) from error
         loop.codes = np.atleast_1d(result.status)
         if saved is not None and (np.any(result.nit) or Status.CONVERGED in loop.codes):
             saved.save(loop, final)

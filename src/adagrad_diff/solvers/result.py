@@ -218,6 +218,21 @@ class Result(OptimizeResult):  # type: ignore[misc]
         return f"{about}: {first}{', ...' if x.size > SHOWN_ENTRIES else ''}"
 
 
+def result_so_far(state: State) -> Result:
+    """Return the result of a run whose loss cannot be evaluated any more."""
+    return Result(
+        x=state.x.copy(),
+        fun=state.fun,
+        x_best=state.x_best.copy(),
+        fun_best=state.fun_best,
+        nit=state.n,
+        status=Status.INTERRUPTED,
+        success=False,
+        message=EXPLANATIONS[Status.INTERRUPTED],
+        state=state,
+    )
+
+
 def result_of(loop: Loop, state: State) -> Result:
     """Return the result of a run that has ended, at its final state."""
     criterion, tol, several = loop.criterion, loop.criterion.tol, state.batched
