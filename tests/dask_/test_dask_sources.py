@@ -143,7 +143,7 @@ def test_what_is_asked_of_a_source():
         np.testing.assert_allclose(z, array @ x, atol=1e-13)
         A.tdot(r, g := np.empty(5))
         np.testing.assert_allclose(g, array.T @ r, atol=1e-13)
-        for found, wanted in zip(A.moments(weight), (array, array**2, array != 0), strict=True):
+        for found, wanted in zip(A.moments(weight)[:3], (array, array**2, array != 0), strict=True):
             np.testing.assert_allclose(found, weight @ wanted, rtol=1e-13)
         np.testing.assert_allclose(A.column_sizes(weight), weight @ np.abs(array), rtol=1e-13)
         index = np.array([3, 4, 17, 40, 59])
@@ -281,11 +281,11 @@ def test_other_sentences():
     A = dense(entries())
     with pytest.raises(
         TypeError,
-        match=r"^A is a Dask Array: take adagrad_diff.dask.source\(A\), or the loss of the same name",
+        match=r"^A is a Dask Array: use adagrad_diff.dask.source\(A\), or the loss of the same name",
     ):
         Squared(A, CODES)
     with pytest.raises(
-        TypeError, match=r"^A is a Dask DataFrame: take adagrad_diff.dask.source\(A\)"
+        TypeError, match=r"^A is a Dask DataFrame: use adagrad_diff.dask.source\(A\)"
     ):
         Squared(frame(entries()), CODES)
     with pytest.raises(ValueError, match=r"^b must have shape \(60,\)"):

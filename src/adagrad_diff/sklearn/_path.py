@@ -95,7 +95,9 @@ class Path:
             gaps.append(np.squeeze(model.dual_gap_))
             if not model.converged_:
                 reasons.append(model.stop_reason_)
-                relative.append(np.max(np.asarray(model.dual_gap_) / np.abs(model.objective_)))
+                with np.errstate(divide="ignore"):
+                    ratio = np.max(np.asarray(model.dual_gap_) / np.abs(model.objective_))
+                relative.append(ratio)
         if reasons:
             known = "nothing is certified about some of them"
             if max(relative) < 1:
