@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 BLOCK_ENTRIES = 1 << 17  # entries of A that are scaled together, so that they stay in the cache
 # Relative increase of the diagonal of a matrix, tried in turn if it is singular.
@@ -28,34 +28,30 @@ class Cholesky:
     """The Cholesky factor of a positive semidefinite M, slightly enlarged where M is singular."""
 
     def __init__(self, M: np.ndarray, least_pivot: float = 0.0):
-        """Factorize M, in units in which its diagonal is one.
+        """Factorize M.
 
-        Without an increase of the diagonal, squares of pivots must exceed `least_pivot`.
+        Without an increase of the diagonal, squares of pivots must exceed `least_pivot` times the
+        diagonal.
         """
         diagonal = M.diagonal()
-        self.scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-        scaled = M * self.scale[:, None]
-        scaled *= self.scale
+        self.diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
         for shift in SHIFTS:
-            scaled.flat[:: len(M) + 1] = 1.0 + shift
-            try:
-                factor = np.linalg.cholesky(scaled)
-            except np.linalg.LinAlgError:
-                continue
-            least = factor.diagonal().min(initial=1.0)
-            if least > 0.0 and (shift or least**2 > least_pivot):
-                self.factor: np.ndarray | None = factor.T
+            if shift or not diagonal.all():
+                M = M.copy()
+                M.flat[:: len(M) + 1] = self.diagonal * (1.0 + shift)
+            factor, failed = dpotrf(M.T, clean=False)
+            pivots = np.square(factor.diagonal()) / self.diagonal
+            # Not all versions of LAPACK report NaN as a failure.
+            if not failed and pivots.min(initial=1.0) > (0.0 if shift else least_pivot):
+                self.factor: np.ndarray | None = factor
                 return
         self.factor = None
 
     def solve(self, h: np.ndarray) -> np.ndarray:
         """Return M^-1 h for one right side or several columns."""
         if self.factor is None:
-            return np.asarray((h.T * self.scale**2).T)
-        if not h.size:
-            return h
-        x, _ = dpotrs(self.factor, (h.T * self.scale).T)
-        return np.asarray((x.T * self.scale).T)
+            return np.asarray((h.T / self.diagonal).T)
+        return np.asarray(dpotrs(self.factor, h)[0]) if h.size else h
 
 
 class NormalEquations:
