@@ -14,51 +14,35 @@ eta="auto": the units of a column do not matter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..linalg import Block
-from ._linear import CHUNK_SAMPLES, LinearDual
+from ._linear import LinearDual
 
 RADIUS = 100.0  # rho, in units of ||x|| / ||A'(w u)||: beyond that the duals are nearly exact, and harder to solve
 ROUNDS, EVALUATIONS = (
     2,
     300,
 )  # proximal steps, each around the result of the one before, and evaluations in each
-NEAR_PER_COEFFICIENT = 1.75  # samples at their kinks per coefficient that is not zero
-NEAR_AT_LEAST = 10  # samples that are at their kinks in any case
-SEARCH_MEMORY, DECREASE = (
-    8,
-    1e-4,
-)  # of the line search: values it compares with, and what it asks for
+SAMPLES_PER_COEFFICIENT = 1.75  # unknowns per coefficient that is not zero
+MIN_REFINED_SAMPLES = 10  # unknowns in any case
+SEARCH_MEMORY = 8  # values that the line search compares with
+DECREASE = 1e-4  # share of the predicted decrease that the line search asks for
 
 
 def samples_nearest_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndarray:
-    """The samples whose multipliers are unknowns, at most `most`.
+    """Return the samples whose multipliers are unknowns, at most `most`.
 
-    Those nearest to their kinks at x, somewhat more than x has degrees of freedom: a vertex of a polyhedron has as many.
+    They are those nearest to their nonsmooth points at x, somewhat more than x has degrees of freedom: a vertex of a polyhedron
+    has as many.
     """
     distance = dual.loss.nonsmooth_distances(dual.loss.predict(x))
-    number = min(
-        int(NEAR_PER_COEFFICIENT * np.count_nonzero(x)) + NEAR_AT_LEAST,
-        int(np.count_nonzero(dual.weight)),
-        most,
+    wanted = int(SAMPLES_PER_COEFFICIENT * np.count_nonzero(x)) + MIN_REFINED_SAMPLES
+    number = min(wanted, int(np.count_nonzero(dual.weight)), most)
+    return (
+        np.sort(np.argpartition(distance, number - 1)[:number]) if number > 0 else np.empty(0, int)
     )
-    if number <= 0:
-        return np.empty(0, int)
-    return smallest(distance, number)
-
-
-def smallest(values: np.ndarray, number: int) -> np.ndarray:
-    """The places of the smallest values, in order of their places; chunk by chunk, to save memory."""
-    chunks = ((lo, values[lo : lo + CHUNK_SAMPLES]) for lo in range(0, values.size, CHUNK_SAMPLES))
-    places = [
-        lo + (np.argpartition(v, number)[:number] if v.size > number else np.arange(v.size))
-        for lo, v in chunks
-    ]
-    candidates = np.concatenate(places)
-    return np.sort(candidates[np.argpartition(values[candidates], number - 1)[:number]])
 
 
 class Refined(NamedTuple):
@@ -88,21 +72,30 @@ def refined(
         return
     x, l2, intercept = x.astype(np.float64), loss.l2, loss.intercept
     scale, center = dual.metric
-    A = Centered(loss.A.rows(samples), center, intercept)
+    block = loss.A.rows(samples)
+    A = block.to_sparse() if hasattr(block, "parts") else block.to_dense()
     if intercept:
         x[-1] += center @ x[:-1] - dual.center
+
+    def scores(x: np.ndarray) -> np.ndarray:
+        """Return predictions in centered coordinates."""
+        return np.asarray(A @ x[:-1] + (x[-1] - center @ x[:-1]) if intercept else A @ x)
+
+    def transposed(r: np.ndarray) -> np.ndarray:
+        """Return the product of the same matrix, transposed, with r."""
+        product, total = A.T @ r, float(r.sum())
+        return np.append(product - total * center, total) if intercept else np.asarray(product)
+
     weight, b = dual.weight[samples].astype(np.float64), dual.b[samples] - dual.center
     low, high = weight * dual.low[samples], weight * dual.high[samples]
     r = weight * u[samples]
     total = dual.mean(u)
-    fixed = (
-        np.append(v - total * center, total) if intercept else v.copy()
-    )  # and the sum for an intercept
+    fixed = np.append(v - total * center, total) if intercept else v.copy()
     norm = float(np.linalg.norm(scale * fixed))
-    fixed -= A.transposed(r)
+    fixed -= transposed(r)
     size = float(np.linalg.norm(x / scale))
     if size == 0:  # then what it takes to fit b
-        steepest = float(np.linalg.norm(scale * A.transposed(b)))
+        steepest = float(np.linalg.norm(scale * transposed(b)))
         size = float(b @ b) / steepest if steepest else 0.0
     radius = RADIUS * size / norm if norm else 0.0
     if not 0 < radius < np.inf:
@@ -112,8 +105,8 @@ def refined(
     step = (rho[:coordinates] * shrink)[: 1 if penalty.accepts == "scalar" else None]
 
     def point(r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """v = A'(w u), and y = prox of rho psi at x - rho v, where the supremum of the conjugate is attained"""
-        v = fixed + A.transposed(r)
+        """Return v = A'(w u) and y = prox of rho psi at x - rho v, where the conjugate's supremum is attained."""
+        v = fixed + transposed(r)
         y = x - rho * v
         y[:coordinates] = penalty.prox(shrink * y[:coordinates], step)
         return v, y
@@ -122,7 +115,7 @@ def refined(
         v, y = point(r)
         part = y[:coordinates]
         psi = float(penalty.value(part)) + 0.5 * l2 * float(part @ part)
-        return float(b @ r - (psi + y @ v + (y - x) @ ((y - x) / (2 * rho)))), b - A.scores(y)
+        return float(b @ r - (psi + y @ v + (y - x) @ ((y - x) / (2 * rho)))), b - scores(y)
 
     if start is not None and negative(other := weight * start)[0] < negative(r)[0]:
         r = other
@@ -136,11 +129,14 @@ def refined(
 def projected_gradient(
     function: Callable[[np.ndarray], tuple[float, np.ndarray]],
     r: np.ndarray,
-    low: Any,
-    high: Any,
+    low: np.ndarray,
+    high: np.ndarray,
     evaluations: int,
 ) -> np.ndarray:
-    """Minimise a smooth convex function over low <= r <= high: steps of Barzilai and Borwein, a nonmonotone line search."""
+    """Return the best point found for a smooth convex function over low <= r <= high.
+
+    Steps of Barzilai and Borwein with a nonmonotone line search.
+    """
     value, gradient = function(r)
     recent, best = [value], (value, r)
     length = float(np.max(high - low)) / max(float(np.abs(gradient).max()), np.finfo(float).tiny)
@@ -172,30 +168,3 @@ def projected_gradient(
         recent = [*recent[1 - SEARCH_MEMORY :], value]
         best = min(best, (value, r), key=lambda pair: pair[0])
     return best[1]
-
-
-class Centered:
-    """Some rows of A, less what is the center of each column, and beside them a column of ones for an intercept."""
-
-    def __init__(self, rows: Block, center: np.ndarray, intercept: bool):
-        self.rows, self.center, self.intercept = rows, center, intercept
-        self._scores = np.empty(rows.shape[0])
-
-    def scores(self, x: np.ndarray) -> np.ndarray:
-        """(A - center) x + c"""
-        if not self.intercept:
-            self.rows.dot(x, self._scores)
-            return self._scores
-        self.rows.dot(x[:-1], self._scores)
-        self._scores += x[-1] - self.center @ x[:-1]
-        return self._scores
-
-    def transposed(self, r: np.ndarray) -> np.ndarray:
-        """The same matrix transposed, times r."""
-        features = self.rows.shape[1]
-        product = np.empty(features + self.intercept)
-        self.rows.tdot(r, product[:features])
-        if self.intercept:
-            total = product[-1] = r.sum()
-            product[:-1] -= total * self.center
-        return product

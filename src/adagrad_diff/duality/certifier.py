@@ -26,7 +26,7 @@ FREE_MULTIPLICATIONS = 1e7  # of a correction, about 10 ms, in the shortest of r
 CORRECTION_SHARE = 0.1  # of the multiplications of the run, for a correction
 MIN_LOST = 1e-6  # share of a dual point lost by scaling above which it is corrected
 MAX_COPIED_ENTRIES = 4_000_000  # entries of A that a refinement copies
-MIN_REFINED_SAMPLES = 100  # samples of a refinement in any case
+MIN_COPIED_SAMPLES = 100  # samples of a refinement in any case
 RESTART_WEIGHT = 8  # residuals that the mean before a restart counts for
 LOOSE = 1e-6  # a tolerance for which ordinary sums may do
 LARGEST_FLOAT = np.finfo(np.float64).max
@@ -194,7 +194,7 @@ class Certifier:
 
     def _refine(self, x: np.ndarray, u: np.ndarray, v: np.ndarray, evaluations: int) -> None:
         """Refine u, where v = A'(w u), starting where the last refinement has ended if that is better."""
-        most = max(MIN_REFINED_SAMPLES, MAX_COPIED_ENTRIES // self.dual.loss.A.shape[1])
+        most = max(MIN_COPIED_SAMPLES, MAX_COPIED_ENTRIES // self.dual.loss.A.shape[1])
         samples = samples_nearest_kinks(self.dual, x, most)
         start, (known, slopes) = u[samples], self._refined
         _, here, there = np.intersect1d(samples, known, assume_unique=True, return_indices=True)
