@@ -27,8 +27,8 @@ from ._rounding import EPS, factor
 MAX_COLUMNS = 1500  # columns that are corrected together
 MAX_MULTIPLICATIONS = 1.5e9  # of one least squares problem
 CORRECTIONS = 4  # rounds; after two, only rounding is left
-MARGIN = 16.0 * EPS  # distance from the limits in units of `sizes`: above the rounding of u
-EQUATION_ROUNDING = 4.0 * EPS  # violation of equations in units of `sizes` that is not corrected
+MARGIN = 2.0 * EPS  # distance from the limits in units of `sizes`: above the rounding of u
+EQUATION_ROUNDING = 0.125 * EPS  # violation of equations in units of `sizes` that is not corrected
 MIN_SLACK = 1e-9  # in units of the largest slack: samples with less are not moved
 INWARD = (1e-14, 1e-12)  # shares of the way inside the domain that are tried at degenerate vertices
 SAMPLES_PER_COLUMN, MIN_ENTRIES = (
@@ -86,6 +86,10 @@ class Movable:
         self.Y = np.linalg.solve(R, Q.T) if kept.any() else np.empty((0, len(B)))
 
     def columns(self, chosen: np.ndarray) -> np.ndarray:
+        """Return centered columns of the samples."""
+        return np.asarray(self.entries(chosen) - np.append(self.dual.means, 0.0)[chosen])
+
+    def entries(self, chosen: np.ndarray) -> np.ndarray:
         """Return columns of the samples; the number of features stands for the intercept."""
         A, features = self.dual.loss.A, self.dual.loss.A.shape[1]
         entries = np.array(A.entries(self.samples, np.minimum(chosen, features - 1)))
@@ -191,7 +195,7 @@ def _missing(dual: LinearDual, products: Products) -> tuple[np.ndarray, np.ndarr
     """
     (v, error), (low, high), features = products, dual.limits, dual.loss.A.shape[1]
     sizes = np.ones_like(v)
-    sizes[:features] = dual.sizes.reshape(features, -1)
+    sizes[:features] = dual.spreads.reshape(features, -1)
     ends = np.maximum(-low, high)
     margin = 2.0 * error + MARGIN * sizes + factor(v.size) * np.where(ends < np.inf, ends, 0.0)
     equal = low == high
@@ -228,7 +232,7 @@ def _projected(penalty: Penalty, v: np.ndarray, margin: np.ndarray) -> np.ndarra
 def _bound(dual: LinearDual, u: np.ndarray, products: Products, share: float) -> Bound:
     """Return a lower bound on D at a feasible point very near u."""
     (v, error), features, intercept = products, dual.loss.A.shape[1], dual.loss.intercept
-    sizes, equal = dual.sizes.reshape(features, -1), _equations(dual)
+    sizes, equal = dual.spreads.reshape(features, -1), _equations(dual)
     off, v, e = np.abs(v) + error, v[:features].copy(), error[:features].copy()
     total, error_total = (products.v[-1], error[-1]) if intercept else (None, 0.0)
     cost, chosen, scaled = 0.0, np.empty(0, int), None

@@ -24,7 +24,7 @@ def follow(movable: Any) -> bool:
     if not others.size:
         return True
     A, weight = movable.dual.loss.A, movable.dual.weight
-    B, N = movable.columns(basis), movable.columns(others)
+    B, N = movable.entries(basis), movable.entries(others)
     coefficients = np.linalg.lstsq(B, N, rcond=None)[0]
     for k, other in enumerate(others):
         single = _single(coefficients[:, k] * np.abs(B).max(axis=0))

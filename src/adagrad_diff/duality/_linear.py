@@ -39,7 +39,10 @@ class Bound(NamedTuple):
 
 
 class Products(NamedTuple):
-    """A'(w u) for columns u, with sum_j w_j u_j in a last row for an intercept, and its errors."""
+    """A'(w u) for columns u, and its errors.
+
+    With an intercept, columns of A are centered, and sum_j w_j u_j is in a last row.
+    """
 
     v: np.ndarray
     error: np.ndarray
@@ -108,6 +111,24 @@ class LinearDual(Dual):
     def sizes(self) -> np.ndarray:
         """A'(w u) for |A| and |u| = 1: the rounding of products is relative to it."""
         return self.loss.A.column_sizes(self.weight) * (1.0 + factor(len(self.weight)))
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """What columns are centered by: their means with an intercept, else zero."""
+        if not self.loss.intercept or self.loss.A.opaque:
+            return np.zeros(self.loss.A.shape[1])
+        sums: np.ndarray = self.loss.A.fold(
+            _weighted_sum, along=(np.ones(len(self.weight)), self.weight)
+        )
+        return sums
+
+    @cached_property
+    def spreads(self) -> np.ndarray:
+        """The same as `sizes` for centered columns."""
+        if not self.means.any():
+            return self.sizes
+        sizes = self.loss.A.fold(_deviations, self.means, along=(self.weight,))
+        return np.repeat(sizes * (1.0 + factor(len(self.weight))), self.b[:1].size)
 
     @cached_property
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
@@ -218,7 +239,8 @@ class LinearDual(Dual):
         part = far = cost_far = 0.0
         if total is not None:
             part, far, cost_far = self._imbalance(u, total, error_total)
-            error = error + part * (self.size(u) + far) * self.sizes
+            sizes = self.spreads if extended else self.sizes
+            error = error + part * (self.size(u) + far) * sizes
         theta, psi = scaled or self.scaling(v, error)
         self.lost = 1.0 - theta
         u = np.multiply(u, theta, dtype=np.float64)
@@ -248,11 +270,13 @@ class LinearDual(Dual):
         else:
             (r, rest), unit = two_product(weight, u), 1.0
         high, low, error = self.matrix.tdot(r, rest)
-        v, sizes = unit * (high + low), self.sizes.reshape(len(high), -1)
+        v, sizes = unit * (high + low), self.spreads.reshape(len(high), -1)
         error = unit * error + 2 * EPS * np.abs(v) + self.normalization * sizes
         if self.loss.intercept:
-            last = [unit * exact_sum([*r[:, c], *rest[:, c]]) for c in range(u.shape[1])]
-            v = np.vstack([v, last])
+            last = np.array([unit * exact_sum([*r[:, c], *rest[:, c]]) for c in range(u.shape[1])])
+            shift = self.means[:, None] * last
+            v = np.vstack([v - shift, last])
+            error += 6 * EPS * np.abs(shift) + 2 * EPS * np.abs(v[:-1])
             error = np.vstack([error, 2 * EPS * np.abs(last) + self.normalization])
         return Products(v, error)
 
@@ -403,6 +427,16 @@ class LinearDual(Dual):
             + float(e @ e) / (2 * l2)
             + (self.penalty.accuracy + factor(v.size)) * terms
         )
+
+
+def _deviations(block: Block, weight: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """Return at least sum_j weight_j |a_ji - means_i| of one block."""
+    if hasattr(block, "parts"):
+        return np.asarray(block.column_sizes(weight) + float(weight.sum()) * np.abs(means))
+    total = np.zeros(means.size)
+    for lo, hi in block.ranges(0, block.shape[0]):
+        total += weight[lo:hi] @ np.abs(block.cut(lo, hi).to_dense() - means)
+    return total
 
 
 def _weighted_sum(block: Block, u: np.ndarray, weight: np.ndarray) -> np.ndarray:
