@@ -25,7 +25,7 @@ ROUNDS, EVALUATIONS = (
     2,
     300,
 )  # proximal steps, each around the result of the one before, and evaluations in each
-SAMPLES_PER_COEFFICIENT = 1.75  # unknowns per coefficient that is not zero
+UNKNOWNS_PER_COEFFICIENT = 1.75  # unknowns per coefficient that is not zero
 MIN_REFINED_SAMPLES = 10  # unknowns in any case
 SEARCH_MEMORY = 8  # values that the line search compares with
 DECREASE = 1e-4  # share of the predicted decrease that the line search asks for
@@ -38,7 +38,7 @@ def samples_nearest_kinks(dual: LinearDual, x: np.ndarray, most: int) -> np.ndar
     has as many.
     """
     distance = dual.loss.nonsmooth_distances(dual.loss.predict(x))
-    wanted = int(SAMPLES_PER_COEFFICIENT * np.count_nonzero(x)) + MIN_REFINED_SAMPLES
+    wanted = int(UNKNOWNS_PER_COEFFICIENT * np.count_nonzero(x)) + MIN_REFINED_SAMPLES
     number = min(wanted, int(np.count_nonzero(dual.weight)), most)
     return (
         np.sort(np.argpartition(distance, number - 1)[:number]) if number > 0 else np.empty(0, int)
