@@ -13,10 +13,8 @@ import certifying
 import rational
 from adagrad_diff import minimize, polish
 from adagrad_diff.losses import (
-    LAD,
     Huber,
     KernelSVMDual,
-    LinearModel,
     Logistic,
     Multinomial,
     Poisson,
@@ -30,7 +28,6 @@ from adagrad_diff.penalties import (
     BoxHyperplane,
     ElasticNet,
     GroupL2,
-    L1Ball,
     NonNegative,
     Ridge,
     Scaled,
@@ -345,34 +342,3 @@ def test_support_vector_machine_with_a_bias(samples, C, seed, skewed):
     np.testing.assert_allclose(
         penalty.prox(x - step * loss.value_and_grad(x)[1], step), x, atol=1e-10 / samples
     )
-
-
-# ------------------------------------------------------------ problems that cannot be polished
-
-
-def test_the_message_says_why_not():
-    A, b = np.eye(3), np.ones(3)
-
-    class Own(LinearModel):
-        smoothness = 1.0
-
-        @staticmethod
-        def scalar(z, b, theta):
-            return 0.5 * (z - b) ** 2, z - b
-
-        @staticmethod
-        def conjugate(u, b, theta):
-            return u * u / 2 + b * u
-
-    mixed = Separable([([0, 1], GroupL2(1.0, [0, 0])), ([2], NonNegative())])
-    cases = [
-        (Own(A, b), Zero(), "second derivative"),
-        (Squared(A, b), L1Ball(1.0), "L1Ball"),
-        (Squared(A, b), BoxHyperplane(0.0, 1.0, np.ones(3), 1.0), "hyperplane"),
-        (Squared(A, b), mixed, "bounds"),
-        (LAD(A, b), GroupL2(1.0, [0, 0, 1]), "GroupL2"),
-    ]
-    for loss, penalty, words in cases:
-        result = polish(loss, penalty, np.full(3, 1 / 3))
-        assert not result.success
-        assert words in result.message

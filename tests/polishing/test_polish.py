@@ -11,20 +11,22 @@ from adagrad_diff import (
     L1,
     LAD,
     AdaGradDiff,
-    Box,
+    BoxHyperplane,
     GroupL2,
     Hinge,
     Logistic,
+    NonNegative,
     PolishReport,
     Quantile,
     Ridge,
-    Scaled,
+    Separable,
     Simplex,
     Squared,
     iterate,
     minimize,
     polish,
 )
+from adagrad_diff.losses import LinearModel
 from looping import looped
 
 RNG = np.random.default_rng(0)
@@ -32,20 +34,6 @@ A = RNG.standard_normal((80, 6))
 B = A[:, 0] - 2 * A[:, 3] + 0.5 * RNG.standard_t(3, 80)
 LABELS = np.where(B > 0, 1.0, -1.0)
 GROUPS = [0, 0, 1, 1, 2, 2]
-
-
-@looped(
-    "penalty, same",
-    [(L1(0.1), L1(0.05)), (Box(-0.1, 0.3), Box(-0.1, 0.3)), (Scaled(Ridge(0.4), 0.5), Ridge(0.1))],
-)
-@looped("loss", [LAD(A, B), Logistic(A, LABELS, intercept=True)])
-def test_a_multiple_of_a_penalty_is_known_as_well(loss, penalty, same):
-    found, expected = (
-        minimize(loss, penalty=one, tol=1e-9) for one in (Scaled(penalty, 0.5), same)
-    )
-    assert found.finish.done
-    assert found.certified
-    np.testing.assert_allclose(found.x, expected.x, rtol=1e-8, atol=1e-8)
 
 
 def objective(loss, penalty, x):
@@ -149,6 +137,20 @@ def test_no_time():
     assert "no time" in result.finish.reason
 
 
+class OwnLoss(LinearModel):
+    """A smooth loss without a second derivative."""
+
+    smoothness = 1.0
+
+    @staticmethod
+    def scalar(z, b, theta):
+        return 0.5 * (z - b) ** 2, z - b
+
+    @staticmethod
+    def conjugate(u, b, theta):
+        return u * u / 2 + b * u
+
+
 WHY = {
     "function": (lambda x: (x @ x, 2 * x), L1(0.1), "conjugate"),
     "operator": (LAD(aslinearoperator(A), B), L1(0.1), "rows of a linear operator"),
@@ -158,6 +160,13 @@ WHY = {
         "no separable quadratic form",
     ),
     "simplex": (Squared(A, B), Simplex(), "does not support"),
+    "own loss": (OwnLoss(A, B), L1(0.1), "second derivative"),
+    "hyperplane": (Squared(A, B), BoxHyperplane(0.0, 1.0, np.ones(6), 1.0), "hyperplane"),
+    "groups and bounds": (
+        Squared(A, B),
+        Separable([([0, 1], GroupL2(1.0, [0, 0])), ([2], NonNegative())]),
+        "bounds",
+    ),
 }
 
 
