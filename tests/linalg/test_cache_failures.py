@@ -5,7 +5,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-import time
 import warnings
 
 import numba
@@ -134,50 +133,46 @@ def test_the_package_on_a_full_disk(tmp_path):
 
 SLOW_DISK = """
 import sys, time
+from pathlib import Path
 import numpy as np
 from numba.core.caching import IndexDataCacheFile
 from adagrad_diff.linalg.compiling import plain
 
-save_index = IndexDataCacheFile._save_index
-
-
-def slowly(*args):
-    time.sleep(0.1)
-    save_index(*args)
-
-
-IndexDataCacheFile._save_index = slowly
+save_index, directory = IndexDataCacheFile._save_index, Path(sys.argv[1])
 sys.path.insert(0, sys.argv[1])
 import small_module
 
-start = float(sys.argv[2])
-for name in ("double", "triple", "tenfold"):
-    time.sleep(max(0.0, start - time.time()))
-    kernel = plain(getattr(small_module, name))
-    values = [kernel(np.ones(2, dtype)) for dtype in sys.argv[3:]]
-    print(*(f"{value[0]:g} {value.dtype}" for value in values))
+
+def together(*args):
+    # Both processes have read the index. Without a lock, the index of float32 and the code for
+    # float64 are written last.
+    (directory / f"{sys.argv[2]}.arrived").touch()
+    latest = time.time() + 8.0
+    while len(list(directory.glob("*.arrived"))) < 2 and time.time() < latest:
+        time.sleep(0.01)
+    time.sleep(0.5 if sys.argv[2] == "float32" else 0.0)
+    save_index(*args)
+    time.sleep(0.0 if sys.argv[2] == "float32" else 1.0)
+
+
+IndexDataCacheFile._save_index = together
+kernel = plain(small_module.triple)
+values = [kernel(np.ones(2, dtype)) for dtype in sys.argv[2:]]
+print(*(f"{value[0]:g} {value.dtype}" for value in values))
 """
 
 
+@pytest.mark.slow
 def test_processes_that_compile_for_two_dtypes_at_the_same_time(tmp_path):
     """Numba alone mixes up their files: a later process gets code for the other dtype."""
-    (tmp_path / "small_module.py").write_text(
-        "".join(
-            f"def {name}(x):\n    return x.dtype.type({factor}) * x\n"
-            for name, factor in [("double", 2), ("triple", 3), ("tenfold", 10)]
-        )
-    )
+    source = "def triple(x):\n    return x.dtype.type(3) * x\n"
+    (tmp_path / "small_module.py").write_text(source)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def start(*dtypes):
-        command = [sys.executable, "-c", SLOW_DISK, str(tmp_path), str(time.time() + 2.0), *dtypes]
+        command = [sys.executable, "-W", "error", "-c", SLOW_DISK, str(tmp_path), *dtypes]
         return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE)
 
     processes = [start("float32"), start("float64")]
-    assert [process.wait() for process in processes] == [0, 0]
-    for process in processes:
-        process.stdout.close()
-    later = start("float32", "float64")
-    assert later.communicate()[0].splitlines() == [
-        f"{factor} float32 {factor} float64" for factor in (2, 3, 10)
-    ]
+    assert [process.communicate()[0] for process in processes] == ["3 float32\n", "3 float64\n"]
+    assert start("float32", "float64").communicate()[0] == "3 float32 3 float64\n"

@@ -1,4 +1,4 @@
-"""Data as they come: broken sparse matrices, operators, masked arrays, data frames, labels. An answer or a sentence."""
+"""Data of all kinds: broken sparse matrices, operators, masked arrays, data frames, labels."""
 
 import numpy as np
 import pytest
@@ -29,19 +29,12 @@ def put(place, value):
     return change
 
 
-WRONG = {
-    "index too large": {"indices": put(5, 10**6)},
+WRONG = {  # beyond `invalid_sparse.DAMAGE`
     "index just too large": {"indices": put(0, 4)},  # of 3 columns, or 4 rows
-    "negative index": {"indices": put(3, -1)},
     "int64 index too large": {"indices": lambda i: put(1, 2**40)(i.astype(np.int64))},
-    "pointer too large": {"indptr": put(-1, 10**6)},
     "negative pointer": {"indptr": put(1, -5)},
-    "pointers that go back": {"indptr": put(2, 0)},
     "first pointer": {"indptr": put(0, 1)},
-    "pointers too few": {"indptr": lambda p: p[:-1]},
     "pointers too many": {"indptr": lambda p: np.append(p, p[-1])},
-    "indices too few": {"indices": lambda i: i[:-4]},
-    "data too few": {"data": lambda d: d[:-4]},
     "indices that are not integers": {"indices": lambda i: i + 0.5},
     "two-dimensional indices": {"indices": lambda i: i.reshape(2, -1)},
     "two-dimensional data": {"data": lambda d: d.reshape(2, -1)},
@@ -62,23 +55,13 @@ def test_broken_compressed_matrices(kind, case):
 
 
 def test_broken_matrices_of_other_formats():
-    coo, bsr = sparse.coo_array(A), sparse.bsr_array(A, blocksize=(2, 1))
-    coo.coords[1][2] = 77
-    with pytest.raises(ValueError, match=r"^A is not a valid COO matrix: .*77"):
-        Squared(coo, B)
     coo = sparse.coo_array(A)
     coo.data = coo.data[:2]
     with pytest.raises(ValueError, match=r"^A is not a valid COO matrix: "):
         Squared(coo, B)
-    bsr.indices[1] = 77
-    with pytest.raises(ValueError, match=r"^A is not a valid BSR matrix: .*77"):
-        Squared(bsr, B)
-    with pytest.raises(ValueError, match=r"^Q is not a valid CSR matrix"):
-        Quadratic(compressed(lambda _: sparse.csr_array(np.eye(4)), indices=put(0, 9)), B)
+    kernel = compressed(lambda _: sparse.csr_array(np.eye(4)), indices=put(0, 9))
     with pytest.raises(ValueError, match=r"^K is not a valid CSR matrix"):
-        KernelSVMDual(
-            compressed(lambda _: sparse.csr_array(np.eye(4)), indices=put(0, 9)), B, lam=1.0
-        )
+        KernelSVMDual(kernel, B, lam=1.0)
 
 
 @looped("dtype", [np.int32, np.int64, np.uint8, ">i4", np.uint64])
@@ -120,18 +103,13 @@ def operator(**products):
     )
 
 
+FORWARD, BACKWARD = (rf"{what} of the LinearOperator A must" for what in ("A @ x", r"A\.T @ r"))
 OPERATORS = [
-    ({"matvec": lambda v: np.ones(3)}, r"A @ x of the LinearOperator A must have shape \(4,\)"),
-    ({"rmatvec": lambda v: np.ones(4)}, r"A\.T @ r of the LinearOperator A must have shape \(3,\)"),
-    (
-        {"matmat": lambda v: np.ones((4, 1))},
-        r"A @ x of the LinearOperator A must have shape \(4, 2\)",
-    ),
-    (
-        {"rmatmat": lambda v: np.ones((2, 3))},
-        r"A\.T @ r of the LinearOperator A must have shape \(3, 2\)",
-    ),
-    ({"matvec": lambda v: (A + 1j) @ v}, r"A @ x of the LinearOperator A must be real"),
+    ({"matvec": lambda v: np.ones(3)}, rf"{FORWARD} have shape \(4,\)"),
+    ({"rmatvec": lambda v: np.ones(4)}, rf"{BACKWARD} have shape \(3,\)"),
+    ({"matmat": lambda v: np.ones((4, 1))}, rf"{FORWARD} have shape \(4, 2\)"),
+    ({"rmatmat": lambda v: np.ones((2, 3))}, rf"{BACKWARD} have shape \(3, 2\)"),
+    ({"matvec": lambda v: (A + 1j) @ v}, rf"{FORWARD} be real"),
     ({"rmatvec": None}, r"the LinearOperator A has no rmatvec"),
 ]
 
@@ -229,11 +207,10 @@ def test_columns_of_pandas():
 
 
 def test_text_among_objects():
-    with pytest.raises(
-        ValueError, match=r"^A must be real numbers. Got text, such as '1.5': encode"
-    ):
+    text = r"must be real numbers. Got text, such as"
+    with pytest.raises(ValueError, match=rf"^A {text} '1.5': encode"):
         Squared(np.array([["1.5", 2.0]] * 4, dtype=object), B)
-    with pytest.raises(ValueError, match=r"^b must be real numbers. Got text, such as 'x': encode"):
+    with pytest.raises(ValueError, match=rf"^b {text} 'x': encode"):
         Squared(A, np.array([1.0, "x", 0.0, 0.0], dtype=object))
     with pytest.raises(ValueError, match=r"^A must be real numbers. Got"):
         Squared(np.array([[10**400, 2.0]] * 4, dtype=object), B)
@@ -283,47 +260,28 @@ def test_counts_of_classes():
 
 
 def test_targets_are_contiguous_and_writeable():
-    """Kernels are compiled for one kind of array only, not for every stride; what is such an array already is not copied."""
-    data = np.ones((4, 2))
-    frozen = np.ones(4)
+    """Kernels are compiled for one kind of array, and such an array is not copied."""
+    data, frozen = np.ones((4, 2)), np.ones(4)
     frozen.flags.writeable = False
     for b in (data[:, 0], data[::-1, 1], frozen, np.ones(4)):
-        for loss in (
-            Squared(A, b),
-            Logistic(A, b),
-            Multinomial(A, b.astype(int)),
-            Quadratic(np.eye(4), b),
-        ):
-            own = loss.c if isinstance(loss, Quadratic) else loss.b
+        targets = [loss(A, b).b for loss in (Squared, Logistic)]
+        for own in (*targets, Multinomial(A, b.astype(int)).b, Quadratic(np.eye(4), b).c):
             assert own.flags.c_contiguous
             assert own.flags.writeable
     b = np.ones(4)
     assert np.shares_memory(Squared(A, b).b, b)
 
 
-def points(shape):
-    """x in many forms, with what it is in double precision."""
-    x = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
-    frozen = x.copy()
-    frozen.flags.writeable = False
-    yield from (
-        x.tolist(),
-        np.asfortranarray(x),
-        x[::-1].copy()[::-1],
-        x.astype(">f4"),
-        x.astype(int),
-        x.astype(object),
-        frozen,
-    )
-
-
 @pytest.mark.parametrize(
     "loss", [Squared(A, B), Squared(A.astype(np.float32), B), Multinomial(A, [0, 1, 2, 0])]
 )
 def test_x_in_every_form(loss):
-    expected = loss.value_and_grad(np.arange(1.0, 1.0 + np.prod(loss.shape)).reshape(loss.shape))
-    for x in points(loss.shape):
-        same(loss.value_and_grad(x), expected)
+    x = np.arange(1.0, 1.0 + np.prod(loss.shape)).reshape(loss.shape)
+    frozen, expected = x.copy(), loss.value_and_grad(x)
+    frozen.flags.writeable = False
+    forms = [x.tolist(), np.asfortranarray(x), x[::-1].copy()[::-1], frozen]
+    for form in forms + [x.astype(dtype) for dtype in (">f4", int, object)]:
+        same(loss.value_and_grad(form), expected)
 
 
 @looped(

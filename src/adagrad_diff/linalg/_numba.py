@@ -217,14 +217,15 @@ event.register("numba:compiler_lock", _Compilation())  # type: ignore[no-untyped
 ADVICE = "It is a static method of three numbers, made of arithmetic, the module math and what Numba knows of NumPy."
 
 
-def checked(scalar: Any) -> Callable[..., Any]:
+def checked(scalar: Any) -> Any:
     """Return the Python function of a user's scalar loss.
 
     Raise a TypeError in one sentence if it does not compile, or does not return two numbers. Few
     users would understand the message of Numba.
     """
     function: Any = getattr(scalar, "py_func", scalar)  # of one that is compiled already
-    name = f"The scalar function {getattr(function, '__qualname__', repr(function)).rpartition('<locals>.')[2]}"
+    name = getattr(function, "__qualname__", repr(function)).rpartition("<locals>.")[2]
+    name = f"The scalar function {name}"
     if not inspect.isfunction(function) or len(inspect.signature(function).parameters) != 3:
         remedy = " Put @staticmethod above it." if inspect.ismethod(scalar) else ""
         raise TypeError(f"{name} must be a function of three numbers, scalar(z, b, theta).{remedy}")
@@ -234,33 +235,17 @@ def checked(scalar: Any) -> Callable[..., Any]:
     except Exception as error:
         raise TypeError(f"{name} cannot be compiled: {_essence(error)}. {ADVICE}") from error
     answer = dispatcher.nopython_signatures[0].return_type
-    if not _is_pair(answer):
+    parts, real = tuple(getattr(answer, "types", ())), types.Integer | types.Float | types.Boolean
+    if len(parts) != 2 or not all(isinstance(part, real) for part in parts):
+        words = f"a tuple of {len(parts)}" if len(parts) > 2 else answer
         raise TypeError(
-            f"{name} must return two numbers, the value and the derivative. Got {_words(answer)} instead."
+            f"{name} must return two numbers, the value and the derivative. Got {words} instead."
         )
     return function
 
 
-def _is_pair(answer: Any) -> bool:
-    real = types.Integer | types.Float | types.Boolean
-    parts = tuple(getattr(answer, "types", ()))
-    return (
-        isinstance(answer, types.BaseTuple)
-        and len(parts) == 2
-        and all(isinstance(part, real) for part in parts)
-    )
-
-
-def _words(answer: Any) -> str:
-    if isinstance(answer, types.Optional):
-        return f"none or {_words(answer.type)}"
-    if not isinstance(answer, types.BaseTuple):
-        return str(answer)
-    return str(answer) if len(answer) == 2 and not _is_pair(answer) else f"a tuple of {len(answer)}"
-
-
 def _essence(error: Exception) -> str:
-    """The line of Numba's message that says it, and the line of the user's code it is about."""
+    """Return the main line of Numba's message, and the line of the user's code."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("Failed in nopython mode")]
     said = lines[0].removesuffix(". Raised from None") if lines else type(error).__name__

@@ -107,21 +107,19 @@ class DenseBlock(Block):
         return rows
 
     def moments(self, weight: np.ndarray) -> np.ndarray:
-        own = self.small or self._own(weight)
-        return self.column_sums(weight)[:3] if own else super().moments(weight)
+        return self.column_sums(weight)[:3]
 
     def column_sizes(self, weight: np.ndarray) -> np.ndarray:
-        own = self.small or self._own(weight)
-        return self.column_sums(weight)[3] if own else super().column_sizes(weight)
+        return np.asarray(self.column_sums(weight)[3])
 
     def column_sums(self, weight: np.ndarray) -> np.ndarray:
-        if self.small:
-            A, w = self.array.astype(np.float64, copy=False), weight.astype(np.float64)
-            return np.array([w @ A, w @ A**2, w @ (A != 0), w @ np.abs(A)])
-        if not self._own(weight):
-            return super().column_sums(weight)
-        shape = 4, self.shape[1]
-        sums: np.ndarray = self._sums(dense_sums, self._entries, weight.astype(np.float64), shape)
+        weight, sums = weight.astype(np.float64), np.zeros((4, self.shape[1]))
+        if self._own(weight):
+            sums[...] = self._sums(dense_sums, self._entries, weight, sums.shape)
+            return sums
+        for lo, hi in self.ranges(0, len(weight)):
+            A, w = self.array[lo:hi].astype(np.float64, copy=False), weight[lo:hi]
+            sums += [w @ A, w @ A**2, w @ (A != 0), w @ np.abs(A)]
         return sums
 
     def cut(self, lo: int, hi: int) -> DenseBlock:

@@ -1,6 +1,6 @@
-"""Where A lives: a source of row blocks, which losses and certificates fold their sums over.
+"""The data matrix as a source of row blocks, over which losses and certificates take their sums.
 
-A source of your own computes or reads its blocks when they are asked for:
+A user-defined source computes or reads its blocks on demand:
 
 >>> import numpy as np
 >>> from adagrad_diff import L1, Squared, minimize
@@ -38,18 +38,19 @@ CONSTANT_DIFFERENCE = 1e-12  # part below which such a difference counts as zero
 class Source(ABC):
     """A real matrix A in blocks of rows, one row per sample.
 
-    A subclass has `shape`, `dtype` (float64 by default, or float32), `cuts`, the row numbers 0 < ... < samples between which
-    the blocks lie, and `block(k)`, the rows from cuts[k] on as an array or a SciPy matrix. A block is used before the next one
-    is asked for, so all may come in the same memory. Everything else is made of `fold`.
+    A subclass has `shape`, `dtype` (float64 by default, or float32), `cuts`, the row numbers
+    0 < ... < samples between which the blocks lie, and `block(k)`, the rows from cuts[k] on as an
+    array or a SciPy matrix. A block is used before the next one is computed, so all may use the same
+    memory. All sums are made by `fold`.
     """
 
     shape: tuple[int, int]
     dtype: Any = np.dtype(np.float64)
     cuts: Sequence[int]
-    kind = "blocks"  # what it is called in a few words
-    opaque = False  # whether entries are not seen, only products
+    kind = "blocks"  # a short description
+    opaque = False  # whether there are only products, and no entries
     overhead = 0.0  # seconds of a fold beside its multiplications, about
-    far = False  # whether blocks live elsewhere: residuals are made again, and brought here, only when somebody asks for them
+    far = False  # whether blocks are remote: residuals are then computed again when they are needed
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shape[0]} x {self.shape[1]}, {self.kind}, {np.dtype(self.dtype)})"
@@ -66,7 +67,7 @@ class Source(ABC):
         return self.shape[0] * self.shape[1]
 
     def blocks(self) -> Iterator[Block]:
-        """Block by block, from the first row to the last."""
+        """Return all blocks, from the first row to the last."""
         return (self._block(k) for k in range(len(self.cuts) - 1))
 
     def _block(self, k: int, finite: bool = False) -> Block:
@@ -75,7 +76,7 @@ class Source(ABC):
         return own_block(self.block(k), name, (hi - lo, self.shape[1]), self.dtype, lo, finite)
 
     def check(self, name: str) -> None:
-        """Look at everything once: an error that names the block which is wrong."""
+        """Check all blocks once, or raise an error that names the invalid block."""
         owner = f"The source {type(self).__name__} given as {name}"
         shape, cuts = getattr(self, "shape", None), getattr(self, "cuts", None)
         if not (
@@ -110,10 +111,11 @@ class Source(ABC):
         along: tuple[np.ndarray, ...] = (),
         merge: Callable[[Any, Any], Any] | None = None,
     ) -> Any:
-        """function(block, *along, *args) of every block, merged in the order of the rows: by default added up.
+        """Return function(block, *along, *args) of every block, added up in the order of the rows.
 
-        `along` are vectors with one entry (or row) per sample: the function gets those of its block. It may be called in
-        another process. So it is one of a module, and returns numbers, arrays of its own, tuples or lists of them.
+        `along` are vectors with one entry (or row) per sample, of which the function gets the part of
+        its block. It may be called in another process, so it must be defined in a module, and return
+        numbers, new arrays, or tuples or lists of them.
 
         Examples
         --------
@@ -130,10 +132,10 @@ class Source(ABC):
             total = (merge or added)(total, answer)
         return total
 
-    # ------------------------------------------------------------ what a linear model asks for
+    # ------------------------------------------------------------ for linear models
 
     def linear_pass(self, samples: Samples) -> Pass:
-        """What goes through A once for each x."""
+        """Return the pass of a linear model, which reads A once for each x."""
         return Pass(self, samples.with_memory())
 
     def dot(self, x: np.ndarray, z: np.ndarray) -> None:
@@ -146,10 +148,10 @@ class Source(ABC):
         np.copyto(g, self.fold(_tdot, g.dtype, along=(r,)))
 
     def moments(self, weight: np.ndarray) -> Moments | None:
-        """Of the columns; None if nobody sees the entries."""
+        """Return the moments of the columns, or None for a LinearOperator."""
         if self.opaque:
             return None
-        return self.with_variances(Moments(*self.fold(_moments, along=(weight,))), weight)
+        return self.with_variances(Moments(*self.fold(_result, "moments", along=(weight,))), weight)
 
     def with_variances(self, moments: Moments, weight: np.ndarray) -> Moments:
         """Return moments with exact variances of columns whose means are large."""
@@ -161,50 +163,50 @@ class Source(ABC):
             variance[columns] = self.fold(_centered_squares, *call, along=(weight,))
         return moments._replace(variance=variance)
 
-    # ------------------------------------------------------------ what a certificate asks for
+    # ------------------------------------------------------------ for certificates
 
     def column_sizes(self, weight: np.ndarray) -> np.ndarray:
-        """sum_j weight_j |a_ji| for every column i, by which the rounding of A' (weight u) is measured.
+        """Return sum_j weight_j |a_ji| for every column i, for bounds on the rounding of A' (weight u).
 
         An operator does not show its entries: theirs are guessed from one product.
         """
-        sizes: np.ndarray = self.fold(_column_sizes, along=(weight,))
+        sizes: np.ndarray = self.fold(_result, "column_sizes", along=(weight,))
         return sizes
 
     def rows(self, index: np.ndarray) -> Block:
-        """A copy of a few rows in double precision. The index is sorted: rows come as their blocks do."""
+        """Return a copy of a few rows in double precision. The index must be sorted."""
         found = [self._block(k).rows(part - lo) for k, lo, part in self.places(index)]
         return stacked(found)
 
     def entries(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Those of a few rows in a few columns, as an array in double precision. The index is sorted."""
+        """Return some rows and columns as an array in double precision. The index must be sorted."""
         return np.concatenate(
             [self._block(k).entries(part - lo, columns) for k, lo, part in self.places(index)]
         )
 
     def places(self, index: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
-        """The blocks that have some of the rows: (number, first row, which)."""
+        """Return the blocks with some of the rows: (number, first row, part of the index)."""
         ends = np.searchsorted(index, self.cuts)
         for k, (first, last) in enumerate(pairwise(ends.tolist())):
             if last > first or (k == 0 and index.size == 0):
                 yield k, self.cuts[k], index[first:last]
 
     def to_dense(self) -> np.ndarray:
-        """All of A as an array: for small ones."""
-        return np.concatenate(self.fold(_dense, merge=joined))
+        """Return A as an array."""
+        return np.concatenate(self.fold(_copy, "to_dense", merge=joined))
 
-    # ------------------------------------------------------------ what a quadratic function asks for
+    # ------------------------------------------------------------ for quadratic functions
 
     def largest(self) -> float:
-        """The largest absolute value of an entry."""
-        return float(self.fold(_largest, merge=max))
+        """Return the largest absolute value of an entry."""
+        return float(self.fold(_result, "largest", merge=max))
 
     def diagonal(self) -> np.ndarray | None:
-        """Of a square matrix; None if nobody sees the entries."""
-        return None if self.opaque else np.concatenate(self.fold(_diagonal, merge=joined))
+        """Return the diagonal of a square matrix, or None for a LinearOperator."""
+        return None if self.opaque else np.concatenate(self.fold(_copy, "diagonal", merge=joined))
 
     def skew(self) -> float:
-        """How far a square matrix is from symmetric: the largest |a_ij - a_ji|. Every block is compared with all others."""
+        """Return the largest |a_ij - a_ji| of a square matrix. Each block is compared with all blocks."""
         return max(
             float(self.fold(_difference, block.to_dense().copy(), block.first, merge=max))
             for block in self.blocks()
@@ -212,7 +214,7 @@ class Source(ABC):
 
 
 class Moments(NamedTuple):
-    """Weighted means of the columns, of their squares, and the part of their entries that is not zero."""
+    """Weighted means of the columns and of their squares, and the share of nonzero entries."""
 
     mean: np.ndarray
     square: np.ndarray
@@ -220,9 +222,9 @@ class Moments(NamedTuple):
     variance: np.ndarray | None = None
 
     def scale(self, centered: bool) -> tuple[np.ndarray, np.ndarray]:
-        """One over the size of each column, and which of them are zero, or if their means do not count, constant.
+        """Return 1 / the size of each column, and which columns are zero, or constant if `centered`.
 
-        How rare a feature is does not count: of a column, the size that its entries have where they are not zero.
+        The size of a column is that of its nonzero entries, however rare they are.
         """
         variance, least = self.square, CONSTANT_PART**2
         if centered and self.variance is not None:
@@ -234,12 +236,12 @@ class Moments(NamedTuple):
 
 
 def joined(one: Any, other: Any) -> Any:
-    """Lists, one after the other."""
+    """Return the concatenation of two lists."""
     return one + other
 
 
 def added(one: Any, other: Any) -> Any:
-    """The sum of two answers; arrays are added up in place."""
+    """Return the sum of two results. Arrays are added in place."""
     if isinstance(one, tuple):
         return tuple(map(added, one, other))
     one += other
@@ -255,8 +257,14 @@ def _tdot(block: Block, r: np.ndarray, dtype: Any) -> np.ndarray:
     return g
 
 
-def _moments(block: Block, weight: np.ndarray) -> np.ndarray:
-    return block.moments(weight)
+def _result(block: Block, *arguments: Any) -> Any:
+    """Return the result of a method of the block, whose name comes last."""
+    *values, method = arguments
+    return getattr(block, method)(*values)
+
+
+def _copy(block: Block, method: str) -> list[np.ndarray]:
+    return [getattr(block, method)().copy()]  # the next block may use the same memory
 
 
 def _centered_squares(
@@ -266,30 +274,14 @@ def _centered_squares(
     return np.asarray(weight @ (block.entries(rows, columns) - mean) ** 2)
 
 
-def _column_sizes(block: Block, weight: np.ndarray) -> np.ndarray:
-    return block.column_sizes(weight)
-
-
-def _dense(block: Block) -> list[np.ndarray]:
-    return [block.to_dense().copy()]  # the next block may come in the same memory
-
-
-def _largest(block: Block) -> float:
-    return block.largest()
-
-
-def _diagonal(block: Block) -> list[np.ndarray]:
-    return [block.diagonal().copy()]
-
-
 def _difference(block: Block, rows: np.ndarray, first: int) -> float:
-    """The largest |a_ij - a_ji| for i in a block and j among other rows, from `first` on."""
+    """Return the largest |a_ij - a_ji| for i in a block and j among other rows, from `first` on."""
     columns = block.to_dense()[:, first : first + len(rows)]
     return float(np.abs(columns - block.part(rows.T)).max())
 
 
 def stacked(blocks: list[Block]) -> Block:
-    """Rows in double precision, one below the other."""
+    """Return blocks in double precision as one block."""
     from scipy import sparse
 
     if len(blocks) == 1:
