@@ -4,6 +4,7 @@ import copy
 import io
 import pickle
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -61,7 +62,7 @@ def through_a_file(content):
     named=BOTH,
 )
 def test_a_resumed_run_is_the_same_run(kind, options, dtype, way, earlier_steps, named):
-    """Options come from the file. Earlier steps of the loading optimizer do not matter."""
+    """Every option comes from the file, and earlier steps of the loading optimizer do not matter."""
     options = copy.deepcopy(options)
     params, optimizer = begin(kind, options, dtype, named)
     run(params, optimizer, 3)
@@ -113,6 +114,15 @@ def test_penalties_are_saved_as_plain_data(penalty):
     content["param_groups"][0]["penalty"]["name"] = "Unknown"
     with pytest.raises(ValueError, match=r"has a penalty 'Unknown'.* Import the module"):
         other.load_state_dict(content)
+
+
+def test_a_hook_may_change_what_is_loaded():
+    optimizer, other = used(AdaGradDiff, penalty=L1(0.1)), used(AdaGradDiff)
+    content = optimizer.state_dict()
+    doubled = {k: {n: 2 * t for n, t in state.items()} for k, state in content["state"].items()}
+    other.register_load_state_dict_pre_hook(lambda o, content: {**content, "state": doubled})
+    other.load_state_dict(content)
+    same(states_of(other), list(doubled.values()))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -187,6 +197,48 @@ def test_a_state_dict_without_later_options(kind):
     for one in (optimizer, loaded):
         run(one.param_groups[0]["params"], one, 2)
     same(params, optimizer.param_groups[0]["params"])
+
+
+# ---------------------------------------------------------------- damaged state dicts
+
+WRONG = [
+    ("total", np.nan, "contains NaN or a negative number"),
+    ("total", -1e-30, "contains NaN or a negative number"),
+    ("total", -np.inf, "contains NaN or a negative number"),
+    ("prev", np.nan, "contains NaN"),
+    ("mean", np.nan, "contains NaN"),
+    ("step", np.nan, "contains NaN or a negative number"),
+    ("step", -1.0, "contains NaN or a negative number"),
+]
+
+
+@pairwise(wrong=WRONG, kind=KINDS, dtype=[torch.float32, torch.complex64, torch.bfloat16])
+def test_states_that_cannot_be_valid_are_not_loaded(kind, wrong, dtype):
+    name, number, sentence = wrong
+    if name == "mean" and kind is AdaGradDiff:
+        name = "prev"  # AdaGradDiff has no mean
+    params, optimizer = begin(kind, {}, dtype)
+    run(params, optimizer, 3)
+    saved, before = optimizer.state_dict(), copy.deepcopy(optimizer.state_dict())
+    saved["state"][1][name].reshape(-1)[-1] = number
+    saved["param_groups"][0]["lr"] = 123.0
+    message = rf"^'{name}' of parameter 1 in this state_dict {sentence}\. .*Nothing was changed"
+    with pytest.raises(ValueError, match=message):
+        optimizer.load_state_dict(saved)
+    assert optimizer.state_dict()["param_groups"] == before["param_groups"]
+    same(optimizer.state_dict()["state"], before["state"])
+
+
+def test_infinite_squares_are_loaded_and_other_kinds_of_numbers_are_not():
+    optimizer = used(AdaGradDiff)
+    saved = optimizer.state_dict()
+    saved["state"][0]["total"].fill_(np.inf)  # squares of large gradients overflow
+    optimizer.load_state_dict(saved)
+    for change in (torch.Tensor.to_sparse, lambda t: t.to(torch.complex64)):
+        wrong = copy.deepcopy(saved)
+        wrong["state"][0]["total"] = change(-wrong["state"][0]["total"])
+        with pytest.raises(ValueError, match=r"^.total. of parameter 0 in this state_dict "):
+            optimizer.load_state_dict(wrong)
 
 
 @pytest.mark.parametrize("p", [torch.zeros(0), torch.ones(3, device="meta")])

@@ -1,10 +1,11 @@
-"""State dicts: copies and plain data. A state dict of another optimizer is not loaded."""
+"""State dicts: copies and plain data. A state dict that cannot be valid is not loaded."""
 
 from __future__ import annotations
 
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
@@ -43,16 +44,20 @@ def restore(optimizer: DifferenceOptimizer, content: dict[str, Any]) -> None:
 
 
 def check(optimizer: DifferenceOptimizer, content: dict[str, Any]) -> None:
-    """Raise if a state dict is one of another optimizer."""
+    """Raise if a state dict is one of another optimizer, or contains invalid numbers."""
     owner, expected = type(optimizer).__name__, {*optimizer.buffers, "step"}
-    differ = []
+    states = {
+        key: content["state"][key]
+        for group in content["param_groups"]
+        for key in group["params"]
+        if content["state"].get(key)
+    }
+    differ = [
+        f"a parameter's state holds {_listing(state)} where {owner} has {_listing(expected)}"
+        for state in states.values()
+        if set(state) != expected
+    ]
     for group in content["param_groups"]:
-        states = filter(None, map(content["state"].get, group["params"]))
-        differ += [
-            f"a parameter's state holds {_listing(state)} where {owner} has {_listing(expected)}"
-            for state in states
-            if set(state) != expected
-        ]
         names = [name for name in GROUP_OPTIONS if (name in group) != (name in optimizer.defaults)]
         differ += [f"its groups differ in {_listing(names)}"] if names else []
     if differ:
@@ -60,7 +65,34 @@ def check(optimizer: DifferenceOptimizer, content: dict[str, Any]) -> None:
             f"This state_dict is not one of {owner}: {differ[-1]}. Load it into the optimizer that "
             "made it, or start without it."
         )
+    for key, state in states.items():
+        for name, value in state.items():
+            _check_numbers(name, key, torch.as_tensor(value).detach())
 
 
 def _listing(names: Any) -> str:
     return ", ".join(map(repr, sorted(names)))
+
+
+def _check_numbers(name: str, key: Any, values: Tensor) -> None:
+    """Raise if a buffer contains NaN, or if a sum of squares or a number of steps is negative.
+
+    Infinity is accepted, because the squares of large finite gradients overflow.
+    """
+    if not values.is_floating_point() and name != "step":
+        raise ValueError(
+            f"{name!r} of parameter {key!r} in this state_dict has dtype {values.dtype}. It must "
+            "be real."
+        )
+    values = getattr(values, "to_local", lambda: values)().to_dense()  # this process' part
+    if values.is_meta or values.numel() == 0:
+        return  # there are no numbers
+    signed = name not in ("total", "step")
+    least = values.min()  # NaN if there is one
+    if least.isnan() or (least < 0 and not signed):
+        what = "NaN" if signed else "NaN or a negative number"
+        raise ValueError(
+            f"{name!r} of parameter {key!r} in this state_dict contains {what}. The file is "
+            "damaged, or the run that saved it had diverged. Load an earlier one, or start without "
+            "it. Nothing was changed."
+        )
