@@ -21,7 +21,7 @@ from adagrad_diff import L1, Box, GroupL2, Ridge, losses, minimize
 from adagrad_diff.duality import _linear, critical_lam
 from adagrad_diff.duality._products import ExtendedMatrix
 from adagrad_diff.penalties import Zero
-from adagrad_diff.penalties.base import sum_rounding
+from adagrad_diff.penalties.arrays import sum_rounding
 
 REGRESSION = ("LAD", "Quantile", "Squared", "Huber", "Poisson")
 CLASSES = ("Hinge", "SquaredHinge", "Logistic", "Multinomial")

@@ -4,12 +4,13 @@ r"""How good is an answer: duality gaps, upper bounds on F(x) - F_star.
 
 - Smooth losses: the slopes of the scalar losses at x are a dual point; scaled into the dual set it gives a bound that closes
   as x converges.
-- Losses with kinks (hinge, absolute, quantile): averages of the slopes over late iterations, refined on the samples that sit at
-  their kinks.
+- Nonsmooth losses (hinge, absolute, quantile): averages of the slopes over late iterations, refined on the samples that are at
+  their nonsmooth points.
 - An intercept is an equality in the dual, met by a shift of all slopes.
-- Where scaling a dual point would cost much, because of one raw column, it is moved instead: by a small change of the slopes
-  that have room, in the coordinates of eta="auto". The units of a column do not matter.
-- `prove` is for the answer of an exact solver: sums in twice the working precision, a gap that can be trusted at 1e-12.
+- Where scaling a dual point would cost much, because of one raw column, it is moved instead by a small change of the slopes that
+  have slack. Neither the units of a column nor, with an intercept, its mean matter.
+- `prove` is for the answer of an exact solver: products in extended precision, a gap of a few units in the last place of the
+  terms of F.
 - Quadratic functions, the dual of a kernel SVM among them: the gradient at x.
 
 Bounds are below F_star whatever rounding has done: everything that it may have added is subtracted, and where that is not known

@@ -22,7 +22,7 @@ from ..linalg import Source
 from ..penalties import Penalty
 from ._dependence import follow
 from ._linear import Bound, LinearDual, Products
-from ._rounding import EPS, factor
+from ._products import EPS, factor
 
 MAX_COLUMNS = 1500  # columns that are corrected together
 MAX_MULTIPLICATIONS = 1.5e9  # of one least squares problem

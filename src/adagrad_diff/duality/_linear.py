@@ -24,8 +24,7 @@ from ..linalg import Block
 from ..linalg.block import residuals
 from ..losses import LinearModel
 from ..penalties import Penalty
-from ._products import ExtendedMatrix, two_product
-from ._rounding import EPS, exact_sum, factor, largest
+from ._products import EPS, ExtendedMatrix, exact_sum, factor, largest, two_product
 
 BISECTIONS = 60  # of a root finder: more than a double has bits
 CHUNK_SAMPLES = 1 << 16  # samples whose conjugates are evaluated together

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..losses import Multinomial
 from ._linear import LinearDual
-from ._rounding import EPS
+from ._products import EPS
 
 
 class MultinomialDual(LinearDual):

@@ -15,8 +15,7 @@ import numpy as np
 from ..linalg import Block, Samples
 from ..losses.linear import BinaryModel
 from ._linear import LinearDual
-from ._products import two_sum
-from ._rounding import EPS, exact_sum, factor, largest, penalty_value
+from ._products import EPS, exact_sum, factor, largest, penalty_value, two_sum
 
 NEGLIGIBLE_SHARE = (
     1e-6  # in units of its usual size: a smaller objective does not make a tolerance stricter

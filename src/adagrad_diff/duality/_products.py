@@ -1,4 +1,4 @@
-r"""Products with the data matrix in extended precision.
+r"""Sums, products with the data matrix in extended precision, and their rounding errors.
 
 Entries are split into a leading part of few bits and a remainder. Sums of products of leading parts have
 at most 53 bits, so BLAS computes them without rounding, in any order. What is added for the remainders
@@ -8,14 +8,27 @@ is smaller by the factor :math:`2^{-b}`, b being the number of leading bits, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from math import fsum, nan
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..linalg import Block, Source
 from ..linalg.source import joined
-from ._rounding import factor
+from ..penalties.arrays import EPS
+from ..penalties.arrays import sum_rounding as factor
+
+__all__ = [
+    "EPS",
+    "ExtendedMatrix",
+    "exact_sum",
+    "factor",
+    "largest",
+    "penalty_value",
+    "two_product",
+    "two_sum",
+]
 
 MANTISSA = 53  # bits of a double
 EXPONENTS = (-1000, 1023)  # of the scales of columns: powers of two that are doubles
@@ -23,6 +36,25 @@ UNDERFLOW = 2.0**-1060  # absolute error of a product, with a margin
 MAX_KEPT_ENTRIES = 1 << 20  # entries of A up to which its split is kept between products
 
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray]  # high part, low part, bound of the error
+
+
+def exact_sum(values: Iterable[float]) -> float:
+    """Return the rounded sum; NaN if it is not finite."""
+    try:
+        return fsum(values)
+    except (OverflowError, ValueError):
+        return nan
+
+
+def largest(values: Any) -> float:
+    """Return the largest absolute value."""
+    return max(float(np.max(values)), -float(np.min(values)))
+
+
+def penalty_value(dual: Any, x: np.ndarray) -> float:
+    """Return phi(x). For data in single precision, x cannot be closer to a set than that."""
+    phi = float(dual.penalty.value(x))
+    return float(dual.penalty.value(x.astype(np.float32))) if phi == np.inf and dual.single else phi
 
 
 def two_sum(a: Any, b: Any) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ from ..penalties import Penalty
 from ._correction import outside
 from ._linear import Bound, Dual
 from ._objective import Value
-from ._rounding import EPS, factor, penalty_value
+from ._products import EPS, factor, penalty_value
 
 MAX_EIGENVALUE_COLUMNS = 500  # up to which the smallest eigenvalue is computed
 
