@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._files import reason as cause
-from ..duality import certificate_at
+from ..duality import certificate_at, dual_of
 from ..duality.intercept import best_intercept
 from ..losses import LinearModel, Loss, Minibatch
 from ..penalties import Penalty
@@ -73,6 +73,8 @@ def solve(
     if isinstance(loss, LinearModel):
         zero = null_point(loss)
         fun_zero = _objective(loss, penalty, zero)
+        if fun_zero == 0.0 and getattr(dual_of(loss, penalty), "floor", -np.inf) >= 0.0:
+            return Solution(zero, 0.0, 0.0, 1, "certified", ZERO)  # all targets are zero
         if x0 is not None and not _objective(loss, penalty, x0) <= fun_zero:
             x0 = None  # the solution of a problem in other units, say
         if x0 is None and (loss.translates or not loss.piecewise_linear):
