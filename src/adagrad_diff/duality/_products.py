@@ -132,7 +132,7 @@ def _dot(split: Split, x: np.ndarray) -> Sums:
     low = split.lead @ (x - lead) + split.rest @ x
     error = factor(len(x)) * len(x) * np.ldexp(2.0 ** (1 - split.bits), e) + len(x) * UNDERFLOW
     high, low = np.ldexp(split.lead @ lead, e), np.ldexp(low, e)
-    return high, low, np.broadcast_to(error, high.shape)
+    return high, low, np.broadcast_to(error * x.any(axis=0), high.shape)
 
 
 def _tdot(split: Split, r: np.ndarray, rest: np.ndarray, samples: int) -> Sums:
@@ -141,7 +141,7 @@ def _tdot(split: Split, r: np.ndarray, rest: np.ndarray, samples: int) -> Sums:
     low = split.lead.T @ (scaled - lead + np.ldexp(rest, -e)) + split.rest.T @ scaled
     e = e + split.exponents[:, None]
     error = factor(samples) * len(r) * np.ldexp(2.0 ** (1 - split.bits), e) + len(r) * UNDERFLOW
-    return np.ldexp(split.lead.T @ lead, e), np.ldexp(low, e), error
+    return np.ldexp(split.lead.T @ lead, e), np.ldexp(low, e), error * r.any(axis=0)
 
 
 def _add(one: Sums, other: Sums) -> Sums:
