@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -84,11 +84,7 @@ def _linked(kernel: Any, stored: bool) -> Any:
     file changes.
     """
     function, kind = kernel.py_func, type(kernel)
-    names, codes = set[str](), [function.__code__]
-    while codes:
-        code = codes.pop()
-        names.update(code.co_names)
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    names = function.__code__.co_names
     called = {k: v for k in names if isinstance(v := function.__globals__.get(k), kind)}
     if not called:
         return function

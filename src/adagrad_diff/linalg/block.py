@@ -19,7 +19,6 @@ from .compiling import is_small, scalar_kernel, takes_arrays
 
 CACHE_BYTES = 1 << 22  # bytes of A that are expected to stay in the cache between the two products
 LEAST_ROWS = 256  # rows of A in one step of a pass, at least
-COPIED_ENTRIES = 1 << 16  # entries of A whose absolute values are copied together
 TILE_SAMPLES = 64  # samples of one trajectory that are gathered into a vector
 WIDE_ROW = 8  # trajectories from which on the row of a sample is vector enough
 
@@ -156,17 +155,17 @@ class Block(ABC):
         sums = np.zeros((3, self.shape[1]))
         for lo, hi in self.ranges(0, self.shape[0]):
             rows = self.cut(lo, hi)
-            for k, part in enumerate((rows, rows.applied(np.square), rows.applied(_filled))):
+            for k, part in enumerate(
+                (rows, rows.applied(np.square), rows.applied(lambda a: (a != 0).astype(a.dtype)))
+            ):
                 part.tdot(weight[lo:hi], total := np.empty(self.shape[1], self.dtype))
                 sums[k] += total
         return sums
 
     def column_sizes(self, weight: np.ndarray) -> np.ndarray:
         """Return sum_j weight_j |a_ji| for every column i."""
-        sizes, samples = np.zeros(self.shape[1]), self.shape[0]
-        step = max(1, COPIED_ENTRIES * samples // max(self.size, 1))
-        for lo in range(0, samples, step):
-            hi = min(lo + step, samples)
+        sizes = np.zeros(self.shape[1])
+        for lo, hi in self.ranges(0, self.shape[0]):
             self.cut(lo, hi).applied(np.abs).tdot(weight[lo:hi].astype(np.float64), sizes, add=True)
         return sizes
 
@@ -185,10 +184,6 @@ class Block(ABC):
     def skew(self) -> float:
         """Return the largest |a_ij - a_ji| of a square matrix."""
         raise NotImplementedError
-
-
-def _filled(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values != 0, values.dtype)
 
 
 def aligned(array: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .block import COPIED_ENTRIES, Block, Samples, aligned, writeable
+from .block import Block, Samples, aligned, writeable
 from .compiling import is_small, plain
 
 
@@ -134,17 +134,6 @@ class ColumnsBlock(CompressedBlock):
 
     def cut(self, lo: int, hi: int) -> ColumnsBlock:
         return self
-
-    def column_sizes(self, weight: np.ndarray) -> np.ndarray:
-        """Return the sizes, from some of the columns at a time."""
-        (samples, features), (indptr, indices, data) = self.shape, self.parts
-        sizes = np.zeros(features)
-        step = max(1, COPIED_ENTRIES * features // max(self.size, 1))
-        for first in range(0, features, step):
-            last = min(first + step, features)
-            columns = ColumnsBlock(indptr[first : last + 1], indices, data, (samples, last - first))
-            columns.applied(np.abs).tdot(weight.astype(np.float64), sizes[first:last])
-        return sizes
 
     def rows(self, index: np.ndarray) -> RowsBlock:
         rows = self._columns[index].tocsr().astype(np.float64)

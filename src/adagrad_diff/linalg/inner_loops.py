@@ -101,12 +101,13 @@ COORDINATE = np.dtype(
 
 
 @plain
-def _settle(at: Any, k: Any, eps: Any, l1: Any, l2: Any, low: Any, high: Any) -> None:
+def _settle(at: Any, k: Any, eps: Any, terms: Any) -> None:
     """Make the first k steps of a coordinate: one with its last estimate, and the others with its base."""
     kind = np.uint64(at.kind)
+    l1, l2, low, high = terms[0][kind], terms[1][kind], terms[2][kind], terms[3][kind]
     if at.done < k:
         step = at.factor / (eps + np.sqrt(at.total))
-        at.x = prox(at.x - step * at.v, step, l1[kind], l2[kind], low[kind], high[kind])
+        at.x = prox(at.x - step * at.v, step, l1, l2, low, high)
         at.done += 1
     if at.done < k:
         if at.v != at.base:
@@ -164,11 +165,11 @@ def sparse_inner_loop(scalar: Any, residuals: Any) -> Any:
             count = 0
             if everything:
                 for t in range(x.size):
-                    _settle(places[t], k, eps, l1, l2, low, high)
+                    _settle(places[t], k, eps, terms)
                     touched[t] = t
                 count = x.size
             elif intercept:
-                _settle(places[features], k, eps, l1, l2, low, high)
+                _settle(places[features], k, eps, terms)
                 touched[0], count = features, 1
             offset = places[features].x if intercept else 0.0
             for t in range(center.size):
@@ -180,7 +181,7 @@ def sparse_inner_loop(scalar: Any, residuals: Any) -> Any:
                 for p in range(start, stop):
                     at = places[np.uint64(indices[p])]
                     if at.done < k:
-                        _settle(at, k, eps, l1, l2, low, high)
+                        _settle(at, k, eps, terms)
                         touched[count] = indices[p]
                         count += 1
                     z += data[p] * at.x
@@ -203,7 +204,7 @@ def sparse_inner_loop(scalar: Any, residuals: Any) -> Any:
         for i in range(x.size):
             at = places[i]
             if at.done < steps:
-                _settle(at, steps, eps, l1, l2, low, high)
+                _settle(at, steps, eps, terms)
                 at.total += (at.base - at.v) ** 2
                 at.v = at.base
             x[i], v[i], total[i] = at.x, at.v, at.total

@@ -104,8 +104,7 @@ class Dense(Stored):
     @property
     def array(self) -> np.ndarray:
         """The array."""
-        whole: Any = self.whole
-        return whole.array  # type: ignore[no-any-return]
+        return self.whole.array  # type: ignore[attr-defined,no-any-return]
 
 
 class Compressed(Stored):
@@ -114,8 +113,7 @@ class Compressed(Stored):
     @property
     def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The arrays indptr, indices and data."""
-        whole: Any = self.whole
-        return whole.parts  # type: ignore[no-any-return]
+        return self.whole.parts  # type: ignore[attr-defined,no-any-return]
 
 
 class CompressedRows(Compressed):
@@ -136,7 +134,7 @@ class Operator(Stored):
     kind = "operator"
 
 
-KIND_OF_BLOCK: dict[type[Block], Any] = {
+KIND_OF_BLOCK: dict[type[Block], type[Stored]] = {
     DenseBlock: Dense,
     RowsBlock: CompressedRows,
     ColumnsBlock: CompressedColumns,
@@ -157,5 +155,4 @@ def as_source(A: Any, name: str = "A") -> Source:
             "of the same name there."
         )
     block = as_block(A, name)
-    source: Source = KIND_OF_BLOCK[type(block)](block)
-    return source
+    return KIND_OF_BLOCK[type(block)](block)

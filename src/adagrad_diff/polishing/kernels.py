@@ -9,6 +9,7 @@ import numpy as np
 from ..linalg.compiling import compiled, plain
 
 MAX_GROUPS_SIZE = 1 << 12  # entries of H up to which Python goes through groups
+MAX_PAIRS_SIZE = 1 << 20  # entries of Q up to which NumPy chooses pairs of coordinates
 
 
 @np.errstate(all="ignore")
@@ -94,7 +95,43 @@ def descend_groups(
     return moved
 
 
-@compiled
+@compiled(small="python", limit=MAX_PAIRS_SIZE)
+def move_pair(Q: Any, x: Any, g: Any, lower: Any, upper: Any, i: Any, j: Any) -> Any:
+    """Move x[i] up and x[j] down by the best step between the bounds, and return the step."""
+    total = Q[i, i] + Q[j, j]
+    curve = max(total - 2.0 * Q[i, j], 1e-12 * total)
+    room_i, room_j = upper[i] - x[i], x[j] - lower[j]
+    change = (g[j] - g[i]) / curve if curve > 0.0 else np.inf
+    new_i, new_j = x[i] + change, x[j] - change
+    if change >= min(room_i, room_j):
+        if room_i <= room_j:
+            change, new_i = room_i, upper[i]
+            new_j = lower[j] if room_i == room_j else x[j] - change
+        else:
+            change, new_j = room_j, lower[j]
+            new_i = x[i] + change
+    x[i], x[j] = new_i, new_j
+    return change
+
+
+@np.errstate(all="ignore")
+def _descend_pairs(Q: Any, x: Any, g: Any, lower: Any, upper: Any, steps: Any, tol: Any) -> Any:
+    diagonal, apart = Q.diagonal(), np.inf
+    for _ in range(steps):
+        rising, falling = np.where(x < upper, g, np.inf), np.where(x > lower, g, -np.inf)
+        i = int(rising.argmin())
+        total = diagonal[i] + diagonal
+        curve = np.maximum(total - 2.0 * Q[i], 1e-12 * total)
+        rise = np.maximum(falling - rising[i], 0.0)
+        gain = np.where(rise > 0.0, rise * rise / curve, 0.0)
+        j, apart = int(gain.argmax()), float(falling.max() - rising[i])
+        if not (gain[j] > 0.0 and apart > tol):
+            break
+        g += move_pair(Q, x, g, lower, upper, i, j) * (Q[i] - Q[j])
+    return apart
+
+
+@compiled(small=_descend_pairs, limit=MAX_PAIRS_SIZE)
 def descend_pairs(Q: Any, x: Any, g: Any, lower: Any, upper: Any, steps: Any, tol: Any) -> Any:
     """Minimize x'Qx/2 - c'x between bounds, given sum(x), two coordinates at a time; g = Q x - c.
 
@@ -127,18 +164,7 @@ def descend_pairs(Q: Any, x: Any, g: Any, lower: Any, upper: Any, steps: Any, to
         apart = most - least
         if j < 0 or not apart > tol:
             break
-        curve = max(diagonal[i] + diagonal[j] - 2.0 * row[j], 1e-12 * (diagonal[i] + diagonal[j]))
-        room_i, room_j = upper[i] - x[i], x[j] - lower[j]
-        change = (g[j] - least) / curve if curve > 0.0 else np.inf
-        new_i, new_j = x[i] + change, x[j] - change
-        if change >= min(room_i, room_j):
-            if room_i <= room_j:
-                change, new_i = room_i, upper[i]
-                new_j = lower[j] if room_i == room_j else x[j] - change
-            else:
-                change, new_j = room_j, lower[j]
-                new_i = x[i] + change
-        x[i], x[j], other = new_i, new_j, Q[j]
+        change, other = move_pair(Q, x, g, lower, upper, i, j), Q[j]
         for k in range(n):
             g[k] += change * (row[k] - other[k])
     return apart
