@@ -28,6 +28,7 @@ from ._products import EPS, ExtendedMatrix, exact_sum, factor, largest, two_prod
 
 BISECTIONS = 60  # of a root finder: more than a double has bits
 CHUNK_SAMPLES = 1 << 16  # samples whose conjugates are evaluated together
+CONSTANT_SPREAD = 1e-13  # mean deviation of a column, relative to its mean, that is only rounding
 
 
 class Bound(NamedTuple):
@@ -113,13 +114,16 @@ class LinearDual(Dual):
 
     @cached_property
     def means(self) -> np.ndarray:
-        """What columns are centered by: their means with an intercept, else zero."""
-        if not self.loss.intercept or self.loss.A.opaque:
-            return np.zeros(self.loss.A.shape[1])
-        sums: np.ndarray = self.loss.A.fold(
-            _weighted_sum, along=(np.ones(len(self.weight)), self.weight)
-        )
-        return sums
+        """What columns are centered by: with an intercept their means, else zero.
+
+        Constant columns are not centered, because nothing but rounding would be left of them.
+        """
+        A, weight = self.loss.A, self.weight
+        if not self.loss.intercept or A.opaque:
+            return np.zeros(A.shape[1])
+        means: np.ndarray = A.fold(_weighted_sum, along=(np.ones(len(weight)), weight))
+        deviations = A.fold(_deviations, means, along=(weight,))
+        return np.where(deviations > CONSTANT_SPREAD * np.abs(means), means, 0.0)
 
     @cached_property
     def spreads(self) -> np.ndarray:
