@@ -114,9 +114,7 @@ def _settle(at: Any, k: Any, eps: Any, terms: Any) -> None:
             at.total += (at.base - at.v) ** 2
             at.v = at.base
         step = at.factor / (eps + np.sqrt(at.total))
-        at.x = repeated_step(
-            at.x, k - at.done, step, at.v, l1[kind], l2[kind], low[kind], high[kind]
-        )
+        at.x = repeated_step(at.x, k - at.done, step, at.v, l1, l2, low, high)
         at.done = k
 
 
