@@ -129,17 +129,17 @@ def test_rounds_of_a_run(rounds):
     rows = source(da.from_array(A, chunks=(20_000, 9)))
     binary = losses.Logistic(rows, np.sign(A @ np.arange(9.0) + noise), intercept=True)
     several = losses.Multinomial(rows, np.digitize(A[:, 0], [-0.5, 0.5]), intercept=True)
-    for loss, penalty, others in ((binary, Ridge(0.01), 9), (several, L1(0.02), 10)):
+    for loss, penalty, others in ((binary, Ridge(0.01), 9), (several, L1(0.02), 11)):
         rounds.clear()
         result = minimize(loss, penalty=penalty, tol=1e-6)
         assert result.gap <= 1e-6 * result.fun
         assert len(rounds) <= others + result.finish.rounds
         if (
             loss is binary
-        ):  # What was asked before is known, but for the sum that the intercept needs and the exact objective.
+        ):  # Only the means of columns and their spread, and the exact objective, are new.
             rounds.clear()
             assert duality_gap(loss, penalty, result.x).gap <= 1e-6 * result.fun
-            assert len(rounds) <= 2
+            assert len(rounds) <= 3
 
 
 def test_what_was_asked_before_is_told_again():

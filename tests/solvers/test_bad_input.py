@@ -59,7 +59,7 @@ ARGUMENTS = [
     (
         {"rule": dict, "eta": None},
         TypeError,
-        "'rule' is the class dict. Did you mean",
+        r"'rule' must be a rule such as AdaGradDiff\(eta=0.1\). Got <class 'dict'>",
     ),
     ({"rule": 0.1, "eta": None}, TypeError, "'rule' must be a rule .* Got 0.1"),
     *[

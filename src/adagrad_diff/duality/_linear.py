@@ -113,25 +113,29 @@ class LinearDual(Dual):
         return self.loss.A.column_sizes(self.weight) * (1.0 + factor(len(self.weight)))
 
     @cached_property
-    def means(self) -> np.ndarray:
-        """What columns are centered by: with an intercept their means, else zero.
-
-        Constant columns are not centered, because nothing but rounding would be left of them.
-        """
+    def _centers(self) -> tuple[np.ndarray, np.ndarray]:
+        """What columns are centered by, and at least sum_j w_j |a_ji| of the centered columns."""
         A, weight = self.loss.A, self.weight
         if not self.loss.intercept or A.opaque:
-            return np.zeros(A.shape[1])
+            return np.zeros(A.shape[1]), np.empty(0)
         means: np.ndarray = A.fold(_weighted_sum, along=(np.ones(len(weight)), weight))
-        deviations = A.fold(_deviations, means, along=(weight,))
-        return np.where(deviations > CONSTANT_SPREAD * np.abs(means), means, 0.0)
+        spreads: np.ndarray = A.fold(_deviations, means, along=(weight,))
+        # Constant columns are not centered, because nothing but rounding would be left of them.
+        constant = spreads <= CONSTANT_SPREAD * np.abs(means)
+        return np.where(constant, 0.0, means), spreads + np.where(constant, np.abs(means), 0.0)
+
+    @property
+    def means(self) -> np.ndarray:
+        """What columns are centered by: with an intercept their means, else zero."""
+        return self._centers[0]
 
     @cached_property
     def spreads(self) -> np.ndarray:
         """The same as `sizes` for centered columns."""
         if not self.means.any():
             return self.sizes
-        sizes = self.loss.A.fold(_deviations, self.means, along=(self.weight,))
-        return np.repeat(sizes * (1.0 + factor(len(self.weight))), self.b[:1].size)
+        sizes = self._centers[1] * (1.0 + factor(len(self.weight)))
+        return np.repeat(sizes, self.b[:1].size)
 
     @cached_property
     def limits(self) -> tuple[np.ndarray, np.ndarray]:

@@ -31,11 +31,13 @@ class Cholesky:
         """Factorize M.
 
         Without an increase of the diagonal, squares of pivots must exceed `least_pivot` times the
-        diagonal.
+        diagonal. An increase is at least as large, because smaller ones leave only rounding.
         """
         diagonal = M.diagonal()
         self.diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
         for shift in SHIFTS:
+            if 0.0 < shift < least_pivot:
+                continue
             if shift or not diagonal.all():
                 M = M.copy()
                 M.flat[:: len(M) + 1] = self.diagonal * (1.0 + shift)
