@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .block import Block, Samples, aligned, writeable
+from .block import CACHE_BYTES, Block, Samples, aligned, writeable
 from .compiling import is_small, plain
 
 
@@ -134,6 +134,26 @@ class ColumnsBlock(CompressedBlock):
 
     def cut(self, lo: int, hi: int) -> ColumnsBlock:
         return self
+
+    def moments(self, weight: np.ndarray) -> np.ndarray:
+        if len(parts := self._columns_in_cache()) == 1:
+            return super().moments(weight)
+        return np.hstack([part.moments(weight) for part in parts])
+
+    def column_sizes(self, weight: np.ndarray) -> np.ndarray:
+        if len(parts := self._columns_in_cache()) == 1:
+            return super().column_sizes(weight)
+        return np.concatenate([part.column_sizes(weight) for part in parts])
+
+    def _columns_in_cache(self) -> list[ColumnsBlock]:
+        """Return ranges of columns, so that squares and absolute values need little memory."""
+        (indptr, indices, data), (samples, features) = self.parts, self.shape
+        step = max(1, features * CACHE_BYTES // max(1, self.size * self.dtype.itemsize))
+        ranges = [(lo, min(lo + step, features)) for lo in range(0, features, step)]
+        return [
+            ColumnsBlock(indptr[lo : hi + 1], indices, data, (samples, hi - lo), self.first)
+            for lo, hi in ranges
+        ]
 
     def rows(self, index: np.ndarray) -> RowsBlock:
         rows = self._columns[index].tocsr().astype(np.float64)
