@@ -49,9 +49,11 @@ class AdaGradDiff(Rule):
         return {"previous": zeros, "total": self.block_sums(zeros)}
 
     def update(self, memory, n, x, g):
-        total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)  # line 5
-        step = self.step_size(n) / (self.eps + self.spread(np.sqrt(total)))  # eta W_n^{-1}, line 6
-        return {"previous": g, "total": total}, x - step * g, step  # line 7 applies the prox
+        # g is u^n in the paper's Algorithm 1, whose line numbers follow.
+        total = memory["total"] + self.block_sums((g - memory["previous"]) ** 2)
+        w = self.eps + np.sqrt(total)  # line 5: one weight per block
+        step = self.step_size(n) / self.spread(w)  # line 6: the diagonal of eta W_n^{-1}
+        return {"previous": g, "total": total}, x - step * g, step  # line 7 without the prox
 
     def accumulated(self, memory):
         return memory["total"]

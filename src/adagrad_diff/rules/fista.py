@@ -1,4 +1,4 @@
-"""FISTA among the rules. The solver of that name makes the steps, because it may reject one."""
+"""FISTA as a rule. `solvers.fista.FISTASolver` makes its steps, because it may reject one."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ class FISTA(OneStepRule):
     An iteration is one evaluation of f and its gradient. The first makes a short step, a thousandth
     of :math:`1 + \|x^1\|`, and the local :math:`\|\Delta x\| / \|\Delta g\|` (at most a thousand
     first steps) is where FISTA begins. Then each of its steps takes two iterations: one goes to
-    x^{k+1}, the other looks at y^{k+1}, and x stands still meanwhile. A step that is too long takes
-    one more; none is needed to look at y = x, at the beginning and after a restart.
+    x^{k+1}, and the other evaluates f at y^{k+1} while x does not change. A step that is too long
+    takes one more. At the beginning and after a restart y = x, so none is needed.
 
     Examples
     --------

@@ -22,15 +22,9 @@ class FreeAdaGradDiff(DoG):
     `result.x_avg` is the same average as that of `DoG`; for smooth f the last iterate is about as
     good.
 
-    On the paper's problems, on which it was chosen (four starts, one on news20; 1000 iterations;
-    2moons 400, news20 300), the average comes within 1% of the objective that AdaGradDiff reaches
-    with the best of nine eta on hinge, LAD and splice, 3% on 2moons, and below it on news20
-    (AdaGrad was not in that comparison); `first` does not matter. In gaps, docs/rules.md shows it
-    far behind rules whose step size is tuned. Variants that were tried: the same distance in the
-    step of AdaGradDiff is better on news20, and 12% worse on splice (last iterate); a distance per
-    coordinate is worse than that. What does not work: the distance not divided by the root of d,
-    and the largest coordinate of x - x^1 as the distance (both diverge, or all but do, on some
-    problems); one weight for all coordinates on news20.
+    On the paper's problems, on which it was chosen, the objective at the average is within 3% of
+    that of AdaGradDiff with the best of nine step sizes. In gaps, docs/rules.md shows it far behind
+    rules whose step size is tuned. `first` hardly matters.
 
     Parameters
     ----------

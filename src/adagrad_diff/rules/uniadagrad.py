@@ -1,4 +1,4 @@
-"""UniAdaGrad: optimistic regularized leader steps with weights from differences of gradients."""
+"""UniAdaGrad: optimistic follow-the-regularized-leader with weights from differences of gradients."""
 
 import numpy as np
 

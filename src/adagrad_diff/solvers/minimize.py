@@ -168,7 +168,8 @@ def minimize(
         The step-size rule. With a rule, `eta`, `eps` and `blocks` are left out.
     eta : "auto", float, array or callable, optional
         The step size of `AdaGradDiff`. "auto", the default without a rule, runs a portfolio of step
-        sizes, about three gradients per iteration, and polishes its answer (docs/guide/auto.md).
+        sizes, about three gradients per iteration. With a tolerance, which is 1e-4 if no budget is
+        given either, it polishes its answer (docs/guide/auto.md).
     eps, blocks : optional
         Further parameters of `AdaGradDiff`: 1e-8 and single coordinates by default (one block if
         the penalty has no prox in a metric with several weights).
@@ -227,8 +228,8 @@ def minimize(
         rounding errors count against the gap.
         success means that the tolerance was reached, or that none was given and a budget was used
         (docs/guide/auto.md).
-        With eta="auto", x, x_avg and x_best are the best iterate, nfev counts the gradients of all
-        step sizes, eta and rule are those that led to x (None if no iteration did), finish says
+        With eta="auto", x and x_best are the best iterate, nfev counts the gradients of all step
+        sizes, eta and rule are those that led to x (None if no iteration did), finish says
         what polishing has done (see `PolishReport`), and subgradients are measured in coordinates
         in which columns have unit size. The run also ends, with `Status.STALLED` and without
         success, when the best objective has improved by less than tol |F(x)| over the last three

@@ -33,8 +33,8 @@ def scipy_method(
 
     Parameters are those SciPy passes. `options` are the arguments of `adagrad_diff.minimize` (and
     maxiter for max_iter), among them `penalty`. The result follows SciPy's conventions: nfev and
-    njev count the calls made, and a run that only used up its budget is no success. Without `tol`
-    every run ends that way.
+    njev count the calls made, and a run that only used its budget is no success. With a step
+    size and without `tol`, every run ends that way.
 
     Examples
     --------
