@@ -70,10 +70,14 @@ def transformer(method, lr, seed):
 
 def main():
     torch.set_num_threads(1)  # the fastest for so small networks
-    for train in (mlp, transformer):
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    for axis, train in zip(axes, (mlp, transformer), strict=True):
         found = sensitivity(train, rules=list(OPTIMIZERS), etas=RATES, starts=SEEDS)
         print(found, end="\n\n")
-        found.plot()
+        for method, losses in found.gap().mean("seed").groupby("rule"):
+            axis.loglog(found.etas, losses.squeeze(), ".-", label=method)
+        axis.set(title=train.__name__, xlabel="learning rate", ylabel="loss at the end")
+    axes[0].legend()
     plt.show()
 
 

@@ -257,7 +257,7 @@ def test_everybody_can_use_it(reader, name):
         assert found[1] == [], json.dumps(found[1], indent=1)
 
 
-TUTORIALS = ("guide/scikit_learn", "start/pytorch", "start/jax", "start/researcher")
+TUTORIALS = ("guide/scikit_learn", "guide/pytorch", "guide/jax", "guide/step_sizes")
 
 
 @pytest.mark.parametrize("name", ["index", *TUTORIALS, "reference/cli"])

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -71,7 +72,8 @@ def resumed(directory, compute, kills, wanted, seconds, progress=lambda place: {
         if not answer.exists():
             assert os.waitpid(os.fork() or child(work), 0)[1] == 0
         completed += 1
-        assert json.loads(answer.read_text()) == expected
+        found = json.loads(answer.read_text())
+        assert found == expected, [name for name in expected if found.get(name) != expected[name]]
         assert names(place) == whole
         shutil.rmtree(place)
         answer.unlink()
@@ -133,7 +135,7 @@ def minimize(directory, kills, wanted):
                 found.status,
                 *history,
             ]
-            parts += found.state.arrays().values()
+            parts += [array for _, array in sorted(found.state.arrays().items())]
             data = b"".join(np.asarray(part).tobytes() for part in parts)
             message = found.message.partition(" The objective")[0]
             answer[name] = [hashlib.sha256(data).hexdigest(), message]
@@ -185,7 +187,8 @@ def compare(directory, kills, wanted):
             contextlib.redirect_stderr(nowhere),
         ):
             main(words, standalone_mode=False)
-        found = json.loads(next(place.rglob("content.json")).read_text())
+        page = next(place.rglob("page.html")).read_text()
+        found = json.loads(re.search(r'<script[^>]*id="?data"?[^>]*>(.*?)</script>', page, re.S)[1])
         return {name: part for name, part in found.items() if name not in ("created", "command")}
 
     compute(directory / "first")
@@ -212,11 +215,10 @@ def reproduce(directory, kills, wanted):
 
     from adagrad_diff.experiments.paper import reproduce
 
-    def savefig(figure, path, **options):
-        with open(path, "wb") as file:
-            for _ in range(20):
-                file.write(bytes(10_000))
-                time.sleep(1e-3)
+    def savefig(figure, file, **options):
+        for _ in range(20):
+            file.write(bytes(10_000))
+            time.sleep(1e-3)
 
     Figure.savefig, Figure.draw_without_rendering = savefig, lambda figure: None
 
