@@ -70,7 +70,7 @@ def transformer(method, lr, seed):
 
 def main():
     torch.set_num_threads(1)  # the fastest for so small networks
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    _, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
     for axis, train in zip(axes, (mlp, transformer), strict=True):
         found = sensitivity(train, rules=list(OPTIMIZERS), etas=RATES, starts=SEEDS)
         print(found, end="\n\n")

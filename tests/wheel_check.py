@@ -14,7 +14,7 @@ assert "scipy" not in sys.modules, "import adagrad_diff must not import SciPy"
 package = Path(adagrad_diff.__file__).parent
 assert "site-packages" in str(package), package
 assert (package / "py.typed").is_file()
-assert (package / "study" / "page" / "page.html").is_file(), (
+assert (package / "experiments" / "page" / "page.html").is_file(), (
     "the report page's template is not in the wheel"
 )
 installed = {str(path) for path in files("adagrad-diff")}
